@@ -1,0 +1,36 @@
+# Two commands do everything on a fresh machine with Python 3.11 or later: make demo, make test.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check docs benchmark evidence clean
+
+demo: $(READY)
+	@$(BIN)/dprime demo
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python -m pytest --quiet tests/test_package.py
+
+docs: $(READY)
+	$(BIN)/mkdocs serve
+
+evidence: $(READY)
+	$(BIN)/python benchmarks/tightness.py
+
+$(READY): pyproject.toml constraints.txt Makefile
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/pip install --quiet -c constraints.txt -e . --group test --group check --group docs
+	@touch $(READY)
+
+clean:
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis

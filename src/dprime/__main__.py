@@ -1,0 +1,5 @@
+"""`python -m dprime` is the command line."""
+
+from dprime.cli import main
+
+main()

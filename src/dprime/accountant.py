@@ -1,0 +1,373 @@
+"""Composition of privacy losses: certified, and fast for any number of steps.
+
+The masses of a sum of independent losses are a convolution power, taken with the FFT. One uniform
+grid cannot serve it: at a small sampling rate nearly all of a step's loss is around 1e-5 while one
+step in a million loses 5, so a grid that resolves the first and reaches the second has millions of
+points. Two ideas keep every grid at a few thousand points.
+
+**Levels.** An atom of size |loss| <= A_j = REACH h_j lives on the lattice of step h_j = h 4^j: fine
+steps for small losses, coarse ones for large. A sequence of steps belongs to the level of its
+largest loss, and is added up on that level's lattice. With C_j all atoms up to level j, the
+sequences of level j have the masses
+
+    C_j^n - C_(j-1)^n      (convolution powers, both on lattice j),
+
+so each level costs two transforms, and the levels together are all sequences, each counted once.
+
+**Stages.** n steps are composed as blocks of blocks. A block's loss is wider than a step's, so the
+next stage starts on a coarser lattice.
+
+Every move to a lattice spreads an atom over its two neighbours with both masses kept (see
+`privacy_loss`), so the result dominates. The spread adds variance; the steps h are chosen so that
+all of it is a share of about SPREAD of the total. What leaves a window (Chernoff bound), what
+rounding may have lost, goes to the atoms at infinity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from dprime.privacy_loss import Array, PrivacyLoss
+
+Part = tuple[PrivacyLoss, int]
+"""A loss and how many times it occurs."""
+
+RATIO = 4
+"""Step of a level's lattice over the step of the level below."""
+
+REACH = 1024
+"""Atoms of a level lie within this many steps of 0."""
+
+SPREAD = 5e-5
+"""Share of the variance that rounding to lattices may add in one stage."""
+
+LARGEST_BLOCK = 80
+"""More steps than this are composed in stages."""
+
+WINDOW = 1e-16
+"""P-mass (above) and Q-mass (below) that a window may miss, for each composed step sequence."""
+
+TRIM = 4e-16
+"""Mass trimmed off each tail of a level, where only FFT noise is left."""
+
+ROUNDING = 8 * np.finfo(np.float64).eps
+"""Budget for floating-point error, for each composed step; about ten times what is observed."""
+
+LARGEST_GRID = 2**21
+"""Longest lattice that is tried; a longer one means that the claim cannot be certified here."""
+
+
+class NotCertifiableError(ValueError):
+    """The curve of this mechanism cannot be certified within the accountant's limits."""
+
+
+def compose(parts: Sequence[Part]) -> PrivacyLoss:
+    """The loss of all parts together, each repeated independently as often as it says.
+
+    The result dominates the true composition: no risk read off it is below the truth.
+    """
+    if len(parts) == 1 and parts[0][1] == 1:
+        return parts[0][0]
+    variance = sum(_robust_variance(loss, count) for loss, count in parts)
+    reduced = [small for part in parts for small in _in_blocks(*part)]
+    return _convolve(reduced, SPREAD * variance)
+
+
+def _in_blocks(loss: PrivacyLoss, count: int) -> list[Part]:
+    """Replace many steps by few blocks (and a few single steps left over)."""
+    variance = _robust_variance(loss, count)
+    parts: list[Part] = []
+    while count > LARGEST_BLOCK:
+        block = _block_length(count)
+        blocks, left_over = divmod(count, block)
+        if left_over:
+            parts.append((loss, left_over))
+        loss = _convolve([(loss, block)], SPREAD * variance / blocks)
+        count = blocks
+    return [*parts, (loss, count)]
+
+
+def _block_length(count: int) -> int:
+    """A length near the even split into stages that leaves the fewest single steps over."""
+    stages = math.ceil(math.log(count) / math.log(LARGEST_BLOCK))
+    even = round(count ** (1 / stages))
+    candidates = range(max(2, even // 2), min(LARGEST_BLOCK, 2 * even) + 1)
+    return min(candidates, key=lambda length: (count % length, abs(length - even)))
+
+
+def _robust_variance(loss: PrivacyLoss, count: int) -> float:
+    """Variance of the sum with single losses capped at the sum's own standard deviation.
+
+    Rare huge losses do not widen the bulk of the sum, so they may not coarsen its lattice.
+    """
+    mass = 0.5 * (loss.p + loss.q)
+    mean = float(loss.p @ loss.loss) / max(float(loss.p.sum()), 1e-300)
+    squares = (loss.loss - mean) ** 2
+    variance = count * float(mass @ squares)
+    while True:
+        capped = count * float(mass @ np.minimum(squares, variance))
+        if capped > 0.9 * variance:
+            return capped
+        variance = capped
+
+
+def _finest_step(parts: Sequence[Part], allowance: float) -> float:
+    """The largest power of two whose lattice adds no more variance than `allowance`."""
+    sizes = [(np.abs(loss.loss), count * 0.5 * (loss.p + loss.q)) for loss, count in parts]
+
+    def added(step: float) -> float:  # within a cell step^2/6 on average, near 0 at most |l| step
+        return sum(
+            float(mass @ np.minimum(step * step / 6, size * step)) for size, mass in sizes
+        )
+
+    total = sum(float(mass.sum()) for _, mass in sizes)
+    step = 2.0 ** math.floor(math.log2(math.sqrt(6 * allowance / total)))
+    while added(2 * step) <= allowance:
+        step *= 2
+    return step
+
+
+def _shared_unit(parts: Sequence[Part]) -> float | None:
+    """The unit that all losses are whole multiples of, if there is one and the grid stays short."""
+    unit = parts[0][0].unit
+    if unit is None or any(loss.unit != unit for loss, _ in parts):
+        return None
+    reach = sum(count * float(np.abs(loss.loss).max()) for loss, count in parts)
+    return unit if 2 * reach / unit < LARGEST_GRID / 8 else None
+
+
+@dataclass(frozen=True)
+class _Lattice:
+    """Masses of one measure pair at the points (start + i) * step; row 0 is P, row 1 is Q."""
+
+    step: float
+    start: int
+    masses: NDArray[np.float64]  # (2, points)
+
+    @property
+    def points(self) -> Array:
+        return (self.start + np.arange(self.masses.shape[1])) * self.step
+
+    def plus(self, other: _Lattice | None) -> _Lattice:
+        if other is None:
+            return self
+        start = min(self.start, other.start)
+        end = max(x.start + x.masses.shape[1] for x in (self, other))
+        masses = np.zeros((2, end - start))
+        for x in (self, other):
+            masses[:, x.start - start : x.start - start + x.masses.shape[1]] += x.masses
+        return _Lattice(self.step, start, masses)
+
+    def coarser(self) -> _Lattice:
+        """The same pair on the lattice of RATIO times the step."""
+        pad = self.start % RATIO
+        length = -(-(pad + self.masses.shape[1]) // RATIO)
+        padded = np.zeros((2, length * RATIO))
+        padded[:, pad : pad + self.masses.shape[1]] = self.masses
+        offset = np.arange(RATIO) * self.step
+        lower, upper = _shares(offset, RATIO * self.step)
+        cells = padded.reshape(2, length, RATIO)
+        masses = np.zeros((2, length + 1))
+        masses[:, :-1] = np.einsum("wcr,wr->wc", cells, lower)
+        masses[:, 1:] += np.einsum("wcr,wr->wc", cells, upper)
+        return _Lattice(RATIO * self.step, (self.start - pad) // RATIO, masses)
+
+    def transform(self, length: int) -> NDArray[np.complex128]:
+        """FFT over a cyclic lattice of `length` points, index 0 at loss 0."""
+        points = self.masses.shape[1]
+        rows = -(-points // length)
+        wrapped = np.zeros((2, rows * length))
+        wrapped[:, :points] = self.masses
+        if rows > 1:
+            wrapped = wrapped.reshape(2, rows, length).sum(axis=1)
+        turned: NDArray[np.complex128] = fft.rfft(np.roll(wrapped, self.start % length, axis=1))
+        return turned
+
+
+def _shares(offset: Array, step: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Shares of the (P, Q) masses that go `offset` down and `step - offset` up (two-mass rule)."""
+    up = np.expm1(-offset) / math.expm1(-step)  # FORMULAS section 2
+    lower = np.stack([1.0 - up, (1.0 - up) * np.exp(offset)])
+    upper = np.stack([up, up * np.exp(offset - step)])
+    return lower, upper
+
+
+def _on_lattice(loss: PrivacyLoss, chosen: NDArray[np.bool_], step: float) -> _Lattice | None:
+    """The chosen atoms of a loss on a lattice."""
+    if not chosen.any():
+        return None
+    at, p, q = loss.loss[chosen], loss.p[chosen], loss.q[chosen]
+    cell = np.floor(at / step)
+    if loss.unit == step:
+        cell = np.rint(at / step)
+    lower, upper = _shares(np.maximum(at - cell * step, 0.0), step)
+    start = int(cell.min())
+    index = cell.astype(np.int64) - start
+    points = int(index.max()) + 2
+    masses = np.stack(
+        [
+            np.bincount(index, mass * low, points) + np.bincount(index + 1, mass * up, points)
+            for mass, low, up in zip((p, q), lower, upper, strict=True)
+        ]
+    )
+    return _Lattice(step, start, masses)
+
+
+def _convolve(parts: Sequence[Part], allowance: float) -> PrivacyLoss:
+    """Compose all parts on levels whose rounding adds no more variance than `allowance`."""
+    counts = [count for _, count in parts]
+    step = _shared_unit(parts) or _finest_step(parts, allowance)
+    sizes = [np.abs(loss.loss) for loss, _ in parts]
+    largest = max(float(size.max()) for size in sizes)
+    reach = REACH * step if parts[0][0].unit != step else largest
+    smaller: list[_Lattice | None] = [None] * len(parts)  # each part's atoms below this level
+    inner = -1.0
+    found: list[_Lattice] = []
+    while inner < largest:
+        new = [
+            _on_lattice(loss, (size > inner) & (size <= reach), step)
+            for (loss, _), size in zip(parts, sizes, strict=True)
+        ]
+        if any(atoms is not None for atoms in new):
+            atoms = [a.plus(b) if a else b for a, b in zip(new, smaller, strict=True)]
+            whole = [a for a in atoms if a is not None]
+            if len(whole) == len(parts):
+                before = [b for b in smaller if b is not None]
+                found.append(_level(whole, before, counts))
+            smaller = list(atoms)
+        smaller = [a.coarser() if a else None for a in smaller]
+        inner, reach, step = reach, RATIO * reach, RATIO * step
+    return _collect(found, parts)
+
+
+def _level(atoms: list[_Lattice], before: list[_Lattice], counts: list[int]) -> _Lattice:
+    """All sequences that use `atoms` but are not made of the atoms `before` alone."""
+    step = atoms[0].step
+    start, end = _window(atoms, counts)
+    length = fft.next_fast_len(end - start + 1, real=True)
+    spectrum = _product(atoms, counts, length)
+    if len(before) == len(atoms):
+        spectrum -= _product(before, counts, length)
+    masses = np.roll(fft.irfft(spectrum, length), -start, axis=1)[:, : end - start + 1]
+    return _Lattice(step, start, masses)
+
+
+def _product(lattices: list[_Lattice], counts: list[int], length: int) -> NDArray[np.complex128]:
+    result: NDArray[np.complex128] | None = None
+    for lattice, count in zip(lattices, counts, strict=True):
+        power = _power(lattice.transform(length), count)
+        result = power if result is None else result * power
+    assert result is not None
+    return result
+
+
+def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
+    result: NDArray[np.complex128] | None = None
+    while True:
+        if exponent & 1:
+            result = base if result is None else result * base
+        exponent >>= 1
+        if not exponent:
+            assert result is not None
+            return result
+        base = base * base
+
+
+def _window(atoms: list[_Lattice], counts: list[int]) -> tuple[int, int]:
+    """First and last lattice index that the sum needs: beyond lies less than WINDOW."""
+    step = atoms[0].step
+    coarse = [a.coarser() for a in atoms]  # dominates, so its exponential moments are larger
+    masses = [np.maximum(c.masses, 0.0) for c in coarse]  # FFT noise may be negative
+    ups = [(c.points, m[0], n) for c, m, n in zip(coarse, masses, counts, strict=True)]
+    downs = [(-c.points, m[1], n) for c, m, n in zip(coarse, masses, counts, strict=True)]
+    last = sum(n * (a.start + a.masses.shape[1] - 1) for a, n in zip(atoms, counts, strict=True))
+    first = sum(n * a.start for a, n in zip(atoms, counts, strict=True))
+    end = max(0, math.ceil(min(last, _tail_end(ups) / step)))
+    start = min(0, math.floor(max(first, -_tail_end(downs) / step)))
+    if end - start > LARGEST_GRID:
+        raise NotCertifiableError(
+            "The privacy loss of this mechanism cannot be certified: it would need a grid of "
+            f"{end - start:,} points and the limit is {LARGEST_GRID:,}; "
+            "use more noise, a smaller rate or fewer steps."
+        )
+    return start, end
+
+
+def _tail_end(sums: list[tuple[Array, Array, int]]) -> float:
+    """A point that the sum of (points, masses, count) exceeds with mass at most WINDOW.
+
+    Chernoff: mass above x <= exp(K(t) - t x), K the log moment generating function, for any t > 0.
+    """
+    needed = -math.log(WINDOW)
+    second = sum(count * float(mass @ (at * at)) for at, mass, count in sums)
+    top = max(float(at.max()) for at, _, _ in sums)
+    if second <= 0 or top <= 0:
+        return 0.0
+
+    def end(t: float) -> float:
+        log_moment = 0.0
+        for at, mass, count in sums:
+            moment = float(mass @ np.exp(t * at))
+            if not moment > 0:
+                return math.inf
+            log_moment += count * math.log(moment)
+        return (log_moment + needed) / t
+
+    limit = 690.0 / top  # beyond this exp overflows
+    t = min(math.sqrt(2 * needed / second), limit)
+    best = end(t)
+    for factor in (0.5, 2.0):  # walk downhill, then refine once
+        while (t * factor <= limit) and (trial := end(t * factor)) < best:
+            best, t = trial, t * factor
+    for factor in (0.7, 1.4):
+        if t * factor <= limit:
+            best = min(best, end(t * factor))
+    return max(best, 0.0)
+
+
+def _collect(found: list[_Lattice], parts: Sequence[Part]) -> PrivacyLoss:
+    """The levels as one loss, tails trimmed, budgets moved to infinity."""
+    pieces = [_trimmed(lattice) for lattice in found]
+    loss = np.concatenate([piece.points for piece in pieces])
+    p = np.concatenate([piece.masses[0] for piece in pieces])
+    q = np.concatenate([piece.masses[1] for piece in pieces])
+    # FFT noise is absolute: the P side is precise where the loss is positive, the Q side where not.
+    above = loss >= 0
+    with np.errstate(under="ignore"):
+        ratio = np.exp(-np.abs(loss))
+    p, q = np.where(above, p, q * ratio), np.where(above, p * ratio, q)
+    steps = sum(count for _, count in parts)
+    budget = ROUNDING * steps + len(found) * (WINDOW + TRIM)
+    unit = parts[0][0].unit if _shared_unit(parts) else None
+    return PrivacyLoss(
+        loss,
+        p,
+        q,
+        min(1.0, _at_infinity([(x.p_inf, n) for x, n in parts]) + budget),
+        min(1.0, _at_infinity([(x.q_inf, n) for x, n in parts]) + budget),
+        unit,
+    )
+
+
+def _trimmed(lattice: _Lattice) -> _Lattice:
+    p, q = lattice.masses
+    above = np.cumsum(p[::-1])[::-1]
+    below = np.cumsum(q)
+    last = int(np.flatnonzero(above > TRIM).max(initial=0))
+    first = int(np.flatnonzero(below > TRIM).min(initial=len(q) - 1))
+    zero = -lattice.start  # keep loss 0: both sides meet there
+    first, last = min(first, zero), max(last, zero)
+    return _Lattice(lattice.step, lattice.start + first, lattice.masses[:, first : last + 1])
+
+
+def _at_infinity(masses: list[tuple[float, int]]) -> float:
+    """Probability that at least one of the steps ends at infinity."""
+    if any(mass >= 1 for mass, _ in masses):
+        return 1.0
+    return -math.expm1(sum(count * math.log1p(-mass) for mass, count in masses))

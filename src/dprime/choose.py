@@ -1,0 +1,339 @@
+"""From an acceptable risk to the parameter that keeps it, always on the safe side.
+
+Every question has the same form: a certified risk that moves one way with one free parameter, and
+a ceiling for it. The free parameter is the one that the mechanism's description leaves out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+
+from dprime import validate
+from dprime.accountant import NotCertifiableError
+from dprime.curve import Estimate
+from dprime.estimates import central_limit_mu
+from dprime.mechanisms import (
+    DPSGD,
+    MOST_STEPS,
+    Gaussian,
+    Mechanism,
+    PoolSampled,
+    steps_from_epochs,
+)
+from dprime.shapes import GaussianShape
+from dprime.targets import Target, parse_target
+
+AnyMechanism = TypeVar("AnyMechanism", bound=Mechanism)
+Excess = Callable[[float], float]
+"""ln of risk over ceiling at a value of the free parameter; 0 or less is safe."""
+
+TOLERANCE = 5e-4
+"""How far below the ceiling an answer may stay, as a share of the risk above the baseline."""
+
+MOST_EVALUATIONS = 80
+
+
+@dataclass(frozen=True)
+class Free:
+    """A parameter that can be chosen: its range, and whether risk rises with it."""
+
+    low: float
+    high: float
+    rises: bool
+
+    @property
+    def safest(self) -> float:
+        """The end of the range with the least risk."""
+        return self.low if self.rises else self.high
+
+
+FREE = {
+    "noise_multiplier": Free(0.05, 1e5, rises=False),
+    "sample_rate": Free(1e-9, 1.0, rises=True),
+    "epsilon": Free(1e-7, 500.0, rises=True),
+    "mu": Free(1e-7, 500.0, rises=True),
+    "rho": Free(1e-12, 1e4, rises=True),
+}
+
+
+def choose(
+    mechanism: AnyMechanism,
+    *,
+    adjacency: str | None = None,
+    group_size: int = 1,
+    whole: str = "steps",
+    **target: float | None,
+) -> AnyMechanism:
+    """The mechanism with its missing parameter set so that the risk stays below the target.
+
+    Leave out exactly one parameter of the mechanism. The answer is re-checked before it is
+    returned: its certified risk is at most the target and within 0.1 % of it. A number of steps is
+    the largest whole number that is safe (with `whole="epochs"`, of whole epochs).
+
+    Args:
+        mechanism: a description with one parameter left out, e.g. `DPSGD(sample_rate=0.01,
+            steps=2000)`. For `PoolSampled` it may be the pool's sampling probability.
+        adjacency: "add-remove" or "replace"; the mechanism's own where not given.
+        group_size: how many records one person may have contributed.
+        whole: what a free number of steps is counted in, "steps" or "epochs".
+        **target: exactly one of `advantage`, `bayes_security`, `tpr` (with `fpr`), `epsilon` (with
+            `delta`), `precision` (with `prior`, `min_tpr`), `belief` (with `prior`, `exceeded`),
+            `success` (with `prior`), `secret_success` (with `max_prior`).
+
+    Raises:
+        ValueError: a bad input, or a target that no value of the parameter meets; the sentence says
+            what the nearest possible value is.
+
+    >>> m = choose(DPSGD(sample_rate=0.01, steps=2000), advantage=0.1)
+    >>> 0.0999 < m.curve().advantage() <= 0.1
+    True
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise ValueError(
+            f"mechanism must be a mechanism, but it is {mechanism!r}: give for example "
+            "DPSGD(sample_rate=0.01, steps=2000)."
+        )
+    validate.one_of("whole", whole, ("steps", "epochs"))
+    if isinstance(mechanism, PoolSampled):
+        return _choose_pooled(mechanism, adjacency, group_size, whole, target)  # type: ignore[return-value]
+    return _complete(mechanism, parse_target(target), adjacency, group_size, whole)
+
+
+def _choose_pooled(
+    pooled: PoolSampled,
+    adjacency: str | None,
+    group_size: int,
+    whole: str,
+    target: dict[str, float | None],
+) -> PoolSampled:
+    if target.get("prior") is not None:
+        raise ValueError(
+            f"prior must not be given for a pool, but it is {target['prior']}: "
+            "the pool's sampling probability is the prior."
+        )
+    if pooled.probability is not None:
+        goal = parse_target({**target, "prior": pooled.probability})
+        return replace(
+            pooled, training=_complete(pooled.training, goal, adjacency, group_size, whole)
+        )
+    return replace(pooled, probability=_pool_probability(pooled, adjacency, group_size, target))
+
+
+def _pool_probability(
+    pooled: PoolSampled, adjacency: str | None, group_size: int, target: dict[str, float | None]
+) -> float:
+    """The largest prior at which the curve keeps the precision: solved in closed form."""
+    goal = parse_target({**target, "prior": 1e-300})
+    if goal.name not in ("precision", "belief"):
+        raise ValueError(
+            f"The target must be precision or belief to choose a pool's probability, but it is "
+            f"{goal.name}: the other risks do not depend on it."
+        )
+    t = goal.conditions["min_tpr" if goal.name == "precision" else "exceeded"]
+    curve = pooled.curve(adjacency, group_size=group_size)
+    fpr = curve.fpr(t)
+    prior = 0.0
+    if fpr > 0:  # precision = logistic(logit prior + ln(t / FPR(t)))
+        prior = float(expit(logit(goal.ceiling) - math.log(t / fpr))) * (1 - 1e-12)
+    if not prior > 0 or curve.precision(prior, t) > goal.ceiling:
+        raise ValueError(
+            f"{goal.name} cannot be kept at {goal.ceiling:g} by any pool: this training reveals a "
+            f"member with probability {t:g} and no false alarm; the nearest possible value is 1."
+        )
+    return prior
+
+
+def _complete(
+    mechanism: AnyMechanism, goal: Target, adjacency: str | None, group_size: int, whole: str
+) -> AnyMechanism:
+    """Set the one missing parameter of the mechanism."""
+    missing = mechanism.missing()
+    if len(missing) != 1:
+        shown = " and ".join(missing) or "none"
+        raise ValueError(
+            f"Exactly one parameter of {type(mechanism).__name__} must be left out to be chosen, "
+            f"but {shown} {'is' if len(missing) < 2 else 'are'} missing: "
+            "leave out the one that dprime shall find."
+        )
+    name = missing[0]
+
+    def with_value(value: float) -> AnyMechanism:
+        return replace(mechanism, **{name: value})  # type: ignore[type-var]
+
+    def excess(value: float) -> float:
+        try:
+            return goal.excess(with_value(value).curve(adjacency, group_size=group_size))
+        except NotCertifiableError:
+            return math.inf
+
+    if name == "steps":
+        count = _steps_of(mechanism, whole)
+        most = _largest_safe_count(lambda n: excess(count(n)), goal, whole, count)
+        return with_value(count(most))
+    if name not in FREE:
+        raise ValueError(
+            f"{name} must be given, but it is missing: dprime can choose {', '.join(FREE)}, steps."
+        )
+    guess = _first_guess(mechanism, name, goal, adjacency, group_size)
+    return with_value(_safe_value(excess, FREE[name], guess, name, goal))
+
+
+def _steps_of(mechanism: Mechanism, whole: str) -> Callable[[int], int]:
+    """How many steps n units are."""
+    if whole == "steps":
+        return lambda n: n
+    rate = getattr(mechanism, "sample_rate", None)
+    if rate is None:
+        raise ValueError(
+            "whole must be 'steps' for a mechanism without a sampling rate, but it is 'epochs': "
+            "leave it out."
+        )
+    return lambda n: steps_from_epochs(n, rate)
+
+
+def _first_guess(
+    mechanism: Mechanism, name: str, goal: Target, adjacency: str | None, group_size: int
+) -> float:
+    """A value near the answer: the central-limit form, solved for the parameter."""
+    free = FREE[name]
+    if not isinstance(mechanism, DPSGD | Gaussian):
+        return 1.0
+
+    def index(value: float) -> float:
+        known = {"sample_rate": 1.0, **vars(mechanism), name: value}
+        relation = adjacency or mechanism.own_adjacency
+        return group_size * central_limit_mu(
+            known["noise_multiplier"], known["sample_rate"], known["steps"], relation
+        )
+
+    def gap(log_value: float) -> float:
+        mu = min(index(math.exp(log_value)), 60.0)
+        excess = goal.excess(Estimate(GaussianShape(mu), source="first guess"))
+        return max(-50.0, min(50.0, excess))
+
+    low, high = math.log(free.low), math.log(free.high)
+    if gap(low) * gap(high) >= 0:
+        return free.safest
+    return math.exp(float(brentq(gap, low, high, xtol=1e-3)))
+
+
+def _safe_value(excess: Excess, free: Free, guess: float, name: str, goal: Target) -> float:
+    """The riskiest value that is safe, within the tolerance; every candidate is evaluated."""
+    sign = 1.0 if free.rises else -1.0
+    ends = sorted((sign * math.log(free.low), sign * math.log(free.high)))
+
+    def value_at(v: float) -> float:  # risk rises with v
+        return min(free.high, max(free.low, math.exp(sign * v)))
+
+    v = min(max(sign * math.log(guess), ends[0]), ends[1])
+    safe: tuple[float, float] | None = None  # (v, excess)
+    unsafe: tuple[float, float] | None = None
+    reach = 0.02
+    for _ in range(MOST_EVALUATIONS):
+        now = excess(value_at(v))
+        if now <= 0:
+            safe = (v, now)
+            if now >= -TOLERANCE:
+                return value_at(v)
+            if v == ends[1]:
+                return _everything_is_safe(value_at(v), name, goal, now)
+        else:
+            unsafe = (v, now)
+            if v == ends[0]:
+                raise _impossible(goal, now, f"{name} {value_at(v):g}")
+        if safe and unsafe:
+            if unsafe[0] - safe[0] < 1e-13 * max(1.0, abs(v)):
+                return value_at(safe[0])
+            v = _between(safe, unsafe)
+        else:  # walk, faster and faster, towards the other side
+            distance = min(abs(now), 3.0) + reach
+            v = min(max(v - math.copysign(distance, now), ends[0]), ends[1])
+            reach *= 2
+    if safe is None:
+        raise _impossible(goal, math.inf, "the values tried")
+    return value_at(safe[0])
+
+
+def _between(safe: tuple[float, float], unsafe: tuple[float, float]) -> float:
+    """Where the line through both points is just below the ceiling; at least a tenth from the
+    unsafe end, so that the bracket always shrinks.
+    """  # noqa: D205
+    width = unsafe[0] - safe[0]
+    share = 0.5
+    if math.isfinite(unsafe[1]) and unsafe[1] < 5 and safe[1] > -5:
+        share = (-TOLERANCE / 2 - safe[1]) / (unsafe[1] - safe[1])
+    return safe[0] + width * min(max(share, 0.02), 0.98)
+
+
+def _everything_is_safe(value: float, name: str, goal: Target, excess: float) -> float:
+    if name == "sample_rate":
+        return value  # the full batch: there is no larger rate
+    risk = goal.baseline + math.exp(excess) * (goal.ceiling - goal.baseline)
+    raise ValueError(
+        f"{goal.name} stays below its target at every {name}, so there is nothing to choose: even "
+        f"at {value:g} the nearest possible value is {goal.in_words(risk)}."
+    )
+
+
+def _impossible(goal: Target, excess: float, where: str) -> ValueError:
+    risk = goal.baseline + math.exp(min(excess, 700.0)) * (goal.ceiling - goal.baseline)
+    nearest = goal.in_words(risk) if math.isfinite(excess) else "not certifiable"
+    return ValueError(
+        f"The target {goal.in_words(goal.ceiling)} cannot be met: the nearest possible value is "
+        f"{nearest}, at {where}."
+    )
+
+
+def _largest_safe_count(
+    excess: Callable[[int], float], goal: Target, whole: str, steps_of: Callable[[int], int]
+) -> int:
+    """The whole number n that is safe while n + 1 is not."""
+    first = excess(1)
+    if first > 0:
+        raise _impossible(goal, first, f"1 {whole.removesuffix('s')}")
+    most = 1
+    while most < MOST_STEPS and _fits(steps_of, 2 * most):
+        most *= 2
+    safe, unsafe = (1, first), (0, math.inf)
+    n = 2
+    while not unsafe[0]:
+        now = excess(n)
+        if now > 0:
+            unsafe = (n, now)
+        elif n >= most:
+            raise ValueError(
+                f"{goal.name} stays below its target for every number of {whole} that can be "
+                f"certified, so there is nothing to choose: even {n:,} {whole} are safe."
+            )
+        else:
+            safe = (n, now)
+            n = min(most, max(2 * n, math.ceil(n * math.exp(min(5.0, -1.5 * now)))))
+    while unsafe[0] - safe[0] > 1:
+        width = unsafe[0] - safe[0]
+        share = 0.5
+        if math.isfinite(unsafe[1]):
+            logs = math.log(unsafe[0] / safe[0])
+            target = safe[0] * math.exp(logs * -safe[1] / (unsafe[1] - safe[1]))
+            share = (target - safe[0]) / width
+        step = round(width * share)
+        # Alternate sides around the estimate, so that both ends of the bracket close in.
+        step = min(max(step, 1, width // 50), width - max(1, width // 50))
+        now = excess(safe[0] + step)
+        if now > 0:
+            unsafe = (safe[0] + step, now)
+        else:
+            safe = (safe[0] + step, now)
+    return safe[0]
+
+
+def _fits(steps_of: Callable[[int], int], n: int) -> bool:
+    try:
+        return steps_of(n) <= MOST_STEPS
+    except ValueError:
+        return False

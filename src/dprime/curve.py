@@ -1,0 +1,269 @@
+"""TradeOff: the type everything meets at. Every number is read off the curve TPR(FPR).
+
+World `in` has the record, world `out` does not. A test says "member" on some outputs; its TPR is
+the probability of that in world `in`, its FPR in world `out`. No test lies above the curve. The
+formula of each metric is in FORMULAS section 1 and repeated in its docstring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Literal, final
+
+from scipy.special import logit
+
+from dprime import validate
+from dprime.privacy_loss import PrivacyLoss
+from dprime.shapes import GaussianShape, Line, Polygon, Shape
+
+Kind = Literal["certified", "estimate"]
+
+INDEX_FLOOR = 1e-4
+"""d' looks at error rates of at least this; below it no Gaussian bounds a curve with delta > 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Readings:
+    """The metrics, read off a shape. `TradeOff` certifies them, `Estimate` does not."""
+
+    shape: Shape
+    kind: ClassVar[Kind]
+
+    def tpr(self, fpr: float) -> float:
+        """Largest true-positive rate of any attacker with this false-positive rate.
+
+        >>> round(TradeOff.gaussian(1.0).tpr(fpr=0.01), 4)
+        0.0924
+        """
+        return self.shape.tpr(validate.probability("fpr", fpr))
+
+    def fpr(self, tpr: float) -> float:
+        """Smallest false-positive rate at which an attacker can reach this true-positive rate.
+
+        >>> curve = TradeOff.gaussian(1.0)
+        >>> round(curve.fpr(tpr=curve.tpr(fpr=0.01)), 6)
+        0.01
+        """
+        return self.shape.fpr(validate.probability("tpr", tpr, example=0.5))
+
+    def advantage(self) -> float:
+        """Membership advantage: max(TPR - FPR), the total variation between the worlds.
+
+        >>> round(TradeOff.gaussian(1.0).advantage(), 5)
+        0.38292
+        """
+        return self.shape.delta(0.0)
+
+    def bayes_security(self) -> float:
+        """Bayes security: 1 - advantage; 1 is perfect, 0 is none.
+
+        >>> round(TradeOff.gaussian(1.0).bayes_security(), 5)
+        0.61708
+        """
+        return 1.0 - self.advantage()
+
+    def precision(self, prior: float, min_tpr: float = 0.01) -> float:
+        """Share of right answers among "member" answers, of any attacker with TPR >= min_tpr.
+
+        prior t / (prior t + (1 - prior) FPR(t)): the curve is concave, so t = min_tpr is worst.
+
+        >>> round(TradeOff.gaussian(1.0).precision(prior=0.1, min_tpr=0.01), 4)
+        0.7164
+        """
+        prior = validate.inner_probability("prior", prior, example=0.1)
+        t = validate.rate("min_tpr", min_tpr)
+        return prior * t / (prior * t + (1.0 - prior) * self.shape.fpr(t))
+
+    def negative_accuracy(self, prior: float, min_tnr: float = 0.01) -> float:
+        """Share of right answers among "not a member" answers made in world `out` with
+        probability >= min_tnr: precision of the test with the worlds exchanged.
+
+        >>> round(TradeOff.gaussian(1.0).negative_accuracy(prior=0.5, min_tnr=0.1), 4)
+        0.8988
+        """  # noqa: D205
+        prior = validate.inner_probability("prior", prior)
+        t = validate.rate("min_tnr", min_tnr)
+        out = 1.0 - prior
+        return out * t / (out * t + prior * self.shape.reversed().fpr(t))
+
+    def success(self, prior: float = 0.5) -> float:
+        """Largest share of right answers, "member" or not: max(prior TPR + (1-prior)(1-FPR)).
+
+        >>> round(TradeOff.gaussian(1.0).success(prior=0.5), 5)
+        0.69146
+        """
+        prior = validate.inner_probability("prior", prior)
+        # prior (TPR - e^a FPR) + (1 - prior) with e^a = (1 - prior) / prior
+        return min(1.0, prior * self.shape.delta(-float(logit(prior))) + 1.0 - prior)
+
+    def secret_success(self, max_prior: float) -> float:
+        """Largest probability of guessing a secret of many values, the likeliest one having
+        probability `max_prior`: 1 - (Bayes security)(1 - max_prior).
+
+        The curve must compare the two worst values of the secret (replace adjacency covers any).
+
+        >>> round(TradeOff.gaussian(0.5).secret_success(max_prior=0.1), 4)
+        0.2777
+        """  # noqa: D205
+        max_prior = validate.inner_probability("max_prior", max_prior, example=0.1)
+        return 1.0 - self.bayes_security() * (1.0 - max_prior)
+
+    def delta(self, epsilon: float) -> float:
+        """delta(epsilon) of differential privacy: the larger of both directions.
+
+        >>> round(TradeOff.gaussian(1.0).delta(epsilon=1.0), 5)
+        0.12694
+        """
+        epsilon = validate.at_least_zero("epsilon", epsilon)
+        return max(self.shape.delta(epsilon), self.shape.reversed().delta(epsilon))
+
+    def epsilon(self, delta: float) -> float:
+        """epsilon(delta) of differential privacy; infinite where no finite one is certified.
+
+        >>> round(TradeOff.gaussian(1.0).epsilon(delta=1e-5), 4)
+        4.3772
+        """
+        delta = validate.inner_probability("delta", delta, example="1e-5")
+        return max(self.shape.epsilon(delta), self.shape.reversed().epsilon(delta))
+
+    def belief_exceeds(self, belief: float, prior: float = 0.5) -> float:
+        """Probability, for any record in the data, that an observer's posterior belief in its
+        presence exceeds `belief`: the largest TPR with TPR >= e^a FPR,
+        a = logit(belief) - logit(prior).
+
+        >>> round(TradeOff.gaussian(30**0.5 / 8).belief_exceeds(0.9, prior=0.5), 5)
+        0.00498
+        """  # noqa: D205
+        log_ratio = self._log_ratio(belief, prior)
+        return 1.0 if log_ratio <= 0 else self.shape.tpr_on_ray(log_ratio)
+
+    def worst_pair(self, belief: float, prior: float = 0.5) -> float:
+        """Probability that the belief exceeds `belief` for the worst-case pair of worlds itself.
+
+        Smaller than `belief_exceeds` and not a bound for every record: a pair that is easier to
+        protect can have a larger value. Never a certificate.
+
+        >>> round(TradeOff.gaussian(30**0.5 / 8).worst_pair(0.9, prior=0.5), 5)
+        0.00207
+        """
+        return self.shape.tpr_at_slope(self._log_ratio(belief, prior))
+
+    @staticmethod
+    def _log_ratio(belief: float, prior: float) -> float:
+        belief = validate.inner_probability("belief", belief, example=0.9)
+        prior = validate.inner_probability("prior", prior)
+        return float(logit(belief) - logit(prior))
+
+    def belief(self, prior: float = 0.5, exceeded: float = 1e-3) -> float:
+        """The posterior belief that is exceeded with probability at most `exceeded`.
+
+        It is the precision of attackers with TPR = `exceeded`: the inverse of `belief_exceeds`.
+
+        >>> round(TradeOff.gaussian(30**0.5 / 8).belief(prior=0.5, exceeded=0.005), 4)
+        0.8999
+        """
+        exceeded = validate.rate("exceeded", exceeded, example=0.001)
+        return self.precision(prior, exceeded)
+
+    def d_prime(self, floor: float = INDEX_FLOOR) -> float:
+        """How far apart the worlds are: the smallest mu whose Gaussian curve lies above this one
+        wherever FPR and FNR are at least `floor`.
+
+        >>> round(TradeOff.gaussian(0.7).d_prime(), 6)
+        0.7
+        """  # noqa: D205
+        floor = validate.inner_probability("floor", floor, example=INDEX_FLOOR)
+        if floor >= 0.5:
+            raise ValueError(
+                f"floor must be below 0.5, but it is {floor}: give a small error rate such as "
+                f"{INDEX_FLOOR}."
+            )
+        return self.shape.index(floor)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TradeOff(_Readings):
+    """A certified trade-off curve: no attacker lies above it, so no metric is below the truth."""
+
+    kind: ClassVar[Kind] = "certified"
+
+    @staticmethod
+    def gaussian(mu: float) -> TradeOff:
+        """The exact curve of N(mu, 1) against N(0, 1)."""
+        return TradeOff(GaussianShape(validate.at_least_zero("mu", mu)))
+
+    @staticmethod
+    def from_privacy_loss(loss: PrivacyLoss) -> TradeOff:
+        """The curve of a dominating pair."""
+        return TradeOff(Polygon.from_privacy_loss(loss))
+
+    @staticmethod
+    def from_lines(forward: Iterable[Line], backward: Iterable[Line] | None = None) -> TradeOff:
+        """The largest curve allowed by pairs (epsilon, delta), epsilon >= 0.
+
+        `forward` bounds TPR - e^epsilon FPR, `backward` the same with the worlds exchanged (where
+        not given: the same pairs, as differential privacy has it).
+
+        >>> curve = TradeOff.from_lines([(1.0, 1e-5)])
+        >>> round(curve.advantage(), 5), round(curve.epsilon(delta=1e-5), 9)
+        (0.46212, 1.0)
+        """
+        ahead = _checked_lines(forward)
+        return TradeOff(
+            Polygon.from_lines(ahead, ahead if backward is None else _checked_lines(backward))
+        )
+
+    def reversed(self) -> TradeOff:
+        """The curve with the two worlds exchanged."""
+        return TradeOff(self.shape.reversed())
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Estimate(_Readings):
+    """A curve that approximates: its numbers may lie below the truth and guarantee nothing."""
+
+    source: str
+    warning: str | None = None
+    kind: ClassVar[Kind] = "estimate"
+
+
+def best(curves: Iterable[TradeOff]) -> TradeOff:
+    """The pointwise smallest of several curves that all hold for the same mechanism.
+
+    >>> both = best([TradeOff.gaussian(1.0), TradeOff.from_lines([(1.0, 1e-3)])])
+    >>> round(both.epsilon(delta=1e-3), 6), both.tpr(fpr=1e-6) < 1.0e-4
+    (1.0, True)
+    """
+    curves = list(curves)
+    for curve in curves:
+        if not isinstance(curve, TradeOff):
+            raise ValueError(
+                f"curves must be certified TradeOff curves, but one is {type(curve).__name__}: "
+                "leave estimates out."
+            )
+    if not curves:
+        raise ValueError("curves must name at least one curve, but it is empty: give a TradeOff.")
+    if len(curves) == 1:
+        return curves[0]
+    forward: list[Line] = []
+    backward: list[Line] = []
+    for curve in curves:
+        ahead, behind = curve.shape.lines()
+        forward += ahead
+        backward += behind
+    return TradeOff(Polygon.from_lines(forward, backward))
+
+
+def _checked_lines(lines: Iterable[Line]) -> list[Line]:
+    checked = [
+        (validate.at_least_zero("epsilon", e), validate.probability("delta", d, example="1e-5"))
+        for e, d in lines
+    ]
+    if not checked:
+        raise ValueError("points must hold at least one (epsilon, delta), but it is empty.")
+    return checked
+
+

@@ -1,0 +1,347 @@
+"""Frozen descriptions of what was run. A description makes its certified curve; it runs nothing.
+
+The noise multiplier z is the noise's standard deviation on the clipped sum over the clipping norm,
+as in Opacus, whatever the adjacency: replacing a record moves the sum twice as far as adding one.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+from typing import Literal, get_args
+
+import numpy as np
+
+from dprime import privacy_loss, validate
+from dprime.accountant import Part, compose
+from dprime.curve import TradeOff
+from dprime.privacy_loss import PrivacyLoss
+
+Adjacency = Literal["add-remove", "replace"]
+ADJACENCIES: tuple[str, ...] = get_args(Adjacency)
+DEFAULT_ADJACENCY: Adjacency = "add-remove"
+
+Sampling = Literal["poisson", "fixed-size", "shuffle"]
+SAMPLINGS: tuple[str, ...] = get_args(Sampling)
+
+MOST_STEPS = 10_000_000
+"""More steps than this are not certified."""
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What a mechanism adds to a composition: a Gaussian part, exact, and parts to convolve."""
+
+    mu_squared: float = 0.0
+    parts: tuple[Part, ...] = ()
+
+    def plus(self, other: Losses) -> Losses:
+        """Both together."""
+        return Losses(self.mu_squared + other.mu_squared, self.parts + other.parts)
+
+    def curve(self) -> TradeOff:
+        """The certified curve of everything that was added."""
+        if not self.parts:
+            return TradeOff.gaussian(math.sqrt(self.mu_squared))
+        parts = list(self.parts)
+        if self.mu_squared:
+            parts.append((privacy_loss.gaussian(math.sqrt(self.mu_squared)), 1))
+        return TradeOff.from_privacy_loss(compose(parts))
+
+
+class Mechanism(ABC):
+    """What was run on the data. Every mechanism is a frozen dataclass."""
+
+    def curve(self, adjacency: str | None = None, *, group_size: int = 1) -> TradeOff:
+        """The certified trade-off curve: what no attacker can beat.
+
+        Args:
+            adjacency: "add-remove" compares the data with and without one record, "replace" with
+                one record exchanged. Where it is left out, DP-SGD and Gaussian take "add-remove",
+                a stated guarantee takes what it was stated for.
+            group_size: how many records one person may have contributed.
+        """
+        if adjacency is not None:
+            adjacency = validate.one_of("adjacency", adjacency, ADJACENCIES)
+        group_size = validate.whole("group_size", group_size, example=1)
+        return self.losses(adjacency or self.own_adjacency, group_size).curve()
+
+    @property
+    def own_adjacency(self) -> str:
+        """The adjacency that the mechanism's numbers refer to where none is asked for."""
+        return DEFAULT_ADJACENCY
+
+    @abstractmethod
+    def losses(self, adjacency: str, group_size: int) -> Losses:
+        """The privacy losses of the mechanism, ready to be composed."""
+
+    def describe(self) -> dict[str, object]:
+        """The mechanism as plain values: its name and its parameters."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return {"name": type(self).__name__, **values}
+
+    def missing(self) -> list[str]:
+        """Names of the parameters that were left out, for `choose` to find."""
+        return [f.name for f in fields(self) if getattr(self, f.name) is None]  # type: ignore[arg-type]
+
+    def _given(self, name: str) -> float:
+        value = getattr(self, name)
+        if value is None:
+            raise ValueError(
+                f"{name} must be given to compute a curve, but it is missing: "
+                f"set it, or let dprime.choose find it for a target."
+            )
+        return float(value)
+
+
+def _set(mechanism: Mechanism, **checked: object) -> None:
+    for name, value in checked.items():
+        object.__setattr__(mechanism, name, value)
+
+
+@dataclass(frozen=True)
+class Gaussian(Mechanism):
+    """Gaussian noise on full-batch sums: exact.
+
+    >>> round(Gaussian(noise_multiplier=8.0, steps=30).curve().advantage(), 5)
+    0.26789
+    """
+
+    noise_multiplier: float | None = None
+    steps: int | None = 1
+
+    def __post_init__(self) -> None:
+        if self.noise_multiplier is not None:
+            _set(self, noise_multiplier=_noise(self.noise_multiplier))
+        if self.steps is not None:
+            _set(self, steps=_steps(self.steps))
+
+    def losses(self, adjacency: str, group_size: int) -> Losses:
+        """Mu = k sqrt(steps) / z for add/remove, twice that for replace: FORMULAS section 2."""
+        distance = group_size * (2.0 if adjacency == "replace" else 1.0)
+        z, steps = self._given("noise_multiplier"), self._given("steps")
+        return Losses(mu_squared=steps * (distance / z) ** 2)
+
+
+@dataclass(frozen=True)
+class DPSGD(Mechanism):
+    """DP-SGD: clipped per-example gradients, Gaussian noise, a batch sampled at each step.
+
+    One of `noise_multiplier`, `sample_rate` and `steps` may be left out for `choose` to find.
+
+    `sampling` says how batches are made. "poisson": every record independently with probability
+    `sample_rate`. "fixed-size": a uniform batch of fixed size, drawn anew each step. "shuffle": the
+    data cut into batches, each record once an epoch. The last two are certified for the replace
+    adjacency by bounds of their own, which are weaker; they are never accounted as Poisson.
+
+    >>> m = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000)
+    >>> round(m.curve().advantage(), 3), round(m.curve(adjacency="replace").advantage(), 3)
+    (0.226, 0.367)
+    """
+
+    noise_multiplier: float | None = None
+    sample_rate: float | None = None
+    steps: int | None = None
+    sampling: Sampling = field(default="poisson", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.noise_multiplier is not None:
+            _set(self, noise_multiplier=_noise(self.noise_multiplier))
+        if self.sample_rate is not None:
+            _set(self, sample_rate=validate.rate("sample_rate", self.sample_rate))
+        if self.steps is not None:
+            _set(self, steps=_steps(self.steps))
+        validate.one_of("sampling", self.sampling, SAMPLINGS)
+
+    @property
+    def epochs(self) -> float:
+        """Expected passes over the data."""
+        return self._given("steps") * self._given("sample_rate")
+
+    def losses(self, adjacency: str, group_size: int) -> Losses:
+        """One sampled step, `steps` times."""
+        z, q, steps = (
+            self._given("noise_multiplier"),
+            self._given("sample_rate"),
+            int(self._given("steps")),
+        )
+        if self.sampling == "poisson":
+            return _poisson(z, q, steps, adjacency, group_size)
+        self._refuse_unproved(adjacency, group_size)
+        if self.sampling == "fixed-size":
+            return Losses(parts=((_fixed_size_loss(z, q, steps), steps),))
+        # Shuffled: a record is in one batch an epoch, so its loss is at most that of one
+        # full-batch Gaussian an epoch, with no credit for the hidden order.
+        return Losses(mu_squared=math.ceil(q * steps - 1e-9) * (2.0 / z) ** 2)
+
+    def _refuse_unproved(self, adjacency: str, group_size: int) -> None:
+        if adjacency != "replace":
+            raise ValueError(
+                f"sampling must be poisson for the add-remove adjacency, but it is "
+                f"{self.sampling!r}: adding a record changes every other record's place in the "
+                'batches, which the Poisson analysis does not cover; use adjacency="replace", or '
+                "sample batches with Poisson sampling."
+            )
+        if group_size > 1:
+            raise ValueError(
+                f"group_size must be 1 for {self.sampling} sampling, but it is {group_size}: "
+                "no bound for groups is proved there; use Poisson sampling and add-remove."
+            )
+
+
+def _poisson(z: float, q: float, steps: int, adjacency: str, group_size: int) -> Losses:
+    if q == 1.0:
+        return Gaussian(z, steps).losses(adjacency, group_size)
+    replace = adjacency == "replace"
+    if replace and group_size > 1:
+        raise ValueError(
+            f"group_size must be 1 for the replace adjacency with sampled batches, but it is "
+            f'{group_size}: no bound is proved there; use adjacency="add-remove".'
+        )
+    loss = privacy_loss.subsampled_gaussian(z, q, steps, replace=replace, group_size=group_size)
+    return Losses(parts=((loss, steps),))
+
+
+def _fixed_size_loss(z: float, q: float, steps: int) -> PrivacyLoss:
+    """A step on a uniform batch of fixed size, one record replaced.
+
+    Balle, Barthe and Gaboardi 2018, theorem 9: delta'(ln(1 + q(e^eps - 1))) <= q delta(eps), delta
+    that of the step with the record in the batch, sensitivity 2 (batches with and without the
+    record differ by a replacement), and the same with the worlds exchanged. The pair with just
+    these values has the positive losses of the mixture and their mirror image.
+    """
+    mixture = privacy_loss.subsampled_gaussian(z / 2.0, q, steps)
+    positive = mixture.loss > 0
+    loss, p, q_mass = mixture.loss[positive], mixture.p[positive], mixture.q[positive]
+    rest = max(0.0, 1.0 - float(p.sum() + q_mass.sum()) - mixture.p_inf)
+    return PrivacyLoss(
+        np.concatenate([loss, [0.0], -loss]),
+        np.concatenate([p, [rest], q_mass]),
+        np.concatenate([q_mass, [rest], p]),
+        mixture.p_inf,
+        mixture.p_inf,
+    )
+
+
+@dataclass(frozen=True)
+class Composition(Mechanism):
+    """Several mechanisms on the same data, one after the other: phases of a training, say.
+
+    >>> early = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
+    >>> late = DPSGD(noise_multiplier=1.5, sample_rate=0.01, steps=1000)
+    >>> round(Composition(early, late).curve().advantage(), 3)
+    0.186
+    """
+
+    mechanisms: tuple[Mechanism, ...]
+
+    def __init__(self, *mechanisms: Mechanism) -> None:
+        if not mechanisms:
+            raise ValueError("mechanisms must name at least one, but it is empty: give a DPSGD.")
+        for mechanism in mechanisms:
+            if not isinstance(mechanism, Mechanism):
+                raise ValueError(
+                    f"mechanisms must be mechanisms, but one is {mechanism!r}: give for example "
+                    "DPSGD(1.1, 0.01, 1000)."
+                )
+        _set(self, mechanisms=tuple(mechanisms))
+
+    @property
+    def own_adjacency(self) -> str:
+        """The one adjacency that all parts share."""
+        own = {mechanism.own_adjacency for mechanism in self.mechanisms}
+        if len(own) > 1:
+            raise ValueError(
+                f"adjacency must be given, but the parts' own ones differ ({', '.join(sorted(own))}"
+                "): name the one that all parts hold for."
+            )
+        return own.pop()
+
+    def losses(self, adjacency: str, group_size: int) -> Losses:
+        """The losses of all parts."""
+        total = Losses()
+        for mechanism in self.mechanisms:
+            total = total.plus(mechanism.losses(adjacency, group_size))
+        return total
+
+    def describe(self) -> dict[str, object]:
+        """The parts, in order."""
+        return {"name": "Composition", "mechanisms": [m.describe() for m in self.mechanisms]}
+
+    def missing(self) -> list[str]:
+        """Nothing: the parts are chosen one by one."""
+        return []
+
+
+@dataclass(frozen=True)
+class PoolSampled(Mechanism):
+    """A training set drawn from a larger pool, each record kept with `probability`, then trained
+    on with `training` (Thudi et al.: sampling as a defence).
+
+    The curve is that of the training. `probability` is the prior of every question that has one,
+    provided that inclusion is independent and nothing public depends on how many were kept.
+
+    >>> m = PoolSampled(DPSGD(1.0, 0.01, 2000), probability=0.1)
+    >>> round(m.curve().precision(prior=m.prior, min_tpr=0.01), 2)
+    0.4
+    """  # noqa: D205
+
+    training: Mechanism
+    probability: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.training, Mechanism):
+            raise ValueError(
+                f"training must be a mechanism, but it is {self.training!r}: give for example "
+                "DPSGD(1.1, 0.01, 1000)."
+            )
+        if self.probability is not None:
+            _set(self, probability=validate.inner_probability("probability", self.probability))
+
+    @property
+    def prior(self) -> float:
+        """The chance that a record of the pool was trained on."""
+        return self._given("probability")
+
+    @property
+    def own_adjacency(self) -> str:
+        """That of the training."""
+        return self.training.own_adjacency
+
+    def losses(self, adjacency: str, group_size: int) -> Losses:
+        """Those of the training."""
+        return self.training.losses(adjacency, group_size)
+
+    def describe(self) -> dict[str, object]:
+        """The training and the probability."""
+        return {
+            "name": "PoolSampled",
+            "probability": self.probability,
+            "training": self.training.describe(),
+        }
+
+
+def _noise(value: object) -> float:
+    return validate.positive("noise_multiplier", value, example=1.1)
+
+
+def _steps(value: object) -> int:
+    steps = validate.whole("steps", value, example=2000)
+    if steps > MOST_STEPS:
+        raise ValueError(
+            f"steps must be at most {MOST_STEPS:,} to be certified, but it is {steps}: "
+            "split the claim or give fewer steps."
+        )
+    return steps
+
+
+def steps_from_epochs(epochs: float, sample_rate: float) -> int:
+    """Steps that cover at least this many expected passes over the data, rounded up.
+
+    >>> steps_from_epochs(60, 256 / 60_000)
+    14063
+    """
+    epochs = validate.positive("epochs", epochs, example=30)
+    rate = validate.rate("sample_rate", sample_rate)
+    return _steps(max(1, math.ceil(epochs / rate * (1 - 1e-12))))

@@ -1,0 +1,204 @@
+"""Privacy loss as masses on points, always rounded so that the result dominates.
+
+Notation, used throughout the package:
+
+    P, Q    law of the output in world `in` (with the record) and in world `out` (without it)
+    loss    ln(P/Q) at an output; an *atom* is a loss with its P-mass p and Q-mass q = p e^(-loss)
+    p_inf   P-mass of outputs that only world `in` can produce (loss = +infinity)
+    q_inf   Q-mass of outputs that only world `out` can produce (loss = -infinity)
+
+A pair (P', Q') *dominates* (P, Q) when every test does at least as well on it. Everything here
+rounds by spreading an atom over two neighbours so that its P-mass and its Q-mass are both kept.
+That is the reverse of merging outputs, so the rounded pair dominates, and so does any composition
+of rounded pairs (Blackwell; "connect the dots", Doroshenko et al. 2022).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp, ndtr, ndtri, xlog1py, xlogy
+
+Array = NDArray[np.float64]
+
+CELL = 0.01
+"""Width of a cell of the Gaussian base law, in standard deviations of the noise."""
+
+TAIL = 1e-16
+"""Mass that all steps together may lose beyond the last cell; it goes to infinity."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrivacyLoss:
+    """A dominating pair of worlds: atoms (in any order), and the masses at both infinities.
+
+    `unit` is set where every loss is a whole multiple of it; composition then rounds nothing.
+    """
+
+    loss: Array
+    p: Array
+    q: Array
+    p_inf: float = 0.0
+    q_inf: float = 0.0
+    unit: float | None = None
+
+    def reversed(self) -> PrivacyLoss:
+        """The same pair with the two worlds exchanged."""
+        return PrivacyLoss(-self.loss, self.q, self.p, self.q_inf, self.p_inf, self.unit)
+
+
+@dataclass(frozen=True)
+class GaussianMixture:
+    """A mixture of unit-variance Gaussians: `weights[i]` at `means[i]`."""
+
+    weights: Array
+    means: Array
+
+    def log_ratio(self, x: Array) -> Array:
+        """ln of this density over the standard normal density, exact to rounding at every x."""
+        exponents = np.outer(self.means, x) - 0.5 * self.means[:, None] ** 2
+        if len(self.weights) == 1:
+            return exponents[0] + np.log(self.weights[0])
+        with np.errstate(over="ignore"):
+            excess = self.weights @ np.expm1(exponents)
+        # Near 0 the logarithm of a sum loses every digit that a small sampling rate needs.
+        small = np.abs(excess) < 0.5
+        result = np.log1p(np.where(small, excess, 0.0))
+        if not small.all():
+            far = ~small
+            log_weights = np.log(np.maximum(self.weights, 1e-320))
+            result[far] = logsumexp(exponents[:, far] + log_weights[:, None], axis=0)
+        return result
+
+    def cells(self, x: Array) -> tuple[float, Array, float]:
+        """Mass below x[0], in each cell [x[i], x[i+1]], and above x[-1]; precise in both tails."""
+        below, inside, above = 0.0, np.zeros(len(x) - 1), 0.0
+        for weight, mean in zip(self.weights, self.means, strict=True):
+            t = x - mean
+            side = np.where(t < 0, 1.0, -1.0)
+            cumulative = ndtr(side * t)  # lower tail left of the mean, upper tail right of it
+            straddles = side[:-1] != side[1:]
+            cell = side[:-1] * np.diff(cumulative)
+            cell[straddles] = 1.0 - cumulative[:-1][straddles] - cumulative[1:][straddles]
+            inside += weight * cell
+            below += float(weight * ndtr(t[0]))
+            above += float(weight * ndtr(-t[-1]))
+        return below, inside, above
+
+
+def from_mixtures(world_in: GaussianMixture, world_out: GaussianMixture, steps: int) -> PrivacyLoss:
+    """The dominating pair of one step whose output is a Gaussian mixture in either world.
+
+    The loss must grow with the output. `steps` says how often the pair will be composed, so that
+    the tails cut here stay below `TAIL` in all.
+    """
+    depth = -float(ndtri(TAIL / steps))
+    means = np.concatenate([world_in.means, world_out.means])
+    low, high = float(means.min()) - depth, float(means.max()) + depth
+    x = np.linspace(low, high, int(np.ceil((high - low) / CELL)) + 1)
+    edges = world_in.log_ratio(x) - world_out.log_ratio(x)
+    p_below, p_cells, p_above = world_in.cells(x)
+    q_below, q_cells, q_above = world_out.cells(x)
+    floor = _loss_at_minus_infinity(world_in, world_out)
+    if np.isfinite(floor):  # below the grid the loss still has a floor: one more, wide cell
+        edges = np.concatenate([[min(floor, edges[0])], edges])
+        p_cells = np.concatenate([[p_below], p_cells])
+        q_cells = np.concatenate([[q_below], q_cells])
+        p_below = q_below = 0.0
+    # Outputs beyond the grid become fully revealing: their P-mass at +inf, their Q-mass at -inf.
+    return _from_cells(edges, p_cells, q_cells, p_above + p_below, q_above + q_below)
+
+
+def _loss_at_minus_infinity(world_in: GaussianMixture, world_out: GaussianMixture) -> float:
+    i, j = int(world_in.means.argmin()), int(world_out.means.argmin())
+    if world_in.means[i] != world_out.means[j]:
+        return -np.inf
+    with np.errstate(divide="ignore"):
+        return float(np.log(world_in.weights[i]) - np.log(world_out.weights[j]))
+
+
+def _from_cells(edges: Array, p: Array, q: Array, p_inf: float, q_inf: float) -> PrivacyLoss:
+    """Move the masses of each cell [a, b] of losses to its two edges, keeping p and q."""
+    a, b = edges[:-1], edges[1:]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        upper = (p - np.exp(a) * q) / -np.expm1(a - b)  # FORMULAS section 2, the two-mass rule
+    upper = np.clip(np.nan_to_num(upper, nan=0.0, posinf=0.0, neginf=0.0), 0.0, p)
+    upper[b <= a] = p[b <= a]
+    atoms = np.zeros(len(edges))
+    atoms[1:] += upper
+    atoms[:-1] += p - upper
+    with np.errstate(over="ignore", under="ignore"):
+        return PrivacyLoss(edges, atoms, atoms * np.exp(-edges), p_inf, q_inf)
+
+
+def subsampled_gaussian(
+    noise_multiplier: float,
+    sample_rate: float,
+    steps: int,
+    *,
+    replace: bool = False,
+    group_size: int = 1,
+) -> PrivacyLoss:
+    """One Poisson-sampled Gaussian step: FORMULAS section 2.
+
+    Add/remove compares sum_i Bin(k, q)(i) N(i, z^2) with N(0, z^2), k the group size (for k > 1:
+    Ganesh 2024, mixture-of-Gaussians mechanisms). Replace compares (1-q) N(0, z^2) + q N(1, z^2)
+    with its mirror image.
+    """
+    members = np.arange(group_size + 1, dtype=np.float64)
+    weights = _binomial(members, group_size, sample_rate)
+    kept = weights > 0
+    world_in = GaussianMixture(weights[kept], members[kept] / noise_multiplier)
+    if replace:
+        world_out = GaussianMixture(world_in.weights, -world_in.means)
+    else:
+        world_out = GaussianMixture(np.ones(1), np.zeros(1))
+    return from_mixtures(world_in, world_out, steps)
+
+
+def _binomial(k: Array, n: int, probability: float) -> Array:
+    if n == 1:
+        return np.array([1.0 - probability, probability])
+    log_choose = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    weights: Array = np.exp(log_choose + xlogy(k, probability) + xlog1py(n - k, -probability))
+    return weights / weights.sum()
+
+
+def gaussian(mu: float, steps: int = 1) -> PrivacyLoss:
+    """N(mu, 1) against N(0, 1)."""
+    one = np.ones(1)
+    return from_mixtures(GaussianMixture(one, np.array([mu])), GaussianMixture(one, 0 * one), steps)
+
+
+def laplace(epsilon: float) -> PrivacyLoss:
+    """Laplace noise of scale sensitivity/epsilon: atoms at both ends, a density in between."""
+    cells = max(64, int(np.ceil(epsilon / CELL)))
+    x = np.linspace(0.0, epsilon, cells + 1)  # between the two centres, in units of the scale
+    edges = np.linspace(epsilon, -epsilon, cells + 1)  # loss = epsilon - 2 x there
+    # P is centred at 0, Q at epsilon: within [0, epsilon] P falls and Q rises exponentially.
+    p = 0.5 * np.exp(-x[:-1]) * -np.expm1(-np.diff(x))
+    inner = _from_cells(edges[::-1], p[::-1], p.copy(), 0.0, 0.0)
+    ends = two_points(epsilon)
+    scale = 0.5 * (1.0 + np.exp(-epsilon))  # each world puts 1/2 on its own side
+    return PrivacyLoss(
+        np.concatenate([inner.loss, ends.loss]),
+        np.concatenate([inner.p, scale * ends.p]),
+        np.concatenate([inner.q, scale * ends.q]),
+    )
+
+
+def two_points(epsilon: float, delta: float = 0.0) -> PrivacyLoss:
+    """The worst pair that is (epsilon, delta)-DP: randomised response, and a leak of delta."""
+    loss = np.array([-epsilon, epsilon])
+    likely = 1.0 / (1.0 + np.exp(-epsilon))
+    p = (1.0 - delta) * np.array([np.exp(-epsilon) * likely, likely])
+    return PrivacyLoss(loss, p, p[::-1].copy(), delta, delta, unit=epsilon or None)
+
+
+def randomized_response(epsilon: float, categories: int = 2) -> PrivacyLoss:
+    """k-ary randomised response: the true answer is e^epsilon times as likely as any other."""
+    total = np.exp(epsilon) + categories - 1
+    p = np.array([1.0, categories - 2.0, np.exp(epsilon)]) / total
+    return PrivacyLoss(np.array([-epsilon, 0.0, epsilon]), p, p[::-1].copy(), unit=epsilon)

@@ -1,0 +1,367 @@
+"""The two shapes a trade-off curve can have: an exact Gaussian one, or a concave polygon.
+
+A shape answers five questions; every metric is built from them (see `curve`). A polygon is kept
+as two halves that meet where its slope passes 1: the left one in the coordinates (FPR, TPR), the
+right one in (FNR, TNR), which is the left half of the test with the worlds exchanged. So numbers
+near 0 are precise in both corners.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from dprime.privacy_loss import Array, PrivacyLoss
+
+Line = tuple[float, float]
+"""(epsilon, delta): no test has TPR > delta + e^epsilon FPR."""
+
+LARGEST_EXPONENT = 700.0
+"""e^x is taken up to this x; a privacy loss beyond it counts as infinite."""
+
+
+class Shape(Protocol):
+    """What every metric is made of. FPR, TPR and slopes are of the directed test `in` or `out`."""
+
+    def tpr(self, fpr: float) -> float:
+        """Largest TPR at this FPR."""
+
+    def fpr(self, tpr: float) -> float:
+        """Smallest FPR at this TPR."""
+
+    def delta(self, epsilon: float) -> float:
+        """max(TPR - e^epsilon FPR); epsilon may be negative."""
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest epsilon >= 0 with delta(epsilon) <= delta; infinite where there is none."""
+
+    def tpr_at_slope(self, log_slope: float) -> float:
+        """TPR where the curve's slope falls to e^log_slope."""
+
+    def tpr_on_ray(self, log_ratio: float) -> float:
+        """Largest TPR with TPR >= e^log_ratio FPR, for log_ratio > 0."""
+
+    def index(self, floor: float) -> float:
+        """Smallest mu whose Gaussian curve lies above, where FPR and FNR are at least `floor`."""
+
+    def reversed(self) -> Shape:
+        """The curve of the test with the two worlds exchanged."""
+
+    def lines(self) -> tuple[list[Line], list[Line]]:
+        """Supporting lines of slope >= 1: of this curve and of the reversed one."""
+
+
+@dataclass(frozen=True)
+class GaussianShape:
+    """TPR = Phi(Phi^-1(FPR) + mu), exactly."""
+
+    mu: float
+
+    def tpr(self, fpr: float) -> float:
+        """Largest TPR at this FPR."""
+        return float(ndtr(ndtri(fpr) + self.mu))
+
+    def fpr(self, tpr: float) -> float:
+        """Smallest FPR at this TPR."""
+        return float(ndtr(ndtri(tpr) - self.mu))
+
+    def delta(self, epsilon: float) -> float:
+        """Balle and Wang 2018, theorem 8."""
+        if self.mu == 0:
+            return max(0.0, -math.expm1(min(epsilon, 0.0)))
+        shift = epsilon / self.mu
+        first = float(log_ndtr(self.mu / 2 - shift))
+        second = epsilon + float(log_ndtr(-self.mu / 2 - shift))
+        return math.exp(first) * -math.expm1(min(0.0, second - first))
+
+    def epsilon(self, delta: float) -> float:
+        """The inverse of delta(epsilon), rounded up."""
+        if self.delta(0.0) <= delta:
+            return 0.0
+        high = self.mu * (self.mu / 2 + 40.0)  # delta < Phi(-40) there
+        if delta <= 0 or self.delta(high) > delta:
+            return math.inf
+        root = float(brentq(lambda e: math.log(max(self.delta(e), 1e-320) / delta), 0.0, high))
+        step = 1e-13 * max(root, 1.0)
+        while self.delta(root) > delta:
+            root, step = root + step, 2 * step
+        return root
+
+    def tpr_at_slope(self, log_slope: float) -> float:
+        """TPR where the slope falls to e^log_slope: loss is N(mu^2/2, mu^2) in world `in`."""
+        if self.mu == 0:
+            return 0.0 if log_slope > 0 else 1.0
+        return float(ndtr(self.mu / 2 - log_slope / self.mu))
+
+    def tpr_on_ray(self, log_ratio: float) -> float:
+        """Largest TPR with TPR >= e^log_ratio FPR."""
+        if self.mu == 0:
+            return 0.0
+
+        def excess(x: float) -> float:  # x = Phi^-1(FPR); decreasing in x
+            return float(log_ndtr(x + self.mu) - log_ndtr(x)) - log_ratio
+
+        low = -1.0 - log_ratio / self.mu  # ln ratio >= mu * -x for x < -mu/2
+        while excess(low) < 0:
+            low *= 2
+        x = float(brentq(excess, low, 40.0, xtol=1e-13)) if excess(40.0) < 0 else 40.0
+        return float(ndtr(x + self.mu + 1e-12))
+
+    def index(self, floor: float) -> float:
+        """mu itself, whatever the floor."""
+        return self.mu
+
+    def reversed(self) -> GaussianShape:
+        """The same: a Gaussian curve is symmetric."""
+        return self
+
+    def lines(self) -> tuple[list[Line], list[Line]]:
+        """Tangents dense enough that their envelope is above the curve by less than 1e-5 of it."""
+        top = min(LARGEST_EXPONENT, self.mu * (self.mu / 2 + 9))
+        tangents = [(float(e), self.delta(float(e))) for e in np.linspace(0.0, top, 3000)]
+        return tangents, tangents
+
+
+@dataclass(frozen=True, eq=False)
+class Half:
+    """The left half of a concave polygon: from (0, start) along edges of falling slope >= 1.
+
+    Edge i has ln slope `log_slope[i]`, rises by `rise[i]` in TPR and runs by `run[i]` in FPR.
+    """
+
+    start: float
+    log_slope: Array
+    rise: Array
+    run: Array
+
+    @cached_property
+    def tpr(self) -> Array:
+        """TPR at each vertex."""
+        return np.minimum(1.0, self.start + np.concatenate([[0.0], np.cumsum(self.rise)]))
+
+    @cached_property
+    def fpr(self) -> Array:
+        """FPR at each vertex."""
+        return np.concatenate([[0.0], np.cumsum(self.run)])
+
+    @property
+    def end(self) -> tuple[float, float]:
+        """The last vertex, (FPR, TPR)."""
+        return float(self.fpr[-1]), float(self.tpr[-1])
+
+    def delta(self, epsilon: float) -> float:
+        """max(TPR - e^epsilon FPR) over the half, as a sum of positive terms: no cancellation."""
+        steeper = int(np.searchsorted(-self.log_slope, -epsilon))
+        gain = -np.expm1(epsilon - self.log_slope[:steeper])
+        return float(min(1.0, self.start + self.rise[:steeper] @ gain))
+
+    def shifted(self, start: float) -> Half:
+        """The half lifted to another start."""
+        return Half(start, self.log_slope, self.rise, self.run)
+
+
+def half_from_lines(lines: Sequence[Line]) -> Half:
+    """The lower envelope of lines TPR = delta + e^epsilon FPR with epsilon >= 0, from FPR = 0."""
+    best: dict[float, float] = {}
+    for epsilon, delta in lines:
+        slope = min(epsilon, LARGEST_EXPONENT)
+        best[slope] = min(delta, best.get(slope, math.inf))
+    ordered = sorted(best.items(), reverse=True)
+    hull: list[tuple[float, float, float]] = []  # (epsilon, delta, FPR where the line takes over)
+    for epsilon, delta in ordered:
+        begins = 0.0
+        while hull:
+            last_epsilon, last_delta, last_begins = hull[-1]
+            begins = (delta - last_delta) / (math.exp(last_epsilon) - math.exp(epsilon))
+            if begins > last_begins:
+                break
+            hull.pop()
+            begins = 0.0
+        hull.append((epsilon, delta, begins))
+    slopes = np.array([epsilon for epsilon, _, _ in hull])
+    fpr = np.array([begins for _, _, begins in hull] + [math.inf])
+    run = np.diff(fpr)
+    return Half(min(1.0, hull[0][1]), slopes, np.exp(slopes) * run, run)
+
+
+def join(left: Half, right: Half) -> Polygon:
+    """Two envelopes cut where they meet; each may end in an edge of infinite run."""
+    low, high = 0.0, 1.0
+    for _ in range(100):
+        fpr = (low + high) / 2
+        if _height(left, fpr) < 1.0 - _inverse_height(right, 1.0 - fpr):
+            low = fpr
+        else:
+            high = fpr
+    tpr = _height(left, high)
+    return Polygon(_cut(left, high), _cut(right, max(0.0, 1.0 - tpr)))
+
+
+def _height(half: Half, fpr: float) -> float:
+    """TPR of an envelope at an FPR; its last edge goes on."""
+    i = min(int(np.searchsorted(half.fpr[1:], fpr, side="right")), len(half.run) - 1)
+    before = half.start + float(half.rise[:i].sum())
+    return before + math.exp(half.log_slope[i]) * (fpr - float(half.fpr[i]))
+
+
+def _inverse_height(half: Half, tpr: float) -> float:
+    """FPR at which an envelope reaches a TPR."""
+    if tpr <= half.start:
+        return 0.0
+    heights = half.start + np.concatenate([[0.0], np.cumsum(half.rise)])
+    i = min(int(np.searchsorted(heights[1:], tpr, side="right")), len(half.run) - 1)
+    return float(half.fpr[i] + (tpr - heights[i]) * math.exp(-half.log_slope[i]))
+
+
+def _cut(half: Half, fpr: float) -> Half:
+    i = min(int(np.searchsorted(half.fpr[1:], fpr, side="right")), len(half.run) - 1)
+    run = half.run[: i + 1].copy()
+    run[i] = max(0.0, fpr - float(half.fpr[i]))
+    slopes = half.log_slope[: i + 1]
+    return Half(half.start, slopes, np.exp(slopes) * run, run)
+
+
+@dataclass(frozen=True, eq=False)
+class Polygon:
+    """A concave polygon: `left` from (0, 0) up to slope 1, `right` the same of the reversed test.
+
+    Between the two ends lies an edge of slope 1 (it may be a point).
+    """
+
+    left: Half
+    right: Half
+
+    @staticmethod
+    def from_privacy_loss(loss: PrivacyLoss) -> Polygon:
+        """The curve of a dominating pair, and of nothing smaller."""
+        left = _half(loss.loss, loss.p, loss.q, loss.p_inf)
+        right = _half(-loss.loss, loss.q, loss.p, loss.q_inf)
+        # Both halves certify the advantage. Rounding may tell them apart: keep the larger.
+        surplus = left.delta(0.0) - right.delta(0.0)
+        if surplus > 0:
+            right = right.shifted(right.start + surplus)
+        else:
+            left = left.shifted(left.start - surplus)
+        return Polygon(left, right)
+
+    @staticmethod
+    def from_lines(forward: Sequence[Line], backward: Sequence[Line]) -> Polygon:
+        """The largest curve under all lines of the test and of the reversed test."""
+        return join(half_from_lines(forward), half_from_lines(backward))
+
+    def reversed(self) -> Polygon:
+        """The curve of the test with the two worlds exchanged."""
+        return Polygon(self.right, self.left)
+
+    def tpr(self, fpr: float) -> float:
+        """Largest TPR at this FPR."""
+        end_fpr, end_tpr = self.left.end
+        if fpr <= end_fpr:
+            return float(np.interp(fpr, self.left.fpr, self.left.tpr))
+        right_fnr, right_tnr = self.right.end
+        if fpr <= 1.0 - right_tnr:
+            return min(1.0, end_tpr + (fpr - end_fpr), 1.0 - right_fnr)
+        return 1.0 - float(np.interp(1.0 - fpr, self.right.tpr, self.right.fpr, left=0.0))
+
+    def fpr(self, tpr: float) -> float:
+        """Smallest FPR at this TPR."""
+        end_fpr, end_tpr = self.left.end
+        if tpr <= end_tpr:
+            return float(np.interp(tpr, self.left.tpr, self.left.fpr, left=0.0))
+        right_fnr, right_tnr = self.right.end
+        if tpr <= 1.0 - right_fnr:
+            return max(0.0, min(end_fpr + (tpr - end_tpr), 1.0 - right_tnr))
+        return 1.0 - float(np.interp(1.0 - tpr, self.right.fpr, self.right.tpr))
+
+    def delta(self, epsilon: float) -> float:
+        """max(TPR - e^epsilon FPR)."""
+        if epsilon >= 0:
+            return self.left.delta(epsilon)
+        # TPR - e^e FPR = (1 - e^e) + e^e (TNR - e^-e FNR)
+        return min(1.0, -math.expm1(epsilon) + math.exp(epsilon) * self.right.delta(-epsilon))
+
+    def epsilon(self, delta: float) -> float:
+        """TPR - e^epsilon FPR <= delta at every vertex, solved for epsilon."""
+        above = self.left.tpr > delta
+        if not above.any():
+            return 0.0
+        with np.errstate(divide="ignore"):  # FPR 0: no finite epsilon is enough
+            needed = np.log(self.left.tpr[above] - delta) - np.log(self.left.fpr[above])
+        return max(0.0, float(needed.max()))
+
+    def tpr_at_slope(self, log_slope: float) -> float:
+        """TPR where the slope falls to e^log_slope."""
+        if log_slope >= 0:
+            return float(self.left.tpr[np.searchsorted(-self.left.log_slope, -log_slope)])
+        # Edges of the right half are met backwards: the steepest here is its flattest.
+        edge = np.searchsorted(-self.right.log_slope, log_slope, side="right")
+        return 1.0 - float(self.right.fpr[edge])
+
+    def tpr_on_ray(self, log_ratio: float) -> float:
+        """Largest TPR with TPR >= e^log_ratio FPR: the vertices beyond have a smaller ratio."""
+        ratio = math.exp(min(log_ratio, LARGEST_EXPONENT))
+        fpr = np.concatenate([self.left.fpr, 1.0 - self.right.tpr[::-1], [1.0]])
+        tpr = np.concatenate([self.left.tpr, 1.0 - self.right.fpr[::-1], [1.0]])
+        above = np.flatnonzero(tpr >= ratio * fpr)
+        last = int(above[-1]) if len(above) else 0
+        if last == len(fpr) - 1:
+            return 1.0
+        rise, run = tpr[last + 1] - tpr[last], fpr[last + 1] - fpr[last]
+        if run * ratio <= rise:
+            return float(min(1.0, tpr[last + 1]))
+        # On the edge: tpr + s rise = ratio (fpr + s run)
+        share = (tpr[last] - ratio * fpr[last]) / (ratio * run - rise)
+        return float(min(1.0, tpr[last] + max(0.0, share) * rise))
+
+    def index(self, floor: float) -> float:
+        """The largest Phi^-1(TPR) - Phi^-1(FPR) over the vertices above the floor and its ends.
+
+        Chords of a Gaussian curve lie below it, so between vertices nothing larger can hide.
+        """
+        left, right = self.left, self.right
+        first = (left.fpr >= floor) & (1.0 - left.tpr >= floor)
+        second = (right.fpr >= floor) & (1.0 - right.tpr >= floor)
+        candidates = [
+            ndtri(left.tpr[first]) - ndtri(left.fpr[first]),
+            ndtri(right.tpr[second]) - ndtri(right.fpr[second]),
+            [ndtri(self.tpr(floor)) - ndtri(floor)] if self.tpr(floor) <= 1 - floor else [],
+            [-ndtri(floor) - ndtri(self.fpr(1 - floor))] if self.fpr(1 - floor) >= floor else [],
+        ]
+        values = np.concatenate([np.asarray(c, dtype=np.float64) for c in candidates])
+        # Nothing above the floor: even FPR = FNR = floor is beyond the curve.
+        return max(0.0, float(values.max())) if len(values) else float(-2 * ndtri(floor))
+
+    def privacy_loss(self) -> PrivacyLoss:
+        """The pair of worlds with exactly this curve: an edge is an atom."""
+        left, right = self.left, self.right
+        middle = max(0.0, 1.0 - left.end[1] - right.end[0])  # the edge of slope 1
+        return PrivacyLoss(
+            np.concatenate([left.log_slope, [0.0], -right.log_slope]),
+            np.concatenate([left.rise, [middle], right.run]),
+            np.concatenate([left.run, [middle], right.rise]),
+            left.start,
+            right.start,
+        )
+
+    def lines(self) -> tuple[list[Line], list[Line]]:
+        """The lines along the edges (a few thousand at most, all valid)."""
+        return _edge_lines(self.left), _edge_lines(self.right)
+
+
+def _half(loss: Array, p: Array, q: Array, start: float) -> Half:
+    positive = np.flatnonzero((loss >= 0) & (p > 0))
+    order = positive[np.argsort(-loss[positive], kind="stable")]
+    return Half(min(1.0, start), loss[order], p[order], q[order])
+
+
+def _edge_lines(half: Half, most: int = 3000) -> list[Line]:
+    stride = max(1, len(half.log_slope) // most)
+    slopes = np.unique(np.concatenate([half.log_slope[::stride], [0.0]]))
+    return [(float(s), half.delta(float(s))) for s in slopes if s < LARGEST_EXPONENT]

@@ -1,0 +1,119 @@
+"""The one place that words every input error.
+
+Each function returns the checked value or raises `ValueError` with one sentence that names the
+input, the value it had and what would be right. The command line prints the same sentence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import SupportsIndex
+
+WHOLE_TOLERANCE = 1e-9
+"""How far from a whole number a float may lie and still count as one (2000.0 does)."""
+
+
+def _refuse(name: str, value: object, requirement: str, remedy: str) -> ValueError:
+    shown = repr(value) if isinstance(value, str) else str(value)
+    return ValueError(f"{name} must be {requirement}, but it is {shown}: {remedy}.")
+
+
+def parse(name: str, text: str) -> float:
+    """The number that a text from the command line stands for ("1e-5", "256/60000")."""
+    numerator, slash, denominator = text.partition("/")
+    try:
+        return float(numerator) / (float(denominator) if slash else 1.0)
+    except (ValueError, ZeroDivisionError):
+        remedy = "give a number such as 0.01 or 256/60000"
+        raise _refuse(name, text, "a number", remedy) from None
+
+
+def number(name: str, value: object, *, example: float | str = 1.0) -> float:
+    """A finite real number."""
+    remedy = f"give a number such as {example}"
+    if isinstance(value, Real) and not isinstance(value, bool):
+        try:
+            result = float(value)
+        except OverflowError:
+            raise _refuse(name, "too large", "a finite number", remedy) from None
+    else:
+        raise _refuse(name, value, "a number", remedy)
+    if not math.isfinite(result):
+        raise _refuse(name, value, "a finite number", remedy)
+    return result
+
+
+def positive(name: str, value: object, *, example: float | str = 1.0) -> float:
+    """A number above 0."""
+    result = number(name, value, example=example)
+    if result <= 0:
+        raise _refuse(name, value, "above 0", f"give a number such as {example}")
+    return result
+
+
+def at_least_zero(name: str, value: object, *, example: float | str = 1.0) -> float:
+    """A number that is 0 or more."""
+    result = number(name, value, example=example)
+    if result < 0:
+        raise _refuse(name, value, "0 or more", f"give a number such as {example}")
+    return result
+
+
+def rate(name: str, value: object, *, example: float | str = 0.01) -> float:
+    """A share above 0 and at most 1."""
+    result = number(name, value, example=example)
+    if not 0 < result <= 1:
+        raise _refuse(name, value, "above 0 and at most 1", f"give a share such as {example}")
+    return result
+
+
+def probability(name: str, value: object, *, example: float | str = 0.01) -> float:
+    """A number from 0 to 1, both included."""
+    result = number(name, value, example=example)
+    if not 0 <= result <= 1:
+        raise _refuse(name, value, "between 0 and 1", f"give a probability such as {example}")
+    return result
+
+
+def inner_probability(name: str, value: object, *, example: float | str = 0.5) -> float:
+    """A number strictly between 0 and 1, such as a prior that is not yet certain."""
+    result = number(name, value, example=example)
+    if not 0 < result < 1:
+        raise _refuse(
+            name, value, "strictly between 0 and 1", f"give a probability such as {example}"
+        )
+    return result
+
+
+def whole(name: str, value: object, *, example: int = 1000) -> int:
+    """A whole number of at least 1; 2000.0 counts as 2000."""
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        result = value.__index__()
+    else:
+        real = number(name, value, example=example)
+        result = round(real)
+        if abs(real - result) > WHOLE_TOLERANCE:
+            raise _refuse(
+                name, value, "a whole number", f"give a whole number such as {example}"
+            )
+    if result < 1:
+        raise _refuse(name, value, "at least 1", f"give a whole number such as {example}")
+    return result
+
+
+def one_of(name: str, value: object, options: Sequence[str]) -> str:
+    """One word out of a list."""
+    if isinstance(value, str) and value in options:
+        return value
+    raise _refuse(name, value, "one of " + ", ".join(options), f"give for example {options[0]}")
+
+
+def exactly_one(names: str, given: Mapping[str, object], remedy: str) -> str:
+    """The name of the single entry of `given` that is not None."""
+    present = [name for name, value in given.items() if value is not None]
+    if len(present) == 1:
+        return present[0]
+    shown = " and ".join(f"{name}={given[name]}" for name in present) or "none of them"
+    raise ValueError(f"Exactly one of {names} must be given, but got {shown}: {remedy}.")
