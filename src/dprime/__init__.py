@@ -11,7 +11,7 @@ Or say what is acceptable, and get the parameter that keeps it:
 
 >>> m = dprime.choose(dprime.DPSGD(sample_rate=0.01, steps=2000), advantage=0.1)
 >>> round(m.noise_multiplier, 1)
-2.0
+1.9
 """
 
 from dprime.accountant import NotCertifiableError

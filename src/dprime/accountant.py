@@ -122,9 +122,7 @@ def _finest_step(parts: Sequence[Part], allowance: float) -> float:
     sizes = [(np.abs(loss.loss), count * 0.5 * (loss.p + loss.q)) for loss, count in parts]
 
     def added(step: float) -> float:  # within a cell step^2/6 on average, near 0 at most |l| step
-        return sum(
-            float(mass @ np.minimum(step * step / 6, size * step)) for size, mass in sizes
-        )
+        return sum(float(mass @ np.minimum(step * step / 6, size * step)) for size, mass in sizes)
 
     total = sum(float(mass.sum()) for _, mass in sizes)
     step = 2.0 ** math.floor(math.log2(math.sqrt(6 * allowance / total)))
@@ -152,7 +150,9 @@ class _Lattice:
 
     @property
     def points(self) -> Array:
-        return (self.start + np.arange(self.masses.shape[1])) * self.step
+        return (
+            np.arange(self.start, self.start + self.masses.shape[1], dtype=np.float64) * self.step
+        )
 
     def plus(self, other: _Lattice | None) -> _Lattice:
         if other is None:
@@ -170,7 +170,7 @@ class _Lattice:
         length = -(-(pad + self.masses.shape[1]) // RATIO)
         padded = np.zeros((2, length * RATIO))
         padded[:, pad : pad + self.masses.shape[1]] = self.masses
-        offset = np.arange(RATIO) * self.step
+        offset = np.arange(RATIO, dtype=np.float64) * self.step
         lower, upper = _shares(offset, RATIO * self.step)
         cells = padded.reshape(2, length, RATIO)
         masses = np.zeros((2, length + 1))
@@ -192,10 +192,10 @@ class _Lattice:
 
 def _shares(offset: Array, step: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Shares of the (P, Q) masses that go `offset` down and `step - offset` up (two-mass rule)."""
-    up = np.expm1(-offset) / math.expm1(-step)  # FORMULAS section 2
-    lower = np.stack([1.0 - up, (1.0 - up) * np.exp(offset)])
-    upper = np.stack([up, up * np.exp(offset - step)])
-    return lower, upper
+    # Up go (1 - e^-offset) / (1 - e^-step) of P; the rest of P, and both shares of Q, follow.
+    up = np.expm1(-offset) / math.expm1(-step)
+    q_down = np.expm1(offset - step) / math.expm1(-step)
+    return np.stack([np.exp(-offset) * q_down, q_down]), np.stack([up, up * np.exp(offset - step)])
 
 
 def _on_lattice(loss: PrivacyLoss, chosen: NDArray[np.bool_], step: float) -> _Lattice | None:

@@ -93,6 +93,7 @@ def choose(
     >>> m = choose(DPSGD(sample_rate=0.01, steps=2000), advantage=0.1)
     >>> 0.0999 < m.curve().advantage() <= 0.1
     True
+
     """
     if not isinstance(mechanism, Mechanism):
         raise ValueError(
@@ -102,7 +103,8 @@ def choose(
     validate.one_of("whole", whole, ("steps", "epochs"))
     if isinstance(mechanism, PoolSampled):
         return _choose_pooled(mechanism, adjacency, group_size, whole, target)  # type: ignore[return-value]
-    return _complete(mechanism, parse_target(target), adjacency, group_size, whole)
+    goal = parse_target(target)
+    return _complete(mechanism, goal, goal.checked_adjacency(adjacency), group_size, whole)
 
 
 def _choose_pooled(
@@ -118,7 +120,9 @@ def _choose_pooled(
             "the pool's sampling probability is the prior."
         )
     if pooled.probability is not None:
-        goal = parse_target({**target, "prior": pooled.probability})
+        if any(target.get(name) is not None for name in ("precision", "belief", "success")):
+            target = {**target, "prior": pooled.probability}
+        goal = parse_target(target)
         return replace(
             pooled, training=_complete(pooled.training, goal, adjacency, group_size, whole)
         )
@@ -129,12 +133,13 @@ def _pool_probability(
     pooled: PoolSampled, adjacency: str | None, group_size: int, target: dict[str, float | None]
 ) -> float:
     """The largest prior at which the curve keeps the precision: solved in closed form."""
-    goal = parse_target({**target, "prior": 1e-300})
-    if goal.name not in ("precision", "belief"):
+    if target.get("precision") is None and target.get("belief") is None:
+        shown = ", ".join(name for name, value in target.items() if value is not None) or "missing"
         raise ValueError(
-            f"The target must be precision or belief to choose a pool's probability, but it is "
-            f"{goal.name}: the other risks do not depend on it."
+            "The target must be precision or belief to choose a pool's probability, but it is "
+            f"{shown}: the other risks do not depend on it."
         )
+    goal = parse_target({**target, "prior": 1e-300})
     t = goal.conditions["min_tpr" if goal.name == "precision" else "exceeded"]
     curve = pooled.curve(adjacency, group_size=group_size)
     fpr = curve.fpr(t)
@@ -163,25 +168,23 @@ def _complete(
         )
     name = missing[0]
 
-    def with_value(value: float) -> AnyMechanism:
-        return replace(mechanism, **{name: value})  # type: ignore[type-var]
-
     def excess(value: float) -> float:
         try:
-            return goal.excess(with_value(value).curve(adjacency, group_size=group_size))
+            curve = mechanism.completed(name, value).curve(adjacency, group_size=group_size)
+            return goal.excess(curve)
         except NotCertifiableError:
             return math.inf
 
     if name == "steps":
         count = _steps_of(mechanism, whole)
         most = _largest_safe_count(lambda n: excess(count(n)), goal, whole, count)
-        return with_value(count(most))
+        return mechanism.completed(name, count(most))
     if name not in FREE:
         raise ValueError(
             f"{name} must be given, but it is missing: dprime can choose {', '.join(FREE)}, steps."
         )
     guess = _first_guess(mechanism, name, goal, adjacency, group_size)
-    return with_value(_safe_value(excess, FREE[name], guess, name, goal))
+    return mechanism.completed(name, _safe_value(excess, FREE[name], guess, name, goal))
 
 
 def _steps_of(mechanism: Mechanism, whole: str) -> Callable[[int], int]:
@@ -283,7 +286,17 @@ def _everything_is_safe(value: float, name: str, goal: Target, excess: float) ->
 
 def _impossible(goal: Target, excess: float, where: str) -> ValueError:
     risk = goal.baseline + math.exp(min(excess, 700.0)) * (goal.ceiling - goal.baseline)
-    nearest = goal.in_words(risk) if math.isfinite(excess) else "not certifiable"
+    if math.isinf(excess):
+        return ValueError(
+            f"The target {goal.in_words(goal.ceiling)} cannot be met: nothing finite can be "
+            f"certified at {where}"
+            + (
+                f" for delta {goal.conditions['delta']:g}; give a larger delta."
+                if goal.name == "epsilon"
+                else "."
+            )
+        )
+    nearest = goal.in_words(risk)
     return ValueError(
         f"The target {goal.in_words(goal.ceiling)} cannot be met: the nearest possible value is "
         f"{nearest}, at {where}."

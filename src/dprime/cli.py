@@ -41,7 +41,9 @@ Noise = Annotated[str | None, _option("Noise over the clipping norm, as in Opacu
 Rate = Annotated[str | None, _option("Sampling rate, e.g. 0.01 or 256/60000.")]
 Steps = Annotated[str | None, _option("Number of training steps.")]
 Epochs = Annotated[str | None, _option("Passes over the data, instead of steps (rounded up).")]
-Adjacency = Annotated[str, typer.Option(help="add-remove or replace.")]
+Adjacency = Annotated[
+    str | None, typer.Option(help="add-remove (default) or replace.", show_default=False)
+]
 Sampling = Annotated[str, typer.Option(help="poisson, fixed-size or shuffle.")]
 GroupSize = Annotated[str, typer.Option(help="Records that one person may have.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -62,7 +64,7 @@ def risk(
     sample_rate: Rate = None,
     steps: Steps = None,
     epochs: Epochs = None,
-    adjacency: Adjacency = "add-remove",
+    adjacency: Adjacency = None,
     sampling: Sampling = "poisson",
     group_size: GroupSize = "1",
     delta: Delta = None,
@@ -100,9 +102,15 @@ def risk(
         max_prior=max_prior,
     )
     size = validate.whole("group_size", validate.parse("group_size", group_size), example=1)
+    relation = adjacency or mechanism.own_adjacency
+    if ask.max_prior is not None and relation != "replace":
+        raise ValueError(
+            f"adjacency must be 'replace' to ask about a secret (max_prior), but it is "
+            f"{relation!r}: add --adjacency replace."
+        )
     curve = mechanism.curve(adjacency, group_size=size)
-    extra = _estimates(mechanism, adjacency, ask) if with_estimates else {}
-    _print(mechanism, adjacency, size, curve, ask, as_json, estimates_by_source=extra)
+    extra = _estimates(mechanism, relation, size, ask) if with_estimates else {}
+    _print(mechanism, relation, size, curve, ask, as_json, estimates_by_source=extra)
 
 
 @app.command()
@@ -111,7 +119,7 @@ def choose(
     sample_rate: Rate = None,
     steps: Steps = None,
     epochs: Epochs = None,
-    adjacency: Adjacency = "add-remove",
+    adjacency: Adjacency = None,
     sampling: Sampling = "poisson",
     group_size: GroupSize = "1",
     whole: Annotated[str, typer.Option(help="Count a free length in steps or epochs.")] = "steps",
@@ -172,16 +180,17 @@ def choose(
             ask = replace(ask, belief_prior=numbers["prior"])
     if isinstance(chosen, PoolSampled):
         ask = replace(ask, prior=chosen.prior, success_prior=chosen.prior)
-    curve = chosen.curve(adjacency, group_size=size)
+    relation = "replace" if "secret_success" in numbers else adjacency or chosen.own_adjacency
+    curve = chosen.curve(relation, group_size=size)
     headline = _headline(mechanism, chosen)
-    _print(chosen, adjacency, size, curve, ask, as_json, headline=headline)
+    _print(chosen, relation, size, curve, ask, as_json, headline=headline)
 
 
 CONDITIONS = ("fpr", "delta", "prior", "min_tpr", "exceeded", "max_prior")
 
 
 def _belongs(name: str, numbers: dict[str, float]) -> bool:
-    """Whether a number is the target or a condition of it; other conditions only shape the table."""
+    """Whether a number is the target or its condition; other conditions only shape the table."""
     if name in TARGETS:
         return True
     targets = [TARGETS[target] for target in numbers if target in TARGETS]
@@ -232,7 +241,14 @@ def _questions(**texts: str | None) -> Questions:
     )
 
 
-def _estimates(mechanism: DPSGD, adjacency: str, ask: Questions) -> dict[str, list[Answer]]:
+def _estimates(
+    mechanism: DPSGD, adjacency: str, group_size: int, ask: Questions
+) -> dict[str, list[Answer]]:
+    if mechanism.sampling != "poisson" or group_size > 1:
+        raise ValueError(
+            "The estimates must be asked for Poisson sampling and group_size 1, but sampling is "
+            f"{mechanism.sampling!r} and group_size {group_size}: leave --estimates out."
+        )
     z, q, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
     assert z is not None and q is not None and steps is not None  # noqa: PT018
     found = [estimates.central_limit(z, q, steps, adjacency)]
@@ -287,7 +303,8 @@ def describe(mechanism: Mechanism, adjacency: str, group_size: int = 1) -> str:
     if isinstance(mechanism, DPSGD):
         text = (
             f"DP-SGD, noise {values['noise_multiplier']:.6g}, rate {values['sample_rate']:.6g}, "
-            f"{values['steps']:,} steps, {mechanism.sampling} sampling"
+            f"{values['steps']:,} {'step' if mechanism.steps == 1 else 'steps'}, "
+            f"{mechanism.sampling} sampling"
         )
     else:
         text = ", ".join(f"{value}" for value in values.values())
@@ -322,7 +339,7 @@ def _version(show: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[  # noqa: ARG001
+    version: Annotated[
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None: ...

@@ -1,8 +1,8 @@
 """TradeOff: the type everything meets at. Every number is read off the curve TPR(FPR).
 
 World `in` has the record, world `out` does not. A test says "member" on some outputs; its TPR is
-the probability of that in world `in`, its FPR in world `out`. No test lies above the curve. The
-formula of each metric is in FORMULAS section 1 and repeated in its docstring.
+the probability of that in world `in`, its FPR in world `out`. No test lies above the curve. Each
+metric's docstring gives its formula.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class _Readings:
         return 1.0 - self.bayes_security() * (1.0 - max_prior)
 
     def delta(self, epsilon: float) -> float:
-        """delta(epsilon) of differential privacy: the larger of both directions.
+        """The delta of differential privacy at an epsilon: the larger of both directions.
 
         >>> round(TradeOff.gaussian(1.0).delta(epsilon=1.0), 5)
         0.12694
@@ -119,7 +119,7 @@ class _Readings:
         return max(self.shape.delta(epsilon), self.shape.reversed().delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
-        """epsilon(delta) of differential privacy; infinite where no finite one is certified.
+        """The epsilon of differential privacy at a delta; infinite where none is certified.
 
         >>> round(TradeOff.gaussian(1.0).epsilon(delta=1e-5), 4)
         4.3772
@@ -168,7 +168,7 @@ class _Readings:
 
     def d_prime(self, floor: float = INDEX_FLOOR) -> float:
         """How far apart the worlds are: the smallest mu whose Gaussian curve lies above this one
-        wherever FPR and FNR are at least `floor`.
+        wherever FPR and FNR are at least `floor`; infinite where the curve leaves no such rates.
 
         >>> round(TradeOff.gaussian(0.7).d_prime(), 6)
         0.7
@@ -265,5 +265,3 @@ def _checked_lines(lines: Iterable[Line]) -> list[Line]:
     if not checked:
         raise ValueError("points must hold at least one (epsilon, delta), but it is empty.")
     return checked
-
-

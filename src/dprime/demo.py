@@ -34,9 +34,7 @@ def run(console: Console) -> None:
             "accusing 1 % of the others. dprime finds the noise:"
         )
     )
-    chosen = choose(
-        DPSGD(sample_rate=today.sample_rate, steps=today.steps), tpr=0.02, fpr=0.01
-    )
+    chosen = choose(DPSGD(sample_rate=today.sample_rate, steps=today.steps), tpr=0.02, fpr=0.01)
     after = risk_profile(chosen.curve(), Questions())
     console.print(risk_table(describe(chosen, "add-remove"), after))
     tpr_before, tpr_after = before[2].value, after[2].value

@@ -60,7 +60,11 @@ def central_limit(
 
 
 def central_limit_mu(z: float, q: float, steps: float, adjacency: str) -> float:
-    """The index mu of the central-limit form: FORMULAS section 6."""
+    """The index mu of the central-limit form: sqrt(T) times the loss's deviation at small q.
+
+    That deviation is q times the root of the chi-square divergence between the Gaussians, which is
+    e^(1/z^2) - 1 between N(1, z^2) and N(0, z^2) (Dong, Roth and Su 2022, for add/remove).
+    """
     exponent = min(1.0 / z**2, 600.0)
     spread = 4 * math.sinh(exponent) if adjacency == "replace" else math.expm1(exponent)
     return q * math.sqrt(steps * spread)
@@ -109,7 +113,9 @@ def attribute_inference(
     return Estimate(GaussianShape(q * norm / z), source=source)
 
 
-def _checked(noise_multiplier: object, sample_rate: object, steps: object) -> tuple[float, float, int]:
+def _checked(
+    noise_multiplier: object, sample_rate: object, steps: object
+) -> tuple[float, float, int]:
     return (
         validate.positive("noise_multiplier", noise_multiplier, example=1.1),
         validate.rate("sample_rate", sample_rate),

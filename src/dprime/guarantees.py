@@ -96,7 +96,7 @@ class Laplace(Stated):
             _set(self, steps=_steps(self.steps))
 
     def stated_losses(self) -> Losses:
-        """epsilon = 1 / noise_multiplier a step."""
+        """Epsilon = 1 / noise_multiplier a step."""
         loss = privacy_loss.laplace(1.0 / self._given("noise_multiplier"))
         return Losses(parts=((loss, int(self._given("steps"))),))
 
@@ -117,7 +117,7 @@ class RandomizedResponse(Stated):
     adjacency: str = field(default="replace", kw_only=True)
 
     def check(self) -> None:
-        """epsilon above 0, two categories or more, whole steps."""
+        """Epsilon above 0, two categories or more, whole steps."""
         if self.epsilon is not None:
             _set(self, epsilon=_epsilon(self.epsilon))
         categories = validate.whole("categories", self.categories, example=2)
@@ -146,13 +146,10 @@ class EpsilonDelta(Stated):
     steps: int | None = 1
 
     def check(self) -> None:
-        """epsilon above 0, delta in [0, 1), whole steps."""
+        """Epsilon above 0, delta in [0, 1), whole steps."""
         if self.epsilon is not None:
             _set(self, epsilon=_epsilon(self.epsilon))
-        delta = validate.probability("delta", self.delta, example="1e-5")
-        if delta == 1:
-            raise ValueError("delta must be below 1, but it is 1: give for example 1e-5.")
-        _set(self, delta=delta)
+        _set(self, delta=validate.below_one("delta", self.delta, example="1e-5"))
         if self.steps is not None:
             _set(self, steps=_steps(self.steps))
 
@@ -226,23 +223,25 @@ class RDP(Stated):
 
 @dataclass(frozen=True)
 class ZCDP(Stated):
-    """Zero-concentrated DP: Renyi divergence at most rho alpha at every order alpha > 1.
+    """Zero-concentrated DP: Renyi divergence at most xi + rho alpha at every order alpha > 1.
 
     >>> 0.79 < ZCDP(rho=0.02).curve().epsilon(delta=1e-5) < 0.80
     True
     """
 
     rho: float | None = None
+    xi: float = 0.0
 
     def check(self) -> None:
-        """rho above 0."""
+        """Both 0 or more, rho above 0."""
+        _set(self, xi=validate.at_least_zero("xi", self.xi, example=0))
         if self.rho is not None:
             _set(self, rho=validate.positive("rho", self.rho, example=0.1))
 
     def stated_losses(self) -> Losses:
         """Orders close together from just above 1 to far out."""
         orders = 1.0 + np.geomspace(1e-3, 1e5, 150)
-        return _from_lines(renyi_lines(orders, self._given("rho") * orders))
+        return _from_lines(renyi_lines(orders, self.xi + self._given("rho") * orders))
 
 
 @dataclass(frozen=True)
@@ -256,7 +255,7 @@ class GDP(Stated):
     mu: float | None = None
 
     def check(self) -> None:
-        """mu above 0."""
+        """Mu above 0."""
         if self.mu is not None:
             _set(self, mu=validate.positive("mu", self.mu))
 
@@ -350,5 +349,3 @@ def _log_renyi(a: NDArray[np.float64], f: Array, t: Array) -> Array:
 def _from_lines(lines: Sequence[Line]) -> Losses:
     polygon = Polygon.from_lines(lines, lines)
     return Losses(parts=((polygon.privacy_loss(), 1),))
-
-

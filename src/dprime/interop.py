@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
-from dprime.guarantees import ZCDP, EpsilonDelta, Laplace
-from dprime.mechanisms import DPSGD, Composition, Gaussian, Mechanism
+from dprime import validate
+from dprime.guarantees import ZCDP, Laplace, RandomizedResponse
+from dprime.mechanisms import (
+    ADJACENCIES,
+    DEFAULT_ADJACENCY,
+    DPSGD,
+    Composition,
+    Gaussian,
+    Mechanism,
+)
 
 
 def from_opacus_history(history: Iterable[tuple[float, float, int]]) -> Mechanism:
@@ -39,19 +48,20 @@ def from_opacus_history(history: Iterable[tuple[float, float, int]]) -> Mechanis
     return _together([DPSGD(noise, rate, steps) for (noise, rate), steps in merged.items()])
 
 
-def from_dp_event(event: Any) -> Mechanism:
+def from_dp_event(event: Any, adjacency: str = DEFAULT_ADJACENCY) -> Mechanism:
     """The mechanism that a dp_accounting `DpEvent` describes, or an error naming what is not
     covered.
 
     Covered: Gaussian, Poisson-sampled Gaussian, Gaussian sampled without replacement (hold it
-    against the replace adjacency), Laplace, zCDP, (epsilon, delta), and compositions of these.
+    against the replace adjacency), Laplace, zCDP, randomised response, and compositions of these.
+    `adjacency` is what the last three were stated for.
 
     >>> import dp_accounting
     >>> step = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0))
     >>> from_dp_event(dp_accounting.SelfComposedDpEvent(step, 2000))
     DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000, sampling='poisson')
     """  # noqa: D205
-    mechanisms = _leaves(event, 1)
+    mechanisms = _leaves(event, 1, validate.one_of("adjacency", adjacency, ADJACENCIES))
     if not mechanisms:
         raise ValueError("event must release something, but it is empty: describe what was run.")
     return _together(mechanisms)
@@ -61,16 +71,16 @@ def _together(mechanisms: list[Mechanism] | list[DPSGD]) -> Mechanism:
     return mechanisms[0] if len(mechanisms) == 1 else Composition(*mechanisms)
 
 
-def _leaves(event: Any, count: int) -> list[Mechanism]:
+def _leaves(event: Any, count: int, adjacency: str) -> list[Mechanism]:  # noqa: PLR0911
     """The mechanisms under an event that happens `count` times."""
     # Events are told apart by name, so that dp_accounting is needed only where it is used.
     kind = type(event).__name__
     if kind == "NoOpDpEvent":
         return []
     if kind == "ComposedDpEvent":
-        return [leaf for part in event.events for leaf in _leaves(part, count)]
+        return [leaf for part in event.events for leaf in _leaves(part, count, adjacency)]
     if kind == "SelfComposedDpEvent":
-        return _leaves(event.event, count * event.count)
+        return _leaves(event.event, count * event.count, adjacency)
     if kind == "PoissonSampledDpEvent":
         noise = _gaussian_noise(event.event, kind)
         return [DPSGD(noise, event.sampling_probability, count)]
@@ -81,11 +91,13 @@ def _leaves(event: Any, count: int) -> list[Mechanism]:
     if kind == "GaussianDpEvent":
         return [Gaussian(event.noise_multiplier, count)]
     if kind == "LaplaceDpEvent":
-        return [Laplace(noise_multiplier=event.noise_multiplier, steps=count)]
-    if kind == "ZCDpEvent":
-        return [ZCDP(rho=event.rho * count)]  # zCDP adds up
-    if kind == "EpsilonDeltaDpEvent":
-        return [EpsilonDelta(epsilon=event.epsilon, delta=event.delta, steps=count)]
+        return [Laplace(event.noise_multiplier, count, adjacency=adjacency)]
+    if kind == "ZCDpEvent":  # zCDP adds up
+        return [ZCDP(event.rho * count, event.xi * count, adjacency=adjacency)]
+    if kind == "RandomizedResponseDpEvent":  # a uniform answer with probability noise_parameter
+        odds = event.num_buckets * (1.0 / event.noise_parameter - 1.0)
+        epsilon = math.log1p(odds)
+        return [RandomizedResponse(epsilon, event.num_buckets, count, adjacency=adjacency)]
     raise ValueError(
         f"event must be of a covered kind, but it is {kind}: "
         "describe what was run with dprime's own mechanisms."

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields
-from typing import Literal, get_args
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal, Self, get_args
 
 import numpy as np
 
@@ -61,6 +61,7 @@ class Mechanism(ABC):
                 one record exchanged. Where it is left out, DP-SGD and Gaussian take "add-remove",
                 a stated guarantee takes what it was stated for.
             group_size: how many records one person may have contributed.
+
         """
         if adjacency is not None:
             adjacency = validate.one_of("adjacency", adjacency, ADJACENCIES)
@@ -84,6 +85,10 @@ class Mechanism(ABC):
     def missing(self) -> list[str]:
         """Names of the parameters that were left out, for `choose` to find."""
         return [f.name for f in fields(self) if getattr(self, f.name) is None]  # type: ignore[arg-type]
+
+    def completed(self, name: str, value: float) -> Self:
+        """The same mechanism with a missing parameter set."""
+        return replace(self, **{name: value})  # type: ignore[type-var]
 
     def _given(self, name: str) -> float:
         value = getattr(self, name)
@@ -118,7 +123,7 @@ class Gaussian(Mechanism):
             _set(self, steps=_steps(self.steps))
 
     def losses(self, adjacency: str, group_size: int) -> Losses:
-        """Mu = k sqrt(steps) / z for add/remove, twice that for replace: FORMULAS section 2."""
+        """A k-fold shift of k sqrt(steps) / z for add/remove, of twice that for replace."""
         distance = group_size * (2.0 if adjacency == "replace" else 1.0)
         z, steps = self._given("noise_multiplier"), self._given("steps")
         return Losses(mu_squared=steps * (distance / z) ** 2)
@@ -172,8 +177,10 @@ class DPSGD(Mechanism):
         if self.sampling == "fixed-size":
             return Losses(parts=((_fixed_size_loss(z, q, steps), steps),))
         # Shuffled: a record is in one batch an epoch, so its loss is at most that of one
-        # full-batch Gaussian an epoch, with no credit for the hidden order.
-        return Losses(mu_squared=math.ceil(q * steps - 1e-9) * (2.0 / z) ** 2)
+        # full-batch Gaussian an epoch, with no credit for the hidden order. An epoch may drop its
+        # last, smaller batch, so it has at least floor(1/q) steps.
+        epochs = math.ceil(steps / math.floor(1.0 / q + 1e-9))
+        return Losses(mu_squared=epochs * (2.0 / z) ** 2)
 
     def _refuse_unproved(self, adjacency: str, group_size: int) -> None:
         if adjacency != "replace":
@@ -193,13 +200,13 @@ class DPSGD(Mechanism):
 def _poisson(z: float, q: float, steps: int, adjacency: str, group_size: int) -> Losses:
     if q == 1.0:
         return Gaussian(z, steps).losses(adjacency, group_size)
-    replace = adjacency == "replace"
-    if replace and group_size > 1:
+    exchange = adjacency == "replace"
+    if exchange and group_size > 1:
         raise ValueError(
             f"group_size must be 1 for the replace adjacency with sampled batches, but it is "
             f'{group_size}: no bound is proved there; use adjacency="add-remove".'
         )
-    loss = privacy_loss.subsampled_gaussian(z, q, steps, replace=replace, group_size=group_size)
+    loss = privacy_loss.subsampled_gaussian(z, q, steps, replace=exchange, group_size=group_size)
     return Losses(parts=((loss, steps),))
 
 
@@ -270,8 +277,14 @@ class Composition(Mechanism):
         return {"name": "Composition", "mechanisms": [m.describe() for m in self.mechanisms]}
 
     def missing(self) -> list[str]:
-        """Nothing: the parts are chosen one by one."""
-        return []
+        """The missing parameters of all parts."""
+        return [name for mechanism in self.mechanisms for name in mechanism.missing()]
+
+    def completed(self, name: str, value: float) -> Self:
+        """The composition with the parameter set in the part that misses it."""
+        return type(self)(
+            *(m.completed(name, value) if name in m.missing() else m for m in self.mechanisms)
+        )
 
 
 @dataclass(frozen=True)
@@ -310,7 +323,12 @@ class PoolSampled(Mechanism):
         return self.training.own_adjacency
 
     def losses(self, adjacency: str, group_size: int) -> Losses:
-        """Those of the training."""
+        """Those of the training; who was drawn from the pool is a question of adding a record."""
+        if adjacency != DEFAULT_ADJACENCY:
+            raise ValueError(
+                f"adjacency must be 'add-remove' for a pool, but it is {adjacency!r}: a record of "
+                "the pool was drawn or not, none was exchanged; leave it out."
+            )
         return self.training.losses(adjacency, group_size)
 
     def describe(self) -> dict[str, object]:

@@ -57,10 +57,11 @@ class GaussianMixture:
     means: Array
 
     def log_ratio(self, x: Array) -> Array:
-        """ln of this density over the standard normal density, exact to rounding at every x."""
-        exponents = np.outer(self.means, x) - 0.5 * self.means[:, None] ** 2
+        """Ln of this density over the standard normal density, exact to rounding at every x."""
+        exponents: Array = np.outer(self.means, x) - 0.5 * self.means[:, None] ** 2
         if len(self.weights) == 1:
-            return exponents[0] + np.log(self.weights[0])
+            single: Array = exponents[0] + np.log(self.weights[0])
+            return single
         with np.errstate(over="ignore"):
             excess = self.weights @ np.expm1(exponents)
         # Near 0 the logarithm of a sum loses every digit that a small sampling rate needs.
@@ -123,7 +124,7 @@ def _from_cells(edges: Array, p: Array, q: Array, p_inf: float, q_inf: float) ->
     """Move the masses of each cell [a, b] of losses to its two edges, keeping p and q."""
     a, b = edges[:-1], edges[1:]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        upper = (p - np.exp(a) * q) / -np.expm1(a - b)  # FORMULAS section 2, the two-mass rule
+        upper = (p - np.exp(a) * q) / -np.expm1(a - b)  # both masses kept
     upper = np.clip(np.nan_to_num(upper, nan=0.0, posinf=0.0, neginf=0.0), 0.0, p)
     upper[b <= a] = p[b <= a]
     atoms = np.zeros(len(edges))
@@ -141,11 +142,11 @@ def subsampled_gaussian(
     replace: bool = False,
     group_size: int = 1,
 ) -> PrivacyLoss:
-    """One Poisson-sampled Gaussian step: FORMULAS section 2.
+    """One Poisson-sampled Gaussian step.
 
-    Add/remove compares sum_i Bin(k, q)(i) N(i, z^2) with N(0, z^2), k the group size (for k > 1:
-    Ganesh 2024, mixture-of-Gaussians mechanisms). Replace compares (1-q) N(0, z^2) + q N(1, z^2)
-    with its mirror image.
+    Add/remove compares sum_i Bin(k, q)(i) N(i, z^2) with N(0, z^2), k the group size (k = 1: Zhu,
+    Dong and Wang 2022; k > 1: Ganesh 2024, mixture-of-Gaussians mechanisms). Replace compares
+    (1-q) N(0, z^2) + q N(1, z^2) with its mirror image.
     """
     members = np.arange(group_size + 1, dtype=np.float64)
     weights = _binomial(members, group_size, sample_rate)
@@ -162,8 +163,9 @@ def _binomial(k: Array, n: int, probability: float) -> Array:
     if n == 1:
         return np.array([1.0 - probability, probability])
     log_choose = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    weights: Array = np.exp(log_choose + xlogy(k, probability) + xlog1py(n - k, -probability))
-    return weights / weights.sum()
+    weights = np.exp(log_choose + xlogy(k, probability) + xlog1py(n - k, -probability))
+    normalised: Array = weights / weights.sum()
+    return normalised
 
 
 def gaussian(mu: float, steps: int = 1) -> PrivacyLoss:

@@ -60,14 +60,17 @@ def risk_profile(curve: TradeOff | Estimate, ask: Questions | None = None) -> li
     most, least = ("at most", "at least") if kind == "certified" else ("about", "about")
     advantage = curve.advantage()
     answers = [
-        Answer("advantage", "Membership advantage", advantage, kind, {}, _advantage(advantage, most)),
+        Answer(
+            "advantage", "Membership advantage", advantage, kind, {}, _advantage(advantage, most)
+        ),
         Answer(
             "bayes_security",
             "Bayes security",
             security := curve.bayes_security(),
             kind,
             {},
-            f"On a scale from 0 (no protection) to 1 (perfect), this is {least} {round_down(security)}.",
+            "On a scale from 0 (no protection) to 1 (perfect), this is "
+            f"{least} {round_down(security)}.",
         ),
         Answer(
             "tpr",

@@ -27,6 +27,10 @@ LARGEST_EXPONENT = 700.0
 """e^x is taken up to this x; a privacy loss beyond it counts as infinite."""
 
 
+LAST_DIGIT = 1e-15
+"""Differences below this are rounding of numbers that are exact otherwise."""
+
+
 class Shape(Protocol):
     """What every metric is made of. FPR, TPR and slopes are of the directed test `in` or `out`."""
 
@@ -49,7 +53,10 @@ class Shape(Protocol):
         """Largest TPR with TPR >= e^log_ratio FPR, for log_ratio > 0."""
 
     def index(self, floor: float) -> float:
-        """Smallest mu whose Gaussian curve lies above, where FPR and FNR are at least `floor`."""
+        """Smallest mu whose Gaussian curve lies above, where FPR and FNR are at least `floor`.
+
+        Infinite where the curve leaves no such rates.
+        """
 
     def reversed(self) -> Shape:
         """The curve of the test with the two worlds exchanged."""
@@ -115,7 +122,7 @@ class GaussianShape:
         return float(ndtr(x + self.mu + 1e-12))
 
     def index(self, floor: float) -> float:
-        """mu itself, whatever the floor."""
+        """Mu itself, whatever the floor."""
         return self.mu
 
     def reversed(self) -> GaussianShape:
@@ -151,6 +158,16 @@ class Half:
         """FPR at each vertex."""
         return np.concatenate([[0.0], np.cumsum(self.run)])
 
+    @cached_property
+    def log_fpr(self) -> Array:
+        """Ln FPR at each vertex; an FPR too small for a float still has its logarithm."""
+        with np.errstate(divide="ignore"):
+            if not len(self.run) or self.run[0] > 0:
+                logs: Array = np.log(self.fpr)
+                return logs
+            runs = np.log(self.rise) - self.log_slope
+        return np.concatenate([[-np.inf], np.logaddexp.accumulate(runs)])
+
     @property
     def end(self) -> tuple[float, float]:
         """The last vertex, (FPR, TPR)."""
@@ -160,7 +177,7 @@ class Half:
         """max(TPR - e^epsilon FPR) over the half, as a sum of positive terms: no cancellation."""
         steeper = int(np.searchsorted(-self.log_slope, -epsilon))
         gain = -np.expm1(epsilon - self.log_slope[:steeper])
-        return float(min(1.0, self.start + self.rise[:steeper] @ gain))
+        return min(1.0, self.start + float(self.rise[:steeper] @ gain))
 
     def shifted(self, start: float) -> Half:
         """The half lifted to another start."""
@@ -171,24 +188,22 @@ def half_from_lines(lines: Sequence[Line]) -> Half:
     """The lower envelope of lines TPR = delta + e^epsilon FPR with epsilon >= 0, from FPR = 0."""
     best: dict[float, float] = {}
     for epsilon, delta in lines:
-        slope = min(epsilon, LARGEST_EXPONENT)
+        slope = math.exp(min(epsilon, LARGEST_EXPONENT))
         best[slope] = min(delta, best.get(slope, math.inf))
-    ordered = sorted(best.items(), reverse=True)
-    hull: list[tuple[float, float, float]] = []  # (epsilon, delta, FPR where the line takes over)
-    for epsilon, delta in ordered:
+    hull: list[tuple[float, float, float]] = []  # (slope, delta, FPR where the line takes over)
+    for slope, delta in sorted(best.items(), reverse=True):
         begins = 0.0
         while hull:
-            last_epsilon, last_delta, last_begins = hull[-1]
-            begins = (delta - last_delta) / (math.exp(last_epsilon) - math.exp(epsilon))
+            last_slope, last_delta, last_begins = hull[-1]
+            begins = (delta - last_delta) / (last_slope - slope)
             if begins > last_begins:
                 break
             hull.pop()
             begins = 0.0
-        hull.append((epsilon, delta, begins))
-    slopes = np.array([epsilon for epsilon, _, _ in hull])
-    fpr = np.array([begins for _, _, begins in hull] + [math.inf])
-    run = np.diff(fpr)
-    return Half(min(1.0, hull[0][1]), slopes, np.exp(slopes) * run, run)
+        hull.append((slope, delta, begins))
+    slopes = np.array([slope for slope, _, _ in hull])
+    run = np.diff(np.array([begins for _, _, begins in hull] + [math.inf]))
+    return Half(min(1.0, hull[0][1]), np.log(slopes), slopes * run, run)
 
 
 def join(left: Half, right: Half) -> Polygon:
@@ -200,8 +215,8 @@ def join(left: Half, right: Half) -> Polygon:
             low = fpr
         else:
             high = fpr
-    tpr = _height(left, high)
-    return Polygon(_cut(left, high), _cut(right, max(0.0, 1.0 - tpr)))
+    tpr = min(1.0, _height(left, high), 1.0 - _inverse_height(right, 1.0 - high))
+    return Polygon(_cut(left, high, tpr), _cut(right, 1.0 - tpr, 1.0 - high))
 
 
 def _height(half: Half, fpr: float) -> float:
@@ -220,12 +235,13 @@ def _inverse_height(half: Half, tpr: float) -> float:
     return float(half.fpr[i] + (tpr - heights[i]) * math.exp(-half.log_slope[i]))
 
 
-def _cut(half: Half, fpr: float) -> Half:
+def _cut(half: Half, fpr: float, tpr: float) -> Half:
+    """The half up to a point on it (or, where it starts above the point, nothing but that)."""
     i = min(int(np.searchsorted(half.fpr[1:], fpr, side="right")), len(half.run) - 1)
     run = half.run[: i + 1].copy()
     run[i] = max(0.0, fpr - float(half.fpr[i]))
     slopes = half.log_slope[: i + 1]
-    return Half(half.start, slopes, np.exp(slopes) * run, run)
+    return Half(min(half.start, tpr), slopes, np.exp(slopes) * run, run)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,9 +261,9 @@ class Polygon:
         right = _half(-loss.loss, loss.q, loss.p, loss.q_inf)
         # Both halves certify the advantage. Rounding may tell them apart: keep the larger.
         surplus = left.delta(0.0) - right.delta(0.0)
-        if surplus > 0:
+        if surplus > LAST_DIGIT:
             right = right.shifted(right.start + surplus)
-        else:
+        elif surplus < -LAST_DIGIT:
             left = left.shifted(left.start - surplus)
         return Polygon(left, right)
 
@@ -289,11 +305,12 @@ class Polygon:
 
     def epsilon(self, delta: float) -> float:
         """TPR - e^epsilon FPR <= delta at every vertex, solved for epsilon."""
+        if self.left.start > delta:
+            return math.inf
         above = self.left.tpr > delta
         if not above.any():
             return 0.0
-        with np.errstate(divide="ignore"):  # FPR 0: no finite epsilon is enough
-            needed = np.log(self.left.tpr[above] - delta) - np.log(self.left.fpr[above])
+        needed = np.log(self.left.tpr[above] - delta) - self.left.log_fpr[above]
         return max(0.0, float(needed.max()))
 
     def tpr_at_slope(self, log_slope: float) -> float:
@@ -335,8 +352,8 @@ class Polygon:
             [-ndtri(floor) - ndtri(self.fpr(1 - floor))] if self.fpr(1 - floor) >= floor else [],
         ]
         values = np.concatenate([np.asarray(c, dtype=np.float64) for c in candidates])
-        # Nothing above the floor: even FPR = FNR = floor is beyond the curve.
-        return max(0.0, float(values.max())) if len(values) else float(-2 * ndtri(floor))
+        # Where even FPR = FNR = floor lies under the curve, no finite mu is certified.
+        return max(0.0, float(values.max())) if len(values) else math.inf
 
     def privacy_loss(self) -> PrivacyLoss:
         """The pair of worlds with exactly this curve: an edge is an atom."""

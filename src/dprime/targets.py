@@ -27,9 +27,20 @@ class Target:
     ceiling: float
     baseline: float
     risk: Reading
+    needs: str | None = None
+    """The adjacency that the question is about, where only one answers it."""
+
+    def checked_adjacency(self, adjacency: str | None) -> str | None:
+        """The adjacency to read the curve for, or an error where it cannot answer the question."""
+        if self.needs and adjacency not in (None, self.needs):
+            raise ValueError(
+                f"adjacency must be {self.needs!r} for the target {self.name}, but it is "
+                f"{adjacency!r}: leave it out."
+            )
+        return self.needs or adjacency
 
     def excess(self, curve: _Readings) -> float:
-        """ln of the risk over the ceiling, both counted from the baseline: 0 or less is safe."""
+        """Ln of the risk over the ceiling, both counted from the baseline: 0 or less is safe."""
         risk = max(self.risk(curve) - self.baseline, 1e-300)
         return math.log(risk) - math.log(self.ceiling - self.baseline)
 
@@ -103,7 +114,8 @@ def secret_success(secret_success: float, max_prior: float) -> Target:
     blind = validate.inner_probability("max_prior", max_prior, example=0.1)
     _above("secret_success", ceiling, blind, "max_prior, which guessing the likeliest value gets")
     reading: Reading = lambda c: c.secret_success(blind)  # noqa: E731
-    return Target("secret_success", {"max_prior": blind}, ceiling, blind, reading)
+    # Another value of the secret is another record, so records are exchanged.
+    return Target("secret_success", {"max_prior": blind}, ceiling, blind, reading, needs="replace")
 
 
 TARGETS: Mapping[str, Callable[..., Target]] = {
@@ -142,12 +154,12 @@ def parse_target(given: Mapping[str, float | None]) -> Target:
         "give one target, for example advantage=0.1",
     )
     parameters = inspect.signature(TARGETS[name]).parameters
-    for condition in present:
+    for condition, value in present.items():
         if condition not in parameters:
             fitting = ", ".join(list(parameters)[1:]) or "no condition"
             raise ValueError(
                 f"{condition} must not be given for the target {name}, but it is "
-                f"{present[condition]}: {name} takes {fitting}."
+                f"{value}: {name} takes {fitting}."
             )
     for condition, parameter in parameters.items():
         if parameter.default is parameter.empty and condition not in present:

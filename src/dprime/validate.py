@@ -15,7 +15,8 @@ WHOLE_TOLERANCE = 1e-9
 """How far from a whole number a float may lie and still count as one (2000.0 does)."""
 
 
-def _refuse(name: str, value: object, requirement: str, remedy: str) -> ValueError:
+def refusal(name: str, value: object, requirement: str, remedy: str) -> ValueError:
+    """The error whose one sentence names the input, its value and what would be right."""
     shown = repr(value) if isinstance(value, str) else str(value)
     return ValueError(f"{name} must be {requirement}, but it is {shown}: {remedy}.")
 
@@ -27,21 +28,21 @@ def parse(name: str, text: str) -> float:
         return float(numerator) / (float(denominator) if slash else 1.0)
     except (ValueError, ZeroDivisionError):
         remedy = "give a number such as 0.01 or 256/60000"
-        raise _refuse(name, text, "a number", remedy) from None
+        raise refusal(name, text, "a number", remedy) from None
 
 
 def number(name: str, value: object, *, example: float | str = 1.0) -> float:
     """A finite real number."""
     remedy = f"give a number such as {example}"
-    if isinstance(value, Real) and not isinstance(value, bool):
+    if value is not True and value is not False and isinstance(value, Real):
         try:
             result = float(value)
         except OverflowError:
-            raise _refuse(name, "too large", "a finite number", remedy) from None
+            raise refusal(name, "too large", "a finite number", remedy) from None
     else:
-        raise _refuse(name, value, "a number", remedy)
+        raise refusal(name, value, "a number", remedy)
     if not math.isfinite(result):
-        raise _refuse(name, value, "a finite number", remedy)
+        raise refusal(name, value, "a finite number", remedy)
     return result
 
 
@@ -49,7 +50,7 @@ def positive(name: str, value: object, *, example: float | str = 1.0) -> float:
     """A number above 0."""
     result = number(name, value, example=example)
     if result <= 0:
-        raise _refuse(name, value, "above 0", f"give a number such as {example}")
+        raise refusal(name, value, "above 0", f"give a number such as {example}")
     return result
 
 
@@ -57,7 +58,7 @@ def at_least_zero(name: str, value: object, *, example: float | str = 1.0) -> fl
     """A number that is 0 or more."""
     result = number(name, value, example=example)
     if result < 0:
-        raise _refuse(name, value, "0 or more", f"give a number such as {example}")
+        raise refusal(name, value, "0 or more", f"give a number such as {example}")
     return result
 
 
@@ -65,7 +66,7 @@ def rate(name: str, value: object, *, example: float | str = 0.01) -> float:
     """A share above 0 and at most 1."""
     result = number(name, value, example=example)
     if not 0 < result <= 1:
-        raise _refuse(name, value, "above 0 and at most 1", f"give a share such as {example}")
+        raise refusal(name, value, "above 0 and at most 1", f"give a share such as {example}")
     return result
 
 
@@ -73,7 +74,15 @@ def probability(name: str, value: object, *, example: float | str = 0.01) -> flo
     """A number from 0 to 1, both included."""
     result = number(name, value, example=example)
     if not 0 <= result <= 1:
-        raise _refuse(name, value, "between 0 and 1", f"give a probability such as {example}")
+        raise refusal(name, value, "between 0 and 1", f"give a probability such as {example}")
+    return result
+
+
+def below_one(name: str, value: object, *, example: float | str = 0.1) -> float:
+    """A number from 0 up to, but not including, 1."""
+    result = probability(name, value, example=example)
+    if result == 1:
+        raise refusal(name, value, "below 1", f"give a number such as {example}")
     return result
 
 
@@ -81,7 +90,7 @@ def inner_probability(name: str, value: object, *, example: float | str = 0.5) -
     """A number strictly between 0 and 1, such as a prior that is not yet certain."""
     result = number(name, value, example=example)
     if not 0 < result < 1:
-        raise _refuse(
+        raise refusal(
             name, value, "strictly between 0 and 1", f"give a probability such as {example}"
         )
     return result
@@ -89,17 +98,15 @@ def inner_probability(name: str, value: object, *, example: float | str = 0.5) -
 
 def whole(name: str, value: object, *, example: int = 1000) -> int:
     """A whole number of at least 1; 2000.0 counts as 2000."""
-    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+    if value is not True and value is not False and isinstance(value, SupportsIndex):
         result = value.__index__()
     else:
         real = number(name, value, example=example)
         result = round(real)
         if abs(real - result) > WHOLE_TOLERANCE:
-            raise _refuse(
-                name, value, "a whole number", f"give a whole number such as {example}"
-            )
+            raise refusal(name, value, "a whole number", f"give a whole number such as {example}")
     if result < 1:
-        raise _refuse(name, value, "at least 1", f"give a whole number such as {example}")
+        raise refusal(name, value, "at least 1", f"give a whole number such as {example}")
     return result
 
 
@@ -107,7 +114,7 @@ def one_of(name: str, value: object, options: Sequence[str]) -> str:
     """One word out of a list."""
     if isinstance(value, str) and value in options:
         return value
-    raise _refuse(name, value, "one of " + ", ".join(options), f"give for example {options[0]}")
+    raise refusal(name, value, "one of " + ", ".join(options), f"give for example {options[0]}")
 
 
 def exactly_one(names: str, given: Mapping[str, object], remedy: str) -> str:

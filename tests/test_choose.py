@@ -1,0 +1,196 @@
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dprime
+from dprime import DPSGD, Composition, Gaussian, PoolSampled, choose
+from dprime.targets import TARGETS, parse_target
+from test_targets import EXAMPLES
+
+WITHIN = 1e-3
+"""The promise: at most the target and within this share of it."""
+
+
+def check_kept(mechanism, target, adjacency=None, group_size=1):
+    goal = parse_target(target)
+    curve = mechanism.curve(goal.checked_adjacency(adjacency), group_size=group_size)
+    risk = goal.risk(curve)
+    assert risk <= goal.ceiling
+    assert risk >= goal.ceiling * (1 - WITHIN)
+    return curve
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_noise_for_every_target(name):
+    chosen = choose(DPSGD(sample_rate=0.01, steps=2000), **EXAMPLES[name])
+    check_kept(chosen, EXAMPLES[name])
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_rate_for_every_target(name):
+    chosen = choose(DPSGD(noise_multiplier=1.0, steps=2000), **EXAMPLES[name])
+    check_kept(chosen, EXAMPLES[name])
+
+
+@pytest.mark.parametrize("name", ["advantage", "tpr", "epsilon"])
+def test_steps_are_the_largest_safe_whole_number(name):
+    chosen = choose(DPSGD(noise_multiplier=1.0, sample_rate=0.01), **EXAMPLES[name])
+    goal = parse_target(EXAMPLES[name])
+    assert goal.risk(chosen.curve()) <= goal.ceiling
+    one_more = DPSGD(1.0, 0.01, chosen.steps + 1)
+    assert goal.risk(one_more.curve()) > goal.ceiling
+
+
+def test_epochs_are_the_largest_safe_whole_number():
+    chosen = choose(DPSGD(1.0, 0.01), advantage=0.1, whole="epochs")
+    assert chosen.steps == 300
+    assert DPSGD(1.0, 0.01, 300).curve().advantage() <= 0.1
+    assert DPSGD(1.0, 0.01, 400).curve().advantage() > 0.1
+
+
+@settings(max_examples=25)
+@given(
+    rate=st.floats(-4, -0.3).map(lambda e: 10**e),
+    steps=st.floats(0, 5).map(lambda e: int(10**e)),
+    advantage=st.floats(0.02, 0.9),
+    replace=st.booleans(),
+)
+def test_noise_for_any_advantage(rate, steps, advantage, replace):
+    adjacency = "replace" if replace else "add-remove"
+    try:
+        chosen = choose(
+            DPSGD(sample_rate=rate, steps=steps), advantage=advantage, adjacency=adjacency
+        )
+    except ValueError as error:
+        assert "nothing to choose" in str(error)  # noqa: PT017
+        assert DPSGD(0.05, rate, steps).curve(adjacency).advantage() <= advantage
+        return
+    check_kept(chosen, {"advantage": advantage}, adjacency)
+
+
+def test_a_group_needs_more_noise():
+    one = choose(DPSGD(sample_rate=0.01, steps=2000), advantage=0.1)
+    three = choose(DPSGD(sample_rate=0.01, steps=2000), advantage=0.1, group_size=3)
+    assert three.noise_multiplier > 2 * one.noise_multiplier
+    check_kept(three, {"advantage": 0.1}, group_size=3)
+
+
+def test_exact_gaussian_noise():
+    chosen = choose(Gaussian(steps=30), advantage=0.26789)
+    assert chosen.noise_multiplier == pytest.approx(8.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        dprime.Laplace(steps=30),
+        dprime.GDP(),
+        dprime.EpsilonDelta(delta=1e-6, steps=4),
+        dprime.RandomizedResponse(steps=5),
+        DPSGD(sample_rate=0.1, steps=30, sampling="fixed-size"),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_any_mechanism_with_one_open_parameter(mechanism):
+    adjacency = "replace" if getattr(mechanism, "sampling", "") else None
+    chosen = choose(mechanism, advantage=0.3, adjacency=adjacency)
+    check_kept(chosen, {"advantage": 0.3}, adjacency)
+
+
+def test_zcdp_by_its_rho():
+    chosen = choose(dprime.ZCDP(), epsilon=1.0, delta=1e-5)
+    check_kept(chosen, {"epsilon": 1.0, "delta": 1e-5})
+
+
+def test_one_phase_of_a_composition():
+    plan = Composition(DPSGD(1.0, 0.01, 500), DPSGD(sample_rate=0.01, steps=1500))
+    chosen = choose(plan, advantage=0.2)
+    check_kept(chosen, {"advantage": 0.2})
+    assert chosen.mechanisms[0] == plan.mechanisms[0]
+
+
+class TestPool:
+    training = DPSGD(1.0, 0.01, 2000)
+
+    def test_probability_for_a_precision(self):
+        chosen = choose(PoolSampled(self.training), precision=0.2, min_tpr=0.01)
+        curve = chosen.curve()
+        assert curve.precision(chosen.prior, 0.01) <= 0.2
+        assert curve.precision(chosen.prior * 1.0001, 0.01) > 0.2
+
+    def test_probability_for_a_belief(self):
+        chosen = choose(PoolSampled(self.training), belief=0.5, exceeded=0.001)
+        assert chosen.curve().belief(chosen.prior, 0.001) == pytest.approx(0.5, rel=1e-9)
+
+    def test_noise_at_a_probability(self):
+        open_noise = DPSGD(sample_rate=0.01, steps=2000)
+        chosen = choose(PoolSampled(open_noise, 0.1), precision=0.2)
+        same = choose(open_noise, precision=0.2, prior=0.1)
+        assert chosen.training == same
+
+    def test_epsilon_at_a_probability(self):
+        chosen = choose(PoolSampled(dprime.EpsilonDelta(), 0.1), precision=0.2)
+        exact = math.log(0.2 / 0.8) - math.log(0.1 / 0.9)
+        assert chosen.training.epsilon == pytest.approx(exact, rel=1e-3)
+        assert chosen.training.epsilon <= exact
+
+    def test_targets_without_a_prior(self):
+        chosen = choose(PoolSampled(DPSGD(sample_rate=0.01, steps=2000), 0.1), advantage=0.1)
+        check_kept(chosen, {"advantage": 0.1})
+
+    @pytest.mark.parametrize(
+        ("target", "words"),
+        [
+            ({"precision": 0.2, "prior": 0.1}, "prior must not be given for a pool"),
+            ({"advantage": 0.2}, "target must be precision or belief"),
+            ({}, "target must be precision or belief"),
+        ],
+    )
+    def test_bad_targets(self, target, words):
+        with pytest.raises(ValueError, match=words):
+            choose(PoolSampled(self.training), **target)
+
+    def test_a_training_that_reveals_everything(self):
+        with pytest.raises(ValueError, match="cannot be kept at 0.2 by any pool"):
+            choose(PoolSampled(dprime.EpsilonDelta(1.0, 0.5)), precision=0.2, min_tpr=0.1)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "target", "words"),
+    [
+        (DPSGD(1.0, 0.1), {"advantage": 1e-4}, r"nearest possible value is advantage 0.038\d*, at"),
+        (DPSGD(sample_rate=1e-4, steps=1), {"advantage": 0.1}, "nearest possible value is advan"),
+        (DPSGD(100.0, 1e-6), {"advantage": 0.5}, r"even .* steps are safe"),
+        (
+            DPSGD(sample_rate=0.5, steps=10_000_000),
+            {"bayes_security": 0.99999999},
+            "nearest possible value is bayes_security 0.99",
+        ),
+        (DPSGD(sample_rate=0.1), {"advantage": 0.1}, "noise_multiplier and steps are missing"),
+        (DPSGD(1.0, 0.1, 10), {"advantage": 0.1}, "but none is missing"),
+        (DPSGD(sample_rate=0.1, steps=10), {}, "Exactly one of advantage"),
+        (Gaussian(noise_multiplier=1.0, steps=None), {"advantage": 0.01}, "cannot be met"),
+        ("dpsgd", {"advantage": 0.1}, "mechanism must be a mechanism"),
+        (
+            DPSGD(sample_rate=0.1, steps=10_000_000),
+            {"epsilon": 1.0, "delta": 1e-13},
+            "for delta 1e-13; give a larger delta",
+        ),
+    ],
+)
+def test_what_cannot_be_chosen(mechanism, target, words):
+    with pytest.raises(ValueError, match=words):
+        choose(mechanism, **target)
+
+
+def test_epochs_need_a_rate():
+    with pytest.raises(ValueError, match="whole must be 'steps' for a mechanism without"):
+        choose(Gaussian(5.0, steps=None), advantage=0.3, whole="epochs")
+    with pytest.raises(ValueError, match="whole must be one of steps, epochs, but it is 'days'"):
+        choose(Gaussian(5.0, steps=None), advantage=0.3, whole="days")
+
+
+def test_the_full_batch_is_the_largest_rate():
+    assert choose(DPSGD(noise_multiplier=50.0, steps=3), advantage=0.5).sample_rate == 1.0

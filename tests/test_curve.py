@@ -1,0 +1,168 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+import dprime
+from dprime import DPSGD, Estimate, TradeOff, best
+from dprime.shapes import GaussianShape
+
+MUS = st.floats(0.01, 5)
+PRIORS = st.floats(0.001, 0.999)
+
+
+def test_check_values_of_the_full_batch():
+    curve = dprime.Gaussian(noise_multiplier=8.0, steps=30).curve()
+    assert curve.d_prime() == pytest.approx(0.68465, abs=5e-6)
+    assert curve.advantage() == pytest.approx(0.26789, abs=5e-6)
+    assert curve.epsilon(1e-5) == pytest.approx(2.8376, abs=5e-5)
+    assert curve.belief_exceeds(0.9) == pytest.approx(4.98e-3, abs=5e-6)
+    assert curve.worst_pair(0.9) == pytest.approx(2.08e-3, abs=1e-5)
+
+
+@given(mu=MUS)
+def test_advantage_and_security(mu):
+    curve = TradeOff.gaussian(mu)
+    assert curve.advantage() == pytest.approx(2 * norm.cdf(mu / 2) - 1, rel=1e-12)
+    assert curve.bayes_security() == 1 - curve.advantage()
+
+
+@given(mu=MUS, prior=PRIORS)
+def test_success_is_the_best_bayes_test(mu, prior):
+    cut = np.linspace(-15, 15, 6001)  # any threshold test, and the blind answers
+    right = prior * norm.sf(cut - mu) + (1 - prior) * norm.cdf(cut)
+    naive = max(right.max(), prior, 1 - prior)
+    assert TradeOff.gaussian(mu).success(prior) == pytest.approx(naive, abs=1e-5)
+    assert TradeOff.gaussian(mu).success(prior) >= naive - 1e-12
+
+
+@given(mu=MUS, prior=PRIORS, t=st.floats(1e-4, 1))
+def test_precision_is_bayes_rule_at_the_smallest_tpr(mu, prior, t):
+    fpr = norm.cdf(norm.ppf(t) - mu) if t < 1 else 1.0
+    exact = prior * t / (prior * t + (1 - prior) * fpr)
+    assert TradeOff.gaussian(mu).precision(prior, t) == pytest.approx(exact, rel=1e-9)
+
+
+@given(mu=MUS, prior=PRIORS, t=st.floats(1e-4, 0.5), more=st.floats(1, 2))
+def test_precision_falls_with_the_tpr(mu, prior, t, more):
+    curve = TradeOff.gaussian(mu)
+    assert curve.precision(prior, t * more) <= curve.precision(prior, t) + 1e-12
+
+
+@given(mu=MUS, prior=PRIORS, t=st.floats(1e-4, 0.9))
+def test_negative_accuracy_is_precision_of_the_exchanged_test(mu, prior, t):
+    curve = DPSGD(1.0, 0.2, 3).curve()
+    assert curve.negative_accuracy(prior, t) == pytest.approx(
+        curve.reversed().precision(1 - prior, t), rel=1e-12
+    )
+
+
+@given(mu=MUS, prior=PRIORS, exceeded=st.floats(1e-4, 0.4))
+def test_belief_and_how_often_it_is_exceeded_are_inverse(mu, prior, exceeded):
+    curve = TradeOff.gaussian(mu)
+    belief = curve.belief(prior, exceeded)
+    if belief < 1 - 1e-6:
+        assert curve.belief_exceeds(belief, prior) == pytest.approx(exceeded, rel=1e-4)
+
+
+@given(mu=st.floats(0.05, 3), prior=PRIORS, belief=PRIORS)
+def test_beliefs_by_simulation_never_exceed_the_certificate(mu, prior, belief):
+    x = mu + np.random.default_rng(0).standard_normal(20_000)  # world `in`
+    odds = mu * x - mu**2 / 2 + math.log(prior / (1 - prior))
+    share = float(np.mean(odds > math.log(belief / (1 - belief))))
+    curve = TradeOff.gaussian(mu)
+    slack = 4 * math.sqrt(0.25 / len(x))
+    assert share <= curve.belief_exceeds(belief, prior) + slack
+    assert share == pytest.approx(curve.worst_pair(belief, prior), abs=slack)
+
+
+def test_worst_pair_is_not_a_bound_under_domination():
+    """Randomised response is dominated by a Gaussian and still exceeds that one's worst pair."""
+    response = dprime.RandomizedResponse(epsilon=1.0).curve()
+    mu = response.d_prime(floor=1e-6)
+    above = TradeOff.gaussian(mu)
+    grid = np.linspace(0.001, 0.999, 500)
+    assert all(above.tpr(f) >= response.tpr(f) - 1e-12 for f in grid)
+    belief = 0.73
+    assert response.worst_pair(belief) > above.worst_pair(belief) + 0.05
+    assert response.belief_exceeds(belief) <= above.belief_exceeds(belief) + 1e-12
+
+
+@given(mu=MUS, delta=st.floats(1e-10, 0.3))
+def test_epsilon_and_delta_are_inverse(mu, delta):
+    curve = TradeOff.gaussian(mu)
+    epsilon = curve.epsilon(delta)
+    assert curve.delta(epsilon) <= delta
+    if epsilon > 1e-9:
+        assert curve.delta(epsilon * (1 - 1e-7)) > delta * (1 - 1e-5)
+
+
+@given(mu=MUS, max_prior=PRIORS)
+def test_secret_success(mu, max_prior):
+    curve = TradeOff.gaussian(mu)
+    expected = 1 - curve.bayes_security() * (1 - max_prior)
+    assert curve.secret_success(max_prior) == pytest.approx(expected, rel=1e-12)
+
+
+def test_secret_success_bounds_a_real_attack():
+    """Three secrets on a line, the best guess: never above the bound for the two worst."""
+    means, priors = np.array([0.0, 0.6, 1.2]), np.array([0.5, 0.3, 0.2])
+    x = np.linspace(-10, 12, 40_001)
+    density = priors[:, None] * norm.pdf(x[None, :], means[:, None])
+    success = np.trapezoid(density.max(axis=0), x)
+    assert success <= TradeOff.gaussian(1.2).secret_success(0.5)
+
+
+def test_best_of_curves_is_the_pointwise_smallest():
+    curves = [TradeOff.gaussian(1.0), TradeOff.from_lines([(0.9, 1e-3)]), DPSGD(1, 0.3, 5).curve()]
+    combined = best(curves)
+    for fpr in np.concatenate([np.geomspace(1e-8, 0.5, 60), 1 - np.geomspace(1e-8, 0.5, 60)]):
+        smallest = min(curve.tpr(fpr) for curve in curves)
+        assert combined.tpr(fpr) >= smallest - 1e-12
+        assert combined.tpr(fpr) <= smallest * (1 + 1e-3) + 1e-9
+
+
+def test_best_refuses_estimates_and_nothing():
+    estimate = Estimate(GaussianShape(1.0), source="a guess")
+    with pytest.raises(ValueError, match="leave estimates out"):
+        best([TradeOff.gaussian(1.0), estimate])
+    with pytest.raises(ValueError, match="at least one"):
+        best([])
+
+
+def test_an_estimate_is_not_a_certificate():
+    estimate = Estimate(GaussianShape(1.0), source="a guess")
+    assert not isinstance(estimate, TradeOff)
+    assert (estimate.kind, TradeOff.gaussian(1.0).kind) == ("estimate", "certified")
+
+
+def test_no_noise_at_all_reveals_nothing():
+    blind = TradeOff.gaussian(0.0)
+    assert blind.advantage() == 0
+    assert blind.epsilon(1e-5) == 0
+    assert blind.tpr(0.01) == pytest.approx(0.01)
+    assert blind.belief_exceeds(0.6) == 0
+    assert blind.worst_pair(0.6) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda c: c.tpr(1.5), "fpr must be between 0 and 1, but it is 1.5"),
+        (lambda c: c.tpr(float("nan")), "fpr must be a finite number, but it is nan"),
+        (lambda c: c.precision(0.0), "prior must be strictly between 0 and 1, but it is 0.0"),
+        (lambda c: c.precision(0.5, 0.0), "min_tpr must be above 0 and at most 1"),
+        (lambda c: c.epsilon(0.0), "delta must be strictly between 0 and 1"),
+        (lambda c: c.delta(-1.0), "epsilon must be 0 or more, but it is -1.0"),
+        (lambda c: c.belief_exceeds(1.0), "belief must be strictly between"),
+        (lambda c: c.d_prime(0.5), "floor must be below 0.5"),
+        (lambda c: c.success("half"), "prior must be a number, but it is 'half'"),
+    ],
+)
+def test_bad_questions(call, words):
+    with pytest.raises(ValueError, match="must be") as error:
+        call(TradeOff.gaussian(1.0))
+    assert words in str(error.value)

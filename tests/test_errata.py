@@ -1,0 +1,453 @@
+"""One test for each printed formula that is wrong, or is an approximation called a bound.
+
+Each test writes the printed formula out, lets an exact mechanism or a seeded simulation contradict
+it, and shows that what dprime computes holds. docs/errata.md tells the same in words.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+import dprime
+from dprime import bounds
+
+ERRATA_PAGE = Path(__file__).parent.parent / "docs" / "errata.md"
+
+
+def logistic(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def gaussian_tail(mu: float, loss: float) -> float:
+    """Pr[L > loss] in world `in` for the worlds N(0, 1) and N(μ, 1); L is N(μ²/2, μ²) there."""
+    return float(stats.norm.sf(loss / mu - mu / 2))
+
+
+def gaussian_fpr(mu: float, tpr: float) -> float:
+    return float(stats.norm.cdf(stats.norm.ppf(tpr) - mu))
+
+
+def clipped(gradients: np.ndarray, norm: float = 1.0) -> np.ndarray:
+    """Rows scaled down to at most this norm."""
+    lengths = np.linalg.norm(gradients, axis=-1, keepdims=True)
+    return gradients / np.maximum(1.0, lengths / norm)
+
+
+def subsampled_advantage(
+    g0: np.ndarray, g1: np.ndarray, *, q: float, z: float, steps: int, trials: int, seed: int
+) -> tuple[float, float]:
+    """Advantage and its standard error: T steps of (1-q) N(0, z²I) + q N(g, z²I), g0 against g1."""
+    rng = np.random.default_rng(seed)
+    loss = np.zeros(trials)
+    for _ in range(steps):
+        seen = z * rng.standard_normal((trials, len(g0)))
+        seen += np.outer(rng.random(trials) < q, g0)
+        for sign, g in ((1, g0), (-1, g1)):
+            loss += sign * np.log1p(q * np.expm1((seen @ g - g @ g / 2) / z**2))
+    gains = np.maximum(0.0, -np.expm1(-loss))  # total variation = E[(1 - e^(-L))_+]
+    return float(gains.mean()), float(gains.std() / math.sqrt(trials))
+
+
+# --- B: Bernau et al. 2021, and M: MOSAICrOWN D5.3 ------------------------------------------
+
+
+def test_belief_bound_fails_with_more_than_delta() -> None:
+    """B Theorem 2(ii): belief <= 1/(1 + e^(-ε)) with probability 1 - δ for any (ε, δ)-DP."""
+
+    def printed_probability_of_exceeding(delta: float) -> float:
+        return delta
+
+    for epsilon, delta, times, certified in [(2.2, 0.01, 3.54, 7.80), (1.0, 1e-5, 16.1, 41.3)]:
+        mu = bounds.mu_from_epsilon(epsilon, delta=delta)
+        exceeded = gaussian_tail(mu, epsilon)
+        assert exceeded > 3 * printed_probability_of_exceeding(delta)
+        assert exceeded / delta == pytest.approx(times, rel=5e-3)
+        curve = dprime.TradeOff.gaussian(mu)
+        assert curve.belief_exceeds(logistic(epsilon)) / delta == pytest.approx(certified, rel=5e-3)
+        # ours, from (ε, δ) alone
+        belief = bounds.belief_from_epsilon(epsilon, delta=delta, exceeded=exceeded)
+        assert gaussian_tail(mu, math.log(belief / (1 - belief))) <= exceeded
+        assert (
+            bounds.belief_exceeds_from_epsilon(
+                logistic(epsilon) + 1e-9, epsilon=epsilon, delta=delta
+            )
+            > exceeded
+        )
+
+    # randomised response, just above ε = 1: it is (1, 1e-5)-DP, and every true report exceeds
+    larger = 1.0000136
+    high = logistic(larger)
+    assert high - math.e * (1 - high) <= 1e-5
+    assert high == pytest.approx(0.731, abs=5e-4)
+    assert high > 70_000 * printed_probability_of_exceeding(1e-5)
+    assert high <= bounds.belief_exceeds_from_epsilon(logistic(1.0000135), epsilon=1.0, delta=1e-5)
+
+
+def test_belief_bound_holds_for_an_epsilon_from_rdp() -> None:
+    """B section 4.4, where Theorem 2(ii) is true: the conversion from RDP proves the tail."""
+    for z in (0.5, 1.0, 3.0, 10.0):
+        for delta in (1e-5, 1e-2):
+            epsilon = bounds.rdp_epsilon_from_noise_multiplier(z, delta=delta, steps=30)
+            assert gaussian_tail(math.sqrt(30) / z, epsilon) <= delta
+
+
+def test_classical_noise_fails_for_large_epsilon() -> None:
+    """B eq. 1: σ = Δ √(2 ln(1.25/δ)) / ε, proved for ε <= 1 only."""
+    delta = 1e-5
+
+    def printed_noise(epsilon: float) -> float:
+        return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+
+    def true_delta(epsilon: float) -> float:
+        return bounds.delta_from_mu(1 / printed_noise(epsilon), epsilon=epsilon)
+
+    last_tail = optimize.brentq(lambda e: gaussian_tail(1 / printed_noise(e), e) - delta, 2, 8)
+    last_dp = optimize.brentq(lambda e: true_delta(e) - delta, 2, 12)
+    assert last_tail == pytest.approx(5.62, abs=5e-3)
+    assert last_dp == pytest.approx(8.42, abs=5e-3)
+    assert true_delta(8.43) > delta
+    assert gaussian_tail(1 / printed_noise(8.0), 8.0) == pytest.approx(2.9e-5, rel=0.01)
+    with pytest.raises(ValueError, match="at most 1"):
+        bounds.classical_noise_multiplier_from_epsilon(8.43, delta=delta)
+    unproved = bounds.classical_noise_multiplier_from_epsilon(8.43, delta=delta, beyond_proof=True)
+    assert unproved == pytest.approx(printed_noise(8.43))
+    exact = bounds.noise_multiplier_from_epsilon(8.43, delta=delta)
+    assert bounds.delta_from_mu(1 / exact, epsilon=8.43) <= delta * (1 + 1e-12)
+    assert exact > unproved
+    # where it is proved it holds, with more noise than needed
+    assert true_delta(1.0) < delta
+    assert bounds.noise_multiplier_from_epsilon(1.0, delta=delta) < printed_noise(1.0)
+
+
+def test_advantage_bound_is_for_the_classical_noise_only() -> None:
+    """B Theorem 3: ρ_α = 2Φ(ε / (2 √(2 ln(1.25/δ)))) - 1 for "the (ε, δ)-DP Gaussian mechanism"."""
+    epsilon, delta = 2.2, 0.01
+
+    def printed_advantage() -> float:
+        return 2 * stats.norm.cdf(epsilon / (2 * math.sqrt(2 * math.log(1.25 / delta)))) - 1
+
+    mu = bounds.mu_from_epsilon(epsilon, delta=delta)  # a Gaussian that is exactly (ε, δ)-DP
+    advantage = 2 * stats.norm.cdf(mu / 2) - 1
+    assert printed_advantage() == pytest.approx(0.277, abs=5e-4)
+    assert advantage == pytest.approx(0.369, abs=5e-4)
+    assert advantage > printed_advantage()
+    assert bounds.advantage_from_mu(mu) == pytest.approx(advantage)
+    assert bounds.advantage_from_epsilon(epsilon, delta=delta) > advantage
+    # with the classical noise the printed value is exact
+    noise = bounds.classical_noise_multiplier_from_epsilon(epsilon, delta=delta, beyond_proof=True)
+    assert bounds.advantage_from_noise_multiplier(noise) == pytest.approx(printed_advantage())
+    ours = bounds.classical_advantage_from_epsilon(epsilon, delta=delta)
+    assert ours == pytest.approx(printed_advantage())
+
+
+def test_epsilon_from_advantage_lacks_a_factor_of_two() -> None:
+    """B eq. 6: ε = √(2 ln(1.25/δ)) Φ⁻¹((ρ_α + 1)/2) as the inverse of Theorem 3."""
+    delta = 1e-5
+
+    def printed_epsilon(advantage: float) -> float:
+        return math.sqrt(2 * math.log(1.25 / delta)) * stats.norm.ppf((advantage + 1) / 2)
+
+    noise = bounds.classical_noise_multiplier_from_epsilon(1.0, delta=delta)
+    mu = 1 / noise
+    advantage = 2 * stats.norm.cdf(mu / 2) - 1  # exactly this mechanism's
+    assert printed_epsilon(advantage) == pytest.approx(0.5)
+    assert bounds.delta_from_mu(mu, epsilon=printed_epsilon(advantage)) > 10 * delta
+    ours = bounds.classical_epsilon_from_advantage(advantage, delta=delta)
+    assert ours == pytest.approx(1.0)
+    assert bounds.delta_from_mu(mu, epsilon=ours) <= delta
+    exact = bounds.empirical_epsilon_from_advantage(advantage, delta=delta)
+    assert bounds.delta_from_mu(mu, epsilon=exact) == pytest.approx(delta, rel=1e-6)
+
+
+def test_local_sensitivity_is_the_change_of_the_sum() -> None:
+    """M section 5 (unbounded): n ‖n ĝ(D') - (n - 1) ĝ(D)‖, with n and n - 1 interchanged."""
+    rng = np.random.default_rng(0)
+    gradients = clipped(rng.normal(size=(50, 8)))
+    n, kept = len(gradients), gradients[1:]
+
+    def printed_sensitivity() -> float:
+        return n * float(np.linalg.norm(n * kept.mean(axis=0) - (n - 1) * gradients.mean(axis=0)))
+
+    change = float(np.linalg.norm(gradients.sum(axis=0) - kept.sum(axis=0)))
+    assert printed_sensitivity() > 20 * change
+    assert bounds.local_sensitivity_add_remove(gradients[0]) == pytest.approx(change)
+    other = clipped(rng.normal(size=8))
+    change = float(np.linalg.norm(gradients[0] - other))
+    assert bounds.local_sensitivity_replace(gradients[0], other) == pytest.approx(change)
+    assert change <= 2.0
+
+
+def test_epsilon_from_belief_needs_the_logarithm() -> None:
+    """B section 5.3: ε' = β/(1 - β) at the largest final belief."""
+
+    def printed_epsilon(belief: float) -> float:
+        return belief / (1 - belief)
+
+    epsilon = math.log(9)  # randomised response: the largest belief is exactly 0.9
+    largest_belief = logistic(epsilon)
+    assert printed_epsilon(largest_belief) == pytest.approx(9.0)
+    assert printed_epsilon(largest_belief) > 4 * epsilon
+    assert bounds.empirical_epsilon_from_belief(largest_belief) == pytest.approx(epsilon)
+
+
+def test_batch_normalisation_breaks_clipping() -> None:
+    """B and M train with batch normalisation, whose outputs depend on the other records."""
+    clip = 1.0
+
+    def printed_sensitivity() -> float:
+        return clip  # adding one record moves the clipped sum by at most C
+
+    def clipped_sum(inputs: np.ndarray, targets: np.ndarray, axis: int) -> np.ndarray:
+        centred = inputs - inputs.mean(axis=axis, keepdims=True)
+        normalised = centred / np.sqrt(centred.var(axis=axis, keepdims=True) + 1e-5)
+        errors = normalised.sum(axis=1) - targets
+        return clipped(errors[:, None] * normalised, clip).sum(axis=0)
+
+    rng = np.random.default_rng(1)
+    inputs, targets = rng.normal(size=(30, 3)), rng.normal(size=30)
+    outlier = np.array([[50.0, -20.0, 10.0]])
+    both = np.vstack([inputs, outlier]), np.append(targets, 0.0)
+    change = {
+        axis: float(np.linalg.norm(clipped_sum(*both, axis) - clipped_sum(inputs, targets, axis)))
+        for axis in (0, 1)
+    }
+    assert change[0] > 3 * printed_sensitivity()  # over the batch
+    assert change[1] <= printed_sensitivity() + 1e-12  # within a record
+
+
+def test_rdp_belief_has_the_sign_of_the_exponent() -> None:
+    """M eq. 4.8: the term ln(1/δ)/(α - 1) enters the belief with the wrong sign."""
+    order, delta, z = 4.0, 0.01, 1.0
+    rdp = order / (2 * z**2)
+
+    def printed_belief() -> float:
+        return 1 / (1 + math.exp(math.log(1 / delta) / (order - 1) - rdp))
+
+    def exceeded(belief: float) -> float:
+        return gaussian_tail(1 / z, math.log(belief / (1 - belief)))
+
+    assert exceeded(printed_belief()) > 50 * delta
+    ours = bounds.belief_from_rdp([rdp], orders=[order], exceeded=delta)
+    assert exceeded(ours) <= delta
+
+
+# --- N: Nasr et al. 2021 --------------------------------------------------------------------
+
+
+def test_error_rates_of_an_attacker_are_bounded_from_below() -> None:
+    """N section III-C: FN + e^ε FP <= 1 - δ for the error rates of every attacker."""
+    epsilon, delta = 1.0, 1e-5
+    mu = bounds.mu_from_epsilon(epsilon, delta=delta)
+    largest = 0.0
+    for threshold in np.linspace(-6, 6, 241):
+        fp, fn = float(stats.norm.sf(threshold)), float(stats.norm.cdf(threshold - mu))
+
+        def printed_holds(fp: float = fp, fn: float = fn) -> bool:
+            return fn + math.exp(epsilon) * fp <= 1 - delta
+
+        assert not printed_holds()
+        assert fn + math.exp(epsilon) * fp >= 1 - delta - 1e-12
+        assert fp + math.exp(epsilon) * fn >= 1 - delta - 1e-12
+        largest = max(largest, bounds.epsilon_from_error_rates(fp, fn, delta=delta))
+    assert largest <= epsilon
+    assert largest == pytest.approx(epsilon, rel=0.01)  # the best threshold reaches it
+
+
+# --- T: Thudi et al. 2024 -------------------------------------------------------------------
+
+
+def test_precision_bound_lacks_the_prior_in_its_delta_term() -> None:
+    """T Theorem 3.3: 1/(1 + e^(-ε)(1-π)/π - δ e^(-ε)(1-π)/t)."""
+    epsilon, delta, prior, tpr = 1.0, 1e-5, 0.1, 1e-4
+
+    def printed_precision() -> float:
+        shrink = math.exp(-epsilon) * (1 - prior)
+        return 1 / (1 + shrink / prior - delta * shrink / tpr)
+
+    mu = bounds.mu_from_epsilon(epsilon, delta=delta)
+    precision = prior * tpr / (prior * tpr + (1 - prior) * gaussian_fpr(mu, tpr))
+    ours = bounds.precision_from_epsilon(epsilon, prior=prior, delta=delta, min_tpr=tpr)
+    assert printed_precision() == pytest.approx(0.23376, abs=5e-6)
+    assert precision == pytest.approx(0.24936, abs=5e-6)
+    assert ours == pytest.approx(0.25127, abs=5e-6)
+    assert printed_precision() < precision <= ours
+    mirrored = bounds.negative_accuracy_from_epsilon(
+        epsilon, prior=1 - prior, delta=delta, min_tnr=tpr
+    )
+    assert mirrored == pytest.approx(ours)
+
+
+def test_deletion_capacity_needs_the_lower_bound() -> None:
+    """T Corollary 5.2: m <= ln B / ln L with L = 1/(1 + e^(-ε) π/(1-π))."""
+    deniability, epsilon, prior = 0.8, 1.0, 10 / 10_000
+
+    def printed_capacity() -> int:
+        log_kept = -math.log1p(math.exp(-epsilon) * prior / (1 - prior))
+        return math.floor(math.log(deniability) / log_kept)
+
+    def none_used(records: int) -> float:
+        """Randomised response on each record, all of which report "used": an ε-DP mechanism."""
+        used, unused = logistic(epsilon), logistic(-epsilon)
+        return ((1 - prior) * unused / ((1 - prior) * unused + prior * used)) ** records
+
+    ours = bounds.deletion_capacity(deniability, epsilon=epsilon, prior=prior)
+    assert printed_capacity() == 606
+    assert none_used(606) < 0.2
+    assert ours.records == 82
+    assert none_used(83) < deniability <= none_used(82)
+    assert none_used(82) >= ours.deniability - 1e-12
+
+
+def test_reference_attack_sets_its_rate_on_models_without_the_record() -> None:
+    """T figure 15: Attack R takes its false-positive rate from the models that had the record."""
+    rng = np.random.default_rng(2)
+    records, models = 20_000, 19  # of each kind; the quantiles below are then whole ranks
+    difficulty = rng.normal(size=(records, 1))
+    with_record = np.sort(difficulty - 1 + rng.normal(size=(records, models)), axis=1)
+    without_record = np.sort(difficulty + rng.normal(size=(records, models)), axis=1)
+    fresh = difficulty[:, 0] + rng.normal(size=records)  # targets that did not have the record
+
+    def printed_threshold(rate: float) -> np.ndarray:
+        return with_record[:, round(rate * (models + 1)) - 1]
+
+    def threshold(rate: float) -> np.ndarray:
+        return without_record[:, round(rate * (models + 1)) - 1]
+
+    for rate in (0.05, 0.1, 0.3, 0.5):
+        error = 4 * math.sqrt(rate * (1 - rate) / records)
+        assert abs(np.mean(fresh < threshold(rate)) - rate) < error
+        assert np.mean(fresh < printed_threshold(rate)) < rate / 2
+
+
+def test_best_of_many_thresholds_flatters_random_scores() -> None:
+    """T section 4.2: the best precision of 40 thresholds, chosen on the records that are scored."""
+    rng = np.random.default_rng(3)
+    records, thresholds, trials = 1000, 40, 300
+
+    def precisions(scores: np.ndarray, members: np.ndarray) -> np.ndarray:
+        counts = np.arange(1, thresholds + 1) * len(scores) // thresholds
+        return np.cumsum(members[np.argsort(-scores)])[counts - 1] / counts
+
+    def printed_gain(scores: np.ndarray, members: np.ndarray) -> float:
+        return float(precisions(scores, members).max() - members.mean())
+
+    def held_out_gain(scores: np.ndarray, members: np.ndarray) -> float:
+        half = len(scores) // 2
+        best = int(precisions(scores[:half], members[:half]).argmax())
+        gains = precisions(scores[half:], members[half:]) - members[half:].mean()
+        return float(gains[best])
+
+    gains = {}
+    for prior in (0.1, 0.5, 0.9):
+        drawn = [(rng.random(records), rng.random(records) < prior) for _ in range(trials)]
+        gains[prior] = float(np.mean([printed_gain(*pair) for pair in drawn]))
+        honest = np.array([held_out_gain(*pair) for pair in drawn])
+        assert abs(honest.mean()) < 4 * honest.std() / math.sqrt(trials)
+    assert 0.03 < gains[0.1] < gains[0.5] > gains[0.9] > 0.03  # the shape of T's figure 4
+    assert gains[0.5] == pytest.approx(0.06, abs=0.01)
+
+
+# --- C: Cherubin et al. 2024 ----------------------------------------------------------------
+
+
+def test_closed_form_understates_the_attacker() -> None:
+    """C Corollary 7: advantage <= erf(q √T / (√2 z)) up to O(√(qT)/z)."""
+    q, z, steps = 0.001, 0.7, 10_000
+
+    def printed_advantage() -> float:
+        return math.erf(q * math.sqrt(steps) / (math.sqrt(2) * z))
+
+    def printed_error_term() -> float:
+        return math.sqrt(q * (1 - q) * steps) / z
+
+    assert printed_advantage() == pytest.approx(0.1136, abs=5e-5)
+    assert printed_error_term() > 1  # with it, the statement says nothing
+    simulated, error = subsampled_advantage(
+        np.array([1.0]), np.array([-1.0]), q=q, z=z, steps=steps, trials=2000, seed=4
+    )
+    assert printed_advantage() < simulated - 5 * error
+    curve = dprime.DPSGD(noise_multiplier=z, sample_rate=q, steps=steps).curve(adjacency="replace")
+    assert curve.advantage() == pytest.approx(0.1520, abs=5e-5)
+    assert abs(curve.advantage() - simulated) < 4 * error
+
+
+def test_tpr_bound_needs_no_second_case() -> None:
+    """C Proposition 9: TPR <= π/(1-π) (1 + FPR - β*) for priors above ½."""
+    prior, fpr = 0.9, 0.05
+
+    def printed_tpr(bayes_security: float) -> float:
+        return prior / (1 - prior) * (1 + fpr - bayes_security)
+
+    advantage = 0.1
+    # the mechanism that reveals membership with probability 0.1: TPR = FPR + 0.1, at any prior
+    reached = fpr + advantage
+    assert bounds.tpr_from_bayes_security(1 - advantage, fpr=fpr) == pytest.approx(reached)
+    assert printed_tpr(1 - advantage) > 1 > 6 * reached
+    # ours holds for a Gaussian at every false-positive rate
+    mu = bounds.mu_from_advantage(advantage)
+    for rate in np.linspace(0, 1, 101):
+        tpr = float(stats.norm.cdf(stats.norm.ppf(rate) + mu))
+        assert tpr <= bounds.tpr_from_bayes_security(1 - advantage, fpr=float(rate)) + 1e-12
+
+
+def test_attribute_risk_depends_on_the_norms() -> None:
+    """C Corollary 10: the risk is erf(q ‖R‖ / (2√2 z C)), whatever the norms of the gradients."""
+    q, z, steps, difference = 0.02, 0.7, 400, 0.5
+
+    def printed_advantage() -> float:
+        return math.erf(q * difference * math.sqrt(steps) / (2 * math.sqrt(2) * z))
+
+    def central_limit(g0: np.ndarray, g1: np.ndarray) -> float:
+        products = math.exp(g0 @ g0 / z**2) + math.exp(g1 @ g1 / z**2)
+        mu = q * math.sqrt(steps * (products - 2 * math.exp(g0 @ g1 / z**2)))
+        return bounds.advantage_from_mu(mu)
+
+    cosine = 1 - difference**2 / 2
+    long = np.array([1.0, 0.0]), np.array([cosine, math.sqrt(1 - cosine**2)])
+    short = np.array([difference / 2]), np.array([-difference / 2])
+    assert np.linalg.norm(long[0] - long[1]) == pytest.approx(difference)
+    assert printed_advantage() == pytest.approx(0.114, abs=5e-4)
+    simulated, error = subsampled_advantage(*long, q=q, z=z, steps=steps, trials=4000, seed=5)
+    assert simulated == pytest.approx(0.23, abs=0.02)
+    assert printed_advantage() < simulated - 10 * error
+    assert printed_advantage() < simulated - 2 * error < central_limit(*long)
+    assert abs(central_limit(*long) - simulated) < abs(printed_advantage() - simulated)
+    small, error = subsampled_advantage(*short, q=q, z=z, steps=steps, trials=4000, seed=6)
+    assert abs(small - printed_advantage()) < 4 * error  # same R, half the risk
+    assert central_limit(*short) == pytest.approx(printed_advantage(), rel=0.01)
+
+
+def test_approximate_analysis_reports_less_security() -> None:
+    """C section 6.1: β* = 0.945 for the full and 0.950 for the approximate analysis."""
+    printed_full, printed_approximate = 0.945, 0.950
+    rng = np.random.default_rng(7)
+
+    def security(spread: float) -> float:
+        return 1 - math.erf(0.01 * spread / (2 * math.sqrt(2)))
+
+    for values in (2, 3, 10):
+        for _ in range(100):
+            gradients = clipped(rng.normal(size=(values, 4)))  # one for each value of the attribute
+            pairs = gradients[:, None] - gradients[None]
+            full = float(np.linalg.norm(pairs, axis=-1).max())
+            from_mean = np.linalg.norm(gradients - gradients.mean(axis=0), axis=-1)
+            approximate = 2 * float(from_mean.max())
+            assert security(approximate) <= security(full) + 1e-12
+    assert not printed_approximate <= printed_full  # as printed it would be the other way round
+
+
+# --- the page -------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not ERRATA_PAGE.exists(), reason="the documentation is not part of this copy")
+def test_the_errata_page_names_every_test_here() -> None:
+    here = {name for name in globals() if name.startswith("test_")} - {
+        "test_the_errata_page_names_every_test_here"
+    }
+    assert set(re.findall(r"`(test_\w+)`", ERRATA_PAGE.read_text(encoding="utf-8"))) == here

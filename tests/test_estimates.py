@@ -1,0 +1,104 @@
+import math
+
+import pytest
+from scipy.special import erf
+
+from dprime import DPSGD, Estimate, TradeOff, estimates
+
+Q10, Z10 = 0.001, 0.7
+
+
+def test_every_estimate_says_so():
+    made = [
+        estimates.cherubin(1.0, 0.01, 100),
+        estimates.central_limit(1.0, 0.01, 100),
+        estimates.attribute_inference(3.0, 1.0, 0.01),
+    ]
+    for estimate in made:
+        assert isinstance(estimate, Estimate)
+        assert not isinstance(estimate, TradeOff)
+        assert estimate.kind == "estimate"
+        assert estimate.source
+
+
+def test_cherubin_is_the_printed_form_and_understates():
+    estimate = estimates.cherubin(Z10, Q10, 10_000)
+    assert estimate.bayes_security() == pytest.approx(
+        1 - erf(Q10 * 100 / (math.sqrt(2) * Z10)), rel=1e-12
+    )
+    assert estimate.advantage() == pytest.approx(0.1136, abs=5e-5)
+    assert estimate.advantage() < 0.9 * DPSGD(Z10, Q10, 10_000).curve("replace").advantage()
+
+
+def test_cherubin_warns_below_noise_one_only():
+    assert "advise against" in (estimates.cherubin(0.99, 0.01, 10).warning or "")
+    assert estimates.cherubin(1.0, 0.01, 10).warning is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "adjacency", "value"),
+    [
+        ((0.7, 0.001, 10_000), "replace", 0.1542),
+        ((1.0, 0.001, 50_000), "replace", 0.1915),
+    ],
+)
+def test_central_limit_check_values(setting, adjacency, value):
+    assert estimates.central_limit(*setting, adjacency).advantage() == pytest.approx(
+        value, abs=5e-5
+    )
+
+
+def test_central_limit_errs_where_it_is_said_to():
+    """Upwards at large rates, to the unsafe side in the tails."""
+    over = estimates.central_limit(0.5, 0.01, 1000).advantage()
+    assert over == pytest.approx(DPSGD(0.5, 0.01, 1000).curve().advantage() + 0.21, abs=0.02)
+    tail = estimates.central_limit(0.7, 0.001, 10_000).epsilon(1e-5)
+    assert tail == pytest.approx(0.962, abs=1e-3)
+    assert tail < 0.8 * DPSGD(0.7, 0.001, 10_000).curve().epsilon(1e-5)
+
+
+def test_central_limit_is_the_limit():
+    """With ever rarer sampling and ever more steps the exact curve approaches it."""
+    gaps = []
+    for rate in (0.05, 0.01, 0.002):
+        setting = (1.0, rate, round(4 / rate**2 / 100))
+        exact = DPSGD(*setting).curve().advantage()
+        gaps.append(abs(estimates.central_limit(*setting).advantage() / exact - 1))
+    assert gaps[0] > gaps[1] > gaps[2]
+    assert gaps[2] < 0.005
+
+
+def test_cherubin_examples():
+    assert estimates.cherubin_sample_rate(0.98, 2.0, 5000) == pytest.approx(0.000355 * 2, rel=2e-3)
+    rate = 512 / 197_324
+    assert estimates.cherubin_noise(0.9, rate, round(20 / rate)) == pytest.approx(1.8, abs=0.05)
+    noise = estimates.cherubin_noise(0.9, 0.003, 5000)
+    assert estimates.cherubin_sample_rate(0.9, noise, 5000) == pytest.approx(0.003, rel=1e-12)
+    assert estimates.cherubin_sample_rate(0.01, 50.0, 1) == 1.0
+
+
+def test_tpr_from_the_curve_is_far_below_the_one_from_security():
+    """Cherubin et al., figure 7."""
+    from dprime import bounds
+
+    curve = DPSGD(2.0, 1e-4, 500_000).curve("replace")
+    for fpr, from_security, from_curve in ((0.1, 0.128, 0.1130), (0.01, 0.038, 0.0121)):
+        loose = bounds.tpr_from_bayes_security(curve.bayes_security(), fpr=fpr)
+        assert loose == pytest.approx(from_security, abs=6e-4)
+        assert curve.tpr(fpr) == pytest.approx(from_curve, abs=6e-5)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: estimates.cherubin(0.0, 0.1, 10),
+        lambda: estimates.central_limit(1.0, 2.0, 10),
+        lambda: estimates.central_limit(1.0, 0.5, 10, "near"),
+        lambda: estimates.cherubin_noise(1.0, 0.5, 10),
+        lambda: estimates.cherubin_sample_rate(0.9, 1.0, 0),
+        lambda: estimates.attribute_inference(-1.0, 1.0, 0.1),
+    ],
+)
+def test_bad_input(call):
+    with pytest.raises(ValueError, match="must be"):
+        call()

@@ -1,0 +1,85 @@
+import math
+
+import dp_accounting as dp
+import pytest
+
+from dprime import DPSGD, Composition, Gaussian, Laplace, from_dp_event, from_opacus_history
+
+
+def test_opacus_history_merges_equal_phases():
+    history = [(1.0, 0.01, 300), (1.5, 0.01, 100), (1.0, 0.01, 700)]
+    assert from_opacus_history(history) == Composition(
+        DPSGD(1.0, 0.01, 1000), DPSGD(1.5, 0.01, 100)
+    )
+    assert from_opacus_history([(1.0, 0.01, 300)]) == DPSGD(1.0, 0.01, 300)
+
+
+@pytest.mark.parametrize(
+    "history", [[], [(1.0, 0.01)], [1.0], [(0.0, 0.01, 3)], [("a", 0.01, 3)], [(1.0, 0.01, 0.5)]]
+)
+def test_bad_history(history):
+    with pytest.raises(ValueError, match="must"):
+        from_opacus_history(history)
+
+
+def sampled(noise=1.0, rate=0.01):
+    return dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(noise))
+
+
+def test_events():
+    event = dp.ComposedDpEvent(
+        [
+            dp.SelfComposedDpEvent(sampled(), 200),
+            dp.GaussianDpEvent(5.0),
+            dp.NoOpDpEvent(),
+            dp.SelfComposedDpEvent(dp.LaplaceDpEvent(20.0), 3),
+        ]
+    )
+    assert from_dp_event(event) == Composition(
+        DPSGD(1.0, 0.01, 200), Gaussian(5.0, 1), Laplace(20.0, 3)
+    )
+
+
+def test_an_event_has_the_risk_that_its_own_library_sees():
+    event = dp.SelfComposedDpEvent(sampled(1.0, 0.01), 500)
+    theirs = dp.pld.PLDAccountant().compose(event).get_epsilon(1e-5)
+    ours = from_dp_event(event).curve().epsilon(1e-5)
+    assert ours == pytest.approx(theirs, rel=2e-3)
+
+
+def test_sampling_without_replacement_is_not_taken_for_poisson():
+    event = dp.SampledWithoutReplacementDpEvent(1000, 10, dp.GaussianDpEvent(1.0))
+    mechanism = from_dp_event(dp.SelfComposedDpEvent(event, 50))
+    assert mechanism == DPSGD(1.0, 0.01, 50, sampling="fixed-size")
+    with pytest.raises(ValueError, match="Poisson analysis does not cover"):
+        mechanism.curve()
+
+
+def test_stated_events_take_their_adjacency():
+    event = dp.ComposedDpEvent([dp.ZCDpEvent(0.1, 0.01), dp.LaplaceDpEvent(2.0)])
+    assert from_dp_event(event, adjacency="replace").own_adjacency == "replace"
+    assert from_dp_event(event).curve().advantage() > 0
+
+
+def test_randomized_response_has_the_epsilon_of_its_event():
+    event = dp.RandomizedResponseDpEvent(0.4, 3)
+    theirs = dp.pld.PLDAccountant(dp.NeighboringRelation.REPLACE_SPECIAL)
+    ours = from_dp_event(event, adjacency="replace")
+    truth = 0.6 + 0.4 / 3
+    assert ours.curve().epsilon(1e-12) == pytest.approx(math.log(truth / (0.4 / 3)), rel=1e-9)
+    assert theirs.compose(event).get_epsilon(1e-9) == pytest.approx(ours.epsilon, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        dp.NoOpDpEvent(),
+        dp.NonPrivateDpEvent(),
+        dp.UnsupportedDpEvent(),
+        dp.PoissonSampledDpEvent(0.1, dp.LaplaceDpEvent(1.0)),
+        "an event",
+    ],
+)
+def test_events_that_are_not_covered(event):
+    with pytest.raises(ValueError, match="event must"):
+        from_dp_event(event)

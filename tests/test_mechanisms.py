@@ -1,0 +1,247 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+import dprime
+from dprime import DPSGD, Composition, Gaussian, PoolSampled, TradeOff, bounds
+from dprime.mechanisms import steps_from_epochs
+from reference import one_step_delta
+
+SMALL_DPSGD = DPSGD(1.0, 0.1, 20)
+
+EVERY = [
+    Gaussian(2.0, 3),
+    SMALL_DPSGD,
+    DPSGD(1.0, 0.1, 20, sampling="fixed-size"),
+    DPSGD(1.0, 0.1, 20, sampling="shuffle"),
+    Composition(SMALL_DPSGD, Gaussian(3.0)),
+    PoolSampled(SMALL_DPSGD, 0.2),
+    dprime.Laplace(2.0, 4),
+    dprime.RandomizedResponse(1.0, 3, 2),
+    dprime.EpsilonDelta(1.0, 1e-5, 3),
+    dprime.EpsilonDeltaProfile(((0.5, 0.01), (1.0, 1e-4))),
+    dprime.RDP((2.0, 8.0, 32.0), (0.1, 0.4, 1.6)),
+    dprime.ZCDP(0.05),
+    dprime.GDP(0.4),
+    dprime.PLD((0.5, -0.5), (0.62, 0.37)),
+]
+
+
+def own_curve(mechanism):
+    weaker = getattr(mechanism, "sampling", "poisson") != "poisson"
+    return mechanism.curve("replace" if weaker else None)
+
+
+@pytest.mark.parametrize("mechanism", EVERY, ids=lambda m: type(m).__name__)
+class TestContract:
+    """What every mechanism must do, whatever it is."""
+
+    def test_its_curve_is_certified_concave_and_between_blind_and_certain(self, mechanism):
+        curve = own_curve(mechanism)
+        assert curve.kind == "certified"
+        grid = np.linspace(0, 1, 101)
+        tpr = np.array([curve.tpr(f) for f in grid])
+        assert (tpr >= grid - 1e-12).all()
+        assert (tpr <= 1).all()
+        assert (np.diff(tpr, 2) <= 1e-9).all()
+        assert 0 < curve.advantage() < 1
+        assert curve.advantage() == pytest.approx((tpr - grid).max(), abs=2e-2)
+
+    def test_both_directions_agree_on_the_advantage(self, mechanism):
+        curve = own_curve(mechanism)
+        assert curve.reversed().advantage() == pytest.approx(curve.advantage(), abs=1e-9)
+
+    def test_it_describes_itself_in_plain_values(self, mechanism):
+        import json
+
+        described = mechanism.describe()
+        assert described["name"] == type(mechanism).__name__
+        json.dumps(described)
+
+    def test_it_is_frozen_and_compares_by_value(self, mechanism):
+        import copy
+
+        assert copy.deepcopy(mechanism) == mechanism
+        assert hash(mechanism) == hash(copy.deepcopy(mechanism))
+        with pytest.raises(AttributeError):
+            mechanism.adjacency_of_tomorrow = 1
+
+    def test_nothing_is_missing(self, mechanism):
+        assert mechanism.missing() == []
+
+    def test_it_refuses_an_unknown_adjacency(self, mechanism):
+        with pytest.raises(ValueError, match="adjacency must be one of add-remove, replace, but"):
+            mechanism.curve("substitute")
+
+    def test_it_composes_with_a_gaussian(self, mechanism):
+        relation = "replace" if mechanism.own_adjacency == "replace" else None
+        if getattr(mechanism, "sampling", "poisson") != "poisson":
+            relation = "replace"
+        both = Composition(mechanism, Gaussian(50.0)).curve(relation)
+        assert both.advantage() >= own_curve(mechanism).advantage() - 1e-9
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize("k", [1, 3])
+def test_full_batch_is_exactly_gaussian(adjacency, k):
+    mu = k * math.sqrt(30) / 8 * (2 if adjacency == "replace" else 1)
+    curve = Gaussian(8.0, 30).curve(adjacency, group_size=k)
+    assert curve.advantage() == pytest.approx(2 * norm.cdf(mu / 2) - 1, rel=1e-12)
+    same = DPSGD(8.0, 1.0, 30).curve(adjacency, group_size=k)
+    assert same.advantage() == curve.advantage()
+
+
+def test_a_group_is_riskier_than_one_and_safer_than_its_chain():
+    one, two = DPSGD(1.0, 0.05, 100).curve(), DPSGD(1.0, 0.05, 100).curve(group_size=2)
+    assert one.advantage() < two.advantage()
+    for fpr in (0.001, 0.01, 0.1, 0.5):  # adding two records one after the other
+        assert two.tpr(fpr) <= one.tpr(one.tpr(fpr)) + 1e-9
+
+
+def test_a_group_of_two_by_simulation():
+    noise, rate, trials = 1.0, 0.3, 400_000
+    rng = np.random.default_rng(3)
+    x_in = rng.binomial(2, rate, trials) / noise + rng.standard_normal(trials)
+    x_out = rng.standard_normal(trials)
+    curve = DPSGD(noise, rate, 1).curve(group_size=2)
+    for cut in (0.5, 1.5, 2.5):
+        tpr, fpr = float(np.mean(x_in > cut)), float(norm.sf(cut))
+        assert tpr == pytest.approx(curve.tpr(fpr), abs=4 * math.sqrt(tpr * (1 - tpr) / trials))
+    assert np.mean(x_out > 1.5) == pytest.approx(norm.sf(1.5), abs=0.002)
+
+
+def test_groups_are_refused_where_nothing_is_proved():
+    with pytest.raises(ValueError, match="group_size must be 1 for the replace adjacency"):
+        SMALL_DPSGD.curve("replace", group_size=2)
+    with pytest.raises(ValueError, match="group_size must be 1 for EpsilonDelta"):
+        dprime.EpsilonDelta(1.0).curve(group_size=2)
+    with pytest.raises(ValueError, match="group_size must be 1 for shuffle sampling"):
+        DPSGD(1.0, 0.1, 20, sampling="shuffle").curve("replace", group_size=2)
+
+
+@pytest.mark.parametrize("sampling", ["fixed-size", "shuffle"])
+def test_other_sampling_is_never_accounted_as_poisson(sampling):
+    poisson = DPSGD(1.0, 0.1, 20).curve("replace")
+    other = DPSGD(1.0, 0.1, 20, sampling=sampling).curve("replace")
+    for fpr in (0.001, 0.01, 0.1, 0.5):
+        assert other.tpr(fpr) > poisson.tpr(fpr)
+    with pytest.raises(ValueError, match="the Poisson analysis does not cover"):
+        DPSGD(1.0, 0.1, 20, sampling=sampling).curve()
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4])
+def test_fixed_size_step_is_the_theorem(epsilon):
+    noise, rate = 1.5, 0.2
+    inner = math.log1p(math.expm1(epsilon) / rate)
+    full = bounds.delta_from_mu(2 / noise, epsilon=inner)
+    value = DPSGD(noise, rate, 1, sampling="fixed-size").curve("replace").delta(epsilon)
+    assert rate * full <= value * (1 + 1e-12)
+    assert value <= rate * full * 1.002
+
+
+def test_fixed_size_bounds_a_real_batch():
+    """Two records of one batch of size 1 out of 4, one replaced: the true curve lies below."""
+    noise, n = 1.0, 4
+    others = [1.0, 1.0, 1.0]  # clipped gradients; the replaced one goes from -1 to 1
+    x = np.linspace(-9, 9, 20_001)
+
+    def density(values):
+        return sum(norm.pdf(x, v / noise) for v in values) / n
+
+    p, q = density([-1.0, *others]), density([1.0, *others])
+    curve = DPSGD(noise, 1 / n, 1, sampling="fixed-size").curve("replace")
+    for epsilon in (0.0, 0.2, 0.5, 1.0):
+        exact = np.trapezoid(np.maximum(0, p - math.exp(epsilon) * q), x)
+        assert exact <= curve.delta(epsilon) + 1e-9
+
+
+def test_shuffle_counts_every_epoch_even_with_a_dropped_batch():
+    assert DPSGD(8.0, 0.4, 20, sampling="shuffle").curve("replace").d_prime() == pytest.approx(
+        2 * math.sqrt(10) / 8
+    )
+    assert DPSGD(8.0, 0.1, 20, sampling="shuffle").curve("replace").d_prime() == pytest.approx(
+        2 * math.sqrt(2) / 8
+    )
+
+
+def test_replace_dominates_every_pair_of_gradients():
+    """The certified replace step lies above pairs that are not opposite and not of full norm."""
+    noise, rate = 0.8, 0.3
+    curve = DPSGD(noise, rate, 1).curve("replace")
+    for a, b in [(1.0, -1.0), (1.0, 0.0), (1.0, 0.5), (0.3, -0.7)]:
+        for epsilon in (0.0, 0.2, 0.6, 1.2):
+
+            def gain(x, a=a, b=b, epsilon=epsilon):
+                p = (1 - rate) * norm.pdf(x) + rate * norm.pdf(x, a / noise)
+                q = (1 - rate) * norm.pdf(x) + rate * norm.pdf(x, b / noise)
+                return max(0.0, p - math.exp(epsilon) * q)
+
+            exact, _ = quad(gain, -12, 12, limit=400)
+            assert exact <= curve.delta(epsilon) + 1e-9
+
+
+def test_a_single_step_is_read_without_rounding_error():
+    curve = DPSGD(5.0, 0.5, 1).curve()
+    assert curve.advantage() == pytest.approx(one_step_delta(0.0, 5.0, 0.5), rel=2e-5)
+
+
+def test_epochs_are_rounded_up():
+    assert steps_from_epochs(60, 256 / 60_000) == 14_063
+    assert steps_from_epochs(20, 0.01) == 2000
+    assert DPSGD(1.0, 0.01, 2000).epochs == pytest.approx(20)
+
+
+def test_what_is_missing_is_named():
+    with pytest.raises(ValueError, match=r"noise_multiplier must be given .* dprime.choose"):
+        DPSGD(sample_rate=0.1, steps=3).curve()
+    assert DPSGD(sample_rate=0.1).missing() == ["noise_multiplier", "steps"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: DPSGD(-1.0, 0.1, 10),
+        lambda: DPSGD(0.0, 0.1, 10),
+        lambda: DPSGD(1.0, 0.0, 10),
+        lambda: DPSGD(1.0, 1.1, 10),
+        lambda: DPSGD(1.0, 0.1, 0),
+        lambda: DPSGD(1.0, 0.1, 2.5),
+        lambda: DPSGD(1.0, 0.1, 10_000_001),
+        lambda: DPSGD("much", 0.1, 10),
+        lambda: DPSGD(math.nan, 0.1, 10),
+        lambda: DPSGD(math.inf, 0.1, 10),
+        lambda: DPSGD(1.0, 0.1, 10, sampling="cyclic"),
+        lambda: Gaussian(-2.0),
+        Composition,
+        lambda: Composition("dpsgd"),
+        lambda: PoolSampled(SMALL_DPSGD, 1.0),
+        lambda: PoolSampled("dpsgd", 0.5),
+        lambda: PoolSampled(SMALL_DPSGD, 0.5).curve("replace"),
+        lambda: DPSGD(1.0, 0.1, 10).curve(group_size=0),
+        lambda: Composition(DPSGD(1.0, 0.1, 10), dprime.RandomizedResponse(1.0)).curve(),
+        lambda: steps_from_epochs(0, 0.1),
+    ],
+)
+def test_bad_input_is_one_sentence(make):
+    with pytest.raises(ValueError, match="must") as error:
+        make()
+    assert "\n" not in str(error.value)
+    assert str(error.value).endswith(".")
+
+
+def test_pool_reads_the_training():
+    pool = PoolSampled(SMALL_DPSGD, 0.2)
+    assert pool.prior == 0.2
+    assert pool.curve().advantage() == SMALL_DPSGD.curve().advantage()
+    with pytest.raises(ValueError, match="probability must be given"):
+        _ = PoolSampled(SMALL_DPSGD).prior
+
+
+def test_curves_of_nothing_but_gaussians_stay_exact():
+    curve = Composition(Gaussian(2.0, 3), Gaussian(5.0), dprime.GDP(0.1)).curve()
+    mu = math.sqrt(3 / 4 + 1 / 25 + 0.01)
+    assert curve.d_prime() == pytest.approx(mu, rel=1e-12)
+    assert isinstance(curve, TradeOff)

@@ -1,0 +1,117 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.optimize import linprog
+from scipy.stats import norm
+
+from dprime import privacy_loss
+from dprime.shapes import GaussianShape, Polygon
+
+MUS = st.floats(0.01, 6)
+
+
+def polygon_of(mu):
+    return Polygon.from_privacy_loss(privacy_loss.gaussian(mu))
+
+
+@given(mu=MUS, epsilon=st.floats(-5, 10))
+def test_gaussian_delta_is_the_integral(mu, epsilon):
+    exact, _ = quad(
+        lambda x: max(0.0, norm.pdf(x, mu) - math.exp(epsilon) * norm.pdf(x)),
+        (epsilon / mu + mu / 2),
+        mu + 40,
+        epsabs=1e-14,
+        limit=400,
+    )
+    assert GaussianShape(mu).delta(epsilon) == pytest.approx(exact, abs=1e-11)
+
+
+@given(mu=MUS, rate=st.floats(1e-9, 1 - 1e-9), epsilon=st.floats(0, 10))
+def test_a_polygon_reads_like_the_gaussian_it_dominates(mu, rate, epsilon):
+    exact, polygon = GaussianShape(mu), polygon_of(mu)
+    assert exact.tpr(rate) - 1e-12 <= polygon.tpr(rate) <= exact.tpr(rate) + 1e-4
+    assert exact.fpr(rate) + 1e-12 >= polygon.fpr(rate) >= exact.fpr(rate) - 1e-4
+    assert exact.delta(epsilon) - 1e-15 <= polygon.delta(epsilon)
+    assert polygon.delta(epsilon) <= exact.delta(epsilon) * 1.001 + 1e-13
+    assert exact.delta(-epsilon) - 1e-14 <= polygon.delta(-epsilon) <= exact.delta(-epsilon) + 1e-5
+
+
+@given(mu=MUS, log_ratio=st.floats(0.01, 20))
+def test_rays_and_slopes_of_a_polygon(mu, log_ratio):
+    exact, polygon = GaussianShape(mu), polygon_of(mu)
+    assert polygon.tpr_on_ray(log_ratio) >= exact.tpr_on_ray(log_ratio) - 1e-11
+    assert polygon.tpr_on_ray(log_ratio) == pytest.approx(
+        exact.tpr_on_ray(log_ratio), rel=3e-3, abs=1e-12
+    )
+    assert polygon.tpr_at_slope(log_ratio) == pytest.approx(exact.tpr_at_slope(log_ratio), abs=0.02)
+    assert exact.tpr_at_slope(log_ratio) < exact.tpr_on_ray(log_ratio) + 1e-12
+
+
+@given(mu=MUS, log_ratio=st.floats(0.01, 12))
+def test_a_ray_meets_the_gaussian_where_it_says(mu, log_ratio):
+    shape = GaussianShape(mu)
+    tpr = shape.tpr_on_ray(log_ratio)
+    if 1e-12 < tpr < 1 - 1e-9:
+        assert tpr == pytest.approx(math.exp(log_ratio) * shape.fpr(tpr), rel=1e-6)
+
+
+@given(mu=MUS)
+def test_index_of_a_gaussian_polygon(mu):
+    assert mu - 1e-9 <= polygon_of(mu).index(1e-4) <= mu + 1e-3 * max(mu, 0.1)
+
+
+def test_index_is_infinite_where_nothing_lies_above_the_floor():
+    assert polygon_of(9.0).index(1e-3) == math.inf
+
+
+@given(
+    points=st.lists(st.tuples(st.floats(0, 6), st.floats(0, 0.5)), min_size=1, max_size=8),
+    others=st.lists(st.tuples(st.floats(0, 6), st.floats(0, 0.5)), min_size=1, max_size=8),
+    fpr=st.floats(0, 1),
+)
+def test_the_envelope_of_lines_is_the_linear_programme(points, others, fpr):
+    polygon = Polygon.from_lines(points, others)
+    # Largest TPR under every line of the test and of the exchanged test.
+    rows, limits = [], []
+    for epsilon, delta in points:
+        rows.append([1.0])
+        limits.append(delta + math.exp(epsilon) * fpr)
+    for epsilon, delta in others:
+        rows.append([math.exp(epsilon)])  # (1-FPR) - e^eps (1-TPR) <= delta
+        limits.append(delta - (1 - fpr) + math.exp(epsilon))
+    best = linprog([-1.0], A_ub=rows, b_ub=limits, bounds=[(0, 1)])
+    assert polygon.tpr(fpr) == pytest.approx(-best.fun, abs=2e-9)
+
+
+@given(mu=MUS)
+def test_a_polygon_is_the_curve_of_its_own_pair(mu):
+    polygon = polygon_of(mu)
+    again = Polygon.from_privacy_loss(polygon.privacy_loss())
+    for rate in (1e-6, 0.01, 0.3, 0.9, 0.9999):
+        assert again.tpr(rate) == pytest.approx(polygon.tpr(rate), abs=1e-12)
+
+
+@given(noise=st.floats(0.3, 10), rate=st.floats(1e-4, 1), epsilon=st.floats(0, 5))
+def test_delta_is_the_largest_gap_and_epsilon_its_inverse(noise, rate, epsilon):
+    polygon = Polygon.from_privacy_loss(privacy_loss.subsampled_gaussian(noise, rate, 1))
+    fpr = np.concatenate([polygon.left.fpr, 1 - polygon.right.tpr])
+    tpr = np.concatenate([polygon.left.tpr, 1 - polygon.right.fpr])
+    naive = float((tpr - math.exp(epsilon) * fpr).max())
+    delta = polygon.delta(epsilon)
+    assert delta == pytest.approx(naive, abs=1e-12)
+    if delta > 1e-9:
+        assert polygon.epsilon(delta) == pytest.approx(epsilon, abs=1e-6)
+
+
+@given(noise=st.floats(0.3, 10), rate=st.floats(1e-4, 1))
+def test_curves_are_concave(noise, rate):
+    polygon = Polygon.from_privacy_loss(privacy_loss.subsampled_gaussian(noise, rate, 1))
+    grid = np.linspace(0, 1, 301)
+    tpr = np.array([polygon.tpr(f) for f in grid])
+    assert (np.diff(tpr) >= -1e-15).all()
+    assert (np.diff(tpr, 2) <= 1e-12).all()
+    assert (tpr >= grid - 1e-15).all()
