@@ -124,58 +124,6 @@ class Contour:
     def delta(self, eps: float) -> float:
         return self._line(eps).delta(eps)
 
-    def advantage(self) -> float:
-        return self.delta(0.0)
-
-    def epsilon(self, delta: float) -> float:
-        if self.delta(0.0) <= delta:
-            return 0.0
-
-        def gap(eps):
-            return math.log(max(self.delta(eps), 1e-300) / delta)
-
-        high = 0.1
-        while gap(high) > 0:
-            high *= 2
-        return float(brentq(gap, high / 2 if high > 0.1 else 0.0, high, xtol=1e-9))
-
-    def tpr(self, fpr: float) -> float:
-        return self._least(lambda e, line: line.delta(e) + math.exp(e) * fpr)
-
-    def precision(self, prior: float, min_tpr: float) -> float:
-        fpr = max(0.0, -self._least(lambda e, line: math.exp(-e) * (line.delta(e) - min_tpr)))
-        return prior * min_tpr / (prior * min_tpr + (1 - prior) * fpr)
-
-    def _least(self, objective) -> float:
-        """min over eps >= 0 of a function of (eps, delta(eps)) with one minimum."""
-
-        def value(e):
-            return objective(e, self._line(e))
-
-        grid, values = [0.0], [value(0.0)]
-        step = 0.05
-        while len(values) < 3 or values[-1] <= values[-2]:
-            grid.append(grid[-1] + step)
-            values.append(value(grid[-1]))
-            step *= 1.7
-            if grid[-1] > 600:
-                break
-        low, high = (grid[-3] if len(grid) > 2 else 0.0), grid[-1]
-        eps = 0.5 * (low + high)
-        best = min(values)
-        for _ in range(3):
-            line = self._line(eps)
-            found = minimize_scalar(
-                lambda e, at=line: objective(e, at),
-                bounds=(low, high),
-                method="bounded",
-                options={"xatol": 1e-6},
-            )
-            eps, best = float(found.x), float(found.fun)
-            half = 0.25 * (high - low)
-            low, high = max(0.0, eps - half), eps + half
-        return best
-
 
 def one_step_delta(eps, noise, rate, *, replace=False, exchanged=False):
     """delta of a single step, in closed form."""
@@ -210,6 +158,7 @@ class Lattice:
     rate: float
     steps: int
     points: int = 2**21
+    exchanged: bool = False
 
     @cached_property
     def _law(self):
@@ -236,15 +185,107 @@ class Lattice:
 
     def delta(self, eps: float) -> float:
         loss, masses, lost = self._law
+        if self.exchanged:  # E_Q[(1 - e^(eps + L))+] = E_P[(e^-L - e^eps)+]
+            beyond = loss < -eps
+            return float(masses[beyond] @ (np.exp(-loss[beyond]) - math.exp(eps)))
         beyond = loss > eps
         return float(masses[beyond] @ -np.expm1(eps - loss[beyond])) + lost
 
 
-def few_steps_delta(eps, noise, rate, steps, points=2**21):
-    """Richardson limit of the lattice: the error falls with the square of the step."""
-    coarse = Lattice(noise, rate, steps, points // 2).delta(eps)
-    fine = Lattice(noise, rate, steps, points).delta(eps)
-    return fine - (coarse - fine) / 3
+@dataclass(frozen=True)
+class FewSteps:
+    """Richardson limit of the lattice: its error falls with the square of the step."""
+
+    noise: float
+    rate: float
+    steps: int
+    points: int = 2**21
+    exchanged: bool = False
+
+    @cached_property
+    def _pair(self):
+        setting = (self.noise, self.rate, self.steps)
+        return [Lattice(*setting, points, self.exchanged) for points in self._sizes]
+
+    @property
+    def _sizes(self):
+        return self.points // 2, self.points
+
+    def delta(self, eps: float) -> float:
+        coarse, fine = (lattice.delta(eps) for lattice in self._pair)
+        return fine - (coarse - fine) / 3
+
+    def spread(self, eps: float) -> float:
+        """How far the two grids are apart, relative: the limit is about ten times closer."""
+        coarse, fine = (lattice.delta(eps) for lattice in self._pair)
+        return abs(coarse - fine) / max(fine, 1e-300)
+
+
+@dataclass(frozen=True)
+class OneStep:
+    """A single step, in closed form."""
+
+    noise: float
+    rate: float
+    replace: bool = False
+    exchanged: bool = False
+
+    def delta(self, eps: float) -> float:
+        setting = (self.noise, self.rate)
+        return one_step_delta(eps, *setting, replace=self.replace, exchanged=self.exchanged)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Metrics from delta(eps) of the test and of the exchanged test, by plain searches."""
+
+    there: Contour | FewSteps | OneStep
+    back: Contour | FewSteps | OneStep
+
+    def advantage(self) -> float:
+        return self.there.delta(0.0)
+
+    def epsilon(self, delta: float) -> float:
+        return max(_epsilon(self.there.delta, delta), _epsilon(self.back.delta, delta))
+
+    def tpr(self, fpr: float) -> float:
+        """The smallest of all lines at this FPR; those of slope below 1 belong to `back`."""
+        steep = _least(lambda e: self.there.delta(e) + math.exp(e) * fpr)
+        missed = -_least(lambda e: math.exp(-e) * (self.back.delta(e) - (1 - fpr)))
+        return min(1.0, steep, 1 - missed)
+
+    def precision(self, prior: float, min_tpr: float) -> float:
+        fpr = max(0.0, -_least(lambda e: math.exp(-e) * (self.there.delta(e) - min_tpr)))
+        return prior * min_tpr / (prior * min_tpr + (1 - prior) * fpr)
+
+
+def _epsilon(delta_of, delta):
+    if delta_of(0.0) <= delta:
+        return 0.0
+
+    def gap(eps):
+        return math.log(max(delta_of(eps), 1e-300) / delta)
+
+    high = 0.1
+    while gap(high) > 0:
+        high *= 2
+    return float(brentq(gap, high / 2 if high > 0.1 else 0.0, high, xtol=1e-9))
+
+
+def _least(objective) -> float:
+    """The least value over eps >= 0 of a function with one valley."""
+    grid, values, step = [0.0], [objective(0.0)], 0.02
+    while len(values) < 3 or values[-1] <= values[-2]:
+        grid.append(grid[-1] + step)
+        values.append(objective(grid[-1]))
+        step *= 1.7
+        if grid[-1] > 600:
+            break
+    low = grid[-3] if len(grid) > 2 else 0.0
+    found = minimize_scalar(
+        objective, bounds=(low, grid[-1]), method="bounded", options={"xatol": 1e-5}
+    )
+    return float(min(found.fun, *values))
 
 
 def simulated_advantage(noise, rate, steps, samples, rng):

@@ -153,7 +153,7 @@ class TestPool:
             choose(PoolSampled(self.training), **target)
 
     def test_a_training_that_reveals_everything(self):
-        with pytest.raises(ValueError, match="cannot be kept at 0.2 by any pool"):
+        with pytest.raises(ValueError, match=r"cannot be kept at 0\.2 by any pool"):
             choose(PoolSampled(dprime.EpsilonDelta(1.0, 0.5)), precision=0.2, min_tpr=0.1)
 
 

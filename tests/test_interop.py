@@ -63,7 +63,7 @@ def test_stated_events_take_their_adjacency():
 
 def test_randomized_response_has_the_epsilon_of_its_event():
     event = dp.RandomizedResponseDpEvent(0.4, 3)
-    theirs = dp.pld.PLDAccountant(dp.NeighboringRelation.REPLACE_SPECIAL)
+    theirs = dp.pld.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE)
     ours = from_dp_event(event, adjacency="replace")
     truth = 0.6 + 0.4 / 3
     assert ours.curve().epsilon(1e-12) == pytest.approx(math.log(truth / (0.4 / 3)), rel=1e-9)

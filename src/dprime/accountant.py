@@ -56,7 +56,7 @@ WINDOW = 1e-16
 TRIM = 4e-16
 """Mass trimmed off each tail of a level, where only FFT noise is left."""
 
-ROUNDING = 8 * np.finfo(np.float64).eps
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
 """Budget for floating-point error, for each composed step; about ten times what is observed."""
 
 LARGEST_GRID = 2**21
@@ -112,7 +112,7 @@ def _robust_variance(loss: PrivacyLoss, count: int) -> float:
     variance = count * float(mass @ squares)
     while True:
         capped = count * float(mass @ np.minimum(squares, variance))
-        if capped > 0.9 * variance:
+        if capped >= 0.9 * variance:
             return capped
         variance = capped
 
@@ -124,6 +124,8 @@ def _finest_step(parts: Sequence[Part], allowance: float) -> float:
     def added(step: float) -> float:  # within a cell step^2/6 on average, near 0 at most |l| step
         return sum(float(mass @ np.minimum(step * step / 6, size * step)) for size, mass in sizes)
 
+    if allowance <= 0:  # every loss is 0
+        return 1.0
     total = sum(float(mass.sum()) for _, mass in sizes)
     step = 2.0 ** math.floor(math.log2(math.sqrt(6 * allowance / total)))
     while added(2 * step) <= allowance:

@@ -26,6 +26,9 @@ Array = NDArray[np.float64]
 CELL = 0.01
 """Width of a cell of the Gaussian base law, in standard deviations of the noise."""
 
+BLOCK = 1_000_000
+"""Most numbers held at once while a mixture is evaluated."""
+
 TAIL = 1e-16
 """Mass that all steps together may lose beyond the last cell; it goes to infinity."""
 
@@ -58,6 +61,10 @@ class GaussianMixture:
 
     def log_ratio(self, x: Array) -> Array:
         """Ln of this density over the standard normal density, exact to rounding at every x."""
+        blocks = np.array_split(x, 1 + len(x) * len(self.means) // BLOCK)
+        return np.concatenate([self._log_ratio(block) for block in blocks])
+
+    def _log_ratio(self, x: Array) -> Array:
         exponents: Array = np.outer(self.means, x) - 0.5 * self.means[:, None] ** 2
         if len(self.weights) == 1:
             single: Array = exponents[0] + np.log(self.weights[0])
@@ -89,11 +96,14 @@ class GaussianMixture:
         return below, inside, above
 
 
-def from_mixtures(world_in: GaussianMixture, world_out: GaussianMixture, steps: int) -> PrivacyLoss:
+def from_mixtures(
+    world_in: GaussianMixture, world_out: GaussianMixture, steps: int, *, revealed: float = 0.0
+) -> PrivacyLoss:
     """The dominating pair of one step whose output is a Gaussian mixture in either world.
 
     The loss must grow with the output. `steps` says how often the pair will be composed, so that
-    the tails cut here stay below `TAIL` in all.
+    the tails cut here stay below `TAIL` in all. `revealed` is P-mass that counts as infinite loss
+    besides.
     """
     depth = -float(ndtri(TAIL / steps))
     means = np.concatenate([world_in.means, world_out.means])
@@ -109,7 +119,8 @@ def from_mixtures(world_in: GaussianMixture, world_out: GaussianMixture, steps: 
         q_cells = np.concatenate([[q_below], q_cells])
         p_below = q_below = 0.0
     # Outputs beyond the grid become fully revealing: their P-mass at +inf, their Q-mass at -inf.
-    return _from_cells(edges, p_cells, q_cells, p_above + p_below, q_above + q_below)
+    p_inf = p_above + p_below + revealed
+    return _from_cells(edges, p_cells, q_cells, p_inf, q_above + q_below)
 
 
 def _loss_at_minus_infinity(world_in: GaussianMixture, world_out: GaussianMixture) -> float:
@@ -121,17 +132,32 @@ def _loss_at_minus_infinity(world_in: GaussianMixture, world_out: GaussianMixtur
 
 
 def _from_cells(edges: Array, p: Array, q: Array, p_inf: float, q_inf: float) -> PrivacyLoss:
-    """Move the masses of each cell [a, b] of losses to its two edges, keeping p and q."""
+    """Move the masses of each cell [a, b] of losses to its two edges, keeping p and q.
+
+    Of P, (p - e^a q) / (1 - e^(a-b)) goes up to b. Below loss 0 the same is said of Q, going down
+    to a: there Q is the larger mass, and the one that keeps its digits.
+    """
     a, b = edges[:-1], edges[1:]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        upper = (p - np.exp(a) * q) / -np.expm1(a - b)  # both masses kept
-    upper = np.clip(np.nan_to_num(upper, nan=0.0, posinf=0.0, neginf=0.0), 0.0, p)
-    upper[b <= a] = p[b <= a]
-    atoms = np.zeros(len(edges))
-    atoms[1:] += upper
-    atoms[:-1] += p - upper
-    with np.errstate(over="ignore", under="ignore"):
-        return PrivacyLoss(edges, atoms, atoms * np.exp(-edges), p_inf, q_inf)
+    below = b <= 0
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        share = np.where(below, q - np.exp(-b) * p, p - np.exp(a) * q) / -np.expm1(a - b)
+        mass = np.where(below, q, p)
+        # Where the other mass is too small for a float, all of this one moves outward.
+        outward = np.clip(np.where(np.isnan(share), mass, share), 0.0, mass)
+        inward = mass - outward
+        p_low, p_high = (
+            np.where(below, outward * np.exp(a), inward),
+            np.where(below, inward * np.exp(b), outward),
+        )
+        q_low, q_high = (
+            np.where(below, outward, inward * np.exp(-a)),
+            np.where(below, inward, outward * np.exp(-b)),
+        )
+    atoms_p, atoms_q = np.zeros(len(edges)), np.zeros(len(edges))
+    for atoms, low, high in ((atoms_p, p_low, p_high), (atoms_q, q_low, q_high)):
+        atoms[:-1] += low
+        atoms[1:] += high
+    return PrivacyLoss(edges, atoms_p, atoms_q, p_inf, q_inf)
 
 
 def subsampled_gaussian(
@@ -150,13 +176,14 @@ def subsampled_gaussian(
     """
     members = np.arange(group_size + 1, dtype=np.float64)
     weights = _binomial(members, group_size, sample_rate)
-    kept = weights > 0
+    # Numbers of members too unlikely to matter count as fully revealing, so no grid reaches them.
+    kept = weights > TAIL / (steps * (group_size + 1))
     world_in = GaussianMixture(weights[kept], members[kept] / noise_multiplier)
     if replace:
         world_out = GaussianMixture(world_in.weights, -world_in.means)
     else:
         world_out = GaussianMixture(np.ones(1), np.zeros(1))
-    return from_mixtures(world_in, world_out, steps)
+    return from_mixtures(world_in, world_out, steps, revealed=float(weights[~kept].sum()))
 
 
 def _binomial(k: Array, n: int, probability: float) -> Array:

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from dprime.curve import INDEX_FLOOR, Estimate, Kind, TradeOff
 
 
+SMALLEST = 1e-290
+"""Numbers below this are printed as this."""
+
+
 @dataclass(frozen=True)
 class Questions:
     """The conditions under which each metric is read."""
@@ -178,6 +182,8 @@ def round_up(value: float, digits: int = 3) -> str:
     """A few significant digits, rounded up: a ceiling may not shrink when it is printed."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
+    if abs(value) < SMALLEST:
+        return f"{SMALLEST:g}" if value > 0 else "-0"
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
     return f"{math.ceil(value / unit - 1e-9) * unit:.{digits}g}"
 

@@ -109,7 +109,7 @@ class GaussianShape:
 
     def tpr_on_ray(self, log_ratio: float) -> float:
         """Largest TPR with TPR >= e^log_ratio FPR."""
-        if self.mu == 0:
+        if log_ratio > 45 * self.mu:  # Phi(-45) is 0 in floating point
             return 0.0
 
         def excess(x: float) -> float:  # x = Phi^-1(FPR); decreasing in x

@@ -1,0 +1,153 @@
+"""From a target risk to a noise multiplier: how long it takes, and what the answer really keeps.
+
+Every noise that is found is judged by the same certified curve, dprime's: above the ceiling it is
+too little noise, far below it more than needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from measure import attempt, say
+from settings import ADVANTAGE_GOALS, FPR, TPR_GOALS, Goal
+from tools import opake_process
+
+import dprime
+
+OUR_REPEATS = 5
+CALL_LIMIT_S = 600.0
+
+RISKCAL_RANGE = {"noise_min": 0.3, "noise_max": 50.0}
+"""riskcal's own range starts at 0.1, where one evaluation takes it 15 s and more."""
+
+Find = Callable[[Goal, float], float]
+"""Noise for a goal; the second argument is dprime's answer, for whoever needs a first guess."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A metric to keep, and everyone's way to find the noise for it."""
+
+    name: str
+    goals: Sequence[Goal]
+    certified: Callable[[dprime.TradeOff], float]
+    ways: Mapping[str, Find]
+
+
+def measure(*, quick: bool) -> dict[str, Any]:
+    """Rows for both targets. A quick run asks riskcal for no TPR: that alone takes minutes."""
+    return {target.name: _rows(target, quick=quick) for target in (ADVANTAGE, TPR)}
+
+
+def _rows(target: Target, *, quick: bool) -> list[dict[str, Any]]:
+    goals = target.goals[:2] if quick else target.goals
+    rows = []
+    for number, goal in enumerate(goals, start=1):
+        row: dict[str, Any] = {"goal": asdict(goal)}
+        answer = 1.0
+        for way, find in target.ways.items():
+            if quick and target is TPR and way == "riskcal":
+                continue
+            say(f"choosing for {target.name} {number}/{len(goals)}, {way}: {goal}")
+            outcome = attempt(
+                partial(_found, find, goal, answer),
+                partial(_judged, target, goal),
+                repeats=OUR_REPEATS if way == "dprime" else 1,
+                limit_s=CALL_LIMIT_S,
+            )
+            if way == "dprime":
+                answer = outcome.values.get("noise") or answer
+            row[way] = outcome.as_json()
+        rows.append(row)
+    return rows
+
+
+def _found(find: Find, goal: Goal, answer: float, _repeat: int) -> float:
+    return find(goal, answer)
+
+
+def _judged(target: Target, goal: Goal, noise: float) -> dict[str, float]:
+    certified = target.certified(dprime.DPSGD(noise, goal.rate, goal.steps).curve())
+    return {"noise": noise, "certified": certified}
+
+
+def _dprime_noise(goal: Goal, **wanted: float) -> float:
+    chosen = dprime.choose(dprime.DPSGD(sample_rate=goal.rate, steps=goal.steps), **wanted)
+    assert chosen.noise_multiplier is not None
+    return chosen.noise_multiplier
+
+
+def _dprime_advantage(goal: Goal, _answer: float) -> float:
+    return _dprime_noise(goal, advantage=goal.ceiling)
+
+
+def _dprime_tpr(goal: Goal, _answer: float) -> float:
+    return _dprime_noise(goal, tpr=goal.ceiling, fpr=FPR)
+
+
+def _riskcal_advantage(goal: Goal, _answer: float, **options: float) -> float:
+    found: float = import_module("riskcal.calibration.dpsgd").find_noise_multiplier_for_advantage(
+        advantage=goal.ceiling, sample_rate=goal.rate, num_steps=goal.steps, **options
+    )
+    return found
+
+
+def _riskcal_tpr(goal: Goal, _answer: float, **options: float) -> float:
+    found: float = import_module("riskcal.calibration.dpsgd").find_noise_multiplier_for_err_rates(
+        alpha=FPR, beta=1.0 - goal.ceiling, sample_rate=goal.rate, num_steps=goal.steps, **options
+    )
+    return found
+
+
+def _opake_noise(goal: Goal, budget: Any, answer: float) -> float:
+    """opake asks for a bracket: it gets one around the answer, more help than a user has."""
+    found: float = (
+        import_module("opake.accounting")
+        .calibrate(
+            budget,
+            lambda noise: opake_process(noise, goal.rate, goal.steps),
+            param_min=answer / 4.0,
+            param_max=answer * 4.0,
+        )
+        .param
+    )
+    return found
+
+
+def _opake_advantage(goal: Goal, answer: float) -> float:
+    budget = import_module("opake.accounting").advantage_budget(goal.ceiling)
+    return _opake_noise(goal, budget, answer)
+
+
+def _opake_tpr(goal: Goal, answer: float) -> float:
+    budget = import_module("opake.accounting").beta_budget(1.0 - goal.ceiling, alpha=FPR)
+    return _opake_noise(goal, budget, answer)
+
+
+ADVANTAGE = Target(
+    "advantage",
+    ADVANTAGE_GOALS,
+    lambda curve: curve.advantage(),
+    {
+        "dprime": _dprime_advantage,
+        "riskcal": _riskcal_advantage,
+        "riskcal, narrow range": partial(_riskcal_advantage, **RISKCAL_RANGE),
+        "opake": _opake_advantage,
+    },
+)
+
+TPR = Target(
+    "tpr",
+    TPR_GOALS,
+    lambda curve: curve.tpr(FPR),
+    {
+        "dprime": _dprime_tpr,
+        "riskcal": _riskcal_tpr,
+        "riskcal, narrow range": partial(_riskcal_tpr, **RISKCAL_RANGE),
+        "opake": _opake_tpr,
+    },
+)

@@ -1,0 +1,68 @@
+"""README and documentation: every Python block runs, every link inside the tree leads somewhere."""
+
+import doctest
+import re
+import shlex
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from dprime import cli
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def page_name(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_python_blocks_run_in_order(path):
+    blocks = BLOCK.findall(path.read_text())
+    shared = {"__name__": "document"}
+    printed = None
+    for language, body in blocks:
+        if language == "python" and ">>>" in body:
+            case = doctest.DocTestParser().get_doctest(body, shared, page_name(path), None, 0)
+            runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+            runner.run(case, clear_globs=False)
+            assert runner.summarize(verbose=False).failed == 0
+            shared = case.globs
+            printed = None
+        elif language == "python":
+            with redirect_stdout(StringIO()) as out:
+                exec(compile(body, page_name(path), "exec"), shared)
+            printed = out.getvalue()
+        elif language == "text" and printed:
+            assert body.strip() == printed.strip()
+            printed = None
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_commands_in_blocks_run(path, monkeypatch, capsys):
+    for language, body in BLOCK.findall(path.read_text()):
+        if language not in ("console", "bash", "sh"):
+            continue
+        for line in body.replace("\\\n", " ").splitlines():
+            words = shlex.split(line.removeprefix("$ "), comments=True)
+            if words[:1] != ["dprime"] or words[1:2] == ["explore"]:
+                continue
+            monkeypatch.setattr(sys, "argv", words)
+            with pytest.raises(SystemExit) as stop:
+                cli.main()
+            shown = capsys.readouterr()
+            expected = 2 if "Error:" in body else 0
+            assert stop.value.code in (0, expected), f"{line}: {shown.err}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_links_lead_somewhere(path):
+    text = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        if not target.startswith(("http:", "https:", "mailto:")):
+            assert (path.parent / target).exists(), target

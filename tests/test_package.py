@@ -1,0 +1,142 @@
+"""The package as a whole: layers, exports, changelog, a base install without any extra."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+import pytest
+
+import dprime
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "dprime"
+
+LAYERS = [
+    "validate",
+    "privacy_loss",
+    "shapes",
+    "accountant",
+    "curve",
+    "bounds",
+    "mechanisms",
+    "guarantees",
+    "estimates",
+    "targets",
+    "interop",
+    "choose",
+    "profile",
+    "cli",
+    "demo",
+]
+"""From the ground up: a module imports only what stands before it."""
+
+ALLOWED = {"numpy", "scipy", "dprime", *sys.stdlib_module_names}
+"""What the core may import; the command line adds typer and rich."""
+
+
+def imports_of(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            if node.module in ("dprime", "dprime.bounds"):
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def modules():
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        if parts[0] not in ("__init__", "__main__"):
+            yield parts[0], path
+
+
+def test_every_module_has_its_place():
+    assert {name for name, _ in modules()} == set(LAYERS)
+
+
+@pytest.mark.parametrize(("name", "path"), list(modules()), ids=lambda x: getattr(x, "name", x))
+def test_nothing_imports_upward(name, path):
+    for imported in imports_of(path):
+        top, _, rest = imported.partition(".")
+        module = rest.split(".")[0]
+        if top == "dprime" and module in LAYERS and name != "cli":
+            assert LAYERS.index(module) <= LAYERS.index(name), f"{name} imports {imported}"
+        if name not in ("cli", "demo"):
+            assert top in ALLOWED, f"{name} imports {imported}"
+
+
+def test_files_hold_one_idea_each():
+    for path in [*SOURCE.rglob("*.py"), *(ROOT / "tests").glob("*.py")]:
+        assert len(path.read_text().splitlines()) <= 600, path
+
+
+def test_exports():
+    assert dprime.__all__ == sorted(dprime.__all__, key=lambda n: (not n.isupper(), n))
+    for name in dprime.__all__:
+        assert getattr(dprime, name).__doc__
+
+
+def test_changelog_names_the_version():
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    newest = re.search(r"^## (\S+)", changelog, re.MULTILINE)
+    assert newest is not None
+    assert newest.group(1) == dprime.__version__
+
+
+def test_torch_is_pinned_exactly():
+    pins = (ROOT / "constraints.txt").read_text().splitlines()
+    assert "torch==2.13.0" in pins
+    for line in pins:
+        assert line.startswith("#") or re.fullmatch(r"[A-Za-z0-9_.-]+==\S+", line), line
+
+
+def test_base_dependencies_are_few():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = {re.match(r"[\w-]+", entry).group() for entry in project["dependencies"]}
+    assert names == {"numpy", "scipy", "typer"}
+    assert set(project["optional-dependencies"]) == {
+        "train", "opacus", "ray", "show", "web", "all"
+    }  # fmt: skip
+
+
+def test_no_path_of_a_machine_is_in_the_tree():
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    places = re.compile(r"/(?:home|root|tmp|work|Users)/\w")
+    for name in listed:
+        path = ROOT / name
+        if path.suffix in {".py", ".md", ".toml", ".yml", ".json", ".txt", ""} and path.is_file():
+            assert not places.search(path.read_text()), name
+
+
+def test_a_base_install_works_with_no_extra(tmp_path):
+    """A clean environment with nothing but the base dependencies runs the command line."""
+    venv.create(tmp_path / "env", with_pip=True)
+    python = tmp_path / "env" / "bin" / "python"
+    subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+         "-c", ROOT / "constraints.txt", ROOT],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    installed = subprocess.run(
+        [python, "-m", "pip", "list", "--format", "freeze"],
+        check=True, capture_output=True, text=True,
+    ).stdout.lower()  # fmt: skip
+    for extra in ("torch", "scikit-learn", "opacus", "ray", "altair", "fastapi", "dp-accounting"):
+        assert f"{extra}==" not in installed
+    command = tmp_path / "env" / "bin" / "dprime"
+    done = subprocess.run(
+        [command, "choose", "--advantage", "0.1", "--sample-rate", "0.01", "--steps", "2000"],
+        check=True, capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert "Chosen: noise multiplier 1.9" in done.stdout
+    subprocess.run([command, "demo"], check=True, capture_output=True, cwd=tmp_path)
+    check = "import dprime, dprime.bounds, pathlib; p = pathlib.Path(dprime.__file__).parent; "
+    check += "assert (p / 'py.typed').exists()"
+    subprocess.run([python, "-W", "error", "-c", check], check=True, cwd=tmp_path)

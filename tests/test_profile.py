@@ -1,0 +1,74 @@
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dprime import DPSGD, EpsilonDelta, Estimate, TradeOff
+from dprime.profile import Questions, risk_profile, round_down, round_up
+from dprime.shapes import GaussianShape
+
+CURVE = DPSGD(1.0, 0.01, 2000).curve()
+
+
+def by_name(curve, ask=None):
+    return {answer.name: answer for answer in risk_profile(curve, ask)}
+
+
+def test_each_answer_is_the_curves_own_number():
+    ask = Questions(
+        delta=1e-6, epsilon=0.5, fpr=0.05, prior=0.2, min_tpr=0.1, success_prior=0.3, belief=0.8,
+        belief_prior=0.4, exceeded=0.01, max_prior=0.25,
+    )  # fmt: skip
+    answers = by_name(CURVE, ask)
+    assert answers["advantage"].value == CURVE.advantage()
+    assert answers["bayes_security"].value == CURVE.bayes_security()
+    assert answers["tpr"].value == CURVE.tpr(0.05)
+    assert answers["precision"].value == CURVE.precision(0.2, 0.1)
+    assert answers["success"].value == CURVE.success(0.3)
+    assert answers["belief"].value == CURVE.belief(0.4, 0.01)
+    assert answers["belief_exceeds"].value == CURVE.belief_exceeds(0.8, 0.4)
+    assert answers["epsilon"].value == CURVE.epsilon(1e-6)
+    assert answers["delta"].value == CURVE.delta(0.5)
+    assert answers["d_prime"].value == CURVE.d_prime()
+    assert answers["secret_success"].value == CURVE.secret_success(0.25)
+
+
+def test_certified_and_estimated_use_different_words():
+    certified = risk_profile(CURVE)
+    assert {answer.kind for answer in certified} == {"certified"}
+    estimate = risk_profile(Estimate(GaussianShape(0.6), source="a guess"))
+    assert {answer.kind for answer in estimate} == {"estimate"}
+    assert any("at most" in answer.sentence for answer in certified)
+    assert not any("at most" in answer.sentence for answer in estimate)
+
+
+def test_an_infinite_epsilon_is_said_in_words_and_is_valid_json():
+    answer = by_name(EpsilonDelta(1.0, 0.5).curve())["epsilon"]
+    assert answer.value == math.inf
+    assert answer.as_json()["value"] is None
+    assert "No finite" in answer.sentence
+    json.dumps(answer.as_json(), allow_nan=False)
+
+
+@given(mu=st.floats(0, 12))
+def test_every_sentence_is_a_sentence(mu):
+    for answer in risk_profile(TradeOff.gaussian(mu), Questions(max_prior=0.1)):
+        assert answer.sentence[0].isupper()
+        assert answer.sentence.endswith(".")
+        assert "nan" not in answer.sentence
+        json.dumps(answer.as_json(), allow_nan=False)
+
+
+@given(value=st.floats(1e-12, 1e6), digits=st.integers(2, 6))
+def test_printed_ceilings_never_shrink_and_floors_never_rise(value, digits):
+    up, down = float(round_up(value, digits)), float(round_down(value, digits))
+    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    assert value - 2e-9 * unit <= up <= value + 1.01 * unit
+    assert value - 1.01 * unit <= down <= value + 2e-9 * unit
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (math.inf, "inf"), (0.1, "0.1")])
+def test_special_numbers(value, text):
+    assert round_up(value) == text
