@@ -12,17 +12,16 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+import dprime
 from measure import attempt, say
 from settings import ADVANTAGE_GOALS, FPR, TPR_GOALS, Goal
 from tools import opake_process
-
-import dprime
 
 OUR_REPEATS = 5
 CALL_LIMIT_S = 600.0
 
 RISKCAL_RANGE = {"noise_min": 0.3, "noise_max": 50.0}
-"""riskcal's own range starts at 0.1, where one evaluation takes it 15 s and more."""
+"""The default range starts at 0.1, where one evaluation takes riskcal 15 s and more."""
 
 Find = Callable[[Goal, float], float]
 """Noise for a goal; the second argument is dprime's answer, for whoever needs a first guess."""
@@ -75,18 +74,19 @@ def _judged(target: Target, goal: Goal, noise: float) -> dict[str, float]:
     return {"noise": noise, "certified": certified}
 
 
-def _dprime_noise(goal: Goal, **wanted: float) -> float:
-    chosen = dprime.choose(dprime.DPSGD(sample_rate=goal.rate, steps=goal.steps), **wanted)
+def _noise_of(chosen: dprime.DPSGD) -> float:
     assert chosen.noise_multiplier is not None
     return chosen.noise_multiplier
 
 
 def _dprime_advantage(goal: Goal, _answer: float) -> float:
-    return _dprime_noise(goal, advantage=goal.ceiling)
+    open_noise = dprime.DPSGD(sample_rate=goal.rate, steps=goal.steps)
+    return _noise_of(dprime.choose(open_noise, advantage=goal.ceiling))
 
 
 def _dprime_tpr(goal: Goal, _answer: float) -> float:
-    return _dprime_noise(goal, tpr=goal.ceiling, fpr=FPR)
+    open_noise = dprime.DPSGD(sample_rate=goal.rate, steps=goal.steps)
+    return _noise_of(dprime.choose(open_noise, tpr=goal.ceiling, fpr=FPR))
 
 
 def _riskcal_advantage(goal: Goal, _answer: float, **options: float) -> float:
@@ -103,8 +103,16 @@ def _riskcal_tpr(goal: Goal, _answer: float, **options: float) -> float:
     return found
 
 
+def _riskcal_advantage_narrow(goal: Goal, answer: float) -> float:
+    return _riskcal_advantage(goal, answer, **RISKCAL_RANGE)
+
+
+def _riskcal_tpr_narrow(goal: Goal, answer: float) -> float:
+    return _riskcal_tpr(goal, answer, **RISKCAL_RANGE)
+
+
 def _opake_noise(goal: Goal, budget: Any, answer: float) -> float:
-    """opake asks for a bracket: it gets one around the answer, more help than a user has."""
+    """A bracket is required: it is laid around the answer, more help than a user has."""
     found: float = (
         import_module("opake.accounting")
         .calibrate(
@@ -135,7 +143,7 @@ ADVANTAGE = Target(
     {
         "dprime": _dprime_advantage,
         "riskcal": _riskcal_advantage,
-        "riskcal, narrow range": partial(_riskcal_advantage, **RISKCAL_RANGE),
+        "riskcal, narrow range": _riskcal_advantage_narrow,
         "opake": _opake_advantage,
     },
 )
@@ -147,7 +155,7 @@ TPR = Target(
     {
         "dprime": _dprime_tpr,
         "riskcal": _riskcal_tpr,
-        "riskcal, narrow range": partial(_riskcal_tpr, **RISKCAL_RANGE),
+        "riskcal, narrow range": _riskcal_tpr_narrow,
         "opake": _opake_tpr,
     },
 )

@@ -18,11 +18,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import dprime
 from measure import say
 from settings import CHECK_VALUES, HEAVIEST, Setting
 from tools import DPRIME, PEERS, TOOLS
-
-import dprime
 
 CHILD_LIMIT_S = 300.0
 MEASURED = ("dprime", "dp_accounting", "opake")

@@ -87,14 +87,8 @@ def _machine(results: Results) -> str:
         f"{run}, {machine['date']}, `{machine['command']}`, {machine['run_s']} s in all. "
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
         f"{machine['system']}, Python {machine['python']}; {packages}. Load before the run: "
-        f"{machine['load_before']}. The reference's own error where the truth is a closed form: "
-        f"{_reference_error(results)}."
+        f"{machine['load_before']}."
     )
-
-
-def _reference_error(results: Results) -> str:
-    error = results["speed"]["reference_error"]
-    return f"{error['values']['largest']:.1g}" if error["status"] == "ok" else error["status"]
 
 
 QUESTIONS = {"riskcal": "advantage and one TPR"}

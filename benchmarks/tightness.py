@@ -1,6 +1,7 @@
 """The truth for many random settings, for the accountant to be held against.
 
     python benchmarks/tightness.py            # writes tests/evidence/truth.json, about 15 minutes
+                                              # (goes on where an earlier run was cut off)
 
 Settings are log-uniform over noise 0.3 to 100, rate 1e-6 to 1, steps 1 to 10,000,000. For each, the
 exact metrics come from a contour integral (tests/reference.py) where it converges, from a closed
@@ -87,9 +88,13 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=260)
     parser.add_argument("--out", type=Path, default=ROOT / "tests" / "evidence" / "truth.json")
     options = parser.parse_args()
-    rows = []
+    options.out.parent.mkdir(exist_ok=True)
+    command = f"python benchmarks/tightness.py --count {options.count}"
+    rows = _kept(options.out, command)
     with np.errstate(all="ignore"):
         for i, (z, q, steps) in enumerate(settings(options.count)):
+            if i < len(rows):
+                continue
             row = {
                 "noise": z,
                 "rate": q,
@@ -98,11 +103,17 @@ def main() -> None:
                 "replace": exact(z, q, steps, replace=True),
             }
             rows.append(row)
+            options.out.write_text(json.dumps({"command": command, "rows": rows}, indent=1) + "\n")
             methods = f"{row['add-remove']['method']}, {row['replace']['method']}"
             print(f"{i + 1}/{options.count}: {z} {q} {steps}: {methods}", file=sys.stderr)
-    options.out.parent.mkdir(exist_ok=True)
-    command = f"python benchmarks/tightness.py --count {options.count}"
-    options.out.write_text(json.dumps({"command": command, "rows": rows}, indent=1) + "\n")
+
+
+def _kept(out: Path, command: str) -> list[dict[str, Any]]:
+    """Rows of an earlier run that was cut off."""
+    if not out.exists():
+        return []
+    earlier = json.loads(out.read_text())
+    return list(earlier["rows"]) if earlier["command"] == command else []
 
 
 if __name__ == "__main__":

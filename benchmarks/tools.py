@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from settings import DELTA, FPR, Setting
-
 import dprime
+from settings import DELTA, FPR, Setting
 
 PRV_EPS_ERROR = 0.1
 PRV_DELTA_ERROR = 1e-10

@@ -183,13 +183,23 @@ class Lattice:
         lost = -math.expm1(self.steps * math.log1p(-float(p_upper[-1])))
         return loss, np.roll(power, below), lost
 
+    @cached_property
+    def _sums(self):
+        """Masses of both worlds above (exchanged: below) each point."""
+        loss, masses, _ = self._law
+        outside = masses * np.exp(-loss)
+        if self.exchanged:
+            return np.cumsum(masses), np.cumsum(outside)
+        return np.cumsum(masses[::-1])[::-1], np.cumsum(outside[::-1])[::-1]
+
     def delta(self, eps: float) -> float:
-        loss, masses, lost = self._law
-        if self.exchanged:  # E_Q[(1 - e^(eps + L))+] = E_P[(e^-L - e^eps)+]
-            beyond = loss < -eps
-            return float(masses[beyond] @ (np.exp(-loss[beyond]) - math.exp(eps)))
-        beyond = loss > eps
-        return float(masses[beyond] @ -np.expm1(eps - loss[beyond])) + lost
+        loss, _, lost = self._law
+        p, q = self._sums
+        if self.exchanged:
+            i = int(np.searchsorted(loss, -eps)) - 1
+            return float(q[i] - math.exp(eps) * p[i]) if i >= 0 else 0.0
+        i = min(int(np.searchsorted(loss, eps, side="right")), len(loss) - 1)
+        return float(p[i] - math.exp(eps) * q[i]) + lost
 
 
 @dataclass(frozen=True)

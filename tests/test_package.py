@@ -17,6 +17,7 @@ SOURCE = ROOT / "src" / "dprime"
 
 LAYERS = [
     "validate",
+    "roots",
     "privacy_loss",
     "shapes",
     "accountant",

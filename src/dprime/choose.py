@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from dprime import validate
@@ -26,6 +25,7 @@ from dprime.mechanisms import (
     PoolSampled,
     steps_from_epochs,
 )
+from dprime.roots import root
 from dprime.shapes import GaussianShape
 from dprime.targets import Target, parse_target
 
@@ -223,7 +223,7 @@ def _first_guess(
     low, high = math.log(free.low), math.log(free.high)
     if gap(low) * gap(high) >= 0:
         return free.safest
-    return math.exp(float(brentq(gap, low, high, xtol=1e-3)))
+    return math.exp(root(gap, low, high, xtol=1e-3))
 
 
 def _safe_value(excess: Excess, free: Free, guess: float, name: str, goal: Target) -> float:

@@ -321,6 +321,7 @@ def risk_table(title: str, answers: list[Answer]) -> Table:
     for answer in answers:
         least = answer.name == "bayes_security" and answer.kind == "certified"
         shown = round_down(answer.value, 4) if least else round_up(answer.value, 4)
+        shown = shown.replace("inf", "no limit")
         table.add_row(answer.title, f"≥ {shown}" if least else shown, answer.sentence)
     table.caption = (
         "Certified: no attacker does better, whatever they know of the other records."

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from dprime.curve import INDEX_FLOOR, Estimate, Kind, TradeOff
 
-
 SMALLEST = 1e-290
 """Numbers below this are printed as this."""
 
@@ -147,14 +146,22 @@ def risk_profile(curve: TradeOff | Estimate, ask: Questions | None = None) -> li
             index := curve.d_prime(),
             kind,
             {"floor": INDEX_FLOOR},
-            f"Telling whether a record was used is {most} as easy as telling apart two bell "
-            f"curves whose centres are {round_up(index)} standard deviations apart (for attackers "
-            "with error rates of one in 10,000 or more).",
+            _distance(index, most),
         ),
     ]
     if ask.max_prior is not None:
         answers.append(_secret(curve, ask.max_prior))
     return answers
+
+
+def _distance(index: float, most: str) -> str:
+    if math.isinf(index):
+        return "The worlds are so far apart that an attacker hardly ever errs."
+    return (
+        f"Telling whether a record was used is {most} as easy as telling apart two bell curves "
+        f"whose centres are {round_up(index)} standard deviations apart (for attackers with error "
+        "rates of one in 10,000 or more)."
+    )
 
 
 def _secret(curve: TradeOff | Estimate, max_prior: float) -> Answer:

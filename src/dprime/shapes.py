@@ -15,10 +15,10 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from dprime.privacy_loss import Array, PrivacyLoss
+from dprime.roots import root
 
 Line = tuple[float, float]
 """(epsilon, delta): no test has TPR > delta + e^epsilon FPR."""
@@ -95,11 +95,11 @@ class GaussianShape:
         high = self.mu * (self.mu / 2 + 40.0)  # delta < Phi(-40) there
         if delta <= 0 or self.delta(high) > delta:
             return math.inf
-        root = float(brentq(lambda e: math.log(max(self.delta(e), 1e-320) / delta), 0.0, high))
-        step = 1e-13 * max(root, 1.0)
-        while self.delta(root) > delta:
-            root, step = root + step, 2 * step
-        return root
+        found = root(lambda e: math.log(max(self.delta(e), 1e-320) / delta), 0.0, high, xtol=1e-13)
+        step = 1e-13 * max(found, 1.0)
+        while self.delta(found) > delta:
+            found, step = found + step, 2 * step
+        return found
 
     def tpr_at_slope(self, log_slope: float) -> float:
         """TPR where the slope falls to e^log_slope: loss is N(mu^2/2, mu^2) in world `in`."""
@@ -118,7 +118,7 @@ class GaussianShape:
         low = -1.0 - log_ratio / self.mu  # ln ratio >= mu * -x for x < -mu/2
         while excess(low) < 0:
             low *= 2
-        x = float(brentq(excess, low, 40.0, xtol=1e-13)) if excess(40.0) < 0 else 40.0
+        x = root(excess, low, 40.0, xtol=1e-13) if excess(40.0) < 0 else 40.0
         return float(ndtr(x + self.mu + 1e-12))
 
     def index(self, floor: float) -> float:
