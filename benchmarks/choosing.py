@@ -1,7 +1,7 @@
 """From a target risk to a noise multiplier: how long it takes, and what the answer really keeps.
 
-Every noise that is found is judged by the same certified curve, dprime's: above the ceiling it is
-too little noise, far below it more than needed.
+Every noise that is found is judged by the same certified curve, dprime's. Where that lies above the
+ceiling the exact value decides whether the noise is really too little.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 
 import dprime
 from measure import attempt, say
-from settings import ADVANTAGE_GOALS, FPR, TPR_GOALS, Goal
+from settings import ADVANTAGE_GOALS, FPR, TPR_GOALS, Goal, Setting
 from tools import opake_process
+from truth import exact_values
 
 OUR_REPEATS = 5
 CALL_LIMIT_S = 600.0
@@ -53,7 +54,7 @@ def _rows(target: Target, *, quick: bool) -> list[dict[str, Any]]:
                 continue
             say(f"choosing for {target.name} {number}/{len(goals)}, {way}: {goal}")
             outcome = attempt(
-                partial(_found, find, goal, answer),
+                partial(find, goal, answer),
                 partial(_judged, target, goal),
                 repeats=OUR_REPEATS if way == "dprime" else 1,
                 limit_s=CALL_LIMIT_S,
@@ -65,13 +66,12 @@ def _rows(target: Target, *, quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _found(find: Find, goal: Goal, answer: float, _repeat: int) -> float:
-    return find(goal, answer)
-
-
 def _judged(target: Target, goal: Goal, noise: float) -> dict[str, float]:
     certified = target.certified(dprime.DPSGD(noise, goal.rate, goal.steps).curve())
-    return {"noise": noise, "certified": certified}
+    judged = {"noise": noise, "certified": certified}
+    if certified > goal.ceiling:
+        judged["exact"] = exact_values(Setting(noise, goal.rate, goal.steps))[target.name]
+    return judged
 
 
 def _noise_of(chosen: dprime.DPSGD) -> float:

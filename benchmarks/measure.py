@@ -35,13 +35,13 @@ class Outcome:
 
 
 def attempt(
-    ask: Callable[[int], Answer],
+    ask: Callable[[], Answer],
     read: Callable[[Answer], Mapping[str, float]],
     *,
     repeats: int,
     limit_s: float,
 ) -> Outcome:
-    """Time `ask` (given the number of the repetition) and `read` its last answer, untimed."""
+    """Time `ask` a few times, and `read` its last answer, untimed."""
     times: list[float] = []
     try:
         with warnings.catch_warnings():
@@ -49,7 +49,7 @@ def attempt(
             while len(times) < repeats and sum(times) < ENOUGH_S:
                 with _time_limit(limit_s):
                     start = time.perf_counter()
-                    answer = ask(len(times))
+                    answer = ask()
                     times.append(time.perf_counter() - start)
             values = {name: _finite(value) for name, value in read(answer).items()}
     except (KeyboardInterrupt, SystemExit):

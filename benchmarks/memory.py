@@ -20,7 +20,7 @@ from typing import Any
 
 import dprime
 from measure import say
-from settings import CHECK_VALUES, HEAVIEST, Setting
+from settings import HEAVIEST, WARM_UP, Setting
 from tools import DPRIME, PEERS, TOOLS
 
 CHILD_LIMIT_S = 300.0
@@ -108,10 +108,10 @@ def _peak_mib() -> float:
 def _answer(name: str, setting: Setting) -> dict[str, float]:
     tool = {tool.name: tool for tool in TOOLS}[name]
     import_module(tool.module)
-    tool.ask(CHECK_VALUES[-1], 0)  # whatever is imported on first use
+    tool.ask(WARM_UP)  # whatever is imported on first use
     loaded = _peak_mib()
     start = time.perf_counter()
-    tool.ask(setting, 0)
+    tool.ask(setting)
     return {"loaded_mib": loaded, "peak_mib": _peak_mib(), "seconds": time.perf_counter() - start}
 
 

@@ -73,6 +73,9 @@ SPAN = (
 
 SETTINGS = CHECK_VALUES + SPAN
 
+WARM_UP = Setting(3.0, 0.05, 100)
+"""Asked once before anything is timed, and nowhere else: a tool may remember its answer."""
+
 QUICK = (*CHECK_VALUES[:2], Setting(0.5, 1e-5, 1_000_000))
 
 HEAVIEST = (

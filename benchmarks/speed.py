@@ -7,12 +7,10 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from measure import Outcome, attempt, say
-from settings import CHECK_VALUES, QUICK, SETTINGS, SPAN, Setting
-from tightness import exact
+from settings import CHECK_VALUES, QUICK, SETTINGS, SPAN, WARM_UP, Setting
 from tools import DPRIME, PEERS, TOOLS, Tool
+from truth import exact_values
 
 OUR_REPEATS = 7
 PEER_REPEATS = 3
@@ -27,7 +25,7 @@ Row = dict[str, Any]
 def measure(*, quick: bool) -> dict[str, Any]:
     """Rows for every setting and their summary."""
     for tool in TOOLS:  # imports and first-call work are not what is compared
-        _run(tool, CHECK_VALUES[-1], repeats=1)
+        _run(tool, WARM_UP, repeats=1)
     settings = QUICK if quick else SETTINGS
     rows = []
     for number, setting in enumerate(settings, start=1):
@@ -41,7 +39,9 @@ def measure(*, quick: bool) -> dict[str, Any]:
 
 
 def _row(setting: Setting) -> Row:
-    truth = attempt(lambda _: _exact(setting), lambda found: found, repeats=1, limit_s=CALL_LIMIT_S)
+    truth = attempt(
+        lambda: exact_values(setting), lambda found: found, repeats=1, limit_s=CALL_LIMIT_S
+    )
     row: Row = {"setting": vars(setting), "reference": truth.as_json()}
     for tool in TOOLS:
         if tool.name == "riskcal" and setting not in RISKCAL_SETTINGS:
@@ -51,17 +51,8 @@ def _row(setting: Setting) -> Row:
     return row
 
 
-def _exact(setting: Setting) -> dict[str, float]:
-    """The truth, by a way that shares nothing with any tool; uncertified, right to about 1e-7."""
-    with np.errstate(all="ignore"):
-        found = exact(setting.noise, setting.rate, setting.steps, replace=False)
-    return {name: found[name] for name in ("advantage", "tpr", "epsilon") if name in found}
-
-
 def _run(tool: Tool, setting: Setting, repeats: int) -> Outcome:
-    return attempt(
-        lambda repeat: tool.ask(setting, repeat), tool.read, repeats=repeats, limit_s=CALL_LIMIT_S
-    )
+    return attempt(lambda: tool.ask(setting), tool.read, repeats=repeats, limit_s=CALL_LIMIT_S)
 
 
 def _seconds(rows: Sequence[Row], name: str) -> list[float]:

@@ -29,8 +29,10 @@ def render(page: str, results: Results) -> str:
     return page
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + " ---: |" * len(head)]
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[str] = ()) -> str:
+    """A Markdown table; the columns named in `words` are aligned left."""
+    rule = [" :--- |" if name in words else " ---: |" for name in head]
+    lines = ["| " + " | ".join(head) + " |", "|" + "".join(rule)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(lines)
 
@@ -69,8 +71,13 @@ def _excess(row: Mapping[str, Any], tool: str, metric: str) -> str:
     if value is None or truth is None:
         return "none"
     share = value / truth - 1.0
-    text = f"{100 * share:+.2g} %".replace("-", "−")
+    text = _percent(100.0 * share)
     return f"**{text}**" if share < -REAL_SHORTFALL else text
+
+
+def _percent(percent: float) -> str:
+    digits = f"{percent:+,.0f}" if abs(percent) >= 10 else f"{percent:+.2g}"
+    return f"{digits} %".replace("-", "−")
 
 
 def _number(row: Mapping[str, Any], tool: str, metric: str, digits: int = 5) -> str:
@@ -86,8 +93,9 @@ def _machine(results: Results) -> str:
     return (
         f"{run}, {machine['date']}, `{machine['command']}`, {machine['run_s']} s in all. "
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
-        f"{machine['system']}, Python {machine['python']}; {packages}. Load before the run: "
-        f"{machine['load_before']}."
+        f"{machine['system']}, Python {machine['python']}; {packages}. "
+        f"Load before the run {machine['load_before']}, threads of the numerical libraries: "
+        f"{', '.join(sorted(set(machine['threads'].values())))}."
     )
 
 
@@ -114,7 +122,7 @@ def _summary(results: Results) -> str:
     return (
         f"dprime answered {answered} of {len(speed['rows'])} settings, the slowest in "
         f"{1000 * slowest:.3g} ms. A peer's time over dprime's, where both answered:\n\n"
-        + _table(head, rows)
+        + _table(head, rows, words=("peer", "its question"))
     )
 
 
@@ -155,31 +163,28 @@ WAYS = ("dprime", "riskcal", "riskcal, narrow range", "opake")
 
 
 def _choosing(target: str) -> Callable[[Results], str]:
+    """One line for each goal and tool."""
+
     def make(results: Results) -> str:
-        head = ["rate", "steps", "ceiling"]
-        for way in WAYS:
-            head += [way, *(["ratio"] if way != "dprime" else []), "noise", "really"]
+        head = ["rate", "steps", "ceiling", "tool", "time", "ratio", "noise found", "certified"]
         rows = []
         for row in results["choosing"][target]:
             goal = row["goal"]
             cells = [f"{goal['rate']:.3g}", f"{goal['steps']:,}", f"{goal['ceiling']:g}"]
-            for way in WAYS:
-                cells += _choice(row, way)
-            rows.append(cells)
-        return _table(head, rows)
+            rows += [[*cells, way, *_choice(row, way)] for way in WAYS if way in row]
+        return _table(head, rows, words=("tool",))
 
     return make
 
 
 def _choice(row: Mapping[str, Any], way: str) -> list[str]:
-    outcome = row.get(way)
-    cells = [_time(outcome) if outcome else "not asked"]
-    if way != "dprime":
-        cells.append(_ratio(outcome, row["dprime"]))
-    really = _number(row, way, "certified", 4)
-    if really != "none" and outcome and outcome["values"]["certified"] > row["goal"]["ceiling"]:
-        really = f"**{really}**"
-    return [*cells, _number(row, way, "noise", 5), really]
+    """Time, ratio, noise, and its certified risk: bold where the exact risk breaks the ceiling."""
+    outcome = row[way]
+    certified = _number(row, way, "certified")
+    if outcome["values"].get("exact", 0.0) > row["goal"]["ceiling"]:
+        certified = f"**{certified}**"
+    ratio = "" if way == "dprime" else _ratio(outcome, row["dprime"])
+    return [_time(outcome), ratio, _number(row, way, "noise"), certified]
 
 
 def _memory(results: Results) -> str:
@@ -204,7 +209,7 @@ def _imports(results: Results) -> str:
         [row["module"], f"{1000 * row['seconds']:.0f} ms" if row["status"] == "ok" else "failed"]
         for row in results["memory"]["imports"]
     ]
-    return _table(["module", "import"], rows)
+    return _table(["module", "import"], rows, words=("module",))
 
 
 def _failures(results: Results) -> str:

@@ -95,7 +95,7 @@ def main() -> None:
         for i, (z, q, steps) in enumerate(settings(options.count)):
             if i < len(rows):
                 continue
-            row = {
+            row: dict[str, Any] = {
                 "noise": z,
                 "rate": q,
                 "steps": steps,

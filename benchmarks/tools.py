@@ -6,10 +6,10 @@ are imported when first asked, so that one which is not installed is a recorded 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import count
 from typing import Any
 
 import dprime
@@ -20,6 +20,9 @@ PRV_DELTA_ERROR = 1e-10
 """As in prv_accountant's own documentation; it has no defaults."""
 
 
+_QUESTIONS = count(start=1)
+
+
 @dataclass(frozen=True)
 class Tool:
     """A tool, the distribution it comes in, and the question that it is timed on."""
@@ -28,11 +31,11 @@ class Tool:
     distribution: str
     module: str
     question: str
-    ask: Callable[[Setting, int], Any]
+    ask: Callable[[Setting], Any]
     read: Callable[[Any], Mapping[str, float]]
 
 
-def _ask_dprime(setting: Setting, _repeat: int) -> Mapping[str, float]:
+def _ask_dprime(setting: Setting) -> Mapping[str, float]:
     """The curve and every metric that it has."""
     curve = dprime.DPSGD(setting.noise, setting.rate, setting.steps).curve()
     return {
@@ -49,7 +52,7 @@ def _ask_dprime(setting: Setting, _repeat: int) -> Mapping[str, float]:
     }
 
 
-def _ask_dp_accounting(setting: Setting, _repeat: int) -> tuple[float, Any]:
+def _ask_dp_accounting(setting: Setting) -> tuple[float, Any]:
     dp = import_module("dp_accounting")
     pld = import_module("dp_accounting.pld")
     accountant = pld.PLDAccountant(dp.NeighboringRelation.ADD_OR_REMOVE_ONE)
@@ -69,11 +72,10 @@ def opake_process(noise: float, rate: float, steps: int) -> Any:
     return dpsgd.poisson(dpsgd.gaussian(noise), rate) * steps
 
 
-def _ask_opake(setting: Setting, repeat: int) -> tuple[float, Any]:
-    # opake remembers what it has composed; the next representable noise is a new question to it.
-    noise = setting.noise
-    for _ in range(repeat):
-        noise = math.nextafter(noise, math.inf)
+def _ask_opake(setting: Setting) -> tuple[float, Any]:
+    # opake remembers single steps and compositions; a noise that it has never seen, equal to
+    # twelve digits, is a new question to it.
+    noise = setting.noise * (1.0 + 1e-15 * next(_QUESTIONS))
     loss = opake_process(noise, setting.rate, setting.steps).pld()
     return loss.epsilon_at(DELTA), loss
 
@@ -83,7 +85,7 @@ def _read_opake(answer: tuple[float, Any]) -> Mapping[str, float]:
     return {"epsilon": epsilon, "advantage": loss.advantage(), "tpr": 1.0 - loss.beta_at(FPR)}
 
 
-def _ask_prv(setting: Setting, _repeat: int) -> tuple[float, float, float]:
+def _ask_prv(setting: Setting) -> tuple[float, float, float]:
     prv = import_module("prv_accountant")
     accountant = prv.PRVAccountant(
         prvs=prv.PoissonSubsampledGaussianMechanism(
@@ -102,7 +104,7 @@ def _read_prv(answer: tuple[float, float, float]) -> Mapping[str, float]:
     return {"epsilon_low": low, "epsilon_estimate": estimate, "epsilon": high}
 
 
-def _ask_riskcal(setting: Setting, _repeat: int) -> Mapping[str, float]:
+def _ask_riskcal(setting: Setting) -> Mapping[str, float]:
     dpsgd = import_module("riskcal.calibration.dpsgd")
     training = {
         "noise_multiplier": setting.noise,

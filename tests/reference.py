@@ -115,7 +115,7 @@ class Contour:
                 break
             begin += count
             count = min(2 * count, 4096)
-            if begin > 40_000:
+            if begin > 5_000:
                 raise SlowIntegralError(f"{self}")
         return _Line(
             a, np.concatenate([b[0] for b in blocks]), np.concatenate([b[1] for b in blocks]), dw

@@ -101,17 +101,22 @@ def _block_length(count: int) -> int:
     return min(candidates, key=lambda length: (count % length, abs(length - even)))
 
 
+def _dot(a: Array, b: Array) -> float:
+    """Their inner product, without the threads of a BLAS: vectors this short do not repay them."""
+    return float(np.einsum("i,i->", a, b))
+
+
 def _robust_variance(loss: PrivacyLoss, count: int) -> float:
     """Variance of the sum with single losses capped at the sum's own standard deviation.
 
     Rare huge losses do not widen the bulk of the sum, so they may not coarsen its lattice.
     """
     mass = 0.5 * (loss.p + loss.q)
-    mean = float(loss.p @ loss.loss) / max(float(loss.p.sum()), 1e-300)
+    mean = _dot(loss.p, loss.loss) / max(float(loss.p.sum()), 1e-300)
     squares = (loss.loss - mean) ** 2
-    variance = count * float(mass @ squares)
+    variance = count * _dot(mass, squares)
     while True:
-        capped = count * float(mass @ np.minimum(squares, variance))
+        capped = count * _dot(mass, np.minimum(squares, variance))
         if capped >= 0.9 * variance:
             return capped
         variance = capped
@@ -122,7 +127,7 @@ def _finest_step(parts: Sequence[Part], allowance: float) -> float:
     sizes = [(np.abs(loss.loss), count * 0.5 * (loss.p + loss.q)) for loss, count in parts]
 
     def added(step: float) -> float:  # within a cell step^2/6 on average, near 0 at most |l| step
-        return sum(float(mass @ np.minimum(step * step / 6, size * step)) for size, mass in sizes)
+        return sum(_dot(mass, np.minimum(step * step / 6, size * step)) for size, mass in sizes)
 
     if allowance <= 0:  # every loss is 0
         return 1.0
@@ -236,22 +241,28 @@ def _convolve(parts: Sequence[Part], allowance: float) -> PrivacyLoss:
             _on_lattice(loss, (size > inner) & (size <= reach), step)
             for (loss, _), size in zip(parts, sizes, strict=True)
         ]
-        if any(atoms is not None for atoms in new):
-            atoms = [a.plus(b) if a else b for a, b in zip(new, smaller, strict=True)]
-            whole = [a for a in atoms if a is not None]
-            if len(whole) == len(parts):
-                before = [b for b in smaller if b is not None]
-                found.append(_level(whole, before, counts))
-            smaller = list(atoms)
-        smaller = [a.coarser() if a else None for a in smaller]
+        atoms = [a.plus(b) if a else b for a, b in zip(new, smaller, strict=True)]
+        coarse = [a.coarser() if a else None for a in atoms]
+        if any(new) and all(atoms):
+            found.append(_level(_present(atoms), _present(smaller), _present(coarse), counts))
+        smaller = coarse
         inner, reach, step = reach, RATIO * reach, RATIO * step
     return _collect(found, parts)
 
 
-def _level(atoms: list[_Lattice], before: list[_Lattice], counts: list[int]) -> _Lattice:
-    """All sequences that use `atoms` but are not made of the atoms `before` alone."""
+def _present(lattices: list[_Lattice | None]) -> list[_Lattice]:
+    return [lattice for lattice in lattices if lattice is not None]
+
+
+def _level(
+    atoms: list[_Lattice], before: list[_Lattice], coarse: list[_Lattice], counts: list[int]
+) -> _Lattice:
+    """All sequences that use `atoms` but are not made of the atoms `before` alone.
+
+    `coarse` are the same atoms on the next lattice, enough to tell how far the sequences reach.
+    """
     step = atoms[0].step
-    start, end = _window(atoms, counts)
+    start, end = _window(atoms, coarse, counts)
     length = fft.next_fast_len(end - start + 1, real=True)
     spectrum = _product(atoms, counts, length)
     if len(before) == len(atoms):
@@ -281,11 +292,11 @@ def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128
         base = base * base
 
 
-def _window(atoms: list[_Lattice], counts: list[int]) -> tuple[int, int]:
+def _window(atoms: list[_Lattice], coarse: list[_Lattice], counts: list[int]) -> tuple[int, int]:
     """First and last lattice index that the sum needs: beyond lies less than WINDOW."""
     step = atoms[0].step
-    coarse = [a.coarser() for a in atoms]  # dominates, so its exponential moments are larger
-    masses = [np.maximum(c.masses, 0.0) for c in coarse]  # FFT noise may be negative
+    # The coarse lattices dominate, so their exponential moments are larger. FFT noise may be < 0.
+    masses = [np.maximum(c.masses, 0.0) for c in coarse]
     ups = [(c.points, m[0], n) for c, m, n in zip(coarse, masses, counts, strict=True)]
     downs = [(-c.points, m[1], n) for c, m, n in zip(coarse, masses, counts, strict=True)]
     last = sum(n * (a.start + a.masses.shape[1] - 1) for a, n in zip(atoms, counts, strict=True))
@@ -307,7 +318,7 @@ def _tail_end(sums: list[tuple[Array, Array, int]]) -> float:
     Chernoff: mass above x <= exp(K(t) - t x), K the log moment generating function, for any t > 0.
     """
     needed = -math.log(WINDOW)
-    second = sum(count * float(mass @ (at * at)) for at, mass, count in sums)
+    second = sum(count * _dot(mass, at * at) for at, mass, count in sums)
     top = max(float(at.max()) for at, _, _ in sums)
     if second <= 0 or top <= 0:
         return 0.0
@@ -315,7 +326,7 @@ def _tail_end(sums: list[tuple[Array, Array, int]]) -> float:
     def end(t: float) -> float:
         log_moment = 0.0
         for at, mass, count in sums:
-            moment = float(mass @ np.exp(t * at))
+            moment = _dot(mass, np.exp(t * at))
             if not moment > 0:
                 return math.inf
             log_moment += count * math.log(moment)

@@ -8,7 +8,7 @@ from rich.markdown import Markdown
 from dprime.choose import choose
 from dprime.cli import describe, risk_table
 from dprime.mechanisms import DPSGD
-from dprime.profile import Questions, risk_profile
+from dprime.profile import Questions, risk_profile, round_up
 
 RECORDS, BATCH, EPOCHS, NOISE = 60_000, 256, 60, 0.8
 
@@ -35,14 +35,20 @@ def run(console: Console) -> None:
         )
     )
     chosen = choose(DPSGD(sample_rate=today.sample_rate, steps=today.steps), tpr=0.02, fpr=0.01)
+    assert chosen.noise_multiplier is not None
     after = risk_profile(chosen.curve(), Questions())
     console.print(risk_table(describe(chosen, "add-remove"), after))
-    tpr_before, tpr_after = before[2].value, after[2].value
+    found = [
+        round_up(100 * answer.value)
+        for answers in (before, after)
+        for answer in answers
+        if answer.name == "tpr"
+    ]
     console.print(
         Markdown(
-            f"Noise **{NOISE} → {chosen.noise_multiplier:.3f}** brings the members found from "
-            f"{100 * tpr_before:.2f} % down to {100 * tpr_after:.2f} %. The same from the command "
-            "line:\n\n"
+            f"Noise **{NOISE} → {round_up(chosen.noise_multiplier, 4)}** brings the share of "
+            f"members that anyone can find from at most {found[0]} % down to at most {found[1]} %. "
+            "The same from the command line:\n\n"
             f"    dprime risk --noise-multiplier {NOISE} --sample-rate {BATCH}/{RECORDS} "
             f"--steps {steps}\n"
             f"    dprime choose --tpr 0.02 --fpr 0.01 --sample-rate {BATCH}/{RECORDS} "

@@ -177,7 +177,7 @@ class Half:
         """max(TPR - e^epsilon FPR) over the half, as a sum of positive terms: no cancellation."""
         steeper = int(np.searchsorted(-self.log_slope, -epsilon))
         gain = -np.expm1(epsilon - self.log_slope[:steeper])
-        return min(1.0, self.start + float(self.rise[:steeper] @ gain))
+        return min(1.0, self.start + float((self.rise[:steeper] * gain).sum()))
 
     def shifted(self, start: float) -> Half:
         """The half lifted to another start."""
