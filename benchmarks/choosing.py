@@ -89,9 +89,9 @@ def _dprime_tpr(goal: Goal, _answer: float) -> float:
     return _noise_of(dprime.choose(open_noise, tpr=goal.ceiling, fpr=FPR))
 
 
-def _riskcal_advantage(goal: Goal, _answer: float, **options: float) -> float:
+def _riskcal_advantage(goal: Goal, _answer: float) -> float:
     found: float = import_module("riskcal.calibration.dpsgd").find_noise_multiplier_for_advantage(
-        advantage=goal.ceiling, sample_rate=goal.rate, num_steps=goal.steps, **options
+        advantage=goal.ceiling, sample_rate=goal.rate, num_steps=goal.steps
     )
     return found
 
@@ -101,10 +101,6 @@ def _riskcal_tpr(goal: Goal, _answer: float, **options: float) -> float:
         alpha=FPR, beta=1.0 - goal.ceiling, sample_rate=goal.rate, num_steps=goal.steps, **options
     )
     return found
-
-
-def _riskcal_advantage_narrow(goal: Goal, answer: float) -> float:
-    return _riskcal_advantage(goal, answer, **RISKCAL_RANGE)
 
 
 def _riskcal_tpr_narrow(goal: Goal, answer: float) -> float:
@@ -143,7 +139,6 @@ ADVANTAGE = Target(
     {
         "dprime": _dprime_advantage,
         "riskcal": _riskcal_advantage,
-        "riskcal, narrow range": _riskcal_advantage_narrow,
         "opake": _opake_advantage,
     },
 )

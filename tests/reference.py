@@ -72,11 +72,11 @@ class Contour:
     @cached_property
     def _nodes(self):
         reach = 2 / self.noise + 10
-        tilt = 8 / self.noise  # moments pull the noise to the right
+        tilt = 14 / self.noise  # moments pull the noise to the right
         x = np.arange(-reach - tilt, reach + tilt, min(0.05, 0.1 * self.noise))
         density, loss = _worlds(x, self.noise, self.rate, self.replace, self.exchanged)
         weights = density * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (x[1] - x[0])
-        keep = weights > 1e-40
+        keep = weights > 1e-300
         return loss[keep], weights[keep]
 
     def _log_moment(self, s):
@@ -152,32 +152,38 @@ def _output_at(loss, noise, rate, replace):
 
 @dataclass(frozen=True)
 class Lattice:
-    """The textbook accountant for few steps: one uniform grid, one FFT power, add/remove."""
+    """The textbook accountant for few steps: one uniform grid, one FFT power."""
 
     noise: float
     rate: float
     steps: int
     points: int = 2**21
     exchanged: bool = False
+    replace: bool = False
 
     @cached_property
     def _law(self):
-        lowest = math.log1p(-self.rate)
         x = 1 / self.noise + 8.3
-        _, top = _worlds(np.array([x]), self.noise, self.rate, False, False)
-        step = (2.2 * float(top[0]) - 1.05 * self.steps * lowest) / self.points
+        _, top = _worlds(np.array([x]), self.noise, self.rate, self.replace, False)
+        highest = float(top[0])
+        lowest = -highest if self.replace else math.log1p(-self.rate)
+        down = 2.2 * highest if self.replace else -1.05 * self.steps * lowest
+        step = (2.2 * highest + down) / self.points
         first = math.floor(lowest / step)
-        below = -self.steps * first  # the smallest sum there can be
-        edges = np.arange(first, math.ceil(float(top[0]) / step) + 1) * step
-        at = _output_at(edges, self.noise, self.rate, False)
-        p_upper = (1 - self.rate) * ndtr(-at) + self.rate * ndtr(1 / self.noise - at)
-        q_upper = ndtr(-at)
+        below = math.ceil(2.2 * highest / step) if self.replace else -self.steps * first
+        edges = np.arange(first, math.ceil(highest / step) + 1) * step
+        at = _output_at(edges, self.noise, self.rate, self.replace)
+        middle = ndtr(-at)
+        p_upper = (1 - self.rate) * middle + self.rate * ndtr(1 / self.noise - at)
+        q_upper = middle
+        if self.replace:
+            q_upper = (1 - self.rate) * middle + self.rate * ndtr(-1 / self.noise - at)
         p, q = -np.diff(p_upper), -np.diff(q_upper)
         up = np.clip((p - np.exp(edges[:-1]) * q) / -math.expm1(-step), 0.0, p)
         masses = np.zeros(self.points)
         index = np.arange(first, first + len(p)) % self.points
-        np.add.at(masses, (index + 1) % self.points, up)
-        np.add.at(masses, index, p - up)
+        masses[index] += p - up
+        masses[(index + 1) % self.points] += up
         power = fft.irfft(fft.rfft(masses) ** self.steps, self.points)
         loss = (np.arange(self.points) - below) * step
         lost = -math.expm1(self.steps * math.log1p(-float(p_upper[-1])))
@@ -211,11 +217,12 @@ class FewSteps:
     steps: int
     points: int = 2**21
     exchanged: bool = False
+    replace: bool = False
 
     @cached_property
     def _pair(self):
         setting = (self.noise, self.rate, self.steps)
-        return [Lattice(*setting, points, self.exchanged) for points in self._sizes]
+        return [Lattice(*setting, points, self.exchanged, self.replace) for points in self._sizes]
 
     @property
     def _sizes(self):

@@ -13,6 +13,7 @@ def test_every_estimate_says_so():
         estimates.cherubin(1.0, 0.01, 100),
         estimates.central_limit(1.0, 0.01, 100),
         estimates.attribute_inference(3.0, 1.0, 0.01),
+        estimates.attribute_inference_central_limit([(1.0, 0.5, 0.2)], 1.0, 0.01),
     ]
     for estimate in made:
         assert isinstance(estimate, Estimate)
@@ -88,9 +89,26 @@ def test_tpr_from_the_curve_is_far_below_the_one_from_security():
         assert curve.tpr(fpr) == pytest.approx(from_curve, abs=6e-5)
 
 
+def test_attribute_inference_is_membership_at_opposite_gradients():
+    steps = 400
+    opposite = estimates.attribute_inference_central_limit([(1.0, 1.0, -1.0)] * steps, 2.0, 0.02)
+    membership = estimates.central_limit(2.0, 0.02, steps, "replace")
+    assert opposite.d_prime() == pytest.approx(membership.d_prime(), rel=1e-12)
+    assert estimates.attribute_inference(
+        2 * math.sqrt(steps), 2.0, 0.02
+    ).d_prime() == pytest.approx(estimates.cherubin(2.0, 0.02, steps).d_prime(), rel=1e-12)
+
+
+def test_equal_gradients_reveal_no_attribute():
+    same = estimates.attribute_inference_central_limit([(0.7, 0.7, 0.49)] * 100, 1.0, 0.1)
+    assert same.advantage() == pytest.approx(0, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     "call",
     [
+        lambda: estimates.attribute_inference_central_limit([(1.0, 2.0, 0.0)], 1.0, 0.1),
+        lambda: estimates.attribute_inference_central_limit([(0.1, 0.1, 0.5)], 1.0, 0.1),
         lambda: estimates.cherubin(0.0, 0.1, 10),
         lambda: estimates.central_limit(1.0, 2.0, 10),
         lambda: estimates.central_limit(1.0, 0.5, 10, "near"),

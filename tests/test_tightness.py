@@ -34,9 +34,9 @@ def accuracy_of(truth, metric):
     """How far off the truth itself may be, relative."""
     if truth["method"] == "simulation":
         return 4 * truth["standard_error"] / truth[metric]
-    return {"contour": 2e-6, "lattice": 2e-5, "closed form": 1e-12, "saturated": 1e-8}[
-        truth["method"]
-    ]
+    if metric in ("tpr", "precision"):
+        return 1e-5  # a search for the least of many lines ends a little above it
+    return {"contour": 2e-6, "lattice": 2e-5, "closed form": 1e-12}[truth["method"]]
 
 
 def test_there_is_enough_evidence():
