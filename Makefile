@@ -1,6 +1,7 @@
 # Two commands do everything on a fresh machine with Python 3.11 or later: make demo, make test.
 
 PYTHON ?= python3
+PEERS_PYTHON ?= python3.13
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -25,6 +26,13 @@ docs: $(READY)
 
 evidence: $(READY)
 	$(BIN)/python benchmarks/tightness.py
+
+# Beside its peers, in one run; they need an environment of their own and Python 3.13.
+benchmark:
+	$(PEERS_PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet -r benchmarks/requirements-peers.txt
+	.venv-peers/bin/pip install --quiet --no-deps opake-dpsgd==0.16.1
+	.venv-peers/bin/python benchmarks/run.py
 
 $(READY): pyproject.toml constraints.txt Makefile
 	$(PYTHON) -m venv $(VENV)

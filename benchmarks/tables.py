@@ -95,8 +95,13 @@ def _machine(results: Results) -> str:
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
         f"{machine['system']}, Python {machine['python']}; {packages}. "
         f"Load before the run {machine['load_before']}, threads of the numerical libraries: "
-        f"{', '.join(sorted(set(machine['threads'].values())))}."
+        f"{_threads(machine['threads'])}."
     )
+
+
+def _threads(variables: Mapping[str, str]) -> str:
+    chosen = [f"{name}={value}" for name, value in variables.items() if value != "default"]
+    return ", ".join(chosen) or "default"
 
 
 QUESTIONS = {"riskcal": "advantage and one TPR"}

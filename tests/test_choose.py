@@ -194,3 +194,10 @@ def test_epochs_need_a_rate():
 
 def test_the_full_batch_is_the_largest_rate():
     assert choose(DPSGD(noise_multiplier=50.0, steps=3), advantage=0.5).sample_rate == 1.0
+
+
+def test_steps_up_to_the_last_that_can_be_certified():
+    target = DPSGD(20.0, 1e-4, 9_000_000).curve().advantage() * 1.0001
+    chosen = choose(DPSGD(20.0, 1e-4), advantage=target)
+    assert 8_900_000 < chosen.steps <= 10_000_000
+    assert chosen.curve().advantage() <= target

@@ -1,5 +1,6 @@
 import json
 import math
+import re
 import subprocess
 import sys
 
@@ -142,7 +143,7 @@ def test_demo_tells_a_story_with_computed_numbers(call):
     code, out, _ = call("demo")
     assert code == 0
     curve = dprime.DPSGD(0.8, 256 / 60_000, 14_062).curve()
-    assert f"at most {round_up(100 * curve.tpr(0.01))} %" in out
+    assert f"at most {round_up(100 * curve.tpr(0.01), 3)} %" in out
     assert "dprime choose --tpr 0.02" in out
 
 
@@ -268,3 +269,19 @@ def test_the_installed_command_works():
         check=True,
     )
     assert json.loads(done.stdout)["metrics"]["advantage"]["value"] < 1
+
+
+@pytest.mark.parametrize("precision", [0.2, 0.31, 0.47, 0.62, 0.77])
+def test_a_chosen_number_may_be_typed_in_again(call, precision):
+    words = ["choose", "--noise-multiplier", "1", "--sample-rate", "0.01", "--steps", "2000"]
+    _, out, _ = call(*words, "--precision", str(precision))
+    printed = float(re.search(r"Chosen: probability (\S+)", out).group(1))
+    assert dprime.DPSGD(1.0, 0.01, 2000).curve().precision(printed, 0.01) <= precision
+
+
+@pytest.mark.parametrize("advantage", [0.05, 0.1, 0.3])
+def test_chosen_noise_may_be_typed_in_again(call, advantage):
+    words = ["choose", "--sample-rate", "0.01", "--steps", "2000", "--advantage", str(advantage)]
+    _, out, _ = call(*words)
+    printed = float(re.search(r"Chosen: noise multiplier (\S+)", out).group(1))
+    assert dprime.DPSGD(printed, 0.01, 2000).curve().advantage() <= advantage

@@ -140,3 +140,43 @@ def test_bad_input_is_one_sentence(make):
         make()
     assert "\n" not in str(error.value)
     assert str(error.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("excess", "epsilon", "worst"),
+    [
+        (1e-12, 1e-4, 7.07e-3),
+        (1e-10, 1e-6, 7.07e-4),
+        (1e-8, 1e-8, 7.07e-5),
+        (1e-6, 1e-6, 7.071064e-4),
+        (1e-3, 0.1, 0.2210),
+    ],
+)
+def test_orders_next_to_one_stay_on_the_safe_side(excess, epsilon, worst):
+    """`worst` is the advantage of a randomised response that has this divergence (60 digits)."""
+    assert RDP((1 + excess,), (epsilon,)).curve().advantage() >= worst
+
+
+@pytest.mark.parametrize("rho", [1e-14, 1e-12, 1e-6, 1.0, 100.0])
+def test_zcdp_over_its_range(rho):
+    exact = TradeOff.gaussian(math.sqrt(2 * rho))
+    curve = ZCDP(rho).curve()
+    assert curve.advantage() >= exact.advantage()
+    assert exact.epsilon(1e-5) <= curve.epsilon(1e-5) <= _canonne(rho, 1e-5) * 1.02 + 1e-9
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        PLD((-1000.0, 0.0), (0.0, 1.0)),
+        PLD((1e200, 0.0), (0.0, 1.0)),
+        PLD((1e160, 0.0), (1e-3, 0.999)),
+        PLD((0.0,), (1.0,)),
+    ],
+)
+def test_impossible_and_endless_losses_compose(mechanism):
+    both = dprime.Composition(mechanism, dprime.DPSGD(1.0, 0.01, 10)).curve()
+    infinite = mechanism.masses[0] if mechanism.loss_values[0] > 700 else 0.0
+    alone = dprime.DPSGD(1.0, 0.01, 10).curve().advantage()
+    assert both.advantage() >= alone
+    assert both.advantage() == pytest.approx(alone + infinite * (1 - alone), rel=2e-3)

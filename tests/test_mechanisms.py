@@ -245,3 +245,20 @@ def test_curves_of_nothing_but_gaussians_stay_exact():
     mu = math.sqrt(3 / 4 + 1 / 25 + 0.01)
     assert curve.d_prime() == pytest.approx(mu, rel=1e-12)
     assert isinstance(curve, TradeOff)
+
+
+@pytest.mark.parametrize("k", [10**5, 10**7, 10**12])
+def test_groups_beyond_the_limits_are_refused_at_once(k):
+    with pytest.raises(dprime.NotCertifiableError, match="certified"):
+        DPSGD(1.0, 0.01, 10).curve(group_size=k)
+
+
+def test_a_group_of_everyone_is_certain_to_be_noticed():
+    assert DPSGD(1.0, 0.01, 100).curve(group_size=1000).advantage() == pytest.approx(1, abs=1e-9)
+
+
+def test_noise_that_hides_nothing_is_refused():
+    with pytest.raises(
+        ValueError, match="noise_multiplier must be at least 0.001, but it is 1e-200"
+    ):
+        Gaussian(1e-200)

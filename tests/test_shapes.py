@@ -115,3 +115,44 @@ def test_curves_are_concave(noise, rate):
     assert (np.diff(tpr) >= -1e-15).all()
     assert (np.diff(tpr, 2) <= 1e-12).all()
     assert (tpr >= grid - 1e-15).all()
+
+
+class TestFarOut:
+    """Risks next to certainty, where one rate is too small for the other's complement to hold."""
+
+    @pytest.mark.parametrize("epsilon", [20.0, 25.0, 36.0, 60.0, 80.0, 200.0, 500.0])
+    def test_a_single_line_keeps_its_epsilon_and_both_directions(self, epsilon):
+        polygon = Polygon.from_lines([(epsilon, 0.0)], [(epsilon, 0.0)])
+        tight = math.tanh(epsilon / 2)
+        assert polygon.delta(0.0) >= tight - 1e-15
+        assert polygon.reversed().delta(0.0) >= tight - 1e-15
+        assert epsilon - 2e-5 <= polygon.epsilon(1e-5) <= epsilon
+        assert polygon.tpr(1e-40) == pytest.approx(
+            min(1.0, math.exp(epsilon) * 1e-40), rel=1e-9, abs=1e-300
+        )
+
+    def test_lines_beyond_the_number_range_say_nothing(self):
+        assert Polygon.from_lines([(800.0, 0.0)], [(800.0, 0.0)]).epsilon(1e-5) == math.inf
+
+    @pytest.mark.parametrize("mu", [12.0, 20.0, 37.0])
+    def test_envelopes_of_a_gaussian_that_is_almost_certain(self, mu):
+        shape = GaussianShape(mu)
+        envelope = Polygon.from_lines(*shape.lines())
+        for epsilon in (-2.0, 0.0, 1.0):
+            assert envelope.delta(epsilon) >= shape.delta(epsilon) - 1e-15
+            assert envelope.reversed().delta(epsilon) >= shape.delta(epsilon) - 1e-15
+
+    def test_gaussian_delta_at_extreme_mu(self):
+        huge, tiny = GaussianShape(1e9), GaussianShape(1e-12)
+        assert huge.delta(5e17) == pytest.approx(0.5, abs=1e-8)
+        exact = 5e17 - float(norm.ppf(1e-5)) * 1e9
+        assert exact <= huge.epsilon(1e-5) <= exact * (1 + 1e-9)
+        assert tiny.delta(0.0) == pytest.approx(1e-12 / math.sqrt(2 * math.pi), rel=1e-12)
+        assert GaussianShape(1.0).epsilon(1e-322) == math.inf
+        assert GaussianShape(1e-200).delta(1.0) == 0.0
+        assert GaussianShape(1e-200).tpr_on_ray(1.0) == 0.0
+
+    def test_a_flat_stretch_is_entered_at_its_start(self):
+        certain = Polygon.from_privacy_loss(privacy_loss.two_points(3.0, 0.999999999999999999))
+        assert certain.fpr(certain.left.tpr[-1]) <= certain.left.fpr[-1]
+        assert certain.fpr(0.5) == 0.0

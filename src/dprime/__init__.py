@@ -14,7 +14,6 @@ Or say what is acceptable, and get the parameter that keeps it:
 1.9
 """
 
-from dprime.accountant import NotCertifiableError
 from dprime.choose import choose
 from dprime.curve import Estimate, TradeOff, best
 from dprime.guarantees import (
@@ -29,6 +28,7 @@ from dprime.guarantees import (
 )
 from dprime.interop import from_dp_event, from_opacus_history
 from dprime.mechanisms import DPSGD, Composition, Gaussian, Mechanism, PoolSampled
+from dprime.privacy_loss import NotCertifiableError
 
 __all__ = [
     "DPSGD",

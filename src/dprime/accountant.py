@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from dprime.privacy_loss import Array, PrivacyLoss
+from dprime.privacy_loss import Array, NotCertifiableError, PrivacyLoss
 
 Part = tuple[PrivacyLoss, int]
 """A loss and how many times it occurs."""
@@ -61,10 +61,6 @@ ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 LARGEST_GRID = 2**21
 """Longest lattice that is tried; a longer one means that the claim cannot be certified here."""
-
-
-class NotCertifiableError(ValueError):
-    """The curve of this mechanism cannot be certified within the accountant's limits."""
 
 
 def compose(parts: Sequence[Part]) -> PrivacyLoss:

@@ -14,7 +14,6 @@ from typing import TypeVar
 from scipy.special import expit, logit
 
 from dprime import validate
-from dprime.accountant import NotCertifiableError
 from dprime.curve import Estimate
 from dprime.estimates import central_limit_mu
 from dprime.mechanisms import (
@@ -25,6 +24,7 @@ from dprime.mechanisms import (
     PoolSampled,
     steps_from_epochs,
 )
+from dprime.privacy_loss import NotCertifiableError
 from dprime.roots import root
 from dprime.shapes import GaussianShape
 from dprime.targets import Target, parse_target
@@ -190,7 +190,7 @@ def _complete(
 def _steps_of(mechanism: Mechanism, whole: str) -> Callable[[int], int]:
     """How many steps n units are."""
     if whole == "steps":
-        return lambda n: n
+        return _whole_steps
     rate = getattr(mechanism, "sample_rate", None)
     if rate is None:
         raise ValueError(
@@ -310,9 +310,7 @@ def _largest_safe_count(
     first = excess(1)
     if first > 0:
         raise _impossible(goal, first, f"1 {whole.removesuffix('s')}")
-    most = 1
-    while most < MOST_STEPS and _fits(steps_of, 2 * most):
-        most *= 2
+    most = _most_units(steps_of)
     safe, unsafe = (1, first), (0, math.inf)
     n = 2
     while not unsafe[0]:
@@ -345,8 +343,20 @@ def _largest_safe_count(
     return safe[0]
 
 
-def _fits(steps_of: Callable[[int], int], n: int) -> bool:
-    try:
-        return steps_of(n) <= MOST_STEPS
-    except ValueError:
-        return False
+def _whole_steps(n: int) -> int:
+    return n
+
+
+def _most_units(steps_of: Callable[[int], int]) -> int:
+    """The largest number of units whose steps can be certified."""
+    if steps_of is _whole_steps:
+        return MOST_STEPS
+    fits, too_many = 1, MOST_STEPS + 1
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        try:
+            steps_of(middle)  # refuses more than MOST_STEPS
+            fits = middle
+        except ValueError:
+            too_many = middle
+    return fits

@@ -200,9 +200,14 @@ def _belongs(name: str, numbers: dict[str, float]) -> bool:
 def _headline(before: Mechanism, after: Mechanism) -> str:
     left = before.missing()
     name = left[0] if left else "parameter"
-    value = getattr(after, name)
-    shown = f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
-    return f"Chosen: {name.replace('_', ' ')} {shown}"
+    return f"Chosen: {name.replace('_', ' ')} {_safe_digits(name, getattr(after, name))}"
+
+
+def _safe_digits(name: str, value: float) -> str:
+    """A parameter as printed may be typed in again: its digits are cut on the safe side."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return round_up(value, 6) if name == "noise_multiplier" else round_down(value, 6)
 
 
 @app.command()
@@ -299,17 +304,23 @@ def describe(mechanism: Mechanism, adjacency: str, group_size: int = 1) -> str:
     values = mechanism.describe()
     if isinstance(mechanism, PoolSampled):
         inner = describe(mechanism.training, adjacency, group_size)
-        return f"{inner}, trained on a {mechanism.prior:.4g} sample of a pool"
+        return f"{inner}, trained on a share {_shown(values, 'probability')} of a pool"
     if isinstance(mechanism, DPSGD):
         text = (
-            f"DP-SGD, noise {values['noise_multiplier']:.6g}, rate {values['sample_rate']:.6g}, "
+            f"DP-SGD, noise {_shown(values, 'noise_multiplier')}, "
+            f"rate {_shown(values, 'sample_rate')}, "
             f"{values['steps']:,} {'step' if mechanism.steps == 1 else 'steps'}, "
             f"{mechanism.sampling} sampling"
         )
     else:
         text = ", ".join(f"{value}" for value in values.values())
-    changed = "one record replaced" if adjacency == "replace" else "with or without one record"
-    return f"{text}; {changed}" + (f", {group_size} records a person" if group_size > 1 else "")
+    records = "one record" if group_size == 1 else f"the {group_size:,} records of one person"
+    changed = f"{records} replaced" if adjacency == "replace" else f"with or without {records}"
+    return f"{text}; {changed}"
+
+
+def _shown(values: dict[str, Any], name: str) -> str:
+    return _safe_digits(name, float(values[name]))
 
 
 def risk_table(title: str, answers: list[Answer]) -> Table:

@@ -39,7 +39,7 @@ def run(console: Console) -> None:
     after = risk_profile(chosen.curve(), Questions())
     console.print(risk_table(describe(chosen, "add-remove"), after))
     found = [
-        round_up(100 * answer.value)
+        round_up(100 * answer.value, 3)
         for answers in (before, after)
         for answer in answers
         if answer.name == "tpr"
@@ -47,8 +47,8 @@ def run(console: Console) -> None:
     console.print(
         Markdown(
             f"Noise **{NOISE} → {round_up(chosen.noise_multiplier, 4)}** brings the share of "
-            f"members that anyone can find from at most {found[0]} % down to at most {found[1]} %. "
-            "The same from the command line:\n\n"
+            f"members that anyone can find, wrongly accusing 1 % of the others, from at most "
+            f"{found[0]} % down to at most {found[1]} %. The same from the command line:\n\n"
             f"    dprime risk --noise-multiplier {NOISE} --sample-rate {BATCH}/{RECORDS} "
             f"--steps {steps}\n"
             f"    dprime choose --tpr 0.02 --fpr 0.01 --sample-rate {BATCH}/{RECORDS} "

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dprime import privacy_loss, validate
 from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, Losses, Mechanism, _set, _steps
 from dprime.privacy_loss import Array, PrivacyLoss
-from dprime.shapes import LARGEST_EXPONENT, Line, Polygon
+from dprime.shapes import LARGEST_EXPONENT, LAST_DIGIT, Line, Polygon
 
 LARGEST_EPSILON = 500.0
 """Pure guarantees beyond this say nothing, and their exponentials leave the number range."""
@@ -290,7 +290,7 @@ class PLD(Stated):
             )
         _set(self, loss_values=losses, masses=masses)
         for world, total in (("in", sum(masses)), ("out", float(self._pair().q.sum()))):
-            if total > 1 + 1e-6:
+            if not total <= 1 + 1e-6:
                 raise ValueError(
                     f"masses must add up to at most 1 in each world, but they are {total:g} in "
                     f"world {world!r}: give probabilities of losses ln(P/Q) in world 'in'."
@@ -298,6 +298,9 @@ class PLD(Stated):
 
     def _pair(self) -> PrivacyLoss:
         loss, p = np.array(self.loss_values), np.array(self.masses)
+        # Losses beyond the number range count as infinite, impossible ones not at all.
+        kept = (p > 0) & (loss <= LARGEST_EXPONENT)
+        loss, p = loss[kept], p[kept]
         with np.errstate(over="ignore"):
             q = p * np.exp(-loss)
         return PrivacyLoss(loss, p, q, max(0.0, 1 - float(p.sum())), max(0.0, 1 - float(q.sum())))
@@ -314,14 +317,19 @@ def renyi_lines(orders: Array, epsilons: Array) -> list[Line]:
     R = TPR^a FPR^(1-a) + (1-TPR)^a (1-FPR)^(1-a) <= e^((a-1) epsilon). R is convex, so the tangent
     to a level set at any point on or outside the boundary bounds everything inside.
     """
-    # Points outside [floor, 1 - floor] add nothing that a delta >= 1e-14 would show.
-    fpr = np.concatenate([np.geomspace(1e-15, 1e-2, 240), np.linspace(0.0101, 0.499, 110)])
+    fpr = np.concatenate(
+        [
+            np.geomspace(1e-290, 1e-16, 100),  # only for epsilons far beyond any use
+            np.geomspace(1e-15, 1e-2, 240),
+            np.linspace(0.0101, 0.499, 110),
+        ]
+    )
     a, f = orders[:, None], fpr[None, :]
     bound = ((orders - 1) * epsilons)[:, None]
     low, high = np.broadcast_to(f, (len(orders), len(fpr))), np.full((len(orders), len(fpr)), 1.0)
     for _ in range(60):  # bisection for the TPR; `high` always stays outside the region
         middle = 0.5 * (low + high)
-        outside = _log_renyi(a, f, middle) >= bound
+        outside = _log_renyi(a, f, middle) >= bound + _rounding(a, f, middle, bound)
         high = np.where(outside, middle, high)
         low = np.where(outside, low, middle)
     reaches_one = high >= 1.0 - 1e-15  # R <= bound even at TPR = 1: no constraint at this FPR
@@ -332,11 +340,19 @@ def renyi_lines(orders: Array, epsilons: Array) -> list[Line]:
         # slope = (a-1)/a (r^a - s^a) / (r^(a-1) - s^(a-1)), r = TPR/FPR, s = FNR/TNR
         gap = log_s - log_r
         log_slope = log_r + np.log((a - 1) / a * np.expm1(a * gap) / np.expm1((a - 1) * gap))
-        delta = high - np.exp(log_slope) * f
+        delta = high - np.exp(log_slope) * f + LAST_DIGIT
     useful = np.isfinite(log_slope) & (log_slope >= 0) & (log_slope < LARGEST_EXPONENT)
     useful &= ~reaches_one & (delta >= 0)
     lines = list(zip(log_slope[useful].tolist(), delta[useful].tolist(), strict=True))
     return [*lines, (0.0, 1.0)]
+
+
+def _rounding(a: NDArray[np.float64], f: Array, t: Array, bound: Array) -> Array:
+    """More than the error of `_log_renyi`, so that what counts as outside is outside."""
+    with np.errstate(divide="ignore"):
+        logs = np.abs(np.log(t)) + np.abs(np.log(f)) + np.abs(np.log1p(-np.minimum(t, 1 - 1e-16)))
+    error: Array = 32 * float(np.finfo(np.float64).eps) * (1 + bound + a * logs)
+    return error
 
 
 def _log_renyi(a: NDArray[np.float64], f: Array, t: Array) -> Array:

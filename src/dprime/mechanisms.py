@@ -25,6 +25,9 @@ DEFAULT_ADJACENCY: Adjacency = "add-remove"
 Sampling = Literal["poisson", "fixed-size", "shuffle"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
 
+LEAST_NOISE = 1e-3
+"""With less noise than this every record is revealed."""
+
 MOST_STEPS = 10_000_000
 """More steps than this are not certified."""
 
@@ -341,7 +344,12 @@ class PoolSampled(Mechanism):
 
 
 def _noise(value: object) -> float:
-    return validate.positive("noise_multiplier", value, example=1.1)
+    noise = validate.positive("noise_multiplier", value, example=1.1)
+    if noise < LEAST_NOISE:
+        raise validate.refusal(
+            "noise_multiplier", value, f"at least {LEAST_NOISE:g}", "less noise hides nothing"
+        )
+    return noise
 
 
 def _steps(value: object) -> int:

@@ -15,22 +15,35 @@ of rounded pairs (Blackwell; "connect the dots", Doroshenko et al. 2022).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp, ndtr, ndtri, xlog1py, xlogy
+from scipy.special import bdtr, bdtrc, gammaln, logsumexp, ndtr, ndtri, xlog1py, xlogy
 
 Array = NDArray[np.float64]
 
 CELL = 0.01
 """Width of a cell of the Gaussian base law, in standard deviations of the noise."""
 
+LARGEST_GROUP = 1_000_000
+
+LARGEST_MIXTURE = 3e7
+"""Most evaluations of a density for one step."""
+
+LAST_DIGIT = 2.0**-52
+"""Rounding of one step's masses; it goes to infinity."""
+
 BLOCK = 1_000_000
 """Most numbers held at once while a mixture is evaluated."""
 
 TAIL = 1e-16
 """Mass that all steps together may lose beyond the last cell; it goes to infinity."""
+
+
+class NotCertifiableError(ValueError):
+    """The curve of this mechanism cannot be certified within the accountant's limits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +121,11 @@ def from_mixtures(
     depth = -float(ndtri(TAIL / steps))
     means = np.concatenate([world_in.means, world_out.means])
     low, high = float(means.min()) - depth, float(means.max()) + depth
+    if (high - low) / CELL * len(means) > LARGEST_MIXTURE:
+        raise NotCertifiableError(
+            f"The privacy loss of one step cannot be certified: it mixes {len(means):,} Gaussians "
+            f"over {high - low:,.0f} standard deviations; use a smaller group or more noise."
+        )
     x = np.linspace(low, high, int(np.ceil((high - low) / CELL)) + 1)
     edges = world_in.log_ratio(x) - world_out.log_ratio(x)
     p_below, p_cells, p_above = world_in.cells(x)
@@ -119,8 +137,8 @@ def from_mixtures(
         q_cells = np.concatenate([[q_below], q_cells])
         p_below = q_below = 0.0
     # Outputs beyond the grid become fully revealing: their P-mass at +inf, their Q-mass at -inf.
-    p_inf = p_above + p_below + revealed
-    return _from_cells(edges, p_cells, q_cells, p_inf, q_above + q_below)
+    p_inf, q_inf = p_above + p_below + revealed, q_above + q_below
+    return _from_cells(edges, p_cells, q_cells, p_inf + LAST_DIGIT, q_inf + LAST_DIGIT)
 
 
 def _loss_at_minus_infinity(world_in: GaussianMixture, world_out: GaussianMixture) -> float:
@@ -174,25 +192,37 @@ def subsampled_gaussian(
     Dong and Wang 2022; k > 1: Ganesh 2024, mixture-of-Gaussians mechanisms). Replace compares
     (1-q) N(0, z^2) + q N(1, z^2) with its mirror image.
     """
-    members = np.arange(group_size + 1, dtype=np.float64)
-    weights = _binomial(members, group_size, sample_rate)
+    members, weights, unlikely = _binomial(group_size, sample_rate)
     # Numbers of members too unlikely to matter count as fully revealing, so no grid reaches them.
-    kept = weights > TAIL / (steps * (group_size + 1))
+    kept = weights > TAIL / (steps * len(weights))
     world_in = GaussianMixture(weights[kept], members[kept] / noise_multiplier)
     if replace:
         world_out = GaussianMixture(world_in.weights, -world_in.means)
     else:
         world_out = GaussianMixture(np.ones(1), np.zeros(1))
-    return from_mixtures(world_in, world_out, steps, revealed=float(weights[~kept].sum()))
+    revealed = unlikely + float(weights[~kept].sum())
+    return from_mixtures(world_in, world_out, steps, revealed=revealed)
 
 
-def _binomial(k: Array, n: int, probability: float) -> Array:
+def _binomial(n: int, probability: float) -> tuple[Array, Array, float]:
+    """Counts and their probabilities wherever these matter, and the probability of all others."""
     if n == 1:
-        return np.array([1.0 - probability, probability])
+        return np.array([0.0, 1.0]), np.array([1.0 - probability, probability]), 0.0
+    if n > LARGEST_GROUP:
+        raise NotCertifiableError(
+            f"group_size must be at most {LARGEST_GROUP:,} to be certified, but it is {n}: "
+            "give the number of records that one person may have."
+        )
+    mean, spread = n * probability, math.sqrt(n * probability * (1.0 - probability))
+    low = max(0, math.floor(mean - 12 * spread - 100))
+    high = min(n, math.ceil(mean + 12 * spread + 100))
+    k = np.arange(low, high + 1, dtype=np.float64)
     log_choose = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     weights = np.exp(log_choose + xlogy(k, probability) + xlog1py(n - k, -probability))
-    normalised: Array = weights / weights.sum()
-    return normalised
+    beyond = float(bdtr(low - 1, n, probability) if low else 0.0)
+    beyond += float(bdtrc(high, n, probability) if high < n else 0.0)
+    normalised: Array = weights / weights.sum() * (1.0 - beyond)
+    return k, normalised, beyond
 
 
 def gaussian(mu: float, steps: int = 1) -> PrivacyLoss:

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from dprime.curve import INDEX_FLOOR, Estimate, Kind, TradeOff
 
+MEANINGLESS_EPSILON, MEANINGLESS_DELTA = 20.0, 0.5
+"""Beyond these, differential privacy is a form of words."""
+
 SMALLEST = 1e-290
 """Numbers below this are printed as this."""
 
@@ -59,143 +62,170 @@ def risk_profile(curve: TradeOff | Estimate, ask: Questions | None = None) -> li
     ('advantage', 0.1974)
     """
     ask = ask or Questions()
-    kind = curve.kind
-    most, least = ("at most", "at least") if kind == "certified" else ("about", "about")
-    advantage = curve.advantage()
-    answers = [
-        Answer(
-            "advantage", "Membership advantage", advantage, kind, {}, _advantage(advantage, most)
-        ),
-        Answer(
-            "bayes_security",
-            "Bayes security",
-            security := curve.bayes_security(),
-            kind,
-            {},
-            "On a scale from 0 (no protection) to 1 (perfect), this is "
-            f"{least} {round_down(security)}.",
-        ),
-        Answer(
-            "tpr",
-            f"TPR at FPR {round_up(ask.fpr)}",
-            tpr := curve.tpr(ask.fpr),
-            kind,
-            {"fpr": ask.fpr},
-            f"Wrongly accusing {_percent(ask.fpr)} of outsiders, an attacker finds {most} "
-            f"{_percent(tpr)} of the members.",
-        ),
-        Answer(
-            "precision",
-            f"Precision at prior {round_up(ask.prior)}",
-            precision := curve.precision(ask.prior, ask.min_tpr),
-            kind,
-            {"prior": ask.prior, "min_tpr": ask.min_tpr},
-            f"Where {_percent(ask.prior)} of the candidates are members, {most} "
-            f'{_percent(precision)} of an attacker\'s "member" answers are right '
-            f"(if they find at least {_percent(ask.min_tpr)} of the members).",
-        ),
-        Answer(
-            "success",
-            f"Success at prior {round_up(ask.success_prior)}",
-            success := curve.success(ask.success_prior),
-            kind,
-            {"prior": ask.success_prior},
-            f"Answering member or not, an attacker is right {most} {_percent(success)} of the "
-            f"time; blind guessing gets "
-            f"{_percent(max(ask.success_prior, 1 - ask.success_prior))}.",
-        ),
-        Answer(
-            "belief",
-            f"Belief, exceeded with probability {round_up(ask.exceeded)}",
-            belief := curve.belief(ask.belief_prior, ask.exceeded),
-            kind,
-            {"prior": ask.belief_prior, "exceeded": ask.exceeded},
-            f"Someone {_percent(ask.belief_prior)} sure that a member was in the data ends up more "
-            f"than {_percent(belief)} sure {most} {_odds(ask.exceeded)}.",
-        ),
-        Answer(
-            "belief_exceeds",
-            f"Chance of a belief above {round_up(ask.belief)}",
-            exceeds := curve.belief_exceeds(ask.belief, ask.belief_prior),
-            kind,
-            {"belief": ask.belief, "prior": ask.belief_prior},
-            f"Someone {_percent(ask.belief_prior)} sure ends up more than "
-            f"{_percent(ask.belief)} sure {most} {_odds(exceeds)}.",
-        ),
-        Answer(
-            "epsilon",
-            f"ε at δ {round_up(ask.delta)}",
-            epsilon := curve.epsilon(ask.delta),
-            kind,
-            {"delta": ask.delta},
-            f"The training is ({round_up(epsilon)}, {round_up(ask.delta)})-differentially private."
-            if math.isfinite(epsilon)
-            else "No finite ε can be certified at this δ: treat the training as not private.",
-        ),
-        Answer(
-            "delta",
-            f"δ at ε {round_up(ask.epsilon)}",
-            delta := curve.delta(ask.epsilon),
-            kind,
-            {"epsilon": ask.epsilon},
-            f"The training is ({round_up(ask.epsilon)}, {round_up(delta)})-differentially private.",
-        ),
-        Answer(
-            "d_prime",
-            "d′ (distance of the two worlds)",
-            index := curve.d_prime(),
-            kind,
-            {"floor": INDEX_FLOOR},
-            _distance(index, most),
-        ),
+    metrics = [
+        _advantage,
+        _bayes_security,
+        _tpr,
+        _precision,
+        _success,
+        _belief,
+        _belief_exceeds,
+        _epsilon,
+        _delta,
+        _d_prime,
     ]
     if ask.max_prior is not None:
-        answers.append(_secret(curve, ask.max_prior))
-    return answers
+        metrics.append(_secret_success)
+    return [metric(curve, ask) for metric in metrics]
 
 
-def _distance(index: float, most: str) -> str:
-    if math.isinf(index):
-        return "The worlds are so far apart that an attacker hardly ever errs."
-    return (
-        f"Telling whether a record was used is {most} as easy as telling apart two bell curves "
-        f"whose centres are {round_up(index)} standard deviations apart (for attackers with error "
-        "rates of one in 10,000 or more)."
+def _most(curve: TradeOff | Estimate) -> str:
+    return "at most" if curve.kind == "certified" else "about"
+
+
+def _advantage(curve: TradeOff | Estimate, ask: Questions) -> Answer:
+    value = curve.advantage()
+    sentence = (
+        f'An attacker says "member" {_most(curve)} {round_up(100 * value)} percentage points more '
+        "often of members than of outsiders."
     )
+    return Answer("advantage", "Membership advantage", value, curve.kind, {}, sentence)
 
 
-def _secret(curve: TradeOff | Estimate, max_prior: float) -> Answer:
-    guess = curve.secret_success(max_prior)
-    most = "at most" if curve.kind == "certified" else "about"
-    return Answer(
-        "secret_success",
-        "Guessing a secret attribute",
-        guess,
-        curve.kind,
-        {"max_prior": max_prior},
-        f"Where the likeliest value has {_percent(max_prior)}, an attacker guesses a record's "
-        f"secret right {most} {_percent(guess)} of the time.",
+def _bayes_security(curve: TradeOff | Estimate, ask: Questions) -> Answer:
+    value = curve.bayes_security()
+    least = "at least" if curve.kind == "certified" else "about"
+    sentence = (
+        f"On a scale from 0 (no protection) to 1 (perfect), this is {least} {round_down(value)}."
     )
+    return Answer("bayes_security", "Bayes security", value, curve.kind, {}, sentence)
 
 
-def _advantage(advantage: float, most: str) -> str:
-    return (
-        f'An attacker says "member" {most} '
-        f"{round_up(100 * advantage)} percentage points more often of members than of outsiders."
+def _tpr(curve: TradeOff | Estimate, ask: Questions) -> Answer:
+    value = curve.tpr(ask.fpr)
+    sentence = (
+        f"Wrongly accusing {_given(100 * ask.fpr)} % of outsiders, an attacker finds "
+        f"{_most(curve)} {_percent(value)} of the members."
     )
+    title = f"TPR at FPR {_given(ask.fpr)}"
+    return Answer("tpr", title, value, curve.kind, {"fpr": ask.fpr}, sentence)
 
 
-def round_up(value: float, digits: int = 3) -> str:
+def _precision(curve: TradeOff | Estimate, ask: Questions) -> Answer:
+    value = curve.precision(ask.prior, ask.min_tpr)
+    sentence = (
+        f"Where {_given(100 * ask.prior)} % of the candidates are members, {_most(curve)} "
+        f'{_percent(value)} of an attacker\'s "member" answers are right (of attackers who find '
+        f"at least {_given(100 * ask.min_tpr)} % of the members)."
+    )
+    conditions = {"prior": ask.prior, "min_tpr": ask.min_tpr}
+    title = f"Precision at prior {_given(ask.prior)}"
+    return Answer("precision", title, value, curve.kind, conditions, sentence)
+
+
+def _success(curve: TradeOff | Estimate, ask: Questions) -> Answer:
+    value, prior = curve.success(ask.success_prior), ask.success_prior
+    sentence = (
+        f"Answering member or not, an attacker is right {_most(curve)} {_percent(value)} of the "
+        f"time; blind guessing gets {_given(100 * max(prior, 1 - prior))} %."
+    )
+    title = f"Success at prior {_given(prior)}"
+    return Answer("success", title, value, curve.kind, {"prior": prior}, sentence)
+
+
+def _belief(curve: TradeOff | Estimate, ask: Questions) -> Answer:
+    value = curve.belief(ask.belief_prior, ask.exceeded)
+    sentence = (
+        f"Someone {_given(100 * ask.belief_prior)} % sure that a member was in the data ends up "
+        f"more than {_percent(value)} sure {_most(curve)} {_odds(ask.exceeded)}."
+        if value < 1
+        else "No limit below certainty can be given for what someone may come to believe."
+    )
+    conditions = {"prior": ask.belief_prior, "exceeded": ask.exceeded}
+    title = f"Belief, exceeded with probability {_given(ask.exceeded)}"
+    return Answer("belief", title, value, curve.kind, conditions, sentence)
+
+
+def _belief_exceeds(curve: TradeOff | Estimate, ask: Questions) -> Answer:
+    value = curve.belief_exceeds(ask.belief, ask.belief_prior)
+    sentence = (
+        f"Someone {_given(100 * ask.belief_prior)} % sure that a member was in the data ends up "
+        f"more than {_given(100 * ask.belief)} % sure {_most(curve)} {_odds(value)}."
+        if value > 0
+        else f"Nobody ends up more than {_given(100 * ask.belief)} % sure."
+    )
+    conditions = {"belief": ask.belief, "prior": ask.belief_prior}
+    title = f"Chance of a belief above {_given(ask.belief)}"
+    return Answer("belief_exceeds", title, value, curve.kind, conditions, sentence)
+
+
+def _epsilon(curve: TradeOff | Estimate, ask: Questions) -> Answer:
+    value = curve.epsilon(ask.delta)
+    title = f"ε at δ {_given(ask.delta)}"
+    sentence = _dp_sentence(value, ask.delta)
+    return Answer("epsilon", title, value, curve.kind, {"delta": ask.delta}, sentence)
+
+
+def _delta(curve: TradeOff | Estimate, ask: Questions) -> Answer:
+    value = curve.delta(ask.epsilon)
+    title = f"δ at ε {_given(ask.epsilon)}"
+    sentence = _dp_sentence(ask.epsilon, value)
+    return Answer("delta", title, value, curve.kind, {"epsilon": ask.epsilon}, sentence)
+
+
+def _dp_sentence(epsilon: float, delta: float) -> str:
+    if math.isinf(epsilon):
+        return "No finite ε can be certified at this δ: treat the training as not private."
+    pair = f"({round_up(epsilon)}, {round_up(delta)})-differentially private"
+    if epsilon > MEANINGLESS_EPSILON or delta > MEANINGLESS_DELTA:
+        return f"Formally {pair}, which is no protection to speak of."
+    if epsilon == 0:
+        return f"The training is {pair}: the δ alone covers all that it reveals."
+    return f"The training is {pair}."
+
+
+def _d_prime(curve: TradeOff | Estimate, ask: Questions) -> Answer:
+    value = curve.d_prime()
+    sentence = (
+        f"Telling whether a record was used is {_most(curve)} as easy as telling apart two bell "
+        f"curves whose centres are {round_up(value)} standard deviations apart (for attackers with "
+        "error rates of one in 10,000 or more)."
+        if math.isfinite(value)
+        else "No limit can be given: an attacker may hardly ever err."
+    )
+    title = "d′ (distance of the two worlds)"
+    return Answer("d_prime", title, value, curve.kind, {"floor": INDEX_FLOOR}, sentence)
+
+
+def _secret_success(curve: TradeOff | Estimate, ask: Questions) -> Answer:
+    assert ask.max_prior is not None
+    value = curve.secret_success(ask.max_prior)
+    sentence = (
+        f"Where the likeliest value has {_given(100 * ask.max_prior)} %, an attacker guesses a "
+        f"record's secret right {_most(curve)} {_percent(value)} of the time."
+    )
+    conditions = {"max_prior": ask.max_prior}
+    title = "Guessing a secret attribute"
+    return Answer("secret_success", title, value, curve.kind, conditions, sentence)
+
+
+def _given(value: float) -> str:
+    """A number that the user gave, short, but never rounded to certainty."""
+    text = f"{value:.6g}"
+    return f"{value:.12g}" if float(text) in (0.0, 1.0, 100.0) else text
+
+
+def round_up(value: float, digits: int = 4) -> str:
     """A few significant digits, rounded up: a ceiling may not shrink when it is printed."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     if abs(value) < SMALLEST:
         return f"{SMALLEST:g}" if value > 0 else "-0"
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
-    return f"{math.ceil(value / unit - 1e-9) * unit:.{digits}g}"
+    return f"{math.ceil(value / unit - 1e-11) * unit:.{digits}g}"
 
 
-def round_down(value: float, digits: int = 3) -> str:
+def round_down(value: float, digits: int = 4) -> str:
     """A few significant digits, rounded down: a floor may not rise when it is printed."""
     return round_up(-value, digits).removeprefix("-")
 
@@ -207,6 +237,4 @@ def _percent(share: float) -> str:
 def _odds(probability: float) -> str:
     if probability >= 0.1:
         return f"{_percent(probability)} of the time"
-    if probability < 1e-15:
-        return "never"
-    return f"once in {float(round_down(1 / probability)):,.0f} times"
+    return f"once in {float(round_down(1 / max(probability, SMALLEST), 3)):,.0f} times"

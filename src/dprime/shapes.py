@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import erf, erfcx, log_ndtr, ndtr, ndtri
 
 from dprime.privacy_loss import Array, PrivacyLoss
 from dprime.roots import root
@@ -26,6 +26,14 @@ Line = tuple[float, float]
 LARGEST_EXPONENT = 700.0
 """e^x is taken up to this x; a privacy loss beyond it counts as infinite."""
 
+
+ROOT_8 = math.sqrt(8.0)
+
+FAR_OUT = 40.0
+"""Phi of this is 1 in floating point, Phi of its negative 0."""
+
+SMALLEST_DELTA = 1e-300
+"""Below this no epsilon is searched for."""
 
 LAST_DIGIT = 1e-15
 """Differences below this are rounding of numbers that are exact otherwise."""
@@ -80,18 +88,30 @@ class GaussianShape:
         return float(ndtr(ndtri(tpr) - self.mu))
 
     def delta(self, epsilon: float) -> float:
-        """Balle and Wang 2018, theorem 8."""
+        """Phi(mu/2 - s) - e^epsilon Phi(-mu/2 - s), s = epsilon/mu: Balle and Wang 2018, theorem 8.
+
+        Both terms have the same factor e^(-(mu/2 - s)^2 / 2), which is taken out (`erfcx`), so that
+        no digit is lost at any mu; the last one is rounded up.
+        """
         if self.mu == 0:
             return max(0.0, -math.expm1(min(epsilon, 0.0)))
+        if epsilon == 0:
+            return float(erf(self.mu / ROOT_8))
+        if epsilon < 0:  # the curve is symmetric
+            return _below_slope_one(epsilon, self.delta(-epsilon))
         shift = epsilon / self.mu
-        first = float(log_ndtr(self.mu / 2 - shift))
-        second = epsilon + float(log_ndtr(-self.mu / 2 - shift))
-        return math.exp(first) * -math.expm1(min(0.0, second - first))
+        if abs(self.mu / 2 - shift) > FAR_OUT:  # all of the mass, or none
+            return 1.0 if self.mu / 2 > shift else 0.0
+        first = float(ndtr(self.mu / 2 - shift))
+        here, there = erfcx((shift + np.array([-0.5, 0.5]) * self.mu) / math.sqrt(2))
+        return min(1.0, first * (max(0.0, 1.0 - float(there / here)) + LAST_DIGIT))
 
     def epsilon(self, delta: float) -> float:
         """The inverse of delta(epsilon), rounded up."""
         if self.delta(0.0) <= delta:
             return 0.0
+        if delta < SMALLEST_DELTA:
+            return math.inf
         high = self.mu * (self.mu / 2 + 40.0)  # delta < Phi(-40) there
         if delta <= 0 or self.delta(high) > delta:
             return math.inf
@@ -184,12 +204,18 @@ class Half:
         return Half(start, self.log_slope, self.rise, self.run)
 
 
+def _below_slope_one(epsilon: float, other_delta: float) -> float:
+    """TPR - e^e FPR = 1 - e^e + e^e (TNR - e^-e FNR): delta at epsilon < 0, from the other test."""
+    return min(1.0, -math.expm1(epsilon) + math.exp(epsilon) * other_delta)
+
+
 def half_from_lines(lines: Sequence[Line]) -> Half:
     """The lower envelope of lines TPR = delta + e^epsilon FPR with epsilon >= 0, from FPR = 0."""
-    best: dict[float, float] = {}
+    best = {1.0: 1.0}  # a line that always holds
     for epsilon, delta in lines:
-        slope = math.exp(min(epsilon, LARGEST_EXPONENT))
-        best[slope] = min(delta, best.get(slope, math.inf))
+        if epsilon <= LARGEST_EXPONENT:  # a steeper one says nothing that a float could show
+            slope = math.exp(epsilon)
+            best[slope] = min(delta, best.get(slope, math.inf))
     hull: list[tuple[float, float, float]] = []  # (slope, delta, FPR where the line takes over)
     for slope, delta in sorted(best.items(), reverse=True):
         begins = 0.0
@@ -208,15 +234,28 @@ def half_from_lines(lines: Sequence[Line]) -> Half:
 
 def join(left: Half, right: Half) -> Polygon:
     """Two envelopes cut where they meet; each may end in an edge of infinite run."""
-    low, high = 0.0, 1.0
-    for _ in range(100):
-        fpr = (low + high) / 2
-        if _height(left, fpr) < 1.0 - _inverse_height(right, 1.0 - fpr):
-            low = fpr
+    low, fpr = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + fpr) / 2
+        if _height(left, middle) < 1.0 - _inverse_height(right, 1.0 - middle):
+            low = middle
         else:
-            high = fpr
-    tpr = min(1.0, _height(left, high), 1.0 - _inverse_height(right, 1.0 - high))
-    return Polygon(_cut(left, high, tpr), _cut(right, 1.0 - tpr, 1.0 - high))
+            fpr = middle
+    fnr = _inverse_height(right, 1.0 - fpr)
+    for _ in range(20):  # where a rate is tiny, the other half knows it to its last digit
+        fpr = _inverse_height(left, 1.0 - fnr)
+        fnr = _inverse_height(right, 1.0 - fpr)
+    return _matched(_cut(left, fpr, 1.0 - fnr), _cut(right, fnr, 1.0 - fpr))
+
+
+def _matched(left: Half, right: Half) -> Polygon:
+    """Both halves certify the advantage. Rounding may tell them apart: keep the larger."""
+    surplus = left.delta(0.0) - right.delta(0.0)
+    if surplus > LAST_DIGIT:
+        right = right.shifted(right.start + surplus)
+    elif surplus < -LAST_DIGIT:
+        left = left.shifted(left.start - surplus)
+    return Polygon(left, right)
 
 
 def _height(half: Half, fpr: float) -> float:
@@ -258,14 +297,7 @@ class Polygon:
     def from_privacy_loss(loss: PrivacyLoss) -> Polygon:
         """The curve of a dominating pair, and of nothing smaller."""
         left = _half(loss.loss, loss.p, loss.q, loss.p_inf)
-        right = _half(-loss.loss, loss.q, loss.p, loss.q_inf)
-        # Both halves certify the advantage. Rounding may tell them apart: keep the larger.
-        surplus = left.delta(0.0) - right.delta(0.0)
-        if surplus > LAST_DIGIT:
-            right = right.shifted(right.start + surplus)
-        elif surplus < -LAST_DIGIT:
-            left = left.shifted(left.start - surplus)
-        return Polygon(left, right)
+        return _matched(left, _half(-loss.loss, loss.q, loss.p, loss.q_inf))
 
     @staticmethod
     def from_lines(forward: Sequence[Line], backward: Sequence[Line]) -> Polygon:
@@ -290,7 +322,7 @@ class Polygon:
         """Smallest FPR at this TPR."""
         end_fpr, end_tpr = self.left.end
         if tpr <= end_tpr:
-            return float(np.interp(tpr, self.left.tpr, self.left.fpr, left=0.0))
+            return _first_reaching(tpr, self.left)
         right_fnr, right_tnr = self.right.end
         if tpr <= 1.0 - right_fnr:
             return max(0.0, min(end_fpr + (tpr - end_tpr), 1.0 - right_tnr))
@@ -300,8 +332,7 @@ class Polygon:
         """max(TPR - e^epsilon FPR)."""
         if epsilon >= 0:
             return self.left.delta(epsilon)
-        # TPR - e^e FPR = (1 - e^e) + e^e (TNR - e^-e FNR)
-        return min(1.0, -math.expm1(epsilon) + math.exp(epsilon) * self.right.delta(-epsilon))
+        return _below_slope_one(epsilon, self.right.delta(-epsilon))
 
     def epsilon(self, delta: float) -> float:
         """TPR - e^epsilon FPR <= delta at every vertex, solved for epsilon."""
@@ -370,6 +401,16 @@ class Polygon:
     def lines(self) -> tuple[list[Line], list[Line]]:
         """The lines along the edges (a few thousand at most, all valid)."""
         return _edge_lines(self.left), _edge_lines(self.right)
+
+
+def _first_reaching(tpr: float, half: Half) -> float:
+    """The smallest FPR at which a half has this TPR, also where it is flat."""
+    i = int(np.searchsorted(half.tpr, tpr))  # the first vertex at or above it
+    if i == 0:
+        return 0.0
+    rise = float(half.tpr[i] - half.tpr[i - 1])
+    share = (tpr - float(half.tpr[i - 1])) / rise
+    return float(half.fpr[i - 1] + share * (half.fpr[i] - half.fpr[i - 1]))
 
 
 def _half(loss: Array, p: Array, q: Array, start: float) -> Half:
