@@ -258,7 +258,5 @@ def test_a_group_of_everyone_is_certain_to_be_noticed():
 
 
 def test_noise_that_hides_nothing_is_refused():
-    with pytest.raises(
-        ValueError, match="noise_multiplier must be at least 0.001, but it is 1e-200"
-    ):
+    with pytest.raises(ValueError, match=r"must be at least 0\.001, but it is 1e-200"):
         Gaussian(1e-200)
