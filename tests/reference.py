@@ -89,6 +89,10 @@ class Contour:
             out[i : i + 256] = self.steps * np.log1p(excess)
         return out
 
+    def affinity(self) -> float:
+        """int sqrt(PQ) of all steps: the advantage is at least 1 minus this."""
+        return math.exp(min(0.0, self._log_moment(np.array([-0.5 + 0j]))[0].real))
+
     def _line(self, eps: float) -> _Line:
         def height(log_a):
             a = math.exp(log_a)
@@ -167,10 +171,12 @@ class Lattice:
         _, top = _worlds(np.array([x]), self.noise, self.rate, self.replace, False)
         highest = float(top[0])
         lowest = -highest if self.replace else math.log1p(-self.rate)
-        down = 2.2 * highest if self.replace else -1.05 * self.steps * lowest
-        step = (2.2 * highest + down) / self.points
+        # Few rare huge losses, or many ordinary ones: whichever reaches further.
+        reach = 2.2 * highest + 9 * math.sqrt(self.steps) * self._deviation
+        down = reach if self.replace else -1.05 * self.steps * lowest
+        step = (reach + down) / self.points
         first = math.floor(lowest / step)
-        below = math.ceil(2.2 * highest / step) if self.replace else -self.steps * first
+        below = math.ceil(reach / step) if self.replace else -self.steps * first
         edges = np.arange(first, math.ceil(highest / step) + 1) * step
         at = _output_at(edges, self.noise, self.rate, self.replace)
         middle = ndtr(-at)
@@ -188,6 +194,13 @@ class Lattice:
         loss = (np.arange(self.points) - below) * step
         lost = -math.expm1(self.steps * math.log1p(-float(p_upper[-1])))
         return loss, np.roll(power, below), lost
+
+    @property
+    def _deviation(self):
+        x = np.linspace(-9.0, 9.0, 2001)
+        _, loss = _worlds(x, self.noise, self.rate, self.replace, False)
+        weights = np.exp(-0.5 * x * x)
+        return math.sqrt(float(weights @ np.minimum(loss**2, 1.0)) / float(weights.sum()))
 
     @cached_property
     def _sums(self):

@@ -17,7 +17,6 @@ SOURCE = ROOT / "src" / "dprime"
 
 LAYERS = [
     "validate",
-    "roots",
     "privacy_loss",
     "shapes",
     "accountant",

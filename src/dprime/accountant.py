@@ -30,8 +30,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import fft
 
 from dprime.privacy_loss import Array, NotCertifiableError, PrivacyLoss
 
@@ -189,7 +189,9 @@ class _Lattice:
         wrapped[:, :points] = self.masses
         if rows > 1:
             wrapped = wrapped.reshape(2, rows, length).sum(axis=1)
-        turned: NDArray[np.complex128] = fft.rfft(np.roll(wrapped, self.start % length, axis=1))
+        turned: NDArray[np.complex128] = scipy.fft.rfft(
+            np.roll(wrapped, self.start % length, axis=1)
+        )
         return turned
 
 
@@ -259,11 +261,11 @@ def _level(
     """
     step = atoms[0].step
     start, end = _window(atoms, coarse, counts)
-    length = fft.next_fast_len(end - start + 1, real=True)
+    length = scipy.fft.next_fast_len(end - start + 1, real=True)
     spectrum = _product(atoms, counts, length)
     if len(before) == len(atoms):
         spectrum -= _product(before, counts, length)
-    masses = np.roll(fft.irfft(spectrum, length), -start, axis=1)[:, : end - start + 1]
+    masses = np.roll(scipy.fft.irfft(spectrum, length), -start, axis=1)[:, : end - start + 1]
     return _Lattice(step, start, masses)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from scipy.special import expit, logit
+import scipy
 
 from dprime import validate
 from dprime.curve import Estimate
@@ -25,7 +25,6 @@ from dprime.mechanisms import (
     steps_from_epochs,
 )
 from dprime.privacy_loss import NotCertifiableError
-from dprime.roots import root
 from dprime.shapes import GaussianShape
 from dprime.targets import Target, parse_target
 
@@ -145,7 +144,9 @@ def _pool_probability(
     fpr = curve.fpr(t)
     prior = 0.0
     if fpr > 0:  # precision = logistic(logit prior + ln(t / FPR(t)))
-        prior = float(expit(logit(goal.ceiling) - math.log(t / fpr))) * (1 - 1e-12)
+        prior = float(
+            scipy.special.expit(scipy.special.logit(goal.ceiling) - math.log(t / fpr))
+        ) * (1 - 1e-12)
     if not prior > 0 or curve.precision(prior, t) > goal.ceiling:
         raise ValueError(
             f"{goal.name} cannot be kept at {goal.ceiling:g} by any pool: this training reveals a "
@@ -223,7 +224,7 @@ def _first_guess(
     low, high = math.log(free.low), math.log(free.high)
     if gap(low) * gap(high) >= 0:
         return free.safest
-    return math.exp(root(gap, low, high, xtol=1e-3))
+    return math.exp(float(scipy.optimize.brentq(gap, low, high, xtol=1e-3)))
 
 
 def _safe_value(excess: Excess, free: Free, guess: float, name: str, goal: Target) -> float:

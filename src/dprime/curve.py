@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
-from scipy.special import logit
+import scipy
 
 from dprime import validate
 from dprime.privacy_loss import PrivacyLoss
@@ -95,7 +95,7 @@ class _Readings:
         """
         prior = validate.inner_probability("prior", prior)
         # prior (TPR - e^a FPR) + (1 - prior) with e^a = (1 - prior) / prior
-        return min(1.0, prior * self.shape.delta(-float(logit(prior))) + 1.0 - prior)
+        return min(1.0, prior * self.shape.delta(-float(scipy.special.logit(prior))) + 1.0 - prior)
 
     def secret_success(self, max_prior: float) -> float:
         """Largest probability of guessing a secret of many values, the likeliest one having
@@ -130,7 +130,7 @@ class _Readings:
     def belief_exceeds(self, belief: float, prior: float = 0.5) -> float:
         """Probability, for any record in the data, that an observer's posterior belief in its
         presence exceeds `belief`: the largest TPR with TPR >= e^a FPR,
-        a = logit(belief) - logit(prior).
+        a = scipy.special.logit(belief) - scipy.special.logit(prior).
 
         >>> round(TradeOff.gaussian(30**0.5 / 8).belief_exceeds(0.9, prior=0.5), 5)
         0.00498
@@ -153,7 +153,7 @@ class _Readings:
     def _log_ratio(belief: float, prior: float) -> float:
         belief = validate.inner_probability("belief", belief, example=0.9)
         prior = validate.inner_probability("prior", prior)
-        return float(logit(belief) - logit(prior))
+        return float(scipy.special.logit(belief) - scipy.special.logit(prior))
 
     def belief(self, prior: float = 0.5, exceeded: float = 1e-3) -> float:
         """The posterior belief that is exceeded with probability at most `exceeded`.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from scipy.special import erfinv
+import scipy
 
 from dprime import validate
 from dprime.curve import Estimate
@@ -75,7 +75,7 @@ def cherubin_sample_rate(bayes_security: float, noise_multiplier: float, steps: 
     """
     security = validate.inner_probability("bayes_security", bayes_security, example=0.9)
     z, _, steps = _checked(noise_multiplier, 1.0, steps)
-    return min(1.0, float(erfinv(1.0 - security)) * math.sqrt(2.0 / steps) * z)
+    return min(1.0, float(scipy.special.erfinv(1.0 - security)) * math.sqrt(2.0 / steps) * z)
 
 
 def cherubin_noise(bayes_security: float, sample_rate: float, steps: int) -> float:
@@ -87,7 +87,7 @@ def cherubin_noise(bayes_security: float, sample_rate: float, steps: int) -> flo
     """
     security = validate.inner_probability("bayes_security", bayes_security, example=0.9)
     _, q, steps = _checked(1.0, sample_rate, steps)
-    return q * math.sqrt(steps / 2.0) / float(erfinv(1.0 - security))
+    return q * math.sqrt(steps / 2.0) / float(scipy.special.erfinv(1.0 - security))
 
 
 def attribute_inference(

@@ -19,8 +19,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrc, gammaln, logsumexp, ndtr, ndtri, xlog1py, xlogy
 
 Array = NDArray[np.float64]
 
@@ -90,7 +90,7 @@ class GaussianMixture:
         if not small.all():
             far = ~small
             log_weights = np.log(np.maximum(self.weights, 1e-320))
-            result[far] = logsumexp(exponents[:, far] + log_weights[:, None], axis=0)
+            result[far] = scipy.special.logsumexp(exponents[:, far] + log_weights[:, None], axis=0)
         return result
 
     def cells(self, x: Array) -> tuple[float, Array, float]:
@@ -99,13 +99,15 @@ class GaussianMixture:
         for weight, mean in zip(self.weights, self.means, strict=True):
             t = x - mean
             side = np.where(t < 0, 1.0, -1.0)
-            cumulative = ndtr(side * t)  # lower tail left of the mean, upper tail right of it
+            cumulative = scipy.special.ndtr(
+                side * t
+            )  # lower tail left of the mean, upper tail right of it
             straddles = side[:-1] != side[1:]
             cell = side[:-1] * np.diff(cumulative)
             cell[straddles] = 1.0 - cumulative[:-1][straddles] - cumulative[1:][straddles]
             inside += weight * cell
-            below += float(weight * ndtr(t[0]))
-            above += float(weight * ndtr(-t[-1]))
+            below += float(weight * scipy.special.ndtr(t[0]))
+            above += float(weight * scipy.special.ndtr(-t[-1]))
         return below, inside, above
 
 
@@ -118,7 +120,7 @@ def from_mixtures(
     the tails cut here stay below `TAIL` in all. `revealed` is P-mass that counts as infinite loss
     besides.
     """
-    depth = -float(ndtri(TAIL / steps))
+    depth = -float(scipy.special.ndtri(TAIL / steps))
     means = np.concatenate([world_in.means, world_out.means])
     low, high = float(means.min()) - depth, float(means.max()) + depth
     if (high - low) / CELL * len(means) > LARGEST_MIXTURE:
@@ -217,10 +219,18 @@ def _binomial(n: int, probability: float) -> tuple[Array, Array, float]:
     low = max(0, math.floor(mean - 12 * spread - 100))
     high = min(n, math.ceil(mean + 12 * spread + 100))
     k = np.arange(low, high + 1, dtype=np.float64)
-    log_choose = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    weights = np.exp(log_choose + xlogy(k, probability) + xlog1py(n - k, -probability))
-    beyond = float(bdtr(low - 1, n, probability) if low else 0.0)
-    beyond += float(bdtrc(high, n, probability) if high < n else 0.0)
+    log_choose = (
+        scipy.special.gammaln(n + 1)
+        - scipy.special.gammaln(k + 1)
+        - scipy.special.gammaln(n - k + 1)
+    )
+    weights = np.exp(
+        log_choose
+        + scipy.special.xlogy(k, probability)
+        + scipy.special.xlog1py(n - k, -probability)
+    )
+    beyond = float(scipy.special.bdtr(low - 1, n, probability) if low else 0.0)
+    beyond += float(scipy.special.bdtrc(high, n, probability) if high < n else 0.0)
     normalised: Array = weights / weights.sum() * (1.0 - beyond)
     return k, normalised, beyond
 

@@ -15,10 +15,9 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.special import erf, erfcx, log_ndtr, ndtr, ndtri
+import scipy
 
 from dprime.privacy_loss import Array, PrivacyLoss
-from dprime.roots import root
 
 Line = tuple[float, float]
 """(epsilon, delta): no test has TPR > delta + e^epsilon FPR."""
@@ -81,11 +80,11 @@ class GaussianShape:
 
     def tpr(self, fpr: float) -> float:
         """Largest TPR at this FPR."""
-        return float(ndtr(ndtri(fpr) + self.mu))
+        return float(scipy.special.ndtr(scipy.special.ndtri(fpr) + self.mu))
 
     def fpr(self, tpr: float) -> float:
         """Smallest FPR at this TPR."""
-        return float(ndtr(ndtri(tpr) - self.mu))
+        return float(scipy.special.ndtr(scipy.special.ndtri(tpr) - self.mu))
 
     def delta(self, epsilon: float) -> float:
         """Phi(mu/2 - s) - e^epsilon Phi(-mu/2 - s), s = epsilon/mu: Balle and Wang 2018, theorem 8.
@@ -96,14 +95,14 @@ class GaussianShape:
         if self.mu == 0:
             return max(0.0, -math.expm1(min(epsilon, 0.0)))
         if epsilon == 0:
-            return float(erf(self.mu / ROOT_8))
+            return float(scipy.special.erf(self.mu / ROOT_8))
         if epsilon < 0:  # the curve is symmetric
             return _below_slope_one(epsilon, self.delta(-epsilon))
         shift = epsilon / self.mu
         if abs(self.mu / 2 - shift) > FAR_OUT:  # all of the mass, or none
             return 1.0 if self.mu / 2 > shift else 0.0
-        first = float(ndtr(self.mu / 2 - shift))
-        here, there = erfcx((shift + np.array([-0.5, 0.5]) * self.mu) / math.sqrt(2))
+        first = float(scipy.special.ndtr(self.mu / 2 - shift))
+        here, there = scipy.special.erfcx((shift + np.array([-0.5, 0.5]) * self.mu) / math.sqrt(2))
         return min(1.0, first * (max(0.0, 1.0 - float(there / here)) + LAST_DIGIT))
 
     def epsilon(self, delta: float) -> float:
@@ -115,17 +114,20 @@ class GaussianShape:
         high = self.mu * (self.mu / 2 + 40.0)  # delta < Phi(-40) there
         if delta <= 0 or self.delta(high) > delta:
             return math.inf
-        found = root(lambda e: math.log(max(self.delta(e), 1e-320) / delta), 0.0, high, xtol=1e-13)
+        found = float(scipy.optimize.brentq(self._log_excess, 0.0, high, (delta,), xtol=1e-13))
         step = 1e-13 * max(found, 1.0)
         while self.delta(found) > delta:
             found, step = found + step, 2 * step
         return found
 
+    def _log_excess(self, epsilon: float, delta: float) -> float:
+        return math.log(max(self.delta(epsilon), 1e-320) / delta)
+
     def tpr_at_slope(self, log_slope: float) -> float:
         """TPR where the slope falls to e^log_slope: loss is N(mu^2/2, mu^2) in world `in`."""
         if self.mu == 0:
             return 0.0 if log_slope > 0 else 1.0
-        return float(ndtr(self.mu / 2 - log_slope / self.mu))
+        return float(scipy.special.ndtr(self.mu / 2 - log_slope / self.mu))
 
     def tpr_on_ray(self, log_ratio: float) -> float:
         """Largest TPR with TPR >= e^log_ratio FPR."""
@@ -133,13 +135,17 @@ class GaussianShape:
             return 0.0
 
         def excess(x: float) -> float:  # x = Phi^-1(FPR); decreasing in x
-            return float(log_ndtr(x + self.mu) - log_ndtr(x)) - log_ratio
+            return (
+                float(scipy.special.log_ndtr(x + self.mu) - scipy.special.log_ndtr(x)) - log_ratio
+            )
 
         low = -1.0 - log_ratio / self.mu  # ln ratio >= mu * -x for x < -mu/2
         while excess(low) < 0:
             low *= 2
-        x = root(excess, low, 40.0, xtol=1e-13) if excess(40.0) < 0 else 40.0
-        return float(ndtr(x + self.mu + 1e-12))
+        x = 40.0
+        if excess(x) < 0:
+            x = float(scipy.optimize.brentq(excess, low, x, xtol=1e-13))
+        return float(scipy.special.ndtr(x + self.mu + 1e-12))
 
     def index(self, floor: float) -> float:
         """Mu itself, whatever the floor."""
@@ -377,10 +383,14 @@ class Polygon:
         first = (left.fpr >= floor) & (1.0 - left.tpr >= floor)
         second = (right.fpr >= floor) & (1.0 - right.tpr >= floor)
         candidates = [
-            ndtri(left.tpr[first]) - ndtri(left.fpr[first]),
-            ndtri(right.tpr[second]) - ndtri(right.fpr[second]),
-            [ndtri(self.tpr(floor)) - ndtri(floor)] if self.tpr(floor) <= 1 - floor else [],
-            [-ndtri(floor) - ndtri(self.fpr(1 - floor))] if self.fpr(1 - floor) >= floor else [],
+            scipy.special.ndtri(left.tpr[first]) - scipy.special.ndtri(left.fpr[first]),
+            scipy.special.ndtri(right.tpr[second]) - scipy.special.ndtri(right.fpr[second]),
+            [scipy.special.ndtri(self.tpr(floor)) - scipy.special.ndtri(floor)]
+            if self.tpr(floor) <= 1 - floor
+            else [],
+            [-scipy.special.ndtri(floor) - scipy.special.ndtri(self.fpr(1 - floor))]
+            if self.fpr(1 - floor) >= floor
+            else [],
         ]
         values = np.concatenate([np.asarray(c, dtype=np.float64) for c in candidates])
         # Where even FPR = FNR = floor lies under the curve, no finite mu is certified.
