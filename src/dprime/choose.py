@@ -239,7 +239,7 @@ def _safe_value(excess: Excess, free: Free, guess: float, name: str, goal: Targe
     safe: tuple[float, float] | None = None  # (v, excess)
     unsafe: tuple[float, float] | None = None
     reach = 0.02
-    for _ in range(MOST_EVALUATIONS):
+    for turn in range(MOST_EVALUATIONS):
         now = excess(value_at(v))
         if now <= 0:
             safe = (v, now)
@@ -254,7 +254,7 @@ def _safe_value(excess: Excess, free: Free, guess: float, name: str, goal: Targe
         if safe and unsafe:
             if unsafe[0] - safe[0] < 1e-13 * max(1.0, abs(v)):
                 return value_at(safe[0])
-            v = _between(safe, unsafe)
+            v = _between(safe, unsafe, halve=turn % 3 == 2)
         else:  # walk, faster and faster, towards the other side
             distance = min(abs(now), 3.0) + reach
             v = min(max(v - math.copysign(distance, now), ends[0]), ends[1])
@@ -264,13 +264,11 @@ def _safe_value(excess: Excess, free: Free, guess: float, name: str, goal: Targe
     return value_at(safe[0])
 
 
-def _between(safe: tuple[float, float], unsafe: tuple[float, float]) -> float:
-    """Where the line through both points is just below the ceiling; at least a tenth from the
-    unsafe end, so that the bracket always shrinks.
-    """  # noqa: D205
+def _between(safe: tuple[float, float], unsafe: tuple[float, float], *, halve: bool) -> float:
+    """Where the line through both points is just below the ceiling, or half-way."""
     width = unsafe[0] - safe[0]
     share = 0.5
-    if math.isfinite(unsafe[1]) and unsafe[1] < 5 and safe[1] > -5:
+    if not halve and unsafe[1] < 5 and safe[1] > -5:
         share = (-TOLERANCE / 2 - safe[1]) / (unsafe[1] - safe[1])
     return safe[0] + width * min(max(share, 0.02), 0.98)
 
@@ -326,16 +324,16 @@ def _largest_safe_count(
         else:
             safe = (n, now)
             n = min(most, max(2 * n, math.ceil(n * math.exp(min(5.0, -1.5 * now)))))
+    turn = 0
     while unsafe[0] - safe[0] > 1:
         width = unsafe[0] - safe[0]
         share = 0.5
-        if math.isfinite(unsafe[1]):
+        turn += 1
+        if turn % 3 and math.isfinite(unsafe[1]):  # every third time the bracket is halved
             logs = math.log(unsafe[0] / safe[0])
             target = safe[0] * math.exp(logs * -safe[1] / (unsafe[1] - safe[1]))
             share = (target - safe[0]) / width
-        step = round(width * share)
-        # Alternate sides around the estimate, so that both ends of the bracket close in.
-        step = min(max(step, 1, width // 50), width - max(1, width // 50))
+        step = min(max(round(width * share), 1, width // 50), width - max(1, width // 50))
         now = excess(safe[0] + step)
         if now > 0:
             unsafe = (safe[0] + step, now)
