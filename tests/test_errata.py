@@ -445,7 +445,6 @@ def test_approximate_analysis_reports_less_security() -> None:
 # --- the page -------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not ERRATA_PAGE.exists(), reason="the documentation is not part of this copy")
 def test_the_errata_page_names_every_test_here() -> None:
     here = {name for name in globals() if name.startswith("test_")} - {
         "test_the_errata_page_names_every_test_here"
