@@ -69,6 +69,10 @@ def test_printed_ceilings_never_shrink_and_floors_never_rise(value, digits):
     assert value - 1.01 * unit <= down <= value + 2e-9 * unit
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (math.inf, "inf"), (0.1, "0.1")])
-def test_special_numbers(value, text):
-    assert round_up(value) == text
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(0.0, 4, "0"), (math.inf, 4, "inf"), (0.1, 4, "0.1"), (0.8, 6, "0.8"), (1.1, 6, "1.1")],
+)
+def test_short_numbers_stay_as_they_are(value, digits, text):
+    assert round_up(value, digits) == text
+    assert round_down(value, digits) == text

@@ -56,8 +56,16 @@ WINDOW = 1e-16
 TRIM = 4e-16
 """Mass trimmed off each tail of a level, where only FFT noise is left."""
 
-ROUNDING = 8 * float(np.finfo(np.float64).eps)
-"""Budget for floating-point error, for each composed step; about ten times what is observed."""
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+def _rounding(steps: int, levels: int) -> float:
+    """Budget for floating-point error of one composition, which grows with the transforms made.
+
+    A budget, not a proof: several times what runs with 80-bit numbers show.
+    """
+    return EPSILON * (64 + (4 + 4 * levels) * steps)
+
 
 LARGEST_GRID = 2**21
 """Longest lattice that is tried; a longer one means that the claim cannot be certified here."""
@@ -354,7 +362,7 @@ def _collect(found: list[_Lattice], parts: Sequence[Part]) -> PrivacyLoss:
         ratio = np.exp(-np.abs(loss))
     p, q = np.where(above, p, q * ratio), np.where(above, p * ratio, q)
     steps = sum(count for _, count in parts)
-    budget = ROUNDING * steps + len(found) * (WINDOW + TRIM)
+    budget = _rounding(steps, len(found)) + len(found) * (WINDOW + TRIM)
     unit = parts[0][0].unit if _shared_unit(parts) else None
     return PrivacyLoss(
         loss,

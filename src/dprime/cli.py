@@ -182,8 +182,8 @@ def choose(
         ask = replace(ask, prior=chosen.prior, success_prior=chosen.prior)
     relation = "replace" if "secret_success" in numbers else adjacency or chosen.own_adjacency
     curve = chosen.curve(relation, group_size=size)
-    headline = _headline(mechanism, chosen)
-    _print(chosen, relation, size, curve, ask, as_json, headline=headline)
+    name = mechanism.missing()[0]
+    _print(chosen, relation, size, curve, ask, as_json, chosen=name)
 
 
 CONDITIONS = ("fpr", "delta", "prior", "min_tpr", "exceeded", "max_prior")
@@ -195,12 +195,6 @@ def _belongs(name: str, numbers: dict[str, float]) -> bool:
         return True
     targets = [TARGETS[target] for target in numbers if target in TARGETS]
     return any(name in make.__code__.co_varnames[: make.__code__.co_argcount] for make in targets)
-
-
-def _headline(before: Mechanism, after: Mechanism) -> str:
-    left = before.missing()
-    name = left[0] if left else "parameter"
-    return f"Chosen: {name.replace('_', ' ')} {_safe_digits(name, getattr(after, name))}"
 
 
 def _safe_digits(name: str, value: float) -> str:
@@ -273,7 +267,7 @@ def _print(
     ask: Questions,
     as_json: bool,
     *,
-    headline: str | None = None,
+    chosen: str | None = None,
     estimates_by_source: dict[str, list[Answer]] | None = None,
 ) -> None:
     answers = risk_profile(curve, ask)
@@ -292,23 +286,26 @@ def _print(
         print(json.dumps(shown, indent=2, allow_nan=False))
         return
     console = Console()
-    if headline:
-        console.print(f"[bold]{headline}[/bold]")
-    console.print(risk_table(describe(mechanism, adjacency, group_size), answers))
+    if chosen:
+        digits = _safe_digits(chosen, getattr(mechanism, chosen))
+        console.print(f"[bold]Chosen: {chosen.replace('_', ' ')} {digits}[/bold]")
+    console.print(risk_table(describe(mechanism, adjacency, group_size, chosen=chosen), answers))
     for source, listed in (estimates_by_source or {}).items():
         console.print(risk_table(f"Estimate, no guarantee: {source}", listed))
 
 
-def describe(mechanism: Mechanism, adjacency: str, group_size: int = 1) -> str:
-    """A mechanism in one line."""
+def describe(
+    mechanism: Mechanism, adjacency: str, group_size: int = 1, *, chosen: str | None = None
+) -> str:
+    """A mechanism in one line; the digits of a chosen parameter are cut on the safe side."""
     values = mechanism.describe()
     if isinstance(mechanism, PoolSampled):
-        inner = describe(mechanism.training, adjacency, group_size)
-        return f"{inner}, trained on a share {_shown(values, 'probability')} of a pool"
+        inner = describe(mechanism.training, adjacency, group_size, chosen=chosen)
+        return f"{inner}, trained on a share {_shown(values, 'probability', chosen)} of a pool"
     if isinstance(mechanism, DPSGD):
         text = (
-            f"DP-SGD, noise {_shown(values, 'noise_multiplier')}, "
-            f"rate {_shown(values, 'sample_rate')}, "
+            f"DP-SGD, noise {_shown(values, 'noise_multiplier', chosen)}, "
+            f"rate {_shown(values, 'sample_rate', chosen)}, "
             f"{values['steps']:,} {'step' if mechanism.steps == 1 else 'steps'}, "
             f"{mechanism.sampling} sampling"
         )
@@ -319,8 +316,9 @@ def describe(mechanism: Mechanism, adjacency: str, group_size: int = 1) -> str:
     return f"{text}; {changed}"
 
 
-def _shown(values: dict[str, Any], name: str) -> str:
-    return _safe_digits(name, float(values[name]))
+def _shown(values: dict[str, Any], name: str, chosen: str | None) -> str:
+    value = float(values[name])
+    return _safe_digits(name, value) if name == chosen else f"{value:.6g}"
 
 
 def risk_table(title: str, answers: list[Answer]) -> Table:

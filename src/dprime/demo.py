@@ -37,7 +37,8 @@ def run(console: Console) -> None:
     chosen = choose(DPSGD(sample_rate=today.sample_rate, steps=today.steps), tpr=0.02, fpr=0.01)
     assert chosen.noise_multiplier is not None
     after = risk_profile(chosen.curve(), Questions())
-    console.print(risk_table(describe(chosen, "add-remove"), after))
+    described = describe(chosen, "add-remove", chosen="noise_multiplier")
+    console.print(risk_table(described, after))
     found = [
         round_up(100 * answer.value, 3)
         for answers in (before, after)

@@ -222,7 +222,7 @@ def round_up(value: float, digits: int = 4) -> str:
     if abs(value) < SMALLEST:
         return f"{SMALLEST:g}" if value > 0 else "-0"
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
-    return f"{math.ceil(value / unit - 1e-11) * unit:.{digits}g}"
+    return f"{math.ceil(value / unit - 1e-14 * abs(value / unit)) * unit:.{digits}g}"
 
 
 def round_down(value: float, digits: int = 4) -> str:
