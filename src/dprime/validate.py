@@ -17,8 +17,12 @@ WHOLE_TOLERANCE = 1e-9
 
 def refusal(name: str, value: object, requirement: str, remedy: str) -> ValueError:
     """The error whose one sentence names the input, its value and what would be right."""
-    shown = repr(value) if isinstance(value, str) else str(value)
-    return ValueError(f"{name} must be {requirement}, but it is {shown}: {remedy}.")
+    return misfit(name, repr(value) if isinstance(value, str) else str(value), requirement, remedy)
+
+
+def misfit(name: str, description: str, requirement: str, remedy: str) -> ValueError:
+    """The same for an input that is described rather than shown ("of shape (3, 4)")."""
+    return ValueError(f"{name} must be {requirement}, but it is {description}: {remedy}.")
 
 
 def parse(name: str, text: str) -> float:

@@ -1,0 +1,7 @@
+"""Data sets: records with labels, loaded by name or made from your own arrays."""
+
+from dprime.data.arrays import Kind
+from dprime.data.dataset import Dataset, Split
+from dprime.data.loaders import load, names
+
+__all__ = ["Dataset", "Kind", "Split", "load", "names"]

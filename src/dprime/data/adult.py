@@ -1,0 +1,172 @@
+"""UCI Adult: 14 attributes of a person, and whether they earn more than 50,000 dollars a year.
+
+Categories and ranges are constants of this file and never computed from the data that is loaded.
+If they were, adding one record could move every other, and the two worlds that a privacy claim
+compares would differ in more than that record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprime import validate
+from dprime.data import arrays, files, openml
+from dprime.data.dataset import Dataset, Split
+
+SOURCE = files.Source("adult", "https://archive.ics.uci.edu/dataset/2/adult")
+
+ATTRIBUTES = (
+    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation",
+    "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week",
+    "native-country",
+)  # fmt: skip
+"""The order of the file; the class comes last."""
+
+RANGES = {
+    "age": (17, 90),
+    "fnlwgt": (12_285, 1_490_400),
+    "education-num": (1, 16),
+    "capital-gain": (0, 99_999),
+    "capital-loss": (0, 4_356),
+    "hours-per-week": (1, 99),
+}
+"""The ranges of the 48,842 published rows; what lies outside is cut off."""
+
+CATEGORIES = {
+    "workclass": (
+        "Private", "Self-emp-not-inc", "Self-emp-inc", "Federal-gov", "Local-gov", "State-gov",
+        "Without-pay",
+    ),
+    "education": (
+        "Bachelors", "Some-college", "11th", "HS-grad", "Prof-school", "Assoc-acdm", "Assoc-voc",
+        "9th", "7th-8th", "12th", "Masters", "1st-4th", "10th", "Doctorate", "5th-6th",
+        "Preschool",
+    ),
+    "marital-status": (
+        "Married-civ-spouse", "Divorced", "Never-married", "Separated", "Widowed",
+        "Married-spouse-absent", "Married-AF-spouse",
+    ),
+    "occupation": (
+        "Tech-support", "Craft-repair", "Other-service", "Sales", "Exec-managerial",
+        "Prof-specialty", "Handlers-cleaners", "Machine-op-inspct", "Adm-clerical",
+        "Farming-fishing", "Transport-moving", "Priv-house-serv", "Protective-serv",
+        "Armed-Forces",
+    ),
+    "relationship": (
+        "Wife", "Own-child", "Husband", "Not-in-family", "Other-relative", "Unmarried",
+    ),
+    "race": ("White", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other", "Black"),
+    "sex": ("Female", "Male"),
+    "native-country": (
+        "United-States", "Cambodia", "England", "Puerto-Rico", "Canada", "Germany",
+        "Outlying-US(Guam-USVI-etc)", "India", "Japan", "Greece", "South", "China", "Cuba", "Iran",
+        "Honduras", "Philippines", "Italy", "Poland", "Jamaica", "Vietnam", "Mexico", "Portugal",
+        "Ireland", "France", "Dominican-Republic", "Laos", "Ecuador", "Taiwan", "Haiti",
+        "Columbia", "Hungary", "Guatemala", "Nicaragua", "Scotland", "Thailand", "Yugoslavia",
+        "El-Salvador", "Trinadad&Tobago", "Peru", "Hong", "Holand-Netherlands",
+    ),
+}  # fmt: skip
+"""In the order and spelling of adult.names. Never-worked occurs in incomplete rows only."""
+
+INCOMES = ("<=50K", ">50K")
+
+COLUMNS = (
+    *RANGES,
+    *(f"{name}={category}" for name, options in CATEGORIES.items() for category in options),
+)
+"""6 numbers, then 98 categories."""
+
+TRAIN_SIZE, TEST_SIZE = 32_561, 16_281
+"""With the incomplete rows. OpenML's version 2 holds adult.test first, then adult.data."""
+FIRST_WEIGHT = 77_516
+"""The fnlwgt of the first row of adult.data, by which that order is checked."""
+
+
+def load(data_dir: Path | None) -> Split:
+    """From `adult.data` and `adult.test`; rows with a question mark are left out."""
+    train, test = (SOURCE.find(data_dir, name) for name in ("adult.data", "adult.test"))
+    return Split(train=_dataset(str(train), _rows(train)), test=_dataset(str(test), _rows(test)))
+
+
+def load_openml() -> Split:
+    """From OpenML's adult, version 2: the same rows in the same order."""
+    bunch = openml.fetch("adult", 2, SOURCE.address)
+    openml.check("the size of adult", len(bunch.data), TRAIN_SIZE + TEST_SIZE, SOURCE.address)
+    openml.check("attributes of adult", tuple(bunch.feature_names), ATTRIBUTES, SOURCE.address)
+    columns = [
+        [_text(value, bunch.categories.get(name)) for value in values]
+        for name, values in zip(ATTRIBUTES, np.asarray(bunch.data).T, strict=True)
+    ]
+    rows = list(zip(*columns, bunch.target, strict=True))
+    weight = float(rows[TEST_SIZE][ATTRIBUTES.index("fnlwgt")])
+    openml.check(f"the fnlwgt of row {TEST_SIZE} of adult", weight, FIRST_WEIGHT, SOURCE.address)
+    return Split(
+        train=_dataset("OpenML's adult", rows[TEST_SIZE:]),
+        test=_dataset("OpenML's adult", rows[:TEST_SIZE]),
+    )
+
+
+def _text(value: float, options: Sequence[str] | None) -> str:
+    """A number as the files have it, or the category that it is the place of."""
+    if np.isnan(value):
+        return "?"
+    return options[int(value)] if options else str(float(value))
+
+
+def _rows(path: Path) -> list[list[str]]:
+    """The fields of each row. adult.test begins with a remark and ends its labels with a dot."""
+    lines = files.read_text(path).splitlines()
+    rows = [line.rstrip(". ").split(",") for line in lines if line.strip() and line[0] != "|"]
+    return [[field.strip() for field in row] for row in rows]
+
+
+def _dataset(origin: str, rows: Iterable[Sequence[str]]) -> Dataset:
+    complete = []
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(ATTRIBUTES) + 1:
+            name = f"the number of fields in row {number} of {origin}"
+            raise validate.refusal(name, len(row), str(len(ATTRIBUTES) + 1), files.AGAIN)
+        if "?" not in row:
+            complete.append(row)
+    if not complete:
+        name = f"the number of complete rows in {origin}"
+        raise validate.refusal(name, 0, "at least 1", files.AGAIN)
+    *attributes, incomes = zip(*complete, strict=True)
+    by_name = dict(zip(ATTRIBUTES, attributes, strict=True))
+    records = np.zeros((len(complete), len(COLUMNS)), dtype=np.float32)
+    numeric = [_numbers(origin, name, by_name[name]) for name in RANGES]
+    records[:, : len(RANGES)] = arrays.unit_interval(
+        np.stack(numeric, axis=1), list(RANGES.values())
+    )
+    first = len(RANGES)
+    for name, options in CATEGORIES.items():
+        places = _places(origin, name, by_name[name], options)
+        records[np.arange(len(complete)), first + places] = 1
+        first += len(options)
+    labels = _places(origin, "class", incomes, INCOMES)
+    return Dataset(
+        "adult", arrays.owned(records), arrays.owned(labels), "table", len(INCOMES), COLUMNS
+    )
+
+
+def _numbers(origin: str, name: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    try:
+        return np.array(texts, dtype=np.float64)
+    except ValueError:
+        raise files.broken(f"each {name} in {origin}", "a number") from None
+
+
+def _places(
+    origin: str, name: str, texts: Sequence[str], options: Sequence[str]
+) -> NDArray[np.int64]:
+    """Where each text stands among the options."""
+    unknown = sorted(set(texts) - set(options))
+    if unknown:
+        requirement = "one of " + ", ".join(options)
+        raise validate.refusal(f"each {name} in {origin}", unknown[0], requirement, files.AGAIN)
+    place = {option: number for number, option in enumerate(options)}
+    return np.array([place[text] for text in texts], dtype=np.int64)

@@ -1,0 +1,135 @@
+"""Finding a data set's files and opening them, gzipped or not."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import io
+import os
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprime import validate
+
+VARIABLE = "DPRIME_DATA"
+"""The environment variable that names the data folder where `data_dir` is not given."""
+
+AGAIN = "get it again, it may be broken or cut off"
+
+
+class MissingFileError(FileNotFoundError, ValueError):
+    """A data set's file is not there; like every bad input it is also a `ValueError`."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a data set's files lie below the data folder, and where they come from.
+
+    Attributes:
+        folder: the folder below the data folder; files right in the data folder are found too.
+        address: the web page that offers them.
+
+    """
+
+    folder: str
+    address: str
+
+    def look(self, data_dir: Path | None, *names: str) -> Path | None:
+        """The first of these files that is there, as it is or gzipped."""
+        if data_dir is None:
+            return None
+        for name in names:
+            for place in (data_dir / self.folder / name, data_dir / name):
+                for path in (place, place.with_name(f"{place.name}.gz")):
+                    if path.is_file():
+                        return path
+        return None
+
+    def find(self, data_dir: Path | None, *names: str) -> Path:
+        """The same, or one sentence that says what was looked for and where to get it."""
+        path = self.look(data_dir, *names)
+        if path is None:
+            wanted = " or ".join(f"{self.folder}/{name}" for name in names)
+            shown = None if data_dir is None else str(data_dir)
+            remedy = f"get the file from {self.address} and set {VARIABLE} or data_dir"
+            requirement = f"a folder with {wanted} (or the same with .gz) in it"
+            raise MissingFileError(str(validate.refusal("data_dir", shown, requirement, remedy)))
+        return path
+
+
+def folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
+    """The data folder: the one given, else the environment's, else none."""
+    name = os.environ.get(VARIABLE) or None if data_dir is None else data_dir
+    return None if name is None else Path(name)
+
+
+def read(path: Path) -> bytes:
+    """The contents of a file, unpacked if it is gzipped."""
+    contents = path.read_bytes()
+    if not contents.startswith(b"\x1f\x8b"):
+        return contents
+    try:
+        return gzip.decompress(contents)
+    except (OSError, EOFError, zlib.error):
+        raise broken(path, "a whole gzip file") from None
+
+
+def read_text(path: Path) -> str:
+    """The same as text."""
+    try:
+        return read(path).decode("ascii")
+    except UnicodeDecodeError:
+        raise broken(path, "plain text") from None
+
+
+def read_arrays(path: Path, *keys: str) -> list[NDArray[Any]]:
+    """Arrays out of an npz file."""
+    try:
+        with np.load(io.BytesIO(read(path)), allow_pickle=False) as archive:
+            return [archive[key] for key in keys]
+    except (KeyError, TypeError, ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error):
+        raise broken(path, f"an npz file with {', '.join(keys)}") from None
+
+
+def broken(what: object, requirement: str) -> ValueError:
+    """The error for a file that is not what it should be."""
+    return validate.misfit(str(what), "not", requirement, AGAIN)
+
+
+def check(path: Path, what: str, found: object, wanted: object) -> None:
+    """Refuse a file whose numbers contradict what it must be."""
+    if found != wanted:
+        raise validate.refusal(f"{what} in {path}", found, str(wanted), AGAIN)
+
+
+def class_indexes(
+    path: Path, labels: NDArray[Any], classes: int, first: int = 0
+) -> NDArray[np.int64]:
+    """Labels that count from `first`, as class indexes from 0."""
+    if labels.dtype.kind not in "iu":
+        raise validate.refusal(f"the labels in {path}", labels.dtype, "whole numbers", AGAIN)
+    indexes: NDArray[np.int64] = labels.astype(np.int64).reshape(-1) - first
+    wrong = (indexes < 0) | (indexes >= classes)
+    if wrong.any():
+        place = wrong.argmax()
+        requirement = f"between {first} and {classes - 1 + first}"
+        name = f"label {place} in {path}"
+        raise validate.refusal(name, indexes[place] + first, requirement, AGAIN)
+    return indexes
+
+
+def scikit_learn(module: str) -> Any:
+    """A module of scikit-learn, imported when it is first needed."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError:
+        raise ImportError(
+            "This data set needs scikit-learn, which is not installed: "
+            "run pip install 'dprime[train]'."
+        ) from None

@@ -1,0 +1,85 @@
+"""retail100: shopping baskets in 100 classes that k-means made.
+
+It stands in the place of Purchase-100 where that cannot be had, and it is not Purchase-100: other
+shops, other people, other numbers. Both were made in the same way, from shopping records whose
+classes are clusters. No result on it may be called a result on Purchase-100.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprime import validate
+from dprime.data import arrays, files
+from dprime.data.dataset import Dataset
+
+SOURCE = files.Source("retail", "http://fimi.uantwerpen.be/data/")
+ITEMS = 600
+CLASSES = 100
+SEED = 0
+LONGEST_ITEM = 9
+
+
+def load(data_dir: Path | None) -> Dataset:
+    """The 600 most frequent items of `retail.dat` as features; empty baskets are left out.
+
+    This stands in the place of Purchase-100 and is not Purchase-100.
+    """
+    path = SOURCE.find(data_dir, "retail.dat")
+    baskets, items = _read(path)
+    features, columns = _features(path, baskets, items)
+    labels = _clusters(features)
+    return Dataset("retail100", features, labels, "binary", CLASSES, columns)
+
+
+def _read(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The purchases: the number of the basket, and the item. One basket is one line."""
+    lines = [line.split() for line in files.read_text(path).splitlines()]
+    words = [item for line in lines for item in line]
+    wrong = next((word for word in words if not _is_item(word)), None)
+    if wrong is not None:
+        raise validate.refusal(f"each item in {path}", wrong, "a whole number", files.AGAIN)
+    baskets = np.repeat(np.arange(len(lines)), [len(line) for line in lines])
+    return baskets, np.array(words, dtype=np.int64)
+
+
+def _is_item(word: str) -> bool:
+    return word.isdigit() and len(word) <= LONGEST_ITEM
+
+
+def _features(
+    path: Path, baskets: NDArray[np.int64], items: NDArray[np.int64]
+) -> tuple[NDArray[np.float32], tuple[str, ...]]:
+    """(basket, item) of 0 and 1, the most frequent item first, ties by the item's number."""
+    numbers, place = np.unique(items, return_inverse=True)
+    if len(numbers) < ITEMS:
+        raise validate.refusal(
+            f"the number of items in {path}", len(numbers), f"at least {ITEMS}", files.AGAIN
+        )
+    # One number for each pair of basket and item, so that an item counts once in a basket.
+    basket, item = np.divmod(np.unique(baskets * len(numbers) + place), len(numbers))
+    frequent = np.lexsort((numbers, -np.bincount(item)))[:ITEMS]
+    column = np.full(len(numbers), -1)
+    column[frequent] = np.arange(ITEMS)
+    kept = column[item] >= 0
+    present, row = np.unique(basket[kept], return_inverse=True)
+    features = np.zeros((len(present), ITEMS), dtype=np.float32)
+    features[row, column[item][kept]] = 1
+    return arrays.owned(features), tuple(f"item {number}" for number in numbers[frequent])
+
+
+def _clusters(features: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Classes by k-means in small batches.
+
+    A second or two; k-means on all baskets takes about ten times as long and leaves classes of
+    one basket. One thread, since sums over threads depend on how many there are.
+    """
+    cluster = files.scikit_learn("sklearn.cluster")
+    threads = importlib.import_module("threadpoolctl")  # comes with scikit-learn
+    with threads.threadpool_limits(limits=1):
+        model = cluster.MiniBatchKMeans(CLASSES, n_init=1, random_state=SEED).fit(features)
+    return arrays.owned(model.labels_.astype(np.int64))

@@ -1,0 +1,34 @@
+"""The training engine: a thousand DP-SGD trainings as one.
+
+data + model + Training ──► train ──► Trained: models, noisy gradients for observers, accuracy
+"""
+
+from dprime.train.clipping import ClipNorm, median_clip_norm
+from dprime.train.engine import Run, train
+from dprime.train.observe import Final, Observer, Step
+from dprime.train.observers import FinalAccuracy, LikelihoodRatio, NoiseScale
+from dprime.train.optimizers import SGD, Adam, Constant, Cosine, Decay
+from dprime.train.settings import Training
+from dprime.train.trained import Trained
+from dprime.train.worlds import Worlds
+
+__all__ = [
+    "SGD",
+    "Adam",
+    "ClipNorm",
+    "Constant",
+    "Cosine",
+    "Decay",
+    "Final",
+    "FinalAccuracy",
+    "LikelihoodRatio",
+    "NoiseScale",
+    "Observer",
+    "Run",
+    "Step",
+    "Trained",
+    "Training",
+    "Worlds",
+    "median_clip_norm",
+    "train",
+]

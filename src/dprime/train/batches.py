@@ -1,0 +1,131 @@
+"""Which records a step sees, and in which of them each trial's world has a share."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from dprime.train.streams import Purpose, Streams
+from dprime.train.worlds import Worlds
+
+MASKED_FROM = 0.5
+"""From this sampling rate on, all records are computed and the absent ones masked."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The records of one step, those in which the worlds differ last.
+
+    Attributes:
+        x: all records of both worlds [record, ...].
+        y: their labels [record].
+        rows: which of them are in the batch [trial, place], or None for all of them in order.
+        mask: 1 where the record counts for the trial, else 0 [trial, place].
+        differing: how many of the last places are for records in which the worlds differ.
+    """
+
+    x: Tensor
+    y: Tensor
+    rows: Tensor | None
+    mask: Tensor
+    differing: int
+    _parts: dict[tuple[int, int], tuple[Tensor, Tensor]] = field(default_factory=dict, repr=False)
+
+    def part(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
+        """Records and labels of some places [trial or 1, place, ...].
+
+        A batch of all records hands out the same tensors again, by which layers know that they
+        have seen them.
+        """
+        if self.rows is not None:
+            rows = self.rows[:, start:stop]
+            return self.x[rows], self.y[rows]
+        if (start, stop) not in self._parts:
+            self._parts[start, stop] = self.x[None, start:stop], self.y[None, start:stop]
+        return self._parts[start, stop]
+
+    def spans(self, length: int) -> list[tuple[int, int]]:
+        """The places in parts of about equal length; the differing ones stay together."""
+        places = self.mask.shape[1]
+        parts = max(1, -(-places // max(length, self.differing)))
+        edges = [places * i // parts for i in range(parts + 1)]
+        return [(a, b) for a, b in itertools.pairwise(edges) if b > a]
+
+
+class Sampler:
+    """Draws the batches of some trials.
+
+    Args:
+        worlds: the two data sets.
+        rate: the probability with which each record is in a batch; 1 takes all.
+        device: where the records are kept.
+    """
+
+    def __init__(self, worlds: Worlds, rate: float, device: torch.device) -> None:
+        union = worlds.union
+        self.x = torch.tensor(union.records, device=device)
+        self.y = torch.tensor(union.labels, device=device)
+        self.rate = rate
+        self.common = len(worlds.common)
+        self.differing = len(union) - self.common
+
+    @property
+    def expected(self) -> float:
+        """The expected batch size in world `in`: what every sum is divided by."""
+        return self.rate * (self.common + (self.differing > 0))
+
+    @property
+    def likely_size(self) -> int:
+        """Places in a batch, the differing records among them; few batches are longer."""
+        if self.shares_records:
+            return len(self.x)
+        return math.ceil(self.expected + 4 * math.sqrt(self.expected)) + self.differing
+
+    @property
+    def shares_records(self) -> bool:
+        """Whether all trials compute the same records."""
+        return self.rate >= MASKED_FROM
+
+    def batches(self, streams: Streams, in_world: Tensor, steps: int) -> Iterator[Batch]:
+        """The batches of all steps; in_world [trial] says which world each trial is in."""
+        whole = self.batch(streams, 0, in_world) if self.rate == 1 else None
+        for step in range(steps):
+            yield whole or self.batch(streams, step, in_world)
+
+    def batch(self, streams: Streams, step: int, in_world: Tensor) -> Batch:
+        """The batch of each trial at a step."""
+        presence = torch.stack([in_world, ~in_world], dim=1)[:, : self.differing]
+        if self.rate == 1:
+            mask = torch.ones(len(in_world), len(self.x), device=self.x.device)
+            mask[:, self.common :] = presence
+            return Batch(self.x, self.y, None, mask, self.differing)
+        # x and x′ have one place between them: both worlds draw the same batches.
+        places = self.common + (self.differing > 0)
+        drawn = streams.bernoulli(self.rate, places, Purpose.SAMPLING, step)
+        presence = presence & drawn[:, self.common :]
+        if self.shares_records:
+            mask = torch.cat([drawn[:, : self.common], presence], dim=1).float()
+            return Batch(self.x, self.y, None, mask, self.differing)
+        return self._gathered(drawn[:, : self.common], presence)
+
+    def _gathered(self, drawn: Tensor, presence: Tensor) -> Batch:
+        """Each trial's own records side by side, filled up to the longest batch."""
+        trial, record = drawn.nonzero(as_tuple=True)
+        counts = drawn.sum(1)
+        longest = int(counts.max())
+        first = counts.cumsum(0) - counts
+        place = torch.arange(len(trial), device=drawn.device) - first[trial]
+        rows = torch.zeros(
+            len(drawn), longest + self.differing, dtype=torch.int64, device=drawn.device
+        )
+        mask = torch.zeros(rows.shape, device=drawn.device)
+        rows[trial, place] = record
+        mask[trial, place] = 1
+        rows[:, longest:] = self.common + torch.arange(self.differing, device=drawn.device)
+        mask[:, longest:] = presence.float()
+        return Batch(self.x, self.y, rows, mask, self.differing)

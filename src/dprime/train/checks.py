@@ -1,0 +1,193 @@
+"""What a model must be before it is trained: every record goes through it alone."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+from dprime import validate
+from dprime.train.functional import Functional
+from dprime.train.losses import Loss, named_loss
+from dprime.train.network import Network, layered, parameters_of
+
+BATCH_NORMS = (nn.modules.batchnorm._BatchNorm,)
+TOLERANCE = 1e-4
+"""Relative difference up to which two ways to compute the same output agree."""
+PROBED = 4
+"""Records that are sent through the model for the check."""
+
+
+def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Network:
+    """The model in the form in which it is trained, or a sentence why it cannot be.
+
+    Args:
+        model: any module that maps records [record, ...] to outputs [record, ...].
+        x: records of the data.
+        y: their labels.
+        loss: of one record each.
+    """
+    if not isinstance(model, nn.Module):
+        raise validate.refusal(
+            "model", model, "a torch.nn.Module", "give for example nn.Linear(4, 2)"
+        )
+    model = copy.deepcopy(model).to(device=x.device, dtype=torch.float32).train()
+    if not parameters_of(model):
+        remedy = "give one in which at least one weight has requires_grad"
+        raise validate.misfit("model", "without any weight to train", "trainable", remedy)
+    _refuse_batch_normalisation(model)
+    words = _wants_words(model, x[:1])
+    probe, labels = x[:PROBED].long() if words else x[:PROBED], y[:PROBED]
+    with torch.no_grad():
+        outputs = _outputs(model, probe)
+        _refuse_own_randomness(model, probe, outputs)
+        _refuse_mixing(model, probe, outputs)
+        _check_labels(outputs, y, loss)
+        _check_loss(named_loss(loss), outputs, labels)
+    return layered(model) or Functional(model, words=words)
+
+
+def _wants_words(model: nn.Module, x: Tensor) -> bool:
+    """Whether the records are whole numbers for an embedding, which real numbers would not fit."""
+    if not any(isinstance(module, nn.Embedding) for module in model.modules()):
+        return False
+    try:
+        with torch.no_grad():
+            model(x)
+    except RuntimeError:
+        return True
+    return False
+
+
+def _refuse_batch_normalisation(model: nn.Module) -> None:
+    for path, module in model.named_modules():
+        if isinstance(module, BATCH_NORMS) or getattr(module, "track_running_stats", False):
+            channels = getattr(module, "num_features", 1)
+            groups = max(g for g in range(1, 33) if channels % g == 0 and g * 4 <= max(channels, 4))
+            raise ValueError(
+                f"Every layer must treat records one by one, but layer {path or 'model'!r} "
+                f"({type(module).__name__}) mixes the records of a batch: replace it by "
+                f"nn.GroupNorm({groups}, {channels})."
+            )
+
+
+def _outputs(model: nn.Module, x: Tensor) -> Tensor:
+    """The model's outputs, or a sentence with the shapes that did not fit."""
+    try:
+        outputs = model(x)
+    except (RuntimeError, ValueError, TypeError, IndexError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"The model must accept records of shape {tuple(x.shape[1:])}, but it fails on them "
+            f"({reason}): fit its first layer, or its last pooling, to the data."
+        ) from None
+    if not isinstance(outputs, Tensor) or outputs.shape[:1] != x.shape[:1]:
+        shown = (
+            f"of shape {tuple(outputs.shape)}"
+            if isinstance(outputs, Tensor)
+            else f"a {type(outputs).__name__}"
+        )
+        raise validate.misfit(
+            "the model's output", shown, f"a tensor with one row for each of {len(x)} records",
+            "return one row of outputs per record",
+        )  # fmt: skip
+    return outputs
+
+
+def _close(first: Tensor, second: Tensor) -> bool:
+    scale = float(first.abs().max()) + 1e-12
+    return first.shape == second.shape and float((first - second).abs().max()) <= TOLERANCE * scale
+
+
+def _refuse_own_randomness(model: nn.Module, x: Tensor, outputs: Tensor) -> None:
+    """Numbers drawn inside a layer belong to no trial's stream."""
+    if _close(outputs, model(x)):
+        return
+    for path, module in model.named_modules():
+        name = type(module).__name__
+        if "Dropout" in name or name == "RReLU":
+            culprit = f"layer {path!r} ({name})"
+            break
+    else:
+        culprit = type(model).__name__
+    raise ValueError(
+        f"A model's output must depend on its weights and its input alone, but {culprit} draws "
+        "random numbers of its own: remove it; the noise of DP-SGD regularises already."
+    )
+
+
+def _refuse_mixing(model: nn.Module, x: Tensor, outputs: Tensor) -> None:
+    """Each record's output alone must be what it is among others."""
+    if len(x) < 2 or all(_close(outputs[i], model(x[i : i + 1])[0]) for i in range(len(x))):
+        return
+    raise ValueError(
+        f"Every layer must treat records one by one, but {_mixing_layer(model, x)} mixes the "
+        "records of a batch: replace it by one that works within a record, such as nn.LayerNorm "
+        "or nn.GroupNorm."
+    )
+
+
+def _mixing_layer(model: nn.Module, x: Tensor) -> str:
+    """The first innermost layer whose output for a record depends on the others."""
+    calls: list[tuple[str, nn.Module, Tensor, Tensor]] = []
+    hooks = [
+        module.register_forward_hook(
+            lambda module, inputs, output, path=path: calls.append(
+                (path, module, inputs[0], output)
+            )
+        )
+        for path, module in model.named_modules()
+        if not list(module.children())
+    ]
+    model(x)
+    for hook in hooks:
+        hook.remove()
+    for path, module, inputs, output in calls:
+        alone = [module(inputs[i : i + 1])[0] for i in range(len(x))]
+        if not all(_close(output[i], row) for i, row in enumerate(alone)):
+            return f"layer {path or 'model'!r} ({type(module).__name__})"
+    return f"{type(model).__name__}.forward"
+
+
+def _check_labels(outputs: Tensor, y: Tensor, loss: str | Loss) -> None:
+    """Class labels must have an output each."""
+    if loss == "cross-entropy":
+        classes = outputs.shape[1] if outputs.dim() > 1 else 1
+        if y.is_floating_point():
+            remedy = 'give class labels, or loss="squared-error" for a regression'
+            raise validate.misfit("labels", "real numbers", "class indexes", remedy)
+        if outputs.dim() != 2:
+            raise validate.misfit(
+                "the model's output", f"of shape {tuple(outputs.shape)}",
+                "of shape (records, classes)", "end the model with one output per class",
+            )  # fmt: skip
+        worst = int(y.max()) if int(y.min()) >= 0 else int(y.min())
+        if not 0 <= worst < classes:
+            remedy = "give the model one output per class, and count classes from 0"
+            raise validate.refusal("labels", worst, f"between 0 and {classes - 1}", remedy)
+    elif isinstance(loss, str):
+        if outputs.dim() != 2 or outputs.shape[1] != 1:
+            raise validate.misfit(
+                "the model's output", f"of shape {tuple(outputs.shape)}",
+                f"of shape (records, 1) for {loss}", "end the model with one output",
+            )  # fmt: skip
+        if loss == "binary-cross-entropy" and not bool(((y == 0) | (y == 1)).all()):
+            raise validate.refusal("labels", y.max().item(), "0 or 1", "give labels 0 and 1")
+
+
+def _check_loss(loss: Loss, outputs: Tensor, y: Tensor) -> None:
+    """A loss must be a number per record that no other record changes."""
+    losses = loss(outputs, y)
+    if not isinstance(losses, Tensor) or losses.shape != (len(outputs),):
+        shown = f"of shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else f"{losses}"
+        raise validate.misfit(
+            "loss", shown, f"one number per record, of shape ({len(outputs)},)",
+            "return the losses without summing or averaging (reduction='none')",
+        )  # fmt: skip
+    alone = [loss(outputs[i : i + 1], y[i : i + 1])[0] for i in range(len(outputs))]
+    if not _close(losses, torch.stack(alone)):
+        raise validate.misfit(
+            "loss", "different for a record among others", "a function of each record alone",
+            "return each record's own loss (reduction='none')",
+        )  # fmt: skip

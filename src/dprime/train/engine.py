@@ -1,0 +1,319 @@
+"""Many trainings as one: every tensor has the trial first.
+
+    worlds + model + training ──► blocks ──► slices of trials ──► steps ──► Trained
+
+A step takes the trials' batches, the clipped sum of the records' gradients, adds noise, shows it to
+the observers, and moves the weights.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from dprime import validate
+from dprime.data.dataset import Dataset
+from dprime.train.batches import Batch, Sampler
+from dprime.train.checks import network_of
+from dprime.train.initial import fresh_weights
+from dprime.train.network import Gradients, Network
+from dprime.train.observe import (
+    Final,
+    Observer,
+    Part,
+    Step,
+    clip_factors,
+    differing_gradients,
+)
+from dprime.train.progress import bar
+from dprime.train.settings import Training
+from dprime.train.slices import Slices, device_named, plan
+from dprime.train.streams import Purpose, Streams, check_seed, fresh_seed
+from dprime.train.trained import Trained
+from dprime.train.workers import each, freed_memory_kept
+from dprime.train.worlds import Worlds
+
+World = Literal["in", "out", "alternate", "random"]
+WORLDS = ("in", "out", "alternate", "random")
+DEFAULT_MEMORY = 2.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the engine works on: everything that is the same for all trials.
+
+    Attributes:
+        network: the model in the form in which it is trained.
+        worlds: the two data sets.
+        training: the settings.
+        seed: of the whole experiment.
+        trials: the index of every trial of the run.
+        in_world: whether each trial trains on D.
+    """
+
+    network: Network
+    worlds: Worlds
+    training: Training
+    seed: int
+    trials: NDArray[np.int64]
+    in_world: NDArray[np.bool_]
+    sampler: Sampler
+    initial: Tensor | None
+    observers: tuple[Observer, ...]
+    device: torch.device
+    lock: Lock = field(default_factory=Lock)
+
+
+def train(
+    model: nn.Module,
+    data: Worlds | Dataset,
+    training: Training,
+    *,
+    trials: int = 1,
+    seed: int | None = None,
+    world: World = "alternate",
+    blocks: Sequence[int] | None = None,
+    initial: Literal["fresh", "given"] | Tensor = "fresh",
+    observers: Sequence[Observer] = (),
+    keep_weights: bool = True,
+    device: str | torch.device = "cpu",
+    memory: float = DEFAULT_MEMORY,
+    progress: bool | None = None,
+) -> Trained:
+    """Train a model many times at once.
+
+    Args:
+        model: any `nn.Module` that treats records one by one; it is not changed.
+        data: a data set, or two worlds that differ in one record.
+        training: steps, clipping, noise, sampling, optimizer.
+        trials: how many trainings.
+        seed: gives every random number of the experiment; None draws one that nobody can guess.
+        world: which world each trial trains on: "in", "out", "alternate" (even trials in), or
+            "random" (a coin from the trial's own stream).
+        blocks: which blocks of `training.block` trials to run; None runs all.
+        initial: "fresh" weights for every trial, the model's own ("given"), or a tensor
+            [parameter] or [trial, parameter].
+        observers: see every step, in the order given.
+        keep_weights: whether the final weights of all trials are kept.
+        device: "cpu" or "cuda".
+        memory: in GB; bounds what the engine uses at once.
+        progress: whether to show a bar; None shows it for long work on a terminal.
+
+    Returns:
+        The trained models and what may be said of them.
+
+    >>> from dprime.data import load
+    >>> digits = load("digits")
+    >>> recipe = Training(steps=60, learning_rate=2.0, clip_norm=1.0, noise_multiplier=2.0)
+    >>> net = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    >>> done = train(net, digits.train, recipe, trials=20, seed=1)
+    >>> done.label
+    'differentially private'
+    >>> bool(done.accuracy(digits.test).min() > 0.8)
+    True
+    """
+    worlds = data if isinstance(data, Worlds) else Worlds.alone(data)
+    count = validate.whole("trials", trials)
+    place = device_named(device)
+    budget = int(validate.positive("memory", memory, example=2.0) * (1 << 30))
+    sampler = Sampler(worlds, training.sample_rate, place)
+    network = network_of(model, sampler.x, sampler.y, training.loss)
+    if training.sensitivity == "local" and worlds.adjacency is None:
+        remedy = "give Worlds.remove(…) or Worlds.replace(…), or sensitivity='global'"
+        raise validate.misfit("data", "one world", "two worlds for local sensitivity", remedy)
+    chosen = _trials(count, training.block, blocks)
+    secret = fresh_seed() if seed is None else check_seed(seed)
+    run = Run(
+        network=network,
+        worlds=worlds,
+        training=training,
+        seed=secret,
+        trials=chosen,
+        in_world=_in_world(world, worlds, chosen, secret),
+        sampler=sampler,
+        initial=_initial(initial, network, count),
+        observers=tuple(observers),
+        device=place,
+    )
+    together = min(training.block, count)
+    slices = plan(network, sampler, _copies(run), budget, together)
+    weights = _kept(run, keep_weights, budget)
+    for observer in run.observers:
+        observer.begin(run)
+    with bar("training", len(chosen), progress) as advance, freed_memory_kept():
+
+        def train_slice(rows: slice) -> None:
+            final = _train_slice(run, rows, slices, advance)
+            if weights is not None:
+                weights[rows] = final.cpu()
+
+        each(_rows(chosen, training.block, slices.trials), train_slice, slices.workers)
+    return Trained(
+        network=network, worlds=worlds, training=training, seed=secret,
+        trials=chosen, in_world=run.in_world, weights=weights,
+    )  # fmt: skip
+
+
+def _trials(count: int, block: int, blocks: Sequence[int] | None) -> NDArray[np.int64]:
+    """The trials of the blocks that are to be run."""
+    total = -(-count // block)
+    if blocks is None:
+        return np.arange(count)
+    for number in blocks:
+        if number not in range(total):
+            remedy = f"{count} trials in blocks of {block} make {total}"
+            raise validate.refusal("blocks", number, f"between 0 and {total - 1}", remedy)
+    return np.concatenate([np.arange(b * block, min((b + 1) * block, count)) for b in blocks])
+
+
+def _rows(trials: NDArray[np.int64], block: int, width: int) -> list[slice]:
+    """Slices of the run's trials, none across the edge of a block."""
+    edges = [0, *(np.flatnonzero(np.diff(trials // block)) + 1).tolist(), len(trials)]
+    return [
+        slice(start, min(start + width, stop))
+        for first, stop in itertools.pairwise(edges)
+        for start in range(first, stop, width)
+    ]
+
+
+def _in_world(
+    world: str, worlds: Worlds, trials: NDArray[np.int64], seed: int
+) -> NDArray[np.bool_]:
+    validate.one_of("world", world, WORLDS)
+    if worlds.adjacency is None or world == "in":
+        return np.ones(len(trials), dtype=bool)
+    if world == "out":
+        return np.zeros(len(trials), dtype=bool)
+    if world == "alternate":
+        even: NDArray[np.bool_] = trials % 2 == 0
+        return even
+    coins = Streams(seed, trials.tolist()).bernoulli(0.5, 1, Purpose.WORLD, 0)
+    in_world: NDArray[np.bool_] = coins[:, 0].numpy()
+    return in_world
+
+
+def _initial(initial: object, network: Network, count: int) -> Tensor | None:
+    """Weights to start from, or None for fresh ones."""
+    if isinstance(initial, Tensor):
+        if initial.shape not in ((network.size,), (count, network.size)):
+            raise validate.misfit(
+                "initial", f"of shape {tuple(initial.shape)}",
+                f"of shape ({network.size},) or ({count}, {network.size})",
+                "give one number per weight of the model",
+            )  # fmt: skip
+        return initial
+    validate.one_of("initial", initial, ("fresh", "given"))
+    return network.given_weights() if initial == "given" else None
+
+
+def _copies(run: Run) -> int:
+    """Tensors of the weights' size that a trial needs: weights, sum, and what is kept beside."""
+    worlds_apart = bool(run.observers) or run.training.sensitivity == "local"
+    return 3 + run.training.optimizer.copies + (5 if worlds_apart else 0)
+
+
+def _kept(run: Run, keep: bool, budget: int) -> Tensor | None:
+    """Room for all trials' final weights."""
+    if not keep:
+        return None
+    size = 4 * len(run.trials) * run.network.size
+    if size > budget:
+        raise ValueError(
+            f"The final weights of {len(run.trials)} trials must fit the memory of "
+            f"{budget / (1 << 30):.1f} GB, but they need {size / (1 << 30):.1f} GB: give "
+            "keep_weights=False and keep what you need with an observer, or more memory."
+        )
+    return torch.empty(len(run.trials), run.network.size)
+
+
+def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float], None]) -> Tensor:
+    """All steps of some trials; returns their final weights."""
+    training = run.training
+    trials = run.trials[rows]
+    streams = Streams(run.seed, trials.tolist(), run.device)
+    in_world = torch.as_tensor(run.in_world[rows], device=run.device)
+    weights = _start(run, trials, streams)
+    state = training.optimizer.start(weights)
+    own_sum = torch.empty_like(weights)
+    divisor = run.sampler.expected
+    memo: dict[Any, Any] = {}
+    for index, batch in enumerate(run.sampler.batches(streams, in_world, training.steps)):
+        parts = _clipped_sum(run, batch, slices.records, weights, own_sum)
+        sigma = _sigma(run, parts, batch, own_sum)
+        noisy_sum = own_sum.clone() if run.observers else own_sum
+        if training.noise_multiplier:
+            streams.add_normal(noisy_sum, sigma, Purpose.NOISE, index)
+        if run.observers:
+            step = Step(
+                index, rows, in_world, weights, noisy_sum, own_sum, sigma, divisor,
+                training.clip_norm, batch, parts, memo,
+            )  # fmt: skip
+            with run.lock:
+                for observer in run.observers:
+                    observer.see(step)
+        del parts
+        rate = training.rate_at(index)
+        training.optimizer.move(weights, noisy_sum.mul_(1 / divisor), rate, index, state)
+        advance(len(trials) / training.steps)
+    with run.lock:
+        for observer in run.observers:
+            observer.end(Final(rows, weights, memo))
+    return weights
+
+
+def _start(run: Run, trials: NDArray[np.int64], streams: Streams) -> Tensor:
+    """The weights before the first step."""
+    if run.initial is None:
+        return fresh_weights(run.network, streams)
+    if run.initial.dim() == 1:
+        return run.initial.to(run.device).repeat(len(trials), 1)
+    return run.initial[torch.as_tensor(trials)].to(run.device, copy=True)
+
+
+def _clipped_sum(run: Run, batch: Batch, length: int, weights: Tensor, into: Tensor) -> list[Part]:
+    """Put Σ c_i g_i over each trial's own records in `into`; c_i clips and masks."""
+    training = run.training
+    into.zero_()
+    parts: list[Part] = []
+    for start, stop in batch.spans(length):
+        if parts:
+            parts[-1].let_go()
+        make = partial(_gradients, run, batch, start, stop, weights)
+        parts.append(Part(make, stop - start))
+        c = batch.mask[:, start:stop]
+        if training.clip_norm is not None:
+            c = c * clip_factors(parts[-1].norms, training.clip_norm)
+        parts[-1].gradients.add_weighted(c, into)
+    return parts
+
+
+def _gradients(run: Run, batch: Batch, start: int, stop: int, weights: Tensor) -> Gradients:
+    x, y = batch.part(start, stop)
+    return run.network.gradients(weights, x, y, run.training.loss)
+
+
+def _sigma(run: Run, parts: Sequence[Part], batch: Batch, like: Tensor) -> Tensor:
+    """The noise's standard deviation on the sum [trial]: z C, or z C LS/GS."""
+    training = run.training
+    if training.clip_norm is None:
+        return like.new_zeros(len(like))
+    sigma = training.noise_multiplier * training.clip_norm
+    if training.sensitivity == "global":
+        return like.new_full((len(like),), sigma)
+    scaled: Tensor
+    gradients = differing_gradients(parts, batch.differing, training.clip_norm, like)
+    if len(gradients) == 1:  # add-remove: LS = ‖g(x)‖, GS = C
+        scaled = gradients[0].norm(dim=1) * (sigma / training.clip_norm)
+    else:  # replace: LS = ‖g(x) − g(x′)‖, GS = 2C
+        distances = (gradients[0] - gradients[1]).norm(dim=1)
+        scaled = distances * (sigma / (2 * training.clip_norm))
+    return scaled

@@ -1,0 +1,122 @@
+"""Any `nn.Module`, through `torch.func`: slower than `Layered`, on the same interface.
+
+The gradients of a chunk's records are in memory together, so chunks are short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from dprime.train.losses import Loss, named_loss
+from dprime.train.network import Gradients, Network
+
+Weights = dict[str, Tensor]
+
+
+class ExplicitGradients(Gradients):
+    """Every record's gradient [trial, record, parameter]."""
+
+    def __init__(self, losses: Tensor, gradients: Tensor) -> None:
+        self.losses, self._gradients = losses, gradients
+
+    def norms(self) -> Tensor:
+        """[trial, record]."""
+        norms: Tensor = torch.linalg.vector_norm(self._gradients, dim=2)
+        return norms
+
+    def add_weighted(self, c: Tensor, into: Tensor) -> None:
+        """Σ c_i g_i."""
+        into += torch.bmm(c[:, None, :], self._gradients)[:, 0]
+
+    def only(self, records: slice) -> Gradients:
+        """Those of some of the records."""
+        return ExplicitGradients(self.losses[:, records], self._gradients[:, records])
+
+
+class Functional(Network):
+    """A model of any form, whose records do not meet.
+
+    Args:
+        model: the module.
+        words: whether it wants its records as whole numbers, for an embedding.
+    """
+
+    side_by_side = False  # functional_call exchanges the module's own weights while it runs
+
+    def __init__(self, model: nn.Module, *, words: bool = False) -> None:
+        super().__init__(model)
+        self.words = words
+        self.aliases = _aliases(model)
+
+    def _named(self, weights: Tensor) -> Weights:
+        """By name, the trial first."""
+        return {parameter.name: parameter.view(weights) for parameter in self.parameters}
+
+    def _call(self, weights: Weights, x: Tensor) -> Tensor:
+        named = {alias: weights[name] for alias, name in self.aliases.items() if name in weights}
+        inputs = x.long() if self.words else x
+        with sdpa_kernel(SDPBackend.MATH):  # the only attention that vmap does not loop over
+            outputs: Tensor = functional_call(self.model, named, (inputs,), tie_weights=False)
+        return outputs
+
+    @torch.no_grad()
+    def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
+        """[trial, record, ...]."""
+        shared = x.shape[0] == 1
+        over_trials = vmap(self._call, in_dims=(0, None if shared else 0))
+        return over_trials(self._named(weights), x[0] if shared else x)
+
+    def gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Gradients:
+        """By two nested vmaps: over the trials, and over a trial's records."""
+        over = (None if x.shape[0] == 1 else 0, None if y.shape[0] == 1 else 0)
+        one = grad_and_value(self._loss_of_one(named_loss(loss)))
+        of_trial = vmap(one, in_dims=(None, 0, 0))
+        of_all = vmap(of_trial, in_dims=(0, *over))
+        x, y = (part[0] if dim is None else part for part, dim in zip((x, y), over, strict=True))
+        gradients, losses = of_all(self._named(weights), x, y)
+        flat = [gradients[parameter.name].flatten(2) for parameter in self.parameters]
+        return ExplicitGradients(losses.detach(), torch.cat(flat, dim=2).detach())
+
+    def _loss_of_one(self, loss: Loss) -> Callable[[Weights, Tensor, Tensor], Tensor]:
+        def of_one(weights: Weights, x: Tensor, y: Tensor) -> Tensor:
+            return loss(self._call(weights, x[None]), y[None])[0]
+
+        return of_one
+
+    def numbers_per_record(self, x: Tensor) -> int:
+        """The gradient, its copy, and the outputs of every layer, counted by hooks."""
+        counted = [x.numel()]
+        hooks = [
+            module.register_forward_hook(lambda _m, _i, out: counted.append(_numbers(out)))
+            for module in self.model.modules()
+        ]
+        try:
+            with torch.no_grad():
+                named = self._named(self.given_weights()[None].to(x.device))
+                self._call({name: weight[0] for name, weight in named.items()}, x)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return 4 * sum(counted) + 3 * self.size
+
+
+def _aliases(model: nn.Module) -> dict[str, str]:
+    """Every place of a weight in the model, and the name under which it is trained.
+
+    A weight can be tied to several places; a layer that is used twice counts as one place.
+    """
+    canonical = {id(weight): name for name, weight in model.named_parameters()}
+    return {
+        f"{path}.{name}" if path else name: canonical[id(weight)]
+        for path, module in model.named_modules()
+        for name, weight in module.named_parameters(recurse=False)
+    }
+
+
+def _numbers(output: object) -> int:
+    return output.numel() if isinstance(output, Tensor) else 0

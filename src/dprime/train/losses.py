@@ -1,0 +1,88 @@
+"""One loss per record, from a model's outputs and the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from dprime import validate
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+"""(outputs [record, ...], labels [record]) → losses [record]."""
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """Cross-entropy of logits [trial, class, record], classes in the middle.
+
+    Its gradient, softmax − one-hot, needs the softmax alone: a third of the passes of the
+    library's pair of log-softmax and gather on this layout.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, labels: Tensor) -> Tensor:
+        shares = torch.softmax(logits, dim=1)
+        peak = logits.amax(dim=1)
+        index = labels[:, None, :]
+        own = logits.gather(1, index)[:, 0]
+        # −log softmax, with the sum of the exponentials taken from the softmax at the peak.
+        losses = -(shares.amax(dim=1).log()) + peak - own
+        ctx.save_for_backward(shares, index)
+        return losses
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:
+        shares, index = ctx.saved_tensors
+        errors = shares.scatter_add(1, index, shares.new_full((), -1.0).expand(index.shape))
+        return errors.mul_(upstream[0][:, None, :]), None
+
+
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """[trial, record, class] and [trial, record] → [trial, record]."""
+    losses: Tensor = _CrossEntropy.apply(logits.mT, labels)  # type: ignore[no-untyped-call]
+    return losses
+
+
+def squared_error(outputs: Tensor, labels: Tensor) -> Tensor:
+    """[..., 1] and [...] → [...]."""
+    return (outputs[..., 0] - labels) ** 2
+
+
+def binary_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """[..., 1] and [...] → [...], the label 0 or 1."""
+    target = labels.to(logits.dtype)
+    return F.binary_cross_entropy_with_logits(logits[..., 0], target, reduction="none")
+
+
+def plain_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """[record, class] and [record] → [record]."""
+    return F.cross_entropy(logits, labels, reduction="none")
+
+
+PLAIN: dict[str, Loss] = {
+    "cross-entropy": plain_cross_entropy,
+    "squared-error": squared_error,
+    "binary-cross-entropy": binary_cross_entropy,
+}
+"""By name, on records alone."""
+
+
+def named_loss(loss: str | Loss) -> Loss:
+    """The loss on records [record, ...] that a name stands for, or the function itself."""
+    if callable(loss):
+        return loss
+    return PLAIN[validate.one_of("loss", loss, tuple(PLAIN))]
+
+
+def per_trial(loss: str | Loss, outputs: Tensor, labels: Tensor) -> Tensor:
+    """Losses [trial, record] of outputs [trial, record, ...]; labels may have one trial for all."""
+    labels = labels.expand(outputs.shape[:2])
+    if loss == "cross-entropy" and outputs.dim() == 3:
+        return cross_entropy(outputs, labels)
+    if isinstance(loss, str) and loss != "cross-entropy":
+        return PLAIN[loss](outputs, labels)
+    flat = named_loss(loss)(outputs.flatten(0, 1), labels.flatten())
+    return flat.view(outputs.shape[:2])

@@ -1,0 +1,277 @@
+"""A model, its weights as one vector per trial, and its records' gradients, chunk by chunk.
+
+Two networks share one interface: `Layered`, for sequences of the layers in `layers.py`, and
+`Functional` (in `functional.py`), for any other `nn.Module`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from dprime.train.layers import Conv2d, Embedding, GroupNorm, LayerNorm, Linear, Rule, Seen
+from dprime.train.losses import Loss, per_trial
+
+ELEMENTWISE = (
+    nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish,
+    nn.Tanh, nn.Sigmoid, nn.Hardtanh, nn.Hardswish, nn.Hardsigmoid, nn.Softplus, nn.Softsign,
+    nn.LogSigmoid, nn.Tanhshrink, nn.Softshrink, nn.Hardshrink, nn.Threshold, nn.Identity,
+)  # fmt: skip
+"""Act on every number alone, so the shape does not matter."""
+
+RECORDWISE = (
+    nn.MaxPool1d, nn.MaxPool2d, nn.AvgPool1d, nn.AvgPool2d, nn.LPPool2d,
+    nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d,
+    nn.ZeroPad2d, nn.Upsample, nn.PixelShuffle,
+)  # fmt: skip
+"""Act on every record alone, so the records of all trials can go through together."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A model's weight and its place in the vector of all weights."""
+
+    name: str
+    shape: torch.Size
+    start: int
+
+    @property
+    def stop(self) -> int:
+        """The place after its last number."""
+        return self.start + self.shape.numel()
+
+    def view(self, flat: Tensor) -> Tensor:
+        """[trial, *shape] in the vectors [trial, parameter]."""
+        return flat[:, self.start : self.stop].view(flat.shape[0], *self.shape)
+
+
+def parameters_of(model: nn.Module) -> tuple[Parameter, ...]:
+    """The weights that are trained, in the model's own order."""
+    found: list[Parameter] = []
+    start = 0
+    for name, weight in model.named_parameters():
+        if weight.requires_grad:
+            found.append(Parameter(name, weight.shape, start))
+            start = found[-1].stop
+    return tuple(found)
+
+
+class Gradients(ABC):
+    """The gradients of a chunk of records, of which only norms and weighted sums are made.
+
+    Attributes:
+        losses: of each record [trial, record].
+    """
+
+    losses: Tensor
+
+    @abstractmethod
+    def norms(self) -> Tensor:
+        """Of each record's gradient over all weights [trial, record]."""
+
+    @abstractmethod
+    def add_weighted(self, c: Tensor, into: Tensor) -> None:
+        """Add Σ c_i g_i over the records i to `into` [trial, parameter]."""
+
+    @abstractmethod
+    def only(self, records: slice) -> Gradients:
+        """Those of some of the records."""
+
+
+class Network(ABC):
+    """A model for many trials at once.
+
+    Attributes:
+        model: the module that was given.
+        parameters: its trained weights and their places in the vector of all weights.
+    """
+
+    side_by_side: bool
+    """Whether several threads may use it at once."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self.parameters = parameters_of(model)
+
+    @property
+    def size(self) -> int:
+        """How many numbers are trained."""
+        return self.parameters[-1].stop
+
+    def given_weights(self) -> Tensor:
+        """The model's own weights as one vector [parameter]."""
+        weights = dict(self.model.named_parameters())
+        return torch.cat([weights[p.name].detach().flatten() for p in self.parameters])
+
+    @abstractmethod
+    def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
+        """[trial, record, ...] for weights [trial, parameter] and x [trial or 1, record, ...]."""
+
+    @abstractmethod
+    def gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Gradients:
+        """Of the records x [trial or 1, record, ...] with labels y [trial or 1, record]."""
+
+    @abstractmethod
+    def numbers_per_record(self, x: Tensor) -> int:
+        """How many numbers are in memory for one record of one trial; x is one record."""
+
+
+class LayeredGradients(Gradients):
+    """Norms and sums put together from the layers' own."""
+
+    def __init__(self, losses: Tensor, seen: Sequence[tuple[Seen, tuple[Parameter, ...]]]) -> None:
+        self.losses, self._seen = losses, seen
+
+    def norms(self) -> Tensor:
+        """[trial, record]."""
+        total = self._seen[0][0].squared_norms()
+        for seen, _ in self._seen[1:]:
+            total = total + seen.squared_norms()
+        return total.sqrt_()
+
+    def add_weighted(self, c: Tensor, into: Tensor) -> None:
+        """Layer by layer, each into its own part of the vector."""
+        for seen, parameters in self._seen:
+            seen.add_weighted(c, [parameter.view(into) for parameter in parameters])
+
+    def only(self, records: slice) -> Gradients:
+        """Those of some of the records."""
+        seen = [(layer.only(records), parameters) for layer, parameters in self._seen]
+        return LayeredGradients(self.losses[:, records], seen)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One layer: a rule with its weights, or a function without any."""
+
+    apply: Rule | Callable[[Tensor], Tensor]
+    parameters: tuple[Parameter, ...] = ()
+
+
+class Layered(Network):
+    """A sequence of layers that all have a rule, or no weights. Make one with `layered`."""
+
+    side_by_side = True
+
+    def __init__(self, model: nn.Module, stages: Sequence[Stage]) -> None:
+        super().__init__(model)
+        self.stages = stages
+
+    def _forward(self, weights: Tensor, x: Tensor) -> Iterator[tuple[Tensor, Seen | None, Stage]]:
+        for stage in self.stages:
+            seen = None
+            if isinstance(stage.apply, Rule):
+                x, seen = stage.apply.forward([p.view(weights) for p in stage.parameters], x)
+            else:
+                x = stage.apply(x)
+            yield x, seen, stage
+
+    @torch.no_grad()
+    def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
+        """[trial, record, ...]."""
+        for output, _, _ in self._forward(weights, x):
+            x = output
+        return x
+
+    def gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Gradients:
+        """One pass forward, one back for the errors at the layers' outputs."""
+        found: list[tuple[Seen, tuple[Parameter, ...]]] = []
+        with torch.enable_grad():
+            for output, seen, stage in self._forward(weights, x):
+                x = output
+                if seen is not None:
+                    found.append((seen, stage.parameters))
+            losses = per_trial(loss, x, y)
+            errors = torch.autograd.grad(losses.sum(), [seen.probe for seen, _ in found])
+        for (seen, _), error in zip(found, errors, strict=True):
+            seen.error, seen.probe = error, seen.probe.detach()
+        return LayeredGradients(losses.detach(), found)
+
+    def numbers_per_record(self, x: Tensor) -> int:
+        """Outputs, errors and what the layers keep, from a pass of one record."""
+        count = 0
+        weights = self.given_weights()[None].to(x.device)
+        with torch.no_grad():
+            for output, seen, _ in self._forward(weights, x[None]):
+                count += 2 * output.numel() + (seen.numbers() if seen is not None else 0)
+        return count
+
+
+def layered(model: nn.Module) -> Layered | None:
+    """The fast form of a model, or None if one of its layers has no rule."""
+    stages: list[Stage] = []
+    taken: set[int] = set()
+    places = {parameter.name: parameter for parameter in parameters_of(model)}
+    for path, module in _pools_first(list(_leaves(model, ""))):
+        stage = _stage(path, module, places)
+        shared = any(id(weight) in taken for weight in module.parameters())
+        if stage is None or shared:
+            return None
+        taken.update(id(weight) for weight in module.parameters())
+        stages.append(stage)
+    return Layered(model, stages)
+
+
+def _leaves(module: nn.Module, path: str) -> Iterator[tuple[str, nn.Module]]:
+    """The layers of nested sequences in the order in which they run."""
+    if type(module) is nn.Sequential:
+        for name, child in module._modules.items():  # named_children() skips repeated layers
+            yield from _leaves(child, f"{path}.{name}" if path else name)
+    else:
+        yield path, module
+
+
+def _pools_first(leaves: list[tuple[str, nn.Module]]) -> list[tuple[str, nn.Module]]:
+    """ReLU and then a maximum is the maximum and then ReLU, with a quarter of the work."""
+    for place, ((_, first), (_, second)) in enumerate(itertools.pairwise(leaves)):
+        if type(first) is nn.ReLU and type(second) is nn.MaxPool2d:
+            leaves[place], leaves[place + 1] = leaves[place + 1], leaves[place]
+    return leaves
+
+
+def _stage(path: str, module: nn.Module, places: dict[str, Parameter]) -> Stage | None:
+    """How a layer runs, or None where there is no fast way."""
+    names = [f"{path}.{name}" if path else name for name, _ in module.named_parameters()]
+    trained = [name in places for name in names]
+    if any(trained):
+        rule = _rule(module) if all(trained) else None
+        return None if rule is None else Stage(rule, tuple(places[name] for name in names))
+    if isinstance(module, ELEMENTWISE):
+        return Stage(module)
+    if isinstance(module, nn.Flatten):
+        start, stop = (d + 1 if d >= 0 else d for d in (module.start_dim, module.end_dim))
+        return Stage(lambda x: x.flatten(start, stop)) if start == 2 else None
+    if isinstance(module, nn.Unflatten) and isinstance(module.dim, int) and module.dim > 0:
+        dim, sizes = module.dim + 1, cast(tuple[int, ...], module.unflattened_size)
+        return Stage(lambda x: x.unflatten(dim, sizes))
+    if isinstance(module, RECORDWISE) or _rule(module) is not None:
+        return Stage(lambda x: module(x.flatten(0, 1)).unflatten(0, x.shape[:2]))
+    return None
+
+
+def _rule(module: nn.Module) -> Rule | None:
+    """The rule of a layer with weights; subclasses may compute something else and have none."""
+    kind = type(module)
+    if kind is nn.Linear:
+        return Linear(cast(nn.Linear, module))
+    if kind is nn.Conv2d:
+        conv = cast(nn.Conv2d, module)
+        sides = conv._reversed_padding_repeated_twice
+        even = sides[0] == sides[1] and sides[2] == sides[3]
+        plain = conv.groups == 1 and conv.padding_mode == "zeros" and even
+        return Conv2d(conv) if plain else None
+    if kind is nn.GroupNorm:
+        return GroupNorm(cast(nn.GroupNorm, module))
+    if kind is nn.LayerNorm:
+        return LayerNorm(cast(nn.LayerNorm, module))
+    if kind is nn.Embedding:
+        table = cast(nn.Embedding, module)
+        plain = table.max_norm is None and not table.scale_grad_by_freq and not table.sparse
+        return Embedding(table) if plain else None
+    return None

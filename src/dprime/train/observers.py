@@ -1,0 +1,115 @@
+"""Observers that are ready to use."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dprime import validate
+from dprime.data.dataset import Dataset
+from dprime.train import evaluate
+from dprime.train.engine import Run
+from dprime.train.observe import Final, Observer, Step
+
+
+class LikelihoodRatio(Observer):
+    """The strongest adversary of Bernau et al. (2021, section 5.2): knows all but the world.
+
+    It sees every noisy sum and knows the records, the weights and the noise. After each step it
+    adds the logarithm of how much likelier the sum is in world `in` than in world `out`.
+
+    Attributes:
+        logs: L after every step [trial, step], or after the last one [trial, 1].
+    """
+
+    def __init__(self, *, every_step: bool = False) -> None:
+        self.every_step = every_step
+        self.logs: NDArray[np.float64] = np.zeros((0, 0))
+
+    def begin(self, run: Run) -> None:
+        """Room for every trial."""
+        if run.worlds.adjacency is None or run.training.noise_multiplier == 0:
+            raise validate.misfit(
+                "data", "one world, or without noise", "two worlds and noise to tell them apart by",
+                "give Worlds.remove(…) or Worlds.replace(…) and a noise_multiplier",
+            )  # fmt: skip
+        self._rate = run.training.sample_rate
+        width = run.training.steps if self.every_step else 1
+        self.logs = np.zeros((len(run.trials), width))
+
+    def see(self, step: Step) -> None:
+        """Add the step's term; with sampling, x was drawn with probability q."""
+        term = self._mixture(step, 0)
+        if len(step.differing) == 2:
+            term = term - self._mixture(step, 1)
+        step.memo[self] = step.memo.get(self, 0.0) + term
+        if self.every_step:
+            self.logs[step.rows, step.index] = step.memo[self].cpu().numpy()
+
+    def end(self, final: Final) -> None:
+        """Keep the last value."""
+        if not self.every_step:
+            self.logs[final.rows, 0] = final.memo[self].cpu().numpy()
+
+    def _mixture(self, step: Step, index: int) -> Tensor:
+        """ln((1 − q) + q e^u), u = (⟨r, g⟩ − ‖g‖²/2)/σ², r the noisy sum less the common sum."""
+        gradient = step.differing[index]
+        product = torch.linalg.vecdot(gradient, step.noisy_sum - step.common_sum).double()
+        square = torch.linalg.vecdot(gradient, gradient).double()
+        variance = step.sigma.double() ** 2
+        # No noise means that x changes nothing here (LS = 0): the step tells nothing.
+        u = torch.where(variance > 0, (product - square / 2) / variance.clamp(min=1e-300), 0.0)
+        if self._rate == 1:
+            return u
+        log_rate, log_rest = np.log(self._rate), np.log1p(-self._rate)
+        return torch.logaddexp(u + log_rate, torch.full_like(u, log_rest))
+
+    def beliefs(self, prior: float = 0.5) -> NDArray[np.float64]:
+        """The belief in world `in`, logistic(L + logit π), shaped like `logs`."""
+        at = validate.inner_probability("prior", prior)
+        return np.asarray(1 / (1 + np.exp(-np.clip(self.logs + np.log(at / (1 - at)), -700, 700))))
+
+
+class FinalAccuracy(Observer):
+    """The accuracy of each trial's final model on held-out records, without keeping the models.
+
+    Attributes:
+        values: the share of records whose class is predicted [trial].
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+        self.values: NDArray[np.float64] = np.zeros(0)
+
+    def begin(self, run: Run) -> None:
+        """Room for every trial."""
+        self._run = run
+        self.values = np.zeros(len(run.trials))
+
+    def end(self, final: Final) -> None:
+        """Measure a slice of trials."""
+        loss = self._run.training.loss
+        self.values[final.rows] = evaluate.accuracy(
+            self._run.network, final.weights, self.dataset, loss
+        )
+
+
+class NoiseScale(Observer):
+    """The noise that was really added at each step, and with it the sensitivity it was scaled to.
+
+    Attributes:
+        sigmas: standard deviations on the clipped sum [trial, step].
+    """
+
+    def __init__(self) -> None:
+        self.sigmas: NDArray[np.float64] = np.zeros((0, 0))
+
+    def begin(self, run: Run) -> None:
+        """Room for every trial and step."""
+        self.sigmas = np.zeros((len(run.trials), run.training.steps))
+
+    def see(self, step: Step) -> None:
+        """Keep the step's."""
+        self.sigmas[step.rows, step.index] = step.sigma.cpu().numpy()

@@ -1,0 +1,99 @@
+"""What a training is: steps, clipping, noise, sampling, optimizer. Frozen, checked when made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dprime import validate
+from dprime.mechanisms import DPSGD
+from dprime.train.losses import Loss, named_loss
+from dprime.train.optimizers import SGD, Constant, Optimizer, Schedule
+
+Sensitivity = Literal["global", "local"]
+
+NOT_DP = (
+    "not DP: the noise was scaled to the local sensitivity of this data set, which protects it "
+    "against its own neighbours only"
+)
+NOT_PRIVATE = "not private: trained without noise or without clipping"
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training with DP-SGD, or without privacy.
+
+    Args:
+        steps: how many updates are made.
+        learning_rate: its peak; `schedule` says how it changes.
+        clip_norm: C, the largest norm that one record's gradient keeps; None does not clip.
+        noise_multiplier: z = σ/C, the noise on the clipped sum, as everywhere in dprime.
+        sample_rate: each record is in a step's batch with this probability (Poisson); 1 takes all.
+        optimizer: `SGD(momentum=…)` or `Adam()`.
+        schedule: `Constant()`, `Cosine(warmup=…)`, `Decay(factor, every)`.
+        sensitivity: "global" scales the noise to what any record could change, σ = z C. "local"
+            scales it to what the record in question changes at this step, σ = z C LS/GS (Bernau
+            et al. 2021, section 5.1), with GS = C for add-remove and 2C for replace. That is not
+            DP, and every result says so.
+        loss: "cross-entropy", "squared-error", "binary-cross-entropy", or a function of
+            (outputs, labels) that returns one loss per record.
+        block: trials that are run together; a block can be run again anywhere and gives the same.
+
+    >>> private = Training(steps=30, learning_rate=0.005, clip_norm=3.0, noise_multiplier=8.0)
+    >>> private.label
+    'differentially private'
+    >>> round(private.mechanism().curve().advantage(), 3)
+    0.268
+    """
+
+    steps: int
+    learning_rate: float
+    clip_norm: float | None = None
+    noise_multiplier: float = 0.0
+    sample_rate: float = 1.0
+    optimizer: Optimizer = field(default_factory=SGD)
+    schedule: Schedule = field(default_factory=Constant)
+    sensitivity: Sensitivity = "global"
+    loss: str | Loss = "cross-entropy"
+    block: int = 1000
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", validate.whole("steps", self.steps, example=30))
+        object.__setattr__(self, "block", validate.whole("block", self.block))
+        validate.positive("learning_rate", self.learning_rate, example=0.005)
+        validate.at_least_zero("noise_multiplier", self.noise_multiplier)
+        validate.rate("sample_rate", self.sample_rate)
+        validate.one_of("sensitivity", self.sensitivity, ("global", "local"))
+        if self.clip_norm is not None:
+            validate.positive("clip_norm", self.clip_norm, example=3.0)
+        elif self.noise_multiplier or self.sensitivity == "local":
+            remedy = (
+                "give a number such as 3.0, or noise_multiplier=0 for a training without privacy"
+            )
+            raise validate.refusal("clip_norm", None, "given when noise is added", remedy)
+        if isinstance(self.loss, str):
+            named_loss(self.loss)
+
+    @property
+    def private(self) -> bool:
+        """Whether the updates of this training are differentially private."""
+        return self.noise_multiplier > 0 and self.sensitivity == "global"
+
+    @property
+    def label(self) -> str:
+        """What may be said of a model trained so: private, not DP, or not private."""
+        if self.noise_multiplier == 0:
+            return NOT_PRIVATE
+        return NOT_DP if self.sensitivity == "local" else "differentially private"
+
+    def mechanism(self) -> DPSGD:
+        """What the core accounts for; refused where there is no guarantee to account for."""
+        if not self.private:
+            raise ValueError(f"This training has no certified curve, it is {self.label}.")
+        return DPSGD(
+            noise_multiplier=self.noise_multiplier, sample_rate=self.sample_rate, steps=self.steps
+        )
+
+    def rate_at(self, step: int) -> float:
+        """The learning rate of a step, counted from 0."""
+        return self.learning_rate * self.schedule.share(step, self.steps)

@@ -1,0 +1,79 @@
+"""How many trials and records are worked on at once: what fits the memory, and the cache."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from dprime import validate
+from dprime.train.batches import Sampler
+from dprime.train.network import Network
+
+CACHE = 12 << 20
+"""Bytes of a processor's slice: larger ones leave the cache and are slower per trial."""
+
+FIXED = 128 << 20
+"""Bytes for random numbers in the making and the rest."""
+
+
+@dataclass(frozen=True)
+class Slices:
+    """How the work is cut.
+
+    Attributes:
+        trials: trained together, as one tensor.
+        records: of a batch, computed together.
+        workers: slices that are trained at the same time.
+    """
+
+    trials: int
+    records: int
+    workers: int = 1
+
+
+def plan(network: Network, sampler: Sampler, copies: int, memory: int, trials: int) -> Slices:
+    """The largest slices that keep within the memory, or within the cache on a processor.
+
+    Args:
+        network: the model.
+        sampler: gives the batch and its records.
+        copies: tensors of the weights' size that are kept for each trial.
+        memory: in bytes.
+        trials: no more than this many.
+    """
+    on_processor = sampler.x.device.type == "cpu"
+    per_record = 4 * network.numbers_per_record(sampler.x[:1])
+    if not sampler.shares_records:
+        per_record += 4 * sampler.x[0].numel()
+    per_trial = 4 * network.size * copies
+    batch = max(1, sampler.likely_size)
+    room = memory - FIXED - 4 * sampler.x.numel()
+    least = per_trial + per_record * (1 + sampler.differing)
+    if room < least:
+        needed = -(-(least + memory - room) // (1 << 20))
+        raise validate.misfit(
+            "memory", f"{memory >> 20} MB", f"at least {needed} MB for this model and data",
+            f"give memory={math.ceil(needed / 102.4) / 10} (in GB) or more",
+        )  # fmt: skip
+    if not on_processor:
+        records = min(batch, max(1 + sampler.differing, (room - per_trial) // per_record))
+        return Slices(max(1, min(trials, room // (per_trial + per_record * records))), records)
+    workers = min(torch.get_num_threads(), trials, room // least) if network.side_by_side else 1
+    room = min(room // workers, max(least, CACHE))
+    records = min(batch, max(1 + sampler.differing, (room - per_trial) // per_record))
+    together = max(1, min(-(-trials // workers), room // (per_trial + per_record * records)))
+    return Slices(together, records, workers)
+
+
+def device_named(device: str | torch.device) -> torch.device:
+    """A device that is there."""
+    try:
+        found = torch.device(device)
+        torch.zeros(1, device=found)
+    except (RuntimeError, AssertionError):
+        raise validate.refusal(
+            "device", str(device), "available", "give cpu, or cuda with a GPU"
+        ) from None
+    return found

@@ -1,0 +1,81 @@
+"""The models that came out, and what may be said of them."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from dprime.data.dataset import Dataset
+from dprime.mechanisms import DPSGD
+from dprime.train import evaluate
+from dprime.train.network import Network
+from dprime.train.settings import Training
+from dprime.train.worlds import Worlds, check_record
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Many trained models.
+
+    Attributes:
+        training: the settings.
+        worlds: the data.
+        seed: gives the same again.
+        trials: the index of each trial.
+        in_world: whether each trial trained on D.
+        weights: the final weights [trial, parameter], or None where they were not kept.
+    """
+
+    network: Network = field(repr=False)
+    worlds: Worlds = field(repr=False)
+    training: Training
+    seed: int
+    trials: NDArray[np.int64] = field(repr=False)
+    in_world: NDArray[np.bool_] = field(repr=False)
+    weights: Tensor | None = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def __repr__(self) -> str:
+        return f"Trained({len(self)} trials, seed {self.seed}; {self.label})"
+
+    @property
+    def label(self) -> str:
+        """Whether these models are differentially private, in words."""
+        return self.training.label
+
+    def mechanism(self) -> DPSGD:
+        """What the core accounts for; refused where the training is not DP."""
+        return self.training.mechanism()
+
+    def model(self, place: int = 0) -> nn.Module:
+        """One trained model as an ordinary module; `place` counts the trials that were run."""
+        weights = self._kept()[check_record(place, len(self))][None]
+        model = copy.deepcopy(self.network.model)
+        named = dict(model.named_parameters())
+        with torch.no_grad():
+            for parameter in self.network.parameters:
+                named[parameter.name].copy_(parameter.view(weights)[0])
+        return model.eval()
+
+    def accuracy(self, dataset: Dataset) -> NDArray[np.float64]:
+        """The share of records whose class each model predicts [trial]."""
+        return evaluate.accuracy(self.network, self._kept(), dataset, self.training.loss)
+
+    def mean_loss(self, dataset: Dataset) -> NDArray[np.float64]:
+        """The mean loss of each model [trial]."""
+        return evaluate.mean_loss(self.network, self._kept(), dataset, self.training.loss)
+
+    def _kept(self) -> Tensor:
+        if self.weights is None:
+            raise ValueError(
+                "The final weights were not kept: train with keep_weights=True, or measure with "
+                "an observer such as FinalAccuracy."
+            )
+        return self.weights

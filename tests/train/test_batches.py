@@ -1,0 +1,88 @@
+"""Batches: which records, how often, and the same in both worlds."""
+
+import numpy as np
+import pytest
+import torch
+
+from dprime.train import Worlds
+from dprime.train.batches import Sampler
+from dprime.train.streams import Streams
+from trials import blobs
+
+DATA = blobs(200, (3,))
+OTHER = blobs(1, (3,), seed=7)
+PAIR = Worlds.replace(DATA, 5, OTHER)
+
+
+def sampler(worlds, rate):
+    return Sampler(worlds, rate, torch.device("cpu"))
+
+
+def counted(batch, records):
+    """How often each trial's batch holds each record [trial, record]."""
+    rows = torch.arange(records).expand(len(batch.mask), -1) if batch.rows is None else batch.rows
+    held = torch.zeros(len(batch.mask), records)
+    return held.scatter_add_(1, rows, batch.mask)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.8, 0.1])
+def test_a_record_is_in_a_batch_once_or_not_at_all(rate):
+    in_world = torch.tensor([True, False] * 20)
+    batch = sampler(PAIR, rate).batch(Streams(1, range(40)), 3, in_world)
+    held = counted(batch, 201)
+    assert set(held.unique().tolist()) <= {0.0, 1.0}
+    assert not held[in_world, 200].any()
+    assert not held[~in_world, 199].any()
+    if rate == 1:
+        assert held.sum() == 40 * 200
+
+
+@pytest.mark.parametrize("rate", [0.8, 0.1])
+def test_rates_for_every_record_and_for_the_differing_ones(rate):
+    in_world = torch.tensor([True, False] * 500)
+    hits = torch.zeros(1000, 201)
+    for step in range(10):
+        hits += counted(sampler(PAIR, rate).batch(Streams(1, range(1000)), step, in_world), 201)
+    deviation = np.sqrt(rate * (1 - rate))
+    assert abs(float(hits[:, :199].mean()) / 10 - rate) < 4 * deviation / np.sqrt(199 * 1e4)
+    own = torch.where(in_world, hits[:, 199], hits[:, 200])
+    assert abs(float(own.mean()) / 10 - rate) < 4 * deviation / np.sqrt(1e4)
+    per_record = hits[:, :199].mean(0) / 10
+    assert float((per_record - rate).abs().max()) < 4.5 * deviation / np.sqrt(1e4)
+
+
+@pytest.mark.parametrize("rate", [0.8, 0.1])
+def test_both_worlds_draw_alike(rate):
+    ins = sampler(PAIR, rate).batch(Streams(1, range(9)), 0, torch.ones(9, dtype=torch.bool))
+    outs = sampler(PAIR, rate).batch(Streams(1, range(9)), 0, torch.zeros(9, dtype=torch.bool))
+    first, second = counted(ins, 201), counted(outs, 201)
+    assert torch.equal(first[:, :199], second[:, :199])
+    assert torch.equal(first[:, 199], second[:, 200])
+
+
+def test_expected_size_is_public_and_the_same_in_both_worlds():
+    assert sampler(Worlds.remove(DATA, 0), 0.1).expected == pytest.approx(20)
+    assert sampler(PAIR, 0.1).expected == pytest.approx(20)
+    assert sampler(Worlds.add(DATA, OTHER), 0.1).expected == pytest.approx(20.1)
+    assert sampler(Worlds.alone(DATA), 1.0).expected == 200
+
+
+def test_records_are_handed_out_in_parts():
+    batch = sampler(PAIR, 0.2).batch(Streams(0, range(4)), 0, torch.ones(4, dtype=torch.bool))
+    places = batch.mask.shape[1]
+    spans = batch.spans(7)
+    assert [a for a, _ in spans[1:]] == [b for _, b in spans[:-1]]
+    assert (spans[0][0], spans[-1][1]) == (0, places)
+    assert max(b - a for a, b in spans) <= 7
+    assert spans[-1][1] - spans[-1][0] >= batch.differing
+    x = torch.cat([batch.part(*span)[0] for span in spans], dim=1)
+    assert torch.equal(x, batch.x[batch.rows])
+    assert torch.equal(x[:, -1], torch.tensor(OTHER.records).expand(4, -1))
+
+
+def test_an_empty_batch():
+    batch = sampler(Worlds.alone(DATA), 1e-9).batch(
+        Streams(0, range(4)), 0, torch.ones(4, dtype=torch.bool)
+    )
+    assert batch.mask.shape == (4, 0)
+    assert batch.spans(10) == []

@@ -1,0 +1,140 @@
+"""Models that cannot be trained record by record are refused with one sentence that helps."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from dprime.data.dataset import Dataset
+from dprime.train import Training, train
+from dprime.train.functional import Functional
+from dprime.train.network import Layered
+from trials import Wrapped, blobs, dense
+
+DATA = blobs(6, (4,))
+IMAGES = blobs(6, (8, 6, 6))
+ONCE = Training(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
+
+
+class Centred(nn.Module):
+    """Subtracts the mean over the batch."""
+
+    def forward(self, x):
+        return x - x.mean(0)
+
+
+class OwnForward(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 3)
+
+    def forward(self, x):
+        y = self.linear(x)
+        return y / y.norm()
+
+
+class Residual(nn.Module):
+    """A form that no sequence has."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.head = nn.Linear(4, 4), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.head(x + torch.relu(self.inner(x)))
+
+
+class Attentive(nn.Module):
+    """Attention within a record mixes its positions, not the records."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x):
+        x = x[:, :, None] * torch.ones(4)
+        return self.head(self.attention(x, x, x, need_weights=False)[0].mean(1))
+
+
+def image_model(norm):
+    return nn.Sequential(nn.Conv2d(8, 8, 3), norm, nn.Flatten(), nn.Linear(128, 3))
+
+
+REFUSED = [
+    (image_model(nn.BatchNorm2d(8)), IMAGES,
+     r"layer '1' \(BatchNorm2d\) mixes the records of a batch: replace it by nn.GroupNorm\(2, 8\)"),
+    (Wrapped(image_model(nn.BatchNorm2d(8))), IMAGES,
+     r"layer 'inner.1' \(BatchNorm2d\) mixes the records"),
+    (nn.Sequential(nn.Linear(4, 7), nn.BatchNorm1d(7), nn.Linear(7, 3)), DATA,
+     r"replace it by nn.GroupNorm\(1, 7\)"),
+    (image_model(nn.InstanceNorm2d(8, track_running_stats=True)), IMAGES,
+     r"layer '1' \(InstanceNorm2d\) mixes"),
+    (nn.Sequential(Centred(), nn.Linear(4, 3)), DATA, r"layer '0' \(Centred\) mixes the records"),
+    (OwnForward(), DATA, r"OwnForward.forward mixes the records of a batch"),
+    (nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5)), DATA,
+     r"layer '1' \(Dropout\) draws random numbers of its own: remove it"),
+    (nn.Sequential(nn.Linear(5, 3)), DATA,
+     r"model must accept records of shape \(4,\), but it fails on them"),
+    (nn.Sequential(nn.Linear(4, 2)), DATA, "labels must be between 0 and 1, but it is 2"),
+    (nn.Sequential(nn.ReLU()), DATA, "model must be trainable, but it is without any weight"),
+    (nn.Sequential(nn.Linear(4, 6), nn.Unflatten(1, (2, 3))), DATA,
+     r"output must be of shape \(records, classes\), but it is of shape \(4, 2, 3\)"),
+    ("resnet", DATA, "model must be a torch.nn.Module, but it is 'resnet'"),
+    (nn.Sequential(nn.Linear(4, 3), nn.Flatten(0)), DATA, "one row for each of 4 records"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "data", "message"), REFUSED, ids=range(len(REFUSED)))
+def test_refused_models(model, data, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        train(model, data, ONCE)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        (nn.CrossEntropyLoss(), r"loss must be one number per record, of shape \(4,\)"),
+        (lambda out, y: out, r"but it is of shape \(4, 3\): return the losses without summing"),
+        (lambda out, y: 1.0, "loss must be one number per record"),
+        (lambda out, y: out[:, 0] - out[:, 0].mean(), "must be a function of each record alone"),
+        ("squared-error", r"must be of shape \(records, 1\) for squared-error"),
+    ],
+)  # fmt: skip
+def test_refused_losses(loss, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        train(dense(4, 3), DATA, Training(steps=1, learning_rate=0.1, loss=loss))
+    assert "\n" not in str(caught.value)
+
+
+def test_labels_of_the_wrong_kind():
+    real = Dataset("real", DATA.records, np.linspace(0, 1, 6), "table", classes=None)
+    with pytest.raises(ValueError, match="labels must be class indexes, but it is real numbers"):
+        train(dense(4, 3), real, ONCE)
+    with pytest.raises(ValueError, match="labels must be 0 or 1"):
+        train(dense(4, 1), DATA, Training(steps=1, learning_rate=1, loss="binary-cross-entropy"))
+
+
+@pytest.mark.parametrize(
+    ("model", "form"),
+    [
+        (dense(4, 5, 3), Layered),
+        (nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.0)), Functional),
+        (Residual(), Functional),
+        (Attentive(), Functional),
+    ],
+)
+def test_models_that_are_accepted(model, form):
+    done = train(model, DATA, ONCE, trials=2, seed=1)
+    assert isinstance(done.network, form)
+
+
+def test_words_reach_an_embedding_on_both_paths():
+    rng = np.random.default_rng(0)
+    words = Dataset("words", rng.integers(0, 5, (6, 4)), rng.integers(0, 3, 6), "table", classes=3)
+    model = nn.Sequential(nn.Embedding(5, 2), nn.Flatten(), nn.Linear(8, 3))
+    fast = train(model, words, ONCE, trials=2, seed=1)
+    general = train(Wrapped(model), words, ONCE, trials=2, seed=1)
+    assert isinstance(general.network, Functional)
+    torch.testing.assert_close(fast.weights, general.weights, rtol=1e-4, atol=1e-6)

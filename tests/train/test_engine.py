@@ -1,0 +1,237 @@
+"""The engine against a slow copy, and what it promises about slices, blocks and worlds."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from dprime.data.dataset import Dataset
+from dprime.train import SGD, Adam, Cosine, Decay, Observer, Training, Worlds, train
+from dprime.train import engine as engine_module
+from dprime.train.engine import _trials
+from trials import Wrapped, blobs, dense, slow_training
+
+DATA = blobs(12, (5,))
+OTHER = blobs(1, (5,), seed=9)
+PAIRS = {
+    "alone": Worlds.alone(DATA),
+    "remove": Worlds.remove(DATA, 3),
+    "replace": Worlds.replace(DATA, 3, OTHER),
+    "add": Worlds.add(DATA, OTHER),
+}
+PRIVATE = {"steps": 4, "learning_rate": 0.5, "clip_norm": 0.8, "noise_multiplier": 0.7}
+
+RECIPES = {
+    "full batch": Training(**PRIVATE),
+    "poisson": Training(**PRIVATE, sample_rate=0.3),
+    "poisson, masked": Training(**PRIVATE, sample_rate=0.7),
+    "momentum": Training(**PRIVATE, optimizer=SGD(momentum=0.9), schedule=Decay(0.5, 2)),
+    "nesterov": Training(**PRIVATE, optimizer=SGD(momentum=0.9, nesterov=True)),
+    "adam": Training(**PRIVATE, optimizer=Adam(), schedule=Cosine(warmup=1)),
+    "no privacy": Training(steps=4, learning_rate=0.5),
+    "clipping alone": Training(steps=4, learning_rate=0.5, clip_norm=0.3),
+}
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("wrap", [nn.Identity, Wrapped], ids=["fast", "general"])
+def test_the_engine_trains_as_a_plain_loop_does(recipe, pair, wrap):
+    training, worlds = RECIPES[recipe], PAIRS[pair]
+    model = dense(5, 4, 3)
+    done = train(model if wrap is nn.Identity else wrap(model), worlds, training, trials=3, seed=11)
+    starts = train(model, worlds, Training(steps=1, learning_rate=1e-30), trials=3, seed=11)
+    for trial in range(3):
+        start = starts.weights[trial]
+        expected = slow_training(
+            dense(5, 4, 3), worlds, training, trial, 11, start, bool(done.in_world[trial])
+        )
+        torch.testing.assert_close(done.weights[trial], expected, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("pair", ["remove", "replace", "add"])
+@pytest.mark.parametrize("rate", [1.0, 0.4])
+def test_local_sensitivity_scales_the_noise(pair, rate):
+    training = Training(**PRIVATE, sensitivity="local", sample_rate=rate)
+    worlds = PAIRS[pair]
+    model = dense(5, 4, 3)
+    done = train(model, worlds, training, trials=4, seed=2, initial="given")
+    start = done.network.given_weights()
+    for trial in range(4):
+        expected = slow_training(
+            dense(5, 4, 3), worlds, training, trial, 2, start, bool(done.in_world[trial])
+        )
+        torch.testing.assert_close(done.weights[trial], expected, rtol=2e-4, atol=2e-5)
+    assert done.label.startswith("not DP")
+    assert "not DP" in repr(done)
+    with pytest.raises(ValueError, match="not DP"):
+        done.mechanism()
+
+
+def test_a_trial_does_not_depend_on_the_trials_beside_it(monkeypatch):
+    training = Training(**PRIVATE, sample_rate=0.4, block=5)
+    whole = train(dense(5, 4, 3), PAIRS["replace"], training, trials=13, seed=4)
+    monkeypatch.setattr("dprime.train.slices.CACHE", 1)
+    one_by_one = train(dense(5, 4, 3), PAIRS["replace"], training, trials=13, seed=4)
+    torch.testing.assert_close(one_by_one.weights, whole.weights, rtol=1e-4, atol=1e-6)
+
+
+def test_a_block_run_alone_gives_the_same_bits():
+    training = Training(**PRIVATE, sample_rate=0.4, block=5)
+    whole = train(dense(5, 4, 3), DATA, training, trials=13, seed=4)
+    for block, rows in [(0, slice(0, 5)), (1, slice(5, 10)), (2, slice(10, 13))]:
+        part = train(dense(5, 4, 3), DATA, training, trials=13, seed=4, blocks=[block])
+        assert part.trials.tolist() == list(range(13))[rows]
+        assert torch.equal(part.weights, whole.weights[rows])
+    with pytest.raises(ValueError, match="blocks must be between 0 and 2, but it is 3"):
+        train(dense(5, 4, 3), DATA, training, trials=13, seed=4, blocks=[3])
+
+
+def test_slices_never_cross_a_block():
+    trials = _trials(25, 10, [0, 2])
+    rows = engine_module._rows(trials, 10, 4)
+    assert [trials[r].tolist() for r in rows] == [
+        [0, 1, 2, 3], [4, 5, 6, 7], [8, 9], [20, 21, 22, 23], [24]
+    ]  # fmt: skip
+
+
+def test_seeds():
+    training = Training(**PRIVATE)
+    first, again, other = (
+        train(dense(5, 3), DATA, training, trials=2, seed=seed) for seed in (1, 1, 2)
+    )
+    assert torch.equal(first.weights, again.weights)
+    assert not torch.equal(first.weights, other.weights)
+    assert not torch.equal(first.weights[0], first.weights[1])
+    drawn = [train(dense(5, 3), DATA, training).seed for _ in range(2)]
+    assert drawn[0] != drawn[1]
+
+
+def test_worlds_of_the_trials():
+    training = Training(steps=1, learning_rate=0.1)
+    expected = {"in": [True] * 6, "out": [False] * 6, "alternate": [True, False] * 3}
+    for world, in_world in expected.items():
+        done = train(dense(5, 3), PAIRS["remove"], training, trials=6, seed=1, world=world)
+        assert done.in_world.tolist() == in_world
+    many = train(dense(5, 3), PAIRS["remove"], training, trials=2000, seed=1, world="random")
+    assert abs(many.in_world.mean() - 0.5) < 4 * 0.5 / np.sqrt(2000)
+    some = train(
+        dense(5, 3), PAIRS["remove"], Training(steps=1, learning_rate=0.1, block=100),
+        trials=2000, seed=1, world="random", blocks=[7],
+    )  # fmt: skip
+    assert some.in_world.tolist() == many.in_world[700:800].tolist()
+
+
+def test_both_worlds_draw_the_same_noise_and_batches():
+    """Trials that differ in nothing but the world differ by the one record alone."""
+    training = Training(steps=1, learning_rate=1.0, clip_norm=1.0, noise_multiplier=5.0)
+    pair = Worlds.remove(DATA, 3)
+    ins, outs = (
+        train(dense(5, 3), pair, training, trials=5, seed=3, world=world, initial="given").weights
+        for world in ("in", "out")
+    )
+    distance = (ins - outs).norm(dim=1) * len(DATA)
+    assert (distance <= 1.0).all()
+    assert (distance > 0.1).all()
+
+
+@pytest.mark.parametrize("initial", ["given", "vector", "matrix"])
+def test_initial_weights(initial):
+    model = dense(5, 3)
+    own = torch.cat([w.detach().flatten() for w in model.parameters()])
+    given = {"given": "given", "vector": own, "matrix": own + torch.arange(4.0)[:, None]}[initial]
+    done = train(model, DATA, Training(steps=1, learning_rate=1e-30), trials=4, initial=given)
+    expected = given if initial == "matrix" else own.expand(4, -1)
+    assert torch.equal(done.weights, expected)
+
+
+def test_the_model_that_was_given_is_not_changed():
+    model = dense(5, 3)
+    before = [w.detach().clone() for w in model.parameters()]
+    done = train(model, DATA, Training(**PRIVATE), trials=2, seed=0)
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    outputs = done.model(1)(torch.tensor(DATA.records))
+    weight, bias = done.weights[1][:15].view(3, 5), done.weights[1][15:]
+    torch.testing.assert_close(outputs, torch.tensor(DATA.records) @ weight.T + bias)
+
+
+def test_frozen_layers_stay():
+    for wrap in (nn.Identity, Wrapped):
+        model = dense(5, 4, 3)
+        model[0].requires_grad_(False)
+        done = train(
+            model if wrap is nn.Identity else wrap(model),
+            DATA,
+            Training(**PRIVATE),
+            trials=2,
+            seed=1,
+        )
+        assert done.weights.shape == (2, 15)
+        assert torch.equal(next(done.model(1).parameters()), model[0].weight)
+
+
+def test_weights_that_are_not_kept():
+    done = train(dense(5, 3), DATA, Training(**PRIVATE), trials=2, seed=0, keep_weights=False)
+    with pytest.raises(ValueError, match="not kept: train with keep_weights=True"):
+        done.accuracy(DATA)
+
+
+class Failing(Observer):
+    def see(self, step):
+        raise KeyError("stop")
+
+
+def test_an_observers_error_reaches_the_caller():
+    with pytest.raises(KeyError):
+        train(dense(5, 3), DATA, Training(**PRIVATE), observers=[Failing()])
+
+
+def test_regression_and_binary_losses_train():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 3)).astype(np.float32)
+    line = Dataset("line", x, x @ [0.5, -1.0, 0.25], "table", classes=None)
+    fit = train(
+        dense(3, 1), line, Training(steps=200, learning_rate=0.2, loss="squared-error"),
+        trials=3, seed=1,
+    )  # fmt: skip
+    assert fit.mean_loss(line).max() < 1e-6
+    halves = Dataset("halves", x, (x[:, 0] > 0).astype(int), "table", classes=2)
+    told = train(
+        dense(3, 1), halves, Training(steps=300, learning_rate=2.0, loss="binary-cross-entropy"),
+        trials=3, seed=1,
+    )  # fmt: skip
+    assert told.accuracy(halves).min() > 0.95
+    with pytest.raises(ValueError, match="use mean_loss for a regression"):
+        fit.accuracy(line)
+
+
+BAD = [
+    ({"trials": 0}, "trials must be at least 1, but it is 0"),
+    ({"seed": -1}, r"seed must be a whole number from 0 to 2\^64 - 1, but it is -1"),
+    ({"world": "both"}, "world must be one of in, out, alternate, random, but it is 'both'"),
+    ({"initial": "zero"}, "initial must be one of fresh, given, but it is 'zero'"),
+    ({"initial": torch.zeros(3)}, r"initial must be of shape \(18,\) or \(2, 18\)"),
+    ({"device": "cuda:99"}, "device must be available, but it is 'cuda:99': give cpu"),
+    ({"memory": 0}, "memory must be above 0, but it is 0"),
+    (
+        {"memory": 0.01},
+        "must be at least 1.. MB for this model and data, but it is 10 MB: give memory=0.2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD, ids=lambda v: str(v)[:30])
+def test_bad_input_is_one_sentence(options, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        train(dense(5, 3), DATA, Training(**PRIVATE), **{"trials": 2, **options})
+    assert "\n" not in str(caught.value)
+
+
+def test_final_weights_that_do_not_fit():
+    with pytest.raises(ValueError, match="final weights of 10000 trials must fit the memory"):
+        train(dense(5, 1000, 3), DATA, Training(**PRIVATE), trials=10_000, memory=0.2)
+
+
+def test_local_sensitivity_needs_two_worlds():
+    with pytest.raises(ValueError, match="data must be two worlds for local sensitivity"):
+        train(dense(5, 3), DATA, Training(**PRIVATE, sensitivity="local"))

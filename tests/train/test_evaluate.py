@@ -1,0 +1,36 @@
+"""Accuracy and loss per trial against a loop over models."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from dprime.train import Training, train
+from trials import Wrapped, blobs, dense
+
+DATA, TEST = blobs(20, (5,)), blobs(333, (5,), seed=3)
+SHORT = Training(steps=3, learning_rate=0.5)
+
+
+@pytest.mark.parametrize("wrap", [nn.Identity, Wrapped])
+@pytest.mark.parametrize("room", [16 << 20, 5000])
+def test_accuracy_and_loss_per_trial(wrap, room, monkeypatch):
+    monkeypatch.setattr("dprime.train.evaluate.ROOM", room)
+    model = dense(5, 4, 3)
+    done = train(model if wrap is nn.Identity else wrap(model), DATA, SHORT, trials=5, seed=1)
+    accuracy, loss = done.accuracy(TEST), done.mean_loss(TEST)
+    x, y = torch.tensor(TEST.records), torch.tensor(TEST.labels)
+    for trial in range(5):
+        with torch.no_grad():
+            outputs = done.model(trial)(x)
+        assert accuracy[trial] == pytest.approx(float((outputs.argmax(1) == y).double().mean()))
+        assert loss[trial] == pytest.approx(float(nn.CrossEntropyLoss()(outputs, y)), rel=1e-5)
+
+
+def test_shape():
+    done = train(dense(5, 3), DATA, SHORT, trials=4, seed=1)
+    assert done.accuracy(TEST).shape == (4,)
+    assert done.accuracy(TEST).dtype == np.float64
+    assert len(done) == 4
+    with pytest.raises(ValueError, match="record must be an index from 0 to 3, but it is 4"):
+        done.model(4)

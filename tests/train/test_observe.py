@@ -1,0 +1,244 @@
+"""What observers see, against sums made by hand; and that nobody pays for what is not asked."""
+
+import numpy as np
+import pytest
+import torch
+
+from dprime.train import (
+    FinalAccuracy,
+    LikelihoodRatio,
+    NoiseScale,
+    Observer,
+    Training,
+    Worlds,
+    train,
+)
+from dprime.train.losses import plain_cross_entropy
+from dprime.train.observe import clip_factors
+from trials import blobs, clipped, dense, gradient_of, set_flat
+
+DATA = blobs(9, (5,))
+OTHER = blobs(1, (5,), seed=9)
+PAIRS = {"remove": Worlds.remove(DATA, 3), "replace": Worlds.replace(DATA, 3, OTHER)}
+C = 0.6
+RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 2.0}
+
+
+class Keeper(Observer):
+    """Copies everything. Steps of several slices come in turns."""
+
+    def at(self, index, name):
+        """What was kept at a step, over all trials."""
+        found = sorted(
+            (s for s in self.steps if s["index"] == index), key=lambda s: s["rows"].start
+        )
+        return torch.cat([s[name] for s in found])
+
+    def begin(self, run):
+        self.steps, self.final = [], []
+
+    def see(self, step):
+        self.steps.append(
+            {
+                "index": step.index, "rows": step.rows, "weights": step.weights.clone(),
+                "noisy": step.noisy_sum.clone(), "own": step.own_sum.clone(),
+                "in": step.clipped_sum("in"), "out": step.clipped_sum("out"),
+                "common": step.common_sum.clone(), "norms": step.norms.clone(),
+                "losses": step.losses.clone(), "sigma": step.sigma.clone(),
+                "mask": step.mask.clone(), "differing": step.differing, "rows_of": step.batch.rows,
+            }
+        )  # fmt: skip
+
+    def end(self, final):
+        self.final.append((final.rows.start, final.weights.clone()))
+
+
+def by_hand(worlds, weights):
+    """Clipped gradients, norms and losses of every record of both worlds at some weights."""
+    model = dense(5, 4, 3)
+    set_flat(model, weights.clone())
+    x, y = torch.tensor(worlds.union.records), torch.tensor(worlds.union.labels)
+    raw = torch.stack(
+        [gradient_of(model, plain_cross_entropy, *xy) for xy in zip(x, y, strict=True)]
+    )
+    with torch.no_grad():
+        losses = plain_cross_entropy(model(x), y)
+    return torch.stack([clipped(g, C) for g in raw]), raw.norm(dim=1), losses
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+def test_everything_an_observer_sees(pair, rate):
+    worlds, keeper = PAIRS[pair], Keeper()
+    training = Training(**RECIPE, sample_rate=rate)
+    done = train(dense(5, 4, 3), worlds, training, trials=4, seed=5, observers=[keeper])
+    common = len(worlds.common)
+    for seen in keeper.steps:
+        for trial, in_world in enumerate(done.in_world[seen["rows"]]):
+            gradients, norms, losses = by_hand(worlds, seen["weights"][trial])
+            places = len(seen["mask"][trial])
+            rows = range(places) if seen["rows_of"] is None else seen["rows_of"][trial].tolist()
+            torch.testing.assert_close(seen["norms"][trial], norms[rows], rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(seen["losses"][trial], losses[rows], rtol=1e-4, atol=1e-5)
+            drawn = [r for r, m in zip(rows, seen["mask"][trial], strict=True) if m and r < common]
+            shared = gradients[drawn].sum(0)
+            ins = shared + gradients[common]
+            outs = shared + gradients[common + 1] if pair == "replace" else shared
+            for name, expected in [("common", shared), ("in", ins), ("out", outs)]:
+                torch.testing.assert_close(seen[name][trial], expected, rtol=1e-4, atol=1e-5)
+            if rate == 1:
+                own = ins if in_world else outs
+                torch.testing.assert_close(seen["own"][trial], own, rtol=1e-4, atol=1e-5)
+    assert torch.equal(torch.cat([weights for _, weights in sorted(keeper.final)]), done.weights)
+    moved = keeper.at(0, "weights") - 0.5 * keeper.at(0, "noisy") / (rate * len(DATA))
+    torch.testing.assert_close(keeper.at(1, "weights"), moved)
+
+
+def test_watching_changes_nothing():
+    training = Training(**RECIPE, sample_rate=0.4)
+    plain = train(dense(5, 4, 3), PAIRS["replace"], training, trials=4, seed=5)
+    watched = train(
+        dense(5, 4, 3), PAIRS["replace"], training, trials=4, seed=5,
+        observers=[Keeper(), LikelihoodRatio(), NoiseScale()],
+    )  # fmt: skip
+    assert torch.equal(plain.weights, watched.weights)
+
+
+def test_an_observer_that_asks_for_nothing_costs_no_norms(monkeypatch):
+    """Without clipping nobody needs norms, so none are made until an observer asks."""
+    asked = []
+    monkeypatch.setattr(
+        "dprime.train.network.LayeredGradients.norms", lambda self: asked.append(1) or 1 / 0
+    )
+    train(dense(5, 3), DATA, Training(steps=2, learning_rate=0.1), observers=[Observer()])
+    assert not asked
+    with pytest.raises(ZeroDivisionError):
+        train(dense(5, 3), DATA, Training(steps=2, learning_rate=0.1), observers=[Keeper()])
+
+
+@pytest.mark.parametrize("sensitivity", ["global", "local"])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_noise_is_what_is_claimed(pair, sensitivity):
+    """Noise recovered from what was released: mean, variance, independence, in every trial."""
+    keeper = Keeper()
+    training = Training(**{**RECIPE, "steps": 4}, sensitivity=sensitivity)
+    train(
+        dense(5, 40, 3), PAIRS[pair], training, trials=300, seed=8, observers=[keeper], memory=4.0
+    )
+    noise = torch.stack(
+        [
+            torch.cat(
+                [
+                    (s["noisy"] - s["own"]) / s["sigma"][:, None]
+                    for s in keeper.steps
+                    if s["index"] == i
+                ]
+            )
+            for i in range(4)
+        ]
+    ).double()  # [step, trial, coordinate]
+    n = noise.numel()
+    assert abs(float(noise.mean())) < 4.5 / np.sqrt(n)
+    assert abs(float(noise.var()) - 1) < 4.5 * np.sqrt(2 / n)
+    for one, other in [
+        (noise[1:], noise[:-1]), (noise[:, 1:], noise[:, :-1]), (noise[..., 1:], noise[..., :-1])
+    ]:  # fmt: skip
+        together = float((one * other).mean())
+        assert abs(together) < 4.5 / np.sqrt(one.numel())
+    if sensitivity == "global":
+        assert torch.equal(sigmas, torch.full_like(sigmas, 2.0 * C))
+    else:
+        assert (sigmas < 2.0 * C).all()
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.2])
+def test_noise_with_sampling_has_the_same_variance(rate):
+    """Over many trials from one start: the release scatters by the noise around the own sum."""
+    keeper = Keeper()
+    training = Training(**{**RECIPE, "steps": 1}, sample_rate=rate)
+    train(dense(5, 3), DATA, training, trials=3000, seed=8, observers=[keeper], initial="given")
+    noise = (keeper.at(0, "noisy") - keeper.at(0, "own")).double()
+    variance = noise.var(0) / (2.0 * C) ** 2
+    assert (variance - 1).abs().max() < 4.5 * np.sqrt(2 / 3000)
+    matrix = torch.corrcoef(noise.T) - torch.eye(noise.shape[1])
+    assert matrix.abs().max() < 4.5 / np.sqrt(3000)
+
+
+def test_clipping_is_never_exceeded():
+    torch.manual_seed(0)
+    for scale in (1e-3, 1.0, 1e6):
+        gradients = scale * torch.randn(500, 1000)
+        norms = gradients.norm(dim=1)[None]
+        for bound in (1e-3, 1.0, 3.7):
+            kept = gradients.double() * clip_factors(norms, bound).double()[0, :, None]
+            assert float(kept.norm(dim=1).max()) <= bound
+    zeros = clip_factors(torch.zeros(1, 3), 1.0)
+    assert torch.equal(zeros, torch.ones(1, 3))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("local", [False, True])
+def test_likelihood_ratios_by_hand(pair, local):
+    """Full batch: (‖noisy − D′ sum‖² − ‖noisy − D sum‖²)/(2σ²), added up."""
+    keeper, ratio = Keeper(), LikelihoodRatio(every_step=True)
+    training = Training(**RECIPE, sensitivity="local" if local else "global")
+    train(dense(5, 4, 3), PAIRS[pair], training, trials=6, seed=3, observers=[keeper, ratio])
+    total = torch.zeros(6, dtype=torch.float64)
+    for step in range(3):
+        noisy, ins, outs = (keeper.at(step, name).double() for name in ("noisy", "in", "out"))
+        far, near = (noisy - outs).square().sum(1), (noisy - ins).square().sum(1)
+        total = total + (far - near) / (2 * keeper.at(step, "sigma").double() ** 2)
+        np.testing.assert_allclose(ratio.logs[:, step], total.numpy(), rtol=1e-3, atol=1e-4)
+    last = LikelihoodRatio()
+    train(dense(5, 4, 3), PAIRS[pair], training, trials=6, seed=3, observers=[last])
+    np.testing.assert_allclose(last.logs[:, 0], ratio.logs[:, -1])
+    beliefs = last.beliefs(prior=0.2)
+    np.testing.assert_allclose(beliefs, 1 / (1 + 4 * np.exp(-last.logs)))
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_likelihood_ratios_are_calibrated(pair, rate):
+    """Over many trials E[e^L] = 1 in world out and E[e^-L] = 1 in world in: L is a true ratio."""
+    ratio = LikelihoodRatio()
+    training = Training(
+        steps=4, learning_rate=0.5, clip_norm=C, noise_multiplier=2.5, sample_rate=rate
+    )
+    done = train(dense(5, 3), PAIRS[pair], training, trials=8000, seed=3, observers=[ratio])
+    logs = ratio.logs[:, 0]
+    for values in (np.exp(logs[~done.in_world]), np.exp(-logs[done.in_world])):
+        assert abs(values.mean() - 1) < 4.5 * values.std() / np.sqrt(len(values))
+    assert logs[done.in_world].mean() > logs[~done.in_world].mean()
+
+
+def test_the_adversary_stays_below_the_certified_curve_and_near_it():
+    """With a record whose gradient always fills C, the full-batch adversary reaches the claim."""
+    ratio = LikelihoodRatio()
+    training = Training(steps=5, learning_rate=1e-3, clip_norm=1e-3, noise_multiplier=3.0)
+    done = train(dense(5, 3), PAIRS["remove"], training, trials=20_000, seed=3, observers=[ratio])
+    says = ratio.logs[:, 0] > 0
+    advantage = says[done.in_world].mean() - says[~done.in_world].mean()
+    claim = training.mechanism().curve().advantage()
+    assert abs(advantage - claim) < 4.5 * np.sqrt(2 * 0.25 / 10_000)
+
+
+def test_final_accuracy_without_keeping_models():
+    observer = FinalAccuracy(DATA)
+    kept = train(dense(5, 3), DATA, Training(**RECIPE), trials=7, seed=2, observers=[observer])
+    assert np.array_equal(observer.values, kept.accuracy(DATA))
+
+
+def test_noise_scale():
+    scale = NoiseScale()
+    train(dense(5, 3), DATA, Training(**RECIPE), trials=3, seed=2, observers=[scale])
+    assert np.allclose(scale.sigmas, 2.0 * C)
+    assert scale.sigmas.shape == (3, 3)
+
+
+@pytest.mark.parametrize("data", [DATA, PAIRS["remove"]], ids=["one world", "no noise"])
+def test_nothing_to_tell_apart(data):
+    training = Training(
+        steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=float(data is DATA)
+    )
+    with pytest.raises(ValueError, match="data must be two worlds and noise"):
+        train(dense(5, 3), data, training, observers=[LikelihoodRatio()])

@@ -1,0 +1,55 @@
+"""What a training may be, and what it may be called."""
+
+import pytest
+
+from dprime import DPSGD
+from dprime.train import Training
+
+BASE = {"steps": 10, "learning_rate": 0.1}
+
+
+def test_labels_and_mechanisms():
+    private = Training(**BASE, clip_norm=1.0, noise_multiplier=2.0, sample_rate=0.1)
+    assert private.private
+    assert private.label == "differentially private"
+    assert private.mechanism() == DPSGD(noise_multiplier=2.0, sample_rate=0.1, steps=10)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"clip_norm": 1.0, "noise_multiplier": 2.0, "sensitivity": "local"}, "not DP"),
+        ({"clip_norm": 1.0}, "not private"),
+        ({}, "not private"),
+    ],
+)
+def test_what_is_not_private_has_no_curve(options, words):
+    training = Training(**BASE, **options)
+    assert not training.private
+    assert training.label.startswith(words)
+    with pytest.raises(ValueError, match=f"no certified curve, it is {words}"):
+        training.mechanism()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": 0}, "steps must be at least 1, but it is 0"),
+        ({"steps": 2.5}, "steps must be a whole number, but it is 2.5"),
+        ({"learning_rate": 0}, "learning_rate must be above 0, but it is 0"),
+        ({"clip_norm": 0.0}, "clip_norm must be above 0, but it is 0.0"),
+        ({"clip_norm": -3}, "clip_norm must be above 0, but it is -3"),
+        ({"clip_norm": float("nan")}, "clip_norm must be a finite number, but it is nan"),
+        ({"noise_multiplier": -1}, "noise_multiplier must be 0 or more, but it is -1"),
+        ({"noise_multiplier": 1.0}, "clip_norm must be given when noise is added, but it is None"),
+        ({"sample_rate": 0}, "sample_rate must be above 0 and at most 1, but it is 0"),
+        ({"sample_rate": 1.5}, "sample_rate must be above 0 and at most 1, but it is 1.5"),
+        ({"sensitivity": "mine"}, "sensitivity must be one of global, local, but it is 'mine'"),
+        ({"loss": "hinge"}, "loss must be one of cross-entropy, squared-error, binary"),
+        ({"block": 0}, "block must be at least 1, but it is 0"),
+    ],
+)
+def test_bad_input(options, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        Training(**{**BASE, **options})
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,97 @@
+"""Slices keep within memory, measured in a process of its own."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from dprime.train import Worlds
+from dprime.train.batches import Sampler
+from dprime.train.network import layered
+from dprime.train.slices import device_named, plan
+from trials import blobs, dense
+
+GIGABYTE = 1 << 30
+
+
+def planned(model, shape, records, memory, trials=1000, rate=1.0):
+    sampler = Sampler(Worlds.alone(blobs(records, shape)), rate, torch.device("cpu"))
+    return plan(layered(model), sampler, 3, int(memory * GIGABYTE), trials)
+
+
+def test_small_models_run_many_trials_at_once():
+    found = planned(dense(10, 4, 3), (10,), 50, 2.0)
+    assert found.trials > 50
+    assert found.records == 50
+
+
+def test_large_batches_are_cut():
+    found = planned(dense(784, 2000, 3), (784,), 5000, 0.5)
+    assert found.trials == 1
+    assert 1 <= found.records < 5000
+
+
+def test_trials_are_shared_out_among_the_threads():
+    threads = torch.get_num_threads()
+    found = planned(dense(10, 3), (10,), 5, 2.0, trials=7)
+    assert found.workers == min(7, threads)
+    assert found.trials == -(-7 // found.workers)
+    alone = planned(dense(10, 3), (10,), 5, 2.0, trials=1)
+    assert (alone.trials, alone.workers) == (1, 1)
+
+
+def test_memory_that_cannot_do():
+    with pytest.raises(ValueError, match=r"memory must be at least \d+ MB for this model and data"):
+        planned(dense(784, 5000, 3), (784,), 50, 0.05)
+
+
+def test_devices():
+    assert device_named("cpu").type == "cpu"
+    with pytest.raises(ValueError, match="device must be available, but it is 'abacus'"):
+        device_named("abacus")
+
+
+SCRIPT = """
+import resource, sys
+import numpy as np, torch
+from torch import nn
+from dprime.data.dataset import Dataset
+from dprime.train import LikelihoodRatio, Training, Worlds, train
+rng = np.random.default_rng(0)
+memory, observed = float(sys.argv[1]), sys.argv[2] == "observed"
+x = rng.random((3000, 1, 28, 28), dtype=np.float32)
+data = Dataset.of(x, rng.integers(0, 10, 3000), classes=10)
+net = nn.Sequential(nn.Conv2d(1, 16, 3), nn.GroupNorm(4, 16), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Conv2d(16, 32, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(800, 10))
+recipe = Training(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
+small = data.take(range(4))
+train(net, small, recipe)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+watchers = [LikelihoodRatio()] if observed else []
+import dprime.train.slices as slices
+slices.CACHE = 1 << 40  # as on a GPU: as much as memory allows
+train(net, Worlds.remove(data, 0), recipe, trials=2, memory=memory, observers=watchers)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20)
+"""
+
+
+@pytest.mark.parametrize(("memory", "watch"), [(0.4, "plain"), (1.0, "plain"), (0.4, "observed")])
+def test_memory_is_kept(memory, watch):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(memory), watch],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    used = float(done.stdout)
+    assert used <= memory
+    assert used >= memory / 8
+
+
+def test_numbers_per_record_grow_with_the_model():
+    small, large = (
+        layered(nn.Sequential(nn.Linear(10, width), nn.ReLU(), nn.Linear(width, 3)))
+        for width in (4, 400)
+    )
+    x = torch.zeros(1, 10)
+    assert small.numbers_per_record(x) < large.numbers_per_record(x)

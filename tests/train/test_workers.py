@@ -1,0 +1,44 @@
+"""Work side by side: everything is done once, errors come out, settings are put back."""
+
+import threading
+
+import pytest
+import torch
+
+from dprime.train.workers import each, freed_memory_kept
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_everything_is_done_once(workers):
+    done = []
+    each(range(20), done.append, workers)
+    assert sorted(done) == list(range(20))
+
+
+def test_operations_have_one_thread_each_and_the_setting_returns():
+    before = torch.get_num_threads()
+    seen = []
+    each(range(4), lambda _: seen.append((torch.get_num_threads(), threading.get_ident())), 2)
+    assert {threads for threads, _ in seen} == {1}
+    assert torch.get_num_threads() == before
+
+
+def test_the_first_error_is_raised_and_the_rest_is_left():
+    done = []
+
+    def work(task):
+        if task == 3:
+            raise KeyError("three")
+        done.append(task)
+
+    before = torch.get_num_threads()
+    with pytest.raises(KeyError, match="three"):
+        each(range(1000), work, 2)
+    assert len(done) < 999
+    assert torch.get_num_threads() == before
+
+
+def test_memory_is_kept_only_while_it_is_wanted():
+    with freed_memory_kept():
+        torch.zeros(1000, 1000)
+    torch.zeros(1000, 1000)

@@ -1,0 +1,130 @@
+"""A slow training, one trial and one record at a time, that shares only the random bits.
+
+What the engine does in one tensor, this does in loops with PyTorch's own autograd and optimizers.
+"""
+
+import itertools
+
+import numpy as np
+import torch
+from torch import nn
+
+from dprime.data.dataset import Dataset
+from dprime.train.losses import named_loss
+from dprime.train.optimizers import SGD
+from dprime.train.streams import Purpose, Streams
+
+
+def blobs(count, shape, classes=3, seed=0):
+    """Random records with random labels."""
+    rng = np.random.default_rng(seed)
+    records = rng.normal(size=(count, *shape)).astype(np.float32)
+    return Dataset.of(records, rng.integers(0, classes, count), classes=classes)
+
+
+def dense(*widths, activation=nn.ReLU):
+    """A plain network of linear layers, the same at every call."""
+    torch.manual_seed(0)
+    layers = []
+    for inputs, outputs in itertools.pairwise(widths):
+        layers += [nn.Linear(inputs, outputs), activation()]
+    return nn.Sequential(*layers[:-1])
+
+
+class Wrapped(nn.Module):
+    """Hides a model's form, so that it takes the general path."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def flat(model):
+    return torch.cat([weight.detach().flatten() for weight in model.parameters()])
+
+
+def set_flat(model, vector):
+    torch.nn.utils.vector_to_parameters(vector, model.parameters())
+
+
+def gradient_of(model, loss, x, y):
+    """One record's gradient as one vector."""
+    model.zero_grad()
+    loss(model(x[None]), y[None])[0].backward()
+    return torch.cat([weight.grad.flatten() for weight in model.parameters()])
+
+
+def clipped(gradient, clip_norm):
+    if clip_norm is None:
+        return gradient
+    return gradient * min(1.0, clip_norm / float(gradient.norm()))
+
+
+def optimizer_of(training, model):
+    if isinstance(training.optimizer, SGD):
+        return torch.optim.SGD(
+            model.parameters(), training.learning_rate,
+            momentum=training.optimizer.momentum, nesterov=training.optimizer.nesterov,
+        )  # fmt: skip
+    return torch.optim.Adam(
+        model.parameters(), training.learning_rate,
+        betas=(training.optimizer.beta1, training.optimizer.beta2), eps=training.optimizer.floor,
+    )  # fmt: skip
+
+
+def batch_of(worlds, rate, streams, step, in_world):
+    """Indexes into the union of both worlds that this trial trains on."""
+    common = len(worlds.common)
+    places = worlds.size
+    drawn = [True] * places
+    if rate < 1:
+        drawn = streams.bernoulli(rate, places, Purpose.SAMPLING, step)[0].tolist()
+    rows = [i for i in range(common) if drawn[i]]
+    if worlds.adjacency and drawn[common]:
+        if in_world:
+            rows.append(common)
+        elif worlds.adjacency == "replace":
+            rows.append(common + 1)
+    return rows
+
+
+def slow_training(model, worlds, training, trial, seed, start, in_world=True):
+    """The final weights of one trial, computed record by record."""
+    streams = Streams(seed, [trial])
+    set_flat(model, start.clone())
+    optimizer = optimizer_of(training, model)
+    loss = named_loss(training.loss)
+    union = worlds.union
+    x, y = torch.tensor(union.records), torch.tensor(union.labels)
+    common = len(worlds.common)
+    for step in range(training.steps):
+        for group in optimizer.param_groups:
+            group["lr"] = training.rate_at(step)
+        total = torch.zeros_like(start)
+        for row in batch_of(worlds, training.sample_rate, streams, step, in_world):
+            total += clipped(gradient_of(model, loss, x[row], y[row]), training.clip_norm)
+        if training.noise_multiplier:
+            sigma = training.noise_multiplier * training.clip_norm
+            if training.sensitivity == "local":
+                differing = [
+                    clipped(gradient_of(model, loss, x[row], y[row]), training.clip_norm)
+                    for row in range(common, len(union))
+                ]
+                if len(differing) == 1:
+                    sigma *= float(differing[0].norm()) / training.clip_norm
+                else:
+                    distance = float((differing[0] - differing[1]).norm())
+                    sigma *= distance / (2 * training.clip_norm)
+            noise = torch.zeros(1, len(start))
+            streams.add_normal(noise, torch.ones(1), Purpose.NOISE, step)
+            total = total + sigma * noise[0]
+        average = total / (training.sample_rate * worlds.size)
+        offset = 0
+        for weight in model.parameters():
+            weight.grad = average[offset : offset + weight.numel()].view(weight.shape).clone()
+            offset += weight.numel()
+        optimizer.step()
+    return flat(model)
