@@ -125,18 +125,9 @@ def test_noise_is_what_is_claimed(pair, sensitivity):
     train(
         dense(5, 40, 3), PAIRS[pair], training, trials=300, seed=8, observers=[keeper], memory=4.0
     )
-    noise = torch.stack(
-        [
-            torch.cat(
-                [
-                    (s["noisy"] - s["own"]) / s["sigma"][:, None]
-                    for s in keeper.steps
-                    if s["index"] == i
-                ]
-            )
-            for i in range(4)
-        ]
-    ).double()  # [step, trial, coordinate]
+    released = [keeper.at(index, "noisy") - keeper.at(index, "own") for index in range(4)]
+    sigmas = torch.stack([keeper.at(index, "sigma") for index in range(4)])
+    noise = (torch.stack(released) / sigmas[:, :, None]).double()  # [step, trial, coordinate]
     n = noise.numel()
     assert abs(float(noise.mean())) < 4.5 / np.sqrt(n)
     assert abs(float(noise.var()) - 1) < 4.5 * np.sqrt(2 / n)
