@@ -39,7 +39,7 @@ LAYERS = [
 ALLOWED = {"numpy", "scipy", "dprime", *sys.stdlib_module_names}
 """What the core may import; the command line adds typer and rich."""
 
-MORE = {"data": {"sklearn", "torch"}, "train": {"torch", "rich"}}
+MORE = {"data": {"sklearn", "torch"}, "train": {"torch", "rich", "triton"}}
 """What a room above the core may import too."""
 
 

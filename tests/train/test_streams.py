@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dprime.train import streams
 from dprime.train.streams import Purpose, Streams, check_seed, fresh_seed, signed, threefry
 
 # Known answers of Threefry-2x32, 20 rounds, from the authors' test vectors (kat_vectors).
@@ -50,6 +51,19 @@ words = st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
 def test_against_whole_numbers(key, counter):
     found = threefry(tuple(map(word, key)), tuple(map(word, counter)))
     assert tuple(int(x) % 2**32 for x in found) == slow_threefry(key, counter)
+
+
+@given(words, words, st.sampled_from([13, 15, 26, 6, 17, 29, 16, 24]))
+def test_both_ways_to_mix_agree(first, second, rotation):
+    """The one for GPUs and the one for processors."""
+    one, other = (
+        [torch.tensor([signed(w) for w in words], dtype=torch.int32) for words in (first, second)]
+        for _ in range(2)
+    )
+    streams._mix_torch(*one, torch.empty_like(one[0]), rotation)
+    streams._mix_numpy(*other, torch.empty_like(one[0]), rotation)
+    assert torch.equal(one[0], other[0])
+    assert torch.equal(one[1], other[1])
 
 
 def normals(seed, trials, count, step=0, purpose=Purpose.NOISE):
@@ -149,9 +163,9 @@ def test_sampling_never_exceeds_its_rate():
 
 
 def test_sampling_is_independent_between_records_steps_and_trials():
-    streams = Streams(9, range(300))
-    first = streams.bernoulli(0.2, 3000, Purpose.SAMPLING, 0).float()
-    later = streams.bernoulli(0.2, 3000, Purpose.SAMPLING, 1).float()
+    own = Streams(9, range(300))
+    first = own.bernoulli(0.2, 3000, Purpose.SAMPLING, 0).float()
+    later = own.bernoulli(0.2, 3000, Purpose.SAMPLING, 1).float()
     bound = 4.5 / np.sqrt(first.numel())
     assert correlation(first, later) < bound
     assert correlation(first[:, 1:], first[:, :-1]) < bound

@@ -15,13 +15,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
+
+from dprime.train.streams import has_triton
 
 ROUNDING = 8 * torch.finfo(torch.float32).eps
 """Relative error that is allowed for in a sum of products of mixed sign."""
@@ -230,6 +232,10 @@ class Windows(torch.autograd.Function):
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:  # noqa: D102
         (errors,) = upstream
         conv = ctx.conv
+        if has_triton(errors):
+            from dprime.train import gpu  # noqa: PLC0415
+
+            return gpu.fold(errors, ctx.shape, conv.stride, conv.dilation), None
         into = errors.new_zeros(ctx.shape)
         rows, columns = errors.shape[1:3]
         (sh, sw), (dh, dw) = conv.stride, conv.dilation
@@ -266,28 +272,30 @@ class Conv2d(Rule):
     def forward(self, weights: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Seen]:
         """[R, n, out, H', W'] from x [R or 1, n, in, H, W]."""
         R, outputs, inputs = weights[0].shape[:3]
+        records = x.detach() if x.requires_grad else x
+        windows: Callable[[], Tensor] = partial(self.windows, records)
         if x.requires_grad and x.is_cpu:  # where PyTorch's own, trial by trial, is faster
             y = Convolved.apply(x, *weights, self)  # type: ignore[no-untyped-call]
         else:
-            y = self._from_windows(weights, x)
+            made = self.windows(x)
+            y = self._from_windows(weights, made).unflatten(2, self.positions(*x.shape[3:]))
+            windows = made.detach
         n, rows, columns = y.shape[1:4]
         probe = as_probe(y.flatten(2, 3))
 
         def unpack(sums: Tensor) -> Tensor:
             return sums.view(R, outputs, *self.kernel, inputs).permute(0, 1, 4, 2, 3)
 
-        records = x.detach() if x.requires_grad else x
-        seen = AffineSeen(lambda: self.windows(records), probe, self.bias, unpack)
+        seen = AffineSeen(windows, probe, self.bias, unpack)
         return probe.view(R, n, rows, columns, outputs).permute(0, 1, 4, 2, 3), seen
 
-    def _from_windows(self, weights: Sequence[Tensor], x: Tensor) -> Tensor:
-        """One product for all trials [R, n, H', W', out]."""
+    def _from_windows(self, weights: Sequence[Tensor], windows: Tensor) -> Tensor:
+        """One product for all trials [R, n, positions, out]."""
         R, outputs = weights[0].shape[:2]
-        windows = self.windows(x)
         kernel = weights[0].permute(0, 1, 3, 4, 2).reshape(R, outputs, -1).mT  # as windows are
         flat = windows.flatten(1, 2).expand(R, -1, -1)
         y = torch.baddbmm(weights[1][:, None, :], flat, kernel) if self.bias else flat @ kernel
-        return y.view(R, x.shape[1], *self.positions(*x.shape[3:]), outputs)
+        return y.view(R, *windows.shape[1:3], outputs)
 
     def windows(self, x: Tensor) -> Tensor:
         """[R, n, positions, kernel kernel in]; those of records that need no error are kept."""

@@ -10,6 +10,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 
 from dprime.train.layers import Conv2d, Embedding, GroupNorm, LayerNorm, Linear, Rule, Seen
 from dprime.train.losses import Loss, per_trial
+from dprime.train.pooling import max_pool
 
 ELEMENTWISE = (
     nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish,
@@ -251,8 +253,16 @@ def _stage(path: str, module: nn.Module, places: dict[str, Parameter]) -> Stage 
         dim, sizes = module.dim + 1, cast(tuple[int, ...], module.unflattened_size)
         return Stage(lambda x: x.unflatten(dim, sizes))
     if isinstance(module, RECORDWISE) or _rule(module) is not None:
-        return Stage(lambda x: module(x.flatten(0, 1)).unflatten(0, x.shape[:2]))
+        return Stage(partial(_record_by_record, module))
     return None
+
+
+def _record_by_record(module: nn.Module, x: Tensor) -> Tensor:
+    """The records of all trials through one module."""
+    flat = x.flatten(0, 1)
+    outputs: Tensor = max_pool(flat, module) if type(module) is nn.MaxPool2d else module(flat)
+    by_trial: Tensor = outputs.unflatten(0, x.shape[:2])
+    return by_trial
 
 
 def _rule(module: nn.Module) -> Rule | None:

@@ -6,11 +6,10 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 PATIENCE = 2.0
 """Seconds of work before a bar appears."""
@@ -21,14 +20,6 @@ class Advance(Protocol):
 
     def __call__(self, trials: float) -> None:
         """Add to what is done."""
-
-
-class _Speed(ProgressColumn):
-    """Trials per second."""
-
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text(f"{speed:.3g} trials/s" if speed else "")
 
 
 @contextmanager
@@ -44,11 +35,7 @@ def bar(title: str, trials: int, show: bool | None) -> Iterator[Advance]:
         yield lambda trials: None
         return
     began = time.monotonic()
-    columns = (
-        TextColumn("{task.description}"), BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f} trials"), _Speed(), TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with _progress() as progress:
         task = progress.add_task(title, total=trials, visible=bool(show))
 
         def advance(trials: float) -> None:
@@ -56,3 +43,28 @@ def bar(title: str, trials: int, show: bool | None) -> Iterator[Advance]:
             progress.update(task, advance=trials, visible=bool(show) or late)
 
         yield advance
+
+
+def _progress() -> Progress:
+    """The bar itself; rich is loaded only where one is shown."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text  # noqa: PLC0415
+
+    class Speed(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text(f"{speed:.3g} trials/s" if speed else "")
+
+    counted = TextColumn("{task.completed:.0f}/{task.total:.0f} trials")
+    title = TextColumn("{task.description}")
+    console = Console(stderr=True)
+    columns = (title, BarColumn(), counted, Speed(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True)

@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
+from importlib.util import find_spec
 
 import numpy as np
 import torch
@@ -28,8 +29,11 @@ PARITY = 0x1BD11BDA
 WORD = 1 << 32
 HALF = 1 << 31
 
-CHUNK = 1 << 18
-"""Pairs of numbers made at a time: they stay in the cache, and both cores have work."""
+CHUNK = 1 << 17
+"""Pairs of numbers made at a time on a processor: they stay in the cache."""
+
+GPU_CHUNK = 1 << 25
+"""The same on a GPU: each operation is worth its start."""
 
 
 class Purpose(IntEnum):
@@ -69,12 +73,13 @@ def threefry(key: tuple[Tensor, Tensor], counter: tuple[Tensor, Tensor]) -> tupl
     """Two random words for each counter; key and counter broadcast against each other."""
     first, second = key
     schedule = (first, second, first ^ second ^ constant(PARITY))
-    x0 = counter[0] + first
-    x1 = counter[1] + second
-    x0, x1 = (x.contiguous() for x in torch.broadcast_tensors(x0, x1))
+    indexes = counter[0] + first
+    steps = (counter[1] + second).to(indexes.device)
+    x0, x1 = (x.contiguous() for x in torch.broadcast_tensors(indexes, steps))
+    mix = _mix_numpy if x0.is_cpu else _mix_torch
     spare = torch.empty_like(x0)
     for number in range(ROUNDS):
-        _mix(x0, x1, spare, ROTATIONS[number % 8])
+        mix(x0, x1, spare, ROTATIONS[number % 8])
         if number % 4 == 3:
             injection = number // 4 + 1
             x0.add_(schedule[injection % 3])
@@ -82,12 +87,32 @@ def threefry(key: tuple[Tensor, Tensor], counter: tuple[Tensor, Tensor]) -> tupl
     return x0, x1
 
 
-def _mix(x0: Tensor, x1: Tensor, spare: Tensor, rotation: int) -> None:
+def _mix_torch(x0: Tensor, x1: Tensor, spare: Tensor, rotation: int) -> None:
     """One round, in place: add, rotate, exclusive or."""
     x0.add_(x1)
     torch.bitwise_right_shift(x1, constant(32 - rotation), out=spare)
     spare.bitwise_and_(constant((1 << rotation) - 1))  # int32 shifts in copies of the sign
     x1.bitwise_left_shift_(constant(rotation)).bitwise_or_(spare).bitwise_xor_(x0)
+
+
+def _mix_numpy(x0: Tensor, x1: Tensor, spare: Tensor, rotation: int) -> None:
+    """The same on a processor, where NumPy shifts unsigned words in one go."""
+    a, b, c = (x.numpy().view(np.uint32) for x in (x0, x1, spare))
+    np.add(a, b, out=a)
+    np.right_shift(b, np.uint32(32 - rotation), out=c)
+    np.left_shift(b, np.uint32(rotation), out=b)
+    np.bitwise_or(b, c, out=b)
+    np.bitwise_xor(b, a, out=b)
+
+
+@lru_cache(maxsize=1)
+def _triton_is_there() -> bool:
+    return find_spec("triton") is not None
+
+
+def has_triton(x: Tensor) -> bool:
+    """Whether the kernels in `gpu.py` can work on a tensor."""
+    return x.is_cuda and _triton_is_there()
 
 
 class Streams:
@@ -131,7 +156,8 @@ class Streams:
     def _spans(self, count: int) -> list[tuple[int, int]]:
         """Ranges of counters that together make `count` numbers per trial, two a counter."""
         half = (count + 1) // 2
-        width = max(1, CHUNK // max(1, self.trials))
+        together = CHUNK if self.device.type == "cpu" else GPU_CHUNK
+        width = max(1, together // max(1, self.trials))
         return [(start, min(start + width, half)) for start in range(0, half, width)]
 
     def add_normal(self, target: Tensor, scale: Tensor, purpose: Purpose, step: int) -> None:
@@ -140,6 +166,11 @@ class Streams:
         Box and Muller's (1958) transformation of one pair of words to two normal numbers. The
         radius has 31 random bits, so the tails reach 6.6 standard deviations.
         """
+        if has_triton(target) and target.is_contiguous():
+            from dprime.train import gpu  # noqa: PLC0415
+
+            gpu.add_normal(target, scale, self._keys[purpose], step)
+            return
         count = target.shape[1]
         half = (count + 1) // 2
         for start, stop in self._spans(count):

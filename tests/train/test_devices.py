@@ -1,0 +1,93 @@
+"""The same trial on a processor and on a GPU: the same random bits, results equal to rounding."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from dprime.train import LikelihoodRatio, Training, Worlds, train
+from dprime.train.network import layered
+from dprime.train.streams import Purpose, Streams
+from trials import Wrapped, blobs, dense
+
+DEVICES = [
+    "cpu",
+    pytest.param(
+        "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+    ),
+]
+IMAGES = blobs(12, (1, 12, 12), seed=3)
+
+
+def image_net():
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(4, 6, 3, padding=1), nn.Tanh(), nn.Flatten(), nn.LayerNorm(150),
+        nn.Linear(150, 3),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_random_bits_are_the_same(device):
+    here, there = Streams(5, range(7)), Streams(5, range(7), device)
+    for rate in (0.3, 1e-3):
+        drawn = here.bernoulli(rate, 1001, Purpose.SAMPLING, 2)
+        assert torch.equal(drawn, there.bernoulli(rate, 1001, Purpose.SAMPLING, 2).cpu())
+    assert torch.equal(here.uniform(99, Purpose.WEIGHTS), there.uniform(99, Purpose.WEIGHTS).cpu())
+    normals = [torch.zeros(7, 100_001, device=d) for d in ("cpu", device)]
+    for streams, target in zip((here, there), normals, strict=True):
+        streams.add_normal(target, target.new_ones(7), Purpose.NOISE, 1)
+    torch.testing.assert_close(normals[0], normals[1].cpu(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("make", [image_net, lambda: Wrapped(image_net()), lambda: dense(144, 3)])
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+@pytest.mark.parametrize("sensitivity", ["global", "local"])
+def test_training_agrees(device, make, rate, sensitivity):
+    model = make()
+    if isinstance(model[0] if isinstance(model, nn.Sequential) else None, nn.Linear):
+        model = nn.Sequential(nn.Flatten(), model)
+    worlds = Worlds.replace(IMAGES.take(range(11)), 2, IMAGES.take([11]))
+    recipe = Training(
+        steps=5, learning_rate=0.1, clip_norm=0.7, noise_multiplier=1.5, sample_rate=rate,
+        sensitivity=sensitivity,
+    )  # fmt: skip
+    results = []
+    for place in ("cpu", device):
+        ratio = LikelihoodRatio()
+        done = train(model, worlds, recipe, trials=6, seed=4, observers=[ratio], device=place)
+        results.append((done.weights, ratio.logs, done.accuracy(IMAGES)))
+    torch.testing.assert_close(results[0][0], results[1][0], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-2, atol=1e-3)
+    assert np.abs(results[0][2] - results[1][2]).max() <= 1 / 12
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "middle",
+    [
+        nn.Conv2d(4, 3, (3, 2), stride=(2, 1), padding=(1, 2), dilation=(2, 1)),
+        nn.Conv2d(4, 3, 2, stride=2),
+        nn.Conv2d(4, 3, 3, padding="same"),
+        nn.Conv2d(4, 5, 1, stride=3),
+    ],
+    ids=str,
+)
+def test_gradients_of_convolutions_agree(device, middle):
+    torch.manual_seed(0)
+    front = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Tanh(), middle, nn.Tanh(), nn.Flatten())
+    width = front(torch.zeros(1, 1, 12, 12)).shape[1]
+    network = layered(nn.Sequential(*front, nn.Linear(width, 3)))
+    weights = network.given_weights() + 0.1 * torch.randn(3, network.size)
+    x, y = torch.randn(1, 5, 1, 12, 12), torch.randint(0, 3, (1, 5))
+    results = []
+    for place in ("cpu", device):
+        here = [tensor.to(place) for tensor in (weights, x, y)]
+        found = network.gradients(*here, "cross-entropy")
+        total = torch.zeros_like(here[0])
+        norms = found.norms()
+        found.add_weighted(torch.ones_like(norms), total)
+        results.append((norms.cpu(), total.cpu()))
+    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)
