@@ -3,9 +3,9 @@
     DPRIME_DATA=… python benchmarks/training.py [--quick] [--out benchmarks/training.json]
 
 Same network, data, clipping, noise and 30 full-batch steps. Opacus runs in each of its modes, in a
-plain loop (model, `make_private`, 30 steps on the tensors, no data loader), with all threads. The
-engine and Opacus take turns. Also measured: the engine's time per trial from 10 trials to 10,000,
-and its memory, in a process of its own.
+plain loop (model, `make_private`, 30 steps on the tensors, no data loader), with all threads, in
+processes of its own, so that the engine's way with memory does not help it. The engine and Opacus
+take turns. Also measured: the engine's time per trial from 10 trials to 10,000, and its memory.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from importlib.metadata import version
@@ -41,10 +42,10 @@ RECIPE = Training(
 
 def main() -> None:
     options = _options()
-    if options.memory_of:
-        _print_memory(options.memory_of)
+    if options.child:
+        task, name, *rest = options.child
+        _print_memory(name) if task == "memory" else _print_opacus(name, *rest)
         return
-    warnings.filterwarnings("ignore")  # Opacus' notes on its own generator and hooks
     rounds = 1 if options.quick else 5
     result: dict[str, Any] = {"machine": _machine(), "settings": {}}
     for setting in SETTINGS:
@@ -59,7 +60,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--quick", action="store_true", help="one round, few trials")
     parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
-    parser.add_argument("--memory-of", help=argparse.SUPPRESS)
+    parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -85,20 +86,16 @@ def _timed(work: Any) -> float:
 def _measure(setting: Setting, rounds: int, *, quick: bool) -> dict[str, Any]:
     source, data, _ = setting.data()
     trials = TRIALS[setting.name] // (2 if quick else 1)
-    x, y = torch.tensor(data.records), torch.tensor(data.labels)
     engine: list[float] = []
     peers: dict[str, list[float]] = {mode: [] for mode in MODES}
-    _opacus(setting, x, y, "ghost", 2)
     _engine(setting, data, 2)
     for _ in range(rounds):
         engine.append(_timed(lambda: _engine(setting, data, trials)) / trials)
         for mode in MODES:
             slow = setting.name == "retail100" and mode != "ghost"
-            for _ in range(1 if slow or quick else 3):
-                peers[mode].append(_timed(lambda mode=mode: _opacus(setting, x, y, mode, STEPS)))
+            peers[mode] += json.loads(_child("opacus", setting.name, mode, "1" if slow else "4"))
     own = statistics.median(engine)
     times = {mode: statistics.median(values) for mode, values in peers.items()}
-    peak = torch.get_num_threads()
     return {
         "data": source,
         "trials": trials,
@@ -106,15 +103,30 @@ def _measure(setting: Setting, rounds: int, *, quick: bool) -> dict[str, Any]:
         "spread": [min(engine), max(engine)],
         "opacus_seconds": times,
         "ratio": {mode: seconds / own for mode, seconds in times.items()},
-        "threads": peak,
         "gflop_per_trial": 2 * setting.multiplications * STEPS / 1e9,
         "flat": {} if quick else _flat(setting, data),
-        "memory_gb": _memory(setting),
+        "memory_gb": float(_child("memory", setting.name)),
     }
+
+
+def _child(*task: str) -> str:
+    """What this script prints in a fresh process."""
+    command = [sys.executable, __file__, "--child", *task]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def _engine(setting: Setting, data: Dataset, trials: int) -> None:
     train(setting.network(), data, RECIPE, trials=trials, seed=1, keep_weights=False)
+
+
+def _print_opacus(name: str, mode: str, repeats: str) -> None:
+    warnings.filterwarnings("ignore")  # Opacus' notes on its own generator and hooks
+    setting = next(setting for setting in SETTINGS if setting.name == name)
+    _, data, _ = setting.data()
+    x, y = torch.tensor(data.records), torch.tensor(data.labels)
+    _opacus(setting, x, y, mode, 3)
+    times = [_timed(lambda: _opacus(setting, x, y, mode, STEPS)) for _ in range(int(repeats))]
+    print(json.dumps(times))
 
 
 def _opacus(setting: Setting, x: torch.Tensor, y: torch.Tensor, mode: str, steps: int) -> None:
@@ -146,28 +158,38 @@ def _flat(setting: Setting, data: Dataset) -> dict[str, float]:
     }
 
 
-def _memory(setting: Setting) -> float:
-    """What a training adds to a process' peak, with the default setting of 2 GB."""
-    command = [sys.executable, __file__, "--memory-of", setting.name]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
-    return float(done.stdout)
-
-
 def _print_memory(name: str) -> None:
-    import resource  # noqa: PLC0415
-
+    """The most memory that a process holds while it trains, less what it held before."""
     setting = next(setting for setting in SETTINGS if setting.name == name)
     _, data, _ = setting.data()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    _engine(setting, data, 2)
+    before, most, done = _held(), [0.0], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.005):
+            most[0] = max(most[0], _held())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
     _engine(setting, data, TRIALS[name])
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20)
+    done.set()
+    watcher.join()
+    print(most[0] - before)
+
+
+def _held() -> float:
+    """Resident memory of this process in GB, from Linux."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**30
 
 
 def _show(name: str, found: dict[str, Any]) -> None:
     print(f"{name} ({found['data']}): {1e3 * found['seconds_per_trial']:.2f} ms a trial")
     for mode, seconds in found["opacus_seconds"].items():
         print(f"   Opacus {mode:<10} {1e3 * seconds:9.1f} ms   {found['ratio'][mode]:6.1f} times")
-    print(f"   {found['gflop_per_trial']:.1f} GFLOP a trial, {found['memory_gb']:.2f} GB")
+    print(
+        f"   {found['gflop_per_trial']:.1f} GFLOP a trial, {found['memory_gb']:.2f} GB", flush=True
+    )
     for trials, seconds in found["flat"].items():
         print(f"   {trials:>6} trials: {1e3 * seconds:.2f} ms each", flush=True)
 

@@ -3,6 +3,11 @@
 data + model + Training ──► train ──► Trained: models, noisy gradients for observers, accuracy
 """
 
+from importlib.util import find_spec
+
+if find_spec("torch") is None:  # before any of the imports below fails with less to go on
+    raise ImportError("dprime.train needs PyTorch: pip install 'dprime[train]'")
+
 from dprime.train.clipping import ClipNorm, median_clip_norm
 from dprime.train.engine import Run, train
 from dprime.train.observe import Final, Observer, Step

@@ -17,6 +17,10 @@ MASKED_FROM = 0.5
 """From this sampling rate on, all records are computed and the absent ones masked."""
 
 
+Parts = dict[tuple[int, int], tuple[Tensor, Tensor]]
+"""Records and labels by their first place and the one after their last."""
+
+
 @dataclass(frozen=True)
 class Batch:
     """The records of one step, those in which the worlds differ last.
@@ -27,6 +31,7 @@ class Batch:
         rows: which of them are in the batch [trial, place], or None for all of them in order.
         mask: 1 where the record counts for the trial, else 0 [trial, place].
         differing: how many of the last places are for records in which the worlds differ.
+        handed_out: parts of all records that were asked for before.
     """
 
     x: Tensor
@@ -34,7 +39,7 @@ class Batch:
     rows: Tensor | None
     mask: Tensor
     differing: int
-    _parts: dict[tuple[int, int], tuple[Tensor, Tensor]] = field(default_factory=dict, repr=False)
+    handed_out: Parts = field(default_factory=dict, repr=False)
 
     def part(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
         """Records and labels of some places [trial or 1, place, ...].
@@ -45,9 +50,8 @@ class Batch:
         if self.rows is not None:
             rows = self.rows[:, start:stop]
             return self.x[rows], self.y[rows]
-        if (start, stop) not in self._parts:
-            self._parts[start, stop] = self.x[None, start:stop], self.y[None, start:stop]
-        return self._parts[start, stop]
+        part = self.x[None, start:stop], self.y[None, start:stop]
+        return self.handed_out.setdefault((start, stop), part)
 
     def spans(self, length: int) -> list[tuple[int, int]]:
         """The places in parts of about equal length; the differing ones stay together."""
@@ -73,6 +77,7 @@ class Sampler:
         self.rate = rate
         self.common = len(worlds.common)
         self.differing = len(union) - self.common
+        self._handed_out: Parts = {}
 
     @property
     def expected(self) -> float:
@@ -103,14 +108,14 @@ class Sampler:
         if self.rate == 1:
             mask = torch.ones(len(in_world), len(self.x), device=self.x.device)
             mask[:, self.common :] = presence
-            return Batch(self.x, self.y, None, mask, self.differing)
+            return Batch(self.x, self.y, None, mask, self.differing, self._handed_out)
         # x and x′ have one place between them: both worlds draw the same batches.
         places = self.common + (self.differing > 0)
         drawn = streams.bernoulli(self.rate, places, Purpose.SAMPLING, step)
         presence = presence & drawn[:, self.common :]
         if self.shares_records:
             mask = torch.cat([drawn[:, : self.common], presence], dim=1).float()
-            return Batch(self.x, self.y, None, mask, self.differing)
+            return Batch(self.x, self.y, None, mask, self.differing, self._handed_out)
         return self._gathered(drawn[:, : self.common], presence)
 
     def _gathered(self, drawn: Tensor, presence: Tensor) -> Batch:

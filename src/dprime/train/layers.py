@@ -23,6 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from dprime.train.records import Known, Memory
 from dprime.train.streams import has_triton
 
 ROUNDING = 8 * torch.finfo(torch.float32).eps
@@ -81,6 +82,7 @@ class AffineSeen(Seen):
         probe: the output [R, n, T, out].
         bias: whether there is one.
         unpack: from sums [R, out, in] to the form of the weights.
+        known: of records that come again at every step.
     """
 
     def __init__(
@@ -89,8 +91,9 @@ class AffineSeen(Seen):
         probe: Tensor,
         bias: bool,
         unpack: Callable[[Tensor], Tensor],
+        known: Known | None = None,
     ) -> None:
-        self._x, self.probe, self.bias, self.unpack = x, probe, bias, unpack
+        self._x, self.probe, self.bias, self.unpack, self.known = x, probe, bias, unpack, known
         self._gradients: Tensor | None = None
 
     @cached_property
@@ -124,8 +127,10 @@ class AffineSeen(Seen):
 
     def _from_vectors(self) -> Tensor:
         """‖e x^T‖² = ‖e‖² ‖x‖²; the bias adds ‖e‖²."""
-        x, e = self.x[:, :, 0], self.error[:, :, 0]
-        return (e * e).sum(-1) * ((x * x).sum(-1) + float(self.bias))
+        e = self.error.squeeze(2)
+        x = self.x.squeeze(2)
+        squares = (x * x).sum(-1) if self.known is None else self.known.squares
+        return (e * e).sum(-1) * (squares + float(self.bias))
 
     def _from_grams(self) -> Tensor:
         """Σ over positions t, t' of (x_t·x_t' + 1)(e_t·e_t'), rounded up."""
@@ -149,13 +154,19 @@ class AffineSeen(Seen):
         """Weights first, then the bias."""
         if self._gradients is None:
             scaled = self.error * c[:, :, None, None]
-            sums, bias = _contract(scaled, self.x), scaled
+            sums, bias = self._contract(scaled), scaled
         else:
             sums = _weighted(c, self._gradients)
             bias = self.error.sum(2, keepdim=True) * c[:, :, None, None]
         into[0].add_(self.unpack(sums))
         if self.bias:
             into[1].add_(bias.sum((1, 2)))
+
+    def _contract(self, e: Tensor) -> Tensor:
+        """Σ over records and positions of e x^T: e [R, n, T, out] → [R, out, in]."""
+        if self.known is not None and self.known.columns is not None:
+            return self.known.gathered(_merged(e).mT)
+        return _contract(e, self.x)
 
 
 def _weighted(c: Tensor, gradients: Tensor) -> Tensor:
@@ -185,6 +196,7 @@ class Linear(Rule):
 
     def __init__(self, module: nn.Linear) -> None:
         self.bias = module.bias is not None
+        self.memory = Memory()
 
     def forward(self, weights: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Seen]:
         """In memory the records come last, [R, out, n T].
@@ -193,16 +205,19 @@ class Linear(Rule):
         than short rows of features do.
         """
         n, inner = x.shape[1], x.shape[2:-1]
+        known = self.memory.of(x)
         x = x.flatten(2, -2) if inner else x.unsqueeze(2)
-        y = self._affine(weights, _merged(x))
+        y = self._affine(weights, _merged(x), known)
         probe = as_probe(y.unflatten(1, (n, math.prod(inner))))
-        seen = AffineSeen(x.detach, probe, self.bias, unpack=_unchanged)
+        seen = AffineSeen(x.detach, probe, self.bias, _unchanged, known)
         return (probe.unflatten(2, inner) if inner else probe.squeeze(2)), seen
 
-    def _affine(self, weights: Sequence[Tensor], x: Tensor) -> Tensor:
+    def _affine(self, weights: Sequence[Tensor], x: Tensor, known: Known | None) -> Tensor:
         w = weights[0]
         R, outputs, inputs = w.shape
-        if x.shape[0] == 1:
+        if known is not None and known.rows is not None:
+            y = known.times(w)
+        elif x.shape[0] == 1:
             y = (w.reshape(R * outputs, inputs) @ x[0].mT).view(R, outputs, -1)
         else:
             y = torch.bmm(w, x.mT)

@@ -11,7 +11,7 @@ from dprime import validate
 from dprime.train.batches import Sampler
 from dprime.train.network import Network
 
-CACHE = 80 << 20
+CACHE = 120 << 20
 """Bytes of a processor's slice: larger ones leave the cache and are slower per trial."""
 
 FIXED = 128 << 20

@@ -1,0 +1,124 @@
+"""Write the measured tables into `docs/training.md`.
+
+    python benchmarks/training_page.py
+
+From `training.json`, `table2.json` and `large.json` beside this file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "training.md"
+NETWORKS = {
+    "retail100": "retail100, 600-128-100, n = 1,000",
+    "adult": "Adult, 104-6-6-2, n = 1,000",
+    "mnist": "MNIST, 16 and 32 filters, n = 100",
+}
+NOISES = {"local": "local, **not DP**", "global": "global"}
+
+
+def main() -> None:
+    tables = {
+        "training": _training(_read("training")),
+        "table2": _table2(_read("table2")),
+        "large": _large(_read("large")),
+    }
+    PAGE.write_text(render(PAGE.read_text(), tables))
+
+
+def _read(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((HERE / f"{name}.json").read_text())
+    return found
+
+
+def render(page: str, tables: dict[str, str]) -> str:
+    """The page with every table between its markers."""
+    for name, table in tables.items():
+        block = f"<!-- begin {name} -->\n{table.strip()}\n<!-- end {name} -->"
+        pattern = rf"<!-- begin {name} -->\n.*?<!-- end {name} -->"
+        page, count = re.subn(pattern, block.replace("\\", r"\\"), page, flags=re.DOTALL)
+        if count != 1:
+            raise ValueError(f"the page must have the markers of {name} once, but has {count}.")
+    return page
+
+
+def _training(result: dict[str, Any]) -> str:
+    machine = result["machine"]
+    peak = machine["matrix_product_gflops"]
+    lines = [
+        "| training | engine, a trial | Opacus `hooks` | `ew` | `ghost` | least possible |",
+        "| :--- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name, found in result["settings"].items():
+        times, ratios = found["opacus_seconds"], found["ratio"]
+        peers = [f"{_time(times[m])} ({ratios[m]:.3g}×)" for m in ("hooks", "ew", "ghost")]
+        floor = _time(found["gflop_per_trial"] / peak)
+        own = _time(found["seconds_per_trial"])
+        lines.append(f"| {NETWORKS[name]} | {own} | {' | '.join(peers)} | {floor} |")
+    lines += [
+        "",
+        f"({machine['threads']} threads, PyTorch {machine['torch']}, Opacus {machine['opacus']}. "
+        f"“Least possible”: the multiplications of a trial at {peak:.0f} GFLOP/s, which is what a "
+        "large matrix product reaches here, and nothing else.)",
+        "",
+        "The time per trial does not depend on how many there are:",
+        "",
+        "| training | time per trial, by number of trials | memory above the process' own |",
+        "| :--- | :--- | ---: |",
+    ]
+    for name, found in result["settings"].items():
+        flat = ", ".join(f"{int(n):,}: {_time(s)}" for n, s in found["flat"].items())
+        lines.append(f"| {NETWORKS[name]} | {flat} | {found['memory_gb']:.2f} GB |")
+    return "\n".join(lines)
+
+
+def _table2(result: dict[str, Any]) -> str:
+    lines = [
+        "| data | noise scaled to | DP | advantage | published | time |",
+        "| :--- | :--- | :--- | ---: | ---: | ---: |",
+    ]
+    for row in result["rows"]:
+        kind = {"replace": "bounded", "add-remove": "unbounded"}[row["adjacency"]]
+        published = f"{row['published']:.2f}" if row["data"] != "retail100" else "–"
+        lines.append(
+            f"| {row['data']} | {NOISES[row['sensitivity']]} | {kind} "
+            f"| {row['advantage']:.3f} ± {row['standard_error']:.3f} | {published} "
+            f"| {row['seconds']:.2f} s |"
+        )
+    lines += [
+        "",
+        f"{result['trainings']:,} trainings in **{result['training_seconds']:.1f} s** on one "
+        f"{result['machine']['device']} (and {result['preparing_seconds']:.1f} s to find the "
+        "pairs); ± is one standard error. The paper has Purchase-100, another data set, where this "
+        "has retail100.",
+    ]
+    return "\n".join(lines)
+
+
+def _large(result: dict[str, Any]) -> str:
+    own, peer = result["engine"], result["opacus"]
+    return "\n".join(
+        [
+            "| | time on 2 cores | test accuracy |",
+            "| :--- | ---: | ---: |",
+            f"| dprime | {own['seconds']:.0f} s | {100 * own['accuracy'][0]:.1f} % |",
+            f"| Opacus, mode `{peer['mode']}`, its fastest here | {peer['seconds']:.0f} s "
+            f"| {100 * peer['accuracy']:.1f} % |",
+            "",
+            f"({result['steps']} steps, noise multiplier {result['noise_multiplier']:.4f}, "
+            f"ε = {result['epsilon']:.3f} certified.)",
+        ]
+    )
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
+
+
+if __name__ == "__main__":
+    main()

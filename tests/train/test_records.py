@@ -1,0 +1,65 @@
+"""Records that come again: the sparse form gives what the dense one gives."""
+
+import numpy as np
+import pytest
+import torch
+
+from dprime.data.dataset import Dataset
+from dprime.train import LikelihoodRatio, Training, Worlds, train
+from dprime.train import records as records_module
+from dprime.train.records import Memory, look_at
+from trials import blobs, dense
+
+RECIPE = Training(steps=4, learning_rate=0.5, clip_norm=0.8, noise_multiplier=0.7)
+
+
+def baskets(count=60, items=40, share=0.04, seed=0):
+    rng = np.random.default_rng(seed)
+    return Dataset.of(rng.random((count, items)) < share, rng.integers(0, 3, count), classes=3)
+
+
+def test_products_of_the_sparse_form():
+    torch.manual_seed(0)
+    x = torch.tensor(baskets().records)[None]
+    known = look_at(x)
+    weights, errors = torch.randn(4, 7, 40), torch.randn(4, 7, 60)
+    torch.testing.assert_close(known.times(weights), weights @ x.mT)
+    torch.testing.assert_close(known.gathered(errors), errors @ x)
+    torch.testing.assert_close(known.squares, x.square().sum(-1))
+
+
+def test_dense_records_have_no_sparse_form():
+    known = look_at(torch.rand(1, 5, 4))
+    assert known.rows is None
+    assert known.columns is None
+
+
+def test_records_are_known_from_the_second_time_on():
+    memory = Memory()
+    x = torch.tensor(baskets().records)[None]
+    assert memory.of(x) is None
+    known = memory.of(x)
+    assert known.rows is not None
+    assert memory.of(x) is known
+    assert memory.of(x.clone()) is None
+    assert memory.of(x.expand(3, -1, -1)) is None
+    del x
+    assert len(memory._known) == 0
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.7, 0.2])
+def test_training_is_the_same(monkeypatch, rate):
+    data = baskets()
+    worlds = Worlds.replace(data.take(range(59)), 3, data.take([59]))
+    recipe = Training(**{**vars(RECIPE), "sample_rate": rate})
+    results = []
+    for share in (records_module.SPARSE_UP_TO, -1.0):
+        monkeypatch.setattr("dprime.train.records.SPARSE_UP_TO", share)
+        ratio = LikelihoodRatio()
+        done = train(dense(40, 6, 3), worlds, recipe, trials=5, seed=1, observers=[ratio])
+        results.append((done.weights, torch.tensor(ratio.logs)))
+    torch.testing.assert_close(results[0], results[1], rtol=1e-3, atol=1e-5)
+
+
+def test_other_shapes_are_left_alone():
+    assert Memory().of(torch.tensor(blobs(4, (1, 5, 5)).records)[None]) is None
