@@ -48,7 +48,11 @@ def main() -> None:
         return
     rounds = 1 if options.quick else 5
     result: dict[str, Any] = {"machine": _machine(), "settings": {}}
+    if options.only and options.out and options.out.exists():
+        result = json.loads(options.out.read_text())
     for setting in SETTINGS:
+        if options.only and setting.name != options.only:
+            continue
         found = _measure(setting, rounds, quick=options.quick)
         result["settings"][setting.name] = found
         _show(setting.name, found)
@@ -59,6 +63,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--quick", action="store_true", help="one round, few trials")
+    parser.add_argument("--only", help="measure one setting again, and keep the others")
     parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     return parser.parse_args()

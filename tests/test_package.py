@@ -145,3 +145,8 @@ def test_a_base_install_works_with_no_extra(tmp_path):
     check = "import dprime, dprime.bounds, pathlib; p = pathlib.Path(dprime.__file__).parent; "
     check += "assert (p / 'py.typed').exists()"
     subprocess.run([python, "-W", "error", "-c", check], check=True, cwd=tmp_path)
+    missing = subprocess.run(
+        [python, "-c", "import dprime.data; import dprime.train"],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    ).stderr  # fmt: skip
+    assert missing.strip().endswith("dprime.train needs PyTorch: pip install 'dprime[train]'")

@@ -186,6 +186,29 @@ def test_an_observers_error_reaches_the_caller():
         train(dense(5, 3), DATA, Training(**PRIVATE), observers=[Failing()])
 
 
+def test_trials_that_diverge_are_told():
+    huge = Training(steps=20, learning_rate=1e30)
+    done = train(dense(5, 4, 3), DATA, huge, trials=3, seed=1)
+    assert done.diverged.all()
+    assert "3 of them diverged" in repr(done)
+    assert not train(dense(5, 3), DATA, Training(**PRIVATE), trials=3, seed=1).diverged.any()
+
+
+def test_an_error_stops_the_other_slices():
+    last = []
+
+    class Failing(Observer):
+        def see(self, step):
+            last.append(step.index)
+            if step.index == 2:
+                raise KeyError("stop")
+
+    long = Training(**{**PRIVATE, "steps": 5000})
+    with pytest.raises(KeyError):
+        train(dense(5, 3), DATA, long, trials=8, seed=1, observers=[Failing()])
+    assert max(last) < 4999
+
+
 def test_regression_and_binary_losses_train():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 3)).astype(np.float32)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from dprime.train import (
     FinalAccuracy,
@@ -15,7 +16,7 @@ from dprime.train import (
 )
 from dprime.train.losses import plain_cross_entropy
 from dprime.train.observe import clip_factors
-from trials import blobs, clipped, dense, gradient_of, set_flat
+from trials import Wrapped, blobs, clipped, dense, gradient_of, set_flat
 
 DATA = blobs(9, (5,))
 OTHER = blobs(1, (5,), seed=9)
@@ -165,6 +166,36 @@ def test_clipping_is_never_exceeded():
             assert float(kept.norm(dim=1).max()) <= bound
     zeros = clip_factors(torch.zeros(1, 3), 1.0)
     assert torch.equal(zeros, torch.ones(1, 3))
+
+
+class Clipped(Observer):
+    """The largest norm that the differing records' gradients keep, in double precision."""
+
+    def begin(self, run):
+        self.largest = []
+
+    def see(self, step):
+        norms = [g.double().norm(dim=1).max() for g in step.differing]
+        self.largest += [float(norm) for norm in norms]
+
+
+IMAGE_NET = nn.Sequential(
+    nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 20, 2),
+    nn.Flatten(), nn.LayerNorm(180), nn.Linear(180, 3),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("bound", [1e-3, 0.1, 1.0])
+@pytest.mark.parametrize("wrap", [nn.Identity, Wrapped])
+def test_no_record_counts_with_more_than_the_bound(bound, wrap):
+    images = blobs(6, (1, 11, 11))
+    watcher = Clipped()
+    model = IMAGE_NET if wrap is nn.Identity else Wrapped(IMAGE_NET)
+    recipe = Training(steps=6, learning_rate=0.5, clip_norm=bound, noise_multiplier=1.0)
+    worlds = Worlds.replace(images.take(range(5)), 2, images.take([5]))
+    train(model, worlds, recipe, trials=8, seed=1, observers=[watcher])
+    assert max(watcher.largest) <= bound
+    assert min(watcher.largest) > 0.9 * bound or bound == 1.0
 
 
 @pytest.mark.parametrize("pair", PAIRS)

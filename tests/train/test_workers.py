@@ -11,29 +11,33 @@ from dprime.train.workers import each, freed_memory_kept
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_everything_is_done_once(workers):
     done = []
-    each(range(20), done.append, workers)
+    each(range(20), done.append, workers, threading.Event())
     assert sorted(done) == list(range(20))
 
 
 def test_operations_have_one_thread_each_and_the_setting_returns():
     before = torch.get_num_threads()
     seen = []
-    each(range(4), lambda _: seen.append((torch.get_num_threads(), threading.get_ident())), 2)
+    look = lambda _: seen.append((torch.get_num_threads(), threading.get_ident()))  # noqa: E731
+    each(range(4), look, 2, threading.Event())
     assert {threads for threads, _ in seen} == {1}
     assert torch.get_num_threads() == before
 
 
 def test_the_first_error_is_raised_and_the_rest_is_left():
-    done = []
+    done, stopped = [], threading.Event()
 
     def work(task):
         if task == 3:
             raise KeyError("three")
+        if task > 3:
+            assert stopped.wait(10)
         done.append(task)
 
     before = torch.get_num_threads()
     with pytest.raises(KeyError, match="three"):
-        each(range(1000), work, 2)
+        each(range(1000), work, 2, stopped)
+    assert stopped.is_set()
     assert len(done) < 999
     assert torch.get_num_threads() == before
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from dprime.train.records import mark_staying
 from dprime.train.streams import Purpose, Streams
 from dprime.train.worlds import Worlds
 
@@ -44,14 +45,15 @@ class Batch:
     def part(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
         """Records and labels of some places [trial or 1, place, ...].
 
-        A batch of all records hands out the same tensors again, by which layers know that they
-        have seen them.
+        A batch of all records hands out the same tensors at every step, and layers may know.
         """
         if self.rows is not None:
             rows = self.rows[:, start:stop]
             return self.x[rows], self.y[rows]
-        part = self.x[None, start:stop], self.y[None, start:stop]
-        return self.handed_out.setdefault((start, stop), part)
+        if (start, stop) not in self.handed_out:
+            part = mark_staying(self.x[None, start:stop]), self.y[None, start:stop]
+            self.handed_out.setdefault((start, stop), part)
+        return self.handed_out[start, stop]
 
     def spans(self, length: int) -> list[tuple[int, int]]:
         """The places in parts of about equal length; the differing ones stay together."""

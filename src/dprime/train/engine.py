@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -71,6 +71,7 @@ class Run:
     observers: tuple[Observer, ...]
     device: torch.device
     lock: Lock = field(default_factory=Lock)
+    stopped: Event = field(default_factory=Event)
 
 
 def train(
@@ -147,19 +148,22 @@ def train(
     together = min(training.block, count)
     slices = plan(network, sampler, _copies(run), budget, together)
     weights = _kept(run, keep_weights, budget)
+    diverged = np.zeros(len(chosen), dtype=bool)
     for observer in run.observers:
         observer.begin(run)
     with bar("training", len(chosen), progress) as advance, freed_memory_kept():
 
         def train_slice(rows: slice) -> None:
             final = _train_slice(run, rows, slices, advance)
+            diverged[rows] = (~final.isfinite().all(1)).cpu().numpy()
             if weights is not None:
                 weights[rows] = final.cpu()
 
-        each(_rows(chosen, training.block, slices.trials), train_slice, slices.workers)
+        parts = _rows(chosen, training.block, slices.trials)
+        each(parts, train_slice, slices.workers, run.stopped)
     return Trained(
         network=network, worlds=worlds, training=training, seed=secret,
-        trials=chosen, in_world=run.in_world, weights=weights,
+        trials=chosen, in_world=run.in_world, weights=weights, diverged=diverged,
     )  # fmt: skip
 
 
@@ -247,6 +251,8 @@ def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float
     divisor = run.sampler.expected
     memo: dict[Any, Any] = {}
     for index, batch in enumerate(run.sampler.batches(streams, in_world, training.steps)):
+        if run.stopped.is_set():
+            break
         parts = _clipped_sum(run, batch, slices.records, weights, own_sum)
         sigma = _sigma(run, parts, batch, own_sum)
         noisy_sum = own_sum.clone() if run.observers else own_sum

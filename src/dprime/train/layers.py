@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from dprime.train.records import Known, Memory
+from dprime.train.records import Known, Memory, stays
 from dprime.train.streams import has_triton
 
 ROUNDING = 8 * torch.finfo(torch.float32).eps
@@ -234,7 +234,8 @@ class Windows(torch.autograd.Function):
     """The pixels under each position of a kernel: [N, H, W, C] → [N, H', W', kernel, kernel, C]."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, conv: Conv2d) -> Tensor:  # noqa: D102
+    def forward(ctx: Any, x: Tensor, conv: Conv2d) -> Tensor:
+        """A copy, in which each pixel is in as many windows as it is under."""
         ctx.conv, ctx.shape = conv, x.shape
         count, height, width, channels = x.shape
         rows, columns = conv.positions(height - conv.added[0], width - conv.added[1])
@@ -244,7 +245,8 @@ class Windows(torch.autograd.Function):
         return x.as_strided(size, (n, sh * h, sw * w, dh * h, dw * w, c)).contiguous()
 
     @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:  # noqa: D102
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:
+        """The errors of a pixel's windows, added up."""
         (errors,) = upstream
         conv = ctx.conv
         if has_triton(errors):
@@ -274,7 +276,6 @@ class Conv2d(Rule):
         self.padding = (0, 0, left, right, top, bottom)
         self.added = (top + bottom, left + right)
         self.sides = (top, left)  # the same on both sides, see `network._rule`
-        # Records that stay the same from step to step have the same windows, as long as they live.
         self._kept = WeakTensorKeyDictionary()
 
     def positions(self, height: int, width: int) -> tuple[int, int]:
@@ -313,7 +314,7 @@ class Conv2d(Rule):
         return y.view(R, *windows.shape[1:3], outputs)
 
     def windows(self, x: Tensor) -> Tensor:
-        """[R, n, positions, kernel kernel in]; those of records that need no error are kept."""
+        """[R, n, positions, kernel kernel in]; those of records that stay are kept."""
         known: Tensor | None = self._kept.get(x)
         if known is not None:
             return known
@@ -322,7 +323,7 @@ class Conv2d(Rule):
             pixels = F.pad(pixels, self.padding)
         windows: Tensor = Windows.apply(pixels, self)  # type: ignore[no-untyped-call]
         windows = windows.flatten(3).flatten(1, 2).unflatten(0, x.shape[:2])
-        if not windows.requires_grad:
+        if stays(x):
             self._kept[x] = windows
         return windows
 

@@ -18,6 +18,19 @@ SPARSE_UP_TO = 0.1
 """The share of numbers other than zero up to which the sparse form is faster, on a processor."""
 
 _lock = threading.Lock()
+_staying = WeakTensorKeyDictionary()
+
+
+def mark_staying(x: Tensor) -> Tensor:
+    """Say of records that they come again at every step; returns them."""
+    with _lock:
+        _staying[x] = True
+    return x
+
+
+def stays(x: Tensor) -> bool:
+    """Whether records come again at every step."""
+    return x in _staying
 
 
 @dataclass(frozen=True)
@@ -50,22 +63,19 @@ class Known:
 
 
 class Memory:
-    """Remembers records by their tensor, for as long as it lives."""
+    """Remembers records that stay, by their tensor, for as long as it lives."""
 
     def __init__(self) -> None:
         self._known = WeakTensorKeyDictionary()
 
     def of(self, x: Tensor) -> Known | None:
-        """What is known of x [1, n, in]; None at first sight, when it may never come again."""
-        if x.shape[0] != 1 or x.dim() != 3 or x.requires_grad:
+        """What is known of x [1, n, in]; None for records that do not stay."""
+        if x.dim() != 3 or not stays(x):
             return None
         with _lock:
             if x not in self._known:
-                self._known[x] = None
-                return None
-            known: Known | None = self._known[x]
-            if known is None:
-                known = self._known[x] = look_at(x)
+                self._known[x] = look_at(x)
+            known: Known = self._known[x]
             return known
 
 

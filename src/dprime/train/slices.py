@@ -14,6 +14,9 @@ from dprime.train.network import Network
 CACHE = 120 << 20
 """Bytes of a processor's slice: larger ones leave the cache and are slower per trial."""
 
+WORTH_A_WORKER = 8 << 20
+"""Bytes of work below which another worker costs more than it brings."""
+
 FIXED = 128 << 20
 """Bytes for random numbers in the making and the rest."""
 
@@ -60,7 +63,10 @@ def plan(network: Network, sampler: Sampler, copies: int, memory: int, trials: i
     if not on_processor:
         records = min(batch, max(1 + sampler.differing, (room - per_trial) // per_record))
         return Slices(max(1, min(trials, room // (per_trial + per_record * records))), records)
-    workers = min(torch.get_num_threads(), trials, room // least) if network.side_by_side else 1
+    workers = 1
+    if network.side_by_side:
+        work = trials * (per_trial + per_record * batch) // WORTH_A_WORKER
+        workers = max(1, min(torch.get_num_threads(), trials, room // least, work))
     room = min(room // workers, max(least, CACHE))
     records = min(batch, max(1 + sampler.differing, (room - per_trial) // per_record))
     together = max(1, min(-(-trials // workers), room // (per_trial + per_record * records)))

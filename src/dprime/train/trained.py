@@ -29,6 +29,7 @@ class Trained:
         trials: the index of each trial.
         in_world: whether each trial trained on D.
         weights: the final weights [trial, parameter], or None where they were not kept.
+        diverged: whether a trial's weights are no longer finite; a lower learning rate helps.
     """
 
     network: Network = field(repr=False)
@@ -38,12 +39,14 @@ class Trained:
     trials: NDArray[np.int64] = field(repr=False)
     in_world: NDArray[np.bool_] = field(repr=False)
     weights: Tensor | None = field(repr=False)
+    diverged: NDArray[np.bool_] = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.trials)
 
     def __repr__(self) -> str:
-        return f"Trained({len(self)} trials, seed {self.seed}; {self.label})"
+        lost = f", {self.diverged.sum()} of them diverged" if self.diverged.any() else ""
+        return f"Trained({len(self)} trials{lost}, seed {self.seed}; {self.label})"
 
     @property
     def label(self) -> str:

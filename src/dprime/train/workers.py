@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
@@ -23,8 +24,14 @@ LARGEST_KEPT = 1 << 25
 """The largest piece that glibc can keep for reuse: 32 MB. It is also where its own rule ends up."""
 
 
-def each(tasks: Sequence[Task], work: Callable[[Task], None], workers: int) -> None:
-    """Do all tasks, `workers` of them at a time; the first error ends it and is raised."""
+def each(
+    tasks: Sequence[Task], work: Callable[[Task], None], workers: int, stopped: threading.Event
+) -> None:
+    """Do all tasks, `workers` of them at a time.
+
+    The first error, or an interruption, sets `stopped`, which running tasks look at; no other task
+    begins, and the error is raised.
+    """
     if workers <= 1 or len(tasks) <= 1:
         for task in tasks:
             work(task)
@@ -32,7 +39,13 @@ def each(tasks: Sequence[Task], work: Callable[[Task], None], workers: int) -> N
     with _one_thread_an_operation(), ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work, task) for task in tasks]
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
+            _, unfinished = wait(futures, return_when=FIRST_EXCEPTION)
+        except BaseException:
+            stopped.set()
+            raise
+        else:
+            if unfinished:
+                stopped.set()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
         for future in futures:
