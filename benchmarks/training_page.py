@@ -66,7 +66,7 @@ def _training(result: dict[str, Any]) -> str:
         f"“Least possible”: the multiplications of a trial at {peak:.0f} GFLOP/s, which is what a "
         "large matrix product reaches here, and nothing else.)",
         "",
-        "The time per trial does not depend on how many there are:",
+        "The time per trial hardly depends on how many there are, once both cores have work:",
         "",
         "| training | time per trial, by number of trials | memory above the process' own |",
         "| :--- | :--- | ---: |",
