@@ -138,3 +138,13 @@ def test_words_reach_an_embedding_on_both_paths():
     general = train(Wrapped(model), words, ONCE, trials=2, seed=1)
     assert isinstance(general.network, Functional)
     torch.testing.assert_close(fast.weights, general.weights, rtol=1e-4, atol=1e-6)
+
+
+def test_layers_that_write_in_place_are_kept_from_it():
+    plain, writing = dense(4, 5, 3), dense(4, 5, 3)
+    writing[1] = nn.ReLU(inplace=True)
+    expected = train(plain, DATA, ONCE, trials=2, seed=1)
+    for model in (writing, Wrapped(writing)):
+        done = train(model, DATA, ONCE, trials=2, seed=1)
+        torch.testing.assert_close(done.weights, expected.weights, rtol=1e-5, atol=1e-6)
+    assert writing[1].inplace

@@ -64,7 +64,7 @@ MODELS = {
         nn.GroupNorm(2, 4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 6, 2), nn.GroupNorm(3, 6)
     ),
     "group norm on vectors": lambda: (
-        nn.Sequential(nn.Linear(6, 8), nn.GroupNorm(4, 8), nn.ReLU(), nn.Linear(8, 3)), (6,)
+        nn.Sequential(nn.Linear(6, 8), nn.GroupNorm(2, 8), nn.ReLU(), nn.Linear(8, 3)), (6,)
     ),
     "layer norm": lambda: (
         nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.ReLU(), nn.Linear(8, 3)), (6,)

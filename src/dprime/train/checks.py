@@ -33,6 +33,9 @@ def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Netw
             "model", model, "a torch.nn.Module", "give for example nn.Linear(4, 2)"
         )
     model = copy.deepcopy(model).to(device=x.device, dtype=torch.float32).train()
+    for module in model.modules():
+        if getattr(module, "inplace", False):  # would write over what the gradients need
+            setattr(module, "inplace", False)  # noqa: B010
     if not parameters_of(model):
         remedy = "give one in which at least one weight has requires_grad"
         raise validate.misfit("model", "without any weight to train", "trainable", remedy)

@@ -161,6 +161,7 @@ def train(
 
         parts = _rows(chosen, training.block, slices.trials)
         each(parts, train_slice, slices.workers, run.stopped)
+    network.model.cpu()
     return Trained(
         network=network, worlds=worlds, training=training, seed=secret,
         trials=chosen, in_world=run.in_world, weights=weights, diverged=diverged,
