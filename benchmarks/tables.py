@@ -20,8 +20,13 @@ REAL_SHORTFALL = 1e-6
 
 def render(page: str, results: Results) -> str:
     """The page with every table replaced."""
-    for name, make in TABLES.items():
-        block = f"<!-- begin {name} -->\n{make(results).strip()}\n<!-- end {name} -->"
+    return fill(page, {name: make(results) for name, make in TABLES.items()})
+
+
+def fill(page: str, tables: Mapping[str, str]) -> str:
+    """The page with each text put between the two markers of its name."""
+    for name, table in tables.items():
+        block = f"<!-- begin {name} -->\n{table.strip()}\n<!-- end {name} -->"
         pattern = rf"<!-- begin {name} -->\n.*?<!-- end {name} -->"
         page, count = re.subn(pattern, block.replace("\\", r"\\"), page, flags=re.DOTALL)
         if count != 1:

@@ -8,9 +8,10 @@ From `training.json`, `table2.json` and `large.json` beside this file.
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
+
+from tables import fill
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "training.md"
@@ -28,23 +29,12 @@ def main() -> None:
         "table2": _table2(_read("table2")),
         "large": _large(_read("large")),
     }
-    PAGE.write_text(render(PAGE.read_text(), tables))
+    PAGE.write_text(fill(PAGE.read_text(), tables))
 
 
 def _read(name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((HERE / f"{name}.json").read_text())
     return found
-
-
-def render(page: str, tables: dict[str, str]) -> str:
-    """The page with every table between its markers."""
-    for name, table in tables.items():
-        block = f"<!-- begin {name} -->\n{table.strip()}\n<!-- end {name} -->"
-        pattern = rf"<!-- begin {name} -->\n.*?<!-- end {name} -->"
-        page, count = re.subn(pattern, block.replace("\\", r"\\"), page, flags=re.DOTALL)
-        if count != 1:
-            raise ValueError(f"the page must have the markers of {name} once, but has {count}.")
-    return page
 
 
 def _training(result: dict[str, Any]) -> str:

@@ -8,6 +8,15 @@ import torch
 from dprime.train.workers import each, freed_memory_kept
 
 
+@pytest.fixture(autouse=True)
+def three_threads():
+    """A setting that nothing else has."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_everything_is_done_once(workers):
     done = []
@@ -16,12 +25,11 @@ def test_everything_is_done_once(workers):
 
 
 def test_operations_have_one_thread_each_and_the_setting_returns():
-    before = torch.get_num_threads()
     seen = []
     look = lambda _: seen.append((torch.get_num_threads(), threading.get_ident()))  # noqa: E731
     each(range(4), look, 2, threading.Event())
     assert {threads for threads, _ in seen} == {1}
-    assert torch.get_num_threads() == before
+    assert torch.get_num_threads() == 3
 
 
 def test_the_first_error_is_raised_and_the_rest_is_left():
@@ -34,12 +42,11 @@ def test_the_first_error_is_raised_and_the_rest_is_left():
             assert stopped.wait(10)
         done.append(task)
 
-    before = torch.get_num_threads()
     with pytest.raises(KeyError, match="three"):
         each(range(1000), work, 2, stopped)
     assert stopped.is_set()
     assert len(done) < 999
-    assert torch.get_num_threads() == before
+    assert torch.get_num_threads() == 3
 
 
 def test_memory_is_kept_only_while_it_is_wanted():
