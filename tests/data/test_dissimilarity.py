@@ -31,7 +31,7 @@ def small_tiles(monkeypatch):
     """Tiles of a few records, so that small inputs are cut in both directions."""
     monkeypatch.setattr(module, "_ROWS", 3)
     monkeypatch.setattr(module, "_LEAST_COLUMNS", 4)
-    return 1.0
+    return 1e-9
 
 
 @pytest.fixture(scope="module")
@@ -401,7 +401,7 @@ def test_the_gpu_finds_the_same(measure):
     a, b = blobs(300), blobs(700, seed=1)
     found = dissimilarity(a, b, measure, device="cuda")
     assert found == pytest.approx(dissimilarity(a, b, measure), rel=1e-5, abs=1e-5)
-    options = {"adjacency": "replace", "measure": measure, "device": "cuda", "memory": 1e6}
+    options = {"adjacency": "replace", "measure": measure, "device": "cuda", "memory": 0.001}
     full, kept = (dataset_sensitivity(a, b, keep=keep, **options) for keep in (None, 9))
     assert entries(kept.top(9)) == entries(full.top(9))
     assert entries(kept.bottom(9)) == entries(full.bottom(9))

@@ -10,7 +10,7 @@ from torch import nn
 from dprime.train import Worlds
 from dprime.train.batches import Sampler
 from dprime.train.network import layered
-from dprime.train.slices import device_named, plan
+from dprime.train.slices import plan
 from trials import blobs, dense
 
 GIGABYTE = 1 << 30
@@ -50,12 +50,6 @@ def test_little_work_is_not_shared_out():
 def test_memory_that_cannot_do():
     with pytest.raises(ValueError, match=r"memory must be at least \d+ MB for this model and data"):
         planned(dense(784, 5000, 3), (784,), 50, 0.05)
-
-
-def test_devices():
-    assert device_named("cpu").type == "cpu"
-    with pytest.raises(ValueError, match="device must be available, but it is 'abacus'"):
-        device_named("abacus")
 
 
 SCRIPT = """

@@ -30,11 +30,12 @@ from torch import Tensor
 
 from dprime import validate
 from dprime.data import arrays
+from dprime.data.devices import device_named
 
 MEASURES = ("ssim", "euclidean", "manhattan", "hamming", "cosine")
 DEFAULTS = {"image": "ssim", "binary": "hamming", "table": "manhattan"}
 ADJACENCIES = ("add-remove", "replace")
-CPU_MEMORY, GPU_MEMORY = 24e6, 2e9  # bytes; on the CPU for each thread, about what the caches hold
+CPU_MEMORY, GPU_MEMORY = 0.024, 2.0  # GB; on the CPU for each thread, about what the caches hold
 
 _ROWS, _LEAST_COLUMNS, _WINDOW = 256, 256, 7
 _THREADS = 8  # with more of them, most wait for the interpreter
@@ -79,7 +80,7 @@ def dissimilarity(
         b: Records of the same shape, any number of them.
         measure: One of `MEASURES`. All but ssim take an image for a row of numbers.
         device: Where PyTorch computes, such as "cpu" or "cuda".
-        memory: Bytes of work space. Default: 24 MB for each thread on the CPU, so that the work
+        memory: GB of work space. Default: 24 MB for each thread on the CPU, so that the work
             stays in the caches, and 2 GB elsewhere.
 
     >>> dissimilarity([[0, 1, 1, 0]], [[0, 1, 1, 0], [1, 1, 1, 1]], "hamming")
@@ -167,7 +168,7 @@ def dataset_sensitivity(
         keep: Keep only so many from the top and from the bottom, so that the pairs need not fit
             in memory. They are exactly those of the full ranking.
         device: Where PyTorch computes, such as "cpu" or "cuda".
-        memory: Bytes of work space, as for `dissimilarity`.
+        memory: GB of work space, as for `dissimilarity`.
         progress: Called with the number of pairs compared so far, and of all pairs.
 
     Returns:
@@ -272,14 +273,14 @@ class _Task(NamedTuple):
     a: Tensor  # [row, ...]
     b: Tensor  # [column, ...]
     rule: _Rule
-    memory: float
+    memory: float  # in GB
 
 
 def _tiles(task: _Task, progress: Callable[[int, int], None] | None = None) -> _Tiles:
     """All tiles in turn, the columns changing first."""
     rows = min(_ROWS, len(task.a))
     numbers = 4 * (rows + task.b[0].numel())  # that SSIM, the largest user, has for each column
-    columns = max(_LEAST_COLUMNS, int(task.memory / (numbers * task.b.element_size())))
+    columns = max(_LEAST_COLUMNS, int(1e9 * task.memory / (numbers * task.b.element_size())))
     blocks = list(product(_slices(len(task.a), rows), _slices(len(task.b), columns)))
     jobs = (partial(task.rule, task.a[row], task.b[column]) for row, column in blocks)
     on_cpu, threads = task.a.device.type == "cpu", min(torch.get_num_threads(), _THREADS)
@@ -406,17 +407,13 @@ def _task(a: _Named, b: _Named, measure: str, device: str, memory: float | None)
     if first.shape[1:] != second.shape[1:]:
         shapes = [f"records of shape {x.shape[1:]}" for x in (first, second)]
         raise validate.refusal(b[0], shapes[1], f"{shapes[0]} like {a[0]}", "give the same shape")
-    try:
-        torch.zeros(1, device=device).item()
-    except (RuntimeError, AssertionError, NotImplementedError, TypeError):
-        remedy = "give cpu, or install a PyTorch for that device"
-        raise validate.refusal("device", device, "available to PyTorch", remedy) from None
-    usual = CPU_MEMORY if torch.device(device).type == "cpu" else GPU_MEMORY
-    memory = validate.positive("memory", usual if memory is None else memory, example="2e9")
+    place = device_named(device)
+    usual = CPU_MEMORY if place.type == "cpu" else GPU_MEMORY
+    memory = validate.positive("memory", usual if memory is None else memory, example=2.0)
     kind = np.float32 if np.result_type(first, second, np.float32) == np.float32 else np.float64
     # PyTorch warns of read-only arrays, even where it only reads
     made = [np.require(x, kind, ["C", "W"]) for x in (first, second)]
-    rows, columns = (torch.from_numpy(x).to(device) for x in made)
+    rows, columns = (torch.from_numpy(x).to(place) for x in made)
     return _Task(rows, columns, rule, memory)
 
 

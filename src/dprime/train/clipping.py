@@ -11,12 +11,13 @@ from torch import nn
 
 from dprime import validate
 from dprime.data.dataset import Dataset
+from dprime.data.devices import device_named
 from dprime.mechanisms import Gaussian
 from dprime.train.batches import Sampler
 from dprime.train.checks import network_of
 from dprime.train.initial import fresh_weights
 from dprime.train.losses import Loss
-from dprime.train.slices import device_named, plan
+from dprime.train.slices import plan
 from dprime.train.streams import Streams, check_seed, fresh_seed
 from dprime.train.worlds import Worlds
 

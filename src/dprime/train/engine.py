@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from dprime import validate
 from dprime.data.dataset import Dataset
+from dprime.data.devices import device_named
 from dprime.train.batches import Batch, Sampler
 from dprime.train.checks import network_of
 from dprime.train.initial import fresh_weights
@@ -36,7 +37,7 @@ from dprime.train.observe import (
 )
 from dprime.train.progress import bar
 from dprime.train.settings import Training
-from dprime.train.slices import Slices, device_named, plan
+from dprime.train.slices import Slices, plan
 from dprime.train.streams import Purpose, Streams, check_seed, fresh_seed
 from dprime.train.trained import Trained
 from dprime.train.workers import each, freed_memory_kept

@@ -114,6 +114,16 @@ def fold(
 
 
 @triton.jit
+def _corner(place, height, width, channels, rows, columns, kh: tl.constexpr, kw: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Where in [N, H, W, C] the cell begins that is at a place of [N, H', W', C]."""
+    channel = place % channels
+    column = (place // channels) % columns
+    row = (place // (channels * columns)) % rows
+    image = place // (channels * columns * rows)
+    return ((image * height + row * kh) * width + column * kw) * channels + channel
+
+
+@triton.jit
 def _pool_kernel(  # type: ignore[no-untyped-def]
     x, best, which, numbers, height, width, channels, rows, columns,
     kh: tl.constexpr, kw: tl.constexpr, block: tl.constexpr,
@@ -121,11 +131,7 @@ def _pool_kernel(  # type: ignore[no-untyped-def]
     """Each cell of [N, H, W, C]: its largest number, and which of its places had it first."""
     place = tl.program_id(0).to(tl.int64) * block + tl.arange(0, block)
     valid = place < numbers
-    channel = place % channels
-    column = (place // channels) % columns
-    row = (place // (channels * columns)) % rows
-    image = place // (channels * columns * rows)
-    corner = ((image * height + row * kh) * width + column * kw) * channels + channel
+    corner = _corner(place, height, width, channels, rows, columns, kh, kw)
     largest = tl.load(x + corner, mask=valid)
     number = tl.zeros([block], tl.int32)
     for k in tl.static_range(1, kh * kw):
@@ -144,11 +150,7 @@ def _unpool_kernel(  # type: ignore[no-untyped-def]
     """The error of each cell to the place that its largest number came from."""
     place = tl.program_id(0).to(tl.int64) * block + tl.arange(0, block)
     valid = place < numbers
-    channel = place % channels
-    column = (place // channels) % columns
-    row = (place // (channels * columns)) % rows
-    image = place // (channels * columns * rows)
-    corner = ((image * height + row * kh) * width + column * kw) * channels + channel
+    corner = _corner(place, height, width, channels, rows, columns, kh, kw)
     error = tl.load(errors + place, mask=valid)
     number = tl.load(which + place, mask=valid).to(tl.int32)
     for k in tl.static_range(kh * kw):

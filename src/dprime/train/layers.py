@@ -316,16 +316,19 @@ class Conv2d(Rule):
     def windows(self, x: Tensor) -> Tensor:
         """[R, n, positions, kernel kernel in]; those of records that stay are kept."""
         known: Tensor | None = self._kept.get(x)
-        if known is not None:
-            return known
+        if known is None:
+            known = self.cut(x)
+            if stays(x):
+                self._kept[x] = known
+        return known
+
+    def cut(self, x: Tensor) -> Tensor:
+        """The windows of x, made now."""
         pixels = x.flatten(0, 1).permute(0, 2, 3, 1).contiguous()
         if any(self.padding):
             pixels = F.pad(pixels, self.padding)
         windows: Tensor = Windows.apply(pixels, self)  # type: ignore[no-untyped-call]
-        windows = windows.flatten(3).flatten(1, 2).unflatten(0, x.shape[:2])
-        if stays(x):
-            self._kept[x] = windows
-        return windows
+        return windows.view(*x.shape[:2], -1, math.prod(windows.shape[3:]))
 
 
 class Convolved(torch.autograd.Function):
@@ -459,13 +462,13 @@ class Grouped(torch.autograd.Function):
         (error,) = upstream
         seen, weight = ctx.seen, ctx.weight
         along, plain = seen.sums(error)
-        drift = _group_mean(weight * plain, seen.groups) / error.shape[2]
-        slope = _group_mean(weight * along, seen.groups) / error.shape[2]
+        drift = group_mean(weight * plain, seen.groups) / error.shape[2]
+        slope = group_mean(weight * along, seen.groups) / error.shape[2]
         into = torch.addcmul(-seen.scale * drift, error, weight * seen.scale)
         return into.addcmul_(seen.centred, seen.scale**2 * slope, value=-1), None, None, None
 
 
-def _group_mean(x: Tensor, groups: int) -> Tensor:
+def group_mean(x: Tensor, groups: int) -> Tensor:
     """The mean over the channels of a group, for every channel [..., channels]."""
     grouped: Tensor = x.unflatten(-1, (groups, -1))
     return grouped.mean(-1, keepdim=True).expand(grouped.shape).flatten(-2)
@@ -488,8 +491,8 @@ class GroupNorm(Rule):
 
     def _measured(self, x: Tensor) -> GroupSeen:
         """Mean and variance of each group, the variance about the mean."""
-        centred = x - _group_mean(x.mean(2, keepdim=True), self.groups)
-        variance = _group_mean((centred * centred).mean(2, keepdim=True), self.groups)
+        centred = x - group_mean(x.mean(2, keepdim=True), self.groups)
+        variance = group_mean((centred * centred).mean(2, keepdim=True), self.groups)
         return GroupSeen(centred, variance.add_(self.eps).rsqrt_(), self.groups)
 
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from dprime.train.layers import Conv2d, Embedding, GroupNorm, LayerNorm, Linear, Rule, Seen
 from dprime.train.losses import Loss, per_trial
+from dprime.train.normalised import NormalisedConv2d
 from dprime.train.pooling import max_pool
 
 ELEMENTWISE = (
@@ -217,7 +218,7 @@ def layered(model: nn.Module) -> Layered | None:
             return None
         taken.update(id(weight) for weight in module.parameters())
         stages.append(stage)
-    return Layered(model, stages)
+    return Layered(model, _norm_joined(stages))
 
 
 def _leaves(module: nn.Module, path: str) -> Iterator[tuple[str, nn.Module]]:
@@ -235,6 +236,21 @@ def _pools_first(leaves: list[tuple[str, nn.Module]]) -> list[tuple[str, nn.Modu
         if type(first) is nn.ReLU and type(second) is nn.MaxPool2d:
             leaves[place], leaves[place + 1] = leaves[place + 1], leaves[place]
     return leaves
+
+
+def _norm_joined(stages: list[Stage]) -> list[Stage]:
+    """A first convolution and the group normalisation after it as one layer."""
+    place = next((i for i, stage in enumerate(stages) if stage.parameters), len(stages))
+    joined = stages[place : place + 2]
+    conv, norm = (stage.apply for stage in joined) if len(joined) == 2 else (None, None)
+    if not (isinstance(conv, Conv2d) and isinstance(norm, GroupNorm)):
+        return stages
+    rule = NormalisedConv2d(conv, norm)
+    return [
+        *stages[:place],
+        Stage(rule, joined[0].parameters + joined[1].parameters),
+        *stages[place + 2 :],
+    ]
 
 
 def _stage(path: str, module: nn.Module, places: dict[str, Parameter]) -> Stage | None:

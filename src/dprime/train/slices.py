@@ -71,15 +71,3 @@ def plan(network: Network, sampler: Sampler, copies: int, memory: int, trials: i
     records = min(batch, max(1 + sampler.differing, (room - per_trial) // per_record))
     together = max(1, min(-(-trials // workers), room // (per_trial + per_record * records)))
     return Slices(together, records, workers)
-
-
-def device_named(device: str | torch.device) -> torch.device:
-    """A device that is there."""
-    try:
-        found = torch.device(device)
-        torch.zeros(1, device=found)
-    except (RuntimeError, AssertionError):
-        raise validate.refusal(
-            "device", str(device), "available", "give cpu, or cuda with a GPU"
-        ) from None
-    return found
