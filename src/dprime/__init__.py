@@ -53,4 +53,4 @@ __all__ = [
     "from_opacus_history",
 ]
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from dprime.choose import choose
-from dprime.cli import describe, risk_table
+from dprime.cli.tables import describe, risk_table
 from dprime.mechanisms import DPSGD
 from dprime.profile import Questions, risk_profile, round_up
 

@@ -1,64 +1,48 @@
-"""The command line: parse, call, print. Numbers come from the package, words from `profile`."""
+"""`dprime risk` and `dprime choose`: from parameters to risks, and back."""
 
 from __future__ import annotations
 
 import json
 import sys
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-import dprime
 from dprime import estimates, validate
 from dprime.choose import choose as choose_parameter
+from dprime.cli.options import AsJson, number_option
+from dprime.cli.tables import describe, risk_table, safe_digits
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD, Mechanism, PoolSampled, steps_from_epochs
-from dprime.profile import Answer, Questions, risk_profile, round_down, round_up
+from dprime.profile import Answer, Questions, risk_profile
 from dprime.targets import TARGETS
 
-app = typer.Typer(
-    help="What differential privacy really buys: risks from parameters, parameters from risks.",
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
-
-UsageError: Any = typer.BadParameter.__bases__[0]
-"""Unknown options and the like; Typer does not export the class itself."""
-
-BAD_INPUT = 2
-"""Exit code for every error that the user can mend."""
-
-
-def _option(help_text: str) -> Any:
-    return typer.Option(help=help_text, show_default=False, metavar="NUMBER")
-
-
-Noise = Annotated[str | None, _option("Noise over the clipping norm, as in Opacus.")]
-Rate = Annotated[str | None, _option("Sampling rate, e.g. 0.01 or 256/60000.")]
-Steps = Annotated[str | None, _option("Number of training steps.")]
-Epochs = Annotated[str | None, _option("Passes over the data, instead of steps (rounded up).")]
+Noise = Annotated[str | None, number_option("Noise over the clipping norm, as in Opacus.")]
+Rate = Annotated[str | None, number_option("Sampling rate, e.g. 0.01 or 256/60000.")]
+Steps = Annotated[str | None, number_option("Number of training steps.")]
+Epochs = Annotated[
+    str | None, number_option("Passes over the data, instead of steps (rounded up).")
+]
 Adjacency = Annotated[
     str | None, typer.Option(help="add-remove (default) or replace.", show_default=False)
 ]
 Sampling = Annotated[str, typer.Option(help="poisson, fixed-size or shuffle.")]
 GroupSize = Annotated[str, typer.Option(help="Records that one person may have.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Delta = Annotated[str | None, _option("δ at which ε is read [1e-5].")]
-Epsilon = Annotated[str | None, _option("ε at which δ is read [1].")]
-Fpr = Annotated[str | None, _option("False-positive rate at which the TPR is read [0.01].")]
-Prior = Annotated[str | None, _option("Prior of precision [0.1] and success [0.5].")]
-MinTpr = Annotated[str | None, _option("Smallest TPR of attackers that matter [0.01].")]
-Belief = Annotated[str | None, _option("Posterior belief asked about [0.9].")]
-BeliefPrior = Annotated[str | None, _option("Belief before looking [0.5].")]
-Exceeded = Annotated[str | None, _option("How often a belief may be exceeded [0.001].")]
-MaxPrior = Annotated[str | None, _option("Probability of a secret attribute's likeliest value.")]
+Delta = Annotated[str | None, number_option("δ at which ε is read [1e-5].")]
+Epsilon = Annotated[str | None, number_option("ε at which δ is read [1].")]
+Fpr = Annotated[str | None, number_option("False-positive rate at which the TPR is read [0.01].")]
+Prior = Annotated[str | None, number_option("Prior of precision [0.1] and success [0.5].")]
+MinTpr = Annotated[str | None, number_option("Smallest TPR of attackers that matter [0.01].")]
+Belief = Annotated[str | None, number_option("Posterior belief asked about [0.9].")]
+BeliefPrior = Annotated[str | None, number_option("Belief before looking [0.5].")]
+Exceeded = Annotated[str | None, number_option("How often a belief may be exceeded [0.001].")]
+MaxPrior = Annotated[
+    str | None, number_option("Probability of a secret attribute's likeliest value.")
+]
 
 
-@app.command()
 def risk(
     noise_multiplier: Noise = None,
     sample_rate: Rate = None,
@@ -113,7 +97,6 @@ def risk(
     _print(mechanism, relation, size, curve, ask, as_json, estimates_by_source=extra)
 
 
-@app.command()
 def choose(
     noise_multiplier: Noise = None,
     sample_rate: Rate = None,
@@ -123,18 +106,20 @@ def choose(
     sampling: Sampling = "poisson",
     group_size: GroupSize = "1",
     whole: Annotated[str, typer.Option(help="Count a free length in steps or epochs.")] = "steps",
-    advantage: Annotated[str | None, _option("Target: membership advantage.")] = None,
-    bayes_security: Annotated[str | None, _option("Target: Bayes security.")] = None,
-    tpr: Annotated[str | None, _option("Target: TPR at --fpr.")] = None,
-    epsilon: Annotated[str | None, _option("Target: ε at --delta.")] = None,
+    advantage: Annotated[str | None, number_option("Target: membership advantage.")] = None,
+    bayes_security: Annotated[str | None, number_option("Target: Bayes security.")] = None,
+    tpr: Annotated[str | None, number_option("Target: TPR at --fpr.")] = None,
+    epsilon: Annotated[str | None, number_option("Target: ε at --delta.")] = None,
     precision: Annotated[
         str | None,
-        _option("Target: precision at --prior; without a prior, the pool's share is chosen."),
+        number_option("Target: precision at --prior; without a prior, the pool's share is chosen."),
     ] = None,
-    belief: Annotated[str | None, _option("Target: belief, at --prior and --exceeded.")] = None,
-    success: Annotated[str | None, _option("Target: success at --prior.")] = None,
+    belief: Annotated[
+        str | None, number_option("Target: belief, at --prior and --exceeded.")
+    ] = None,
+    success: Annotated[str | None, number_option("Target: success at --prior.")] = None,
     secret_success: Annotated[
-        str | None, _option("Target: guessing a secret attribute, at --max-prior.")
+        str | None, number_option("Target: guessing a secret attribute, at --max-prior.")
     ] = None,
     fpr: Fpr = None,
     delta: Delta = None,
@@ -195,21 +180,6 @@ def _belongs(name: str, numbers: dict[str, float]) -> bool:
         return True
     targets = [TARGETS[target] for target in numbers if target in TARGETS]
     return any(name in make.__code__.co_varnames[: make.__code__.co_argcount] for make in targets)
-
-
-def _safe_digits(name: str, value: float) -> str:
-    """A parameter as printed may be typed in again: its digits are cut on the safe side."""
-    if isinstance(value, int):
-        return f"{value:,}"
-    return round_up(value, 6) if name == "noise_multiplier" else round_down(value, 6)
-
-
-@app.command()
-def demo() -> None:
-    """A worked example: what a training reveals, and the noise that would reveal less."""
-    from dprime.demo import run  # noqa: PLC0415  only this command needs it
-
-    run(Console())
 
 
 def _described(
@@ -287,88 +257,8 @@ def _print(
         return
     console = Console()
     if chosen:
-        digits = _safe_digits(chosen, getattr(mechanism, chosen))
+        digits = safe_digits(chosen, getattr(mechanism, chosen))
         console.print(f"[bold]Chosen: {chosen.replace('_', ' ')} {digits}[/bold]")
     console.print(risk_table(describe(mechanism, adjacency, group_size, chosen=chosen), answers))
     for source, listed in (estimates_by_source or {}).items():
         console.print(risk_table(f"Estimate, no guarantee: {source}", listed))
-
-
-def describe(
-    mechanism: Mechanism, adjacency: str, group_size: int = 1, *, chosen: str | None = None
-) -> str:
-    """A mechanism in one line; the digits of a chosen parameter are cut on the safe side."""
-    values = mechanism.describe()
-    if isinstance(mechanism, PoolSampled):
-        inner = describe(mechanism.training, adjacency, group_size, chosen=chosen)
-        return f"{inner}, trained on a share {_shown(values, 'probability', chosen)} of a pool"
-    if isinstance(mechanism, DPSGD):
-        text = (
-            f"DP-SGD, noise {_shown(values, 'noise_multiplier', chosen)}, "
-            f"rate {_shown(values, 'sample_rate', chosen)}, "
-            f"{values['steps']:,} {'step' if mechanism.steps == 1 else 'steps'}, "
-            f"{mechanism.sampling} sampling"
-        )
-    else:
-        text = ", ".join(f"{value}" for value in values.values())
-    records = "one record" if group_size == 1 else f"the {group_size:,} records of one person"
-    changed = f"{records} replaced" if adjacency == "replace" else f"with or without {records}"
-    return f"{text}; {changed}"
-
-
-def _shown(values: dict[str, Any], name: str, chosen: str | None) -> str:
-    value = float(values[name])
-    return _safe_digits(name, value) if name == chosen else f"{value:.6g}"
-
-
-def risk_table(title: str, answers: list[Answer]) -> Table:
-    """The profile as a table, one plain sentence beside each number."""
-    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
-    table.add_column("What", no_wrap=False)
-    table.add_column("At most" if answers[0].kind == "certified" else "About", justify="right")
-    table.add_column("In plain words")
-    for answer in answers:
-        least = answer.name == "bayes_security" and answer.kind == "certified"
-        shown = round_down(answer.value, 4) if least else round_up(answer.value, 4)
-        shown = shown.replace("inf", "no limit")
-        table.add_row(answer.title, f"≥ {shown}" if least else shown, answer.sentence)
-    table.caption = (
-        "Certified: no attacker does better, whatever they know of the other records."
-        if answers[0].kind == "certified"
-        else "An estimate: the truth can be worse."
-    )
-    table.caption_justify = "left"
-    return table
-
-
-def _version(show: bool) -> None:
-    if show:
-        print(f"dprime {dprime.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
-    ] = False,
-) -> None: ...
-
-
-def main() -> None:
-    """Run the command line; a mistake of the user ends in one sentence and exit code 2."""
-    try:
-        code = app(standalone_mode=False)
-    except UsageError as error:
-        _fail(f"{error.format_message().rstrip('.')}: see dprime --help.")
-    except ValueError as error:
-        _fail(str(error))
-    except typer.Abort:
-        sys.exit(130)
-    else:
-        sys.exit(code if isinstance(code, int) else 0)
-
-
-def _fail(sentence: str) -> None:
-    print(f"Error: {' '.join(sentence.split())}", file=sys.stderr)
-    sys.exit(BAD_INPUT)

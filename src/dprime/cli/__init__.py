@@ -1,0 +1,70 @@
+"""The command line: parse, call, print. Numbers come from the package, words from `profile`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+import dprime
+from dprime.cli.risks import choose, risk
+
+app = typer.Typer(
+    help="What differential privacy really buys: risks from parameters, parameters from risks.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+UsageError: Any = typer.BadParameter.__bases__[0]
+"""Unknown options and the like; Typer does not export the class itself."""
+
+BAD_INPUT = 2
+"""Exit code for every error that the user can mend."""
+
+
+app.command()(risk)
+app.command()(choose)
+
+
+@app.command()
+def demo() -> None:
+    """A worked example: what a training reveals, and the noise that would reveal less."""
+    from dprime.demo import run  # noqa: PLC0415  only this command needs it
+
+    run(Console())
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"dprime {dprime.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None: ...
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user ends in one sentence and exit code 2."""
+    try:
+        code = app(standalone_mode=False)
+    except UsageError as error:
+        _fail(f"{error.format_message().rstrip('.')}: see dprime --help.")
+    except ValueError as error:
+        _fail(str(error))
+    except typer.Abort:
+        sys.exit(130)
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(sentence: str) -> None:
+    print(f"Error: {' '.join(sentence.split())}", file=sys.stderr)
+    sys.exit(BAD_INPUT)
