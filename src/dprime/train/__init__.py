@@ -10,8 +10,9 @@ if find_spec("torch") is None:  # before any of the imports below fails with les
 
 from dprime.train.clipping import ClipNorm, median_clip_norm
 from dprime.train.engine import Run, train
+from dprime.train.insert import Insert, Moment
 from dprime.train.observe import Final, Observer, Step
-from dprime.train.observers import FinalAccuracy, LikelihoodRatio, NoiseScale
+from dprime.train.observers import FinalAccuracy, LikelihoodRatio, LocalSensitivity, NoiseScale
 from dprime.train.optimizers import SGD, Adam, Constant, Cosine, Decay
 from dprime.train.settings import Training
 from dprime.train.trained import Trained
@@ -26,7 +27,10 @@ __all__ = [
     "Decay",
     "Final",
     "FinalAccuracy",
+    "Insert",
     "LikelihoodRatio",
+    "LocalSensitivity",
+    "Moment",
     "NoiseScale",
     "Observer",
     "Run",

@@ -55,6 +55,10 @@ class Batch:
             self.handed_out.setdefault((start, stop), part)
         return self.handed_out[start, stop]
 
+    def drawn(self) -> Tensor:
+        """1 where a differing record counts for the trial, else 0 [differing, trial]."""
+        return self.mask[:, self.mask.shape[1] - self.differing :].mT
+
     def spans(self, length: int) -> list[tuple[int, int]]:
         """The places in parts of about equal length; the differing ones stay together."""
         places = self.mask.shape[1]

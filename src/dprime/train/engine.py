@@ -26,6 +26,7 @@ from dprime.data.devices import device_named
 from dprime.train.batches import Batch, Sampler
 from dprime.train.checks import network_of
 from dprime.train.initial import fresh_weights
+from dprime.train.insert import Insert, Moment
 from dprime.train.network import Gradients, Network
 from dprime.train.observe import (
     Final,
@@ -69,6 +70,7 @@ class Run:
     in_world: NDArray[np.bool_]
     sampler: Sampler
     initial: Tensor | None
+    insert: Insert | None
     observers: tuple[Observer, ...]
     device: torch.device
     lock: Lock = field(default_factory=Lock)
@@ -85,6 +87,7 @@ def train(
     world: World = "alternate",
     blocks: Sequence[int] | None = None,
     initial: Literal["fresh", "given"] | Tensor = "fresh",
+    insert: Insert | None = None,
     observers: Sequence[Observer] = (),
     keep_weights: bool = True,
     device: str | torch.device = "cpu",
@@ -104,6 +107,8 @@ def train(
         blocks: which blocks of `training.block` trials to run; None runs all.
         initial: "fresh" weights for every trial, the model's own ("given"), or a tensor
             [parameter] or [trial, parameter].
+        insert: puts gradients of its own in the place of those of the records in which the worlds
+            differ; they are sampled and clipped like any other.
         observers: see every step, in the order given.
         keep_weights: whether the final weights of all trials are kept.
         device: "cpu" or "cuda".
@@ -132,6 +137,9 @@ def train(
     if training.sensitivity == "local" and worlds.adjacency is None:
         remedy = "give Worlds.remove(…) or Worlds.replace(…), or sensitivity='global'"
         raise validate.misfit("data", "one world", "two worlds for local sensitivity", remedy)
+    if insert is not None and worlds.adjacency is None:
+        remedy = "give Worlds.remove(…), Worlds.replace(…) or Worlds.add(…)"
+        raise validate.misfit("data", "one world", "two worlds for an insert", remedy)
     chosen = _trials(count, training.block, blocks)
     secret = fresh_seed() if seed is None else check_seed(seed)
     run = Run(
@@ -143,6 +151,7 @@ def train(
         in_world=_in_world(world, worlds, chosen, secret),
         sampler=sampler,
         initial=_initial(initial, network, count),
+        insert=insert,
         observers=tuple(observers),
         device=place,
     )
@@ -224,7 +233,8 @@ def _initial(initial: object, network: Network, count: int) -> Tensor | None:
 def _copies(run: Run) -> int:
     """Tensors of the weights' size that a trial needs: weights, sum, and what is kept beside."""
     worlds_apart = bool(run.observers) or run.training.sensitivity == "local"
-    return 3 + run.training.optimizer.copies + (5 if worlds_apart else 0)
+    crafted = 0 if run.insert is None else 4 * run.sampler.differing
+    return 3 + run.training.optimizer.copies + (5 if worlds_apart else 0) + crafted
 
 
 def _kept(run: Run, keep: bool, budget: int) -> Tensor | None:
@@ -255,15 +265,16 @@ def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float
     for index, batch in enumerate(run.sampler.batches(streams, in_world, training.steps)):
         if run.stopped.is_set():
             break
-        parts = _clipped_sum(run, batch, slices.records, weights, own_sum)
-        sigma = _sigma(run, parts, batch, own_sum)
+        crafted = _crafted(run, Moment(run, index, rows, weights, memo))
+        parts = _clipped_sum(run, batch, slices.records, weights, own_sum, crafted)
+        sigma = _sigma(run, parts, batch, own_sum, crafted)
         noisy_sum = own_sum.clone() if run.observers else own_sum
         if training.noise_multiplier:
             streams.add_normal(noisy_sum, sigma, Purpose.NOISE, index)
         if run.observers:
             step = Step(
                 index, rows, in_world, weights, noisy_sum, own_sum, sigma, divisor,
-                training.clip_norm, batch, parts, memo,
+                training.clip_norm, batch, parts, memo, crafted,
             )  # fmt: skip
             with run.lock:
                 for observer in run.observers:
@@ -287,17 +298,42 @@ def _start(run: Run, trials: NDArray[np.int64], streams: Streams) -> Tensor:
     return run.initial[torch.as_tensor(trials)].to(run.device, copy=True)
 
 
-def _clipped_sum(run: Run, batch: Batch, length: int, weights: Tensor, into: Tensor) -> list[Part]:
+def _crafted(run: Run, moment: Moment) -> tuple[Tensor, ...] | None:
+    """What the adversary puts in the place of the differing records' gradients, clipped."""
+    if run.insert is None:
+        return None
+    with run.lock:
+        found = run.insert.gradients(moment)
+    C = run.training.clip_norm
+    if C is None:
+        return found
+    return tuple(g * clip_factors(g.norm(dim=1, keepdim=True), C) for g in found)
+
+
+def _clipped_sum(
+    run: Run,
+    batch: Batch,
+    length: int,
+    weights: Tensor,
+    into: Tensor,
+    crafted: tuple[Tensor, ...] | None,
+) -> list[Part]:
     """Put Σ c_i g_i over each trial's own records in `into`; c_i clips and masks."""
     training = run.training
     into.zero_()
+    mask = batch.mask
+    if crafted is not None:
+        mask = mask.clone()
+        mask[:, mask.shape[1] - batch.differing :] = 0
+        for gradient, drawn in zip(crafted, batch.drawn(), strict=True):
+            into.addcmul_(drawn[:, None], gradient)
     parts: list[Part] = []
     for start, stop in batch.spans(length):
         if parts:
             parts[-1].let_go()
         make = partial(_gradients, run, batch, start, stop, weights)
         parts.append(Part(make, stop - start))
-        c = batch.mask[:, start:stop]
+        c = mask[:, start:stop]
         if training.clip_norm is not None:
             c = c * clip_factors(parts[-1].norms, training.clip_norm)
         parts[-1].gradients.add_weighted(c, into)
@@ -309,7 +345,13 @@ def _gradients(run: Run, batch: Batch, start: int, stop: int, weights: Tensor) -
     return run.network.gradients(weights, x, y, run.training.loss)
 
 
-def _sigma(run: Run, parts: Sequence[Part], batch: Batch, like: Tensor) -> Tensor:
+def _sigma(
+    run: Run,
+    parts: Sequence[Part],
+    batch: Batch,
+    like: Tensor,
+    crafted: tuple[Tensor, ...] | None,
+) -> Tensor:
     """The noise's standard deviation on the sum [trial]: z C, or z C LS/GS."""
     training = run.training
     if training.clip_norm is None:
@@ -318,7 +360,9 @@ def _sigma(run: Run, parts: Sequence[Part], batch: Batch, like: Tensor) -> Tenso
     if training.sensitivity == "global":
         return like.new_full((len(like),), sigma)
     scaled: Tensor
-    gradients = differing_gradients(parts, batch.differing, training.clip_norm, like)
+    gradients = crafted
+    if gradients is None:
+        gradients = differing_gradients(parts, batch.differing, training.clip_norm, like)
     if len(gradients) == 1:  # add-remove: LS = ‖g(x)‖, GS = C
         scaled = gradients[0].norm(dim=1) * (sigma / training.clip_norm)
     else:  # replace: LS = ‖g(x) − g(x′)‖, GS = 2C

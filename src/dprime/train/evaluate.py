@@ -58,3 +58,16 @@ def mean_score(
             total += score(outputs, y[None, part]).double().sum(1)
         totals.append(total)
     return (torch.cat(totals) / len(x)).cpu().numpy()
+
+
+def losses(
+    network: Network, weights: Tensor, dataset: Dataset, loss: str | Loss = "cross-entropy"
+) -> NDArray[np.float64]:
+    """The loss of each model on each record [trial, record]."""
+    x = torch.tensor(dataset.records, device=weights.device)[None]
+    y = torch.tensor(dataset.labels, device=weights.device)[None]
+    trials = max(1, ROOM // (4 * network.numbers_per_record(x[0, :1]) * len(dataset)))
+    parts = [
+        per_trial(loss, network.outputs(group, x), y).double() for group in weights.split(trials)
+    ]
+    return torch.cat(parts).cpu().numpy()

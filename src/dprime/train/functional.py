@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad_and_value, vmap
+from torch.func import functional_call, grad, grad_and_value, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from dprime.train.losses import Loss, named_loss
@@ -70,6 +70,13 @@ class Functional(Network):
         shared = x.shape[0] == 1
         over_trials = vmap(self._call, in_dims=(0, None if shared else 0))
         return over_trials(self._named(weights), x[0] if shared else x)
+
+    def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
+        """By two nested vmaps, as for the weights."""
+        one = grad(self._loss_of_one(named_loss(loss)), argnums=1)
+        of_trial = vmap(one, in_dims=(None, 0, 0))
+        found: Tensor = vmap(of_trial)(self._named(weights), x, y.expand(x.shape[:2])).detach()
+        return found
 
     def gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Gradients:
         """By two nested vmaps: over the trials, and over a trial's records."""

@@ -117,6 +117,10 @@ class Network(ABC):
         """[trial, record, ...] for weights [trial, parameter] and x [trial or 1, record, ...]."""
 
     @abstractmethod
+    def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
+        """Of each record's loss with respect to the record itself, shaped like x [trial, ...]."""
+
+    @abstractmethod
     def gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Gradients:
         """Of the records x [trial or 1, record, ...] with labels y [trial or 1, record]."""
 
@@ -181,6 +185,16 @@ class Layered(Network):
         for output, _, _ in self._forward(weights, x):
             x = output
         return x
+
+    def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
+        """All layers in one graph, from the records on."""
+        records = x.detach().requires_grad_()
+        outputs = records
+        with torch.enable_grad():
+            for output, _, _ in self._forward(weights, records):
+                outputs = output
+            losses = per_trial(loss, outputs, y)
+            return torch.autograd.grad(losses.sum(), records)[0]
 
     def gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Gradients:
         """One pass forward, one back for the errors at the layers' outputs."""

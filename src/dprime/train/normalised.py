@@ -168,7 +168,7 @@ class NormalisedConv2d(Rule):
 
 def shared_product(a: Tensor, b: Tensor) -> Tensor:
     """The product of a [R or 1, n, ...] and b [R, n, ...]; a is not copied."""
-    if len(a) == len(b) or not b.is_cpu:
+    if len(a) == len(b) or not b.is_cpu or a.requires_grad:
         return a @ b
     product = b.new_empty(*b.shape[:2], a.shape[2], b.shape[3])
     for mine, into in zip(b, product, strict=True):

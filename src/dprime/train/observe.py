@@ -72,6 +72,7 @@ class Step:
         batch: the records that were drawn.
         memo: what an observer wants to find again at the slice's next step: slices of trials are
             trained side by side, and their steps come in turns.
+        crafted: the clipped gradients of an insert, or None.
     """
 
     index: int
@@ -86,6 +87,7 @@ class Step:
     batch: Batch
     parts: Sequence[Part] = field(repr=False)
     memo: dict[Any, Any] = field(repr=False)
+    crafted: tuple[Tensor, ...] | None = field(default=None, repr=False)
 
     @property
     def losses(self) -> Tensor:
@@ -105,14 +107,15 @@ class Step:
     @cached_property
     def differing(self) -> tuple[Tensor, ...]:
         """The clipped gradients of x and x′, whether drawn or not, each [trial, parameter]."""
+        if self.crafted is not None:
+            return self.crafted
         return differing_gradients(self.parts, self.batch.differing, self.clip_norm, self.own_sum)
 
     @cached_property
     def common_sum(self) -> Tensor:
         """The clipped sum over the records that both worlds share [trial, parameter]."""
         shared = self.own_sum.clone()
-        for place, gradient in enumerate(self.differing):
-            drawn = self.mask[:, self.mask.shape[1] - self.batch.differing + place]
+        for gradient, drawn in zip(self.differing, self.batch.drawn(), strict=True):
             shared.addcmul_(drawn[:, None], gradient, value=-1)
         return shared
 

@@ -55,21 +55,55 @@ class LikelihoodRatio(Observer):
 
     def _mixture(self, step: Step, index: int) -> Tensor:
         """ln((1 − q) + q e^u), u = (⟨r, g⟩ − ‖g‖²/2)/σ², r the noisy sum less the common sum."""
-        gradient = step.differing[index]
-        product = torch.linalg.vecdot(gradient, step.noisy_sum - step.common_sum).double()
-        square = torch.linalg.vecdot(gradient, gradient).double()
-        variance = step.sigma.double() ** 2
-        # No noise means that x changes nothing here (LS = 0): the step tells nothing.
-        u = torch.where(variance > 0, (product - square / 2) / variance.clamp(min=1e-300), 0.0)
-        if self._rate == 1:
-            return u
-        log_rate, log_rest = np.log(self._rate), np.log1p(-self._rate)
-        return torch.logaddexp(u + log_rate, torch.full_like(u, log_rest))
+        rest = step.noisy_sum - step.common_sum
+        return log_mixture(rest, step.differing[index], step.sigma, self._rate)
 
     def beliefs(self, prior: float = 0.5) -> NDArray[np.float64]:
         """The belief in world `in`, logistic(L + logit π), shaped like `logs`."""
         at = validate.inner_probability("prior", prior)
         return np.asarray(1 / (1 + np.exp(-np.clip(self.logs + np.log(at / (1 - at)), -700, 700))))
+
+
+def log_mixture(rest: Tensor, gradient: Tensor, sigma: Tensor, rate: float) -> Tensor:
+    """ln((1 − q) + q e^u), u = (⟨r, g⟩ − ‖g‖²/2)/σ²: how a drawn g changes the odds of r [trial].
+
+    Args:
+        rest: r, the noisy sum less what the other records contribute [trial, parameter].
+        gradient: g, the record's clipped gradient [trial, parameter].
+        sigma: the noise's standard deviation [trial].
+        rate: q, the probability with which the record is drawn.
+    """
+    product = torch.linalg.vecdot(gradient, rest).double()
+    square = torch.linalg.vecdot(gradient, gradient).double()
+    variance = sigma.double() ** 2
+    # No noise means that x changes nothing here (LS = 0): the step tells nothing.
+    u = torch.where(variance > 0, (product - square / 2) / variance.clamp(min=1e-300), 0.0)
+    if rate == 1:
+        return u
+    return torch.logaddexp(u + np.log(rate), torch.full_like(u, np.log1p(-rate)))
+
+
+class LocalSensitivity(Observer):
+    """How much the record in question can move the clipped sum at each step.
+
+    ‖g(x)‖ for add-remove, ‖g(x) − g(x′)‖ for replace (Bernau et al. 2021, section 5.1).
+
+    Attributes:
+        norms: [trial, step].
+    """
+
+    def __init__(self) -> None:
+        self.norms: NDArray[np.float64] = np.zeros((0, 0))
+
+    def begin(self, run: Run) -> None:
+        """Room for every trial and step."""
+        self.norms = np.zeros((len(run.trials), run.training.steps))
+
+    def see(self, step: Step) -> None:
+        """Keep the step's."""
+        first, *second = step.differing
+        change = first - second[0] if second else first
+        self.norms[step.rows, step.index] = change.double().norm(dim=1).cpu().numpy()
 
 
 class FinalAccuracy(Observer):

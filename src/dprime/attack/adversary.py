@@ -1,0 +1,132 @@
+"""What an adversary is: it crafts two worlds, watches a training, and gives it a score.
+
+    Setting ──► Adversary.craft ──► Attack: worlds, start, insert ──► trials ──► a score for each
+
+Everything that the adversary learns before the trials, it learns in `craft`, from trainings of its
+own. A score then depends on its own trial alone, so that the trials of a world are independent and
+alike: the statistics of the audit rest on that.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dprime import validate
+from dprime.attack.trainer import EngineTrainer, Trainer
+from dprime.data.dataset import Dataset
+from dprime.mechanisms import Adjacency
+from dprime.train import Insert, Observer, Worlds
+
+Sees = Literal["model", "updates"]
+"""The final model only, or all that DP-SGD releases on the way."""
+
+Arrays = dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What is attacked. The adversary knows all of it.
+
+    Attributes:
+        trainer: how models are made.
+        dataset: the records that a user would train on.
+        adjacency: whether D′ lacks the record ("add-remove") or has another ("replace").
+        pool: other records of the same kind, which may take the place of one in D.
+        record: the index of the record in question, for adversaries that take a natural one; None
+            takes the one that differs most from the others.
+        seed: gives what the adversary draws while it prepares.
+    """
+
+    trainer: Trainer
+    dataset: Dataset
+    adjacency: Adjacency = "add-remove"
+    pool: Dataset | None = None
+    record: int | None = None
+    seed: int = 0
+
+    @property
+    def shadow_seed(self) -> int:
+        """For the adversary's own trainings: another one than that of the trials."""
+        return (self.seed ^ 0x5AD0_57AD_E5EE_D000) & ((1 << 63) - 1)
+
+    def engine(self, adversary: str) -> EngineTrainer:
+        """The trainer, if it shows its updates."""
+        if isinstance(self.trainer, EngineTrainer):
+            return self.trainer
+        raise validate.misfit(
+            "adversary", adversary, "one that needs nothing but a model",
+            "give api-access or static-poisoning for a training function of your own",
+        )  # fmt: skip
+
+
+class Scorer(Observer, ABC):
+    """Watches the trials of a run and gives each a score: higher speaks for world `in`.
+
+    Attributes:
+        scores: one for each of the run's trials.
+    """
+
+    scores: NDArray[np.float64]
+
+    def arrays(self) -> Arrays:
+        """What is kept of every trial; the trial is the first dimension."""
+        return {"score": self.scores}
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """A game that is ready to be played.
+
+    Attributes:
+        worlds: D and D′.
+        scorer: makes the scorer of a run.
+        about: what was crafted, in a sentence.
+        score_model: the score of one model, for adversaries that need nothing else [probe losses].
+        initial: the weights that every trial starts from, or fresh ones.
+        insert: the gradients in the record's place, or None for its own.
+    """
+
+    worlds: Worlds
+    scorer: Callable[[], Scorer]
+    about: str
+    initial: Tensor | Literal["fresh"] = "fresh"
+    insert: Insert | None = None
+    probes: Probes | None = field(default=None)
+
+
+@dataclass(frozen=True, eq=False)
+class Probes:
+    """Records whose losses make the score of a model: sign (loss of the first − of the second).
+
+    Attributes:
+        records: one, or one of each world.
+        sign: −1 where a low loss speaks for world `in`, else 1.
+    """
+
+    records: Dataset
+    sign: float = -1.0
+
+    def score(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """From losses [trial, record] to scores [trial]."""
+        other = losses[:, 1] if losses.shape[1] > 1 else 0.0
+        scores: NDArray[np.float64] = self.sign * (losses[:, 0] - other)
+        return scores
+
+
+class Adversary(ABC):
+    """One way to break a claim. Derived classes are frozen dataclasses of their options."""
+
+    name: ClassVar[str]
+    sees: ClassVar[Sees]
+    title: ClassVar[str]
+
+    @abstractmethod
+    def craft(self, setting: Setting) -> Attack:
+        """Prepare the game: choose records, start and gradients, and how to score."""

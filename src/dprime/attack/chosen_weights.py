@@ -1,0 +1,70 @@
+"""Annamalai and De Cristofaro 2024: chooses the initial weights, and sees the final model only.
+
+The weights are trained beforehand, without privacy, until the natural records' gradients almost
+vanish. What moves the model afterwards is noise, and the record in question: a blank one with the
+label that the model finds least likely.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dprime.attack.adversary import Adversary, Attack, Probes, Setting
+from dprime.attack.poison import label_options
+from dprime.attack.records import Pair, like, worlds_of
+from dprime.attack.scorers import FinalLoss
+from dprime.attack.trainer import EngineTrainer
+from dprime.data.dataset import Dataset
+from dprime.train import Adam, Trained, Training, evaluate, train
+
+
+@dataclass(frozen=True)
+class ChosenWeights(Adversary):
+    """Starts all trainings where only the record in question still has a gradient.
+
+    Attributes:
+        steps: of the training beforehand.
+        learning_rate: of the training beforehand, with Adam.
+    """
+
+    name = "chosen-weights"
+    sees = "model"
+    title = "chosen initial weights"
+
+    steps: int = 500
+    learning_rate: float = 0.005
+
+    def craft(self, setting: Setting) -> Attack:
+        """Train, then find the label for the blank record."""
+        engine = setting.engine(self.name)
+        before = self._fitted(engine, setting)
+        assert before.weights is not None
+        worlds = worlds_of(setting, _blank(setting.dataset, before))
+        assert worlds.differing is not None
+        probes = Probes(worlds.differing)
+        about = f"weights trained beforehand for {self.steps} steps, and a blank record"
+        start = before.weights[0]
+        return Attack(worlds, lambda: FinalLoss(probes), about, initial=start, probes=probes)
+
+    def _fitted(self, engine: EngineTrainer, setting: Setting) -> Trained:
+        recipe = Training(
+            steps=self.steps, learning_rate=self.learning_rate, optimizer=Adam(),
+            loss=engine.training.loss,
+        )  # fmt: skip
+        return train(
+            engine.model, setting.dataset, recipe, trials=1, seed=setting.shadow_seed,
+            device=engine.device, memory=engine.memory, progress=False,
+        )  # fmt: skip
+
+
+def _blank(dataset: Dataset, before: Trained) -> Pair:
+    """A blank record with the label of the largest loss; the other one with that of the second."""
+    labels = label_options(dataset)
+    zeros = np.zeros((len(labels), *dataset.records.shape[1:]), dtype=np.float32)
+    options = like(dataset, zeros, labels)
+    assert before.weights is not None
+    losses = evaluate.losses(before.network, before.weights, options, before.training.loss)[0]
+    first, second = np.argsort(-losses)[:2]
+    return Pair(options.take([int(first)]), options.take([int(second)]))

@@ -1,0 +1,28 @@
+"""The adversary of Bernau et al. 2021: knows the records, the weights and the noise.
+
+All but the world. It sees every noisy sum, computes what it would be without noise in both worlds,
+and keeps the logarithm of the odds. No adversary that sees the same does better against this pair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dprime.attack.adversary import Adversary, Attack, Setting
+from dprime.attack.records import natural_worlds
+from dprime.attack.scorers import Likelihood
+
+
+@dataclass(frozen=True)
+class DI(Adversary):
+    """Tells D from D′ by the likelihood of every update (section 5.2 of the paper)."""
+
+    name = "di"
+    sees = "updates"
+    title = "differential identifiability"
+
+    def craft(self, setting: Setting) -> Attack:
+        """The pair of natural data sets that differ most."""
+        setting.engine(self.name)
+        worlds = natural_worlds(setting)
+        return Attack(worlds, Likelihood, "the record that differs most from the others")

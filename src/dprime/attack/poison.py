@@ -1,0 +1,113 @@
+"""Records made so that models trained with and without them differ most.
+
+Candidates are natural outliers, the same with the label that models find least likely, a blank
+record and a loud one, far outside of the data's range. The adversary trains shadow models with and
+without each of them, and takes the one whose score tells the two apart best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprime.attack.adversary import Probes, Setting
+from dprime.attack.records import LOOKED_AT, Pair, like, worlds_of
+from dprime.data.dataset import Dataset
+from dprime.data.dissimilarity import dataset_sensitivity, default_measure
+from dprime.train import Worlds
+from dprime.train.worlds import joined
+
+LOUD = 10.0
+"""How far a loud record is outside of the data's range, in units of its largest number."""
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Poison:
+    """A record that was made, and how to see whether a model was trained with it.
+
+    Attributes:
+        worlds: with it, and without it or with another label.
+        probes: by which a model is judged.
+        gap: how far the scores of shadow models of both worlds lie apart, in units of their
+            standard deviation.
+    """
+
+    worlds: Worlds
+    probes: Probes
+    gap: float
+
+
+def poison(setting: Setting, shadows: int, outliers: int) -> Poison:
+    """The best candidate, by shadow models of both worlds."""
+    return max(
+        (
+            best_probe(setting, worlds_of(setting, pair), shadows, place)
+            for place, pair in enumerate(candidates(setting, shadows, outliers))
+        ),
+        key=lambda found: found.gap,
+    )
+
+
+def best_probe(setting: Setting, worlds: Worlds, shadows: int, place: int) -> Poison:
+    """Judge by the record itself, or by what it does to another, whichever tells more."""
+    assert worlds.differing is not None
+    witness = setting.dataset.take([len(setting.dataset) - 1])
+    probes = joined(worlds.differing, witness)
+    seed = setting.shadow_seed
+    inside = setting.trainer.losses(worlds.dataset("in"), probes, shadows, seed + 1 + place)
+    outside = setting.trainer.losses(worlds.dataset("out"), probes, shadows, seed)
+    own, other = Probes(worlds.differing), Probes(witness)
+    found = []
+    for judge, columns in ((own, slice(None, -1)), (other, slice(-1, None))):
+        signed = gap(judge.score(inside[:, columns]), judge.score(outside[:, columns]))
+        sign = judge.sign if signed >= 0 else -judge.sign
+        found.append(Poison(worlds, Probes(judge.records, sign), abs(signed)))
+    return max(found, key=lambda each: each.gap)
+
+
+def candidates(setting: Setting, shadows: int, outliers: int) -> list[Pair]:
+    """Natural outliers, the same mislabelled, a blank record and a loud one, mislabelled too."""
+    dataset = setting.dataset
+    head = dataset.take(np.arange(min(len(dataset), LOOKED_AT)))
+    ranking = dataset_sensitivity(
+        head.records, measure=default_measure(dataset.kind), keep=min(outliers, len(head))
+    )
+    natural = head.take(ranking.records[: min(outliers, len(head))])
+    blank = np.zeros_like(natural.records[:1])
+    loud = np.full_like(blank, LOUD * max(1.0, float(np.abs(dataset.records).max())))
+    strange = np.concatenate([natural.records, blank, loud])
+    worst, best = _extreme_labels(setting, strange, shadows)
+    pairs = [Pair(natural.take([i]), None) for i in range(len(natural))]
+    for i in range(len(strange)):
+        two = like(dataset, strange[[i, i]], np.array([worst[i], best[i]]))
+        pairs.append(Pair(two.take([0]), two.take([1])))
+    return pairs
+
+
+def _extreme_labels(setting: Setting, records: NDArray[np.float32], shadows: int) -> Numbers:
+    """The labels at which shadow models have the largest and the smallest loss [2, record]."""
+    dataset = setting.dataset
+    options = label_options(dataset)
+    every = like(dataset, np.repeat(records, len(options), axis=0), np.tile(options, len(records)))
+    losses = setting.trainer.losses(dataset, every, shadows, setting.shadow_seed)
+    mean = np.nan_to_num(losses.mean(0).reshape(len(records), len(options)), nan=np.inf)
+    return np.stack([options[mean.argmax(1)], options[mean.argmin(1)]])
+
+
+def label_options(dataset: Dataset) -> Numbers:
+    """All classes, or the ends of a regression's range."""
+    if dataset.classes is not None:
+        return np.arange(dataset.classes, dtype=np.float64)
+    return np.array([dataset.labels.min(), dataset.labels.max()])
+
+
+def gap(first: Numbers, second: Numbers) -> float:
+    """How far two samples lie apart, in units of their standard deviation; NaN counts as none."""
+    with np.errstate(all="ignore"):
+        spread = np.sqrt((np.var(first) + np.var(second)) / 2)
+        found = (np.mean(first) - np.mean(second)) / max(float(spread), 1e-12)
+    return float(found) if np.isfinite(found) else 0.0

@@ -1,0 +1,108 @@
+"""How models are made: by the engine, or by a function that the user brings."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from dprime import validate
+from dprime.data.dataset import Dataset
+from dprime.train import Training, evaluate, train
+from dprime.train.losses import Loss, named_loss
+
+Losses = NDArray[np.float64]
+
+TrainingFunction = Callable[[Dataset, int], nn.Module]
+"""(data set, seed) → the trained model."""
+
+
+class Trainer(ABC):
+    """Makes models; the adversary may use it too."""
+
+    @abstractmethod
+    def losses(self, dataset: Dataset, records: Dataset, models: int, seed: int) -> Losses:
+        """Of records, for models trained on a data set [model, record]."""
+
+
+@dataclass(frozen=True, eq=False)
+class EngineTrainer(Trainer):
+    """The engine, which shows every update.
+
+    Attributes:
+        model: the network.
+        training: the recipe.
+        device: where it trains.
+        memory: in GB.
+    """
+
+    model: nn.Module
+    training: Training
+    device: str = "cpu"
+    memory: float = 2.0
+
+    def losses(self, dataset: Dataset, records: Dataset, models: int, seed: int) -> Losses:
+        """All models at once."""
+        trained = train(
+            self.model, dataset, self.training, trials=models, seed=seed,
+            device=self.device, memory=self.memory, progress=False,
+        )  # fmt: skip
+        assert trained.weights is not None
+        return evaluate.losses(trained.network, trained.weights, records, self.training.loss)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTrainer(Trainer):
+    """A function of the user's own, which shows the final model only.
+
+    Attributes:
+        function: given a data set and a seed, returns a model.
+        loss: by which the adversary judges the model.
+    """
+
+    function: TrainingFunction
+    loss: str | Loss = "cross-entropy"
+
+    def losses(self, dataset: Dataset, records: Dataset, models: int, seed: int) -> Losses:
+        """One model after the other."""
+        seeds = np.random.SeedSequence(seed).generate_state(models, np.uint32)
+        return np.stack([self.model_losses(dataset, records, int(each)) for each in seeds])
+
+    def model_losses(self, dataset: Dataset, records: Dataset, seed: int) -> Losses:
+        """Of one model [record]."""
+        model = self.function(dataset, seed)
+        if not isinstance(model, nn.Module):
+            raise validate.misfit(
+                "trainer", f"a function that returned {type(model).__name__}",
+                "one that returns the trained nn.Module", "return the model at its end",
+            )  # fmt: skip
+        with torch.no_grad():
+            outputs = model.eval()(torch.tensor(records.records))
+            found = named_loss(self.loss)(outputs, torch.tensor(records.labels))
+        return found.double().numpy()
+
+
+def function_named(path: str) -> TrainingFunction:
+    """The training function that "module:function" stands for.
+
+    >>> function_named("os.path:join").__name__
+    'join'
+    """
+    module, colon, name = path.partition(":")
+    remedy = "give module:function, with the module where Python finds it"
+    if not (module and colon and name):
+        raise validate.refusal("trainer", path, "of the form module:function", remedy)
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except ImportError as error:
+        raise validate.refusal("trainer", path, f"importable ({error})", remedy) from None
+    if not callable(found):
+        raise validate.refusal("trainer", path, f"a function in {module}", remedy)
+    function: TrainingFunction = found
+    return function
