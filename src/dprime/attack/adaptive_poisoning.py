@@ -11,7 +11,7 @@ from torch import Tensor
 from dprime.attack.adversary import Adversary, Attack, Setting
 from dprime.attack.inserts import gradient_at
 from dprime.attack.records import natural_worlds
-from dprime.attack.scorers import Gain
+from dprime.attack.scorers import Gain, Shown
 from dprime.data.dataset import Dataset
 from dprime.train import Insert, Moment, Step
 from dprime.train.losses import per_trial

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -30,6 +31,10 @@ class Trainer(ABC):
     def losses(self, dataset: Dataset, records: Dataset, models: int, seed: int) -> Losses:
         """Of records, for models trained on a data set [model, record]."""
 
+    @abstractmethod
+    def describe(self) -> dict[str, str]:
+        """In words that are the same in every process."""
+
 
 @dataclass(frozen=True, eq=False)
 class EngineTrainer(Trainer):
@@ -55,6 +60,15 @@ class EngineTrainer(Trainer):
         )  # fmt: skip
         assert trained.weights is not None
         return evaluate.losses(trained.network, trained.weights, records, self.training.loss)
+
+    def describe(self) -> dict[str, str]:
+        """The network's layers and the recipe."""
+        recipe = {
+            field.name: _text(getattr(self.training, field.name))
+            for field in dataclasses.fields(self.training)
+            if field.name != "block"
+        }
+        return {"model": str(self.model), **recipe}
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +100,17 @@ class OwnTrainer(Trainer):
             outputs = model.eval()(torch.tensor(records.records))
             found = named_loss(self.loss)(outputs, torch.tensor(records.labels))
         return found.double().numpy()
+
+    def describe(self) -> dict[str, str]:
+        """Where the function is."""
+        return {"function": _text(self.function), "loss": _text(self.loss)}
+
+
+def _text(value: object) -> str:
+    """A value as text; a function by where it is, not by its address."""
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}:{value.__qualname__}"
+    return str(value)
 
 
 def function_named(path: str) -> TrainingFunction:

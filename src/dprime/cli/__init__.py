@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 import dprime
+from dprime.cli.audits import audit, bound, resume, runs
 from dprime.cli.risks import choose, risk
 
 app = typer.Typer(
@@ -25,8 +26,8 @@ BAD_INPUT = 2
 """Exit code for every error that the user can mend."""
 
 
-app.command()(risk)
-app.command()(choose)
+for command in (risk, choose, audit, resume, runs, bound):
+    app.command()(command)
 
 
 @app.command()

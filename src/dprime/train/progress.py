@@ -16,9 +16,9 @@ PATIENCE = 2.0
 
 
 class Advance(Protocol):
-    """Called with the share of trials that was done since the last call."""
+    """Called with the trials done since the last call, and a new title where there is one."""
 
-    def __call__(self, trials: float) -> None:
+    def __call__(self, trials: float, title: str | None = None) -> None:
         """Add to what is done."""
 
 
@@ -32,15 +32,15 @@ def bar(title: str, trials: int, show: bool | None) -> Iterator[Advance]:
         show: None shows it on a terminal once the work takes longer than two seconds.
     """
     if show is False or (show is None and not sys.stderr.isatty()):
-        yield lambda trials: None
+        yield lambda trials, title=None: None
         return
     began = time.monotonic()
     with _progress() as progress:
         task = progress.add_task(title, total=trials, visible=bool(show))
 
-        def advance(trials: float) -> None:
+        def advance(trials: float, title: str | None = None) -> None:
             late = time.monotonic() - began > PATIENCE
-            progress.update(task, advance=trials, visible=bool(show) or late)
+            progress.update(task, advance=trials, description=title, visible=bool(show) or late)
 
         yield advance
 

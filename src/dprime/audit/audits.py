@@ -1,0 +1,387 @@
+"""An audit from the crafted attack to the verdict.
+
+Setting + adversary ──► Game ──► blocks of scores in a Store ──► bound ──► Verdict on the claim
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprime import validate
+from dprime.attack import Adversary, Setting, adversary_named
+from dprime.attack.trainer import EngineTrainer
+from dprime.audit.estimators import ESTIMATORS, Estimator
+from dprime.audit.game import Game
+from dprime.audit.identifiability import Identifiability, identifiability
+from dprime.audit.lower import LowerBound, lower_bound
+from dprime.audit.metrics import Metric
+from dprime.audit.runner import run_blocks
+from dprime.audit.store import State, Store
+from dprime.audit.verdict import Verdict, judge
+from dprime.curve import TradeOff
+from dprime.mechanisms import DPSGD
+from dprime.train.progress import bar
+from dprime.train.settings import NOT_DP
+
+Floats = NDArray[np.float64]
+
+BESIDE = ("band", "gaussian", "clopper-pearson", "bayesian")
+"""Shown beside the method that decides. The one-run methods are for canaries, not for trials."""
+
+SHOWN = ("epsilon", "advantage", "tpr", "precision", "belief", "d_prime")
+"""The metrics of an audit's table."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What an audit is to decide, named before its trials.
+
+    Attributes:
+        metric: by which the claim is judged, or "curve" for a band over the whole curve.
+        method: of the lower bound.
+        confidence: of the lower bound.
+        delta: of every ε that is shown.
+    """
+
+    metric: Metric | Literal["curve"] = field(default_factory=lambda: Metric("epsilon"))
+    method: str | Estimator = "clopper-pearson"
+    confidence: float = 0.95
+    delta: float = 1e-5
+
+    def __post_init__(self) -> None:
+        if isinstance(self.method, str):
+            validate.one_of("method", self.method, tuple(ESTIMATORS))
+        validate.inner_probability("confidence", self.confidence, example=0.95)
+        if self.metric == "curve" and self.method not in ("band", "gaussian"):
+            remedy = 'give method="band"'
+            raise validate.refusal("method", self.method, "band to judge by the curve", remedy)
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What an audit found.
+
+    Attributes:
+        verdict: whether the claim stands.
+        bound: that the verdict rests on.
+        beside: the bounds of other methods, for comparison; none of them decides.
+        claim: the certified curve that was claimed.
+        question: what was asked before the trials.
+        adversary: its name.
+        about: what the adversary crafted.
+        state: blocks done, failed and left.
+        in_scores: of world `in`.
+        out_scores: of world `out`.
+        diverged: trials whose model had no score.
+        label: what the noise protects; "not DP" for local sensitivity.
+        identified: Bernau et al.'s numbers, for their adversary.
+    """
+
+    verdict: Verdict
+    bound: LowerBound
+    beside: Mapping[str, LowerBound]
+    claim: TradeOff
+    question: Question
+    adversary: str
+    about: str
+    state: State
+    in_scores: Floats
+    out_scores: Floats
+    diverged: int
+    label: str | None = None
+    identified: Identifiability | None = None
+
+    def rows(self) -> list[tuple[Metric, float, float]]:
+        """Each metric with what was reached and what is allowed.
+
+        Reached by the band, whose bounds hold together: reading several of them claims no more.
+        """
+        band = self.bound if self.bound.method == "band" else self.beside["band"]
+        metrics = [self._metric(name) for name in SHOWN]
+        return [(metric, band.value(metric), metric.read(self.claim)) for metric in metrics]
+
+    def _metric(self, name: str) -> Metric:
+        asked = self.question.metric
+        if isinstance(asked, Metric) and asked.name == name:
+            return asked
+        return Metric(name, {"delta": self.question.delta} if name == "epsilon" else {})
+
+    def sentence(self) -> str:
+        """The verdict, and how many trials it rests on."""
+        words = f"{self.verdict.sentence} It rests on {self.state.trials:,} trials"
+        if self.state.failed:
+            words += (
+                f"; {self.state.failed} of {self.state.blocks} blocks failed and are not among "
+                f"them, the last with {self.state.last_error}"
+            )
+        words += "."
+        if self.diverged:
+            words += f" {self.diverged:,} of the models had diverged; they count as least like in."
+        return words if self.label is None else f"{words} The training is {self.label}."
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, of JSON values; what is infinite is null."""
+        found = {
+            "verdict": self.verdict.outcome,
+            "sentence": self.sentence(),
+            "adversary": self.adversary,
+            "about": self.about,
+            "reached": _finite(self.verdict.reached),
+            "allowed": _finite(self.verdict.allowed),
+            "confidence": self.verdict.confidence,
+            "method": self.bound.method,
+            "metric": _named(self.question.metric),
+            "trials": {
+                "in": len(self.in_scores),
+                "out": len(self.out_scores),
+                "counted": list(self.bound.counted),
+                "diverged": self.diverged,
+            },
+            "blocks": dataclasses.asdict(self.state),
+            "metrics": {
+                metric.name: {
+                    **metric.conditions,
+                    "reached": _finite(reached),
+                    "allowed": _finite(allowed),
+                    "kind": "lower bound",
+                }
+                for metric, reached, allowed in self.rows()
+            },
+            "bounds": {
+                bound.method: {
+                    "epsilon": _finite(bound.epsilon),
+                    "delta": bound.delta,
+                    "assumption": bound.assumption,
+                    "objection": bound.objection,
+                    "decides": bound is self.bound and bound.decides,
+                }
+                for bound in (self.bound, *self.beside.values())
+            },
+        }
+        if self.label is not None:
+            found["label"] = self.label
+        if self.identified is not None:
+            found["identifiability"] = _plain(dataclasses.asdict(self.identified))
+        return found
+
+
+def audit(
+    adversary: str | Adversary,
+    setting: Setting,
+    *,
+    claim: TradeOff | None = None,
+    trials: int = 1000,
+    question: Question | None = None,
+    block: int | None = None,
+    path: str | Path | None = None,
+    progress: bool | None = None,
+) -> Audit:
+    """Let an adversary try to break a claim.
+
+    Args:
+        adversary: a name such as "malicious-dataset", or an adversary with options of its own.
+        setting: what is attacked: trainer, data, adjacency, seed.
+        claim: the certified curve that is claimed; None takes that of the engine's own recipe.
+        trials: in each world.
+        question: what is to be decided, named before the trials; ε at δ = 1e-5 unless given.
+        block: trials that are played and stored together; None takes 200, or 10 for a training
+            function of your own.
+        path: of the run's file; where it exists and was made with the same settings, the audit goes
+            on with what is left. None keeps nothing.
+        progress: whether to show a bar; None shows it for long work on a terminal.
+
+    >>> from dprime.data import load
+    >>> from dprime.train import Training
+    >>> from dprime.train.models import model_named
+    >>> digits = load("digits").train.take(range(50))
+    >>> recipe = Training(steps=10, learning_rate=0.1, clip_norm=1.0, noise_multiplier=3.5)
+    >>> engine = EngineTrainer(model_named("linear", digits), recipe)
+    >>> found = audit("malicious-dataset", Setting(engine, digits, seed=1), trials=300)
+    >>> found.verdict.outcome
+    'stands'
+    """
+    attacker = adversary_named(adversary) if isinstance(adversary, str) else adversary
+    ask = question or Question()
+    claimed = claim if claim is not None else _own_claim(setting)
+    count = validate.whole("trials", trials)
+    size = validate.whole("block", block or _usual_block(setting))
+    settings = {
+        "adversary": attacker.name, "options": _plain(dataclasses.asdict(attacker)),  # type: ignore[call-overload]
+        "data": setting.dataset.name, "records": len(setting.dataset),
+        "adjacency": setting.adjacency, "trials": count, "block": size, "seed": setting.seed,
+        "trainer": setting.trainer.describe(),
+    }  # fmt: skip
+    blocks = -(-2 * count // size)
+    with tempfile.TemporaryDirectory() as nowhere:
+        place = Path(nowhere) / "audit.run" if path is None else Path(path)
+        with _opened(place, settings, blocks) as store:
+            return play(store, attacker, setting, claimed, ask, count, size, progress=progress)
+
+
+def play(
+    store: Store,
+    attacker: Adversary,
+    setting: Setting,
+    claim: TradeOff,
+    question: Question,
+    trials: int,
+    block: int,
+    *,
+    progress: bool | None = None,
+) -> Audit:
+    """Play what is left of a stored run, and conclude."""
+    attack = attacker.craft(setting)
+    game = Game(setting, attack, trials, block, setting.seed)
+    done = store.state().trials
+    with bar(attacker.title, 2 * trials, progress) as advance:
+        advance(done)
+        title = _running_answer(store, claim, question, attacker.title)
+
+        def on_block(_: int, state: State) -> None:
+            nonlocal done
+            advance(state.trials - done, title())
+            done = state.trials
+
+        run_blocks(store, game.play, on_block=on_block)
+    found = conclude(store, setting, attacker.name, attack.about, claim, question)
+    store.keep_answer(found.as_json())
+    return found
+
+
+def conclude(
+    store: Store, setting: Setting, adversary: str, about: str, claim: TradeOff, question: Question
+) -> Audit:
+    """From the stored scores to the verdict."""
+    arrays = store.arrays()
+    inside, outside = _scores(arrays)
+    metric = question.metric if isinstance(question.metric, Metric) else None
+
+    def bound(method: str | Estimator) -> LowerBound:
+        return lower_bound(
+            inside, outside, delta=question.delta, confidence=question.confidence,
+            method=method, metric=metric,
+        )  # fmt: skip
+
+    deciding = bound(question.method)
+    return Audit(
+        verdict=judge(deciding, claim, question.metric),
+        bound=deciding,
+        beside={name: bound(name) for name in BESIDE if name != deciding.method},
+        claim=claim,
+        question=question,
+        adversary=adversary,
+        about=about,
+        state=store.state(),
+        in_scores=inside,
+        out_scores=outside,
+        diverged=int(arrays["diverged"].sum()),
+        label=_label(setting),
+        identified=_identified(arrays, question),
+    )
+
+
+def _scores(arrays: Mapping[str, NDArray[Any]]) -> tuple[Floats, Floats]:
+    if not arrays:
+        remedy = "see the blocks' errors, mend the cause and resume the run"
+        raise validate.misfit("run", "without a finished block", "played at least in part", remedy)
+    inside = arrays["in_world"].astype(bool)
+    return arrays["score"][inside], arrays["score"][~inside]
+
+
+def _opened(place: Path, settings: dict[str, Any], blocks: int) -> Store:
+    """A new run, or the one that is there, if it is the same."""
+    if not place.exists():
+        return Store.create(place, settings, blocks)
+    store = Store.open(place)
+    if store.settings != settings:
+        store.close()
+        different = [name for name in settings if store.settings.get(name) != settings[name]]
+        raise validate.misfit(
+            "path", f"a run with another {' and '.join(different) or 'setting'}",
+            "a new file or a run with the same settings", "give another path",
+        )  # fmt: skip
+    return store
+
+
+def _usual_block(setting: Setting) -> int:
+    return 200 if isinstance(setting.trainer, EngineTrainer) else 10
+
+
+def _own_claim(setting: Setting) -> TradeOff:
+    """What the engine's recipe guarantees; for local sensitivity, what it would for this pair."""
+    if not isinstance(setting.trainer, EngineTrainer):
+        raise validate.misfit(
+            "claim", "missing", "given for a training function of your own",
+            "give the certified curve that is claimed, such as dprime.DPSGD(…).curve()",
+        )  # fmt: skip
+    training = setting.trainer.training
+    if training.noise_multiplier == 0:
+        return training.mechanism().curve(setting.adjacency)  # says that there is none
+    mechanism = DPSGD(training.noise_multiplier, training.sample_rate, training.steps)
+    return mechanism.curve(setting.adjacency)
+
+
+def _label(setting: Setting) -> str | None:
+    trainer = setting.trainer
+    local = isinstance(trainer, EngineTrainer) and trainer.training.sensitivity == "local"
+    return NOT_DP if local else None
+
+
+def _running_answer(
+    store: Store, claim: TradeOff, question: Question, title: str
+) -> Callable[[], str]:
+    """What the trials so far say of the metric; only the end decides."""
+    metric = question.metric if isinstance(question.metric, Metric) else Metric("advantage")
+    allowed = metric.read(claim)
+
+    def answer() -> str:
+        inside, outside = _scores(store.arrays() or {"in_world": np.zeros(0), "score": np.zeros(0)})
+        if min(len(inside), len(outside)) < 20:
+            return title
+        reached = lower_bound(
+            inside, outside, delta=question.delta, confidence=question.confidence,
+            method=question.method, metric=metric,
+        ).value(metric)  # fmt: skip
+        return f"{title}: {metric.title} ≥ {reached:.3g} so far, {allowed:.3g} allowed"
+
+    return answer
+
+
+def _identified(arrays: Mapping[str, NDArray[Any]], question: Question) -> Identifiability | None:
+    """Bernau et al.'s numbers, where their adversary played."""
+    if "log_ratio" not in arrays:
+        return None
+    return identifiability(
+        arrays["log_ratio"], arrays["in_world"].astype(bool), noise=arrays["sigma"],
+        sensitivities=arrays["sensitivity"], delta=question.delta, confidence=question.confidence,
+    )  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _named(metric: Metric | str) -> dict[str, Any]:
+    if isinstance(metric, str):
+        return {"name": metric}
+    return {"name": metric.name, **metric.conditions}
+
+
+def _plain(values: Any) -> Any:
+    """Of JSON values: what is infinite is null, what is unknown is its text."""
+    if isinstance(values, Mapping):
+        return {str(name): _plain(value) for name, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [_plain(value) for value in values]
+    if isinstance(values, float):
+        return _finite(values)
+    return values if values is None or isinstance(values, str | int | bool) else str(values)

@@ -1,0 +1,135 @@
+"""What every estimator is asked and what it answers.
+
+An estimator turns the scores of two worlds into a lower bound that holds with a confidence: over
+the randomness of the trials it claims too much in at most a share 1 - confidence of audits.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import scipy
+
+from dprime import validate
+from dprime.audit.metrics import Metric
+from dprime.audit.scores import Scores
+from dprime.curve import LowerCurve, TradeOff
+from dprime.shapes import Shape
+
+REMEMBERED = 100_000
+"""Bounds that depend on counts only are kept: many audits have the same counts."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What is asked: a metric (for methods that choose by it), a delta, a confidence, and a seed.
+
+    The seed serves nothing but the split into held-out and counted trials.
+    """
+
+    metric: Metric
+    delta: float
+    confidence: float
+    seed: int
+
+    @property
+    def alpha(self) -> float:
+        """The share of audits that may claim too much."""
+        return 1.0 - self.confidence
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """What an estimator found.
+
+    Attributes:
+        epsilon: lower bound on epsilon at the delta that was asked for.
+        curve: the lower curve that every other metric is read off; None where the method bounds
+            epsilon only.
+        counted: how many trials of world `in` and of world `out` the bound counts.
+        assumption: what must be true of the scores beyond independence, in a sentence.
+        objection: why these scores do not look that way, in a sentence.
+        decides: whether the bound may break a claim.
+    """
+
+    epsilon: float
+    curve: LowerCurve | None
+    counted: tuple[int, int]
+    assumption: str | None = None
+    objection: str | None = None
+    decides: bool = True
+
+
+class Estimator(ABC):
+    """A method of bounding from below. Its options are the fields of the frozen dataclass."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def find(self, scores: Scores, ask: Ask) -> Finding:
+        """The lower bound that these scores support."""
+
+    def _read(
+        self,
+        shape: Shape,
+        ask: Ask,
+        counted: tuple[int, int],
+        assumption: str | None = None,
+        objection: str | None = None,
+    ) -> Finding:
+        """The finding of a method that bounds the curve."""
+        curve = LowerCurve(shape, ask.confidence, self.name)
+        epsilon = Metric("epsilon", {"delta": ask.delta}).read(curve)
+        return Finding(epsilon, curve, counted, assumption, objection)
+
+
+def checked_claim(claim: object) -> TradeOff:
+    """A certified curve: nothing else is a claim that trials could break."""
+    if isinstance(claim, TradeOff):
+        return claim
+    remedy = "give the certified curve of a mechanism"
+    raise validate.misfit("claim", f"of type {type(claim).__name__}", "a TradeOff", remedy)
+
+
+def each_of_two(alpha: float) -> float:
+    """The level of each of two independent statements that hold together but for `alpha`.
+
+    Both hold with probability (1 - level)^2 = 1 - alpha.
+
+    >>> round(each_of_two(0.05), 6)
+    0.025321
+    """
+    return -math.expm1(0.5 * math.log1p(-alpha))
+
+
+@lru_cache(REMEMBERED)
+def upper_end(errors: float, trials: int, level: float) -> float:
+    """The rate that `errors` or fewer in `trials` leave possible but for `level`.
+
+    One-sided Clopper-Pearson: the Beta(errors + 1, trials - errors) quantile at 1 - level (Clopper
+    and Pearson 1934).
+
+    >>> round(upper_end(0, 1000, 0.025), 6)
+    0.003682
+    """
+    if errors >= trials:
+        return 1.0
+    # The survival form keeps the digits of a small level.
+    return float(scipy.special.betainccinv(errors + 1.0, trials - errors, level))
+
+
+def geometric_ranks(trials: int, largest: float, ratio: float) -> list[int]:
+    """Whole ranks from `largest` times the trials down to 1, each 1 / `ratio` of the next.
+
+    >>> geometric_ranks(1000, largest=0.35, ratio=3.0)
+    [1, 4, 13, 39, 117, 350]
+    """
+    ranks, rank = {1}, largest * trials
+    while rank >= 1:
+        ranks.add(round(rank))
+        rank /= ratio
+    return sorted(ranks)

@@ -1,0 +1,147 @@
+"""One threshold, two error rates, and the exact binomial ends of both.
+
+An attacker who says "member" above a threshold has a false-positive rate FP and a false-negative
+rate FN. Every (ε, δ)-DP mechanism has FN + e^ε FP ≥ 1 − δ and FP + e^ε FN ≥ 1 − δ (Kairouz, Oh and
+Viswanath 2015, theorem 2.1), so
+
+    ε ≥ max(ln((1 − δ − FP)/FN), ln((1 − δ − FN)/FP), 0).
+
+With upper ends in the place of FP and FN this is a lower bound, and it is what the curve through
+(0, 0), (FP, 1 − FN), (1, 1) reads. The worlds are independent, so each end has the level
+1 − √(1 − α): both hold together with probability 1 − α.
+
+The threshold must not depend on the trials that are counted. It is fixed in advance, or chosen on
+trials that are held out for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprime import validate
+from dprime.audit.estimators.base import (
+    REMEMBERED,
+    Ask,
+    Estimator,
+    Finding,
+    each_of_two,
+    geometric_ranks,
+    upper_end,
+)
+from dprime.audit.metrics import Metric
+from dprime.audit.scores import Scores
+from dprime.curve import LowerCurve
+from dprime.privacy_loss import Array
+from dprime.shapes import Polygon
+
+HELD_OUT = 0.2
+"""The share of trials that choose the threshold."""
+
+LARGEST_RANK, RANK_RATIO = 0.5, 1.5
+"""Thresholds that are tried: these ranks of the held-out trials, from either end."""
+
+Pair = tuple[int, int]
+
+
+@final
+@dataclass(frozen=True)
+class ClopperPearson(Estimator):
+    """Exact ends for the error rates at one threshold.
+
+    Args:
+        threshold: "held-out" chooses it, for the metric in question, on a share of the trials and
+            counts the others; a number is a threshold that was fixed before the trials.
+        held_out: the share of each world that chooses.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> from dprime.audit import lower_bound
+    >>> scores = rng.normal(2, 1, 1000), rng.normal(0, 1, 1000)
+    >>> bound = lower_bound(*scores, method="clopper-pearson")
+    >>> bound.counted, bound.epsilon < 7.51  # the truth
+    ((800, 800), True)
+    """
+
+    threshold: float | Literal["held-out"] = "held-out"
+    held_out: float = HELD_OUT
+
+    name: ClassVar[str] = "clopper-pearson"
+
+    def __post_init__(self) -> None:
+        if self.threshold != "held-out":
+            validate.number("threshold", self.threshold, example=0.5)
+        validate.inner_probability("held_out", self.held_out, example=HELD_OUT)
+
+    def find(self, scores: Scores, ask: Ask) -> Finding:
+        """The curve through the one point that both ends leave."""
+        level = each_of_two(ask.alpha)
+        threshold, counted = parted(scores, ask, self.threshold, self.held_out)
+        shape = _through(*_errors(counted, threshold), counted.sizes, level)
+        return self._read(shape, ask, counted.sizes)
+
+
+def parted(
+    scores: Scores, ask: Ask, threshold: float | Literal["held-out"], held_out: float
+) -> tuple[float, Scores]:
+    """The threshold, and the trials that it was not chosen on."""
+    if threshold != "held-out":
+        return threshold, scores
+    choosing, counted = scores.split(held_out, ask.seed)
+    return chosen_threshold(choosing, counted.sizes, ask), counted
+
+
+def chosen_threshold(held_out: Scores, sizes: tuple[int, int], ask: Ask) -> float:
+    """The threshold that promises the most for the metric, once `sizes` trials are counted.
+
+    What to expect of a rate is (errors + ½)/(trials + 1) of the held-out trials: no rate is taken
+    for 0 because a few trials were lucky. Whatever is chosen here, the bound stays valid.
+    """
+    level = each_of_two(ask.alpha)
+    candidates = _candidates(held_out)
+    promises = [
+        _promise(_errors(held_out, float(t)), held_out.sizes, sizes, level, ask.metric)
+        for t in candidates
+    ]
+    return float(candidates[int(np.argmax(promises))])
+
+
+def _candidates(held_out: Scores) -> Array:
+    """Thresholds at ranks of the largest `out` scores, and just below the smallest `in` scores."""
+    inside, outside = np.sort(held_out.inside), np.sort(held_out.outside)
+    upper = outside[len(outside) - _ranks(len(outside))]
+    lower = inside[_ranks(len(inside)) - 1]
+    both = np.sort(np.concatenate([inside, outside]))
+    below = np.maximum(np.searchsorted(both, lower) - 1, 0)  # the next smaller score
+    return np.unique(np.concatenate([upper, both[below]]))
+
+
+def _ranks(trials: int) -> NDArray[np.int64]:
+    return np.array(geometric_ranks(trials, LARGEST_RANK, RANK_RATIO))
+
+
+@lru_cache(REMEMBERED)
+def _promise(errors: Pair, held_out: Pair, counted: Pair, level: float, metric: Metric) -> float:
+    """The metric's bound if the counted trials erred as often as the held-out ones."""
+    fpr, fnr = (errors[0] + 0.5) / (held_out[1] + 1), (errors[1] + 0.5) / (held_out[0] + 1)
+    shape = _through(fpr * counted[1], fnr * counted[0], counted, level)
+    return metric.read(LowerCurve(shape, 1.0, ClopperPearson.name))
+
+
+def _errors(scores: Scores, threshold: float) -> Pair:
+    """False positives and false negatives."""
+    return scores.false_positives(threshold), scores.false_negatives(threshold)
+
+
+def _through(
+    false_positives: float, false_negatives: float, sizes: tuple[int, int], level: float
+) -> Polygon:
+    """The curve through the point of both upper ends."""
+    inside, outside = sizes
+    fpr = upper_end(false_positives, outside, level)
+    fnr = upper_end(false_negatives, inside, level)
+    return Polygon.from_points([(fpr, 1.0 - fnr)])

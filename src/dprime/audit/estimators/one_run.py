@@ -1,0 +1,364 @@
+"""Many canaries in one training: each is in or out by its own fair coin.
+
+Setting. m canaries, coins s ∈ {in, out}^m, one output y of the training, scores that depend on y
+only. The auditor guesses c coins: the canaries of the largest scores are called "in", those of the
+smallest "out", about half each; W is the number of right guesses. c is fixed before looking.
+
+Derivation, for both methods. Relabel the canaries and exchange the words "in" and "out" at random:
+averaged over all relabelings the mechanism is still as private (privacy is convex: Jensen), W keeps
+its law p_k = Pr[W = k], and a set of guesses has a probability that depends on s through W alone.
+Now flip the coin of one canary i. Guesses with i right and k right in all have probability
+(k/m) p_k; after the flip they have k − 1 right, and probability ((c − k + 1)/m) p_{k−1}. So the
+event "i is right, and at least v guesses are" gives, with F the largest TPR at an FPR of any test
+between a coin's two sides (concave, the larger of both directions),
+
+    Σ_{k≥v} (k/m) p_k ≤ F(Σ_{k≥v−1} ((c − k)/m) p_k)      for every v.                       (1)
+
+`Mahloujifar` (Mahloujifar, Melis and Chaudhuri 2024) uses (1) as it stands. In the tails
+R_j = Pr[W ≥ j] it reads
+
+    R_{j−1} ≥ [m F⁻¹((j R_j + Σ_{i>j} R_i)/m) + Σ_{i≥j} R_i] / (c − j + 1),
+
+and the right side grows with every R. So if Pr[W ≥ v] ≥ α, the least tails that (1) allows follow
+one after the other from R_v = α and R_j = 0 beyond. If R_0 comes out above 1, then Pr[W ≥ v] < α
+for every mechanism under F, and v right guesses reject F.
+
+`Steinke` (Steinke, Nasr and Jagielski 2023) is for (ε, δ). There all events of this kind together
+say Σ_k (k p_k − e^ε (c − k + 1) p_{k−1})⁺ ≤ m δ. Write p_k = A_k w_k with w the law of
+Bin(c, e^ε/(1 + e^ε)), for which each bracket is 0: then Σ_k k w_k (A_k − A_{k−1})⁺ ≤ m δ. With
+G_k = Pr[Bin ≥ k], a jump d of A at k costs k w_k d, takes d G_k of the mass from the rest, and adds
+d (G_max(k,v) − G_v G_k) to Pr[W ≥ v]. Binomial laws are log-concave, so the jump at k = v adds most
+for its cost, and the largest Pr[W ≥ v] is
+
+    G_v + m δ G_v (1 − G_v)/(v w_v),      or 1 if that is more,                              (2)
+
+which some mechanism attains. Their theorem 5.2 has the same G_v and the term
+2 m δ max_{i≥1} Pr[v − i ≤ Bin < v]/i. At δ = 0 both are the binomial tail. At levels that are used
+the published term is the larger one, which costs some power. Where Pr[W ≥ v] is near 1 it is the
+smaller one, and no bound. With m = c = 4, ε = 0 and δ = 0.001, let each set of guesses have the
+probability 1/16, but the one with none right 0.0009375 less, spread over the others: then
+Pr[W ≥ 1] = 0.9384375, and the theorem says 0.938. So (2) is the default here.
+
+Guesses. Canaries that tie with the last one guessed could be guessed in any order; each order is a
+valid audit. The number of right guesses is taken as that which at least 95 % of the orders reach,
+and tested at the level 0.95 α: if Pr[W ≥ v] ≤ 0.95 α for a random order, then 95 % of the orders
+reach v with probability at most α (Markov). So ties need no luck and no seed.
+
+How many to guess must be fixed before looking at what was right: the best of many numbers of
+guesses claims too much. The rule is c = m^0.7, close to the best choice for Gaussian scores of d′
+from 0.5 to 2 at m = 200 (about 40 guesses), 2,000 (200) and 20,000 (1,000).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import ClassVar, Literal, final
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from dprime import validate
+from dprime.audit.estimators.base import REMEMBERED, Ask, Estimator, Finding, checked_claim
+from dprime.audit.scores import Scores
+from dprime.curve import TradeOff
+from dprime.privacy_loss import Array
+from dprime.shapes import GaussianShape, Polygon, Shape
+
+GUESS_POWER = 0.7
+"""m canaries get m to this power guesses."""
+
+AGREEING = 0.95
+"""The share of ways to break ties that must reach the number of right guesses."""
+
+UNFAIR = 1e-4
+"""Coins that are this unlikely to be fair are objected to."""
+
+LARGEST_EPSILON = 50.0
+LARGEST_MU = 40.0
+
+FAIR_COINS = "Each canary was in or out by its own fair coin."
+GAUSSIAN = FAIR_COINS + " The two worlds of every canary have a Gaussian trade-off curve."
+
+Inverse = Callable[[float], float]
+"""The smallest FPR at a TPR."""
+
+
+@dataclass(frozen=True)
+class Guessed:
+    """How an auditor did: canaries, guesses, and right guesses."""
+
+    canaries: int
+    guesses: int
+    right: int
+
+
+def guess(scores: Scores, guesses: int | None = None) -> Guessed:
+    """Guess the canaries of the largest scores in, of the smallest out.
+
+    >>> from dprime.audit.scores import Scores
+    >>> guess(Scores.checked([5, 6, 7, 3], [1, 2, 4, 0]))
+    Guessed(canaries=8, guesses=4, right=4)
+    """
+    canaries = sum(scores.sizes)
+    guesses = round(canaries**GUESS_POWER) if guesses is None else guesses
+    if guesses > canaries:
+        remedy = "leave it out, or give fewer"
+        raise validate.refusal("guesses", guesses, f"at most the {canaries} canaries", remedy)
+    as_in = (guesses + 1) // 2
+    right = _right(scores, as_in) + _right(scores.mirrored(), guesses - as_in)
+    return Guessed(canaries, guesses, right)
+
+
+def _right(scores: Scores, guesses: int) -> int:
+    """Right guesses of "in" for the largest scores, a tie at the last one broken by most."""
+    if not guesses:
+        return 0
+    everyone = np.concatenate([scores.inside, scores.outside])
+    last = np.partition(everyone, -guesses)[-guesses]
+    tied = int((everyone == last).sum())
+    free = guesses - int((everyone > last).sum())
+    sure = int((scores.inside > last).sum())
+    return sure + _reached_by_most(tied, int((scores.inside == last).sum()), free)
+
+
+@lru_cache(REMEMBERED)
+def _reached_by_most(tied: int, right: int, free: int) -> int:
+    """Right guesses that 97.5 % of the ways to guess `free` of the `tied` reach.
+
+    So both ends together reach theirs in 95 % of the ways.
+    """
+    return int(scipy.stats.hypergeom.ppf((1 - AGREEING) / 2, tied, right, free))
+
+
+@final
+@dataclass(frozen=True)
+class Steinke(Estimator):
+    """Epsilon from one run (Steinke, Nasr and Jagielski 2023, theorem 5.2).
+
+    Args:
+        guesses: how many canaries are guessed, fixed before looking at any score; a rule that
+            looks at the number of canaries only if not given.
+        delta_term: "exact" is the worst case (2) of this module, "published" the theorem's term.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> from dprime.audit import lower_bound
+    >>> bound = lower_bound(rng.normal(2, 1, 1010), rng.normal(0, 1, 990), method="steinke")
+    >>> 1.5 < bound.epsilon < 7.51, bound.curve is None
+    (True, True)
+    """
+
+    guesses: int | None = None
+    delta_term: Literal["exact", "published"] = "exact"
+
+    name: ClassVar[str] = "steinke"
+
+    def __post_init__(self) -> None:
+        _check_guesses(self.guesses)
+        validate.one_of("delta_term", self.delta_term, ("exact", "published"))
+
+    def find(self, scores: Scores, ask: Ask) -> Finding:
+        """The largest epsilon that so many right guesses reject."""
+        p_value = exact_p_value if self.delta_term == "exact" else published_p_value
+        seen, level = guess(scores, self.guesses), AGREEING * ask.alpha
+        epsilon = _epsilon(p_value, seen, ask.delta, level)
+        return Finding(epsilon, None, scores.sizes, FAIR_COINS, unfair(scores))
+
+
+PValue = Callable[[Guessed, float, float], float]
+
+
+@lru_cache(REMEMBERED)
+def _epsilon(p_value: PValue, seen: Guessed, delta: float, level: float) -> float:
+    return _last_rejected(lambda e: p_value(seen, e, delta) <= level, LARGEST_EPSILON)
+
+
+def _last_rejected(rejects: Callable[[float], bool], largest: float) -> float:
+    """The largest parameter that is rejected, and all below it with it; 0 where not even 0 is."""
+    if not rejects(0.0):
+        return 0.0
+    low, high = 0.0, largest
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (middle, high) if rejects(middle) else (low, middle)
+    return low
+
+
+def published_p_value(seen: Guessed, epsilon: float, delta: float) -> float:
+    """The p-value of Steinke, Nasr and Jagielski 2023, theorem 5.2, where it is below 1/2.
+
+    >>> round(published_p_value(Guessed(1000, 100, 80), 1.0, 1e-5), 5)
+    0.07301
+    """
+    w, g = _binomial(seen, epsilon)
+    below = np.cumsum(w[: seen.right][::-1])  # Pr[v - i <= Bin < v], i = 1, 2, ...
+    worst = float((below / np.arange(1, seen.right + 1)).max()) if seen.right else 0.0
+    return min(1.0, g + 2 * seen.canaries * delta * worst)
+
+
+def exact_p_value(seen: Guessed, epsilon: float, delta: float) -> float:
+    """The largest Pr[W >= right] of any (epsilon, delta)-DP mechanism: formula (2).
+
+    >>> round(exact_p_value(Guessed(1000, 100, 80), 1.0, 1e-5), 5)
+    0.07186
+    """
+    w, g = _binomial(seen, epsilon)
+    if not seen.right:
+        return 1.0
+    v, c = seen.right, seen.guesses
+    at = float(w[v])
+    # Where the mass is too small for a float, the tail is less than a geometric series.
+    ratio = math.exp(epsilon) * (c - v) / (v + 1)
+    tail = g / at if at > 0 else (1 / (1 - ratio) if ratio < 1 else math.inf)
+    return min(1.0, g + seen.canaries * delta * (1 - g) * tail / v)
+
+
+def _binomial(seen: Guessed, epsilon: float) -> tuple[Array, float]:
+    """The law of Bin(guesses, e^epsilon / (1 + e^epsilon)), and its tail from `right` on."""
+    k, c = np.arange(seen.guesses + 1.0), float(seen.guesses)
+    log_right = -math.log1p(math.exp(-epsilon))
+    log_wrong = log_right - epsilon
+    log_ways = scipy.special.gammaln(c + 1) - scipy.special.gammaln(k + 1)
+    log_ways -= scipy.special.gammaln(c - k + 1)
+    w = np.exp(log_ways + k * log_right + (c - k) * log_wrong)
+    if not seen.right:
+        return w, 1.0
+    q = math.exp(log_right)
+    return w, float(scipy.special.betainc(seen.right, seen.guesses - seen.right + 1, q))
+
+
+@final
+@dataclass(frozen=True)
+class Mahloujifar(Estimator):
+    """Epsilon or d′ from one run (Mahloujifar, Melis and Chaudhuri 2024).
+
+    Args:
+        guesses: how many canaries are guessed, as for `Steinke`.
+        family: "epsilon-delta" bounds epsilon and assumes nothing; "gaussian" bounds d′, and its
+            curve, hence every other metric, rests on the assumption that the true one is Gaussian.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> from dprime.audit import lower_bound
+    >>> seen = rng.normal(2, 1, 1010), rng.normal(0, 1, 990)
+    >>> 1.0 < lower_bound(*seen, method="mahloujifar").epsilon < 7.51
+    True
+    >>> 0.8 < lower_bound(*seen, method=Mahloujifar(family="gaussian")).curve.d_prime() < 2.0
+    True
+    """
+
+    guesses: int | None = None
+    family: Literal["epsilon-delta", "gaussian"] = "epsilon-delta"
+
+    name: ClassVar[str] = "mahloujifar"
+
+    def __post_init__(self) -> None:
+        _check_guesses(self.guesses)
+        validate.one_of("family", self.family, ("epsilon-delta", "gaussian"))
+
+    def find(self, scores: Scores, ask: Ask) -> Finding:
+        """The largest parameter of the family that so many right guesses reject."""
+        seen, level = guess(scores, self.guesses), AGREEING * ask.alpha
+        if self.family == "gaussian":
+            shape = GaussianShape(_mu(seen, level))
+            found = self._read(shape, ask, scores.sizes, GAUSSIAN, unfair(scores))
+            return replace(found, decides=False)
+        epsilon = _epsilon_of_tails(seen, ask.delta, level)
+        return Finding(epsilon, None, scores.sizes, FAIR_COINS, unfair(scores))
+
+
+@lru_cache(REMEMBERED)
+def _epsilon_of_tails(seen: Guessed, delta: float, level: float) -> float:
+    return _last_rejected(
+        lambda e: least_total(_inverse(e, delta), seen, level) > 1, LARGEST_EPSILON
+    )
+
+
+@lru_cache(REMEMBERED)
+def _mu(seen: Guessed, level: float) -> float:
+    return _last_rejected(
+        lambda mu: least_total(GaussianShape(mu).fpr, seen, level) > 1, LARGEST_MU
+    )
+
+
+def _inverse(epsilon: float, delta: float) -> Inverse:
+    """The curve of (epsilon, delta) in both directions, inverted."""
+    slope, flat = math.exp(epsilon), math.exp(-epsilon)
+    return lambda tpr: max(0.0, (tpr - delta) * flat, 1.0 - delta - slope * (1.0 - tpr))
+
+
+def least_total(inverse: Inverse, seen: Guessed, level: float) -> float:
+    """The least R_0 that inequality (1) allows where R_v = level; above 1 it is impossible.
+
+    >>> seen = Guessed(canaries=1000, guesses=100, right=90)
+    >>> least_total(GaussianShape(0.5).fpr, seen, 0.05) > 1
+    True
+    >>> least_total(GaussianShape(2.0).fpr, seen, 0.05) > 1
+    False
+    """
+    m, c = seen.canaries, seen.guesses
+    tail, beyond = level, 0.0  # R_j and the sum of all R_i with i > j
+    for j in range(seen.right, 0, -1):
+        least = m * inverse(min(1.0, (j * tail + beyond) / m)) + beyond + tail
+        beyond += tail
+        tail = max(tail, least / (c - j + 1))
+        if tail > 1:
+            break
+    return tail
+
+
+def rejects(
+    claim: TradeOff,
+    in_scores: ArrayLike,
+    out_scores: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    guesses: int | None = None,
+) -> bool:
+    """Whether one run rejects a claimed curve as a whole, with this confidence.
+
+    No family is assumed: where the claim is true, this is True in at most a share 1 - confidence of
+    runs (Mahloujifar, Melis and Chaudhuri 2024). The claim is taken in both directions, because a
+    canary may be guessed in or out.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> seen = rng.normal(2, 1, 1010), rng.normal(0, 1, 990)
+    >>> rejects(TradeOff.gaussian(0.5), *seen), rejects(TradeOff.gaussian(2.0), *seen)
+    (True, False)
+    """
+    shape = checked_claim(claim).shape
+    validate.inner_probability("confidence", confidence, example=0.95)
+    _check_guesses(guesses)
+    seen = guess(Scores.checked(in_scores, out_scores), guesses)
+    return least_total(_both_directions(shape).fpr, seen, AGREEING * (1.0 - confidence)) > 1
+
+
+def _both_directions(shape: Shape) -> Shape:
+    """The smallest concave curve above a curve and its reverse."""
+    if not isinstance(shape, Polygon):
+        return shape  # a Gaussian one is symmetric
+    ahead, behind = shape.vertices(), shape.reversed().vertices()
+    fpr, tpr = (np.concatenate(pair) for pair in zip(ahead, behind, strict=True))
+    return Polygon.from_points(zip(fpr.tolist(), tpr.tolist(), strict=True))
+
+
+def _check_guesses(guesses: int | None) -> None:
+    if guesses is not None:
+        validate.whole("guesses", guesses, example=100)
+
+
+def unfair(scores: Scores) -> str | None:
+    """An objection where fair coins would hardly put so many canaries in (or out)."""
+    inside, outside = scores.sizes
+    fewer = scipy.special.bdtr(min(inside, outside), inside + outside, 0.5)
+    if 2 * fewer >= UNFAIR:
+        return None
+    return (
+        f"{inside:,} of {inside + outside:,} canaries are in, which fair coins hardly give: each "
+        "must be in or out by its own."
+    )

@@ -1,0 +1,82 @@
+"""The game: trials in two worlds, and a score for each.
+
+Blocks of trials can be played in any order, anywhere, and again: a trial's random numbers depend on
+the seed and its own number only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprime.attack.adversary import Arrays, Attack, Setting
+from dprime.attack.trainer import EngineTrainer, OwnTrainer
+from dprime.train import train
+
+Block = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """A crafted attack, and how often it is played.
+
+    Attributes:
+        setting: what is attacked.
+        attack: what the adversary has prepared.
+        trials: in each world.
+        block: trials that are played together, of both worlds.
+        seed: of the trials.
+    """
+
+    setting: Setting
+    attack: Attack
+    trials: int
+    block: int
+    seed: int
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        return -(-2 * self.trials // self.block)
+
+    def play(self, block: int) -> Block:
+        """Scores and worlds of a block's trials, even trials in world `in`.
+
+        A model that has diverged has no score; it counts as the least like world `in`, in both
+        worlds, which is a rule like any other.
+        """
+        first = block * self.block
+        numbers = np.arange(first, min(first + self.block, 2 * self.trials))
+        trainer = self.setting.trainer
+        if isinstance(trainer, EngineTrainer):
+            arrays = self._trained(trainer, block)
+        else:
+            assert isinstance(trainer, OwnTrainer)
+            arrays = {"score": np.array([self._own(trainer, int(n)) for n in numbers])}
+        lost = np.isnan(arrays["score"])
+        arrays["score"] = np.where(lost, -np.inf, arrays["score"])
+        return {**arrays, "in_world": numbers % 2 == 0, "diverged": lost}
+
+    def _trained(self, trainer: EngineTrainer, block: int) -> Arrays:
+        scorer = self.attack.scorer()
+        train(
+            trainer.model, self.attack.worlds,
+            dataclasses.replace(trainer.training, block=self.block),
+            trials=2 * self.trials, seed=self.seed, world="alternate", blocks=[block],
+            initial=self.attack.initial, insert=self.attack.insert, observers=[scorer],
+            keep_weights=False, device=trainer.device, memory=trainer.memory, progress=False,
+        )  # fmt: skip
+        return scorer.arrays()
+
+    def _own(self, trainer: OwnTrainer, trial: int) -> float:
+        """The score of one model of the user's own function."""
+        probes = self.attack.probes
+        assert probes is not None
+        world = "in" if trial % 2 == 0 else "out"
+        seed = int(np.random.SeedSequence((self.seed, trial)).generate_state(1)[0])
+        losses = trainer.model_losses(self.attack.worlds.dataset(world), probes.records, seed)
+        return float(probes.score(losses[None])[0])

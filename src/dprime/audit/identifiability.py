@@ -1,0 +1,363 @@
+"""What the adversary of Bernau et al. (2021) shows: its advantage, its beliefs, and ε′ each way.
+
+The adversary knows both data sets and sees every noisy gradient. After all steps it holds L, the
+logarithm of how much likelier what it saw is in world `in` than in world `out`; its belief in world
+`in` is logistic(L + logit π), and it says `in` where that exceeds ½. Everything here works on L,
+because the belief itself is rounded to 1 from L = 37 on.
+
+Notation: B is Bernau et al. 2021; σ_t and LS_t are the noise on the clipped sum and the record's
+local sensitivity at step t, in the same unit; every record is in every batch. Then the worlds of a
+trial are Gaussian, d′ = √Σ (LS_t/σ_t)² apart.
+
+An ε′ is a number that the observations would fit. It has no confidence: another repetition of the
+experiment gives another. A bound with confidence is what `lower_bound` makes of the same L.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, final
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from dprime import bounds, validate
+
+Row = NDArray[np.float64]
+
+NO_CONFIDENCE = "a point estimate with no confidence: it bounds nothing"
+
+
+@final
+@dataclass(frozen=True)
+class PointEstimate:
+    """An ε′ that the observations fit; never a bound, neither from above nor from below."""
+
+    value: float
+    source: str
+    kind: Literal["point estimate"] = "point estimate"
+
+    @property
+    def sentence(self) -> str:
+        """What the number is and what it is not."""
+        return f"ε′ = {self.value:.4g} {self.source} ({NO_CONFIDENCE})."
+
+
+@final
+@dataclass(frozen=True)
+class Mean:
+    """A mean over independent trials, with its standard error."""
+
+    value: float
+    standard_error: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ± {self.standard_error:.3f}"
+
+
+@final
+@dataclass(frozen=True)
+class Exceedance:
+    """B's δ′: the share of world-`in` trials whose final belief exceeds a limit.
+
+    Attributes:
+        value: the share that was seen.
+        low: the lower end of its two-sided interval (Clopper and Pearson 1934).
+        high: the upper end.
+        belief: the limit, B's ρ_β.
+        prior: the belief before the first step.
+        confidence: of the interval.
+        trials: how many of world `in` there were.
+    """
+
+    value: float
+    low: float
+    high: float
+    belief: float
+    prior: float
+    confidence: float
+    trials: int
+
+
+@final
+@dataclass(frozen=True)
+class Epsilons:
+    """ε′ from the three things that B looks at, two of them in two ways.
+
+    Attributes:
+        sensitivities: from noise and local sensitivities, composed exactly.
+        sensitivities_rdp: the same, composed by RDP as B does it; larger.
+        belief: from the largest final belief.
+        advantage: from the advantage, exact for Gaussian noise.
+        advantage_classical: the same by B's eq. 6 with the factor 2 that it lacks in print.
+    """
+
+    sensitivities: PointEstimate
+    sensitivities_rdp: PointEstimate
+    belief: PointEstimate
+    advantage: PointEstimate
+    advantage_classical: PointEstimate
+
+
+@final
+@dataclass(frozen=True)
+class Identifiability:
+    """All that the adversary shows.
+
+    Attributes:
+        advantage: TPR - FPR of its answers, with the standard error.
+        predicted: the advantage that the local sensitivities predict, with the standard error.
+        exceedance: how often its belief exceeds the limit in world `in`.
+        epsilons: ε′ by each way.
+    """
+
+    advantage: Mean
+    predicted: Mean
+    exceedance: Exceedance
+    epsilons: Epsilons
+
+
+def identifiability(
+    logs: ArrayLike,
+    in_world: ArrayLike,
+    *,
+    noise: ArrayLike,
+    sensitivities: ArrayLike,
+    delta: float,
+    belief: float = 0.9,
+    prior: float = 0.5,
+    confidence: float = 0.95,
+) -> Identifiability:
+    """Everything that B reads off the adversary's trials.
+
+    Args:
+        logs: L of each trial [trial], or after each step [trial, step], of which the last counts.
+        in_world: whether each trial was in world `in`.
+        noise: σ on the clipped sum, one number, [step] or [trial, step].
+        sensitivities: local sensitivities [trial, step] or [step], in the unit of the noise.
+        delta: at which ε′ is given.
+        belief: B's ρ_β, the belief that should not be exceeded.
+        prior: the belief in world `in` before the first step.
+        confidence: of the interval of δ′.
+
+    >>> rng = np.random.default_rng(1)
+    >>> mu, in_world = 30**0.5 / 8, np.arange(2000) % 2 == 0
+    >>> logs = np.where(in_world, mu**2 / 2, -(mu**2) / 2) + mu * rng.normal(size=2000)
+    >>> shown = identifiability(logs, in_world, noise=8.0, sensitivities=[1.0] * 30, delta=1e-5)
+    >>> print(shown.advantage, shown.predicted)
+    0.254 ± 0.022 0.268 ± 0.000
+    >>> shown.epsilons.belief.kind, round(shown.epsilons.belief.value, 3)
+    ('point estimate', 2.803)
+    """
+    seen = advantage(logs, in_world, prior=prior)
+    return Identifiability(
+        advantage=seen,
+        predicted=predicted_advantage(noise, sensitivities),
+        exceedance=exceedance(logs, in_world, belief=belief, prior=prior, confidence=confidence),
+        epsilons=Epsilons(
+            sensitivities=epsilon_from_sensitivities(noise, sensitivities, delta=delta),
+            sensitivities_rdp=rdp_epsilon_from_sensitivities(noise, sensitivities, delta=delta),
+            belief=epsilon_from_belief(logs, in_world),
+            advantage=epsilon_from_advantage(seen.value, delta=delta),
+            advantage_classical=classical_epsilon_from_advantage(seen.value, delta=delta),
+        ),
+    )
+
+
+def advantage(logs: ArrayLike, in_world: ArrayLike, *, prior: float = 0.5) -> Mean:
+    """The advantage TPR - FPR of the answer "belief above ½", with its standard error.
+
+    The error is √(TPR(1-TPR)/n_in + FPR(1-FPR)/n_out). B runs world `in` alone and doubles the wins
+    (section 5.3), which is the same in expectation where the worlds are symmetric.
+
+    >>> advantage([1.0, 2.0, -1.0, -0.5], [True, True, True, False]).value
+    0.6666666666666666
+    """
+    inside, outside = _worlds(logs, in_world)
+    limit = -_logit(validate.inner_probability("prior", prior))  # L + logit π > 0
+    tpr, fpr = float(np.mean(inside > limit)), float(np.mean(outside > limit))
+    variance = tpr * (1 - tpr) / len(inside) + fpr * (1 - fpr) / len(outside)
+    return Mean(tpr - fpr, math.sqrt(variance))
+
+
+def exceedance(
+    logs: ArrayLike,
+    in_world: ArrayLike,
+    *,
+    belief: float = 0.9,
+    prior: float = 0.5,
+    confidence: float = 0.95,
+) -> Exceedance:
+    """B's δ′: how often the final belief exceeds `belief` in world `in`, with its interval.
+
+    >>> found = exceedance([3.0, 1.0, 2.0, 0.0], [True, True, True, False], belief=0.9)
+    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
+    (0.333, 0.008, 0.906)
+    """
+    inside, _ = _worlds(logs, in_world)
+    rho = validate.inner_probability("belief", belief, example=0.9)
+    before = validate.inner_probability("prior", prior)
+    level = 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
+    count, trials = int(np.sum(inside > _logit(rho) - _logit(before))), len(inside)
+    # Clopper and Pearson 1934, in the form of Beta quantiles
+    low = float(scipy.special.betaincinv(count, trials - count + 1, level / 2)) if count else 0.0
+    rest = trials - count
+    high = float(scipy.special.betainccinv(count + 1, rest, level / 2)) if rest else 1.0
+    return Exceedance(count / trials, low, high, rho, before, confidence, trials)
+
+
+def predicted_advantage(noise: ArrayLike, sensitivities: ArrayLike) -> Mean:
+    """The advantage that noise and local sensitivities predict: the mean of 2Φ(d′/2) - 1.
+
+    Each trial has its own d′ = √Σ (LS_t/σ_t)² (B Theorem 3's proof, with LS_t for Δf), and the
+    standard error is that of the mean over the trials.
+
+    >>> print(predicted_advantage(8.0, [[1.0] * 30, [0.5] * 30]))
+    0.202 ± 0.066
+    """
+    each = scipy.special.erf(_distances(noise, sensitivities) / math.sqrt(8.0))
+    spread = float(np.std(each, ddof=1)) if len(each) > 1 else 0.0
+    return Mean(float(np.mean(each)), spread / math.sqrt(len(each)))
+
+
+def epsilon_from_sensitivities(
+    noise: ArrayLike, sensitivities: ArrayLike, *, delta: float
+) -> PointEstimate:
+    """ε′ of the noise that was used against the local sensitivities that were seen.
+
+    A step is a Gaussian mechanism with z_t = σ_t/LS_t (B section 5.3); the steps are composed
+    exactly, and the largest over the trials counts.
+
+    >>> round(epsilon_from_sensitivities(8.0, [1.0] * 30, delta=1e-5).value, 4)
+    2.8376
+    """
+    mu = float(np.max(_distances(noise, sensitivities)))
+    level = validate.inner_probability("delta", delta, example="1e-5")
+    value = bounds.epsilon_from_mu(mu, delta=level) if mu > 0 else 0.0
+    return PointEstimate(value, "from the local sensitivities, composed exactly")
+
+
+def rdp_epsilon_from_sensitivities(
+    noise: ArrayLike, sensitivities: ArrayLike, *, delta: float
+) -> PointEstimate:
+    """The same with the steps composed by RDP, as B does it: larger, as RDP proves more than ε, δ.
+
+    >>> round(rdp_epsilon_from_sensitivities(8.0, [1.0] * 30, delta=1e-5).value, 4)
+    3.5197
+    """
+    mu = float(np.max(_distances(noise, sensitivities)))
+    level = validate.inner_probability("delta", delta, example="1e-5")
+    # Σ ε_RDP,t(α) = α μ²/2 (B section 4.4), so all steps are one step with z = 1/μ
+    value = bounds.rdp_epsilon_from_noise_multiplier(1.0 / mu, delta=level) if mu > 0 else 0.0
+    return PointEstimate(value, "from the local sensitivities, composed by RDP")
+
+
+def epsilon_from_belief(logs: ArrayLike, in_world: ArrayLike) -> PointEstimate:
+    """ε′ of the largest final belief β in world `in`: ln(β/(1-β)) - logit π, the largest L.
+
+    B section 5.3 prints it without the logarithm. The prior cancels.
+
+    >>> epsilon_from_belief([50.0, 1.0, -2.0], [True, True, False]).value
+    50.0
+    """
+    inside, _ = _worlds(logs, in_world)
+    largest = max(0.0, float(np.max(inside)))  # B eq. 5, corrected
+    return PointEstimate(largest, "from the largest final belief")
+
+
+def epsilon_from_advantage(advantage: float, *, delta: float) -> PointEstimate:
+    """ε′ of the Gaussian mechanism with this advantage: μ′ = 2Φ⁻¹((Adv + 1)/2), then ε at δ.
+
+    >>> round(epsilon_from_advantage(0.26789, delta=1e-5).value, 3)
+    2.838
+    """
+    share = _seen(advantage)
+    value = math.inf
+    if share < 1:
+        value = bounds.empirical_epsilon_from_advantage(share, delta=delta)
+    return PointEstimate(value, "from the advantage, exact for Gaussian noise")
+
+
+def classical_epsilon_from_advantage(advantage: float, *, delta: float) -> PointEstimate:
+    """ε′ by B's eq. 6 with the factor 2 that it lacks in print: it rests on the classical noise.
+
+    >>> round(classical_epsilon_from_advantage(0.28, delta=0.01).value, 3)
+    2.228
+    """
+    share = _seen(advantage)
+    value = math.inf
+    if share < 1:
+        value = bounds.classical_epsilon_from_advantage(share, delta=delta)
+    return PointEstimate(value, "from the advantage, by B's eq. 6 as corrected")
+
+
+def _seen(advantage: float) -> float:
+    """A measured advantage; chance may push it below 0, which counts as 0."""
+    value = validate.number("advantage", advantage, example=0.2)
+    if not -1 <= value <= 1:
+        raise validate.refusal("advantage", advantage, "between -1 and 1", "give one such as 0.2")
+    return max(0.0, value)
+
+
+def _logit(probability: float) -> float:
+    return float(scipy.special.logit(probability))
+
+
+def _worlds(logs: ArrayLike, in_world: ArrayLike) -> tuple[Row, Row]:
+    """The final L of the trials in either world; infinite ones are allowed."""
+    found = np.atleast_1d(_array("logs", logs))
+    final = found if found.ndim == 1 else found[:, -1]
+    inside = np.asarray(in_world)
+    if inside.dtype != np.bool_ or inside.shape != final.shape:
+        shown = f"{inside.dtype} of shape {inside.shape}"
+        wanted = f"true or false for each of {len(final)} trials"
+        raise validate.misfit("in_world", shown, wanted, "give for example [True, False, True]")
+    if inside.all() or not inside.any():
+        shown = f"{'in' if inside.all() else 'out'} in every trial"
+        raise validate.misfit("in_world", shown, "of both worlds", "run trials in each world")
+    return final[inside], final[~inside]
+
+
+def _distances(noise: ArrayLike, sensitivities: ArrayLike) -> Row:
+    """√Σ (LS_t/σ_t)² of every trial; where LS_t = 0 the step tells nothing, whatever the noise."""
+    sigma = _sizes("noise", noise)
+    seen = np.atleast_2d(_sizes("sensitivities", sensitivities))
+    try:
+        sigma, seen = np.broadcast_arrays(sigma, seen)
+    except ValueError:
+        wanted = f"one number, or of the shape {seen.shape} of sensitivities"
+        remedy = "give one σ for each step, or for each trial and step"
+        raise validate.misfit("noise", f"of shape {sigma.shape}", wanted, remedy) from None
+    if np.any((sigma == 0) & (seen > 0)):
+        remedy = "give the noise that was really added"
+        wanted = "above 0 in every step with a sensitivity"
+        raise validate.misfit("noise", "0 in one of them", wanted, remedy)
+    ratios = np.divide(seen, sigma, out=np.zeros(seen.shape), where=seen > 0)
+    return np.asarray(np.linalg.norm(ratios, axis=1))
+
+
+def _sizes(name: str, values: ArrayLike) -> Row:
+    """Finite numbers of at least 0."""
+    found = _array(name, values)
+    if not np.isfinite(found).all() or (found < 0).any():
+        worst = found.max() if (found >= 0).all() else found.min()
+        raise validate.refusal(name, worst, "finite and 0 or more everywhere", "mend that number")
+    return found
+
+
+def _array(name: str, values: ArrayLike) -> Row:
+    """Numbers [trial] or [trial, step], or one number, and none of them NaN."""
+    remedy = "give numbers [trial, step]"
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise validate.misfit(name, "something else", "an array of numbers", remedy) from None
+    if found.ndim > 2 or found.size == 0:
+        shown = f"of shape {found.shape}"
+        raise validate.misfit(name, shown, "of at most two dimensions and not empty", remedy)
+    missing = int(np.isnan(found).sum())
+    if missing:
+        raise validate.misfit(name, f"NaN in {missing} places", "free of NaN", "leave those out")
+    return found

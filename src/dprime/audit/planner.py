@@ -1,0 +1,308 @@
+"""Before the trials: how many are needed, and what so many could show at all.
+
+    claim + metric + method ──► plan ──► trials a world, and how many to refute a claim that is false
+
+Three limits stand in the way of every audit. Without an assumption on the scores, n trials a world
+cannot show more than `largest_epsilon`. Whatever is assumed, no valid bound is more powerful than
+the test of `best_possible`. And each method needs its own number, which `plan` finds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import scipy
+
+from dprime import validate
+from dprime.audit import power as chances
+from dprime.audit.estimators.base import each_of_two
+from dprime.audit.estimators.gaussian import OBJECTION_LEVEL
+from dprime.audit.metrics import BLIND, Metric
+from dprime.audit.power import Goal
+from dprime.curve import TradeOff
+from dprime.profile import round_down
+
+METHODS = ("gaussian", "clopper-pearson", "band")
+
+MOST_TRIALS = 10**9
+"""More trials a world than this count as too many."""
+
+PRECISE = 1.02
+"""Numbers that rest on drawn thresholds are found up to this factor, and rounded up."""
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """How many trials a world an audit needs.
+
+    Attributes:
+        metric: what the bound is read for.
+        claimed: its value on the claimed curve.
+        target: what the bound should reach.
+        method: of the bound.
+        confidence: of the bound.
+        power: the probability with which the target should be reached.
+        reach: the share of the claimed value, counted from what blind guessing has.
+        strength: the attacker's d′ over that of the claim.
+        d_prime: the attacker's d′; its curve is taken to be Gaussian.
+        trials: that reach the target; None where a billion do not.
+        refuting: that show more than the claim allows, where the attacker does better than it
+            (`strength` above 1); None otherwise, or where a billion do not.
+        least: no valid bound reaches the target with fewer; None as for `trials`.
+    """
+
+    metric: Metric
+    claimed: float
+    target: float
+    method: str
+    confidence: float
+    power: float
+    reach: float
+    strength: float
+    d_prime: float
+    trials: int | None
+    refuting: int | None
+    least: int | None
+
+    @property
+    def assumption(self) -> str:
+        """What the numbers rest on."""
+        return (
+            f"The attacker's true curve is Gaussian with d′ = {self.d_prime:.4g}, "
+            f"{self.strength:g} times that of the claim."
+        )
+
+    def sentence(self) -> str:
+        """The plan in plain words."""
+        parts = [self._reaching(), self._refuting(), self._limit(), self._assumed()]
+        return " ".join(part for part in parts if part)
+
+    def _reaching(self) -> str:
+        goal = f"{self.metric.phrase} of at least {round_down(self.target)}"
+        share = f"{100 * self.reach:g} % of what is claimed ({round_down(self.claimed)})"
+        if self.trials is None:
+            return (
+                f"Not even {MOST_TRIALS:,} trials a world let the {self.method} bound show {goal}."
+            )
+        return (
+            f"With {self.trials:,} trials a world, the {self.method} bound at "
+            f"{100 * self.confidence:g} % confidence shows {goal}, {share}, in "
+            f"{100 * self.power:g} % of audits."
+        )
+
+    def _refuting(self) -> str:
+        if self.strength <= 1:
+            return ""
+        if self.refuting is None:
+            return f"Not even {MOST_TRIALS:,} refute the claim that often."
+        return f"With {self.refuting:,} it refutes the claim as often."
+
+    def _limit(self) -> str:
+        if self.least is None:
+            return ""
+        return f"No valid bound reaches that so often with fewer than {self.least:,}."
+
+    def _assumed(self) -> str:
+        return f"Assumed: {self.assumption[0].lower()}{self.assumption[1:]}"
+
+
+def plan(
+    claim: TradeOff,
+    *,
+    strength: float = 1.0,
+    metric: Metric | None = None,
+    confidence: float = 0.95,
+    method: str = "gaussian",
+    power: float = 0.9,
+    reach: float = 0.85,
+) -> Plan:
+    """How many trials a world a bound needs to come near a claim, or to refute it.
+
+    Args:
+        claim: the certified curve.
+        strength: the attacker's true d′ over that of the claim. Above 1 the claim is false, and the
+            plan says how many trials refute it.
+        metric: what the bound is read for; ε at δ = 1e-5 unless given.
+        confidence: of the bound.
+        method: "gaussian", "clopper-pearson" (a quarter of the trials held out for the threshold)
+            or "band", with their default options.
+        power: the probability with which the bound should reach its target.
+        reach: the target as a share of the claimed value, counted from what blind guessing has
+            (0 for ε, the prior for precision).
+
+    The attacker's true curve is taken to be Gaussian. The number for the Gaussian method is exact;
+    the others rest on drawn thresholds and are good to a few per cent.
+
+    >>> claim = TradeOff.gaussian(0.26805)  # ε = 1 at δ = 1e-5
+    >>> plan(claim).trials, plan(claim, strength=1.5).refuting
+    (11889, 1190)
+    """
+    reading = metric or Metric("epsilon")
+    claimed, target = _values(claim, reading, validate.inner_probability("reach", reach))
+    level = _level("confidence", confidence)
+    share = _level("power", power)
+    validate.one_of("method", method, METHODS)
+    stronger = validate.positive("strength", strength)
+    d_prime = stronger * _finite("d_prime", claim.d_prime())
+    goal = Goal(reading, target, d_prime, level)
+    refuting = None
+    if stronger > 1:
+        needed = share / (1.0 - OBJECTION_LEVEL) if method == "gaussian" else share
+        refuting = _trials(Goal(reading, claimed, d_prime, level), method, needed)
+    return Plan(
+        metric=reading,
+        claimed=claimed,
+        target=target,
+        method=method,
+        confidence=level,
+        power=share,
+        reach=reach,
+        strength=stronger,
+        d_prime=d_prime,
+        trials=_trials(goal, method, share),
+        refuting=refuting,
+        least=_least(goal, share),
+    )
+
+
+def largest_epsilon(trials: int, *, delta: float = 1e-5, confidence: float = 0.95) -> float:
+    """The largest ε that n trials a world can show without an assumption on the scores.
+
+    It is what an attacker who never errs shows: ln((1 - δ - p)/p), p = 1 - a^(1/n) the upper end of
+    an error rate after no error in n trials (Clopper and Pearson 1934), a = 1 - √(1 - α) the level
+    of each of two independent ends. The threshold must be fixed in advance; choosing it on a part of
+    the trials leaves fewer to count.
+
+    >>> round(largest_epsilon(1000), 2)
+    5.6
+    """
+    count = validate.whole("trials", trials)
+    below = validate.below_one("delta", delta, example="1e-5")
+    level = each_of_two(1.0 - validate.inner_probability("confidence", confidence, example=0.95))
+    error = -math.expm1(math.log(level) / count)
+    return max(0.0, math.log(max(1.0 - below - error, error)) - math.log(error))
+
+
+def best_possible(
+    trials: int,
+    claim: TradeOff,
+    reach: float = 0.85,
+    confidence: float = 0.95,
+    *,
+    metric: Metric | None = None,
+) -> float:
+    """The largest probability with which any valid bound reaches a share of a true claim.
+
+    Let the truth be scores from N(μ, 1) and N(0, 1), μ such that this Gaussian curve has the claimed
+    value, and let μ' be the one of the target. Take another truth: N(μ - h, 1) and N(h, 1) with
+    h = (μ - μ')/2, whose curve is Gaussian with μ'. A bound that is valid for every mechanism
+    exceeds the target's value there with probability at most α; so "the bound reaches the target"
+    is a test of level α of this second truth against the first. By the lemma of Neyman and Pearson
+    no such test is more powerful than the one by the likelihood ratio. The two truths are n trials
+    a world apart by √(2n) h standard deviations, so that its power is Φ(√(n/2)(μ - μ') - z), z the
+    1 - α quantile. Post-processing of what the attacker sees cannot help, and a bound that rests on
+    more (known means, say) is not valid for every mechanism.
+
+    For a claim of another shape this is the limit for the Gaussian one with the same value.
+
+    >>> claim = TradeOff.gaussian(0.26805)  # ε = 1 at δ = 1e-5
+    >>> round(best_possible(1000, claim), 3), round(best_possible(10_000, claim), 3)
+    (0.214, 0.854)
+    """
+    count = validate.whole("trials", trials)
+    reading = metric or Metric("epsilon")
+    claimed, target = _values(claim, reading, validate.inner_probability("reach", reach))
+    alpha = 1.0 - _level("confidence", confidence)
+    gap = _gaussian_index(reading, claimed) - _gaussian_index(reading, target)
+    quantile = float(scipy.special.ndtri(1.0 - alpha))
+    return float(scipy.special.ndtr(math.sqrt(count / 2) * gap - quantile))
+
+
+def _values(claim: TradeOff, metric: Metric, reach: float) -> tuple[float, float]:
+    """What is claimed, and the target: the same share of the way from blind guessing."""
+    claimed = _finite(metric.title, metric.read(claim))
+    blind = metric.read(BLIND)
+    if claimed <= blind:
+        remedy = "there is nothing to find: claim more, or ask for another metric"
+        requirement = f"above {blind:g}, which blind guessing has"
+        raise validate.refusal(f"the claimed {metric.title}", claimed, requirement, remedy)
+    return claimed, blind + reach * (claimed - blind)
+
+
+def _finite(name: str, value: float) -> float:
+    if not math.isfinite(value):
+        remedy = "ask for a metric that the claim bounds, such as the advantage"
+        raise validate.refusal(f"the claimed {name}", value, "finite", remedy)
+    return value
+
+
+def _level(name: str, value: float) -> float:
+    """A probability of at least one half, as confidences and powers are."""
+    share = validate.inner_probability(name, value, example=0.9)
+    if share < 0.5:
+        raise validate.refusal(name, value, "at least 0.5", "give a probability such as 0.9")
+    return share
+
+
+def _gaussian_index(metric: Metric, value: float) -> float:
+    """The μ whose Gaussian curve has this value."""
+    high = 1.0
+    while metric.read(TradeOff.gaussian(high)) < value:
+        high *= 2.0
+    return float(
+        scipy.optimize.brentq(
+            lambda mu: metric.read(TradeOff.gaussian(mu)) - value, 0.0, high, xtol=1e-12
+        )
+    )
+
+
+def _least(goal: Goal, share: float) -> int | None:
+    """The trials with which the test of `best_possible` has this power."""
+    gap = goal.d_prime - _gaussian_index(goal.metric, goal.target)
+    if gap <= 0:
+        return None
+    spread = scipy.special.ndtri(goal.confidence) + scipy.special.ndtri(share)
+    count = math.ceil(2.0 * (float(spread) / gap) ** 2)
+    return count if count <= MOST_TRIALS else None
+
+
+def _trials(goal: Goal, method: str, share: float) -> int | None:
+    """The trials a world with which a method reaches the goal so often."""
+    if goal.metric.read(TradeOff.gaussian(goal.d_prime)) <= goal.target or share >= 1:
+        return None
+    if method == "gaussian":
+        index = _gaussian_index(goal.metric, goal.target)
+        return _fewest(lambda n: chances.gaussian_chance(goal, n, index) >= share)
+    if method == "band":
+        return _rounded(_fewest(lambda n: chances.band_chance(goal, n) >= share, PRECISE))
+    counted = _fewest(lambda n: chances.best_threshold_chance(goal, n) >= share, PRECISE)
+    if counted is None:
+        return None
+    return _rounded(
+        _fewest(lambda n: chances.clopper_pearson_chance(goal, n) >= share, PRECISE, counted)
+    )
+
+
+def _fewest(enough: Callable[[int], bool], precise: float = 1.0, start: int = 2) -> int | None:
+    """The smallest number that is enough, up to a factor; all larger ones are taken to be."""
+    low, high = start - 1, start
+    while not enough(high):
+        if high >= MOST_TRIALS:
+            return None
+        low, high = high, min(2 * high, MOST_TRIALS)
+    while high - low > 1 and high > precise * low:
+        middle = math.isqrt(low * high) if high > 2 * low else (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _rounded(count: int | None) -> int | None:
+    """Rounded up to two digits: no more are known."""
+    if count is None:
+        return None
+    unit = 10 ** max(0, len(str(count)) - 2)
+    return -(-count // unit) * unit

@@ -1,0 +1,293 @@
+"""How likely a lower bound reaches a goal: the chance of each method, before any trial is run.
+
+Scores are taken to be Gaussian in both worlds, `d_prime` standard deviations apart. Then the t
+statistic of the Gaussian method and the counts of Clopper-Pearson have known laws, and the chances
+are computed. What depends on ranks (the threshold that Clopper-Pearson chooses on held-out trials,
+and the band) is drawn, many times and with a fixed seed, by the law of the order statistics; no
+score is drawn, so a billion trials cost no more than a hundred.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from dprime.audit.estimators import band, base, clopper_pearson, gaussian
+from dprime.audit.metrics import Metric
+from dprime.curve import LowerCurve
+from dprime.privacy_loss import Array
+from dprime.shapes import Point, Polygon
+
+NODES = (np.arange(100) + 0.5) / 100
+"""Probabilities whose quantiles stand for a whole law."""
+
+CHOICES = 100
+"""How often the choice of a threshold is drawn."""
+
+BANDS = 1000
+"""How often a band is drawn."""
+
+FINEST, BEND = 8, 1e-3
+"""Pieces of a frontier are halved so often at most, where they bend by more than this share."""
+
+SMALLEST_RATE = 1e-10
+"""Error rates below this are not looked at: they would need more trials than anyone runs."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a bound should reach, and what is true.
+
+    Attributes:
+        metric: what is read.
+        target: the value that the bound should reach.
+        d_prime: of the attacker's true curve, taken to be Gaussian.
+        confidence: of the bound.
+    """
+
+    metric: Metric
+    target: float
+    d_prime: float
+    confidence: float
+
+    @property
+    def alpha(self) -> float:
+        """The share of audits that may claim too much."""
+        return 1.0 - self.confidence
+
+    def fnr(self, fpr: Array) -> Array:
+        """The attacker's false-negative rate at a false-positive rate; also the other way round."""
+        return np.asarray(scipy.special.ndtr(-scipy.special.ndtri(fpr) - self.d_prime))
+
+    @cached_property
+    def frontier(self) -> Frontier:
+        """Which error rates reach the target."""
+        return Frontier.of(self.metric, self.target)
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """The error rates at which the curve through one point just reads a target.
+
+    Attributes:
+        fpr: false-positive rates, ascending.
+        fnr: the largest false-negative rate that still reaches the target, descending; 0 where none
+            does.
+    """
+
+    fpr: Array
+    fnr: Array
+
+    @staticmethod
+    def of(metric: Metric, target: float) -> Frontier:
+        """The frontier on a grid that is finer where it bends."""
+        tail = np.geomspace(SMALLEST_RATE, 0.5, 40)
+        grid = np.concatenate([tail, 1.0 - tail[-2::-1]])
+        known = {float(rate): _largest_fnr(metric, target, float(rate)) for rate in grid}
+        pieces = list(itertools.pairwise(sorted(known)))
+        for _ in range(FINEST):
+            bent = []
+            for low, high in pieces:
+                middle = (low + high) / 2
+                known[middle] = _largest_fnr(metric, target, middle)
+                straight = (known[low] + known[high]) / 2
+                if abs(known[middle] - straight) > BEND * min(straight, 1.0 - straight):
+                    bent += [(low, middle), (middle, high)]
+            pieces = bent
+        fpr = np.array(sorted(known))
+        return Frontier(fpr, np.minimum.accumulate([known[rate] for rate in fpr]))
+
+    def allowed_fnr(self, fpr: Array) -> Array:
+        """The largest FNR that reaches the target at this FPR."""
+        return np.asarray(np.interp(fpr, self.fpr, self.fnr))
+
+
+def _largest_fnr(metric: Metric, target: float, fpr: float) -> float:
+    if _read(metric, fpr, 0.0) < target:
+        return 0.0
+    low, high = 0.0, 1.0 - fpr  # the diagonal reaches nothing
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _read(metric, fpr, middle) >= target else (low, middle)
+    return low
+
+
+def _read(metric: Metric, fpr: float, fnr: float) -> float:
+    """The metric on the curve through (0, 0), (FPR, 1 - FNR), (1, 1)."""
+    return metric.read(_curve([(fpr, 1.0 - fnr)]))
+
+
+def _curve(points: Sequence[Point]) -> LowerCurve:
+    return LowerCurve(Polygon.from_points(points), 1.0, "points")
+
+
+def gaussian_chance(goal: Goal, trials: int, target: float) -> float:
+    """The chance that the Gaussian bound on d′ reaches a d′ of `target`.
+
+    The bound is at least `target` where T >= t, t the value that a noncentral t of that d′ exceeds
+    with probability alpha; the truth's T is a noncentral t as well (`estimators.gaussian`).
+    """
+    freedom, root = 2 * trials - 2, math.sqrt(trials / 2)
+    limit = _exceeded(goal.alpha, freedom, target * root)
+    return gaussian.tail(limit, freedom, goal.d_prime * root)
+
+
+def _exceeded(alpha: float, freedom: int, noncentrality: float) -> float:
+    """The t that a noncentral t exceeds with probability alpha < 1/2."""
+    high = noncentrality + 2.0
+    while gaussian.tail(high, freedom, noncentrality) > alpha:
+        high *= 2
+    low = max(noncentrality / 2, 1e-6)
+    return float(
+        scipy.optimize.brentq(
+            lambda t: gaussian.tail(t, freedom, noncentrality) - alpha, low, high, xtol=1e-9
+        )
+    )
+
+
+def best_threshold_chance(goal: Goal, counted: int) -> float:
+    """The chance of Clopper-Pearson at the threshold that is best, were it known in advance."""
+    tail = np.geomspace(SMALLEST_RATE, 0.5, 60)
+    rates = np.sort(np.concatenate([tail, goal.fnr(tail)]))  # thresholds in either tail
+    best = int(_counted_chances(goal, counted, rates).argmax())
+    around = np.linspace(rates[max(0, best - 1)], rates[min(best + 1, len(rates) - 1)], 30)
+    return float(_counted_chances(goal, counted, around).max())
+
+
+def clopper_pearson_chance(goal: Goal, trials: int) -> float:
+    """The chance of Clopper-Pearson with its threshold chosen on held-out trials."""
+    held = max(1, int(clopper_pearson.HELD_OUT * trials))
+    rates = _chosen_rates(goal, held, trials - held)
+    return float(_counted_chances(goal, trials - held, rates).mean())
+
+
+def _counted_chances(goal: Goal, counted: int, fpr: Array) -> Array:
+    """The chance at thresholds with these true FPR: FP and FN are independent binomials."""
+    level = base.each_of_two(goal.alpha)
+    positives = scipy.stats.binom.ppf(NODES, counted, fpr[:, None])
+    allowed = goal.frontier.allowed_fnr(upper_ends(positives, counted, level))
+    most = _most_errors(counted, allowed, level)
+    return _at_most(most, counted, goal.fnr(fpr)[:, None]).mean(axis=1)
+
+
+def _chosen_rates(goal: Goal, held: int, counted: int) -> Array:
+    """The true FPR of thresholds as the estimator would choose them.
+
+    Its candidates are ranks of the held-out scores: at the r-th largest `out` score FP is r - 1 and
+    FN is drawn; at the r-th smallest `in` score it is the other way round.
+    """
+    ranks = _ranks(held, clopper_pearson.LARGEST_RANK, clopper_pearson.RANK_RATIO)
+    positives, missed = _drawn(goal, held, ranks, CHOICES)
+    scale, level = counted / (held + 1), base.each_of_two(goal.alpha)
+    # what the estimator expects of the counted trials
+    fixed = upper_ends((ranks - 0.5) * scale, counted, level)
+    fnr = upper_ends((positives.errors + 0.5) * scale, counted, level)
+    fpr = upper_ends((missed.errors + 0.5) * scale, counted, level)
+    read = np.vectorize(partial(_read, goal.metric))
+    promises = [read(fixed, fnr), read(fpr, fixed)]
+    best = np.concatenate(promises, axis=1).argmax(axis=1)
+    rates = np.concatenate([positives.rates, goal.fnr(missed.rates)], axis=1)
+    return np.asarray(rates[np.arange(CHOICES), best])
+
+
+def band_chance(goal: Goal, trials: int) -> float:
+    """The chance of the band: the share of drawn bands that reach the target."""
+    options = band.Band()
+    ranks = _ranks(trials, options.largest_rank, options.ratio)
+    level = base.each_of_two(goal.alpha / (2 * len(ranks)))
+    fixed = upper_ends(ranks - 1, trials, level)
+    left, right = (upper_ends(d.errors, trials, level) for d in _drawn(goal, trials, ranks, BANDS))
+    reached = 0
+    for fnr, fpr in zip(left, right, strict=True):
+        points = [*zip(fixed, 1.0 - fnr, strict=True), *zip(fpr, 1.0 - fixed, strict=True)]
+        reached += goal.metric.read(_curve(points)) >= goal.target
+    return reached / BANDS
+
+
+class _Drawn(NamedTuple):
+    """Thresholds at ranks of one world, drawn many times [draw, rank]."""
+
+    rates: Array
+    """The true error rate of that world."""
+
+    errors: Array
+    """Errors among the trials of the other world."""
+
+
+def _drawn(goal: Goal, trials: int, ranks: Array, draws: int) -> tuple[_Drawn, _Drawn]:
+    """Ranks of the largest `out` scores, and of the smallest `in` scores, of the same trials."""
+    rng = np.random.default_rng(0)
+    positives, missed = (_order_statistics(trials, ranks, draws, rng) for _ in range(2))
+    return (
+        _Drawn(positives, _counts(missed, ranks, trials, goal.fnr(positives), rng)),
+        _Drawn(missed, _counts(positives, ranks, trials, goal.fnr(missed), rng)),
+    )
+
+
+def _order_statistics(trials: int, ranks: Array, draws: int, rng: np.random.Generator) -> Array:
+    """The numbers at these ranks among uniform ones: sums of exponentials over their total."""
+    sums = rng.gamma(np.diff(ranks, prepend=0), size=(draws, len(ranks))).cumsum(axis=1)
+    rest = rng.gamma(trials + 1 - ranks[-1], size=(draws, 1))
+    return np.asarray(sums / (sums[:, -1:] + rest))
+
+
+def _counts(
+    known: Array, ranks: Array, trials: int, points: Array, rng: np.random.Generator
+) -> Array:
+    """How many of `trials` uniform numbers lie below each point, given those at the ranks.
+
+    Between two numbers that are known the others are uniform, so each count is binomial. The points
+    [draw, place] descend; they are taken from the smallest on, each then known to the next.
+    """
+    lows, highs = (
+        np.pad(known, ((0, 0), (1, 0))),
+        np.pad(known, ((0, 0), (0, 1)), constant_values=1),
+    )
+    low_counts, high_counts = np.append(0, ranks), np.append(ranks - 1, trials)
+    rows = np.arange(len(known))
+    last, last_count = np.zeros(len(known)), np.zeros(len(known))
+    counts = np.empty(points.shape)
+    for place in reversed(range(points.shape[1])):
+        point = points[:, place]
+        gap = (known <= point[:, None]).sum(axis=1)
+        newer = lows[rows, gap] > last
+        low = np.where(newer, lows[rows, gap], last)
+        low_count = np.where(newer, low_counts[gap], last_count)
+        share = np.clip((point - low) / (highs[rows, gap] - low), 0.0, 1.0)
+        between = (high_counts[gap] - low_count).astype(np.int64)
+        last, last_count = point, low_count + rng.binomial(between, share)
+        counts[:, place] = last_count
+    return counts
+
+
+def _ranks(trials: int, largest: float, ratio: float) -> Array:
+    return np.asarray(base.geometric_ranks(trials, largest, ratio), dtype=np.float64)
+
+
+def upper_ends(errors: Array, trials: int, level: float) -> Array:
+    """`estimators.base.upper_end` of many counts."""
+    some = np.minimum(errors, trials - 0.5)
+    ends = scipy.special.betainccinv(some + 1.0, trials - some, level)
+    return np.where(errors >= trials, 1.0, ends)
+
+
+def _most_errors(trials: int, allowed: Array, level: float) -> Array:
+    """The most errors whose upper end is at most the allowed rate; -1 where none are.
+
+    The end of j errors is at most v where Pr[Binomial(n, v) <= j] <= level.
+    """
+    inner = np.clip(allowed, SMALLEST_RATE, 1.0 - 1e-15)
+    most = scipy.stats.binom.ppf(level, trials, inner) - 1.0
+    return np.where(allowed <= 0, -1.0, np.where(allowed >= 1, float(trials), most))
+
+
+def _at_most(most: Array, trials: int, rate: Array) -> Array:
+    """Pr[Binomial(n, rate) <= most]."""
+    return np.asarray(scipy.stats.binom.cdf(most, trials, rate))

@@ -1,0 +1,315 @@
+"""The file of a run: an SQLite database that a kill at any moment leaves whole, and its lock.
+
+Table `about` holds texts by name (settings, versions, seed, creation time, number of blocks, the
+answer). Table `blocks` holds one row for each block of trials; the arrays of a finished one are the
+bytes of an npz file. Every text and every finished block has a digest, which is checked when the
+file is opened, because SQLite's own check does not look inside the values.
+
+Reading never waits. To write, a process locks a file beside the run (`NAME.lock`, an empty SQLite
+file that is locked as SQLite does it on every system); the operating system lets go of it when the
+process ends, however it ends. A run's files are opened through SQLite alone, because on POSIX
+systems closing a file in any other way drops the locks that the process holds on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dprime
+from dprime import validate
+
+APPLICATION = 0x64707275
+"""Marks an SQLite file as a dprime run: "dpru"."""
+
+FORMAT = 1
+"""The version of the tables below."""
+
+TABLES = """
+CREATE TABLE about (
+    name TEXT PRIMARY KEY, value TEXT NOT NULL, digest TEXT NOT NULL, changed TEXT NOT NULL
+);
+CREATE TABLE blocks (
+    number INTEGER PRIMARY KEY,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'done', 'failed')),
+    attempts INTEGER NOT NULL,
+    error TEXT,
+    seconds REAL,
+    trials INTEGER NOT NULL,
+    layout TEXT,
+    arrays BLOB,
+    digest TEXT,
+    changed TEXT NOT NULL,
+    CHECK ((state = 'done') = (arrays IS NOT NULL)),
+    CHECK ((state = 'failed') = (error IS NOT NULL))
+);
+"""
+
+LOCK, NEW = ".lock", ".new"
+COMPANIONS = (LOCK, NEW, "-wal", "-shm", "-journal")
+"""How the names of files end that belong to a run and are not one."""
+
+LOCK_PATIENCE = 0.5
+"""Seconds to wait for the lock: another process may look at it for an instant (`is_locked`)."""
+
+READ_PATIENCE = 30.0
+"""Seconds to wait for SQLite's own short locks."""
+
+DENIED = (
+    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR
+)  # fmt: skip
+
+
+def connected(path: Path) -> sqlite3.Connection:
+    """A run's file, checked; where nothing may be written beside it, it is read as it is."""
+    if not path.is_file():
+        raise _missing(path)
+    connection = _database(path, "rw")
+    try:
+        connection.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        if _primary(error) not in DENIED or beside(path, "-wal").exists():
+            raise
+        connection = _database(path, "ro&immutable=1")
+    try:
+        connection.execute("PRAGMA synchronous = FULL")
+        _check_kind(connection, path)
+        _check_whole(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def create(path: Path, about: Mapping[str, str], blocks: int) -> None:
+    """A new run with every block pending: it appears whole under its name, or not at all."""
+    _check_free(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = beside(path, NEW)
+    with contextlib.closing(locked(path)):
+        _check_free(path)  # again: now nobody else can make it
+        try:
+            _remove(fresh)  # what a killed creation left
+            _write(fresh, about, blocks)
+            fresh.replace(path)
+        finally:
+            _remove(fresh)
+        _sync_folder(path.parent)
+
+
+def locked(path: Path) -> sqlite3.Connection:
+    """The run's lock: held until this connection is closed or its process ends."""
+    lock = _database(beside(path, LOCK), "rwc", patience=LOCK_PATIENCE)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except BaseException as error:
+        lock.close()
+        if isinstance(error, sqlite3.OperationalError) and _primary(error) == sqlite3.SQLITE_BUSY:
+            raise _in_use(path) from None
+        raise
+    return lock
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the run's lock at this moment."""
+    lock = beside(path, LOCK)
+    if not lock.is_file():
+        return False
+    with contextlib.closing(_database(lock, "ro", patience=0.0)) as looking:
+        try:
+            looking.execute("SELECT count(*) FROM sqlite_master")
+        except sqlite3.OperationalError as error:
+            return _primary(error) == sqlite3.SQLITE_BUSY
+    return False
+
+
+def candidates(folder: Path) -> list[Path]:
+    """The files of a folder that could be runs."""
+    if not folder.is_dir():
+        return []
+    files = (path for path in folder.iterdir() if path.is_file())
+    return sorted(path for path in files if not path.name.endswith(COMPANIONS))
+
+
+@contextlib.contextmanager
+def in_words(path: Path) -> Iterator[None]:
+    """Turn what the disk or SQLite objects to into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise _unusable(path, error.strerror or str(error)) from error
+    except sqlite3.DatabaseError as error:
+        sentence = _sentence(path, error)
+        if sentence is None:
+            raise
+        raise sentence from error
+
+
+def about_row(name: str, value: str) -> tuple[str, str, str, str]:
+    """A row of the table `about`."""
+    return name, value, digest(name, value), now()
+
+
+def digest(*parts: object) -> str:
+    """A text that tells every change of the parts."""
+    state = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        data = part if isinstance(part, bytes) else str(part).encode(errors="replace")
+        state.update(len(data).to_bytes(8, "big") + data)
+    return state.hexdigest()
+
+
+def now() -> str:
+    """The time in the form in which it is stored."""
+    return datetime.now(UTC).isoformat()
+
+
+def beside(path: Path, ending: str) -> Path:
+    """The file that belongs to a run and has this ending."""
+    return path.with_name(path.name + ending)
+
+
+def damaged(path: Path, where: str = "") -> ValueError:
+    """The error for a file that was cut off or overwritten somewhere."""
+    shown = f"damaged {where}".strip()
+    return validate.misfit(str(path), shown, "a whole run", "restore a copy, or run it again")
+
+
+def _database(path: Path, mode: str, *, patience: float = READ_PATIENCE) -> sqlite3.Connection:
+    """A connection that begins transactions only when told to."""
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    connection = sqlite3.connect(address, uri=True, timeout=patience, isolation_level=None)
+    connection.text_factory = lambda text: text.decode(errors="replace")  # the digests tell
+    return connection
+
+
+def _write(path: Path, about: Mapping[str, str], blocks: int) -> None:
+    """A whole run under a name that nobody reads."""
+    with contextlib.closing(_database(path, "rwc")) as db:
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
+        db.execute(f"PRAGMA user_version = {FORMAT}")
+        db.executescript(f"BEGIN; {TABLES}")
+        rows = [about_row(name, value) for name, value in about.items()]
+        db.executemany("INSERT INTO about VALUES (?, ?, ?, ?)", rows)
+        db.executemany(
+            "INSERT INTO blocks (number, state, attempts, trials, changed) "
+            "VALUES (?, 'pending', 0, 0, ?)",
+            [(number, now()) for number in range(blocks)],
+        )
+        db.execute("COMMIT")
+        db.execute("PRAGMA journal_mode = WAL")
+
+
+def _remove(fresh: Path) -> None:
+    for ending in ("", "-wal", "-shm", "-journal"):
+        beside(fresh, ending).unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the new name on the disk too; only POSIX systems let a folder be synced."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _check_free(path: Path) -> None:
+    if os.path.lexists(path):
+        remedy = "give another name, or resume that run"
+        raise validate.refusal("path", str(path), "the name of no file yet", remedy)
+
+
+def _is_run(path: Path) -> bool:
+    try:
+        with contextlib.closing(_database(path, "ro")) as db:
+            return _application(db) == APPLICATION
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _application(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA application_id").fetchone()[0])
+
+
+def _check_kind(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse what is not a run, or a run of another format."""
+    if _application(db) != APPLICATION:
+        raise _no_run(path)
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if version != FORMAT:
+        other = "a newer" if version > FORMAT else "an older"
+        remedy = f"read it with {other} dprime than this one ({dprime.__version__})"
+        requirement = f"a run of format {FORMAT}"
+        raise validate.misfit(str(path), f"of format {version}", requirement, remedy)
+
+
+def _check_whole(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that was cut off or overwritten somewhere."""
+    if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        raise damaged(path)
+    texts = {}
+    for name, value, kept in db.execute("SELECT name, value, digest FROM about"):
+        if digest(name, value) != kept:
+            raise damaged(path, f"in its {name}")
+        texts[name] = value
+    finished = db.execute("SELECT number, layout, arrays, digest FROM blocks WHERE state = 'done'")
+    for number, layout, packed, kept in finished:
+        if digest(number, layout, packed) != kept:
+            raise damaged(path, f"in block {number}")
+    (count,) = db.execute("SELECT count(*) FROM blocks").fetchone()
+    if str(count) != texts.get("blocks"):
+        raise damaged(path)
+
+
+def _sentence(path: Path, error: sqlite3.DatabaseError) -> ValueError | None:
+    """What an error of SQLite means to the user; None for an error of this program."""
+    code = _primary(error)
+    if code == sqlite3.SQLITE_NOTADB:
+        return _no_run(path)
+    if code == sqlite3.SQLITE_CORRUPT:
+        return damaged(path)
+    if code == sqlite3.SQLITE_FULL:
+        remedy = "free some space and resume; every finished block is kept"
+        return validate.misfit(f"the disk of {path}", "full", "able to take more", remedy)
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return _in_use(path)
+    return _unusable(path, str(error)) if code in DENIED else None
+
+
+def _primary(error: sqlite3.Error) -> int:
+    """SQLite's error code without its details, which are in the higher bits."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _missing(path: Path) -> ValueError:
+    """The error for a path with no file, naming the runs nearby that it may have meant."""
+    there = [candidate.name for candidate in candidates(path.parent) if _is_run(candidate)]
+    similar = difflib.get_close_matches(path.name, there, n=3, cutoff=0.4) or there[:3]
+    hint = f"did you mean {' or '.join(similar)}" if similar else "there is no run in its folder"
+    shown = f"{str(path)!r}, which is {'a folder' if path.is_dir() else 'not there'}"
+    return validate.misfit("path", shown, "a run's file", hint)
+
+
+def _no_run(path: Path) -> ValueError:
+    remedy = "give a file that Store.create or an audit has made"
+    return validate.misfit(str(path), "something else", "a dprime run", remedy)
+
+
+def _in_use(path: Path) -> ValueError:
+    remedy = "wait until that ends; reading the run is possible meanwhile"
+    return validate.misfit(str(path), "being worked on elsewhere", "free to work on", remedy)
+
+
+def _unusable(path: Path, reason: str) -> ValueError:
+    remedy = "check its folder, the rights to it and the disk; every finished block is kept"
+    return validate.misfit(str(path), f"not ({reason})", "a file that can be used", remedy)

@@ -1,0 +1,101 @@
+"""The scores of an audit's trials, checked, and the one rule that turns them into answers.
+
+The attacker says "member" where a score lies strictly above the threshold. The rule is the same for
+every method, so ties need no luck: a score equal to the threshold always means "not a member".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dprime import validate
+from dprime.privacy_loss import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """One score for each trial of world `in` and of world `out`; higher means more like `in`.
+
+    Within a world the scores are independent and of one law, and the worlds are independent of
+    each other. Infinite scores are allowed, NaN is refused.
+
+    >>> scores = Scores.checked([2.0, 3.0, 3.0], [1.0, 2.0])
+    >>> scores.false_positives(2.0), scores.false_negatives(2.0)
+    (0, 1)
+    """
+
+    inside: Array
+    outside: Array
+
+    @staticmethod
+    def checked(in_scores: ArrayLike, out_scores: ArrayLike) -> Scores:
+        """The scores of both worlds, or one sentence about what is wrong with them."""
+        return Scores(_checked("in_scores", in_scores), _checked("out_scores", out_scores))
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many trials world `in` and world `out` have."""
+        return len(self.inside), len(self.outside)
+
+    def false_positives(self, threshold: float) -> int:
+        """Trials of world `out` that are called members."""
+        return int((self.outside > threshold).sum())
+
+    def false_negatives(self, threshold: float) -> int:
+        """Trials of world `in` that are not."""
+        return int((self.inside <= threshold).sum())
+
+    def sorted(self) -> Scores:
+        """Both worlds in ascending order."""
+        return Scores(np.sort(self.inside), np.sort(self.outside))
+
+    def mirrored(self) -> Scores:
+        """The same game for the answer "not a member": worlds exchanged, scores negated."""
+        return Scores(-self.outside, -self.inside)
+
+    def split(self, share: float, seed: int) -> tuple[Scores, Scores]:
+        """A share of each world to choose with, and the rest to count.
+
+        Which trial goes where is drawn without looking at any score, so the rest is as good as a
+        sample that nobody has seen, also where the scores came sorted.
+
+        >>> held_out, counted = Scores.checked(range(10), range(8)).split(0.25, seed=0)
+        >>> held_out.sizes, counted.sizes
+        ((2, 2), (8, 6))
+        """
+        rng = np.random.default_rng(seed)
+        inside, outside = (_parted(world, share, rng) for world in (self.inside, self.outside))
+        return Scores(inside[0], outside[0]), Scores(inside[1], outside[1])
+
+
+def _parted(world: Array, share: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """At least one trial on each side."""
+    order = rng.permutation(len(world))
+    held = min(max(1, int(share * len(world))), len(world) - 1)
+    return world[order[:held]], world[order[held:]]
+
+
+def _checked(name: str, scores: ArrayLike) -> Array:
+    """One row of real numbers, at least two, none of them NaN."""
+    remedy = "give one score for each trial, such as [0.3, 1.7, 0.9]"
+    try:
+        found: NDArray[Any] = np.asarray(scores)
+    except ValueError:  # rows of different lengths
+        raise validate.misfit(name, "ragged", "one row of numbers", remedy) from None
+    if found.dtype.kind not in "fiub":
+        raise validate.misfit(name, f"of type {found.dtype}", "numbers", remedy)
+    if found.ndim != 1:
+        raise validate.misfit(name, f"of shape {found.shape}", "one row of numbers", remedy)
+    if len(found) < 2:
+        counted = f"{len(found)} score" + "s" * (len(found) != 1)
+        raise validate.misfit(name, counted, "at least two scores", remedy)
+    row = found.astype(np.float64)
+    missing = int(np.isnan(row).sum())
+    if missing:
+        remedy = "say what a trial without a score means, such as -inf for not a member"
+        raise validate.misfit(name, f"NaN in {missing} of {len(row)}", "free of NaN", remedy)
+    return row

@@ -1,0 +1,299 @@
+"""An audit described in plain values, as a TOML file or the command line gives them.
+
+Everything is named, so that a run can be taken up again from its file alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from dprime import validate
+from dprime.attack import ADVERSARIES, Adversary, EngineTrainer, OwnTrainer, Setting, function_named
+from dprime.attack.trainer import Trainer
+from dprime.audit.audits import Audit, Question, play
+from dprime.audit.metrics import KINDS, Metric
+from dprime.audit.store import Store
+from dprime.choose import choose
+from dprime.curve import TradeOff
+from dprime.data import Dataset, Split, load
+from dprime.guarantees import EpsilonDelta
+from dprime.mechanisms import DPSGD
+from dprime.train import SGD, Adam, Training
+from dprime.train.models import model_named
+from dprime.train.optimizers import Optimizer
+from dprime.train.streams import check_seed, fresh_seed
+
+RECIPE = {"steps": 30, "learning_rate": 0.1, "clip_norm": 1.0}
+"""Of a training where nothing else is said."""
+
+BESIDE_RECIPE = ("optimizer", "momentum")
+CLAIMS = ("epsilon", "delta", "noise_multiplier", "sample_rate", "steps")
+
+
+@dataclass(frozen=True)
+class AuditSettings:
+    """An audit, by names and numbers.
+
+    Attributes:
+        adversary: its name.
+        data: a data set's name.
+        records: how many of its training records are used, from the first; None takes all.
+        data_dir: where the data sets' files are.
+        model: "linear", "dense-64-32", "conv-16-32", or "module:function" that returns a network.
+        trainer: "module:function" of your own, given a data set and a seed, returning a model.
+        adjacency: "add-remove" or "replace".
+        record: the index of the record in question; None takes the most unusual one.
+        trials: in each world.
+        block: trials that are played and stored together.
+        metric: by which the claim is judged, or "curve".
+        conditions: of the metric, such as {"delta": 1e-5}.
+        method: of the lower bound.
+        confidence: of the lower bound.
+        delta: of every ε that is shown.
+        seed: gives the whole audit; None draws one.
+        device: "cpu" or "cuda".
+        memory: in GB.
+        training: the recipe: steps, learning_rate, clip_norm, noise_multiplier, sample_rate,
+            sensitivity, loss, optimizer ("sgd", "adam"), momentum.
+        claim: {"epsilon": …, "delta": …}, or the noise_multiplier, sample_rate and steps that are
+            claimed. Without it the recipe's own. Without a noise_multiplier in the recipe, the
+            noise is chosen so that the claimed ε is kept.
+        options: of the adversary.
+
+    >>> settings = AuditSettings(claim={"epsilon": 4.0}, trials=100, seed=1)
+    >>> round(settings.recipe().noise_multiplier, 2)
+    5.92
+    """
+
+    adversary: str = "malicious-dataset"
+    data: str = "digits"
+    records: int | None = None
+    data_dir: str | None = None
+    model: str = "linear"
+    trainer: str | None = None
+    adjacency: str = "add-remove"
+    record: int | None = None
+    trials: int = 1000
+    block: int | None = None
+    metric: str = "epsilon"
+    conditions: Mapping[str, float] = field(default_factory=dict)
+    method: str = "clopper-pearson"
+    confidence: float = 0.95
+    delta: float = 1e-5
+    seed: int | None = None
+    device: str = "cpu"
+    memory: float = 2.0
+    training: Mapping[str, Any] = field(default_factory=dict)
+    claim: Mapping[str, float] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        validate.one_of("adversary", self.adversary, tuple(ADVERSARIES))
+        validate.one_of("adjacency", self.adjacency, ("add-remove", "replace"))
+        validate.one_of("metric", self.metric, (*KINDS, "curve"))
+        trials = validate.whole("trials", self.trials)
+        if trials < 2:
+            raise validate.refusal("trials", trials, "at least 2 in each world", "give 1000")
+        seed = fresh_seed() if self.seed is None else check_seed(self.seed)
+        usual = 200 if self.trainer is None else 10
+        block = usual if self.block is None else validate.whole("block", self.block)
+        object.__setattr__(self, "seed", seed)
+        object.__setattr__(self, "block", block)
+        _check_names("claim", self.claim, CLAIMS)
+        known = {f.name for f in dataclasses.fields(Training)} - {"schedule", "block"}
+        _check_names("training", self.training, (*sorted(known), *BESIDE_RECIPE))
+        self.question()
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> AuditSettings:
+        """From a mapping, such as a TOML file's; an unknown name is an error.
+
+        >>> AuditSettings.of({"adversery": "di"})
+        Traceback (most recent call last):
+        ValueError: settings must be known names, but it is 'adversery': did you mean adversary?
+        """
+        _check_names("settings", values, tuple(f.name for f in dataclasses.fields(cls)))
+        return cls(**values)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> dict[str, Any]:
+        """The values in a TOML file."""
+        place = Path(path)
+        try:
+            return tomllib.loads(place.read_text(encoding="utf-8"))
+        except OSError as error:
+            remedy = "give the path of a TOML file"
+            raise validate.refusal(
+                "settings", str(path), f"a file to read ({error.strerror})", remedy
+            ) from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise validate.refusal("settings", str(path), "TOML", str(error)) from None
+
+    def plain(self) -> dict[str, Any]:
+        """Of JSON values; `of` makes the same again."""
+        return {
+            name: dict(value) if isinstance(value, Mapping) else value
+            for name, value in ((f.name, getattr(self, f.name)) for f in dataclasses.fields(self))
+        }
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        assert self.block is not None
+        return -(-2 * self.trials // self.block)
+
+    def question(self) -> Question:
+        """What is to be decided."""
+        if self.metric == "curve":
+            return Question("curve", self.method, self.confidence, self.delta)
+        conditions = dict(self.conditions)
+        if self.metric == "epsilon":
+            conditions.setdefault("delta", self.delta)
+        metric = Metric(self.metric, conditions)
+        return Question(metric, self.method, self.confidence, self.delta)
+
+    def attacker(self) -> Adversary:
+        """The adversary with its options."""
+        kind = ADVERSARIES[self.adversary]
+        names = tuple(f.name for f in dataclasses.fields(kind))  # type: ignore[arg-type]
+        _check_names("options", self.options, names)
+        return kind(**self.options)
+
+    def recipe(self) -> Training:
+        """The engine's recipe, its noise chosen for the claim where none is given."""
+        values: dict[str, Any] = {**RECIPE, **self.training}
+        optimizer = _optimizer(values.pop("optimizer", "sgd"), values.pop("momentum", 0.0))
+        if "noise_multiplier" not in values:
+            values["noise_multiplier"] = self._noise(values)
+        return Training(**values, optimizer=optimizer)
+
+    def _noise(self, recipe: Mapping[str, Any]) -> float:
+        if "epsilon" not in self.claim:
+            raise validate.misfit(
+                "noise_multiplier", "missing", "given in the training", "or give an ε to claim"
+            )
+        open_ = DPSGD(sample_rate=recipe.get("sample_rate", 1.0), steps=recipe["steps"])
+        chosen = choose(
+            open_, epsilon=self.claim["epsilon"], delta=self.claim.get("delta", self.delta),
+            adjacency=self.adjacency,
+        )  # fmt: skip
+        assert isinstance(chosen, DPSGD)
+        assert chosen.noise_multiplier is not None
+        return chosen.noise_multiplier
+
+    def claimed(self) -> TradeOff:
+        """The certified curve that is claimed."""
+        if "epsilon" in self.claim and (self.trainer or "noise_multiplier" in self.training):
+            delta = self.claim.get("delta", self.delta)
+            return EpsilonDelta(self.claim["epsilon"], delta).curve()
+        if self.trainer and not self.claim:
+            raise validate.misfit(
+                "claim", "missing", "given for a training function of your own",
+                "give epsilon and delta, or noise_multiplier, sample_rate and steps",
+            )  # fmt: skip
+        named = {name: self.claim[name] for name in CLAIMS[2:] if name in self.claim}
+        if self.trainer is None:
+            recipe = self.recipe()
+            own = {name: getattr(recipe, name) for name in CLAIMS[2:]}
+            named = {**own, **named}
+        return DPSGD(**named).curve(self.adjacency)  # type: ignore[arg-type]
+
+    def setting(self) -> Setting:
+        """What is attacked."""
+        split = _loaded(self.data, self.data_dir)
+        dataset = split.train
+        if self.records is not None:
+            count = validate.whole("records", self.records)
+            if not 2 <= count <= len(dataset):
+                remedy = f"{self.data} has {len(dataset):,}"
+                raise validate.refusal("records", count, f"from 2 to {len(dataset):,}", remedy)
+            dataset = dataset.take(range(count))
+        assert self.seed is not None
+        return Setting(
+            trainer=self._trainer(dataset), dataset=dataset,
+            adjacency=self.adjacency,  # type: ignore[arg-type]
+            pool=split.test, record=self.record, seed=self.seed,
+        )  # fmt: skip
+
+    def _trainer(self, dataset: Dataset) -> Trainer:
+        if self.trainer is not None:
+            return OwnTrainer(
+                function_named(self.trainer), self.training.get("loss", "cross-entropy")
+            )
+        return EngineTrainer(_network(self.model, dataset), self.recipe(), self.device, self.memory)
+
+
+def begin(settings: AuditSettings, path: str | Path, *, progress: bool | None = None) -> Audit:
+    """Begin a run in a new file, and play it to its end."""
+    settings.attacker()
+    settings.claimed()
+    settings.setting()  # what is wrong with any of them is said before there is a file
+    with Store.create(path, settings.plain(), settings.blocks) as store:
+        return _play(store, settings, progress)
+
+
+def resume(path: str | Path, *, progress: bool | None = None) -> Audit:
+    """Go on with a run, and conclude; a finished block is not played again."""
+    with Store.open(path) as store:
+        return _play(store, settings_of(store), progress)
+
+
+def settings_of(store: Store) -> AuditSettings:
+    """The settings that a run was begun with."""
+    if isinstance(store.settings.get("trainer"), Mapping):
+        raise validate.misfit(
+            "run", "one that was begun in Python, with objects that have no name",
+            "begun by dprime audit", "call dprime.audit.audit again with the same path",
+        )  # fmt: skip
+    return AuditSettings.of(store.settings)
+
+
+def _play(store: Store, settings: AuditSettings, progress: bool | None) -> Audit:
+    assert settings.block is not None
+    return play(
+        store, settings.attacker(), settings.setting(), settings.claimed(), settings.question(),
+        settings.trials, settings.block, progress=progress,
+    )  # fmt: skip
+
+
+def _loaded(name: str, data_dir: str | None) -> Split:
+    return load(name, data_dir)
+
+
+def _network(name: str, dataset: Dataset) -> nn.Module:
+    """A network by its name, or from the user's own function."""
+    if ":" not in name:
+        return model_named(name, dataset)
+    module, _, function = name.partition(":")
+    made = getattr(importlib.import_module(module), function, None)
+    network = made() if callable(made) else None
+    if not isinstance(network, nn.Module):
+        remedy = "give module:function that returns an nn.Module"
+        raise validate.refusal("model", name, "a function that returns a network", remedy)
+    return network
+
+
+def _optimizer(name: str, momentum: float) -> Optimizer:
+    validate.one_of("optimizer", name, ("sgd", "adam"))
+    return SGD(momentum=momentum) if name == "sgd" else Adam()
+
+
+def _check_names(name: str, given: object, known: tuple[str, ...]) -> None:
+    """Refuse what is not known, with the name that was likely meant."""
+    if not isinstance(given, Mapping):  # a file may hold anything
+        remedy = f"give some of {', '.join(known)}"
+        raise validate.refusal(name, given, "a table of names and values", remedy)
+    for one in given:
+        if one not in known:
+            near = difflib.get_close_matches(one, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}."
+            raise ValueError(f"{name} must be known names, but it is {one!r}: {hint}")

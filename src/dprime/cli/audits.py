@@ -1,0 +1,277 @@
+"""`dprime audit`, `resume`, `runs` and `bound`: claims put to the test."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dprime import validate
+from dprime.audit.estimators import ESTIMATORS
+from dprime.audit.lower import LowerBound, lower_bound
+from dprime.audit.metrics import KINDS, Metric
+from dprime.audit.store import not_runs
+from dprime.audit.store import runs as list_runs
+from dprime.cli.options import AsJson, number_option
+from dprime.profile import round_down, round_up
+
+if TYPE_CHECKING:
+    from dprime.audit.audits import Audit
+
+FOLDER = "runs"
+"""Where runs are kept unless another place is given."""
+
+INTERRUPTED = 130
+
+
+def _named(help_text: str) -> Any:
+    return typer.Option(help=help_text, show_default=False)
+
+
+Text = str | None
+Confidence = Annotated[Text, number_option("Of the lower bound [0.95].")]
+Method = Annotated[Text, _named(f"Of the lower bound: {', '.join(ESTIMATORS)}.")]
+Delta = Annotated[Text, number_option("δ at which ε is read [1e-5].")]
+
+
+def audit(
+    file: Annotated[Path | None, typer.Argument(help="A TOML file; options override it.")] = None,
+    adversary: Annotated[Text, _named("Who attacks, e.g. malicious-dataset, di.")] = None,
+    data: Annotated[Text, _named("The data set's name, e.g. digits, mnist.")] = None,
+    data_dir: Annotated[Text, _named("The folder of the data sets' files.")] = None,
+    records: Annotated[Text, number_option("Use so many records, from the first.")] = None,
+    record: Annotated[Text, number_option("The record in question, by its index.")] = None,
+    model: Annotated[Text, _named("linear, dense-64-32, conv-16-32 or module:function.")] = None,
+    trainer: Annotated[Text, _named("Your own training function, module:function.")] = None,
+    adjacency: Annotated[Text, _named("add-remove or replace.")] = None,
+    epsilon: Annotated[Text, number_option("The claim: ε at --delta.")] = None,
+    noise_multiplier: Annotated[Text, number_option("Noise over the clipping norm.")] = None,
+    sample_rate: Annotated[Text, number_option("Sampling rate.")] = None,
+    steps: Annotated[Text, number_option("Training steps.")] = None,
+    learning_rate: Annotated[Text, number_option("Of the training.")] = None,
+    clip_norm: Annotated[Text, number_option("C, the clipping norm.")] = None,
+    sensitivity: Annotated[Text, _named("global, or local (not DP).")] = None,
+    trials: Annotated[Text, number_option("Trials in each world [1000].")] = None,
+    block: Annotated[Text, number_option("Trials that are stored together.")] = None,
+    metric: Annotated[Text, _named(f"{', '.join(KINDS)} or curve [epsilon].")] = None,
+    delta: Delta = None,
+    fpr: Annotated[Text, number_option("For --metric tpr.")] = None,
+    prior: Annotated[Text, number_option("For --metric precision, belief or success.")] = None,
+    min_tpr: Annotated[Text, number_option("For --metric precision.")] = None,
+    exceeded: Annotated[Text, number_option("For --metric belief.")] = None,
+    method: Method = None,
+    confidence: Confidence = None,
+    seed: Annotated[Text, number_option("Gives the whole audit.")] = None,
+    device: Annotated[Text, _named("cpu or cuda.")] = None,
+    out: Annotated[Path | None, _named("The run's file [one in runs/].")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let an adversary try to break a claim. Ctrl-C leaves a run to go on with: dprime resume."""
+    from dprime.audit.settings import AuditSettings, begin  # noqa: PLC0415  it needs PyTorch
+
+    values = {} if file is None else AuditSettings.from_file(file)
+    plain = {
+        "adversary": adversary, "data": data, "data_dir": data_dir, "model": model,
+        "trainer": trainer, "adjacency": adjacency, "metric": metric, "method": method,
+        "device": device,
+    }  # fmt: skip
+    numbers = {"confidence": confidence, "delta": delta}
+    counts = {"records": records, "record": record, "trials": trials, "block": block, "seed": seed}
+    values |= _given(plain) | _numbers(numbers) | _counts(counts)
+    recipe = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate,
+              "learning_rate": learning_rate, "clip_norm": clip_norm}  # fmt: skip
+    _merge(values, "training", _numbers(recipe) | _counts({"steps": steps}))
+    _merge(values, "training", _given({"sensitivity": sensitivity}))
+    _merge(values, "claim", _numbers({"epsilon": epsilon}))
+    conditions = {"fpr": fpr, "prior": prior, "min_tpr": min_tpr, "exceeded": exceeded}
+    _merge(values, "conditions", _numbers(conditions))
+    settings = AuditSettings.of(values)
+    path = out or _free_path(settings.adversary, settings.data)
+    _finish(path, lambda: begin(settings, path, progress=None), as_json)
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(help="The run's file.")], as_json: AsJson = False
+) -> None:
+    """Go on with a run where it was left; no finished block is played again."""
+    from dprime.audit.settings import resume as go_on  # noqa: PLC0415  it needs PyTorch
+
+    _finish(run, lambda: go_on(run, progress=None), as_json)
+
+
+def runs(
+    folder: Annotated[Path, typer.Argument(help="Where the runs are.")] = Path(FOLDER),
+    as_json: AsJson = False,
+) -> None:
+    """List the runs in a folder."""
+    if not folder.is_dir():
+        raise validate.refusal("folder", str(folder), "a folder", "give the one that runs are in")
+    found, others = list_runs(folder), not_runs(folder)
+    if as_json:
+        listed = [{**vars(each), "changed": each.changed.isoformat()} for each in found]
+        print(json.dumps({"runs": listed, "not_runs": others}, indent=2))
+        return
+    table = Table(title=f"Runs in {folder}", title_justify="left", pad_edge=False)
+    for name in ("Run", "Adversary", "Data", "Blocks", "Trials", "State", "Last change"):
+        justify: Any = "right" if name in ("Blocks", "Trials") else "left"
+        table.add_column(name, justify=justify, overflow="fold")
+    for each in found:
+        table.add_row(
+            each.name, each.adversary, each.data, f"{each.done}/{each.blocks}",
+            f"{each.trials:,}", each.state, f"{each.changed:%Y-%m-%d %H:%M}",
+        )  # fmt: skip
+    console = Console()
+    console.print(table if found else f"There is no run in {folder}.")
+    for name, reason in others.items():
+        console.print(f"{name}: {reason}", style="dim", highlight=False)
+
+
+def bound(
+    scores: Annotated[Path, typer.Argument(help="CSV with the columns score and world.")],
+    delta: Delta = None,
+    confidence: Confidence = None,
+    method: Method = None,
+    as_json: AsJson = False,
+) -> None:
+    """What scores from anywhere show: world is in or out, a higher score speaks for in."""
+    inside, outside = read_scores(scores)
+    options = _numbers({"delta": delta, "confidence": confidence})
+    names = [method] if method else [name for name in ESTIMATORS if name not in ONE_RUN]
+    found = [lower_bound(inside, outside, method=name, **options) for name in names]  # type: ignore[arg-type]
+    if as_json:
+        print(json.dumps({each.method: _bound_json(each) for each in found}, indent=2))
+        return
+    console = Console()
+    for each in found:
+        console.print(each.sentence(), highlight=False)
+    if not method:
+        console.print(
+            "Choose one method before you look at the scores: the best of several is no bound.",
+            style="dim",
+        )
+
+
+ONE_RUN = ("steinke", "mahloujifar")
+
+
+def read_scores(path: Path) -> tuple[list[float], list[float]]:
+    """The scores of world `in` and of world `out` in a CSV file with a header."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            rows = list(csv.DictReader(lines))
+    except (OSError, UnicodeDecodeError) as error:
+        raise validate.refusal(
+            "scores", str(path), f"a CSV file to read ({error})", "give its path"
+        ) from None
+    if not rows or not {"score", "world"} <= set(rows[0]):
+        columns = ", ".join(str(name) for name in rows[0]) if rows else "no rows"
+        remedy = "give a header with score and world, and in or out as the world"
+        raise validate.misfit("scores", f"with {columns}", "columns score and world", remedy)
+    found: dict[str, list[float]] = {"in": [], "out": []}
+    for number, row in enumerate(rows, start=2):
+        world = (row["world"] or "").strip().lower()
+        validate.one_of(
+            f"world in line {number}", {"1": "in", "0": "out"}.get(world, world), WORLDS
+        )
+        kept = found[{"1": "in", "0": "out"}.get(world, world)]
+        kept.append(validate.parse(f"score in line {number}", row["score"] or ""))
+    return found["in"], found["out"]
+
+
+WORLDS = ("in", "out")
+
+
+def _bound_json(found: LowerBound) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "epsilon": found.epsilon if found.epsilon < float("inf") else None,
+        "delta": found.delta,
+        "confidence": found.confidence,
+        "trials": list(found.trials),
+        "counted": list(found.counted),
+        "assumption": found.assumption,
+        "objection": found.objection,
+        "decides": found.decides,
+        "kind": "lower bound",
+        "sentence": found.sentence(),
+    }
+    if found.curve is not None:
+        for name in ("advantage", "tpr", "precision", "belief"):
+            metric = Metric(name)
+            shown[name] = {"value": found.value(metric), **metric.conditions}
+    return shown
+
+
+def _finish(path: Path, run: Any, as_json: bool) -> None:
+    """Run, and print the answer; an interrupted run says how to go on."""
+    try:
+        found = run()
+    except KeyboardInterrupt:
+        Console(stderr=True).print(f"Stopped. Go on with: dprime resume {path}", highlight=False)
+        raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        print(json.dumps({"run": str(path), **found.as_json()}, indent=2, allow_nan=False))
+        return
+    console = Console()
+    console.print(audit_table(found))
+    console.print(found.sentence(), highlight=False)
+    console.print(f"Kept in {path}.", style="dim", highlight=False)
+
+
+def audit_table(found: Audit) -> Table:
+    """What was reached beside what is allowed, metric by metric."""
+    title = f"{found.adversary}: {found.about}"
+    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
+    table.add_column("What")
+    table.add_column("Reached, at least", justify="right")
+    table.add_column("Allowed, at most", justify="right")
+    for metric, reached, allowed in found.rows():
+        table.add_row(metric.title, round_down(reached), round_up(allowed).replace("inf", "any"))
+    trials = f"{len(found.in_scores):,} + {len(found.out_scores):,} trials"
+    table.caption = (
+        f"Reached: by the distribution-free band at {100 * found.question.confidence:g} % "
+        f"confidence, for all rows together; {trials}."
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _numbers(texts: Mapping[str, Text]) -> dict[str, float]:
+    return {name: validate.parse(name, text) for name, text in texts.items() if text is not None}
+
+
+def _counts(texts: Mapping[str, Text]) -> dict[str, int]:
+    """Whole numbers, 0 among them."""
+    return {name: _count(name, value) for name, value in _numbers(texts).items()}
+
+
+def _count(name: str, value: float) -> int:
+    if value >= 0 and value == int(value):
+        return int(value)
+    raise validate.refusal(name, value, "a whole number", "give for example 1000")
+
+
+def _merge(values: dict[str, Any], name: str, more: Mapping[str, Any]) -> None:
+    """Options win over what a file has."""
+    if more:
+        values[name] = {**values.get(name, {}), **more}
+
+
+def _free_path(adversary: str, data: str) -> Path:
+    """A name in the folder of runs that no other run has."""
+    stem = f"{adversary}-{data}-{datetime.now():%Y%m%d-%H%M%S}"
+    path, number = Path(FOLDER) / f"{stem}.run", 1
+    while path.exists():
+        number += 1
+        path = Path(FOLDER) / f"{stem}-{number}.run"
+    return path

@@ -1,0 +1,68 @@
+"""Small networks by name, of the shapes that audits use."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+
+from torch import nn
+
+from dprime import validate
+from dprime.data.dataset import Dataset
+
+NAME = re.compile(r"(linear|dense|conv)((?:-[1-9]\d*)*)")
+GROUPS = 4
+
+
+def model_named(name: str, dataset: Dataset) -> nn.Module:
+    """A network for a data set: "linear", "dense-64-32" or "conv-16-32".
+
+    The numbers are the widths of the hidden layers, or the filters of 3 × 3 convolutions, each
+    followed by group normalisation, ReLU and a maximum over 2 × 2, as in Bernau et al. 2021.
+
+    >>> digits = Dataset.of([[0.0, 0.5], [1.0, 2.0]], [0, 1])
+    >>> model_named("dense-6", digits)
+    Sequential(
+      (0): Flatten(start_dim=1, end_dim=-1)
+      (1): Linear(in_features=2, out_features=6, bias=True)
+      (2): ReLU()
+      (3): Linear(in_features=6, out_features=2, bias=True)
+    )
+    """
+    found = NAME.fullmatch(name)
+    if found is None or (found[1] == "linear") == bool(found[2]):
+        remedy = "give linear, dense-64-32 or conv-16-32, with widths of your own"
+        raise validate.refusal("model", name, "a network that dprime knows", remedy)
+    widths = [int(width) for width in found[2].split("-")[1:]]
+    shape = dataset.records.shape[1:]
+    outputs = dataset.classes or 1
+    if found[1] == "conv":
+        return _convolutional(widths, shape, outputs)
+    return _dense([math.prod(shape), *widths, outputs])
+
+
+def _dense(widths: list[int]) -> nn.Module:
+    layers: list[nn.Module] = [nn.Flatten()]
+    for inputs, outputs in itertools.pairwise(widths):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def _convolutional(filters: list[int], shape: tuple[int, ...], outputs: int) -> nn.Module:
+    if len(shape) != 3:
+        remedy = "give dense-… for a table"
+        raise validate.misfit("model", "convolutional", "dense or linear for a table", remedy)
+    channels, *sides = shape
+    layers: list[nn.Module] = []
+    for width in filters:
+        groups = math.gcd(GROUPS, width)
+        layers += [nn.Conv2d(channels, width, 3), nn.GroupNorm(groups, width), nn.ReLU()]
+        layers += [nn.MaxPool2d(2)]
+        channels, sides = width, [(side - 2) // 2 for side in sides]
+    if min(sides) < 1:
+        remedy = "give fewer of them"
+        raise validate.misfit(
+            "model", f"{len(filters)} convolutions", f"few enough for images of {shape}", remedy
+        )
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(channels * math.prod(sides), outputs))
