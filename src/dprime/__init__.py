@@ -15,7 +15,7 @@ Or say what is acceptable, and get the parameter that keeps it:
 """
 
 from dprime.choose import choose
-from dprime.curve import Estimate, TradeOff, best
+from dprime.curve import Estimate, LowerCurve, TradeOff, best
 from dprime.guarantees import (
     GDP,
     PLD,
@@ -42,6 +42,7 @@ __all__ = [
     "Estimate",
     "Gaussian",
     "Laplace",
+    "LowerCurve",
     "Mechanism",
     "NotCertifiableError",
     "PoolSampled",

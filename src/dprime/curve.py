@@ -7,6 +7,7 @@ metric's docstring gives its formula.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
@@ -17,7 +18,7 @@ from dprime import validate
 from dprime.privacy_loss import PrivacyLoss
 from dprime.shapes import GaussianShape, Line, Polygon, Shape
 
-Kind = Literal["certified", "estimate"]
+Kind = Literal["certified", "estimate", "lower bound"]
 
 INDEX_FLOOR = 1e-4
 """d' looks at error rates of at least this; below it no Gaussian bounds a curve with delta > 0."""
@@ -25,7 +26,11 @@ INDEX_FLOOR = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class _Readings:
-    """The metrics, read off a shape. `TradeOff` certifies them, `Estimate` does not."""
+    """The metrics, read off a shape.
+
+    `TradeOff` certifies them from above, `LowerCurve` bounds them from below with a confidence,
+    `Estimate` does neither.
+    """
 
     shape: Shape
     kind: ClassVar[Kind]
@@ -179,7 +184,11 @@ class _Readings:
                 f"floor must be below 0.5, but it is {floor}: give a small error rate such as "
                 f"{INDEX_FLOOR}."
             )
-        return self.shape.index(floor)
+        index = self.shape.index(floor)
+        if self.kind == "lower bound" and math.isinf(index):
+            # The curve passes above (floor, 1 - floor), which shows this mu and no more.
+            return -2.0 * float(scipy.special.ndtri(floor))
+        return index
 
 
 @final
@@ -228,6 +237,29 @@ class Estimate(_Readings):
     source: str
     warning: str | None = None
     kind: ClassVar[Kind] = "estimate"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LowerCurve(_Readings):
+    """What an attacker was seen to reach: with probability `confidence` over the trials, the true
+    curve lies on or above this one everywhere.
+
+    Every metric grows with the curve (Bayes security falls), so each reading is a lower bound (an
+    upper one for Bayes security), and all of them hold at once with this confidence. Not so
+    `worst_pair`, which is no bound of any kind.
+
+    Attributes:
+        confidence: such as 0.95.
+        method: the estimator that made it.
+
+    >>> LowerCurve(GaussianShape(0.5), confidence=0.95, method="gaussian").kind
+    'lower bound'
+    """  # noqa: D205
+
+    confidence: float
+    method: str
+    kind: ClassVar[Kind] = "lower bound"
 
 
 def best(curves: Iterable[TradeOff]) -> TradeOff:

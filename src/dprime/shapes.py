@@ -9,7 +9,7 @@ near 0 are precise in both corners.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -17,7 +17,11 @@ from typing import Protocol
 import numpy as np
 import scipy
 
+from dprime import validate
 from dprime.privacy_loss import Array, PrivacyLoss
+
+Point = tuple[float, float]
+"""(FPR, TPR) of one test."""
 
 Line = tuple[float, float]
 """(epsilon, delta): no test has TPR > delta + e^epsilon FPR."""
@@ -310,6 +314,33 @@ class Polygon:
         """The largest curve under all lines of the test and of the reversed test."""
         return join(half_from_lines(forward), half_from_lines(backward))
 
+    @staticmethod
+    def from_points(points: Iterable[Point]) -> Polygon:
+        """The smallest curve over these tests: the concave hull of (0, 0), (1, 1) and the points.
+
+        Between two tests one can toss a coin, so nothing less is the curve of an attacker who has
+        them. Rates are kept as given, so no vertex is rounded upward by more than the last digit.
+
+        >>> Polygon.from_points([(0.1, 0.5), (0.3, 0.55)]).tpr(0.55)
+        0.75
+        """
+        fpr, tpr = _hull(points)
+        run, rise = np.diff(fpr), np.diff(tpr)
+        with np.errstate(divide="ignore"):
+            log_slope = np.log(rise) - np.log(run)
+        left, right = (log_slope > 0) & (run > 0), (log_slope < 0) & (rise > 0)
+        start, end = float(rise[run == 0].sum()), float(run[rise == 0].sum())
+        return Polygon(
+            _half(log_slope[left], rise[left], run[left], start),
+            _half(-log_slope[right], run[right], rise[right], end),
+        )
+
+    def vertices(self) -> tuple[Array, Array]:
+        """FPR and TPR of every vertex, from left to right."""
+        fpr = np.concatenate([[0.0], self.left.fpr, 1.0 - self.right.tpr[::-1], [1.0]])
+        tpr = np.concatenate([[0.0], self.left.tpr, 1.0 - self.right.fpr[::-1], [1.0]])
+        return fpr, tpr
+
     def reversed(self) -> Polygon:
         """The curve of the test with the two worlds exchanged."""
         return Polygon(self.right, self.left)
@@ -361,10 +392,9 @@ class Polygon:
     def tpr_on_ray(self, log_ratio: float) -> float:
         """Largest TPR with TPR >= e^log_ratio FPR: the vertices beyond have a smaller ratio."""
         ratio = math.exp(min(log_ratio, LARGEST_EXPONENT))
-        fpr = np.concatenate([self.left.fpr, 1.0 - self.right.tpr[::-1], [1.0]])
-        tpr = np.concatenate([self.left.tpr, 1.0 - self.right.fpr[::-1], [1.0]])
+        fpr, tpr = self.vertices()
         above = np.flatnonzero(tpr >= ratio * fpr)
-        last = int(above[-1]) if len(above) else 0
+        last = int(above[-1])
         if last == len(fpr) - 1:
             return 1.0
         rise, run = tpr[last + 1] - tpr[last], fpr[last + 1] - fpr[last]
@@ -411,6 +441,30 @@ class Polygon:
     def lines(self) -> tuple[list[Line], list[Line]]:
         """The lines along the edges (a few thousand at most, all valid)."""
         return _edge_lines(self.left), _edge_lines(self.right)
+
+
+def _hull(points: Iterable[Point]) -> tuple[Array, Array]:
+    """The vertices of the concave hull, from (0, 0) to (1, 1)."""
+    hull: list[Point] = []
+    for fpr, tpr in sorted({(0.0, 0.0), (1.0, 1.0), *map(_checked_point, points)}):
+        while hull and _not_above((fpr, tpr), hull):
+            hull.pop()
+        hull.append((fpr, tpr))
+    vertices = np.array(hull)
+    return vertices[:, 0], vertices[:, 1]
+
+
+def _not_above(new: Point, hull: list[Point]) -> bool:
+    """Whether the hull's last vertex lies on or below the line from the one before it to `new`."""
+    if len(hull) == 1:
+        return False
+    (x0, y0), (x1, y1) = hull[-2:]
+    return (y1 - y0) * (new[0] - x0) <= (new[1] - y0) * (x1 - x0)
+
+
+def _checked_point(point: Point) -> Point:
+    fpr, tpr = point
+    return validate.probability("fpr", fpr), validate.probability("tpr", tpr, example=0.5)
 
 
 def _first_reaching(tpr: float, half: Half) -> float:

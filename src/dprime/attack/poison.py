@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.stats
 from numpy.typing import NDArray
 
 from dprime.attack.adversary import Probes, Setting
@@ -19,7 +20,7 @@ from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.train import Worlds
 from dprime.train.worlds import joined
 
-LOUD = 10.0
+LOUD = 100.0
 """How far a loud record is outside of the data's range, in units of its largest number."""
 
 Numbers = NDArray[np.float64]
@@ -32,8 +33,7 @@ class Poison:
     Attributes:
         worlds: with it, and without it or with another label.
         probes: by which a model is judged.
-        gap: how far the scores of shadow models of both worlds lie apart, in units of their
-            standard deviation.
+        gap: how far the scores of shadow models of both worlds lie apart, as a d′.
     """
 
     worlds: Worlds
@@ -106,8 +106,14 @@ def label_options(dataset: Dataset) -> Numbers:
 
 
 def gap(first: Numbers, second: Numbers) -> float:
-    """How far two samples lie apart, in units of their standard deviation; NaN counts as none."""
-    with np.errstate(all="ignore"):
-        spread = np.sqrt((np.var(first) + np.var(second)) / 2)
-        found = (np.mean(first) - np.mean(second)) / max(float(spread), 1e-12)
-    return float(found) if np.isfinite(found) else 0.0
+    """How far two samples lie apart: the d′ of Gaussians with the same area under the curve.
+
+    √2 Φ⁻¹(AUC) knows ranks only, so that a few wild losses do not hide the rest. NaN counts as the
+    lowest score.
+    """
+    scores = np.concatenate([first, second])
+    scores = np.where(np.isnan(scores), -np.inf, scores)
+    ranks = scipy.stats.rankdata(scores)[: len(first)]
+    pairs = len(first) * len(second)
+    area = (ranks.sum() - len(first) * (len(first) + 1) / 2) / pairs
+    return float(np.sqrt(2) * scipy.special.ndtri(np.clip(area, 0.5 / pairs, 1 - 0.5 / pairs)))

@@ -27,22 +27,32 @@ from dprime import bounds, validate
 
 Row = NDArray[np.float64]
 
-NO_CONFIDENCE = "a point estimate with no confidence: it bounds nothing"
+NO_CONFIDENCE = "a point estimate with no confidence"
 
 
 @final
 @dataclass(frozen=True)
 class PointEstimate:
-    """An ε′ that the observations fit; never a bound, neither from above nor from below."""
+    """An ε′ that the observations fit; never a bound, neither from above nor from below.
+
+    Attributes:
+        value: the number.
+        sentence: what it is and what it is not.
+        kind: the same in two words.
+    """
 
     value: float
-    source: str
+    sentence: str
     kind: Literal["point estimate"] = "point estimate"
 
-    @property
-    def sentence(self) -> str:
-        """What the number is and what it is not."""
-        return f"ε′ = {self.value:.4g} {self.source} ({NO_CONFIDENCE})."
+    @staticmethod
+    def of(value: float, source: str) -> PointEstimate:
+        """The number with its sentence.
+
+        >>> PointEstimate.of(2.8376, "from the largest final belief").sentence
+        'ε′ = 2.838 from the largest final belief, a point estimate with no confidence.'
+        """
+        return PointEstimate(value, f"ε′ = {value:.4g} {source}, {NO_CONFIDENCE}.")
 
 
 @final
@@ -236,7 +246,7 @@ def epsilon_from_sensitivities(
     mu = float(np.max(_distances(noise, sensitivities)))
     level = validate.inner_probability("delta", delta, example="1e-5")
     value = bounds.epsilon_from_mu(mu, delta=level) if mu > 0 else 0.0
-    return PointEstimate(value, "from the local sensitivities, composed exactly")
+    return PointEstimate.of(value, "from the local sensitivities, composed exactly")
 
 
 def rdp_epsilon_from_sensitivities(
@@ -251,7 +261,7 @@ def rdp_epsilon_from_sensitivities(
     level = validate.inner_probability("delta", delta, example="1e-5")
     # Σ ε_RDP,t(α) = α μ²/2 (B section 4.4), so all steps are one step with z = 1/μ
     value = bounds.rdp_epsilon_from_noise_multiplier(1.0 / mu, delta=level) if mu > 0 else 0.0
-    return PointEstimate(value, "from the local sensitivities, composed by RDP")
+    return PointEstimate.of(value, "from the local sensitivities, composed by RDP")
 
 
 def epsilon_from_belief(logs: ArrayLike, in_world: ArrayLike) -> PointEstimate:
@@ -264,7 +274,7 @@ def epsilon_from_belief(logs: ArrayLike, in_world: ArrayLike) -> PointEstimate:
     """
     inside, _ = _worlds(logs, in_world)
     largest = max(0.0, float(np.max(inside)))  # B eq. 5, corrected
-    return PointEstimate(largest, "from the largest final belief")
+    return PointEstimate.of(largest, "from the largest final belief")
 
 
 def epsilon_from_advantage(advantage: float, *, delta: float) -> PointEstimate:
@@ -277,7 +287,7 @@ def epsilon_from_advantage(advantage: float, *, delta: float) -> PointEstimate:
     value = math.inf
     if share < 1:
         value = bounds.empirical_epsilon_from_advantage(share, delta=delta)
-    return PointEstimate(value, "from the advantage, exact for Gaussian noise")
+    return PointEstimate.of(value, "from the advantage, exact for Gaussian noise")
 
 
 def classical_epsilon_from_advantage(advantage: float, *, delta: float) -> PointEstimate:
@@ -290,7 +300,7 @@ def classical_epsilon_from_advantage(advantage: float, *, delta: float) -> Point
     value = math.inf
     if share < 1:
         value = bounds.classical_epsilon_from_advantage(share, delta=delta)
-    return PointEstimate(value, "from the advantage, by B's eq. 6 as corrected")
+    return PointEstimate.of(value, "from the advantage, by B's eq. 6 as corrected")
 
 
 def _seen(advantage: float) -> float:

@@ -1,10 +1,11 @@
 """Before the trials: how many are needed, and what so many could show at all.
 
-    claim + metric + method ──► plan ──► trials a world, and how many to refute a claim that is false
+    claim + metric + method ──► plan ──► trials a world, and how many refute a claim that is false
 
-Three limits stand in the way of every audit. Without an assumption on the scores, n trials a world
-cannot show more than `largest_epsilon`. Whatever is assumed, no valid bound is more powerful than
-the test of `best_possible`. And each method needs its own number, which `plan` finds.
+Limits stand in the way of every audit. Without an assumption on the scores, n trials a world cannot
+show more than `epsilon_limit`, and the Clopper-Pearson method not more than `largest_epsilon`. No
+valid bound is more powerful than the test of `best_possible`. And each method needs its own number
+of trials, which `plan` finds.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import scipy
 from dprime import validate
 from dprime.audit import power as chances
 from dprime.audit.estimators.base import each_of_two
+from dprime.audit.estimators.clopper_pearson import HELD_OUT
 from dprime.audit.estimators.gaussian import OBJECTION_LEVEL
 from dprime.audit.metrics import BLIND, Metric
 from dprime.audit.power import Goal
@@ -30,7 +32,7 @@ METHODS = ("gaussian", "clopper-pearson", "band")
 MOST_TRIALS = 10**9
 """More trials a world than this count as too many."""
 
-PRECISE = 1.02
+PRECISE = 1.05
 """Numbers that rest on drawn thresholds are found up to this factor, and rounded up."""
 
 
@@ -71,9 +73,10 @@ class Plan:
     @property
     def assumption(self) -> str:
         """What the numbers rest on."""
+        times = "" if self.strength == 1 else f"{self.strength:g} times "
         return (
             f"The attacker's true curve is Gaussian with d′ = {self.d_prime:.4g}, "
-            f"{self.strength:g} times that of the claim."
+            f"{times}that of the claim."
         )
 
     def sentence(self) -> str:
@@ -135,11 +138,13 @@ def plan(
             (0 for ε, the prior for precision).
 
     The attacker's true curve is taken to be Gaussian. The number for the Gaussian method is exact;
-    the others rest on drawn thresholds and are good to a few per cent.
+    the others rest on drawn ranks and are good to a few per cent. A Gaussian bound refutes nothing
+    where its own test objects to the scores, which it does to 5 % of Gaussian ones; the number that
+    refutes allows for that.
 
     >>> claim = TradeOff.gaussian(0.26805)  # ε = 1 at δ = 1e-5
     >>> plan(claim).trials, plan(claim, strength=1.5).refuting
-    (11889, 1190)
+    (12668, 1204)
     """
     reading = metric or Metric("epsilon")
     claimed, target = _values(claim, reading, validate.inner_probability("reach", reach))
@@ -170,21 +175,45 @@ def plan(
 
 
 def largest_epsilon(trials: int, *, delta: float = 1e-5, confidence: float = 0.95) -> float:
-    """The largest ε that n trials a world can show without an assumption on the scores.
+    """The largest ε that Clopper-Pearson can show with n trials a world.
 
     It is what an attacker who never errs shows: ln((1 - δ - p)/p), p = 1 - a^(1/n) the upper end of
     an error rate after no error in n trials (Clopper and Pearson 1934), a = 1 - √(1 - α) the level
-    of each of two independent ends. The threshold must be fixed in advance; choosing it on a part of
-    the trials leaves fewer to count.
+    of each of two independent ends. The threshold must be fixed in advance; choosing it on some of
+    the trials leaves fewer to count. `epsilon_limit` is the limit of any method.
 
     >>> round(largest_epsilon(1000), 2)
     5.6
     """
+    count, below, alpha = _counting(trials, delta, confidence)
+    error = -math.expm1(math.log(each_of_two(alpha)) / count)
+    return max(0.0, math.log(max(1.0 - below - error, error)) - math.log(error))
+
+
+def epsilon_limit(trials: int, *, delta: float = 1e-5, confidence: float = 0.95) -> float:
+    """The largest ε that any valid bound without an assumption can show with n trials a world.
+
+    It is ln((1 - δ)/q - 1), q = 1 - α^(1/(2n)). Whatever scores an audit saw, let a mechanism give
+    scores of the right world's law with probability 1 - r and of the other world's with probability
+    r = (1 - δ)/(1 + e^ε). It is (ε, δ)-DP, as randomised response is (Kairouz, Oh and Viswanath
+    2015, theorem 2.1: the corner of its region). With probability (1 - r)^(2n) all trials are
+    right, and then nothing tells it from the mechanism that was audited. Where this exceeds α, a
+    bound that shows more than ε on such trials exceeds the truth too often; so it shows at most the
+    ε at which (1 - r)^(2n) = α.
+
+    >>> round(epsilon_limit(1000), 2)
+    6.5
+    """
+    count, below, alpha = _counting(trials, delta, confidence)
+    wrong = -math.expm1(math.log(alpha) / (2 * count))
+    return max(0.0, math.log(max((1.0 - below) / wrong - 1.0, 1.0)))
+
+
+def _counting(trials: int, delta: float, confidence: float) -> tuple[int, float, float]:
+    """The number of trials, δ, and α."""
     count = validate.whole("trials", trials)
     below = validate.below_one("delta", delta, example="1e-5")
-    level = each_of_two(1.0 - validate.inner_probability("confidence", confidence, example=0.95))
-    error = -math.expm1(math.log(level) / count)
-    return max(0.0, math.log(max(1.0 - below - error, error)) - math.log(error))
+    return count, below, 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
 
 
 def best_possible(
@@ -197,21 +226,21 @@ def best_possible(
 ) -> float:
     """The largest probability with which any valid bound reaches a share of a true claim.
 
-    Let the truth be scores from N(μ, 1) and N(0, 1), μ such that this Gaussian curve has the claimed
-    value, and let μ' be the one of the target. Take another truth: N(μ - h, 1) and N(h, 1) with
-    h = (μ - μ')/2, whose curve is Gaussian with μ'. A bound that is valid for every mechanism
-    exceeds the target's value there with probability at most α; so "the bound reaches the target"
-    is a test of level α of this second truth against the first. By the lemma of Neyman and Pearson
-    no such test is more powerful than the one by the likelihood ratio. The two truths are n trials
-    a world apart by √(2n) h standard deviations, so that its power is Φ(√(n/2)(μ - μ') - z), z the
-    1 - α quantile. Post-processing of what the attacker sees cannot help, and a bound that rests on
-    more (known means, say) is not valid for every mechanism.
+    Let the truth be scores from N(μ, 1) and N(0, 1), with μ such that this Gaussian curve has the
+    claimed value, and let μ' be that of the target. Take another truth, N(μ - h, 1) and N(h, 1)
+    with h = (μ - μ')/2: its curve is Gaussian with μ'. A valid bound goes beyond the target there
+    with probability at most α. So "the bound goes beyond the target" is a test of level α of the
+    second truth against the first, and by the lemma of Neyman and Pearson none is more powerful
+    than the one by the likelihood ratio. In n trials a world the two truths are √(2n) h standard
+    deviations apart, so its power is Φ(√(n/2)(μ - μ') - z), z the 1 - α quantile. The variance is
+    known to this test, and what an attacker computes from its trials cannot add to them. Only a
+    bound that knows more (the mean of world `out`, say) and is wrong elsewhere could do better.
 
     For a claim of another shape this is the limit for the Gaussian one with the same value.
 
     >>> claim = TradeOff.gaussian(0.26805)  # ε = 1 at δ = 1e-5
     >>> round(best_possible(1000, claim), 3), round(best_possible(10_000, claim), 3)
-    (0.214, 0.854)
+    (0.206, 0.833)
     """
     count = validate.whole("trials", trials)
     reading = metric or Metric("epsilon")
@@ -276,20 +305,21 @@ def _trials(goal: Goal, method: str, share: float) -> int | None:
         return None
     if method == "gaussian":
         index = _gaussian_index(goal.metric, goal.target)
-        return _fewest(lambda n: chances.gaussian_chance(goal, n, index) >= share)
-    if method == "band":
-        return _rounded(_fewest(lambda n: chances.band_chance(goal, n) >= share, PRECISE))
-    counted = _fewest(lambda n: chances.best_threshold_chance(goal, n) >= share, PRECISE)
-    if counted is None:
+        return _fewest(lambda n: chances.gaussian_chance(goal, n, index) >= share, 2)
+    start = _least(goal, share)  # both are valid for all scores, so fewer are never enough
+    if start is not None and method == "clopper-pearson":
+        # with the best threshold, were it known in advance: quicker to find, and again too few
+        start = _fewest(lambda n: chances.best_threshold_chance(goal, n) >= share, start, PRECISE)
+        start = start and math.ceil(start / (1.0 - HELD_OUT))
+    if start is None:
         return None
-    return _rounded(
-        _fewest(lambda n: chances.clopper_pearson_chance(goal, n) >= share, PRECISE, counted)
-    )
+    chance = chances.band_chance if method == "band" else chances.clopper_pearson_chance
+    return _rounded(_fewest(lambda n: chance(goal, n) >= share, start, PRECISE))
 
 
-def _fewest(enough: Callable[[int], bool], precise: float = 1.0, start: int = 2) -> int | None:
-    """The smallest number that is enough, up to a factor; all larger ones are taken to be."""
-    low, high = start - 1, start
+def _fewest(enough: Callable[[int], bool], start: int, precise: float = 1.0) -> int | None:
+    """The smallest number from `start` on that is enough, up to a factor."""
+    low, high = start - 1, max(start, 2)
     while not enough(high):
         if high >= MOST_TRIALS:
             return None
@@ -304,5 +334,5 @@ def _rounded(count: int | None) -> int | None:
     """Rounded up to two digits: no more are known."""
     if count is None:
         return None
-    unit = 10 ** max(0, len(str(count)) - 2)
+    unit: int = 10 ** max(0, len(str(count)) - 2)
     return -(-count // unit) * unit

@@ -31,7 +31,7 @@ NODES = (np.arange(100) + 0.5) / 100
 CHOICES = 100
 """How often the choice of a threshold is drawn."""
 
-BANDS = 1000
+BANDS = 500
 """How often a band is drawn."""
 
 FINEST, BEND = 8, 1e-3
@@ -171,10 +171,11 @@ def clopper_pearson_chance(goal: Goal, trials: int) -> float:
 def _counted_chances(goal: Goal, counted: int, fpr: Array) -> Array:
     """The chance at thresholds with these true FPR: FP and FN are independent binomials."""
     level = base.each_of_two(goal.alpha)
-    positives = scipy.stats.binom.ppf(NODES, counted, fpr[:, None])
+    positives = np.asarray(scipy.stats.binom.ppf(NODES, counted, fpr[:, None]))
     allowed = goal.frontier.allowed_fnr(upper_ends(positives, counted, level))
     most = _most_errors(counted, allowed, level)
-    return _at_most(most, counted, goal.fnr(fpr)[:, None]).mean(axis=1)
+    reached = scipy.stats.binom.cdf(most, counted, goal.fnr(fpr)[:, None])
+    return np.asarray(np.mean(reached, axis=1))
 
 
 def _chosen_rates(goal: Goal, held: int, counted: int) -> Array:
@@ -286,8 +287,3 @@ def _most_errors(trials: int, allowed: Array, level: float) -> Array:
     inner = np.clip(allowed, SMALLEST_RATE, 1.0 - 1e-15)
     most = scipy.stats.binom.ppf(level, trials, inner) - 1.0
     return np.where(allowed <= 0, -1.0, np.where(allowed >= 1, float(trials), most))
-
-
-def _at_most(most: Array, trials: int, rate: Array) -> Array:
-    """Pr[Binomial(n, rate) <= most]."""
-    return np.asarray(scipy.stats.binom.cdf(most, trials, rate))

@@ -101,18 +101,21 @@ def chosen_threshold(held_out: Scores, sizes: tuple[int, int], ask: Ask) -> floa
     What to expect of a rate is (errors + ½)/(trials + 1) of the held-out trials: no rate is taken
     for 0 because a few trials were lucky. Whatever is chosen here, the bound stays valid.
     """
-    level = each_of_two(ask.alpha)
+    held_out, level = held_out.sorted(), each_of_two(ask.alpha)
     candidates = _candidates(held_out)
+    # What `Scores` counts, for all candidates at once.
+    alarms = held_out.sizes[1] - np.searchsorted(held_out.outside, candidates, side="right")
+    missed = np.searchsorted(held_out.inside, candidates, side="right")
     promises = [
-        _promise(_errors(held_out, float(t)), held_out.sizes, sizes, level, ask.metric)
-        for t in candidates
+        _promise(errors, held_out.sizes, sizes, level, ask.metric)
+        for errors in zip(alarms.tolist(), missed.tolist(), strict=True)
     ]
     return float(candidates[int(np.argmax(promises))])
 
 
 def _candidates(held_out: Scores) -> Array:
     """Thresholds at ranks of the largest `out` scores, and just below the smallest `in` scores."""
-    inside, outside = np.sort(held_out.inside), np.sort(held_out.outside)
+    inside, outside = held_out.inside, held_out.outside
     upper = outside[len(outside) - _ranks(len(outside))]
     lower = inside[_ranks(len(inside)) - 1]
     both = np.sort(np.concatenate([inside, outside]))

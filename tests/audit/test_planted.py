@@ -1,0 +1,106 @@
+"""Mistakes that people make in DP-SGD are found; the correct trainer stands in the same test.
+
+The claim is ε = 4 at δ = 1e-5, judged by the advantage at 95 % confidence, with 400 trials a world.
+"""
+
+from contextlib import nullcontext
+from functools import cache, partial
+
+import pytest
+import torch
+
+import dprime
+from dprime.attack import EngineTrainer, OwnTrainer, Setting, StaticPoisoning, adversary_named
+from dprime.audit import Metric, judge, lower_bound
+from dprime.audit.game import Game
+from dprime.data import load
+from dprime.train import Training
+from dprime.train.models import model_named
+from planted import MISTAKES, SIZE, trained_with_batch_norm
+
+SEEDS, TRIALS, STEPS = 20, 400, 10
+ADVANTAGE = Metric("advantage")
+FINDER = dict.fromkeys(MISTAKES, "malicious-dataset") | {
+    "averaged by the true batch size": "opposing-dataset"
+}
+
+
+def claimed(rate=1.0, steps=STEPS):
+    """The noise of ε = 4 and its certified curve."""
+    found = dprime.choose(dprime.DPSGD(sample_rate=rate, steps=steps), epsilon=4.0, delta=1e-5)
+    return found.noise_multiplier, found.curve()
+
+
+def broken(setting, adversary, claim, fault=nullcontext, trials=TRIALS):
+    attack = adversary.craft(setting)
+    with fault():
+        played = Game(setting, attack, trials, 2 * trials, setting.seed).play(0)
+    inside, outside = played["score"][played["in_world"]], played["score"][~played["in_world"]]
+    bound = lower_bound(inside, outside, metric=ADVANTAGE)
+    return judge(bound, claim, ADVANTAGE).broken
+
+
+def engine_setting(seed, noise, rate=1.0):
+    digits = load("digits").train.take(range(SIZE))
+    recipe = Training(
+        steps=STEPS, learning_rate=0.05, clip_norm=3.0, noise_multiplier=noise, sample_rate=rate
+    )
+    return Setting(EngineTrainer(model_named("linear", digits), recipe), digits, seed=seed)
+
+
+@cache
+def correct_stands(name):
+    """In how many seeds the correct trainer stands against an adversary."""
+    noise, claim = claimed()
+    settings = [engine_setting(seed, noise) for seed in range(SEEDS)]
+    return sum(not broken(setting, adversary_named(name), claim) for setting in settings)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_found(mistake):
+    noise, claim = claimed()
+    adversary = adversary_named(FINDER[mistake])
+    settings = [engine_setting(seed, noise) for seed in range(SEEDS)]
+    found = sum(broken(setting, adversary, claim, MISTAKES[mistake]) for setting in settings)
+    assert found >= 19
+    assert correct_stands(adversary.name) >= 19
+
+
+def test_sampling_accounted_at_a_tenth_of_its_rate():
+    noise, claim = claimed(rate=0.02)
+    adversary = adversary_named("malicious-dataset")
+    outcomes = {
+        rate: sum(
+            broken(engine_setting(seed, noise, rate), adversary, claim) for seed in range(SEEDS)
+        )
+        for rate in (0.02, 0.2)
+    }
+    assert outcomes[0.2] >= 19
+    assert outcomes[0.02] <= 1
+
+
+@pytest.fixture
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_batch_normalisation():
+    noise, claim = claimed(steps=5)
+    digits = load("digits").train.take(range(SIZE - 1))
+    adversary = StaticPoisoning(shadows=20, outliers=1)
+    outcomes = {}
+    for normalise in (True, False):
+        function = partial(
+            trained_with_batch_norm, steps=5, rate=0.5, clip_norm=1.0, noise=noise,
+            normalise=normalise,
+        )  # fmt: skip
+        settings = [Setting(OwnTrainer(function), digits, seed=seed) for seed in range(SEEDS)]
+        outcomes[normalise] = sum(
+            broken(setting, adversary, claim, trials=100) for setting in settings
+        )
+    assert outcomes[True] >= 19
+    assert outcomes[False] <= 1
