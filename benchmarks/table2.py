@@ -6,7 +6,7 @@ MNIST (100 records), Adult (1,000) and retail100 (1,000, in the place of Purchas
 global sensitivity, bounded and unbounded DP, 30 full-batch steps with noise for a posterior belief
 of at most 0.9 (ε = ln 9, δ = 1/n, Rényi composition). D and D′ are the pair with the largest
 dataset sensitivity. Half of the trials train on D. The adversary says D when its belief exceeds
-one half.
+one half; beside its advantage is the one that the local sensitivities seen on the way predict.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from dprime.audit.identifiability import advantage, predicted_advantage
 from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
 from dprime.data import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
-from dprime.train import LikelihoodRatio, Training, Worlds, train
+from dprime.train import LikelihoodRatio, LocalSensitivity, NoiseScale, Training, Worlds, train
 from networks import CLIP_NORM, LEARNING_RATE, SETTINGS, STEPS, Setting
 
 BELIEF = 0.9
@@ -135,15 +136,17 @@ def _row(
     setting: Setting, worlds: Worlds, sensitivity: str, adjacency: str, options: Any
 ) -> dict[str, Any]:
     recipe = _recipe(setting, sensitivity, adjacency)
-    ratio = LikelihoodRatio()
+    ratio, norms, noise = LikelihoodRatio(), LocalSensitivity(), NoiseScale()
     start = time.perf_counter()
     done = train(
-        setting.network(), worlds, recipe, trials=options.trials, seed=2021, observers=[ratio],
-        device=options.device, memory=options.memory, keep_weights=False,
+        setting.network(), worlds, recipe, trials=options.trials, seed=2021,
+        observers=[ratio, norms, noise], device=options.device, memory=options.memory,
+        keep_weights=False,
     )  # fmt: skip
     seconds = time.perf_counter() - start
-    says_in = ratio.logs[:, 0] > 0
-    right = np.where(done.in_world, says_in, ~says_in)
+    reached = advantage(ratio.logs, done.in_world)
+    predicted = predicted_advantage(noise.sigmas, norms.norms)
+    error = math.hypot(reached.standard_error, predicted.standard_error)
     beliefs = ratio.beliefs()[:, 0]
     confident = np.where(done.in_world, beliefs, 1 - beliefs)
     published = PUBLISHED[setting.name][ROWS.index((sensitivity, adjacency))]
@@ -153,8 +156,10 @@ def _row(
         "adjacency": adjacency,
         "label": done.label,
         "noise_multiplier": recipe.noise_multiplier,
-        "advantage": 2 * float(right.mean()) - 1,
-        "standard_error": 2 * float(right.std()) / math.sqrt(len(right)),
+        "advantage": reached.value,
+        "standard_error": reached.standard_error,
+        "predicted": predicted.value,
+        "deviation": (reached.value - predicted.value) / error,
         "published": published,
         "belief_above_bound": float((confident > BELIEF).mean()),
         "delta": 1 / setting.records,
@@ -164,16 +169,18 @@ def _row(
 
 def _show(result: dict[str, Any]) -> None:
     print(
-        f"{'data':<10} {'noise':<14} {'advantage':>16} {'printed':>8} "
-        f"{'δ′':>7} {'δ':>6} {'time':>7}"
+        f"{'data':<10} {'noise':<14} {'advantage':>16} {'predicted':>9} {'apart':>6} "
+        f"{'printed':>8} {'δ′':>7} {'δ':>6} {'time':>7}"
     )
     for row in result["rows"]:
         kind = f"{NAMES[row['sensitivity']]} {NAMES[row['adjacency']]}"
         found = f"{row['advantage']:.3f} ± {row['standard_error']:.3f}"
         print(
-            f"{row['data']:<10} {kind:<14} {found:>16} {row['published']:>8.2f} "
+            f"{row['data']:<10} {kind:<14} {found:>16} {row['predicted']:>9.3f} "
+            f"{row['deviation']:>6.1f} {row['published']:>8.2f} "
             f"{row['belief_above_bound']:>7.4f} {row['delta']:>6.3f} {row['seconds']:>6.2f}s"
         )
+    print("Predicted: from the local sensitivities that were seen; apart in standard errors.")
     print("LS rows are not DP: their noise is scaled to local sensitivity.")
     print(
         f"{result['trainings']:,} trainings in {result['training_seconds']:.2f} s on "

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import dprime
-from dprime import DPSGD, Estimate, TradeOff, best
-from dprime.shapes import GaussianShape
+from dprime import DPSGD, Estimate, LowerCurve, TradeOff, best
+from dprime.shapes import GaussianShape, Polygon
 
 MUS = st.floats(0.01, 5)
 PRIORS = st.floats(0.001, 0.999)
@@ -166,3 +166,31 @@ def test_bad_questions(call, words):
     with pytest.raises(ValueError, match="must be") as error:
         call(TradeOff.gaussian(1.0))
     assert words in str(error.value)
+
+
+def lower(points):
+    return LowerCurve(Polygon.from_points(points), confidence=0.95, method="band")
+
+
+def test_a_lower_curve_says_what_it_is():
+    curve = lower([(0.1, 0.5)])
+    assert (curve.kind, curve.confidence, curve.method) == ("lower bound", 0.95, "band")
+    assert curve.advantage() == pytest.approx(0.4)
+    assert curve.bayes_security() == pytest.approx(0.6)
+    assert curve.epsilon(1e-3) == pytest.approx(math.log(4.99))
+
+
+def test_no_certificate_is_made_of_a_lower_curve():
+    with pytest.raises(
+        ValueError, match="must be certified TradeOff curves, but one is LowerCurve"
+    ):
+        best([TradeOff.gaussian(1.0), lower([(0.1, 0.5)])])
+
+
+def test_d_prime_of_a_lower_curve_is_finite():
+    """Above (floor, 1 - floor) a certificate says infinite; what was seen says only so much."""
+    points = [(1e-6, 1 - 1e-6)]
+    assert TradeOff(Polygon.from_points(points)).d_prime(floor=1e-3) == math.inf
+    found = lower(points).d_prime(floor=1e-3)
+    assert found == pytest.approx(2 * norm.isf(1e-3))
+    assert found < 2 * norm.isf(1e-6)  # the d′ of a Gaussian curve through the point

@@ -31,6 +31,7 @@ LAYERS = [
     "profile",
     "data",
     "train",
+    "audit",
     "cli",
     "demo",
 ]

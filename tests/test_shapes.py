@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -156,3 +157,63 @@ class TestFarOut:
         certain = Polygon.from_privacy_loss(privacy_loss.two_points(3.0, 0.999999999999999999))
         assert certain.fpr(certain.left.tpr[-1]) <= certain.left.fpr[-1]
         assert certain.fpr(0.5) == 0.0
+
+
+RATES = st.tuples(st.floats(0, 1), st.floats(0, 1))
+
+
+def highest_chord(points, fpr):
+    """The concave hull at an FPR from its definition: the highest chord between two points."""
+    known = [(0.0, 0.0), (1.0, 1.0), *points]
+    chords = [tpr for x, tpr in known if x == fpr]
+    for (x0, y0), (x1, y1) in itertools.product(known, known):
+        if x0 <= fpr <= x1 and x0 < x1:
+            share = (fpr - x0) / (x1 - x0)
+            chords.append((1 - share) * y0 + share * y1)
+    return max(chords)
+
+
+@given(points=st.lists(RATES, max_size=6), fpr=st.floats(0, 1))
+def test_a_polygon_from_points_is_their_hull(points, fpr):
+    polygon = Polygon.from_points(points)
+    assert polygon.tpr(fpr) == pytest.approx(highest_chord(points, fpr), abs=1e-12)
+    epsilon = 4 * fpr
+    values = [y - math.exp(epsilon) * x for x, y in [(0.0, 0.0), (1.0, 1.0), *points]]
+    assert polygon.delta(epsilon) == pytest.approx(max(values), abs=1e-12)
+
+
+@given(mu=MUS, count=st.integers(1, 40), rate=st.floats(1e-9, 1 - 1e-9))
+def test_a_polygon_of_points_on_a_curve_is_never_above_it(mu, count, rate):
+    exact = GaussianShape(mu)
+    fprs = np.geomspace(1e-8, 0.9, count).tolist()
+    points = [(fpr, exact.tpr(fpr)) for fpr in fprs]
+    polygon = Polygon.from_points(points)
+    assert polygon.tpr(rate) <= exact.tpr(rate) * (1 + 1e-14) + 1e-15
+    assert polygon.fpr(rate) >= exact.fpr(rate) - 1e-15
+    assert all(polygon.tpr(fpr) >= tpr - 1e-15 for fpr, tpr in points)
+
+
+@given(points=st.lists(RATES, max_size=5), fpr=st.floats(0, 1))
+def test_mirrored_points_make_the_reversed_polygon(points, fpr):
+    mirrored = Polygon.from_points([(1 - tpr, 1 - fpr) for fpr, tpr in points])
+    assert mirrored.tpr(fpr) == pytest.approx(
+        Polygon.from_points(points).reversed().tpr(fpr), abs=1e-9
+    )
+
+
+def test_points_at_the_ends_are_starts():
+    polygon = Polygon.from_points([(0.0, 0.2), (0.7, 1.0)])
+    assert polygon.left.start == 0.2
+    assert polygon.right.start == pytest.approx(0.3)
+    assert polygon.epsilon(0.1) == math.inf
+    fpr, tpr = polygon.vertices()
+    assert (fpr[0], tpr[0], fpr[-1], tpr[-1]) == (0, 0, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("point", "words"),
+    [((1.5, 0.5), "fpr must be between 0 and 1"), ((0.5, math.nan), "tpr must be a finite number")],
+)
+def test_points_must_be_rates(point, words):
+    with pytest.raises(ValueError, match=words):
+        Polygon.from_points([point])

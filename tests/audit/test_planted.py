@@ -91,7 +91,7 @@ def one_thread():
 def test_batch_normalisation():
     noise, claim = claimed(steps=5)
     digits = load("digits").train.take(range(SIZE - 1))
-    adversary = StaticPoisoning(shadows=20, outliers=1)
+    adversary = StaticPoisoning(shadows=10, outliers=1)
     outcomes = {}
     for normalise in (True, False):
         function = partial(

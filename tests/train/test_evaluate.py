@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from dprime.train import Training, train
+from dprime.data.dataset import Dataset
+from dprime.train import Training, evaluate, train
 from trials import Wrapped, blobs, dense
 
 DATA, TEST = blobs(20, (5,)), blobs(333, (5,), seed=3)
@@ -34,3 +35,35 @@ def test_shape():
     assert len(done) == 4
     with pytest.raises(ValueError, match="record must be an index from 0 to 3, but it is 4"):
         done.model(4)
+
+
+@pytest.mark.parametrize("wrap", [nn.Identity, Wrapped])
+@pytest.mark.parametrize("room", [16 << 20, 5000])
+def test_losses_per_trial_and_record(wrap, room, monkeypatch):
+    monkeypatch.setattr("dprime.train.evaluate.ROOM", room)
+    model = dense(5, 4, 3)
+    done = train(model if wrap is nn.Identity else wrap(model), DATA, SHORT, trials=5, seed=1)
+    found = evaluate.losses(done.network, done.weights, TEST)
+    assert found.shape == (5, 333)
+    assert found.dtype == np.float64
+    x, y = torch.tensor(TEST.records), torch.tensor(TEST.labels)
+    for trial in range(5):
+        with torch.no_grad():
+            expected = nn.CrossEntropyLoss(reduction="none")(done.model(trial)(x), y)
+        np.testing.assert_allclose(found[trial], expected.numpy(), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found.mean(1), done.mean_loss(TEST), rtol=1e-5)
+
+
+def test_losses_by_another_loss():
+    line = Dataset("line", DATA.records, DATA.records[:, 0], "table", classes=None)
+    recipe = Training(steps=3, learning_rate=0.1, loss="squared-error")
+    done = train(dense(5, 1), line, recipe, trials=2, seed=1)
+    found = evaluate.losses(done.network, done.weights, line, "squared-error")
+    with torch.no_grad():
+        outputs = done.model(1)(torch.tensor(line.records))[:, 0].numpy()
+    np.testing.assert_allclose(found[1], (outputs - line.labels) ** 2, rtol=1e-4, atol=1e-7)
+
+
+def test_a_model_that_has_diverged_has_no_loss():
+    done = train(dense(5, 4, 3), DATA, Training(steps=20, learning_rate=1e30), trials=2, seed=1)
+    assert np.isnan(evaluate.losses(done.network, done.weights, TEST)).all()

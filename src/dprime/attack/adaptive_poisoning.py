@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, Setting
 from dprime.attack.inserts import gradient_at
 from dprime.attack.records import natural_worlds
@@ -87,6 +88,10 @@ class AdaptivePoisoning(Adversary):
 
     bends: int = 3
     size: float = 0.3
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bends", validate.whole("bends", self.bends, example=3))
+        validate.positive("size", self.size, example=0.3)
 
     def craft(self, setting: Setting) -> Attack:
         """Starts from the natural record that differs most from the others."""

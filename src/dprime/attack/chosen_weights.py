@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, Probes, Setting
 from dprime.attack.poison import label_options
 from dprime.attack.records import Pair, like, worlds_of
@@ -35,6 +36,10 @@ class ChosenWeights(Adversary):
 
     steps: int = 500
     learning_rate: float = 0.005
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", validate.whole("steps", self.steps, example=500))
+        validate.positive("learning_rate", self.learning_rate, example=0.005)
 
     def craft(self, setting: Setting) -> Attack:
         """Train, then find the label for the blank record."""

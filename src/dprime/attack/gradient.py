@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, Setting
 from dprime.attack.inserts import Fixed
 from dprime.attack.records import natural_worlds
@@ -41,6 +42,10 @@ class Gradient(Adversary):
 
     shadows: int = 4
     share: float = 0.01
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shadows", validate.whole("shadows", self.shadows, example=4))
+        validate.rate("share", self.share)
 
     def craft(self, setting: Setting) -> Attack:
         """Spreads the gradient over the weights that moved least in shadow trainings."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, Setting
-from dprime.attack.poison import poison
+from dprime.attack.poison import by_scorer, poison
 from dprime.attack.scorers import Gain, always
+from dprime.train import Worlds
 
 
 @dataclass(frozen=True)
 class IntermediateModels(Adversary):
-    """The record of static poisoning, judged by how each step changes the loss on it.
+    """A record as in static poisoning, judged by how each step changes the loss on it.
 
     Attributes:
         shadows: models that are trained with each candidate, and without any.
@@ -22,14 +24,21 @@ class IntermediateModels(Adversary):
     sees = "updates"
     title = "intermediate models"
 
-    shadows: int = 100
+    shadows: int = 50
     outliers: int = 3
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shadows", validate.whole("shadows", self.shadows, example=100))
+        object.__setattr__(self, "outliers", validate.whole("outliers", self.outliers, example=3))
+
     def craft(self, setting: Setting) -> Attack:
-        """The same record as static poisoning."""
+        """The candidate whose loss, step by step, tells most in shadow trainings."""
         setting.engine(self.name)
-        worlds = poison(setting, self.shadows, self.outliers).worlds
-        assert worlds.differing is not None
-        shown = always(worlds.differing)
+        worlds = poison(setting, self.shadows, self.outliers, by_scorer(_gain)).worlds
         about = "a record made with shadow models, judged after every step"
-        return Attack(worlds, lambda: Gain(shown), about)
+        return Attack(worlds, lambda: _gain(worlds), about)
+
+
+def _gain(worlds: Worlds) -> Gain:
+    assert worlds.differing is not None
+    return Gain(always(worlds.differing))

@@ -35,6 +35,9 @@ class MaliciousDataset(Adversary):
 
     copies: int | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "copies", _checked(self.copies))
+
     def craft(self, setting: Setting) -> Attack:
         """A random direction; its share along the others' gradient is taken out at every step."""
         engine = setting.engine(self.name)
@@ -63,6 +66,9 @@ class OpposingDataset(Adversary):
 
     copies: int | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "copies", _checked(self.copies))
+
     def craft(self, setting: Setting) -> Attack:
         """The direction follows the others' gradient at every step."""
         setting.engine(self.name)
@@ -74,10 +80,14 @@ class OpposingDataset(Adversary):
 def copied_worlds(setting: Setting, copies: int | None) -> Worlds:
     """Copies of the first record; of the record in question, only the gradient counts."""
     dataset = setting.dataset
-    count = min(len(dataset), 100) if copies is None else validate.whole("copies", copies)
+    count = min(len(dataset), 100) if copies is None else copies
     common = dataset.take(np.zeros(count, dtype=int))
     others = 1 if setting.adjacency == "add-remove" else 2
     return Worlds(common, dataset.take(np.zeros(others, dtype=int)))
+
+
+def _checked(copies: int | None) -> int | None:
+    return None if copies is None else validate.whole("copies", copies, example=100)
 
 
 def _attack(worlds: Worlds, insert: DirectedInsert, where: str) -> Attack:

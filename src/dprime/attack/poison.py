@@ -7,23 +7,34 @@ without each of them, and takes the one whose score tells the two apart best.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.stats
 from numpy.typing import NDArray
 
-from dprime.attack.adversary import Probes, Setting
+from dprime.attack.adversary import Probes, Scorer, Setting
 from dprime.attack.records import LOOKED_AT, Pair, like, worlds_of
 from dprime.data.dataset import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
-from dprime.train import Worlds
+from dprime.train import Worlds, train
 from dprime.train.worlds import joined
 
 LOUD = 100.0
 """How far a loud record is outside of the data's range, in units of its largest number."""
 
+FINALISTS, AGAIN = 3, 4
+"""How many candidates are judged again, and by how many times more models."""
+
 Numbers = NDArray[np.float64]
+
+
+Judged = tuple[float, Probes | None]
+"""How far the scores of both worlds lie apart, and the probes that they came from."""
+
+Judge = Callable[[Setting, Worlds, int, int], Judged]
+"""(setting, worlds, shadow models of each, number of the candidate) → how well it does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,41 +43,64 @@ class Poison:
 
     Attributes:
         worlds: with it, and without it or with another label.
-        probes: by which a model is judged.
         gap: how far the scores of shadow models of both worlds lie apart, as a d′.
+        probes: by which a final model is judged, or None.
     """
 
     worlds: Worlds
-    probes: Probes
     gap: float
+    probes: Probes | None
 
 
-def poison(setting: Setting, shadows: int, outliers: int) -> Poison:
-    """The best candidate, by shadow models of both worlds."""
-    return max(
-        (
-            best_probe(setting, worlds_of(setting, pair), shadows, place)
-            for place, pair in enumerate(candidates(setting, shadows, outliers))
-        ),
-        key=lambda found: found.gap,
-    )
+def poison(setting: Setting, shadows: int, outliers: int, judge: Judge) -> Poison:
+    """The best candidate, by shadow models of both worlds.
+
+    The best few are judged again, by more and other models, so that luck does not choose.
+    """
+    made = [worlds_of(setting, pair) for pair in candidates(setting, shadows, outliers)]
+    first = [judge(setting, worlds, shadows, place) for place, worlds in enumerate(made)]
+    finalists = sorted(range(len(made)), key=lambda place: -first[place][0])[:FINALISTS]
+    best: Poison | None = None
+    for place in finalists:
+        found, probes = judge(setting, made[place], AGAIN * shadows, len(made) + place)
+        if best is None or found > best.gap:
+            best = Poison(made[place], found, probes)
+    assert best is not None
+    return best
 
 
-def best_probe(setting: Setting, worlds: Worlds, shadows: int, place: int) -> Poison:
-    """Judge by the record itself, or by what it does to another, whichever tells more."""
+def by_final_loss(setting: Setting, worlds: Worlds, shadows: int, place: int) -> Judged:
+    """By the final model's loss on the record, or on another one, whichever tells more."""
     assert worlds.differing is not None
     witness = setting.dataset.take([len(setting.dataset) - 1])
     probes = joined(worlds.differing, witness)
     seed = setting.shadow_seed
-    inside = setting.trainer.losses(worlds.dataset("in"), probes, shadows, seed + 1 + place)
-    outside = setting.trainer.losses(worlds.dataset("out"), probes, shadows, seed)
-    own, other = Probes(worlds.differing), Probes(witness)
-    found = []
-    for judge, columns in ((own, slice(None, -1)), (other, slice(-1, None))):
+    inside = setting.trainer.losses(worlds.dataset("in"), probes, shadows, seed + 1 + 2 * place)
+    outside = setting.trainer.losses(worlds.dataset("out"), probes, shadows, seed + 2 + 2 * place)
+    found: list[tuple[float, Probes]] = []
+    for records, columns in ((worlds.differing, slice(None, -1)), (witness, slice(-1, None))):
+        judge = Probes(records)
         signed = gap(judge.score(inside[:, columns]), judge.score(outside[:, columns]))
         sign = judge.sign if signed >= 0 else -judge.sign
-        found.append(Poison(worlds, Probes(judge.records, sign), abs(signed)))
-    return max(found, key=lambda each: each.gap)
+        found.append((abs(signed), Probes(records, sign)))
+    return max(found, key=lambda each: each[0])
+
+
+def by_scorer(scorer: Callable[[Worlds], Scorer]) -> Judge:
+    """By a scorer that watches the whole training."""
+
+    def judge(setting: Setting, worlds: Worlds, shadows: int, place: int) -> Judged:
+        engine = setting.engine("")
+        watching = scorer(worlds)
+        done = train(
+            engine.model, worlds, engine.training, trials=2 * shadows,
+            seed=setting.shadow_seed + 1 + place, observers=[watching], keep_weights=False,
+            device=engine.device, memory=engine.memory, progress=False,
+        )  # fmt: skip
+        scores = watching.scores
+        return gap(scores[done.in_world], scores[~done.in_world]), None
+
+    return judge
 
 
 def candidates(setting: Setting, shadows: int, outliers: int) -> list[Pair]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, Setting
-from dprime.attack.poison import poison
+from dprime.attack.poison import by_final_loss, poison
 from dprime.attack.scorers import FinalLoss
 
 
@@ -22,11 +23,17 @@ class StaticPoisoning(Adversary):
     sees = "model"
     title = "static poisoning"
 
-    shadows: int = 100
+    shadows: int = 50
     outliers: int = 3
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shadows", validate.whole("shadows", self.shadows, example=100))
+        object.__setattr__(self, "outliers", validate.whole("outliers", self.outliers, example=3))
 
     def craft(self, setting: Setting) -> Attack:
         """The candidate with the largest gap between shadow models."""
-        found = poison(setting, self.shadows, self.outliers)
+        found = poison(setting, self.shadows, self.outliers, by_final_loss)
+        probes = found.probes
+        assert probes is not None
         about = f"a record made with shadow models, whose scores lie {found.gap:.1f} apart (d′)"
-        return Attack(found.worlds, lambda: FinalLoss(found.probes), about, probes=found.probes)
+        return Attack(found.worlds, lambda: FinalLoss(probes), about, probes=probes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -107,10 +108,10 @@ class OwnTrainer(Trainer):
 
 
 def _text(value: object) -> str:
-    """A value as text; a function by where it is, not by its address."""
+    """A value as text; a function by where it is, and nothing by its address."""
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}:{value.__qualname__}"
-    return str(value)
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", str(value))
 
 
 def function_named(path: str) -> TrainingFunction:
@@ -125,8 +126,9 @@ def function_named(path: str) -> TrainingFunction:
         raise validate.refusal("trainer", path, "of the form module:function", remedy)
     try:
         found = getattr(importlib.import_module(module), name, None)
-    except ImportError as error:
-        raise validate.refusal("trainer", path, f"importable ({error})", remedy) from None
+    except Exception as error:  # a module may raise anything while it is imported
+        reason = f"{type(error).__name__}: {error}"
+        raise validate.refusal("trainer", path, f"importable ({reason})", remedy) from None
     if not callable(found):
         raise validate.refusal("trainer", path, f"a function in {module}", remedy)
     function: TrainingFunction = found

@@ -6,6 +6,7 @@ Setting + adversary ──► Game ──► blocks of scores in a Store ──�
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 import tempfile
 from collections.abc import Callable, Mapping
@@ -17,25 +18,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.attack import Adversary, Setting, adversary_named
+from dprime.attack import Adversary, Attack, Setting, adversary_named
 from dprime.attack.trainer import EngineTrainer
 from dprime.audit.estimators import ESTIMATORS, Estimator
+from dprime.audit.estimators.base import checked_claim
 from dprime.audit.game import Game
 from dprime.audit.identifiability import Identifiability, identifiability
 from dprime.audit.lower import LowerBound, lower_bound
 from dprime.audit.metrics import Metric
-from dprime.audit.runner import run_blocks
+from dprime.audit.runner import describe, run_blocks
 from dprime.audit.store import State, Store
 from dprime.audit.verdict import Verdict, judge
 from dprime.curve import TradeOff
+from dprime.data import Dataset
 from dprime.mechanisms import DPSGD
 from dprime.train.progress import bar
 from dprime.train.settings import NOT_DP
 
 Floats = NDArray[np.float64]
 
-BESIDE = ("band", "gaussian", "clopper-pearson", "bayesian")
-"""Shown beside the method that decides. The one-run methods are for canaries, not for trials."""
+BESIDE = ("clopper-pearson", "band", "gaussian", "bayesian")
+"""Methods for trials, shown beside the one that decides; the one-run methods are for canaries."""
 
 SHOWN = ("epsilon", "advantage", "tpr", "precision", "belief", "d_prime")
 """The metrics of an audit's table."""
@@ -58,12 +61,17 @@ class Question:
     delta: float = 1e-5
 
     def __post_init__(self) -> None:
-        if isinstance(self.method, str):
-            validate.one_of("method", self.method, tuple(ESTIMATORS))
+        method = getattr(self.method, "name", self.method)
+        if not isinstance(self.method, Estimator) or method in ESTIMATORS:
+            validate.one_of("method", method, BESIDE)
         validate.inner_probability("confidence", self.confidence, example=0.95)
-        if self.metric == "curve" and self.method not in ("band", "gaussian"):
+        if self.metric == "curve" and method not in ("band", "gaussian"):
             remedy = 'give method="band"'
-            raise validate.refusal("method", self.method, "band to judge by the curve", remedy)
+            raise validate.refusal("method", method, "band to judge by the curve", remedy)
+        if method == "bayesian" and self.metric != Metric("epsilon", {"delta": self.delta}):
+            remedy = 'give method="band", or judge by ε'
+            wanted = f"one that bounds more than ε at δ = {self.delta:g}"
+            raise validate.refusal("method", method, wanted, remedy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,12 +219,13 @@ def audit(
     """
     attacker = adversary_named(adversary) if isinstance(adversary, str) else adversary
     ask = question or Question()
-    claimed = claim if claim is not None else _own_claim(setting)
+    claimed = _own_claim(setting) if claim is None else checked_claim(claim)
     count = validate.whole("trials", trials)
     size = validate.whole("block", block or _usual_block(setting))
     settings = {
         "adversary": attacker.name, "options": _plain(dataclasses.asdict(attacker)),  # type: ignore[call-overload]
         "data": setting.dataset.name, "records": len(setting.dataset),
+        "contents": [_digest(setting.dataset), _digest(setting.pool)], "record": setting.record,
         "adjacency": setting.adjacency, "trials": count, "block": size, "seed": setting.seed,
         "trainer": setting.trainer.describe(),
     }  # fmt: skip
@@ -239,7 +248,7 @@ def play(
     progress: bool | None = None,
 ) -> Audit:
     """Play what is left of a stored run, and conclude."""
-    attack = attacker.craft(setting)
+    attack = _crafted(attacker, setting)
     game = Game(setting, attack, trials, block, setting.seed)
     done = store.state().trials
     with bar(attacker.title, 2 * trials, progress) as advance:
@@ -262,6 +271,10 @@ def conclude(
 ) -> Audit:
     """From the stored scores to the verdict."""
     arrays = store.arrays()
+    if not arrays:
+        shown = f"without a finished block, the last one failed with {store.state().last_error}"
+        remedy = "mend that and resume the run"
+        raise validate.misfit("run", shown, "played at least in part", remedy)
     inside, outside = _scores(arrays)
     metric = question.metric if isinstance(question.metric, Metric) else None
 
@@ -285,14 +298,11 @@ def conclude(
         out_scores=outside,
         diverged=int(arrays["diverged"].sum()),
         label=_label(setting),
-        identified=_identified(arrays, question),
+        identified=_identified(arrays, setting, question),
     )
 
 
 def _scores(arrays: Mapping[str, NDArray[Any]]) -> tuple[Floats, Floats]:
-    if not arrays:
-        remedy = "see the blocks' errors, mend the cause and resume the run"
-        raise validate.misfit("run", "without a finished block", "played at least in part", remedy)
     inside = arrays["in_world"].astype(bool)
     return arrays["score"][inside], arrays["score"][~inside]
 
@@ -302,14 +312,38 @@ def _opened(place: Path, settings: dict[str, Any], blocks: int) -> Store:
     if not place.exists():
         return Store.create(place, settings, blocks)
     store = Store.open(place)
-    if store.settings != settings:
+    before = store.settings
+    if before != settings:
         store.close()
-        different = [name for name in settings if store.settings.get(name) != settings[name]]
+        different = [name for name in settings if before.get(name) != settings[name]]
         raise validate.misfit(
             "path", f"a run with another {' and '.join(different) or 'setting'}",
             "a new file or a run with the same settings", "give another path",
         )  # fmt: skip
     return store
+
+
+def _digest(dataset: Dataset | None) -> str | None:
+    """Tells one data set's contents from another's."""
+    if dataset is None:
+        return None
+    contents = dataset.records.tobytes() + dataset.labels.tobytes()
+    return hashlib.sha256(contents).hexdigest()[:16]
+
+
+def _crafted(attacker: Adversary, setting: Setting) -> Attack:
+    """What the adversary prepares; a training function of the user's own may fail under it."""
+    try:
+        return attacker.craft(setting)
+    except ValueError:
+        raise
+    except Exception as error:  # whatever the user's code raises
+        if isinstance(setting.trainer, EngineTrainer):
+            raise
+        raise validate.misfit(
+            "trainer", f"one that failed with {describe(error)}",
+            "able to train the adversary's own models", "mend it and resume the run",
+        ) from error  # fmt: skip
 
 
 def _usual_block(setting: Setting) -> int:
@@ -356,13 +390,25 @@ def _running_answer(
     return answer
 
 
-def _identified(arrays: Mapping[str, NDArray[Any]], question: Question) -> Identifiability | None:
-    """Bernau et al.'s numbers, where their adversary played."""
-    if "log_ratio" not in arrays:
+def _identified(
+    arrays: Mapping[str, NDArray[Any]], setting: Setting, question: Question
+) -> Identifiability | None:
+    """Bernau et al.'s numbers, where their adversary played: for full batches, as they have them.
+
+    Models that diverged are left out, since they have no sensitivity.
+    """
+    trainer = setting.trainer
+    if "log_ratio" not in arrays or not isinstance(trainer, EngineTrainer):
+        return None
+    parts = [arrays[name] for name in ("log_ratio", "sigma", "sensitivity")]
+    kept = np.logical_and.reduce([np.isfinite(part).all(1) for part in parts])
+    logs, noise, sensitivities = (part[kept] for part in parts)
+    in_world = arrays["in_world"].astype(bool)[kept]
+    if trainer.training.sample_rate < 1 or in_world.all() or not in_world.any():
         return None
     return identifiability(
-        arrays["log_ratio"], arrays["in_world"].astype(bool), noise=arrays["sigma"],
-        sensitivities=arrays["sensitivity"], delta=question.delta, confidence=question.confidence,
+        logs, in_world, noise=noise, sensitivities=sensitivities,
+        delta=question.delta, confidence=question.confidence,
     )  # fmt: skip
 
 

@@ -8,7 +8,8 @@ file is opened, because SQLite's own check does not look inside the values.
 Reading never waits. To write, a process locks a file beside the run (`NAME.lock`, an empty SQLite
 file that is locked as SQLite does it on every system); the operating system lets go of it when the
 process ends, however it ends. A run's files are opened through SQLite alone, because on POSIX
-systems closing a file in any other way drops the locks that the process holds on it.
+systems closing a file in any other way drops the locks that the process holds on it. SQLite's log
+needs a disk of the machine itself: keep a run that is worked on off network folders.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ CREATE TABLE blocks (
     seconds REAL,
     trials INTEGER NOT NULL,
     layout TEXT,
-    arrays BLOB,
     digest TEXT,
     changed TEXT NOT NULL,
+    arrays BLOB,
     CHECK ((state = 'done') = (arrays IS NOT NULL)),
     CHECK ((state = 'failed') = (error IS NOT NULL))
 );

@@ -95,8 +95,12 @@ def _try(store: Store, work: Work, block: int) -> str | None:
     except Exception as error:  # whatever the user's code raises is a state of the block
         reason = describe(error)
     else:
-        store.finish(block, arrays, time.perf_counter() - start)
-        return None
+        try:
+            store.finish(block, arrays, time.perf_counter() - start)
+        except MemoryError as error:
+            reason = describe(error)
+        else:
+            return None
     store.fail(block, reason)
     return reason
 

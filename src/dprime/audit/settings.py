@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from dprime import validate
@@ -25,12 +26,16 @@ from dprime.audit.store import Store
 from dprime.choose import choose
 from dprime.curve import TradeOff
 from dprime.data import Dataset, Split, load
+from dprime.data.devices import device_named
+from dprime.data.loaders import names
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD
 from dprime.train import SGD, Adam, Training
+from dprime.train.checks import network_of
 from dprime.train.models import model_named
 from dprime.train.optimizers import Optimizer
 from dprime.train.streams import check_seed, fresh_seed
+from dprime.train.worlds import check_record
 
 RECIPE = {"steps": 30, "learning_rate": 0.1, "clip_norm": 1.0}
 """Of a training where nothing else is said."""
@@ -106,10 +111,18 @@ class AuditSettings:
         seed = fresh_seed() if self.seed is None else check_seed(self.seed)
         usual = 200 if self.trainer is None else 10
         block = usual if self.block is None else validate.whole("block", self.block)
+        object.__setattr__(self, "trials", trials)
         object.__setattr__(self, "seed", seed)
         object.__setattr__(self, "block", block)
-        _check_names("claim", self.claim, CLAIMS)
-        known = {f.name for f in dataclasses.fields(Training)} - {"schedule", "block"}
+        for name in ("data", "model", "device"):
+            _check_text(name, getattr(self, name))
+        for name in ("data_dir", "trainer"):
+            if getattr(self, name) is not None:
+                _check_text(name, getattr(self, name))
+        validate.positive("memory", self.memory, example=2.0)
+        _check_table("conditions", self.conditions)
+        _check_claim(self.claim)
+        known = {f.name for f in dataclasses.fields(Training)} - {"schedule", "block", "optimizer"}
         _check_names("training", self.training, (*sorted(known), *BESIDE_RECIPE))
         self.question()
 
@@ -179,7 +192,7 @@ class AuditSettings:
     def _noise(self, recipe: Mapping[str, Any]) -> float:
         if "epsilon" not in self.claim:
             raise validate.misfit(
-                "noise_multiplier", "missing", "given in the training", "or give an ε to claim"
+                "noise_multiplier", "missing", "given in the training", "give it, or an ε to claim"
             )
         open_ = DPSGD(sample_rate=recipe.get("sample_rate", 1.0), steps=recipe["steps"])
         chosen = choose(
@@ -211,12 +224,15 @@ class AuditSettings:
         """What is attacked."""
         split = _loaded(self.data, self.data_dir)
         dataset = split.train
+        device_named(self.device)
         if self.records is not None:
             count = validate.whole("records", self.records)
             if not 2 <= count <= len(dataset):
                 remedy = f"{self.data} has {len(dataset):,}"
                 raise validate.refusal("records", count, f"from 2 to {len(dataset):,}", remedy)
             dataset = dataset.take(range(count))
+        if self.record is not None:
+            check_record(self.record, len(dataset))
         assert self.seed is not None
         return Setting(
             trainer=self._trainer(dataset), dataset=dataset,
@@ -225,11 +241,15 @@ class AuditSettings:
         )  # fmt: skip
 
     def _trainer(self, dataset: Dataset) -> Trainer:
+        usual = "squared-error" if dataset.classes is None else "cross-entropy"
+        loss = self.training.get("loss", usual)
         if self.trainer is not None:
-            return OwnTrainer(
-                function_named(self.trainer), self.training.get("loss", "cross-entropy")
-            )
-        return EngineTrainer(_network(self.model, dataset), self.recipe(), self.device, self.memory)
+            return OwnTrainer(function_named(self.trainer), loss)
+        recipe = dataclasses.replace(self.recipe(), loss=loss)
+        network = _network(self.model, dataset)
+        x, y = torch.tensor(dataset.records), torch.tensor(dataset.labels)
+        network_of(network, x, y, loss)  # says so if they do not fit
+        return EngineTrainer(network, recipe, self.device, self.memory)
 
 
 def begin(settings: AuditSettings, path: str | Path, *, progress: bool | None = None) -> Audit:
@@ -266,6 +286,7 @@ def _play(store: Store, settings: AuditSettings, progress: bool | None) -> Audit
 
 
 def _loaded(name: str, data_dir: str | None) -> Split:
+    validate.one_of("data", name, names())
     return load(name, data_dir)
 
 
@@ -274,12 +295,16 @@ def _network(name: str, dataset: Dataset) -> nn.Module:
     if ":" not in name:
         return model_named(name, dataset)
     module, _, function = name.partition(":")
-    made = getattr(importlib.import_module(module), function, None)
-    network = made() if callable(made) else None
-    if not isinstance(network, nn.Module):
-        remedy = "give module:function that returns an nn.Module"
-        raise validate.refusal("model", name, "a function that returns a network", remedy)
-    return network
+    try:
+        network = getattr(importlib.import_module(module), function)()
+    except Exception as error:  # whatever the user's code raises
+        wanted = f"a function that returns a network ({type(error).__name__}: {error})"
+    else:
+        if isinstance(network, nn.Module):
+            return network
+        wanted = "a function that returns a network"
+    remedy = "give module:function that returns an nn.Module"
+    raise validate.refusal("model", name, wanted, remedy)
 
 
 def _optimizer(name: str, momentum: float) -> Optimizer:
@@ -287,11 +312,32 @@ def _optimizer(name: str, momentum: float) -> Optimizer:
     return SGD(momentum=momentum) if name == "sgd" else Adam()
 
 
-def _check_names(name: str, given: object, known: tuple[str, ...]) -> None:
-    """Refuse what is not known, with the name that was likely meant."""
+def _check_text(name: str, given: object) -> None:
+    if not isinstance(given, str) or not given:
+        raise validate.refusal(name, given, "a text that is not empty", "give a name")
+
+
+def _check_claim(claim: Mapping[str, float]) -> None:
+    """Refuse unknown names, and an ε beside another claim."""
+    _check_names("claim", claim, CLAIMS)
+    others = [name for name in CLAIMS[2:] if name in claim]
+    if "epsilon" in claim and others:
+        remedy = "leave one of them out"
+        wanted = "an epsilon, or the numbers of a training"
+        raise validate.misfit("claim", f"epsilon and {others[0]}", wanted, remedy)
+    if "delta" in claim and "epsilon" not in claim:
+        raise validate.misfit("claim", "a delta alone", "an epsilon with it", "give both")
+
+
+def _check_table(name: str, given: object, known: tuple[str, ...] = ()) -> None:
     if not isinstance(given, Mapping):  # a file may hold anything
-        remedy = f"give some of {', '.join(known)}"
+        remedy = f"give some of {', '.join(known)}" if known else "give for example fpr = 0.01"
         raise validate.refusal(name, given, "a table of names and values", remedy)
+
+
+def _check_names(name: str, given: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    """Refuse what is not known, with the name that was likely meant."""
+    _check_table(name, given, known)
     for one in given:
         if one not in known:
             near = difflib.get_close_matches(one, known, 1)

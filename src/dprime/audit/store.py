@@ -130,7 +130,7 @@ class Store:
         """
         place = Path(path)
         with in_words(place):
-            return cls(place, run_file.connected(place))
+            return cls(place.resolve(), run_file.connected(place))
 
     def close(self) -> None:
         """Close the file; it can be opened again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -30,6 +31,9 @@ FOLDER = "runs"
 
 INTERRUPTED = 130
 
+FOR_TRIALS = [name for name in ESTIMATORS if name not in ("steinke", "mahloujifar")]
+"""Methods for trials of two worlds; the others are for canaries of one run."""
+
 
 def _named(help_text: str) -> Any:
     return typer.Option(help=help_text, show_default=False)
@@ -37,7 +41,6 @@ def _named(help_text: str) -> Any:
 
 Text = str | None
 Confidence = Annotated[Text, number_option("Of the lower bound [0.95].")]
-Method = Annotated[Text, _named(f"Of the lower bound: {', '.join(ESTIMATORS)}.")]
 Delta = Annotated[Text, number_option("δ at which ε is read [1e-5].")]
 
 
@@ -66,7 +69,7 @@ def audit(
     prior: Annotated[Text, number_option("For --metric precision, belief or success.")] = None,
     min_tpr: Annotated[Text, number_option("For --metric precision.")] = None,
     exceeded: Annotated[Text, number_option("For --metric belief.")] = None,
-    method: Method = None,
+    method: Annotated[Text, _named(f"Of the lower bound: {', '.join(FOR_TRIALS)}.")] = None,
     confidence: Confidence = None,
     seed: Annotated[Text, number_option("Gives the whole audit.")] = None,
     device: Annotated[Text, _named("cpu or cuda.")] = None,
@@ -137,13 +140,13 @@ def bound(
     scores: Annotated[Path, typer.Argument(help="CSV with the columns score and world.")],
     delta: Delta = None,
     confidence: Confidence = None,
-    method: Method = None,
+    method: Annotated[Text, _named(f"Of the lower bound: {', '.join(ESTIMATORS)}.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """What scores from anywhere show: world is in or out, a higher score speaks for in."""
     inside, outside = read_scores(scores)
     options = _numbers({"delta": delta, "confidence": confidence})
-    names = [method] if method else [name for name in ESTIMATORS if name not in ONE_RUN]
+    names = [method] if method else FOR_TRIALS
     found = [lower_bound(inside, outside, method=name, **options) for name in names]  # type: ignore[arg-type]
     if as_json:
         print(json.dumps({each.method: _bound_json(each) for each in found}, indent=2))
@@ -158,24 +161,24 @@ def bound(
         )
 
 
-ONE_RUN = ("steinke", "mahloujifar")
-
-
 def read_scores(path: Path) -> tuple[list[float], list[float]]:
     """The scores of world `in` and of world `out` in a CSV file with a header."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as lines:
-            rows = list(csv.DictReader(lines))
-    except (OSError, UnicodeDecodeError) as error:
+            reader = csv.DictReader(lines)
+            columns = list(reader.fieldnames or ())
+            rows = [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise validate.refusal(
             "scores", str(path), f"a CSV file to read ({error})", "give its path"
         ) from None
-    if not rows or not {"score", "world"} <= set(rows[0]):
-        columns = ", ".join(str(name) for name in rows[0]) if rows else "no rows"
+    if not {"score", "world"} <= set(columns):
+        shown = f"one with {', '.join(columns) or 'nothing'}"
         remedy = "give a header with score and world, and in or out as the world"
-        raise validate.misfit("scores", f"with {columns}", "columns score and world", remedy)
+        wanted = "a CSV file with the columns score and world"
+        raise validate.misfit("scores", shown, wanted, remedy)
     found: dict[str, list[float]] = {"in": [], "out": []}
-    for number, row in enumerate(rows, start=2):
+    for number, row in rows:
         world = (row["world"] or "").strip().lower()
         validate.one_of(
             f"world in line {number}", {"1": "in", "0": "out"}.get(world, world), WORLDS
@@ -210,10 +213,12 @@ def _bound_json(found: LowerBound) -> dict[str, Any]:
 
 def _finish(path: Path, run: Any, as_json: bool) -> None:
     """Run, and print the answer; an interrupted run says how to go on."""
+    _look_here()
     try:
         found = run()
     except KeyboardInterrupt:
-        Console(stderr=True).print(f"Stopped. Go on with: dprime resume {path}", highlight=False)
+        then = f"Go on with: dprime resume {path}" if path.exists() else "Nothing was kept."
+        Console(stderr=True).print(f"Stopped. {then}", highlight=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
         print(json.dumps({"run": str(path), **found.as_json()}, indent=2, allow_nan=False))
@@ -242,6 +247,13 @@ def audit_table(found: Audit) -> Table:
     return table
 
 
+def _look_here() -> None:
+    """Let Python find the user's own modules in the folder where the command is called."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+
+
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
@@ -252,19 +264,24 @@ def _numbers(texts: Mapping[str, Text]) -> dict[str, float]:
 
 def _counts(texts: Mapping[str, Text]) -> dict[str, int]:
     """Whole numbers, 0 among them."""
-    return {name: _count(name, value) for name, value in _numbers(texts).items()}
+    return {name: _count(name, text) for name, text in texts.items() if text is not None}
 
 
-def _count(name: str, value: float) -> int:
-    if value >= 0 and value == int(value):
+def _count(name: str, text: str) -> int:
+    """A whole number to its last digit, which a seed needs; 1e3 counts as 1000."""
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    value = validate.parse(name, text)
+    if value >= 0 and value.is_integer():
         return int(value)
-    raise validate.refusal(name, value, "a whole number", "give for example 1000")
+    raise validate.refusal(name, text, "a whole number, 0 or more", "give for example 10")
 
 
 def _merge(values: dict[str, Any], name: str, more: Mapping[str, Any]) -> None:
-    """Options win over what a file has."""
-    if more:
-        values[name] = {**values.get(name, {}), **more}
+    """Options win over what a file has; what is no table is left for the settings to refuse."""
+    before = values.get(name, {})
+    if more and isinstance(before, Mapping):
+        values[name] = {**before, **more}
 
 
 def _free_path(adversary: str, data: str) -> Path:

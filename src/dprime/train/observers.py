@@ -97,6 +97,9 @@ class LocalSensitivity(Observer):
 
     def begin(self, run: Run) -> None:
         """Room for every trial and step."""
+        if run.worlds.adjacency is None:
+            remedy = "give Worlds.remove(…) or Worlds.replace(…)"
+            raise validate.misfit("data", "one world", "two worlds that differ in a record", remedy)
         self.norms = np.zeros((len(run.trials), run.training.steps))
 
     def see(self, step: Step) -> None:

@@ -71,8 +71,7 @@ class Training:
                 "give a number such as 3.0, or noise_multiplier=0 for a training without privacy"
             )
             raise validate.refusal("clip_norm", None, "given when noise is added", remedy)
-        if isinstance(self.loss, str):
-            named_loss(self.loss)
+        named_loss(self.loss)
 
     @property
     def private(self) -> bool:

@@ -38,9 +38,6 @@ ANGLES, WEIGHTS = (_NODES + 1) * math.pi / 4, _WEIGHTS * math.pi / 4
 TAIL = 1e-9
 """Posterior probability that is left out at either end of the integral."""
 
-LARGEST_EPSILON = 100.0
-"""No number of trials that anyone runs shows more."""
-
 Beta = tuple[float, float]
 """The two parameters of a Beta distribution."""
 
@@ -99,8 +96,11 @@ def credible_epsilon(fp: Beta, fn: Beta, delta: float, alpha: float) -> float:
     region = _Region(fp, fn, delta)
     if region.probability(0.0) >= alpha:
         return 0.0
+    high = 1.0
+    while region.probability(high) < alpha:
+        high *= 2
     found = scipy.optimize.brentq(
-        lambda epsilon: region.probability(epsilon) - alpha, 0.0, LARGEST_EPSILON, xtol=1e-6
+        lambda epsilon: region.probability(epsilon) - alpha, 0.0, high, xtol=1e-6
     )
     return float(found)
 

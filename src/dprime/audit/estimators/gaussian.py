@@ -11,9 +11,9 @@ degrees of freedom, so Pr[T ≥ t] = E[Φ(c − tV)]. That average is taken by q
 routines for the noncentral t lose digits where the noncentrality is large.
 
 None of it means anything for other scores, so each result carries a test of the assumption. It has
-level 5 % in all: the normality of each world's scores (Anderson and Darling, mean and variance
-unknown) and the equality of the variances (F), a third of it each. Scores of which many are equal
-are objected to whatever the tests say.
+level 5 % in all, in four equal parts: the normality of either world's scores, and of both together
+less their means (Anderson and Darling, mean and variance unknown), and equality of the variances
+(F). Scores of which many are equal are objected to whatever the tests say.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def objection(scores: Scores) -> str | None:
     >>> objection(Scores.checked([1, 1, 0, 1], [0, 0, 1, 0]))
     'Many scores of world in are equal, as Gaussian ones never are.'
     """
-    level = OBJECTION_LEVEL / 3
+    level = OBJECTION_LEVEL / 4
     ordered = scores.sorted()
     for name, world in (("in", ordered.inside), ("out", ordered.outside)):
         if not np.isfinite(world).all():
@@ -156,6 +156,9 @@ def objection(scores: Scores) -> str | None:
             return f"The scores of world {name} do not look Gaussian."
     if equal_variances(scores) < level:
         return "The scores of the two worlds do not look equally spread."
+    residuals = [world - world.mean() for world in (ordered.inside, ordered.outside)]
+    if normality(np.sort(np.concatenate(residuals))) < level:
+        return "The scores of both worlds together, less their means, do not look Gaussian."
     return None
 
 

@@ -1,0 +1,207 @@
+"""What the adversaries reach: power, the ladder, crafted records, chosen weights, false alarms.
+
+    DPRIME_DATA=… python benchmarks/audits.py [--only PART] [--device cuda] [--out FILE]
+
+- power: the malicious data set's bound beside the certified ε, full batch, δ = 1e-5.
+- ladder: the six adversaries of Nasr et al. (2021) on MNIST.
+- crafted: how far apart a natural record and a made one bring the scores.
+- weights: chosen initial weights (Annamalai and De Cristofaro 2024), MNIST, 1,000 records, ε = 10.
+- alarms: how often a correct DP-SGD is called broken, in 200 audits of each method.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from dprime.audit import Metric, judge, lower_bound
+from dprime.audit.game import Game
+from dprime.audit.settings import AuditSettings
+
+DELTA = 1e-5
+SIX = (
+    "api-access", "static-poisoning", "intermediate-models", "adaptive-poisoning", "gradient",
+    "malicious-dataset",
+)  # fmt: skip
+PUBLISHED = 7.21
+"""Annamalai and De Cristofaro 2024, ε = 10, MNIST."""
+
+Floats = NDArray[np.float64]
+Found = dict[str, Any]
+
+
+def played(settings: AuditSettings) -> tuple[Floats, Floats, str]:
+    """The scores of both worlds, in one block."""
+    setting = settings.setting()
+    attack = settings.attacker().craft(setting)
+    assert settings.seed is not None
+    game = Game(setting, attack, settings.trials, 2 * settings.trials, settings.seed)
+    arrays = game.play(0)
+    inside = arrays["in_world"]
+    return arrays["score"][inside], arrays["score"][~inside], attack.about
+
+
+def epsilons(inside: Floats, outside: Floats) -> dict[str, float]:
+    """The bound of each method at 95 % confidence."""
+    return {
+        method: lower_bound(inside, outside, delta=DELTA, method=method).epsilon
+        for method in ("gaussian", "band", "clopper-pearson")
+    }
+
+
+def distance(inside: Floats, outside: Floats) -> tuple[float, float]:
+    """d′ with its standard error (Hedges and Olkin 1985, chapter 5)."""
+    n, m = len(inside), len(outside)
+    spread = math.sqrt((inside.var(ddof=1) * (n - 1) + outside.var(ddof=1) * (m - 1)) / (n + m - 2))
+    d = float((inside.mean() - outside.mean()) / spread)
+    return d, math.sqrt(1 / n + 1 / m + d**2 / (2 * (n + m)))
+
+
+def power(options: argparse.Namespace) -> Found:
+    rows = []
+    for epsilon, trials in ((4.0, 1000), (2.0, 10_000), (1.0, 10_000), (1.0, 1000)):
+        shares = []
+        for seed in range(options.seeds):
+            settings = AuditSettings(
+                claim={"epsilon": epsilon}, data="digits", records=100, trials=trials, seed=seed,
+                training={"steps": 30}, device=options.device, memory=options.memory,
+            )  # fmt: skip
+            inside, outside, _ = played(settings)
+            certified = settings.claimed().epsilon(DELTA)
+            shares.append({k: v / certified for k, v in epsilons(inside, outside).items()})
+        row = {
+            "epsilon": epsilon, "trials": trials, "first": shares[0],
+            "median": {k: float(np.median([s[k] for s in shares])) for k in shares[0]},
+            "reached_85": float(np.mean([s["gaussian"] >= 0.85 for s in shares])),
+            "audits": len(shares),
+        }  # fmt: skip
+        print(row, flush=True)
+        rows.append(row)
+    return {"rows": rows}
+
+
+def ladder(options: argparse.Namespace) -> Found:
+    rows = []
+    for adversary in SIX:
+        settings = AuditSettings(
+            adversary=adversary, claim={"epsilon": 4.0}, data="mnist", records=100,
+            model="conv-16-32", trials=1000, seed=7, device=options.device, memory=options.memory,
+            training={"steps": 30, "learning_rate": 0.1, "clip_norm": 3.0},
+        )  # fmt: skip
+        start = time.perf_counter()
+        inside, outside, about = played(settings)
+        d, error = distance(inside, outside)
+        row = {
+            "adversary": adversary, "about": about, "d_prime": d, "standard_error": error,
+            "low": d - 1.96 * error, "high": d + 1.96 * error, **epsilons(inside, outside),
+            "seconds": time.perf_counter() - start,
+        }  # fmt: skip
+        print(row, flush=True)
+        rows.append(row)
+    return {"claimed": AuditSettings(claim={"epsilon": 4.0}).claimed().d_prime(), "rows": rows}
+
+
+def crafted(options: argparse.Namespace) -> Found:
+    models = {"adult": "dense-6-6", "location30": "linear", "mnist": "conv-16-32"}
+    rates = {"adult": 0.5, "location30": 0.5, "mnist": 0.1}
+    rows = []
+    for data, model in models.items():
+        row: Found = {"data": data, "model": model}
+        for name, adversary, record in (
+            ("natural", "api-access", 0), ("unusual", "api-access", None),
+            ("crafted", "static-poisoning", None),
+        ):  # fmt: skip
+            settings = AuditSettings(
+                adversary=adversary, claim={"epsilon": 4.0}, data=data, records=100, model=model,
+                record=record, trials=5000, seed=11,
+                options={"shadows": 400, "outliers": 6} if name == "crafted" else {}, device=options.device, memory=options.memory,
+                training={"steps": 30, "learning_rate": rates[data], "clip_norm": 1.0},
+            )  # fmt: skip
+            inside, outside, about = played(settings)
+            d, error = distance(inside, outside)
+            row[name] = {"d_prime": d, "standard_error": error, "about": about}
+        print(row, flush=True)
+        rows.append(row)
+    return {"rows": rows}
+
+
+def weights(options: argparse.Namespace) -> Found:
+    settings = AuditSettings(
+        adversary="chosen-weights", claim={"epsilon": 10.0}, data="mnist", records=1000,
+        model="conv-16-32", trials=options.trials, seed=3, device=options.device,
+        memory=options.memory,
+        training={"steps": 100, "learning_rate": options.rate, "clip_norm": 1.0},
+    )  # fmt: skip
+    start = time.perf_counter()
+    inside, outside, about = played(settings)
+    d, error = distance(inside, outside)
+    found = {
+        "claimed": settings.claimed().epsilon(DELTA), "published": PUBLISHED, "about": about,
+        "trials": options.trials, "learning_rate": options.rate,
+        "d_prime": d, "standard_error": error, "certified_d_prime": settings.claimed().d_prime(),
+        "objection": lower_bound(inside, outside, method="gaussian").objection,
+        **epsilons(inside, outside), "seconds": time.perf_counter() - start,
+    }  # fmt: skip
+    print(found, flush=True)
+    return found
+
+
+def alarms(options: argparse.Namespace) -> Found:
+    rows = []
+    for adversary, rate in (
+        ("malicious-dataset", 1.0),
+        ("gradient", 1.0),
+        ("malicious-dataset", 0.2),
+    ):
+        broken = dict.fromkeys(("gaussian", "band", "clopper-pearson"), 0)
+        objections = 0
+        for seed in range(200):
+            settings = AuditSettings(
+                adversary=adversary, claim={"epsilon": 4.0}, data="digits", records=20, trials=500,
+                seed=10_000 + seed, training={"steps": 10, "sample_rate": rate},
+                device=options.device, memory=options.memory,
+            )  # fmt: skip
+            inside, outside, _ = played(settings)
+            for method in broken:
+                bound = lower_bound(inside, outside, delta=DELTA, method=method)
+                broken[method] += judge(bound, settings.claimed(), Metric("epsilon")).broken
+                objections += bound.objection is not None
+        row = {"adversary": adversary, "sample_rate": rate, "audits": 200, "trials": 500,
+               "broken": broken, "objections": objections}  # fmt: skip
+        print(row, flush=True)
+        rows.append(row)
+    return {"rows": rows, "limit": 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)}
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], Found]] = {
+    "power": power, "ladder": ladder, "crafted": crafted, "weights": weights, "alarms": alarms,
+}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--only", choices=PARTS, action="append")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--memory", type=float, default=2.0, help="in GB")
+    parser.add_argument("--trials", type=int, default=1000, help="of the chosen weights, a world")
+    parser.add_argument("--rate", type=float, default=0.05, help="their learning rate")
+    parser.add_argument("--seeds", type=int, default=20, help="audits of the power table")
+    parser.add_argument("--out", type=Path, help="merge the numbers into this JSON file")
+    options = parser.parse_args()
+    found = {name: PARTS[name](options) for name in options.only or PARTS}
+    if options.out:
+        before = json.loads(options.out.read_text()) if options.out.exists() else {}
+        options.out.write_text(json.dumps({**before, **found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""The fourth adversary: a record that is bent at every step against the model of the moment."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from dprime.attack import AdaptivePoisoning
+from dprime.train import Observer, train
+from games import TABLE, engine_setting
+from trials import gradient_of, set_flat
+
+
+class Watching(Observer):
+    """The remade records, with the weights that they were made against."""
+
+    def __init__(self, insert):
+        self.insert = insert
+
+    def begin(self, run):
+        self.seen = []
+
+    def see(self, step):
+        self.seen.append((step.index, step.weights.clone(), self.insert.current(step), step))
+
+
+def watched(setting, attack):
+    watching = Watching(attack.insert)
+    train(
+        setting.trainer.model, attack.worlds, setting.trainer.training, trials=4,
+        seed=setting.seed, insert=attack.insert, observers=[watching],
+    )  # fmt: skip
+    return watching.seen
+
+
+def losses_of(setting, vector, x):
+    """The loss of one record under every label, at some weights."""
+    model = copy.deepcopy(setting.trainer.model)
+    set_flat(model, vector.clone())
+    with torch.no_grad():
+        outputs = model(x).expand(10, -1)
+    return cross_entropy(outputs, torch.arange(10), reduction="none")
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_worst_and_best_label_and_a_larger_loss(adjacency):
+    setting = engine_setting(adjacency=adjacency, model="dense-5", records=40)
+    assert set(setting.dataset.labels) == set(range(10))
+    attack = AdaptivePoisoning().craft(setting)
+    natural = torch.tensor(attack.worlds.differing.records[:1])
+    low, high = setting.dataset.records.min(), setting.dataset.records.max()
+    for _, weights, made, _ in watched(setting, attack):
+        assert len(made) == len(attack.worlds.differing)
+        for trial, vector in enumerate(weights):
+            x = made[0][0][trial]
+            assert low <= x.min() <= x.max() <= high
+            before, after = losses_of(setting, vector, natural), losses_of(setting, vector, x)
+            worst = int(made[0][1][trial])
+            assert worst == int(before.argmax())
+            assert after[worst] > before[worst]
+            if adjacency == "replace":
+                assert torch.equal(made[1][0][trial], x)
+                assert int(made[1][1][trial]) == int(before.argmin())
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_its_gradient_is_what_the_engine_takes(adjacency):
+    setting = engine_setting(adjacency=adjacency, clip_norm=1e6, noise_multiplier=1e-6)
+    attack = AdaptivePoisoning(bends=2, size=0.2).craft(setting)
+    for _, weights, made, step in watched(setting, attack):
+        for (x, y), found in zip(made, step.differing, strict=True):
+            for trial, vector in enumerate(weights):
+                model = copy.deepcopy(setting.trainer.model)
+                set_flat(model, vector.clone())
+
+                def loss(outputs, labels):
+                    return cross_entropy(outputs, labels, reduction="none")
+
+                expected = gradient_of(model, loss, x[trial, 0], y[trial, 0])
+                torch.testing.assert_close(found[trial], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_it_is_made_anew_at_every_step():
+    setting = engine_setting(learning_rate=5.0)
+    seen = watched(setting, AdaptivePoisoning().craft(setting))
+    steps = {}
+    for index, _, made, _ in seen:
+        steps.setdefault(index, made[0][0])
+    assert len(steps) == 4
+    assert not torch.equal(steps[0], steps[3])
+
+
+def test_no_step_goes_further_than_it_may():
+    setting = engine_setting()
+    attack = AdaptivePoisoning(bends=2, size=0.1).craft(setting)
+    natural = torch.tensor(attack.worlds.differing.records[:1])
+    reach = 2 * 0.1 * (setting.dataset.records.max() - setting.dataset.records.min())
+    for _, _, made, _ in watched(setting, attack):
+        assert (made[0][0] - natural).abs().max() <= reach * (1 + 1e-6)
+
+
+def test_a_regression_has_the_ends_of_its_range():
+    setting = engine_setting(TABLE, adjacency="replace")
+    ends = {float(setting.dataset.labels.min()), float(setting.dataset.labels.max())}
+    for _, _, made, _ in watched(setting, AdaptivePoisoning().craft(setting)):
+        labels = np.concatenate([y.numpy().ravel() for _, y in made])
+        assert set(labels.tolist()) <= ends

@@ -1,0 +1,82 @@
+"""What adversaries share: the setting, its seeds, and the score of a model's losses."""
+
+import numpy as np
+import pytest
+
+from dprime.attack import ADVERSARIES, OwnTrainer, Probes, Setting, adversary_named
+from games import IMAGES, engine_setting
+
+DATA = IMAGES.train.take(range(5))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**63 - 1, 2**63, 2**64 - 1])
+def test_the_adversarys_own_trainings_have_another_seed(seed):
+    shadow = Setting(OwnTrainer(len), DATA, seed=seed).shadow_seed
+    assert shadow != seed
+    assert 0 <= shadow < 2**63
+
+
+def test_shadow_seeds_differ_where_seeds_do():
+    seeds = [Setting(OwnTrainer(len), DATA, seed=seed).shadow_seed for seed in range(100)]
+    assert len(set(seeds)) == 100
+    assert not set(seeds) & set(range(100))
+
+
+def test_a_low_loss_speaks_for_the_record():
+    losses = np.array([[2.0], [0.5]])
+    assert Probes(DATA.take([0])).score(losses).tolist() == [-2.0, -0.5]
+    assert Probes(DATA.take([0]), sign=1.0).score(losses).tolist() == [2.0, 0.5]
+
+
+def test_a_second_record_counts_against():
+    losses = np.array([[2.0, 3.0], [0.5, 0.1]])
+    np.testing.assert_allclose(Probes(DATA.take([0, 1])).score(losses), [1.0, -0.4])
+
+
+def test_names():
+    for name, kind in ADVERSARIES.items():
+        assert type(adversary_named(name)) is kind
+    with pytest.raises(ValueError, match=r"adversary must be one of di, api-access,.* it is 'eve'"):
+        adversary_named("eve")
+
+
+@pytest.mark.parametrize("name", [n for n, kind in ADVERSARIES.items() if kind.sees == "updates"])
+def test_a_function_of_ones_own_shows_no_updates(name):
+    setting = Setting(OwnTrainer(len), DATA, pool=DATA)
+    with pytest.raises(ValueError, match=f"nothing but a model, but it is {name}: give api-access"):
+        adversary_named(name).craft(setting)
+
+
+def test_chosen_weights_need_the_engine_too():
+    with pytest.raises(ValueError, match="nothing but a model, but it is chosen-weights"):
+        adversary_named("chosen-weights").craft(Setting(OwnTrainer(len), DATA))
+
+
+BAD = [
+    ("static-poisoning", {"shadows": 0}, "shadows must be at least 1, but it is 0"),
+    ("static-poisoning", {"outliers": "many"}, "outliers must be a number, but it is 'many'"),
+    ("intermediate-models", {"shadows": 1.5}, "shadows must be a whole number, but it is 1.5"),
+    ("intermediate-models", {"outliers": 0}, "outliers must be at least 1, but it is 0"),
+    ("adaptive-poisoning", {"bends": -1}, "bends must be at least 1, but it is -1"),
+    ("adaptive-poisoning", {"size": "wide"}, "size must be a number, but it is 'wide'"),
+    ("gradient", {"share": 0}, "share must be above 0 and at most 1, but it is 0"),
+    ("gradient", {"share": 2}, "share must be above 0 and at most 1, but it is 2"),
+    ("gradient", {"shadows": [4]}, r"shadows must be a number, but it is \[4\]"),
+    ("malicious-dataset", {"copies": 0}, "copies must be at least 1, but it is 0"),
+    ("opposing-dataset", {"copies": "all"}, "copies must be a number, but it is 'all'"),
+    ("chosen-weights", {"steps": 0}, "steps must be at least 1, but it is 0"),
+    ("chosen-weights", {"learning_rate": 0}, "learning_rate must be above 0, but it is 0"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "message"), BAD)
+def test_options_out_of_range(name, options, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        ADVERSARIES[name](**options)
+    assert "\n" not in str(caught.value)
+
+
+def test_whole_numbers_may_come_with_a_point():
+    setting = engine_setting()
+    adversary = ADVERSARIES["malicious-dataset"](copies=3.0)
+    assert len(adversary.craft(setting).worlds.common) == 3

@@ -1,0 +1,116 @@
+"""What every adversary owes, in both adjacencies, with images and tables, full batches and samples.
+
+A score depends on its own trial alone: the statistics of the audit rest on that.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+from dprime.attack import ADVERSARIES
+from games import IMAGES, TABLE, engine_setting, played, quick
+
+ADJACENCIES = ["add-remove", "replace"]
+CASES = {
+    "images": {"split": IMAGES},
+    "images, sampled": {"split": IMAGES, "sample_rate": 0.3},
+    "images, convolutions": {"split": IMAGES, "model": "conv-4"},
+    "table, regression": {"split": TABLE},
+}
+
+every_adversary = pytest.mark.parametrize("name", ADVERSARIES)
+both_adjacencies = pytest.mark.parametrize("adjacency", ADJACENCIES)
+
+
+def snapshot(setting):
+    """Everything that crafting could change, as bytes."""
+    arrays = [
+        array
+        for dataset in (setting.dataset, setting.pool)
+        for array in (dataset.records, dataset.labels)
+    ]
+    weights = [weight.detach().numpy() for weight in setting.trainer.model.parameters()]
+    return [array.tobytes() for array in (*arrays, *weights)], setting.trainer.describe()
+
+
+def same_dataset(first, second):
+    return np.array_equal(first.records, second.records) and np.array_equal(
+        first.labels, second.labels
+    )
+
+
+@every_adversary
+@both_adjacencies
+@pytest.mark.parametrize("case", CASES)
+def test_contract(name, adjacency, case):
+    setting = engine_setting(adjacency=adjacency, **CASES[case])
+    before, state = snapshot(setting), torch.get_rng_state()
+    first = quick(name).craft(setting)
+    assert snapshot(setting) == before
+    assert torch.equal(torch.get_rng_state(), state)
+    again = quick(name).craft(setting)
+    worlds = first.worlds
+    assert worlds.adjacency == adjacency
+    assert len(worlds.differing) == (1 if adjacency == "add-remove" else 2)
+    assert same_dataset(worlds.union, again.worlds.union)
+    assert first.about == again.about
+    whole = played(setting, first)
+    other = played(setting, again, block=7, reverse=True)
+    scores = whole["score"]
+    assert scores.shape == (20,)
+    assert np.isfinite(scores).all()
+    assert len(np.unique(scores)) == 20
+    assert not whole["diverged"].any()
+    assert whole["in_world"].tolist() == [True, False] * 10
+    scale = np.abs(scores).max()
+    np.testing.assert_allclose(other["score"], scores, rtol=1e-4, atol=1e-5 * scale)
+
+
+@every_adversary
+@both_adjacencies
+def test_more_trials_leave_the_first_ones_as_they_were(name, adjacency):
+    setting = engine_setting(adjacency=adjacency)
+    attack = quick(name).craft(setting)
+    few, many = (played(setting, attack, trials, block=6)["score"] for trials in (6, 10))
+    scale = np.abs(many).max()
+    np.testing.assert_allclose(few, many[:12], rtol=1e-4, atol=1e-5 * scale)
+
+
+@every_adversary
+@both_adjacencies
+def test_little_noise_tells_the_worlds_apart(name, adjacency):
+    setting = engine_setting(adjacency=adjacency, noise_multiplier=0.1, steps=8)
+    found = played(setting, quick(name).craft(setting), trials=25)
+    inside, outside = found["score"][found["in_world"]], found["score"][~found["in_world"]]
+    error = np.sqrt((inside.var(ddof=1) + outside.var(ddof=1)) / 25)
+    assert inside.mean() - outside.mean() > 3 * error
+
+
+@every_adversary
+def test_another_seed_is_another_game(name):
+    scores = [
+        played(setting, quick(name).craft(setting))["score"]
+        for setting in (engine_setting(seed=3), engine_setting(seed=4))
+    ]
+    assert not np.isclose(*scores).any()
+
+
+@every_adversary
+def test_replace_needs_a_pool_or_makes_its_own_pair(name):
+    setting = engine_setting(adjacency="replace", pool=None)
+    if name in ("malicious-dataset", "opposing-dataset", "chosen-weights"):
+        assert quick(name).craft(setting).worlds.adjacency == "replace"
+    else:
+        with pytest.raises(ValueError, match="pool must be given for replace, but it is missing"):
+            quick(name).craft(setting)
+
+
+def test_names_and_what_they_see():
+    assert list(ADVERSARIES) == [
+        "di", "api-access", "static-poisoning", "intermediate-models", "adaptive-poisoning",
+        "gradient", "malicious-dataset", "opposing-dataset", "chosen-weights",
+    ]  # fmt: skip
+    for name, kind in ADVERSARIES.items():
+        assert kind.name == name
+        assert kind.title
+        assert kind.sees in ("model", "updates")

@@ -1,0 +1,159 @@
+"""Which candidate is taken, with a trainer whose losses are written down."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from dprime.attack import OwnTrainer, Setting, StaticPoisoning
+from dprime.attack.poison import LOUD, by_final_loss, candidates, gap, label_options, poison
+from dprime.attack.trainer import Trainer
+from dprime.data.dataset import Dataset
+from games import IMAGES, TABLE
+
+DATA = IMAGES.train.take(range(8))
+POOL = IMAGES.test.take(range(3))
+
+
+class Written(Trainer):
+    """Losses by a rule (dataset, records) → [record], with a little noise of the seed's own."""
+
+    def __init__(self, rule, noise=0.1):
+        self.rule, self.noise, self.calls = rule, noise, []
+
+    def losses(self, dataset, records, models, seed):
+        self.calls.append((seed, len(dataset), models))
+        noise = np.random.default_rng(seed).normal(size=(models, len(records)))
+        return self.rule(dataset, records) + self.noise * noise
+
+    def describe(self):
+        return {}
+
+
+def holds(dataset, value):
+    """Whether a data set has a record whose numbers are all the same value."""
+    return bool((dataset.records.reshape(len(dataset), -1) == value).all(1).any())
+
+
+def flat_rule(dataset, records):
+    return np.zeros(len(records))
+
+
+def setting(rule=flat_rule, adjacency="add-remove", data=DATA, seed=5):
+    return Setting(Written(rule), data, adjacency, POOL if data is DATA else None, seed=seed)
+
+
+def test_candidates():
+    found = candidates(setting(), shadows=2, outliers=3)
+    assert len(found) == 3 + 3 + 2
+    for natural, mislabelled in zip(found[:3], found[3:6], strict=True):
+        assert np.array_equal(natural.record.records, mislabelled.record.records)
+        assert natural.other is None
+    loud = LOUD * max(1.0, float(DATA.records.max()))
+    for pair, value in zip(found[6:], (0.0, loud), strict=True):
+        assert (pair.record.records == value).all()
+        assert (pair.other.records == value).all()
+    everyone = {record.tobytes() for record in DATA.records}
+    assert {pair.record.records[0].tobytes() for pair in found[:3]} <= everyone
+
+
+def test_no_more_outliers_than_records():
+    assert len(candidates(setting(), shadows=2, outliers=100)) == 8 + 8 + 2
+
+
+def test_labels_of_the_largest_and_the_smallest_loss():
+    def rule(dataset, records):
+        return (records.labels - 6.0) ** 2  # largest at 0, smallest at 6
+
+    for pair in candidates(setting(rule), shadows=3, outliers=2)[2:]:
+        assert pair.record.labels.tolist() == [0]
+        assert pair.other.labels.tolist() == [6]
+
+
+def test_labels_of_models_that_diverge():
+    def rule(dataset, records):
+        return np.where(records.labels == 4, np.nan, records.labels - 9.0)
+
+    for pair in candidates(setting(rule), shadows=3, outliers=1)[1:]:
+        assert pair.record.labels.tolist() == [4]
+        assert pair.other.labels.tolist() == [0]
+
+
+def test_the_labels_of_a_regression_are_its_ends():
+    data = TABLE.train.take(range(6))
+    assert label_options(data).tolist() == [data.labels.min(), data.labels.max()]
+    assert label_options(DATA).tolist() == list(range(10))
+
+
+def test_a_binary_table_may_have_a_loud_record():
+    data = Dataset.of(np.eye(4)[[0, 1, 2, 3, 0, 1]], [0, 1, 0, 1, 0, 1])
+    found = poison(setting(data=data), 3, 1, by_final_loss)
+    assert found.worlds.union.kind in ("binary", "table")
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize(("value", "falls"), [(0.0, True), (LOUD * 1.0, False)])
+def test_the_candidate_that_tells_most_and_its_sign(adjacency, value, falls):
+    """Only one candidate does anything: its own loss falls, or rises, where it was trained on."""
+
+    def rule(dataset, records):
+        own = (records.records.reshape(len(records), -1) == value).all(1)
+        trained = own & (records.labels[:, None] == dataset.labels[-1:]).any(1)
+        present = holds(dataset, value)
+        return np.where(trained & present, -1.0 if falls else 1.0, 0.0) + 0.5 * (
+            records.labels == 2
+        )
+
+    found = poison(setting(rule, adjacency), 20, 1, by_final_loss)
+    assert (found.worlds.differing.records == value).all()
+    assert found.probes.sign == (-1.0 if falls else 1.0)
+    assert np.array_equal(found.probes.records.records, found.worlds.differing.records)
+    assert found.gap > 2
+
+
+def test_a_witness_where_it_tells_more():
+    """The loud record changes the loss on the last natural record, and nothing else."""
+
+    def rule(dataset, records):
+        last = (records.records == DATA.records[-1]).reshape(len(records), -1).all(1)
+        return np.where(last & holds(dataset, LOUD * float(DATA.records.max())), 1.0, 0.0)
+
+    found = poison(setting(rule), 20, 1, by_final_loss)
+    assert (found.worlds.differing.records == LOUD * DATA.records.max()).all()
+    assert np.array_equal(found.probes.records.records, DATA.records[-1:])
+    assert found.probes.sign == 1.0  # the loss rises in world `in`
+
+
+def test_shadow_trainings_share_no_seed_with_the_trials_or_between_the_worlds():
+    at = setting()
+    StaticPoisoning(shadows=4, outliers=2).craft(at)
+    seeds = {"in": set(), "out": set()}
+    for seed, size, models in at.trainer.calls[1:]:
+        assert models == 4
+        seeds["in" if size == 9 else "out"].add(seed)
+    assert at.seed not in seeds["in"] | seeds["out"]
+    assert not seeds["in"] & seeds["out"]
+    assert len(seeds["in"]) == 6  # every candidate has shadow models of its own
+
+
+def test_it_needs_nothing_but_losses():
+    """A function of the user's own is enough, and its models are judged by the probes."""
+    trainer = OwnTrainer(lambda dataset, seed: None)
+    with pytest.raises(ValueError, match="trainer must be one that returns the trained"):
+        StaticPoisoning(shadows=2).craft(Setting(trainer, DATA))
+
+
+def test_gap_is_d_prime():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(1.2, 1.0, 20_000), rng.normal(0.0, 1.0, 20_000)
+    assert gap(first, second) == pytest.approx(1.2, abs=0.04)
+    assert gap(second, first) == pytest.approx(-1.2, abs=0.04)
+    area = scipy.stats.mannwhitneyu(first[:50], second[:50]).statistic / 2500
+    assert gap(first[:50], second[:50]) == pytest.approx(2**0.5 * scipy.stats.norm.ppf(area))
+
+
+def test_gap_of_what_has_no_score():
+    nothing, some = np.full(10, np.nan), np.arange(10.0)
+    assert gap(nothing, some) < -3
+    assert gap(some, nothing) == pytest.approx(-gap(nothing, some))
+    assert gap(nothing, nothing) == 0
+    assert np.isfinite(gap(some + 100, some))

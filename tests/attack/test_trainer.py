@@ -1,0 +1,181 @@
+"""How models are made, by the engine and by a function of the user's own."""
+
+import functools
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from dprime.attack import EngineTrainer, OwnTrainer, function_named
+from dprime.train import Adam, Training, train
+from dprime.train.losses import plain_cross_entropy
+from games import IMAGES, RECIPE
+from trials import blobs, dense
+
+DATA = IMAGES.train.take(range(6))
+
+
+class Seeded(nn.Module):
+    """Its logits are drawn from a seed; dropout shows whether it is being trained."""
+
+    def __init__(self, seed):
+        super().__init__()
+        rng = np.random.default_rng(seed)
+        self.logits = nn.Parameter(torch.tensor(rng.normal(size=10), dtype=torch.float32))
+        self.dropout = nn.Dropout(0.9)
+
+    def forward(self, x):
+        return self.dropout(self.logits).expand(len(x), 10)
+
+
+def seeded(dataset, seed):
+    return Seeded(seed)
+
+
+def test_the_engines_losses_are_those_of_its_models():
+    data = blobs(8, (5,))
+    trainer = EngineTrainer(dense(5, 4, 3), Training(**RECIPE))
+    found = trainer.losses(data, data.take([0, 3]), models=4, seed=9)
+    done = train(dense(5, 4, 3), data, Training(**RECIPE), trials=4, seed=9)
+    assert found.shape == (4, 2)
+    for column, record in enumerate((0, 3)):
+        np.testing.assert_allclose(found[:, column], done.mean_loss(data.take([record])), rtol=1e-6)
+
+
+def test_ones_own_models_are_judged_out_of_training():
+    found = OwnTrainer(seeded).model_losses(DATA, DATA, seed=5)
+    with torch.no_grad():
+        logits = Seeded(5).logits.expand(6, 10)
+        expected = plain_cross_entropy(logits, torch.tensor(DATA.labels))
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-6)
+    assert found.dtype == np.float64
+
+
+def test_every_model_has_a_seed_of_its_own():
+    seeds = []
+
+    def function(dataset, seed):
+        seeds.append(seed)
+        return Seeded(seed)
+
+    first = OwnTrainer(function).losses(DATA, DATA.take([0]), models=5, seed=1)
+    again = OwnTrainer(function).losses(DATA, DATA.take([0]), models=5, seed=1)
+    OwnTrainer(function).losses(DATA, DATA.take([0]), models=5, seed=2)
+    assert first.shape == (5, 1)
+    assert np.array_equal(first, again)
+    assert seeds[:5] == seeds[5:10]
+    assert len(set(seeds)) == 10
+    assert all(type(seed) is int for seed in seeds)
+
+
+@pytest.mark.parametrize(
+    ("returned", "shown"), [(None, "NoneType"), ({"model": 1}, "dict"), (nn.Linear, "type")]
+)
+def test_what_is_no_model_is_refused(returned, shown):
+    trainer = OwnTrainer(lambda dataset, seed: returned)
+    with pytest.raises(ValueError, match=f"but it is a function that returned {shown}: return the"):
+        trainer.losses(DATA, DATA, models=1, seed=0)
+
+
+def test_another_loss():
+    def double(outputs, labels):
+        return 2 * plain_cross_entropy(outputs, labels)
+
+    plain, doubled = (
+        OwnTrainer(seeded, loss).losses(DATA, DATA, models=2, seed=0)
+        for loss in ("cross-entropy", double)
+    )
+    np.testing.assert_allclose(doubled, 2 * plain, rtol=1e-6)
+
+
+DESCRIBE = """
+import functools, json, sys
+sys.path.insert(0, sys.argv[1])
+from planted import trained_with_batch_norm
+from torch import nn
+from dprime.attack import EngineTrainer, OwnTrainer
+from dprime.train import Adam, Training
+from dprime.train.losses import plain_cross_entropy
+class Adding:
+    def __call__(self, outputs, labels): return plain_cross_entropy(outputs, labels)
+spacer = [object() for _ in range(int(sys.argv[2]))]
+recipe = dict(steps=3, learning_rate=0.1, clip_norm=1.0, noise_multiplier=2.0, optimizer=Adam())
+print(json.dumps([
+    EngineTrainer(nn.Sequential(nn.Flatten(), nn.Linear(64, 10)), Training(**recipe)).describe(),
+    EngineTrainer(nn.Linear(4, 2), Training(**recipe, loss=plain_cross_entropy)).describe(),
+    EngineTrainer(nn.Linear(4, 2), Training(**recipe, loss=Adding())).describe(),
+    OwnTrainer(trained_with_batch_norm).describe(),
+    OwnTrainer(functools.partial(trained_with_batch_norm, steps=3), Adding()).describe(),
+]))
+"""
+
+
+def test_the_same_words_in_every_process(request, monkeypatch, capsys):
+    tests = str(request.config.rootpath / "tests")
+    elsewhere = subprocess.run(
+        [sys.executable, "-c", DESCRIBE, tests, "100000"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["-c", tests, "0"])
+    exec(DESCRIBE, {"__name__": "__main__"})
+    assert capsys.readouterr().out == elsewhere
+    plain, named, own_loss, function, partial = json.loads(elsewhere)
+    assert plain["steps"] == "3"
+    assert plain["optimizer"].startswith("Adam(")
+    assert "Linear(in_features=64, out_features=10, bias=True)" in plain["model"]
+    assert named["loss"] == "dprime.train.losses:plain_cross_entropy"
+    assert "Adding" in own_loss["loss"]
+    assert function == {"function": "planted:trained_with_batch_norm", "loss": "cross-entropy"}
+    assert "trained_with_batch_norm" in partial["function"]
+    assert "steps=3" in partial["function"]
+
+
+def test_other_recipes_have_other_words():
+    trainers = [
+        EngineTrainer(dense(5, 3), Training(**RECIPE)),
+        EngineTrainer(dense(5, 4, 3), Training(**RECIPE)),
+        EngineTrainer(dense(5, 3), Training(**{**RECIPE, "noise_multiplier": 0.51})),
+        EngineTrainer(dense(5, 3), Training(**RECIPE, optimizer=Adam())),
+        EngineTrainer(dense(5, 3), Training(**RECIPE, sensitivity="local")),
+        OwnTrainer(seeded),
+        OwnTrainer(functools.partial(seeded, seed=1)),
+    ]
+    assert len({json.dumps(trainer.describe()) for trainer in trainers}) == 7
+    one = EngineTrainer(dense(5, 3), Training(**RECIPE, block=7))
+    assert one.describe() == trainers[0].describe()  # how it is cut changes nothing
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("", "trainer must be of the form module:function, but it is ''"),
+        ("module", "trainer must be of the form module:function, but it is 'module'"),
+        (":train", "trainer must be of the form module:function, but it is ':train'"),
+        ("os.path:", "trainer must be of the form module:function, but it is 'os.path:'"),
+        (
+            "no_such_module:train",
+            r"importable \(ModuleNotFoundError: No module named 'no_such_module'\), but",
+        ),
+        ("os.path:no_such", "trainer must be a function in os.path, but it is 'os.path:no_such'"),
+        ("os.path:sep", "trainer must be a function in os.path, but it is 'os.path:sep'"),
+    ],
+)
+def test_functions_that_are_not_there(path, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        function_named(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_function_by_its_name():
+    assert function_named("planted:trained_with_batch_norm").__name__ == "trained_with_batch_norm"
+
+
+def test_a_module_that_fails_when_it_is_imported(tmp_path, monkeypatch):
+    (tmp_path / "half_written.py").write_text("def train(dataset, seed)\n    return None\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=r"importable \(SyntaxError: .*half_written.py, line 1"):
+        function_named("half_written:train")

@@ -1,0 +1,120 @@
+"""One threshold and exact ends."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dprime.audit import ClopperPearson, Metric, lower_bound
+from dprime.audit.estimators.base import each_of_two, geometric_ranks, upper_end
+
+
+def test_the_check_value_of_the_literature():
+    """1,000 trials a world and no error, each end at 0.025: epsilon 5.60."""
+    rate = upper_end(0, 1000, 0.025)
+    assert math.log((1 - 1e-5 - rate) / rate) == pytest.approx(5.60, abs=0.005)
+    both_at_0_025 = 1 - 0.975**2
+    bound = lower_bound(
+        np.ones(1000),
+        np.zeros(1000),
+        confidence=1 - both_at_0_025,
+        method=ClopperPearson(threshold=0.5),
+    )
+    assert bound.epsilon == pytest.approx(5.60, abs=0.005)
+    assert bound.epsilon == pytest.approx(math.log((1 - 1e-5 - rate) / rate), abs=1e-12)
+
+
+@given(errors=st.integers(0, 60), more=st.integers(1, 60), level=st.floats(1e-4, 0.4))
+def test_the_upper_end_is_where_so_few_errors_become_unlikely(errors, more, level):
+    rate = upper_end(errors, errors + more, level)
+    assert scipy.stats.binom.cdf(errors, errors + more, rate) == pytest.approx(level, rel=1e-9)
+
+
+def test_ends_of_a_sample_that_always_errs():
+    assert upper_end(7, 7, 0.05) == 1.0
+
+
+def test_each_of_two_independent_ends():
+    assert (1 - each_of_two(0.05)) ** 2 == pytest.approx(0.95, abs=1e-15)
+
+
+@pytest.mark.parametrize("trials", [1, 2, 7, 100, 12_345])
+def test_ranks_exist(trials):
+    ranks = geometric_ranks(trials, 0.35, 3.0)
+    assert ranks[0] == 1
+    assert ranks[-1] <= max(1, round(0.35 * trials))
+    assert ranks == sorted(set(ranks))
+
+
+COUNTS = st.tuples(st.integers(0, 80), st.integers(1, 80))
+
+
+@given(fn=COUNTS, fp=COUNTS, delta=st.sampled_from([0.0, 1e-5, 1e-2, 0.3]))
+def test_epsilon_is_the_printed_formula(fn, fp, delta):
+    """FORMULAS, section 4: the larger of two logarithms, never below 0."""
+    (misses, hits), (alarms, rests) = fn, fp
+    inside = np.repeat([0.0, 1.0], [misses + 1, hits])
+    outside = np.repeat([1.0, 0.0], [alarms + 1, rests])
+    bound = lower_bound(inside, outside, delta=delta, method=ClopperPearson(threshold=0.5))
+    level = 1 - math.sqrt(0.95)
+    f = scipy.stats.beta.isf(level, alarms + 2, rests)
+    m = scipy.stats.beta.isf(level, misses + 2, hits)
+    ratios = [(1 - delta - f) / m, (1 - delta - m) / f, 1.0]
+    assert bound.epsilon == pytest.approx(math.log(max(ratios)), abs=1e-10)
+    assert bound.curve.advantage() == pytest.approx(max(0.0, 1 - f - m), abs=1e-12)
+
+
+def test_a_score_at_the_threshold_is_no_member():
+    inside, outside = np.full(50, 0.5), np.zeros(50)
+    at = lower_bound(inside, outside, method=ClopperPearson(threshold=0.5))
+    below = lower_bound(inside, outside, method=ClopperPearson(threshold=0.4))
+    assert at.epsilon == 0.0
+    assert below.epsilon > 2.0
+
+
+def test_the_threshold_is_chosen_on_trials_that_are_not_counted():
+    """The counted trials may be anything at all: the choice does not see them."""
+    rng = np.random.default_rng(0)
+    inside, outside = rng.normal(2, 1, 400), rng.normal(0, 1, 400)
+    bound = lower_bound(inside, outside)
+    assert bound.trials == (400, 400)
+    assert bound.counted == (320, 320)
+    fixed = lower_bound(inside, outside, method=ClopperPearson(threshold=1.0))
+    assert fixed.counted == (400, 400)
+
+
+def test_the_metric_in_question_chooses():
+    rng = np.random.default_rng(1)
+    inside, outside = rng.normal(1.5, 1, 5000), rng.normal(0, 1, 5000)
+    epsilon, advantage = Metric("epsilon"), Metric("advantage")
+    for_epsilon = lower_bound(inside, outside, metric=epsilon)
+    for_advantage = lower_bound(inside, outside, metric=advantage)
+    assert for_epsilon.value(epsilon) > for_advantage.value(epsilon) + 0.2
+    assert for_advantage.value(advantage) > for_epsilon.value(advantage) + 0.1
+
+
+@given(seed=st.integers(0, 3), sizes=st.tuples(st.integers(2, 60), st.integers(2, 60)))
+def test_choosing_sees_order_only(seed, sizes):
+    """Any strictly increasing transform of the scores gives the same bound."""
+    rng = np.random.default_rng(seed)
+    inside, outside = rng.normal(1.5, 1, sizes[0]), rng.normal(0, 1, sizes[1])
+    plain = lower_bound(inside, outside, seed=seed)
+    bent = lower_bound(np.exp(inside), np.exp(outside), seed=seed)
+    assert plain.epsilon == bent.epsilon
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"threshold": "best"}, "threshold must be a number, but it is 'best'"),
+        ({"threshold": math.nan}, "threshold must be a finite number, but it is nan"),
+        ({"held_out": 0}, "held_out must be strictly between 0 and 1, but it is 0"),
+        ({"held_out": 1.0}, "held_out must be strictly between 0 and 1, but it is 1.0"),
+    ],
+)
+def test_bad_options_get_one_sentence(options, words):
+    with pytest.raises(ValueError, match=words):
+        ClopperPearson(**options)

@@ -1,0 +1,430 @@
+"""From the crafted attack to the verdict: what is concluded, kept, resumed and refused."""
+
+import dataclasses
+import json
+import re
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from dprime import DPSGD
+from dprime.attack import (
+    DI,
+    MaliciousDataset,
+    OwnTrainer,
+    Setting,
+    StaticPoisoning,
+)
+from dprime.audit import Band, Metric, Steinke
+from dprime.audit.audits import Question, audit
+from dprime.audit.game import Game
+from dprime.audit.store import Store
+from dprime.curve import TradeOff
+from dprime.data.dataset import Dataset
+from games import IMAGES, engine_setting
+
+ADVANTAGE = Question(Metric("advantage"))
+ONE_SENTENCE = re.compile(r"[^\n]+ must be [^\n]+, but it is [^\n]+: [^\n]+\.")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def small(**options):
+    return engine_setting(**{"noise_multiplier": 2.0, "records": 6, **options})
+
+
+# The verdict --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_a_correct_training_stands_and_a_claim_too_strong_is_broken(adjacency):
+    setting = small(adjacency=adjacency)
+    right = audit("malicious-dataset", setting, trials=200, question=ADVANTAGE)
+    assert right.verdict.outcome == "stands"
+    assert right.claim.advantage() == DPSGD(2.0, 1.0, 4).curve(adjacency).advantage()
+    strong = audit(
+        "malicious-dataset", setting, claim=TradeOff.gaussian(0.1), trials=200, question=ADVANTAGE
+    )
+    assert strong.verdict.outcome == "broken"
+    assert strong.verdict.reached == right.verdict.reached > TradeOff.gaussian(0.1).advantage()
+    assert "the claim is broken" in strong.sentence()
+    np.testing.assert_array_equal(strong.in_scores, right.in_scores)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question(),
+        Question(Metric("tpr", {"fpr": 0.1}), "band"),
+        Question("curve", "band"),
+        Question("curve", Band()),
+        Question(Metric("advantage"), "gaussian", confidence=0.9),
+    ],
+    ids=["epsilon", "tpr", "curve", "an estimator", "gaussian"],
+)
+def test_questions(question):
+    setting = small(noise_multiplier=0.7)
+    for claim, outcome in ((None, "stands"), (TradeOff.gaussian(0.1), "broken")):
+        found = audit("malicious-dataset", setting, claim=claim, trials=200, question=question)
+        assert found.verdict.outcome == outcome
+        assert found.verdict.confidence == question.confidence
+        assert found.bound.method not in found.beside
+        assert set(found.beside) | {found.bound.method} == {
+            "clopper-pearson", "band", "gaussian", "bayesian"
+        }  # fmt: skip
+
+
+def test_rows_come_from_the_band_and_the_claim():
+    found = audit("malicious-dataset", small(), trials=100)
+    band = found.beside["band"]
+    for metric, reached, allowed in found.rows():
+        assert reached == band.value(metric)
+        assert allowed == metric.read(found.claim)
+        assert reached <= allowed
+    asked = Question(Metric("tpr", {"fpr": 0.2}), "band")
+    rows = {row[0].name: row for row in audit("di", small(), trials=50, question=asked).rows()}
+    assert rows["tpr"][0].conditions == {"fpr": 0.2}
+
+
+def test_the_sentence_counts_the_trials():
+    found = audit("api-access", small(), trials=30)
+    assert found.sentence().endswith(" It rests on 60 trials.")
+    assert (len(found.in_scores), len(found.out_scores)) == (30, 30)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "steinke"}, "method must be one of clopper-pearson, band, gaussian, bayesian"),
+        ({"method": Steinke()}, "method must be one of clopper-pearson, band, gaussian, bayesian"),
+        ({"method": "mine"}, "but it is 'mine'"),
+        ({"confidence": 1.0}, "confidence must be strictly between 0 and 1, but it is 1.0"),
+        ({"metric": "curve"}, "method must be band to judge by the curve"),
+        ({"metric": "curve", "method": "bayesian"}, "method must be band to judge by the curve"),
+        (
+            {"metric": Metric("advantage"), "method": "bayesian"},
+            "method must be one that bounds more than ε at δ = 1e-05, but it is 'bayesian'",
+        ),
+        (
+            {"metric": Metric("epsilon", {"delta": 1e-3}), "method": "bayesian"},
+            "method must be one that bounds more than ε at δ = 1e-05",
+        ),
+    ],
+)
+def test_questions_that_no_trial_could_answer_are_refused_before_any(options, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        Question(**options)
+    assert ONE_SENTENCE.fullmatch(str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"trials": 0}, "trials must be at least 1, but it is 0"),
+        ({"block": -1}, "block must be at least 1, but it is -1"),
+        ({"claim": 4.0}, "claim must be a TradeOff, but it is of type float"),
+    ],
+)
+def test_bad_input_is_one_sentence(options, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        audit("di", small(), **{"trials": 3, **options})
+    assert ONE_SENTENCE.fullmatch(str(caught.value))
+
+
+def test_a_training_without_noise_claims_nothing():
+    with pytest.raises(ValueError, match="no certified curve, it is not private"):
+        audit("api-access", small(noise_multiplier=0.0), trials=3)
+
+
+def test_a_function_of_ones_own_needs_a_claim():
+    with pytest.raises(ValueError, match="claim must be given for a training function of your own"):
+        audit("api-access", Setting(OwnTrainer(len), IMAGES.train.take(range(4))), trials=3)
+
+
+# What is kept -------------------------------------------------------------------------------------
+
+
+class Stopped(Game):
+    """Ctrl-C in the middle of a block."""
+
+    at = 2
+
+    def play(self, block):
+        if block == self.at:
+            raise KeyboardInterrupt
+        return super().play(block)
+
+
+@pytest.mark.parametrize("name", ["di", "malicious-dataset", "static-poisoning"])
+def test_interrupted_and_resumed_gives_the_same(name, tmp_path, monkeypatch):
+    adversary = StaticPoisoning(shadows=5, outliers=1) if name == "static-poisoning" else name
+    options = {"trials": 20, "block": 10}
+    whole = audit(adversary, small(), **options)
+    path = tmp_path / "a.run"
+    with monkeypatch.context() as patched:
+        patched.setattr("dprime.audit.audits.Game", Stopped)
+        with pytest.raises(KeyboardInterrupt):
+            audit(adversary, small(), path=path, **options)
+    with Store.open(path) as store:
+        assert store.done() == [0, 1]
+        assert store.state().failed == 0
+        assert store.answer is None
+        first = store.arrays()["score"]
+    resumed = audit(adversary, small(), path=path, **options)
+    np.testing.assert_array_equal(resumed.in_scores, whole.in_scores)
+    np.testing.assert_array_equal(resumed.out_scores, whole.out_scores)
+    assert resumed.as_json() == whole.as_json()
+    with Store.open(path) as store:
+        assert store.state().complete
+        assert store.answer == resumed.as_json()
+        np.testing.assert_array_equal(store.arrays()["score"][:20], first)
+
+
+def test_a_finished_run_is_not_played_again(tmp_path, monkeypatch):
+    path = tmp_path / "a.run"
+    first = audit("di", small(), trials=10, path=path)
+    monkeypatch.setattr("dprime.audit.audits.Game.play", lambda self, block: 1 / 0)
+    assert audit("di", small(), trials=10, path=path).as_json() == first.as_json()
+
+
+def test_without_a_path_nothing_is_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    audit("di", small(), trials=3)
+    assert list(tmp_path.iterdir()) == []
+
+
+DIFFERENT = {
+    "adversary": ("api-access", {}, {}),
+    "options": (MaliciousDataset(copies=2), {}, {}),
+    "records": ("malicious-dataset", {"records": 5}, {}),
+    "adjacency": ("malicious-dataset", {"adjacency": "replace"}, {}),
+    "trials": ("malicious-dataset", {}, {"trials": 5}),
+    "block": ("malicious-dataset", {}, {"block": 3}),
+    "seed": ("malicious-dataset", {"seed": 4}, {}),
+    "record": ("malicious-dataset", {"record": 1}, {}),
+    "trainer": ("malicious-dataset", {"noise_multiplier": 2.5}, {}),
+    "contents": ("malicious-dataset", {"pool": IMAGES.test.take([7])}, {}),
+}
+
+
+@pytest.mark.parametrize("different", DIFFERENT)
+def test_another_setting_on_the_same_path_is_refused(different, tmp_path):
+    path = tmp_path / "a.run"
+    audit("malicious-dataset", small(), trials=4, block=4, path=path)
+    before = path.read_bytes()
+    adversary, changed, options = DIFFERENT[different]
+    message = f"path must be a new file or a run with the same settings, .* another .*{different}"
+    with pytest.raises(ValueError, match=message) as caught:
+        audit(adversary, small(**changed), path=path, **{"trials": 4, "block": 4, **options})
+    assert ONE_SENTENCE.fullmatch(str(caught.value))
+    assert path.read_bytes() == before
+
+
+def test_other_records_under_the_same_name_are_refused(tmp_path):
+    """Blocks of two data sets must not end up in one answer."""
+    path, setting = tmp_path / "a.run", small()
+    audit("di", setting, trials=4, path=path)
+    data = setting.dataset
+    swapped = Dataset(data.name, data.records[::-1], data.labels[::-1], data.kind, data.classes)
+    with pytest.raises(ValueError, match="another contents"):
+        audit("di", dataclasses.replace(setting, dataset=swapped), trials=4, path=path)
+
+
+# What goes wrong ----------------------------------------------------------------------------------
+
+
+class Constant(nn.Module):
+    def __init__(self, value):
+        super().__init__()
+        self.value = float(value)
+
+    def forward(self, x):
+        logits = torch.zeros(len(x), 10)
+        logits[:, 0] = self.value
+        return logits
+
+
+class Sometimes:
+    """A training function that fails at some calls."""
+
+    def __init__(self, broken):
+        self.broken, self.calls = broken, 0
+
+    def __call__(self, dataset, seed):
+        self.calls += 1
+        if self.calls in self.broken:
+            raise RuntimeError(f"no memory at\ncall {self.calls}")
+        return Constant(np.random.default_rng(seed).normal())
+
+
+CLAIM = TradeOff.gaussian(1.0)
+
+
+def own(function, **options):
+    return Setting(OwnTrainer(function), IMAGES.train.take(range(4)), **options)
+
+
+def test_blocks_that_fail_are_left_out_and_told(tmp_path):
+    """Of 6 blocks of 10 trials the second one fails twice: 50 trials are left."""
+    path = tmp_path / "a.run"
+    function = Sometimes({13, 54})
+    found = audit("api-access", own(function), claim=CLAIM, trials=30, path=path)
+    assert found.state.failed == 1
+    assert (len(found.in_scores), len(found.out_scores)) == (25, 25)
+    assert "It rests on 50 trials; 1 of 6 blocks failed and are not among them, the last with " in (
+        found.sentence()
+    )
+    assert "RuntimeError: no memory at call 54 (test_audits.py, line" in found.sentence()
+    assert "raise RuntimeError(f" in found.state.last_error
+    assert found.as_json()["blocks"]["failed"] == 1
+    with Store.open(path) as store:
+        assert store.pending() == [1]
+    mended = audit("api-access", own(Sometimes(())), claim=CLAIM, trials=30, path=path)
+    assert mended.state.complete
+    assert mended.sentence().endswith("It rests on 60 trials.")
+
+
+def test_a_function_that_always_fails_says_why():
+    with pytest.raises(ValueError, match="failed on each with RuntimeError: no memory") as caught:
+        audit("api-access", own(same_error), claim=CLAIM, trials=30)
+    assert "mend that and resume the run" in str(caught.value)
+
+
+def same_error(dataset, seed):
+    raise RuntimeError("no memory")
+
+
+def test_so_it_does_where_there_is_one_block_only():
+    with pytest.raises(ValueError, match="run must be played at least in part") as caught:
+        audit("api-access", own(same_error), claim=CLAIM, trials=3)
+    assert "failed with RuntimeError: no memory (test_audits.py, line" in str(caught.value)
+    assert ONE_SENTENCE.fullmatch(str(caught.value))
+
+
+def test_a_function_that_fails_while_the_adversary_prepares():
+    with pytest.raises(ValueError, match="trainer must be able to train the adversary's") as caught:
+        audit(StaticPoisoning(shadows=2), own(same_error), claim=CLAIM, trials=3)
+    assert "RuntimeError: no memory (test_audits.py, line" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["di", "api-access", "malicious-dataset"])
+def test_models_that_diverge_are_told(name):
+    """They have a score, which says nothing; the numbers of DI leave them out."""
+    setting = small(learning_rate=1e30, model="dense-4", steps=12)
+    found = audit(name, setting, trials=10)
+    assert found.diverged == 20
+    assert found.verdict.outcome == "stands"
+    assert "20 of the models had diverged; they count as least like in." in found.sentence()
+    assert found.identified is None
+    json.dumps(found.as_json(), allow_nan=False)
+
+
+# What is shown ------------------------------------------------------------------------------------
+
+
+def numbers_in(value):
+    if isinstance(value, dict):
+        return [number for each in value.values() for number in numbers_in(each)]
+    if isinstance(value, list):
+        return [number for each in value for number in numbers_in(each)]
+    return [value] if isinstance(value, float) else []
+
+
+@pytest.mark.parametrize("name", ["di", "malicious-dataset"])
+@pytest.mark.parametrize("noise", [2.0, 0.05], ids=["some noise", "hardly any"])
+def test_json_without_nan(name, noise):
+    found = audit(name, small(noise_multiplier=noise), trials=40)
+    shown = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    assert np.isfinite(numbers_in(shown)).all()
+    assert shown["verdict"] == found.verdict.outcome
+    assert shown["trials"]["in"] == shown["trials"]["out"] == 40
+    assert shown["metrics"]["epsilon"]["delta"] == 1e-5
+    assert all(metric["kind"] == "lower bound" for metric in shown["metrics"].values())
+    assert [name for name, bound in shown["bounds"].items() if bound["decides"]] == [
+        "clopper-pearson"
+    ]
+    assert ("identifiability" in shown) == (name == "di")
+    assert "label" not in shown
+
+
+def test_what_is_infinite_is_null():
+    found = audit("malicious-dataset", small(), trials=10)
+    worse = dataclasses.replace(
+        found, verdict=dataclasses.replace(found.verdict, allowed=float("inf"), reached=1.0)
+    )
+    assert worse.as_json()["allowed"] is None
+    json.dumps(worse.as_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("name", ["di", "malicious-dataset"])
+def test_local_sensitivity_is_labelled(name):
+    found = audit(name, small(sensitivity="local"), trials=20)
+    assert "The training is not DP: " in found.sentence()
+    assert found.as_json()["label"].startswith("not DP")
+    assert "not DP" in found.as_json()["sentence"]
+    assert audit(name, small(), trials=20).label is None
+
+
+def test_the_numbers_of_bernau_et_al():
+    found = audit(DI(), small(noise_multiplier=1.0), trials=60)
+    with_di = found.identified
+    says = np.concatenate([found.in_scores > 0, found.out_scores > 0])
+    assert with_di.advantage.value == pytest.approx(says[:60].mean() - says[60:].mean())
+    shown = found.as_json()["identifiability"]
+    assert shown["advantage"]["value"] == with_di.advantage.value
+    assert all(each["kind"] == "point estimate" for each in shown["epsilons"].values())
+
+
+def test_they_are_for_full_batches_only():
+    """Their formulas have every record in every batch; with sampling they would say too much."""
+    assert audit("di", small(sample_rate=0.4), trials=20).identified is None
+
+
+def test_models_that_diverged_are_not_among_them(monkeypatch):
+    class Losing(Game):
+        def play(self, block):
+            found = super().play(block)
+            if block == 0:
+                found["log_ratio"][0, -1] = np.nan
+                found["score"][0], found["diverged"][0] = -np.inf, True
+            return found
+
+    clean = audit("di", small(), trials=20, block=10)
+    monkeypatch.setattr("dprime.audit.audits.Game", Losing)
+    found = audit("di", small(), trials=20, block=10)
+    assert found.diverged == 1
+    assert found.identified.exceedance.trials == clean.identified.exceedance.trials - 1 == 19
+
+
+def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkeypatch):
+    told = []
+
+    @contextmanager
+    def bar(title, trials, show):
+        told.append((title, trials))
+        yield lambda trials, title=None: told.append((title, trials))
+
+    monkeypatch.setattr("dprime.audit.audits.bar", bar)
+    options = {"trials": 40, "block": 20, "path": tmp_path / "a.run"}
+    audit("malicious-dataset", small(), **options)
+    assert told[:3] == [("malicious data set", 80), (None, 0), ("malicious data set", 20)]
+    assert [trials for _, trials in told[2:]] == [20] * 4
+    words = r"malicious data set: ε at δ 1e-05 ≥ [\d.e-]+ so far, [\d.]+ allowed"
+    assert all(re.fullmatch(words, title) for title, _ in told[3:])
+    told.clear()
+    audit("malicious-dataset", small(), **options)
+    assert told == [("malicious data set", 80), (None, 80)]
+
+
+def test_the_usual_block():
+    assert audit("api-access", small(), trials=11).state.blocks == 1
+    assert audit("api-access", own(Sometimes(())), claim=CLAIM, trials=11).state.blocks == 3

@@ -1,0 +1,132 @@
+"""The game: blocks in any order, models without a score, and functions of the user's own."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from dprime.attack import ADVERSARIES, ApiAccess, Attack, OwnTrainer, Probes, Setting
+from dprime.audit.game import Game
+from dprime.train import Worlds
+from games import IMAGES, engine_setting, played, quick
+
+DATA = IMAGES.train.take(range(6))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", ["di", "malicious-dataset", "api-access"])
+def test_blocks_can_be_played_in_any_order_and_again(name):
+    setting = engine_setting()
+    attack = quick(name).craft(setting)
+    game = Game(setting, attack, trials=9, block=5, seed=setting.seed)
+    assert game.blocks == 4
+    forward = {block: game.play(block) for block in (0, 1, 2, 3)}
+    for block in (3, 1, 0, 2, 1):
+        again = game.play(block)
+        for kind, array in forward[block].items():
+            np.testing.assert_array_equal(again[kind], array)
+    assert [len(block["score"]) for block in forward.values()] == [5, 5, 5, 3]
+    worlds = np.concatenate([block["in_world"] for block in forward.values()])
+    assert worlds.tolist() == [True, False] * 9
+
+
+def test_a_fresh_game_in_another_layout_gives_the_same():
+    setting = engine_setting()
+    first = played(setting, quick("di").craft(setting), trials=9)
+    for block in (1, 4, 100):
+        other = played(setting, quick("di").craft(setting), trials=9, block=block, reverse=True)
+        np.testing.assert_allclose(other["score"], first["score"], rtol=1e-4, atol=1e-5)
+
+
+def test_worlds_are_what_the_engine_trains_on():
+    """With hardly any noise the sign of the log ratio is the world."""
+    setting = engine_setting(noise_multiplier=0.02)
+    found = played(setting, quick("di").craft(setting), trials=9, block=5)
+    assert ((found["score"] > 0) == found["in_world"]).all()
+
+
+@pytest.mark.parametrize("name", ADVERSARIES)
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_a_model_that_has_diverged_is_least_like_in(name, adjacency):
+    setting = engine_setting(adjacency=adjacency, model="dense-4", learning_rate=1e30, steps=12)
+    found = played(setting, quick(name).craft(setting), trials=3)
+    assert found["diverged"].all()
+    assert (found["score"] == -np.inf).all()
+
+
+class Losing(nn.Module):
+    """A model that diverged in some trials."""
+
+    def __init__(self, value):
+        super().__init__()
+        self.value = value
+
+    def forward(self, x):
+        logits = torch.zeros(len(x), 10)
+        logits[:, 0] = self.value
+        return logits
+
+
+def test_only_the_models_that_diverged_are_counted():
+    values = iter([1.0, float("nan"), 2.0, 3.0, float("nan"), 4.0])
+    trainer = OwnTrainer(lambda dataset, seed: Losing(next(values)))
+    setting = Setting(trainer, DATA)
+    found = played(setting, ApiAccess().craft(setting), trials=3)
+    assert found["diverged"].tolist() == [False, True, False, False, True, False]
+    assert (found["score"][[1, 4]] == -np.inf).all()
+    assert np.isfinite(found["score"][[0, 2, 3, 5]]).all()
+
+
+class Remembering:
+    """A training function that remembers what it was given."""
+
+    def __init__(self):
+        self.given = []
+
+    def __call__(self, dataset, seed):
+        self.given.append((dataset, seed))
+        return Losing(0.0)
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_ones_own_function_gets_its_worlds_data_set_and_a_seed_of_its_own(adjacency):
+    function = Remembering()
+    pool = IMAGES.test.take(range(3))
+    setting = Setting(OwnTrainer(function), DATA, adjacency, pool, record=2, seed=7)
+    attack = ApiAccess().craft(setting)
+    game = Game(setting, attack, trials=4, block=3, seed=7)
+    for block in range(game.blocks):
+        game.play(block)
+    assert len(function.given) == 8
+    for trial, (dataset, _) in enumerate(function.given):
+        expected = attack.worlds.dataset("in" if trial % 2 == 0 else "out")
+        assert np.array_equal(dataset.records, expected.records)
+        assert np.array_equal(dataset.labels, expected.labels)
+    seeds = [seed for _, seed in function.given]
+    assert len(set(seeds)) == 8
+    again = Remembering()
+    other = Setting(OwnTrainer(again), DATA, adjacency, pool, record=2, seed=7)
+    Game(other, attack, trials=4, block=8, seed=7).play(0)
+    assert [seed for _, seed in again.given] == seeds
+    third = Remembering()
+    Game(Setting(OwnTrainer(third), DATA, seed=8), attack, 4, 8, seed=8).play(0)
+    assert not set(seeds) & {seed for _, seed in third.given}
+
+
+def test_the_score_is_that_of_the_probes():
+    trainer = OwnTrainer(lambda dataset, seed: Losing(2.0))
+    worlds = Worlds.remove(DATA, 0)
+    label_0 = DATA.take([int(np.flatnonzero(DATA.labels == 0)[0])])
+    loss = float(np.log(9 + np.e**2) - 2)
+    for sign in (-1.0, 1.0):
+        probes = Probes(label_0, sign)
+        attack = Attack(worlds, lambda: None, "by hand", probes=probes)
+        found = Game(Setting(trainer, DATA), attack, 1, 2, seed=0).play(0)
+        np.testing.assert_allclose(found["score"], sign * loss, rtol=1e-5)

@@ -1,0 +1,176 @@
+"""From scores to a bound: every method by name, and what holds for all of them."""
+
+import itertools
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dprime import LowerCurve, TradeOff
+from dprime.audit import (
+    Band,
+    Bayesian,
+    ClopperPearson,
+    Estimator,
+    LowerBound,
+    Mahloujifar,
+    Metric,
+    lower_bound,
+)
+from dprime.audit.estimators import ESTIMATORS
+
+METHODS = list(ESTIMATORS)
+FIXED = {"clopper-pearson": ClopperPearson(threshold=0.7), "bayesian": Bayesian(threshold=0.7)}
+RANKED = [name for name in METHODS if name != "gaussian"]
+
+
+def scores(seed, d_prime=1.5, sizes=(300, 310)):
+    rng = np.random.default_rng(seed)
+    return rng.normal(d_prime, 1, sizes[0]), rng.normal(0, 1, sizes[1])
+
+
+def test_the_names():
+    assert set(METHODS) == {
+        "clopper-pearson", "gaussian", "bayesian", "band", "steinke", "mahloujifar"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_by_its_name(method):
+    inside, outside = scores(0)
+    bound = lower_bound(inside, outside, delta=1e-5, confidence=0.95, method=method)
+    assert isinstance(bound, LowerBound)
+    assert bound.method == method
+    assert bound.confidence == 0.95
+    assert bound.delta == 1e-5
+    assert 0 < bound.epsilon < TradeOff.gaussian(1.5).epsilon(1e-5)
+    assert bound.trials == (300, 310)
+    assert bound.value(Metric("epsilon")) == bound.epsilon
+    if bound.curve is not None:
+        assert isinstance(bound.curve, LowerCurve)
+        assert bound.curve.kind == "lower bound"
+        assert (bound.curve.confidence, bound.curve.method) == (0.95, method)
+        assert 0 < bound.value(Metric("advantage")) < TradeOff.gaussian(1.5).advantage()
+
+
+@given(
+    seed=st.integers(0, 20), method=st.sampled_from(METHODS),
+    levels=st.tuples(st.floats(0.5, 0.999), st.floats(0.5, 0.999)),
+)  # fmt: skip
+def test_more_confidence_claims_less(seed, method, levels):
+    """At a fixed threshold; a chosen one may be another."""
+    inside, outside = scores(seed)
+    bold, careful = (
+        lower_bound(inside, outside, confidence=c, method=FIXED.get(method, method)).epsilon
+        for c in sorted(levels)
+    )
+    assert careful <= bold + 1e-5
+
+
+@given(seed=st.integers(0, 20), method=st.sampled_from(METHODS))
+def test_a_larger_delta_claims_less(seed, method):
+    inside, outside = scores(seed)
+    found = [
+        lower_bound(inside, outside, delta=d, method=FIXED.get(method, method)).epsilon
+        for d in (0.0, 1e-5, 1e-2, 0.2)
+    ]
+    assert all(after <= before + 1e-5 for before, after in itertools.pairwise(found))
+
+
+@pytest.mark.parametrize("method", RANKED)
+@pytest.mark.parametrize("ends", [math.inf, 1e308])
+def test_infinite_scores_are_large_scores(method, ends):
+    inside, outside = scores(3)
+    inside[:20], outside[:20] = ends, -ends
+    capped = lower_bound(np.clip(inside, -50, 50), np.clip(outside, -50, 50), method=method)
+    assert lower_bound(inside, outside, method=method).epsilon == capped.epsilon
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 50), (3, 2)])
+def test_a_handful_of_trials(method, sizes):
+    inside, outside = scores(0, 5.0, sizes)
+    bound = lower_bound(inside, outside, method=method)
+    assert bound.epsilon >= 0
+    assert bound.epsilon < TradeOff.gaussian(5.0).epsilon(1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_question_gets_the_same_answer(method):
+    inside, outside = scores(1)
+    one, other = (lower_bound(inside, outside, method=method, seed=7) for _ in range(2))
+    assert one.epsilon == other.epsilon
+
+
+def test_the_seed_splits():
+    inside, outside = scores(1)
+    found = {lower_bound(inside, outside, seed=seed).epsilon for seed in range(5)}
+    assert len(found) > 1
+
+
+def test_an_estimator_with_options():
+    inside, outside = scores(1)
+    bound = lower_bound(inside, outside, method=Band(ratio=5.0))
+    assert bound.method == "band"
+    assert bound.epsilon != lower_bound(inside, outside, method="band").epsilon
+    assert all(issubclass(made, Estimator) for made in ESTIMATORS.values())
+
+
+def test_a_bound_on_epsilon_alone_answers_nothing_else():
+    bound = lower_bound(*scores(1), method="steinke")
+    assert bound.value(Metric("epsilon", {"delta": 1e-5})) == bound.epsilon
+    for metric in (Metric("advantage"), Metric("epsilon", {"delta": 0.1})):
+        with pytest.raises(ValueError, match="must be ε at δ 1e-05 for steinke, but"):
+            bound.value(metric)
+
+
+def test_sentences():
+    rng = np.random.default_rng(0)
+    gaussian = lower_bound(rng.laplace(1, 1, 999), rng.laplace(0, 1, 999), method="gaussian")
+    assert gaussian.sentence().endswith(
+        "(method: gaussian, 999 trials in world in and 999 in world out). This rests on an "
+        "assumption: The scores are Gaussian in both worlds, with one variance. The data speak "
+        "against it: The scores of world in do not look Gaussian."
+    )
+    chosen = lower_bound(*scores(1, sizes=(2000, 1000)), confidence=0.9)
+    assert chosen.sentence().startswith("At 90 % confidence the ε at δ = 1e-05 is at least 2.")
+    assert "2,000 trials in world in and 1,000 in world out, 1,600 and 800 of them counted)" in (
+        chosen.sentence()
+    )
+    endless = lower_bound(*scores(1), delta=0, method="gaussian")
+    assert "the ε at δ = 0 is at least any number" in endless.sentence()
+    one_run = lower_bound(*scores(1), method=Mahloujifar(family="gaussian"))
+    assert "This rests on an assumption: Each canary was in or out" in one_run.sentence()
+
+
+def test_it_imports_without_torch():
+    code = (
+        "import sys; sys.modules['torch'] = None; import dprime.audit; "
+        "print(dprime.audit.lower_bound([1, 2, 3], [0, 1, 2]).epsilon)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "0.0\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"delta": 1.0}, "delta must be below 1, but it is 1.0"),
+        ({"delta": -1e-5}, "delta must be between 0 and 1, but it is -1e-05"),
+        ({"confidence": 95}, "confidence must be strictly between 0 and 1, but it is 95"),
+        ({"confidence": 1.0}, "confidence must be strictly between 0 and 1, but it is 1.0"),
+        ({"method": "guess"}, "method must be one of clopper-pearson, band, gaussian, bayesian"),
+        ({"method": ClopperPearson}, "method must be one of clopper-pearson, band"),
+        ({"metric": "advantage"}, "metric must be a Metric, but it is 'advantage': give a Metric"),
+        ({"seed": -1}, "seed must be a whole number, 0 or more, but it is -1"),
+        ({"seed": 0.5}, "seed must be a whole number, 0 or more, but it is 0.5"),
+    ],
+)
+def test_bad_input_gets_one_sentence(options, words):
+    with pytest.raises(ValueError, match=words) as caught:
+        lower_bound([1.0, 2.0], [0.0, 1.0], **options)
+    assert "\n" not in str(caught.value)

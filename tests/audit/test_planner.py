@@ -1,0 +1,326 @@
+"""The planner: its numbers against simulated audits, and its limits against every method."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy
+
+from dprime import DPSGD, TradeOff
+from dprime.audit import ClopperPearson, Metric, judge, lower_bound, power
+from dprime.audit.estimators.base import upper_end
+from dprime.audit.planner import METHODS, best_possible, epsilon_limit, largest_epsilon, plan
+from dprime.bounds import mu_from_epsilon
+
+EPSILON_1 = TradeOff.gaussian(mu_from_epsilon(1.0, delta=1e-5))
+EPSILON_4 = TradeOff.gaussian(mu_from_epsilon(4.0, delta=1e-5))
+ADVANTAGE = Metric("advantage")
+
+
+def audits(d_prime, trials, repetitions, seed=1):
+    """The scores of simulated audits."""
+    rng = np.random.default_rng(seed)
+    for _ in range(repetitions):
+        yield rng.normal(d_prime, 1.0, trials), rng.normal(0.0, 1.0, trials)
+
+
+def share_reaching(goal, method, trials, repetitions):
+    """How often the real estimator reaches the goal."""
+    reached = 0
+    for inside, outside in audits(goal.d_prime, trials, repetitions):
+        bound = lower_bound(
+            inside, outside, confidence=goal.confidence, method=method, metric=goal.metric
+        )
+        reached += bound.value(goal.metric) >= goal.target
+    return reached / repetitions
+
+
+def goal_of(claim, metric, reach=0.85):
+    blind = metric.read(TradeOff.gaussian(0.0))
+    target = blind + reach * (metric.read(claim) - blind)
+    return power.Goal(metric, target, claim.d_prime(), 0.95)
+
+
+def error_of(share, repetitions, drawn=math.inf):
+    """Four standard errors of a share, seen so often, plus those of a drawn prediction."""
+    variance = max(share * (1 - share), 0.02)
+    return 4 * math.sqrt(variance / repetitions + variance / drawn)
+
+
+def test_the_gaussian_promise_is_kept():
+    made = plan(EPSILON_4)
+    goal = power.Goal(made.metric, made.target, made.d_prime, 0.95)
+    seen = share_reaching(goal, "gaussian", made.trials, 600)
+    assert abs(seen - 0.9) < error_of(0.9, 600)
+    fewer = share_reaching(goal, "gaussian", made.trials // 2, 300)
+    assert fewer < 0.9 - error_of(0.9, 300)
+
+
+def test_the_gaussian_chance_is_that_of_drawn_t_statistics():
+    rng = np.random.default_rng(2)
+    for d_prime, target, trials in ((0.27, 0.23, 8000), (0.92, 0.8, 900), (3.0, 2.0, 12)):
+        goal = power.Goal(Metric("d_prime"), target, d_prime, 0.9)
+        freedom, root = 2 * trials - 2, math.sqrt(trials / 2)
+        spread = np.sqrt(rng.chisquare(freedom, 400_000) / freedom)
+        null = np.sort((rng.normal(size=400_000) + target * root) / spread)
+        limit = null[int(0.9 * len(null))]
+        seen = np.mean((rng.normal(size=400_000) + d_prime * root) / spread >= limit)
+        assert abs(power.gaussian_chance(goal, trials, target) - seen) < 0.006
+
+
+@pytest.mark.parametrize(
+    ("metric", "method"),
+    [(ADVANTAGE, "clopper-pearson"), (ADVANTAGE, "band"), (Metric("success"), "band")],
+)
+def test_the_other_promises_are_kept(metric, method):
+    made = plan(EPSILON_4, metric=metric, method=method)
+    goal = power.Goal(made.metric, made.target, made.d_prime, 0.95)
+    drawn = power.BANDS if method == "band" else power.CHOICES
+    seen = share_reaching(goal, method, made.trials, 400)
+    assert abs(seen - 0.9) < error_of(0.9, 400, drawn)
+
+
+CASES = [  # where the chance is neither small nor nearly certain
+    (ADVANTAGE, "clopper-pearson", 2000),
+    (ADVANTAGE, "band", 2500),
+    (Metric("tpr", {"fpr": 0.1}), "clopper-pearson", 10_000),
+    (Metric("tpr", {"fpr": 0.1}), "band", 10_000),
+    (Metric("precision", {"prior": 0.5, "min_tpr": 0.2}), "clopper-pearson", 8000),
+    (Metric("precision", {"prior": 0.5, "min_tpr": 0.2}), "band", 8000),
+    (Metric("epsilon", {"delta": 0.1}), "clopper-pearson", 6000),
+    (Metric("d_prime"), "band", 2500),
+]
+
+
+@pytest.mark.parametrize(("metric", "method", "trials"), CASES, ids=lambda x: getattr(x, "name", x))
+def test_chances_are_those_of_the_real_estimators(metric, method, trials):
+    goal = goal_of(EPSILON_4, metric)
+    chance = {"band": power.band_chance, "clopper-pearson": power.clopper_pearson_chance}[method]
+    expected = chance(goal, trials)
+    assert 0.15 < expected < 0.95
+    drawn = power.BANDS if method == "band" else power.CHOICES
+    seen = share_reaching(goal, method, trials, 300)
+    assert abs(seen - expected) < error_of(expected, 300, drawn)
+
+
+@pytest.mark.parametrize("method", ["gaussian", "band"])
+def test_claims_that_are_false_are_refuted_as_often_as_promised(method):
+    made = plan(EPSILON_4, strength=1.5, metric=ADVANTAGE, method=method)
+    broken = 0
+    for inside, outside in audits(made.d_prime, made.refuting, 400):
+        bound = lower_bound(inside, outside, method=method, metric=ADVANTAGE)
+        broken += judge(bound, EPSILON_4, ADVANTAGE).broken
+    assert abs(broken / 400 - 0.9) < error_of(0.9, 400, power.BANDS if method == "band" else 1e9)
+    assert made.trials < made.refuting
+
+
+@pytest.mark.parametrize(
+    ("claim", "trials", "least", "most"),
+    [
+        (EPSILON_1, 1000, 0.15, 0.25),  # no valid bound reaches 85 %, but for a small probability
+        (EPSILON_1, 10_000, 0.8, 0.9),  # the Gaussian one does
+        (EPSILON_4, 1000, 0.8, 0.9),  # and here with 1,000
+    ],
+)
+def test_what_can_be_shown_at_epsilon_1_and_4(claim, trials, least, most):
+    goal = goal_of(claim, Metric("epsilon"))
+    chance = power.gaussian_chance(goal, trials, mu_from_epsilon(goal.target, delta=1e-5))
+    assert least < chance < best_possible(trials, claim) < most
+    seen = share_reaching(goal, "gaussian", trials, 400)
+    assert abs(seen - chance) < error_of(chance, 400)
+
+
+def test_the_best_possible_test_has_the_power_that_is_stated():
+    """The likelihood ratio of the two truths, drawn: N(μ, 1), N(0, 1) against those moved by h."""
+    trials, draws = 60, 200_000
+    mu = EPSILON_4.d_prime()
+    h = (mu - mu_from_epsilon(0.5 * 4.0, delta=1e-5)) / 2
+    rng = np.random.default_rng(4)
+    means = rng.normal(size=(2, draws)) / math.sqrt(trials)  # all that the ratio depends on
+
+    def log_ratio(inside, outside):
+        return trials * h * ((inside - mu + h / 2) - (outside - h / 2))
+
+    null = np.sort(log_ratio(means[0] + mu - h, means[1] + h))
+    limit = null[int(0.95 * draws)]
+    seen = np.mean(log_ratio(means[0] + mu, means[1]) > limit)
+    assert best_possible(trials, EPSILON_4, reach=0.5) == pytest.approx(seen, abs=0.005)
+
+
+@pytest.mark.parametrize("metric", [ADVANTAGE, Metric("epsilon"), Metric("tpr", {"fpr": 0.1})])
+@pytest.mark.parametrize("trials", [30, 1000, 30_000])
+def test_no_method_does_better_than_the_best_possible(metric, trials):
+    goal = goal_of(EPSILON_4, metric)
+    limit = best_possible(trials, EPSILON_4, metric=metric)
+    index = scipy.optimize.brentq(
+        lambda mu: metric.read(TradeOff.gaussian(mu)) - goal.target, 0.0, 2.0
+    )
+    assert power.gaussian_chance(goal, trials, index) <= limit + 1e-6
+    assert power.best_threshold_chance(goal, trials) <= limit + 1e-6
+    assert power.band_chance(goal, trials) <= limit + 0.05
+    assert power.clopper_pearson_chance(goal, trials) <= power.best_threshold_chance(goal, trials)
+
+
+def test_the_least_number_is_where_the_best_possible_has_the_power():
+    least = plan(EPSILON_1, power=0.8).least
+    assert best_possible(least, EPSILON_1) >= 0.8 > best_possible(least - 1, EPSILON_1)
+
+
+def test_the_largest_epsilon():
+    # N section III-C: 1,000 trials, no error, each end at 0.025
+    assert round(largest_epsilon(1000, delta=0.0, confidence=0.975**2), 2) == 5.60
+    error = 1 - 0.025 ** (1 / 1000)
+    assert largest_epsilon(1000, delta=1e-3, confidence=0.975**2) == pytest.approx(
+        math.log((1 - 1e-3 - error) / error)
+    )
+    assert largest_epsilon(1) == 0.0
+    assert largest_epsilon(100, delta=0.99) == 0.0
+
+
+@pytest.mark.parametrize("trials", [10, 1000, 100_000])
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.1])
+def test_the_largest_epsilon_is_what_a_perfect_attacker_shows(trials, delta):
+    ones = np.ones(trials)
+    perfect = lower_bound(ones, -ones, delta=delta, method=ClopperPearson(threshold=0.0))
+    assert largest_epsilon(trials, delta=delta) == pytest.approx(perfect.epsilon, abs=1e-9)
+    for method in ("clopper-pearson", "band"):
+        other = lower_bound(ones, -ones, delta=delta, method=method)
+        assert other.epsilon <= perfect.epsilon <= epsilon_limit(trials, delta=delta)
+
+
+@pytest.mark.parametrize("trials", [3, 1000, 100_000])
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.1])
+def test_the_limit_of_every_method(trials, delta):
+    """Randomised response with that ε is right in all trials with probability α exactly."""
+    epsilon = epsilon_limit(trials, delta=delta, confidence=0.9)
+    claim = TradeOff.from_lines([(epsilon, delta)])
+    wrong = (1 - claim.advantage()) / 2  # its best test errs so often in either world
+    assert scipy.stats.binom.pmf(0, 2 * trials, wrong) == pytest.approx(0.1, rel=1e-6)
+
+
+def test_the_limit_is_never_below_0():
+    assert epsilon_limit(1, delta=0.99) == 0.0
+    assert epsilon_limit(1, delta=0.0, confidence=0.9999) == 0.0
+
+
+def test_upper_ends_are_the_estimators():
+    counts = np.array([0.0, 1.0, 2.5, 99.0, 100.0])
+    found = power.upper_ends(counts, 100, 0.01)
+    assert found == pytest.approx([upper_end(k, 100, 0.01) for k in counts], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [ADVANTAGE, Metric("epsilon"), Metric("tpr"), Metric("precision"), Metric("d_prime")],
+    ids=lambda metric: metric.name,
+)
+def test_the_frontier_parts_what_reaches_the_target_from_what_does_not(metric):
+    goal = goal_of(EPSILON_4, metric)
+    reachable = 0
+    for fpr in np.geomspace(1e-8, 0.9, 25):
+        allowed = float(goal.frontier.allowed_fnr(np.array(fpr)))
+        reachable += allowed > 0
+        below, above = allowed * 0.99, min(1.0 - fpr, allowed + 0.01 * min(allowed, 1 - allowed))
+        if allowed > 0:
+            assert power._read(metric, fpr, below) >= goal.target * (1 - 1e-3)
+        assert power._read(metric, fpr, above) <= goal.target * (1 + 1e-3)
+    assert reachable > 10
+
+
+def test_counts_given_ranks_have_the_right_law():
+    """Against scores that are really drawn: counts at ranks, jointly with the ranks' own rates."""
+    goal = power.Goal(ADVANTAGE, 0.1, 1.0, 0.95)
+    ranks, trials, draws = np.array([1.0, 5.0, 20.0]), 50, 20_000
+    positives, missed = power._drawn(goal, trials, ranks, draws)
+    rng = np.random.default_rng(6)
+    inside = np.sort(rng.normal(1.0, 1.0, (draws, trials)), axis=1)
+    outside = np.sort(rng.normal(0.0, 1.0, (draws, trials)), axis=1)
+    at = ranks.astype(int)
+    upper, lower = outside[:, trials - at], inside[:, at - 1]
+    real = np.hstack(
+        [
+            scipy.special.ndtr(-upper), (inside[:, None] <= upper[:, :, None]).sum(2),
+            scipy.special.ndtr(lower - 1.0), (outside[:, None] >= lower[:, :, None]).sum(2),
+        ]
+    )  # fmt: skip
+    drawn = np.hstack([*positives, *missed])
+    errors = real.std(axis=0) * math.sqrt(2 / draws)
+    assert np.all(np.abs(real.mean(axis=0) - drawn.mean(axis=0)) < 5 * errors)
+    assert np.corrcoef(drawn.T) == pytest.approx(np.corrcoef(real.T), abs=0.05)
+
+
+def test_more_of_everything_needs_more_trials():
+    base = plan(EPSILON_4).trials
+    assert plan(EPSILON_4, reach=0.9).trials > base
+    assert plan(EPSILON_4, power=0.99).trials > base
+    assert plan(EPSILON_4, confidence=0.99).trials > base
+    assert plan(EPSILON_4, strength=1.1).trials < base
+    assert plan(EPSILON_1).trials > base
+
+
+def test_some_goals_are_out_of_reach():
+    made = plan(EPSILON_4, strength=0.8)
+    assert (made.trials, made.refuting, made.least) == (None, None, None)
+    assert made.sentence().startswith("Not even 1,000,000,000 trials a world let the gaussian")
+    made = plan(EPSILON_4, strength=1.001, power=0.94, method="gaussian")
+    assert made.refuting > 1_000_000
+    made = plan(EPSILON_4, strength=1.5, power=0.96, method="gaussian")  # objections alone are 5 %
+    assert made.refuting is None
+    assert "Not even 1,000,000,000 refute the claim that often." in made.sentence()
+
+
+def test_a_claim_of_a_training():
+    curve = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000).curve()
+    made = plan(curve)
+    assert made.claimed == pytest.approx(2.584, abs=1e-3)
+    assert made.d_prime == curve.d_prime()
+    goal = power.Goal(made.metric, made.target, made.d_prime, 0.95)
+    index = mu_from_epsilon(made.target, delta=1e-5)
+    assert power.gaussian_chance(goal, made.trials, index) >= 0.9
+    assert power.gaussian_chance(goal, made.trials - 1, index) < 0.9
+
+
+def test_the_sentence():
+    made = plan(EPSILON_4, strength=1.5)
+    assert made.sentence() == (
+        f"With {made.trials} trials a world, the gaussian bound at 95 % confidence shows an ε at "
+        "δ = 1e-05 of at least 3.4, 85 % of what is claimed (4), in 90 % of audits. With "
+        f"{made.refuting} it refutes the claim as often. No valid bound reaches that so often "
+        f"with fewer than {made.least}. Assumed: the attacker's true curve is Gaussian with d′ = "
+        "1.387, 1.5 times that of the claim."
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strength": 0}, "strength must be above 0, but it is 0"),
+        ({"confidence": 1.0}, "confidence must be strictly between 0 and 1, but it is 1.0"),
+        ({"confidence": 0.3}, "confidence must be at least 0.5, but it is 0.3"),
+        ({"power": 0.2}, "power must be at least 0.5, but it is 0.2"),
+        ({"reach": 1.0}, "reach must be strictly between 0 and 1, but it is 1.0"),
+        ({"method": "bayesian"}, f"method must be one of {', '.join(METHODS)}, but it is 'bayes"),
+    ],
+)
+def test_bad_input(options, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        plan(EPSILON_4, **options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: plan(TradeOff.gaussian(0.0)), "claimed ε at δ 1e-05 must be above 0, which blind"),
+        (lambda: plan(TradeOff.from_lines([(1.0, 1e-3)])), "claimed ε at δ 1e-05 must be finite"),
+        (lambda: best_possible(0, EPSILON_1), "trials must be at least 1, but it is 0"),
+        (lambda: best_possible(10, EPSILON_1, reach=2), "reach must be strictly between 0 and 1"),
+        (lambda: largest_epsilon(2.5), "trials must be a whole number, but it is 2.5"),
+        (lambda: largest_epsilon(10, delta=1.0), "delta must be below 1, but it is 1.0"),
+        (lambda: epsilon_limit(10, confidence=0), "confidence must be strictly between 0 and 1"),
+    ],
+)
+def test_bad_claims_and_counts(call, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)

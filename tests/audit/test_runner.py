@@ -1,0 +1,338 @@
+"""The runner: what fails is recorded, what ends is stored, and a kill costs one block at most."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dprime.audit.runner import BlocksFailedError, describe, run_blocks
+from dprime.audit.store import Store
+
+
+def scores(block):
+    return {"scores": np.random.default_rng([7, block]).normal(size=10)}
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.create(tmp_path / "a.run", {"seed": 7}, blocks=6) as made:
+        yield made
+
+
+class Work:
+    """Runs blocks and remembers which; those in `broken` fail so many times."""
+
+    def __init__(self, broken=(), error=lambda block: ValueError(f"block {block} is broken")):
+        self.broken, self.error = Counter(dict(broken)), error
+        self.ran = []
+
+    def __call__(self, block):
+        self.ran.append(block)
+        if self.broken[block] > 0:
+            self.broken[block] -= 1
+            raise self.error(block)
+        return scores(block)
+
+
+def test_every_block_runs_once_in_order(store):
+    work, seen = Work(), []
+    run_blocks(store, work, on_block=lambda block, state: seen.append((block, state.done)))
+    assert work.ran == [0, 1, 2, 3, 4, 5]
+    assert seen == [(b, b + 1) for b in range(6)]
+    expected = np.concatenate([scores(b)["scores"] for b in range(6)])
+    np.testing.assert_array_equal(store.arrays()["scores"], expected)
+    run_blocks(store, work)
+    assert len(work.ran) == 6
+
+
+def test_a_block_that_fails_is_tried_again_at_the_end(store):
+    work = Work(broken={1: 1})
+    run_blocks(store, work)
+    assert work.ran == [0, 1, 2, 3, 4, 5, 1]
+    assert store.state().complete
+    assert store.attempts(1) == 2
+
+
+def test_a_block_that_keeps_failing_is_left_with_its_error(store):
+    work = Work(broken={1: 9, 4: 2})
+    run_blocks(store, work, attempts=3)
+    assert work.ran == [0, 1, 2, 3, 4, 5, 1, 4, 1, 4]
+    assert store.pending() == [1]
+    assert store.attempts(1) == 3
+    assert store.state().last_error.startswith("ValueError: block 1 is broken (test_runner.py, ")
+    assert store.state().last_error.endswith(": raise self.error(block))")
+    run_blocks(store, work, attempts=7)
+    assert work.ran[10:] == [1, 1, 1, 1, 1, 1, 1]
+    assert store.state().complete
+
+
+def test_failed_blocks_of_an_earlier_call_come_last(store):
+    store.fail(0, "OSError: earlier")
+    work = Work()
+    run_blocks(store, work)
+    assert work.ran == [1, 2, 3, 4, 5, 0]
+
+
+def test_running_out_of_memory_is_a_failure(store):
+    work = Work(broken={2: 9}, error=lambda _: MemoryError())
+    run_blocks(store, work)
+    assert store.pending() == [2]
+    assert store.state().last_error.startswith("MemoryError (test_runner.py, line ")
+
+
+def test_so_is_running_out_of_memory_when_a_block_is_stored(store, monkeypatch):
+    def no_room(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dprime.audit.store._packed", no_room)
+        with pytest.raises(BlocksFailedError, match="failed on each with MemoryError"):
+            run_blocks(store, scores)
+    assert store.state().failed == 3
+    run_blocks(store, scores)
+    assert store.state().complete
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_an_interruption_is_not(store, kind):
+    work = Work(broken={2: 1}, error=lambda _: kind())
+    with pytest.raises(kind):
+        run_blocks(store, work)
+    assert store.done() == [0, 1]
+    assert store.state().failed == 0
+    assert not store.busy()
+    run_blocks(store, work)
+    assert work.ran == [0, 1, 2, 2, 3, 4, 5]
+    assert store.state().complete
+
+
+def test_what_cannot_be_stored_is_a_failure_of_the_block(store):
+    def work(block):
+        return {"scores": [1.0]} if block == 3 else scores(block)
+
+    run_blocks(store, work)
+    assert store.pending() == [3]
+    assert "must be an array of trials, but it is list of shape (1,)" in store.state().last_error
+
+
+def test_what_fails_everywhere_stops_at_once(store):
+    work = Work(broken=dict.fromkeys(range(6), 9), error=lambda _: OSError("no such\n data"))
+    with pytest.raises(BlocksFailedError) as caught:
+        run_blocks(store, work)
+    assert work.ran == [0, 1, 2]
+    assert str(caught.value).startswith(
+        "work must succeed on one of the first 3 blocks, but it failed on each with "
+        "OSError: no such data (test_runner.py, line "
+    )
+    assert str(caught.value).endswith("resume the run, which keeps every finished block.")
+    assert store.pending() == [3, 4, 5, 0, 1, 2]
+    work.broken.clear()
+    run_blocks(store, work)
+    assert store.state().complete
+
+
+@pytest.mark.parametrize(
+    ("broken", "error"),
+    [
+        ({0: 1, 1: 1, 3: 1}, lambda _: OSError("same")),  # one of the first three succeeds
+        ({0: 1, 1: 1, 2: 1}, lambda block: OSError(f"other {block}")),
+    ],
+)
+def test_other_failures_do_not_stop_the_run(store, broken, error):
+    work = Work(broken, error)
+    run_blocks(store, work)
+    assert store.state().complete
+
+
+def test_few_blocks_are_all_tried_as_often_as_asked(tmp_path):
+    with Store.create(tmp_path / "b.run", {}, blocks=2) as store:
+        work = Work(broken={0: 3, 1: 3}, error=lambda _: OSError("same"))
+        run_blocks(store, work, attempts=4)
+        assert store.state().complete
+
+
+def test_a_full_disk_is_not_a_failure_of_the_block(store):
+    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+    store._db.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(ValueError, match="but it is full"):
+        run_blocks(store, lambda _: {"scores": np.zeros(100_000)})
+    assert store.pending() == [0, 1, 2, 3, 4, 5]
+    assert store.state().failed == 0
+
+
+def test_a_callback_that_breaks_costs_no_block(store):
+    def broken(block, state):
+        raise RuntimeError("no display")
+
+    with pytest.raises(RuntimeError, match="no display"):
+        run_blocks(store, scores, on_block=broken)
+    assert store.done() == [0]
+    assert not store.busy()
+
+
+def test_two_cannot_run_the_same_run(store):
+    with (
+        Store.open(store.path) as other,
+        other.working(),
+        pytest.raises(ValueError, match="being worked on elsewhere"),
+    ):
+        run_blocks(store, scores)
+    assert store.done() == []
+
+
+def test_bad_attempts(store):
+    with pytest.raises(ValueError, match="attempts must be at least 1, but it is 0"):
+        run_blocks(store, scores, attempts=0)
+
+
+def test_errors_in_a_line():
+    with pytest.raises(ValueError, match="could not convert") as caught:
+        float("x" * 1000)
+    text = describe(caught.value)
+    assert text.startswith("ValueError: could not convert string to float: 'xxx")
+    assert "… (test_runner.py, line " in text
+    assert text.endswith(': float("x" * 1000))')
+    assert describe(ValueError()) == "ValueError"
+
+
+def test_the_place_named_is_in_the_users_code():
+    with pytest.raises(ValueError, match="not aligned") as caught:
+        np.linalg.multi_dot([np.zeros((2, 3))] * 3)
+    assert "test_runner.py" in describe(caught.value)
+
+
+PROGRAM = """
+import os, sys, time
+import numpy as np
+from dprime.audit.runner import run_blocks
+from dprime.audit.store import Store
+
+def work(block):
+    with open(side, "a") as executed:  # one line each time
+        executed.write(f"{block}\\n")
+    draw = np.random.default_rng([7, block])
+    time.sleep(draw.uniform(0.001, 0.004))
+    return {"scores": draw.normal(size=(50, 20)), "in_world": draw.random(50) < 0.5}
+
+def audit():
+    if os.path.exists(path):
+        store = Store.open(path)
+    else:
+        store = Store.create(path, {"adversary": "simulated", "seed": 7}, blocks=blocks)
+    with store:
+        run_blocks(store, work)
+
+for line in sys.stdin:  # a fresh process for each: only the libraries are loaded already
+    path, side, blocks = line.split()
+    blocks = int(blocks)
+    child = os.fork()
+    if child == 0:
+        audit()
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+class Audits:
+    """Starts the program above as often as asked, and kills it at a moment of choice."""
+
+    def __init__(self):
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", PROGRAM],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+        )  # fmt: skip
+
+    def run(self, path, side, blocks, kill_after=None):
+        """The exit code: 0, or minus the signal."""
+        self.process.stdin.write(f"{path} {side} {blocks}\n")
+        self.process.stdin.flush()
+        child = int(self.process.stdout.readline())
+        if kill_after is not None:
+            ended, _, _ = select.select([self.process.stdout], [], [], kill_after)
+            if not ended:
+                os.kill(child, signal.SIGKILL)
+        return int(self.process.stdout.readline())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.communicate()
+
+
+def executions(side):
+    return Counter(int(line) for line in side.read_text().split()) if side.exists() else Counter()
+
+
+def looked_at(path):
+    """The finished blocks of a run that may not be there yet."""
+    if not path.exists():
+        return set()
+    with Store.open(path) as store:
+        return set(store.done())
+
+
+def bytes_of(path):
+    with Store.open(path) as store:
+        return {name: array.tobytes() for name, array in store.arrays().items()}
+
+
+KILLS, KILLS_IN_CREATION, BLOCKS = 50, 20, 60
+
+
+def test_kills_at_random_moments_lose_nothing_and_repeat_nothing(tmp_path):
+    """No block that was seen done runs again, and the end is that of a run left in peace."""
+    draw = np.random.default_rng(3)
+    with Audits() as audits:
+        assert audits.run(tmp_path / "peace.run", tmp_path / "peace.txt", BLOCKS) == 0
+        path, side = tmp_path / "killed.run", tmp_path / "killed.txt"
+        kills, done, ran_when_done = 0, set(), {}
+        while kills < KILLS:
+            code = audits.run(path, side, BLOCKS, kill_after=draw.uniform(0.0, 0.03))
+            counts = executions(side)
+            for block in done:
+                assert counts[block] == ran_when_done[block], f"block {block} ran again"
+            now = looked_at(path)
+            assert now >= done, "a finished block was lost"
+            ran_when_done |= {block: counts[block] for block in now - done}
+            done = now
+            if code == 0:  # finished before the kill: begin another
+                assert bytes_of(path) == bytes_of(tmp_path / "peace.run")
+                path, side = tmp_path / f"{kills}.run", tmp_path / f"{kills}.txt"
+                done, ran_when_done = set(), {}
+            else:
+                assert code == -signal.SIGKILL
+                kills += 1
+        assert audits.run(path, side, BLOCKS) == 0
+    assert bytes_of(path) == bytes_of(tmp_path / "peace.run")
+    assert set(executions(side)) == set(range(BLOCKS))
+    assert sum(executions(side).values()) <= BLOCKS + kills
+
+
+def test_kills_during_creation_leave_a_whole_run_or_none(tmp_path):
+    with Audits() as audits:
+        assert audits.run(tmp_path / "peace.run", tmp_path / "peace.txt", 1) == 0
+        start = time.perf_counter()
+        assert audits.run(tmp_path / "timed.run", tmp_path / "timed.txt", 1) == 0
+        whole = time.perf_counter() - start
+        seen = Counter()
+        for number, moment in enumerate(np.linspace(0.0, 0.8 * whole, KILLS_IN_CREATION)):
+            path, side = tmp_path / f"{number}.run", tmp_path / f"{number}.txt"
+            audits.run(path, side, 1, kill_after=moment)
+            seen[path.exists()] += 1
+            if path.exists():
+                with Store.open(path) as store:
+                    assert store.state().blocks == 1
+            assert audits.run(path, side, 1) == 0
+            assert bytes_of(path) == bytes_of(tmp_path / "peace.run")
+            assert not Path(f"{path}.new").exists()
+    assert seen[False] > 0, "no kill came before the run was there"

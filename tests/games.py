@@ -1,0 +1,54 @@
+"""Small settings that tests play in, and adversaries that prepare little."""
+
+import dataclasses
+
+import numpy as np
+from torch import nn
+
+from dprime.attack import ADVERSARIES, EngineTrainer, Setting
+from dprime.audit.game import Game
+from dprime.data import load
+from dprime.train import Training
+from dprime.train.models import model_named
+
+IMAGES = load("digits")
+TABLE = load("diabetes")
+FEW = {
+    "static-poisoning": {"shadows": 6, "outliers": 1},
+    "intermediate-models": {"shadows": 6, "outliers": 1},
+    "chosen-weights": {"steps": 60, "learning_rate": 0.05},
+}
+RECIPE = {"steps": 4, "learning_rate": 0.2, "clip_norm": 1.0, "noise_multiplier": 0.5}
+
+
+def network():
+    """A network for the images, to be named as games:network."""
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+
+
+def quick(name):
+    """An adversary whose preparation takes no time."""
+    return ADVERSARIES[name](**FEW.get(name, {}))
+
+
+def engine_setting(split=IMAGES, records=12, model="linear", adjacency="add-remove", **options):
+    """An attacked training; `options` are those of the recipe or of the setting."""
+    dataset = split.train.take(range(records))
+    names = {field.name for field in dataclasses.fields(Training)}
+    recipe = {**RECIPE, **{name: options.pop(name) for name in names & set(options)}}
+    if dataset.classes is None:
+        recipe.setdefault("loss", "squared-error")
+    trainer = EngineTrainer(model_named(model, dataset), Training(**recipe))
+    given = {"pool": split.test.take(range(6)), "seed": 3, **options}
+    return Setting(trainer, dataset, adjacency, **given)
+
+
+def played(setting, attack, trials=10, block=None, reverse=False):
+    """The arrays of a whole game, in the order of the trials, however the blocks were played."""
+    game = Game(setting, attack, trials, block or 2 * trials, setting.seed)
+    order = list(range(game.blocks))
+    if reverse:
+        order.reverse()
+    blocks = {number: game.play(number) for number in order}
+    parts = [blocks[number] for number in range(game.blocks)]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

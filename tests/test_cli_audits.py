@@ -1,0 +1,488 @@
+"""`dprime audit`, `resume`, `runs` and `bound`, end to end."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from dprime import cli
+from dprime.audit import lower_bound
+from dprime.audit.game import Game
+from dprime.audit.store import Store
+from dprime.data import load
+
+AUDIT = ["audit", "--epsilon", "4", "--records", "8", "--steps", "2", "--seed", "1"]
+FEW = ["--trials", "12", "--block", "8"]
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    """Run the command line in an empty folder: (exit code, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("COLUMNS", "140")
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["dprime", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        shown = capsys.readouterr()
+        return stop.value.code, shown.out, shown.err
+
+    return run
+
+
+def as_json(text):
+    return json.loads(text, parse_constant=pytest.fail)
+
+
+def refused(answer, words):
+    """Exit code 2 and one sentence."""
+    code, out, err = answer
+    assert (code, out) == (2, "")
+    assert words in err
+    assert err.startswith("Error: ")
+    assert err.endswith((".\n", "?\n"))
+    assert err.count("\n") == 1
+
+
+# audit and resume ---------------------------------------------------------------------------------
+
+
+def test_audit_shows_a_table_and_the_verdict(call, tmp_path):
+    code, out, err = call(*AUDIT, *FEW)
+    assert (code, err) == (0, "")
+    shown = " ".join(out.split())
+    for words in (
+        "malicious-dataset: 8 copies of one record", "Reached, at least", "Allowed, at most",
+        "Membership advantage", "the claim stands, which is no proof of it. It rests on 24 trials.",
+        "12 + 12 trials", "Kept in runs/malicious-dataset-digits-",
+    ):  # fmt: skip
+        assert words in shown
+    (kept,) = (tmp_path / "runs").glob("*.run")
+    with Store.open(kept) as store:
+        assert store.state().complete
+
+
+def test_audit_as_json_and_resume_says_the_same(call):
+    code, out, err = call(*AUDIT, *FEW, "--json")
+    shown = as_json(out)
+    assert (code, err) == (0, "")
+    assert shown["verdict"] == "stands"
+    assert shown["allowed"] == pytest.approx(4.0, abs=0.01)
+    assert shown["trials"] == {
+        "in": 12, "out": 12, "counted": shown["trials"]["counted"], "diverged": 0,
+    }  # fmt: skip
+    code, out, err = call("resume", shown["run"], "--json")
+    assert (code, err) == (0, "")
+    assert as_json(out) == shown
+
+
+def test_the_same_seed_is_the_same_audit(call):
+    first, again, other = (
+        as_json(call(*AUDIT[:-1], seed, "--trials", "40", "--out", f"{place}.run", "--json")[1])
+        for place, seed in enumerate(("7", "7", "8"))
+    )
+    assert first["metrics"] == again["metrics"]
+    assert first["metrics"] != other["metrics"]
+
+
+def test_a_large_seed_is_kept_to_its_last_digit(call):
+    largest = 2**64 - 1
+    code, _, _ = call(*AUDIT[:-1], str(largest), *FEW, "--out", "a.run", "--json")
+    assert code == 0
+    with Store.open("a.run") as store:
+        assert store.seed == largest
+
+
+def test_options_override_a_file(call, tmp_path):
+    (tmp_path / "audit.toml").write_text(
+        'adversary = "di"\nrecords = 8\ntrials = 50\nseed = 1\n'
+        "[training]\nsteps = 2\nnoise_multiplier = 2.0\nsample_rate = 0.5\n"
+    )
+    code, out, _ = call("audit", "audit.toml", "--trials", "12", "--sample-rate", "1", "--json")
+    shown = as_json(out)
+    assert code == 0
+    assert (shown["adversary"], shown["trials"]["in"]) == ("di", 12)
+    with Store.open(shown["run"]) as store:
+        assert store.settings["training"] == {
+            "steps": 2, "noise_multiplier": 2.0, "sample_rate": 1.0,
+        }  # fmt: skip
+
+
+def test_every_option_reaches_the_settings(call):
+    code, out, err = call(
+        "audit", "--adversary", "di", "--data", "diabetes", "--records", "9", "--record", "0",
+        "--model", "dense-3", "--adjacency", "replace", "--noise-multiplier", "2", "--epsilon", "9",
+        "--sample-rate", "1/2", "--steps", "2", "--learning-rate", "0.3", "--clip-norm", "0.7",
+        "--sensitivity", "local", "--trials", "4", "--block", "5", "--metric", "precision",
+        "--prior", "0.2", "--min-tpr", "0.1", "--delta", "1e-4", "--method", "band",
+        "--confidence", "0.8", "--seed", "5", "--device", "cpu", "--out", "here/a.run", "--json",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    shown = as_json(out)
+    assert shown["run"] == "here/a.run"
+    assert shown["label"].startswith("not DP")
+    assert shown["metric"] == {"name": "precision", "prior": 0.2, "min_tpr": 0.1}
+    with Store.open("here/a.run") as store:
+        kept = store.settings
+    expected = {
+        "adversary": "di", "data": "diabetes", "records": 9, "record": 0, "model": "dense-3",
+        "adjacency": "replace", "trials": 4, "block": 5, "metric": "precision", "method": "band",
+        "conditions": {"prior": 0.2, "min_tpr": 0.1}, "delta": 1e-4, "confidence": 0.8, "seed": 5,
+        "device": "cpu", "claim": {"epsilon": 9.0},
+        "training": {
+            "noise_multiplier": 2.0, "sample_rate": 0.5, "steps": 2, "learning_rate": 0.3,
+            "clip_norm": 0.7, "sensitivity": "local",
+        },
+    }  # fmt: skip
+    assert {name: kept[name] for name in expected} == expected
+
+
+def test_a_claim_that_is_far_too_strong_is_broken(call):
+    words = ["audit", "--noise-multiplier", "0.5", "--epsilon", "0.1", "--records", "8"]
+    code, out, _ = call(*words, "--steps", "2", "--seed", "1", "--trials", "60", "--json")
+    assert code == 0  # the audit did what it was asked to
+    assert as_json(out)["verdict"] == "broken"
+
+
+def test_modules_in_the_folder_of_the_call_are_found(call, tmp_path):
+    (tmp_path / "my_own_training.py").write_text(
+        "import torch\nfrom torch import nn\n\n"
+        "def train(dataset, seed):\n    torch.manual_seed(seed)\n    return network()\n\n"
+        "def network():\n    return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))\n"
+    )
+    own = ["--trainer", "my_own_training:train", "--adversary", "api-access"]
+    code, out, err = call(*AUDIT, "--trials", "4", *own, "--json")
+    assert (code, err) == (0, "")
+    assert as_json(out)["blocks"]["blocks"] == 1
+    code, _, err = call(*AUDIT, *FEW, "--model", "my_own_training:network", "--json")
+    assert (code, err) == (0, "")
+
+
+BAD = [
+    (["--epsilon", "0"], "epsilon must be above 0, but it is 0.0"),
+    (["--epsilon", "much"], "epsilon must be a number, but it is 'much'"),
+    (["--adversary", "eve"], "adversary must be one of di, api-access"),
+    (["--data", "imagenet"], "data must be one of digits, diabetes"),
+    (["--records", "1"], "records must be from 2 to 1,438, but it is 1"),
+    (["--records", "2.5"], "records must be a whole number, 0 or more, but it is '2.5'"),
+    (["--records", "inf"], "records must be a whole number, 0 or more, but it is 'inf'"),
+    (["--records", "nan"], "records must be a whole number, 0 or more, but it is 'nan'"),
+    (["--trials", "-1"], "trials must be a whole number, 0 or more, but it is '-1'"),
+    (["--trials", "1"], "trials must be at least 2 in each world, but it is 1"),
+    (["--trials", "x"], "trials must be a number, but it is 'x'"),
+    (["--block", "0"], "block must be at least 1, but it is 0"),
+    (["--record", "8"], "record must be an index from 0 to 7, but it is 8"),
+    (["--seed", "18446744073709551616"], "seed must be a whole number from 0 to 2^64 - 1"),
+    (["--seed", "-1"], "seed must be a whole number, 0 or more, but it is '-1'"),
+    (["--steps", "0"], "steps must be at least 1, but it is 0"),
+    (["--sample-rate", "2"], "sample_rate must be above 0 and at most 1, but it is 2.0"),
+    (["--noise-multiplier", "-1"], "noise_multiplier must be 0 or more, but it is -1.0"),
+    (["--sensitivity", "odd"], "sensitivity must be one of global, local, but it is 'odd'"),
+    (["--adjacency", "near"], "adjacency must be one of add-remove, replace"),
+    (["--model", "resnet"], "model must be a network that dprime knows, but it is 'resnet'"),
+    (["--model", "no_such:net"], "model must be a function that returns a network"),
+    (["--trainer", "no_such:train", "--adversary", "api-access"], "trainer must be importable"),
+    (["--trainer", "os:getcwd"], "adversary must be one that needs nothing but a model"),
+    (["--device", "abacus"], "device must be available, but it is 'abacus'"),
+    (["--metric", "odds"], "metric must be one of epsilon, advantage"),
+    (["--metric", "curve"], "method must be band to judge by the curve"),
+    (["--fpr", "0.1"], "fpr must be left out for epsilon, but it is 0.1"),
+    (["--method", "steinke"], "method must be one of clopper-pearson, band, gaussian, bayesian"),
+    (["--confidence", "1"], "confidence must be strictly between 0 and 1, but it is 1.0"),
+    (["--delta", "2"], "delta must be between 0 and 1, but it is 2.0"),
+    (["--colour", "red"], "No such option: --colour"),
+    (["no-such.toml"], "settings must be a file to read (No such file or directory)"),
+    (["--out", "."], "path must be the name of no file yet, but it is '.'"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), BAD, ids=lambda value: " ".join(value)[:40])
+def test_bad_input(call, tmp_path, words, message):
+    refused(call(*AUDIT, *words), message)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_claimed_unless_something_is_said(call):
+    refused(call("audit"), "noise_multiplier must be given in the training, but it is missing")
+
+
+def test_a_file_that_holds_no_table_where_one_is_meant(call, tmp_path):
+    (tmp_path / "audit.toml").write_text("training = 3\n")
+    refused(call("audit", "audit.toml", *AUDIT[1:]), "training must be a table of names and values")
+
+
+def test_a_run_is_not_written_over(call):
+    assert call(*AUDIT, *FEW, "--out", "a.run")[0] == 0
+    words = "path must be the name of no file yet, but it is 'a.run': give another name, or resume"
+    refused(call(*AUDIT, *FEW, "--out", "a.run"), words)
+
+
+def test_runs_of_one_second_have_names_of_their_own(call, tmp_path):
+    for _ in range(3):
+        assert call(*AUDIT, "--trials", "2")[0] == 0
+    assert len(list((tmp_path / "runs").glob("*.run"))) == 3
+
+
+def test_resume_of_what_is_no_run(call, tmp_path):
+    (tmp_path / "notes.run").write_text("no run")
+    refused(call("resume", "nothing.run"), "path must be a run's file, but it is 'nothing.run'")
+    refused(call("resume", "notes.run"), "must be a dprime run, but it is something else")
+    refused(call("resume", "."), "path must be a run's file")
+    refused(call("resume"), "Missing argument 'run'")
+
+
+# Interrupted --------------------------------------------------------------------------------------
+
+
+def test_interrupted_it_says_how_to_go_on(call, monkeypatch):
+    whole = as_json(call(*AUDIT, *FEW, "--out", "whole.run", "--json")[1])
+    play = Game.play
+
+    def stopping(self, block):
+        if block == 1:
+            raise KeyboardInterrupt
+        return play(self, block)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Game, "play", stopping)
+        code, out, err = call(*AUDIT, *FEW, "--out", "a.run", "--json")
+        assert (code, out) == (130, "")
+        assert err == "Stopped. Go on with: dprime resume a.run\n"
+    code, out, _ = call("resume", "a.run", "--json")
+    assert code == 0
+    assert {**as_json(out), "run": ""} == {**whole, "run": ""}
+
+
+def test_interrupted_before_there_is_a_run(call, monkeypatch, tmp_path):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dprime.audit.settings.load", interrupted)
+    assert call(*AUDIT, *FEW, "--out", "a.run") == (130, "", "Stopped. Nothing was kept.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+SLOW = """
+import os, time
+import numpy as np, torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, logits):
+        super().__init__()
+        self.logits = torch.tensor(logits, dtype=torch.float32)
+    def forward(self, x):
+        return self.logits.expand(len(x), 10)
+
+def train(dataset, seed):
+    time.sleep(float(os.environ.get("PAUSE", "0")))
+    return Model(np.random.default_rng(seed).normal(size=10))
+"""
+
+
+def test_ctrl_c_and_resume(call, tmp_path):
+    """A signal in the middle of a run that would take half a minute: nothing finished is lost."""
+    (tmp_path / "slow_training.py").write_text(SLOW)
+    words = [
+        "audit", "--trainer", "slow_training:train", "--adversary", "api-access", "--epsilon", "4",
+        "--records", "8", "--trials", "20", "--block", "4", "--seed", "1",
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dprime", *words, "--out", "a.run"],
+        cwd=tmp_path, env={**os.environ, "PAUSE": "0.75"}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    path, done, patience = tmp_path / "a.run", [], time.monotonic() + 60
+    while not done and time.monotonic() < patience:
+        time.sleep(0.05)
+        if path.exists():
+            with Store.open(path) as store:
+                done = store.done()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err == "Stopped. Go on with: dprime resume a.run\n"
+    with Store.open(path) as store:
+        kept, state = store.done(), store.state()
+        first = store.arrays()["score"]
+    assert 1 <= len(kept) < 10
+    assert state.failed == 0
+    shown = as_json(call("resume", "a.run", "--json")[1])
+    assert shown["blocks"]["done"] == 10
+    whole = as_json(call(*words, "--out", "b.run", "--json")[1])
+    assert shown["metrics"] == whole["metrics"]
+    with Store.open(path) as store, Store.open(tmp_path / "b.run") as other:
+        scores = store.arrays()["score"]
+        np.testing.assert_array_equal(scores, other.arrays()["score"])
+        np.testing.assert_array_equal(scores[: len(first)], first)
+
+
+def test_ctrl_c_of_the_engine(call, tmp_path):
+    """Threads of the engine end with the run; the block in the middle is played again."""
+    words = ["audit", "--noise-multiplier", "2", "--records", "40", "--steps", "3000"]
+    words += ["--trials", "6", "--block", "2", "--seed", "1"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dprime", *words, "--out", "a.run"],
+        cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    path, patience = tmp_path / "a.run", time.monotonic() + 60
+    while not path.exists() and time.monotonic() < patience:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err == "Stopped. Go on with: dprime resume a.run\n"
+    with Store.open(path) as store:
+        assert store.state().failed == 0
+        assert store.state().pending > 0
+        assert not store.busy()
+
+
+# runs ---------------------------------------------------------------------------------------------
+
+
+def test_runs_of_an_empty_folder(call, tmp_path):
+    (tmp_path / "runs").mkdir()
+    assert call("runs")[:2] == (0, "There is no run in runs.\n")
+    assert as_json(call("runs", "--json")[1]) == {"runs": [], "not_runs": {}}
+
+
+def test_runs_and_what_is_none(call, tmp_path):
+    folder = tmp_path / "mine"
+    assert call(*AUDIT, *FEW, "--out", folder / "a.run")[0] == 0
+    (folder / "notes.txt").write_text("Try a stronger adversary.")
+    (folder / "empty.run").touch()
+    (folder / "cut.run").write_bytes((folder / "a.run").read_bytes()[:3000])
+    code, out, err = call("runs", "mine")
+    assert (code, err) == (0, "")
+    for words in ("a.run", "malicious-dataset", "digits", "3/3", "24", "complete", "notes.txt: "):
+        assert words in out
+    shown = as_json(call("runs", "mine", "--json")[1])
+    (only,) = shown["runs"]
+    assert (only["name"], only["state"], only["trials"]) == ("a.run", "complete", 24)
+    assert set(shown["not_runs"]) == {"notes.txt", "empty.run", "cut.run"}
+
+
+def test_runs_of_what_is_no_folder(call, tmp_path):
+    refused(call("runs"), "folder must be a folder, but it is 'runs'")
+    (tmp_path / "file").touch()
+    refused(call("runs", "file"), "folder must be a folder, but it is 'file'")
+
+
+# bound --------------------------------------------------------------------------------------------
+
+
+def write_scores(path, inside, outside, header=("world", "trial", "score")):
+    rows = [("in", place, score) for place, score in enumerate(inside)]
+    rows += [("out", place, score) for place, score in enumerate(outside)]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+@pytest.fixture
+def scores(tmp_path):
+    rng = np.random.default_rng(0)
+    inside, outside = rng.normal(1.0, 1.0, 300), rng.normal(0.0, 1.0, 300)
+    write_scores(tmp_path / "scores.csv", inside, outside)
+    return inside, outside
+
+
+def test_bound_is_lower_bound(call, scores):
+    shown = as_json(call("bound", "scores.csv", "--delta", "1e-4", "--json")[1])
+    assert set(shown) == {"clopper-pearson", "band", "gaussian", "bayesian"}
+    for method, found in shown.items():
+        expected = lower_bound(*scores, delta=1e-4, method=method)
+        assert found["epsilon"] == expected.epsilon
+        assert found["sentence"] == expected.sentence()
+        assert found["kind"] == "lower bound"
+        assert found["trials"] == [300, 300]
+
+
+def test_bound_in_words(call, scores):
+    code, out, _ = call("bound", "scores.csv")
+    assert code == 0
+    assert out.count("At 95 % confidence the ε at δ = 1e-05 is at least") == 4
+    assert "the best of several is no bound" in out
+    one = call("bound", "scores.csv", "--method", "steinke", "--confidence", "0.9")[1]
+    assert one.count("At 90 % confidence") == 1
+    assert "the best of several" not in one
+
+
+def test_bound_of_scores_that_are_infinite_or_all_alike(call, tmp_path):
+    write_scores(tmp_path / "far.csv", [float("inf")] * 50, [float("-inf")] * 50)
+    write_scores(tmp_path / "same.csv", [0.0] * 50, [0.0] * 50)
+    far, same = (as_json(call("bound", name, "--json")[1]) for name in ("far.csv", "same.csv"))
+    assert far["band"]["epsilon"] > 1
+    assert same["band"]["epsilon"] == 0
+
+
+GOOD_ROWS = "2,in\n3,in\n0,out\n1,out\n"
+CSVS = {
+    "empty": (b"", "scores must be a CSV file with the columns score and world, but it is one"),
+    "blank lines": (b"\n\n", "but it is one with nothing: give a header with score and world"),
+    "a header alone": (b"score,world\n", "in_scores must be at least two scores, but it is 0"),
+    "no header": (GOOD_ROWS.encode(), "but it is one with 2, in: give a header"),
+    "other columns": (b"loss,member\n1,1\n", "but it is one with loss, member"),
+    "semicolons": (b"score;world\n1;in\n", "but it is one with score;world"),
+    "NaN": (b"score,world\nnan,in\n1,in\n0,out\n1,out\n", "in_scores must be free of NaN"),
+    "no number": (b"score,world\n1,in\nhigh,in\n", "score in line 3 must be a number, but it is"),
+    "no score": (b"score,world\n,in\n", "score in line 2 must be a number, but it is ''"),
+    "one score": (b"score,world\n1,in\n0,out\n1,out\n", "in_scores must be at least two scores"),
+    "one world": (b"score,world\n1,in\n0,in\n1,in\n", "out_scores must be at least two scores"),
+    "another world": (b"score,world\n1,in\n\n2,both\n", "world in line 4 must be one of in, out"),
+    "no world": (b"score,world\n1,in\n2\n", "world in line 3 must be one of in, out, but it is ''"),
+    "no text": (b"\xff\xfe\x00\x01", "scores must be a CSV file to read ('utf-8' codec"),
+    "a field too long": (b'score,world\n"' + b"1" * 200_000 + b'",in\n', "field larger than field"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CSVS)
+def test_broken_csv(call, tmp_path, case):
+    content, words = CSVS[case]
+    (tmp_path / "scores.csv").write_bytes(content)
+    refused(call("bound", "scores.csv"), words)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_bound_of_what_is_no_file(call, options):
+    refused(call("bound", ".", *options), "scores must be a CSV file to read")
+    refused(call("bound", "nothing.csv", *options), "No such file or directory")
+    refused(call("bound", *options), "Missing argument 'scores'")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--delta", "2"], "delta must be between 0 and 1, but it is 2.0"),
+        (["--delta", "x"], "delta must be a number, but it is 'x'"),
+        (["--confidence", "0"], "confidence must be strictly between 0 and 1, but it is 0.0"),
+        (["--method", "guess"], "method must be one of clopper-pearson, band, gaussian, bayesian"),
+    ],
+)
+def test_bound_with_bad_options(call, scores, words, message):
+    refused(call("bound", "scores.csv", *words), message)
+
+
+@pytest.mark.parametrize("text", [
+    "\ufeffscore,world\n" + GOOD_ROWS,
+    "score,world\r\n" + GOOD_ROWS.replace("\n", "\r\n"),
+    "world,note,score\nIN,a,2\n1,b,3\n out ,c,0\n0,d,1\n",
+])  # fmt: skip
+def test_forms_of_the_same_scores(call, tmp_path, text):
+    (tmp_path / "scores.csv").write_text(text, newline="")
+    found = as_json(call("bound", "scores.csv", "--method", "band", "--json")[1])["band"]
+    assert found["epsilon"] == lower_bound([2.0, 3.0], [0.0, 1.0], method="band").epsilon
+    assert found["trials"] == [2, 2]
+
+
+def test_the_default_data_needs_no_file():
+    assert len(load("digits").train) == 1438

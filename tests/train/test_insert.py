@@ -1,0 +1,252 @@
+"""Gradients in the place of the record in question, against a slow copy and against algebra."""
+
+import pytest
+import torch
+from torch import nn
+
+from dprime.data.dataset import Dataset
+from dprime.train import (
+    Insert,
+    LikelihoodRatio,
+    LocalSensitivity,
+    NoiseScale,
+    Observer,
+    Training,
+    Worlds,
+    train,
+)
+from dprime.train.losses import plain_cross_entropy
+from dprime.train.streams import Purpose, Streams
+from trials import Wrapped, batch_of, blobs, clipped, dense, flat, gradient_of, set_flat
+
+DATA = blobs(9, (5,))
+OTHER = blobs(1, (5,), seed=9)
+PAIRS = {
+    "remove": Worlds.remove(DATA, 3),
+    "replace": Worlds.replace(DATA, 3, OTHER),
+    "add": Worlds.add(DATA, OTHER),
+}
+C = 0.6
+RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 0.7}
+
+
+def loud(weights, index):
+    """Longer than C, and another one at every step."""
+    return 3 * weights + 1 + index
+
+
+def quiet(weights, index):
+    """Shorter than C."""
+    return 0.02 * weights.cos() * (1 + index)
+
+
+class Made(Insert):
+    """A loud gradient for x and a quiet one for x′; it remembers when it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def gradients(self, moment):
+        self.asked.append((moment.index, moment.rows.start, moment.rows.stop))
+        moment.memo[self] = moment.index
+        made = (loud(moment.weights, moment.index), quiet(moment.weights, moment.index))
+        return made[: moment.run.sampler.differing]
+
+
+class Keeper(Observer):
+    """Everything that an insert may change."""
+
+    def begin(self, run):
+        self.steps = []
+
+    def see(self, step):
+        kept = {
+            "index": step.index, "rows": step.rows, "weights": step.weights.clone(),
+            "own": step.own_sum.clone(), "common": step.common_sum.clone(),
+            "differing": [g.clone() for g in step.differing], "sigma": step.sigma.clone(),
+            "drawn": step.batch.drawn().clone(), "mask": step.mask.clone(),
+            "places": step.batch.rows, "memo": dict(step.memo),
+        }  # fmt: skip
+        self.steps.append(kept)
+
+
+def slow_training(worlds, training, trial, seed, start, in_world):
+    """One trial, record by record, with the made gradients in the place of the differing ones."""
+    model, streams = dense(5, 4, 3), Streams(seed, [trial])
+    weights = start.clone()
+    x, y = torch.tensor(worlds.common.records), torch.tensor(worlds.common.labels)
+    for step in range(training.steps):
+        set_flat(model, weights.clone())
+        made = [clipped(g(weights, step), C) for g in (loud, quiet)[: len(worlds.differing)]]
+        total = torch.zeros_like(weights)
+        for row in batch_of(worlds, training.sample_rate, streams, step, in_world):
+            if row >= len(x):
+                total += made[row - len(x)]
+            else:
+                total += clipped(gradient_of(model, plain_cross_entropy, x[row], y[row]), C)
+        sigma = training.noise_multiplier * C
+        if training.sensitivity == "local":
+            change = made[0] if len(made) == 1 else (made[0] - made[1]) / 2
+            sigma *= float(change.norm()) / C
+        noise = torch.zeros(1, len(weights))
+        streams.add_normal(noise, torch.ones(1), Purpose.NOISE, step)
+        total = total + sigma * noise[0]
+        weights = weights - training.learning_rate * total / (training.sample_rate * worlds.size)
+    return weights
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("rate", [1.0, 0.3, 0.7])
+@pytest.mark.parametrize("sensitivity", ["global", "local"])
+@pytest.mark.parametrize("wrap", [nn.Identity, Wrapped], ids=["fast", "general"])
+def test_sampled_clipped_and_used_in_its_own_world(pair, rate, sensitivity, wrap):
+    worlds, model = PAIRS[pair], dense(5, 4, 3)
+    training = Training(**RECIPE, sample_rate=rate, sensitivity=sensitivity)
+    done = train(
+        model if wrap is nn.Identity else wrap(model), worlds, training, trials=4, seed=11,
+        initial="given", insert=Made(),
+    )  # fmt: skip
+    start = flat(dense(5, 4, 3))
+    for trial in range(4):
+        in_world = bool(done.in_world[trial])
+        expected = slow_training(worlds, training, trial, 11, start, in_world)
+        torch.testing.assert_close(done.weights[trial], expected, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_one_step_without_noise_by_algebra(pair):
+    """w − lr/n (Σ common + the made gradient of the trial's world), with lr = n = the divisor."""
+    worlds = PAIRS[pair]
+    training = Training(steps=1, learning_rate=worlds.size, clip_norm=C)
+    moved = {
+        world: flat(dense(5, 3))
+        - train(
+            dense(5, 3), worlds, training, seed=1, world=world, initial="given", insert=Made()
+        ).weights[0]
+        for world in ("in", "out")
+    }
+    start = flat(dense(5, 3))
+    inside = loud(start, 0) * (C / loud(start, 0).norm())
+    outside = quiet(start, 0) if pair == "replace" else torch.zeros_like(start)
+    torch.testing.assert_close(moved["in"] - moved["out"], inside - outside, rtol=1e-4, atol=1e-5)
+    model = dense(5, 3)
+    x, y = torch.tensor(worlds.common.records), torch.tensor(worlds.common.labels)
+    common = sum(
+        clipped(gradient_of(model, plain_cross_entropy, *xy), C) for xy in zip(x, y, strict=True)
+    )
+    torch.testing.assert_close(moved["in"], common + inside, rtol=1e-4, atol=1e-5)
+
+
+def test_without_clipping_it_counts_in_full():
+    training = Training(steps=1, learning_rate=len(DATA))
+    ins, outs = (
+        train(
+            dense(5, 3), PAIRS["remove"], training, seed=1, world=world, initial="given",
+            insert=Made(),
+        ).weights[0]
+        for world in ("in", "out")
+    )  # fmt: skip
+    torch.testing.assert_close(outs - ins, loud(flat(dense(5, 3)), 0), rtol=1e-4, atol=1e-5)
+
+
+def test_the_records_own_gradient_counts_no_more():
+    """Whatever record stands in the place, only the insert is seen of it."""
+    common = DATA.take(range(8))
+    strange = Dataset.of(1e4 * OTHER.records, OTHER.labels, classes=3)
+    done = [
+        train(
+            dense(5, 4, 3), Worlds.add(common, record), Training(**RECIPE, sample_rate=0.7),
+            trials=4, seed=2, insert=Made(),
+        ).weights
+        for record in (OTHER, strange)
+    ]  # fmt: skip
+    assert torch.equal(*done)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+def test_what_observers_see_of_it(pair, rate):
+    worlds, keeper, insert = PAIRS[pair], Keeper(), Made()
+    train(
+        dense(5, 4, 3), worlds, Training(**RECIPE, sample_rate=rate), trials=4, seed=5,
+        insert=insert, observers=[keeper],
+    )  # fmt: skip
+    x, y = torch.tensor(worlds.common.records), torch.tensor(worlds.common.labels)
+    assert {step["index"] for step in keeper.steps} == {0, 1, 2}
+    for step in keeper.steps:
+        assert step["memo"][insert] == step["index"]
+        made = [g(step["weights"], step["index"]) for g in (loud, quiet)[: len(worlds.differing)]]
+        assert len(step["differing"]) == len(made)
+        for seen, raw in zip(step["differing"], made, strict=True):
+            expected = torch.stack([clipped(g, C) for g in raw])
+            torch.testing.assert_close(seen, expected, rtol=1e-5, atol=1e-6)
+            assert (seen.double().norm(dim=1) <= C).all()
+        own = step["common"] + sum(
+            drawn[:, None] * g for drawn, g in zip(step["drawn"], step["differing"], strict=True)
+        )
+        torch.testing.assert_close(own, step["own"], rtol=1e-4, atol=1e-5)
+        for trial, weights in enumerate(step["weights"]):
+            model = dense(5, 4, 3)
+            set_flat(model, weights.clone())
+            places = step["places"]
+            rows = range(len(worlds.union)) if places is None else places[trial].tolist()
+            counted = [
+                row
+                for row, m in zip(rows, step["mask"][trial], strict=True)
+                if m and row < len(x)
+            ]  # fmt: skip
+            common = sum(
+                (clipped(gradient_of(model, plain_cross_entropy, x[r], y[r]), C) for r in counted),
+                torch.zeros_like(weights),
+            )
+            torch.testing.assert_close(step["common"][trial], common, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_sensitivity_and_noise_are_the_inserts(pair):
+    keeper, noise, sensitivity = Keeper(), NoiseScale(), LocalSensitivity()
+    train(
+        dense(5, 4, 3), PAIRS[pair], Training(**RECIPE, sensitivity="local"), trials=4, seed=5,
+        insert=Made(), observers=[keeper, noise, sensitivity],
+    )  # fmt: skip
+    two = pair == "replace"
+    for step in keeper.steps:
+        first, second = loud(step["weights"], step["index"]), quiet(step["weights"], step["index"])
+        change = torch.stack([clipped(g, C) for g in first]) - (second if two else 0)
+        norms = change.norm(dim=1)
+        at = (step["rows"], step["index"])
+        torch.testing.assert_close(torch.tensor(sensitivity.norms[at]).float(), norms)
+        scale = 0.7 / (2 if two else 1)  # σ = z C LS/GS, GS = C or 2C
+        torch.testing.assert_close(torch.tensor(noise.sigmas[at]).float(), scale * norms)
+
+
+def test_the_likelihood_is_that_of_the_insert():
+    """Full batch, add-remove: (⟨r, g⟩ − ‖g‖²/2)/σ² with g the insert, of norm C, at every step."""
+    ratio = LikelihoodRatio(every_step=True)
+    training = Training(**{**RECIPE, "noise_multiplier": 0.05})
+    done = train(
+        dense(5, 4, 3), PAIRS["remove"], training, trials=400, seed=5, insert=Made(),
+        observers=[ratio],
+    )  # fmt: skip
+    mu = 1 / 0.05  # C/σ of one step
+    terms = (ratio.logs[:, -1] / len(ratio.logs[0]) / mu**2)[done.in_world]
+    assert abs(terms.mean() - 0.5) < 4 / (mu * (3 * 200) ** 0.5)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.4])
+def test_slices_change_nothing(rate, monkeypatch):
+    training = Training(**RECIPE, sample_rate=rate, block=5)
+    options = {"trials": 13, "seed": 4}
+    whole = train(dense(5, 4, 3), PAIRS["replace"], training, insert=Made(), **options)
+    monkeypatch.setattr("dprime.train.slices.CACHE", 1)
+    insert = Made()
+    single = train(dense(5, 4, 3), PAIRS["replace"], training, insert=insert, **options)
+    torch.testing.assert_close(single.weights, whole.weights, rtol=1e-4, atol=1e-6)
+    assert sorted(insert.asked) == [(i, t, t + 1) for i in range(3) for t in range(13)]
+    block = train(dense(5, 4, 3), PAIRS["replace"], training, insert=Made(), blocks=[1], **options)
+    torch.testing.assert_close(block.weights, whole.weights[5:10], rtol=1e-4, atol=1e-6)
+
+
+def test_one_world_is_refused():
+    with pytest.raises(ValueError, match="data must be two worlds for an insert, but it is one"):
+        train(dense(5, 3), DATA, Training(**RECIPE), insert=Made())

@@ -1,0 +1,105 @@
+"""What the ready observers compute, against the formula written out in double precision."""
+
+import numpy as np
+import pytest
+import torch
+
+from dprime.train import LikelihoodRatio, LocalSensitivity, Observer, Training, Worlds, train
+from dprime.train.observers import log_mixture
+from trials import blobs, clipped, dense
+
+DATA = blobs(9, (5,))
+OTHER = blobs(1, (5,), seed=9)
+PAIRS = {"remove": Worlds.remove(DATA, 3), "replace": Worlds.replace(DATA, 3, OTHER)}
+C = 0.6
+RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 2.0}
+
+
+def by_densities(rest, gradient, sigma, rate):
+    """ln of ((1 − q) N(r; 0, σ²) + q N(r; g, σ²)) / N(r; 0, σ²), from the densities themselves."""
+    rest, gradient, sigma = rest.double(), gradient.double(), sigma.double()
+    variance = 2 * sigma**2
+    without = torch.exp(-rest.square().sum(1) / variance)
+    drawn = torch.exp(-(rest - gradient).square().sum(1) / variance)
+    return torch.log(((1 - rate) * without + rate * drawn) / without)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.5, 0.01])
+def test_log_mixture_is_the_ratio_of_the_densities(rate):
+    torch.manual_seed(0)
+    rest, gradient = torch.randn(50, 7), 0.5 * torch.randn(50, 7)
+    sigma = 0.8 + torch.rand(50)
+    found = log_mixture(rest, gradient, sigma, rate)
+    assert found.dtype == torch.float64
+    torch.testing.assert_close(
+        found, by_densities(rest, gradient, sigma, rate), rtol=2e-6, atol=1e-6
+    )
+
+
+def test_log_mixture_far_out():
+    """Where e^u is beyond all numbers, and where it is nothing: ln q + u, and ln(1 − q)."""
+    rest = torch.tensor([[2000.0, 0.0], [-2000.0, 0.0]])
+    gradient, sigma = torch.tensor([[1.0, 0.0]] * 2), torch.tensor([0.5, 0.5])
+    found = log_mixture(rest, gradient, sigma, 0.1)
+    expected = [np.log(0.1) + (2000 - 0.5) / 0.25, np.log(0.9)]
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+    whole = log_mixture(rest, gradient, sigma, 1.0)
+    np.testing.assert_allclose(whole.numpy(), [(2000 - 0.5) / 0.25, (-2000 - 0.5) / 0.25])
+
+
+def test_log_mixture_without_noise_tells_nothing():
+    nothing = torch.zeros(2, 3)
+    assert torch.equal(
+        log_mixture(nothing, nothing, torch.zeros(2), 1.0), torch.zeros(2, dtype=torch.float64)
+    )
+    sampled = log_mixture(nothing, nothing, torch.zeros(2), 0.3)
+    torch.testing.assert_close(sampled, torch.zeros(2, dtype=torch.float64))
+
+
+class Gradients(Observer):
+    """The clipped gradients of the differing records, by trial and step."""
+
+    def begin(self, run):
+        self.found = {}
+
+    def see(self, step):
+        for place, trial in enumerate(range(step.rows.start, step.rows.stop)):
+            gradients = [g[place].double().clone() for g in step.differing]
+            self.found[trial, step.index] = (gradients, step.norms[place, -len(gradients) :])
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+def test_local_sensitivity(pair, rate):
+    """‖g(x)‖, or ‖g(x) − g(x′)‖, of the clipped gradients, whether they were drawn or not."""
+    seen, sensitivity = Gradients(), LocalSensitivity()
+    training = Training(**RECIPE, sample_rate=rate)
+    train(dense(5, 4, 3), PAIRS[pair], training, trials=5, seed=5, observers=[seen, sensitivity])
+    assert sensitivity.norms.shape == (5, 3)
+    for (trial, step), (gradients, raw_norms) in seen.found.items():
+        change = gradients[0] - gradients[1] if pair == "replace" else gradients[0]
+        assert sensitivity.norms[trial, step] == pytest.approx(float(change.norm()), rel=1e-6)
+        assert sensitivity.norms[trial, step] <= (2 * C if pair == "replace" else C)
+        if pair == "remove":
+            expected = float(clipped(raw_norms.double(), C).norm())
+            assert sensitivity.norms[trial, step] == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_sum_of_squares_over_the_noise_is_the_variance_of_the_ratio():
+    """Full batch: L is N(±d′²/2, d′²) with d′² = Σ (LS/σ)² of the trial's own steps."""
+    ratio, sensitivity = LikelihoodRatio(), LocalSensitivity()
+    done = train(
+        dense(5, 4, 3), PAIRS["replace"], Training(**RECIPE), trials=3000, seed=5,
+        observers=[ratio, sensitivity],
+    )  # fmt: skip
+    squares = (sensitivity.norms / (2.0 * C)) ** 2
+    d_prime = np.sqrt(squares.sum(1))
+    means = np.where(done.in_world, 1, -1) * d_prime**2 / 2
+    standard = (ratio.logs[:, 0] - means) / d_prime
+    assert abs(standard.mean()) < 4.5 / np.sqrt(3000)
+    assert abs(standard.var() - 1) < 4.5 * np.sqrt(2 / 3000)
+
+
+def test_one_world_has_no_local_sensitivity():
+    with pytest.raises(ValueError, match="data must be two worlds that differ in a record"):
+        train(dense(5, 3), DATA, Training(**RECIPE), observers=[LocalSensitivity()])
