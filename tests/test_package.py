@@ -31,6 +31,7 @@ LAYERS = [
     "profile",
     "data",
     "train",
+    "attack",
     "audit",
     "cli",
     "demo",
@@ -40,7 +41,12 @@ LAYERS = [
 ALLOWED = {"numpy", "scipy", "dprime", *sys.stdlib_module_names}
 """What the core may import; the command line adds typer and rich."""
 
-MORE = {"data": {"sklearn", "torch"}, "train": {"torch", "rich", "triton"}}
+MORE = {
+    "data": {"sklearn", "torch"},
+    "train": {"torch", "rich", "triton"},
+    "attack": {"torch"},
+    "audit": {"torch"},
+}
 """What a room above the core may import too."""
 
 

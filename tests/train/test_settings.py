@@ -46,7 +46,7 @@ def test_what_is_not_private_has_no_curve(options, words):
         ({"sample_rate": 1.5}, "sample_rate must be above 0 and at most 1, but it is 1.5"),
         ({"sensitivity": "mine"}, "sensitivity must be one of global, local, but it is 'mine'"),
         ({"loss": "hinge"}, "loss must be one of cross-entropy, squared-error, binary"),
-        ({"loss": 3}, "loss must be one of cross-entropy, squared-error, binary-cross-entropy, but"),
+        ({"loss": 3}, "loss must be one of cross-entropy, squared-error, binary-cross-ent"),
         ({"block": 0}, "block must be at least 1, but it is 0"),
     ],
 )

@@ -1,7 +1,12 @@
 """Audits: trials in two worlds, and what they show with confidence.
 
 scores of two worlds ──► lower_bound ──► LowerBound ──► judge(bound, claim, metric) ──► Verdict
+
+`audit` plays the trials too; with `AuditSettings` and a `Store` they can be left and resumed.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from dprime.audit.estimators import (
     Band,
@@ -13,22 +18,68 @@ from dprime.audit.estimators import (
     Steinke,
     rejects,
 )
+from dprime.audit.identifiability import Identifiability, PointEstimate, identifiability
 from dprime.audit.lower import LowerBound, lower_bound
 from dprime.audit.metrics import Metric
+from dprime.audit.planner import Plan, best_possible, epsilon_limit, largest_epsilon, plan
+from dprime.audit.runner import BlocksFailedError, run_blocks
+from dprime.audit.store import State, Store, Summary, not_runs, runs
 from dprime.audit.verdict import Verdict, judge
 
+if TYPE_CHECKING:
+    from dprime.audit.audits import Audit, Question, audit
+    from dprime.audit.settings import AuditSettings, begin, resume
+
+NEED_TORCH = {
+    "Audit": "audits",
+    "Question": "audits",
+    "audit": "audits",
+    "AuditSettings": "settings",
+    "begin": "settings",
+    "resume": "settings",
+}
+"""What trains, and the modules where it is: loaded when it is first asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in NEED_TORCH:
+        return getattr(import_module(f"dprime.audit.{NEED_TORCH[name]}"), name)
+    raise AttributeError(f"module 'dprime.audit' has no attribute {name!r}")
+
+
 __all__ = [
+    "Audit",
+    "AuditSettings",
     "Band",
     "Bayesian",
+    "BlocksFailedError",
     "ClopperPearson",
     "Estimator",
     "GaussianScores",
+    "Identifiability",
     "LowerBound",
     "Mahloujifar",
     "Metric",
+    "Plan",
+    "PointEstimate",
+    "Question",
+    "State",
     "Steinke",
+    "Store",
+    "Summary",
     "Verdict",
+    "audit",
+    "begin",
+    "best_possible",
+    "epsilon_limit",
+    "identifiability",
     "judge",
+    "largest_epsilon",
     "lower_bound",
+    "not_runs",
+    "plan",
     "rejects",
+    "resume",
+    "run_blocks",
+    "runs",
 ]

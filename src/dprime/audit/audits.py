@@ -53,14 +53,20 @@ class Question:
         method: of the lower bound.
         confidence: of the lower bound.
         delta: of every ε that is shown.
+        belief: ρ_β, the belief whose exceedance is counted, for the DI adversary.
+        prior: the belief before the first step, for the DI adversary.
     """
 
     metric: Metric | Literal["curve"] = field(default_factory=lambda: Metric("epsilon"))
     method: str | Estimator = "clopper-pearson"
     confidence: float = 0.95
     delta: float = 1e-5
+    belief: float = 0.9
+    prior: float = 0.5
 
     def __post_init__(self) -> None:
+        validate.inner_probability("belief", self.belief, example=0.9)
+        validate.inner_probability("prior", self.prior)
         method = getattr(self.method, "name", self.method)
         if not isinstance(self.method, Estimator) or method in ESTIMATORS:
             validate.one_of("method", method, BESIDE)
@@ -393,22 +399,15 @@ def _running_answer(
 def _identified(
     arrays: Mapping[str, NDArray[Any]], setting: Setting, question: Question
 ) -> Identifiability | None:
-    """Bernau et al.'s numbers, where their adversary played: for full batches, as they have them.
-
-    Models that diverged are left out, since they have no sensitivity.
-    """
-    trainer = setting.trainer
-    if "log_ratio" not in arrays or not isinstance(trainer, EngineTrainer):
+    """Bernau et al.'s numbers, where their adversary played."""
+    if "log_ratio" not in arrays:
         return None
-    parts = [arrays[name] for name in ("log_ratio", "sigma", "sensitivity")]
-    kept = np.logical_and.reduce([np.isfinite(part).all(1) for part in parts])
-    logs, noise, sensitivities = (part[kept] for part in parts)
-    in_world = arrays["in_world"].astype(bool)[kept]
-    if trainer.training.sample_rate < 1 or in_world.all() or not in_world.any():
-        return None
+    sampled = setting.engine("di").training.sample_rate < 1
     return identifiability(
-        logs, in_world, noise=noise, sensitivities=sensitivities,
-        delta=question.delta, confidence=question.confidence,
+        arrays["log_ratio"], arrays["in_world"].astype(bool), delta=question.delta,
+        noise=None if sampled else arrays["sigma"],
+        sensitivities=None if sampled else arrays["sensitivity"], belief=question.belief,
+        prior=question.prior, confidence=question.confidence,
     )  # fmt: skip
 
 

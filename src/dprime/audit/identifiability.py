@@ -97,15 +97,16 @@ class Epsilons:
     """ε′ from the three things that B looks at, two of them in two ways.
 
     Attributes:
-        sensitivities: from noise and local sensitivities, composed exactly.
+        sensitivities: from noise and local sensitivities, composed exactly; None for sampled
+            batches, where a record's share in a step is not known.
         sensitivities_rdp: the same, composed by RDP as B does it; larger.
         belief: from the largest final belief.
         advantage: from the advantage, exact for Gaussian noise.
         advantage_classical: the same by B's eq. 6 with the factor 2 that it lacks in print.
     """
 
-    sensitivities: PointEstimate
-    sensitivities_rdp: PointEstimate
+    sensitivities: PointEstimate | None
+    sensitivities_rdp: PointEstimate | None
     belief: PointEstimate
     advantage: PointEstimate
     advantage_classical: PointEstimate
@@ -118,13 +119,14 @@ class Identifiability:
 
     Attributes:
         advantage: TPR - FPR of its answers, with the standard error.
-        predicted: the advantage that the local sensitivities predict, with the standard error.
+        predicted: the advantage that the local sensitivities predict, with the standard error; None
+            for sampled batches.
         exceedance: how often its belief exceeds the limit in world `in`.
         epsilons: ε′ by each way.
     """
 
     advantage: Mean
-    predicted: Mean
+    predicted: Mean | None
     exceedance: Exceedance
     epsilons: Epsilons
 
@@ -133,8 +135,8 @@ def identifiability(
     logs: ArrayLike,
     in_world: ArrayLike,
     *,
-    noise: ArrayLike,
-    sensitivities: ArrayLike,
+    noise: ArrayLike | None = None,
+    sensitivities: ArrayLike | None = None,
     delta: float,
     belief: float = 0.9,
     prior: float = 0.5,
@@ -145,8 +147,9 @@ def identifiability(
     Args:
         logs: L of each trial [trial], or after each step [trial, step], of which the last counts.
         in_world: whether each trial was in world `in`.
-        noise: σ on the clipped sum, one number, [step] or [trial, step].
-        sensitivities: local sensitivities [trial, step] or [step], in the unit of the noise.
+        noise: σ on the clipped sum, one number, [step] or [trial, step]; None for sampled batches.
+        sensitivities: local sensitivities [trial, step] or [step], in the unit of the noise; None
+            for sampled batches.
         delta: at which ε′ is given.
         belief: B's ρ_β, the belief that should not be exceeded.
         prior: the belief in world `in` before the first step.
@@ -162,13 +165,18 @@ def identifiability(
     ('point estimate', 2.803)
     """
     seen = advantage(logs, in_world, prior=prior)
+    predicted = exact = by_rdp = None
+    if noise is not None and sensitivities is not None:
+        predicted = predicted_advantage(noise, sensitivities)
+        exact = epsilon_from_sensitivities(noise, sensitivities, delta=delta)
+        by_rdp = rdp_epsilon_from_sensitivities(noise, sensitivities, delta=delta)
     return Identifiability(
         advantage=seen,
-        predicted=predicted_advantage(noise, sensitivities),
+        predicted=predicted,
         exceedance=exceedance(logs, in_world, belief=belief, prior=prior, confidence=confidence),
         epsilons=Epsilons(
-            sensitivities=epsilon_from_sensitivities(noise, sensitivities, delta=delta),
-            sensitivities_rdp=rdp_epsilon_from_sensitivities(noise, sensitivities, delta=delta),
+            sensitivities=exact,
+            sensitivities_rdp=by_rdp,
             belief=epsilon_from_belief(logs, in_world),
             advantage=epsilon_from_advantage(seen.value, delta=delta),
             advantage_classical=classical_epsilon_from_advantage(seen.value, delta=delta),

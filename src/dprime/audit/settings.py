@@ -40,6 +40,9 @@ from dprime.train.worlds import check_record
 RECIPE = {"steps": 30, "learning_rate": 0.1, "clip_norm": 1.0}
 """Of a training where nothing else is said."""
 
+CONTENT_WITH_A_MODEL = ("api-access", "static-poisoning")
+"""Adversaries that need nothing of the trainer but its final model."""
+
 BESIDE_RECIPE = ("optimizer", "momentum")
 CLAIMS = ("epsilon", "delta", "noise_multiplier", "sample_rate", "steps")
 
@@ -64,6 +67,8 @@ class AuditSettings:
         method: of the lower bound.
         confidence: of the lower bound.
         delta: of every ε that is shown.
+        belief: whose exceedance is counted, for the DI adversary.
+        belief_prior: the belief before the first step, for the DI adversary.
         seed: gives the whole audit; None draws one.
         device: "cpu" or "cuda".
         memory: in GB.
@@ -94,6 +99,8 @@ class AuditSettings:
     method: str = "clopper-pearson"
     confidence: float = 0.95
     delta: float = 1e-5
+    belief: float = 0.9
+    belief_prior: float = 0.5
     seed: int | None = None
     device: str = "cpu"
     memory: float = 2.0
@@ -166,13 +173,13 @@ class AuditSettings:
 
     def question(self) -> Question:
         """What is to be decided."""
+        rest = (self.method, self.confidence, self.delta, self.belief, self.belief_prior)
         if self.metric == "curve":
-            return Question("curve", self.method, self.confidence, self.delta)
+            return Question("curve", *rest)
         conditions = dict(self.conditions)
         if self.metric == "epsilon":
             conditions.setdefault("delta", self.delta)
-        metric = Metric(self.metric, conditions)
-        return Question(metric, self.method, self.confidence, self.delta)
+        return Question(Metric(self.metric, conditions), *rest)
 
     def attacker(self) -> Adversary:
         """The adversary with its options."""
@@ -234,11 +241,14 @@ class AuditSettings:
         if self.record is not None:
             check_record(self.record, len(dataset))
         assert self.seed is not None
-        return Setting(
+        setting = Setting(
             trainer=self._trainer(dataset), dataset=dataset,
             adjacency=self.adjacency,  # type: ignore[arg-type]
             pool=split.test, record=self.record, seed=self.seed,
         )  # fmt: skip
+        if self.adversary not in CONTENT_WITH_A_MODEL:
+            setting.engine(self.adversary)
+        return setting
 
     def _trainer(self, dataset: Dataset) -> Trainer:
         usual = "squared-error" if dataset.classes is None else "cross-entropy"

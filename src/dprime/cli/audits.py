@@ -25,6 +25,7 @@ from dprime.profile import round_down, round_up
 
 if TYPE_CHECKING:
     from dprime.audit.audits import Audit
+    from dprime.audit.identifiability import Identifiability, Mean
 
 FOLDER = "runs"
 """Where runs are kept unless another place is given."""
@@ -71,6 +72,8 @@ def audit(
     exceeded: Annotated[Text, number_option("For --metric belief.")] = None,
     method: Annotated[Text, _named(f"Of the lower bound: {', '.join(FOR_TRIALS)}.")] = None,
     confidence: Confidence = None,
+    belief: Annotated[Text, number_option("For di: the belief that counts [0.9].")] = None,
+    belief_prior: Annotated[Text, number_option("For di: belief before looking [0.5].")] = None,
     seed: Annotated[Text, number_option("Gives the whole audit.")] = None,
     device: Annotated[Text, _named("cpu or cuda.")] = None,
     out: Annotated[Path | None, _named("The run's file [one in runs/].")] = None,
@@ -85,7 +88,8 @@ def audit(
         "trainer": trainer, "adjacency": adjacency, "metric": metric, "method": method,
         "device": device,
     }  # fmt: skip
-    numbers = {"confidence": confidence, "delta": delta}
+    numbers = {"confidence": confidence, "delta": delta, "belief": belief,
+               "belief_prior": belief_prior}  # fmt: skip
     counts = {"records": records, "record": record, "trials": trials, "block": block, "seed": seed}
     values |= _given(plain) | _numbers(numbers) | _counts(counts)
     recipe = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate,
@@ -225,6 +229,8 @@ def _finish(path: Path, run: Any, as_json: bool) -> None:
         return
     console = Console()
     console.print(audit_table(found))
+    if found.identified is not None:
+        console.print(identified_table(found.identified))
     console.print(found.sentence(), highlight=False)
     console.print(f"Kept in {path}.", style="dim", highlight=False)
 
@@ -252,6 +258,33 @@ def _look_here() -> None:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
+
+
+def identified_table(found: Identifiability) -> Table:
+    """Bernau et al.'s numbers: the adversary's advantage, how sure it was, and ε′."""
+    table = Table(title="Differential identifiability", title_justify="left", pad_edge=False)
+    table.add_column("What")
+    table.add_column("Value", justify="right")
+    table.add_column("How sure")
+    table.add_row("Advantage", f"{found.advantage.value:.4f}", _error(found.advantage))
+    if found.predicted is not None:
+        what = "Advantage that the local sensitivities predict"
+        table.add_row(what, f"{found.predicted.value:.4f}", _error(found.predicted))
+    share = found.exceedance
+    table.add_row(
+        f"Runs whose belief exceeds {share.belief:g}, from {share.prior:g} (δ′)",
+        f"{share.value:.4f}",
+        f"{share.low:.4f} to {share.high:.4f} at {100 * share.confidence:g} %",
+    )
+    for estimate in vars(found.epsilons).values():
+        if estimate is not None:
+            what = f"ε′ {estimate.source}"
+            table.add_row(what, f"{estimate.value:.4f}", f"{estimate.kind}, no confidence")
+    return table
+
+
+def _error(mean: Mean) -> str:
+    return f"± {mean.standard_error:.4f} (standard error)"
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
