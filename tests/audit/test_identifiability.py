@@ -44,7 +44,7 @@ def test_the_last_step_counts():
 def test_what_is_seen_agrees_with_theory():
     """20,000 simulated trials of 30 steps: within four standard errors of the closed forms."""
     logs, in_world = simulated(20_000, 1.0)
-    shown = di.identifiability(logs, in_world, noise=SIGMA, sensitivities=[1.0] * STEPS, delta=1e-5)
+    shown = di.identify(logs, in_world, noise=SIGMA, sensitivities=[1.0] * STEPS, delta=1e-5)
     truth = TradeOff.gaussian(MU)
     assert abs(shown.advantage.value - truth.advantage()) < 4 * shown.advantage.standard_error
     assert shown.advantage.standard_error == pytest.approx(0.0068, abs=2e-4)
@@ -150,7 +150,7 @@ def test_advantages_by_chance():
 
 def test_every_epsilon_is_a_point_estimate_and_says_so():
     logs, in_world = simulated(200, 1.0)
-    shown = di.identifiability(logs, in_world, noise=SIGMA, sensitivities=[1.0] * STEPS, delta=1e-5)
+    shown = di.identify(logs, in_world, noise=SIGMA, sensitivities=[1.0] * STEPS, delta=1e-5)
     for estimate in vars(shown.epsilons).values():
         assert estimate.kind == "point estimate"
         assert "point estimate with no confidence" in estimate.sentence

@@ -18,7 +18,7 @@ from dprime.audit.estimators import (
     Steinke,
     rejects,
 )
-from dprime.audit.identifiability import Identifiability, PointEstimate, identifiability
+from dprime.audit.identifiability import Identifiability, PointEstimate, identify
 from dprime.audit.lower import LowerBound, lower_bound
 from dprime.audit.metrics import Metric
 from dprime.audit.planner import Plan, best_possible, epsilon_limit, largest_epsilon, plan
@@ -72,7 +72,7 @@ __all__ = [
     "begin",
     "best_possible",
     "epsilon_limit",
-    "identifiability",
+    "identify",
     "judge",
     "largest_epsilon",
     "lower_bound",

@@ -23,7 +23,7 @@ from dprime.attack.trainer import EngineTrainer
 from dprime.audit.estimators import ESTIMATORS, Estimator
 from dprime.audit.estimators.base import checked_claim
 from dprime.audit.game import Game
-from dprime.audit.identifiability import Identifiability, identifiability
+from dprime.audit.identifiability import Identifiability, identify
 from dprime.audit.lower import LowerBound, lower_bound
 from dprime.audit.metrics import Metric
 from dprime.audit.runner import describe, run_blocks
@@ -403,7 +403,7 @@ def _identified(
     if "log_ratio" not in arrays:
         return None
     sampled = setting.engine("di").training.sample_rate < 1
-    return identifiability(
+    return identify(
         arrays["log_ratio"], arrays["in_world"].astype(bool), delta=question.delta,
         noise=None if sampled else arrays["sigma"],
         sensitivities=None if sampled else arrays["sensitivity"], belief=question.belief,

@@ -37,22 +37,21 @@ class PointEstimate:
 
     Attributes:
         value: the number.
-        sentence: what it is and what it is not.
-        kind: the same in two words.
+        source: what it was computed from.
+        kind: what it is, in two words.
+
+    >>> PointEstimate(2.8376, "from the largest final belief").sentence
+    'ε′ = 2.838 from the largest final belief, a point estimate with no confidence.'
     """
 
     value: float
-    sentence: str
+    source: str
     kind: Literal["point estimate"] = "point estimate"
 
-    @staticmethod
-    def of(value: float, source: str) -> PointEstimate:
-        """The number with its sentence.
-
-        >>> PointEstimate.of(2.8376, "from the largest final belief").sentence
-        'ε′ = 2.838 from the largest final belief, a point estimate with no confidence.'
-        """
-        return PointEstimate(value, f"ε′ = {value:.4g} {source}, {NO_CONFIDENCE}.")
+    @property
+    def sentence(self) -> str:
+        """What it is and what it is not."""
+        return f"ε′ = {self.value:.4g} {self.source}, {NO_CONFIDENCE}."
 
 
 @final
@@ -131,7 +130,7 @@ class Identifiability:
     epsilons: Epsilons
 
 
-def identifiability(
+def identify(
     logs: ArrayLike,
     in_world: ArrayLike,
     *,
@@ -158,7 +157,7 @@ def identifiability(
     >>> rng = np.random.default_rng(1)
     >>> mu, in_world = 30**0.5 / 8, np.arange(2000) % 2 == 0
     >>> logs = np.where(in_world, mu**2 / 2, -(mu**2) / 2) + mu * rng.normal(size=2000)
-    >>> shown = identifiability(logs, in_world, noise=8.0, sensitivities=[1.0] * 30, delta=1e-5)
+    >>> shown = identify(logs, in_world, noise=8.0, sensitivities=[1.0] * 30, delta=1e-5)
     >>> print(shown.advantage, shown.predicted)
     0.254 ± 0.022 0.268 ± 0.000
     >>> shown.epsilons.belief.kind, round(shown.epsilons.belief.value, 3)
@@ -254,7 +253,7 @@ def epsilon_from_sensitivities(
     mu = float(np.max(_distances(noise, sensitivities)))
     level = validate.inner_probability("delta", delta, example="1e-5")
     value = bounds.epsilon_from_mu(mu, delta=level) if mu > 0 else 0.0
-    return PointEstimate.of(value, "from the local sensitivities, composed exactly")
+    return PointEstimate(value, "from the local sensitivities, composed exactly")
 
 
 def rdp_epsilon_from_sensitivities(
@@ -269,7 +268,7 @@ def rdp_epsilon_from_sensitivities(
     level = validate.inner_probability("delta", delta, example="1e-5")
     # Σ ε_RDP,t(α) = α μ²/2 (B section 4.4), so all steps are one step with z = 1/μ
     value = bounds.rdp_epsilon_from_noise_multiplier(1.0 / mu, delta=level) if mu > 0 else 0.0
-    return PointEstimate.of(value, "from the local sensitivities, composed by RDP")
+    return PointEstimate(value, "from the local sensitivities, composed by RDP")
 
 
 def epsilon_from_belief(logs: ArrayLike, in_world: ArrayLike) -> PointEstimate:
@@ -282,7 +281,7 @@ def epsilon_from_belief(logs: ArrayLike, in_world: ArrayLike) -> PointEstimate:
     """
     inside, _ = _worlds(logs, in_world)
     largest = max(0.0, float(np.max(inside)))  # B eq. 5, corrected
-    return PointEstimate.of(largest, "from the largest final belief")
+    return PointEstimate(largest, "from the largest final belief")
 
 
 def epsilon_from_advantage(advantage: float, *, delta: float) -> PointEstimate:
@@ -295,7 +294,7 @@ def epsilon_from_advantage(advantage: float, *, delta: float) -> PointEstimate:
     value = math.inf
     if share < 1:
         value = bounds.empirical_epsilon_from_advantage(share, delta=delta)
-    return PointEstimate.of(value, "from the advantage, exact for Gaussian noise")
+    return PointEstimate(value, "from the advantage, exact for Gaussian noise")
 
 
 def classical_epsilon_from_advantage(advantage: float, *, delta: float) -> PointEstimate:
@@ -308,7 +307,7 @@ def classical_epsilon_from_advantage(advantage: float, *, delta: float) -> Point
     value = math.inf
     if share < 1:
         value = bounds.classical_epsilon_from_advantage(share, delta=delta)
-    return PointEstimate.of(value, "from the advantage, by B's eq. 6 as corrected")
+    return PointEstimate(value, "from the advantage, by B's eq. 6 as corrected")
 
 
 def _seen(advantage: float) -> float:
