@@ -135,7 +135,8 @@ def _bounds(
 
 
 def _outcome(bound: LowerBound, delta: float, truth: float, claim: TradeOff) -> Row:
-    epsilon = bound.value(Metric("epsilon", {"delta": delta}))
+    same = delta == bound.delta
+    epsilon = bound.epsilon if same else bound.value(Metric("epsilon", {"delta": delta}))
     over = epsilon > truth
     outcome: Row = {"bound": epsilon, "over": over}
     if bound.method == "band":

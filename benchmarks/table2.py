@@ -69,6 +69,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--trials", type=int, default=1000, help="repetitions of each row")
+    parser.add_argument("--seed", type=int, default=2021)
     parser.add_argument("--memory", type=float, default=2.0, help="in GB")
     parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
     return parser.parse_args()
@@ -139,7 +140,7 @@ def _row(
     ratio, norms, noise = LikelihoodRatio(), LocalSensitivity(), NoiseScale()
     start = time.perf_counter()
     done = train(
-        setting.network(), worlds, recipe, trials=options.trials, seed=2021,
+        setting.network(), worlds, recipe, trials=options.trials, seed=options.seed,
         observers=[ratio, norms, noise], device=options.device, memory=options.memory,
         keep_weights=False,
     )  # fmt: skip

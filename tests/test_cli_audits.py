@@ -160,6 +160,18 @@ def test_a_claim_that_is_far_too_strong_is_broken(call):
     assert as_json(out)["verdict"] == "broken"
 
 
+def test_the_numbers_of_the_di_adversary(call):
+    words = [*AUDIT, *FEW, "--adversary", "di"]
+    code, out, err = call(*words, "--belief", "0.8", "--belief-prior", "0.4")
+    assert (code, err) == (0, "")
+    for shown in ("Differential identifiability", "Runs whose belief exceeds 0.8, from 0.4"):
+        assert shown in out
+    assert out.count("point estimate, no confidence") == 5
+    sampled = call(*words, "--sample-rate", "0.5")[1]
+    assert sampled.count("point estimate, no confidence") == 3
+    refused(call(*words, "--belief-prior", "1"), "belief_prior must be strictly between 0 and 1")
+
+
 def test_modules_in_the_folder_of_the_call_are_found(call, tmp_path):
     (tmp_path / "my_own_training.py").write_text(
         "import torch\nfrom torch import nn\n\n"

@@ -44,7 +44,8 @@ def test_python_blocks_run_in_order(path):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=page_name)
-def test_commands_in_blocks_run(path, monkeypatch, capsys):
+def test_commands_in_blocks_run(path, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)  # commands may leave files
     for language, body in BLOCK.findall(path.read_text()):
         if language not in ("console", "bash", "sh"):
             continue

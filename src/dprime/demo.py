@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
 from rich.console import Console
 from rich.markdown import Markdown
 
@@ -11,6 +15,7 @@ from dprime.mechanisms import DPSGD
 from dprime.profile import Questions, risk_profile, round_up
 
 RECORDS, BATCH, EPOCHS, NOISE = 60_000, 256, 60, 0.8
+TRIALS = 1000
 
 
 def run(console: Console) -> None:
@@ -54,5 +59,42 @@ def run(console: Console) -> None:
             f"--steps {steps}\n"
             f"    dprime choose --tpr 0.02 --fpr 0.01 --sample-rate {BATCH}/{RECORDS} "
             f"--steps {steps}"
+        )
+    )
+    _put_to_the_test(console)
+
+
+def _put_to_the_test(console: Console) -> None:
+    """A real audit of a small training, and of the same with half of its noise."""
+    console.print(
+        Markdown(
+            "# Is it true?\n\n"
+            "A claim can be put to the test. The strongest adversary trains a small model on "
+            f"scikit-learn's digits {2 * TRIALS:,} times, half of them with a record of its own "
+            "making, sees every update, and says which were which. First a correct training with "
+            "ε = 4, then the same with half of the noise that is claimed:"
+        )
+    )
+    if find_spec("torch") is None:
+        console.print("This part needs PyTorch: pip install 'dprime[train]'", highlight=False)
+        return
+    from dprime.audit.settings import AuditSettings, begin  # noqa: PLC0415  it needs PyTorch
+    from dprime.cli.audits import audit_table  # noqa: PLC0415
+
+    noise = AuditSettings(claim={"epsilon": 4.0}, seed=1).recipe().noise_multiplier
+    for used in (noise, noise / 2):
+        settings = AuditSettings(
+            records=100, trials=TRIALS, seed=2, metric="advantage",
+            training={"noise_multiplier": used}, claim={"noise_multiplier": noise},
+        )  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder:
+            found = begin(settings, Path(folder) / "demo.run")
+        if used == noise:
+            console.print(audit_table(found))
+        console.print(found.sentence(), style="bold", highlight=False)
+    console.print(
+        Markdown(
+            "The same from the command line:\n\n"
+            "    dprime audit --epsilon 4 --records 100 --metric advantage"
         )
     )

@@ -38,3 +38,10 @@ def test_the_noise_that_was_added():
     setting = engine_setting(sensitivity="local")
     local = played(setting, DI().craft(setting))
     np.testing.assert_allclose(local["sigma"], 0.5 * local["sensitivity"], rtol=1e-5)
+
+
+def test_it_says_which_record():
+    assert DI().craft(engine_setting()).about == "the record that differs most from the others"
+    named = DI().craft(engine_setting(record=5))
+    assert named.about == "the record named"
+    assert np.array_equal(named.worlds.differing.records[0], engine_setting().dataset.records[5])

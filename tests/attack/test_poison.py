@@ -5,7 +5,16 @@ import pytest
 import scipy.stats
 
 from dprime.attack import OwnTrainer, Setting, StaticPoisoning
-from dprime.attack.poison import LOUD, by_final_loss, candidates, gap, label_options, poison
+from dprime.attack.poison import (
+    AGAIN,
+    FINALISTS,
+    LOUD,
+    by_final_loss,
+    candidates,
+    gap,
+    label_options,
+    poison,
+)
 from dprime.attack.trainer import Trainer
 from dprime.data.dataset import Dataset
 from games import IMAGES, TABLE
@@ -123,16 +132,33 @@ def test_a_witness_where_it_tells_more():
     assert found.probes.sign == 1.0  # the loss rises in world `in`
 
 
+@pytest.mark.parametrize("loud", [True, False])
+def test_models_that_diverge_in_one_world(loud):
+    """Where the loud record makes them diverge, or where only it keeps them from it."""
+    value = LOUD * float(DATA.records.max())
+
+    def rule(dataset, records):
+        return np.full(len(records), np.nan if holds(dataset, value) == loud else 0.0)
+
+    found = poison(setting(rule), 10, 1, by_final_loss)
+    assert (found.worlds.differing.records == value).all()
+    assert found.probes.lost == (np.inf if loud else -np.inf)
+    assert found.gap > 2
+
+
 def test_shadow_trainings_share_no_seed_with_the_trials_or_between_the_worlds():
     at = setting()
     StaticPoisoning(shadows=4, outliers=2).craft(at)
-    seeds = {"in": set(), "out": set()}
-    for seed, size, models in at.trainer.calls[1:]:
-        assert models == 4
-        seeds["in" if size == 9 else "out"].add(seed)
-    assert at.seed not in seeds["in"] | seeds["out"]
-    assert not seeds["in"] & seeds["out"]
-    assert len(seeds["in"]) == 6  # every candidate has shadow models of its own
+    labels, *judged = at.trainer.calls
+    assert labels[2] == 4
+    first, again = judged[: 2 * 6], judged[2 * 6 :]  # both worlds of every candidate
+    assert {models for *_, models in first} == {4}
+    assert {models for *_, models in again} == {4 * AGAIN}
+    assert len(again) == 2 * FINALISTS
+    assert [size for _, size, _ in judged] == [9, 8] * (6 + FINALISTS)
+    seeds = [seed for seed, *_ in at.trainer.calls]
+    assert at.seed not in seeds
+    assert len(set(seeds)) == len(seeds)
 
 
 def test_it_needs_nothing_but_losses():
@@ -156,4 +182,5 @@ def test_gap_of_what_has_no_score():
     assert gap(nothing, some) < -3
     assert gap(some, nothing) == pytest.approx(-gap(nothing, some))
     assert gap(nothing, nothing) == 0
+    assert gap(nothing, some, lost=np.inf) > 3
     assert np.isfinite(gap(some + 100, some))

@@ -316,6 +316,22 @@ def test_a_function_that_fails_while_the_adversary_prepares():
     assert "RuntimeError: no memory (test_audits.py, line" in str(caught.value)
 
 
+def exploding(dataset, seed):
+    """Without clipping, a loud record takes every model to NaN."""
+    loud = np.abs(dataset.records).max() > 50
+    return Constant(np.nan if loud else np.random.default_rng(seed).normal())
+
+
+def test_models_that_diverge_in_one_world_give_it_away():
+    """The adversary has settled from its shadow models what a model without a loss speaks for."""
+    adversary = StaticPoisoning(shadows=4, outliers=1)
+    found = audit(adversary, own(exploding), claim=CLAIM, trials=100, question=ADVANTAGE)
+    assert found.diverged == 100
+    assert (found.in_scores == np.inf).all()
+    assert np.isfinite(found.out_scores).all()
+    assert found.verdict.outcome == "broken"
+
+
 @pytest.mark.parametrize("name", ["di", "api-access", "malicious-dataset"])
 def test_models_that_diverge_are_told(name):
     """They have a score, which says nothing; the numbers of DI leave them out."""
@@ -323,7 +339,7 @@ def test_models_that_diverge_are_told(name):
     found = audit(name, setting, trials=10)
     assert found.diverged == 20
     assert found.verdict.outcome == "stands"
-    assert "20 of the models had diverged; they count as least like in." in found.sentence()
+    assert "20 of the models had diverged; what that speaks for was settled" in found.sentence()
     assert found.identified is None
     json.dumps(found.as_json(), allow_nan=False)
 
@@ -384,9 +400,13 @@ def test_the_numbers_of_bernau_et_al():
     assert all(each["kind"] == "point estimate" for each in shown["epsilons"].values())
 
 
-def test_they_are_for_full_batches_only():
+def test_with_sampling_the_sensitivities_predict_nothing():
     """Their formulas have every record in every batch; with sampling they would say too much."""
-    assert audit("di", small(sample_rate=0.4), trials=20).identified is None
+    found = audit("di", small(sample_rate=0.4), trials=20)
+    assert found.identified.predicted is None
+    assert found.identified.epsilons.sensitivities is None
+    assert found.identified.advantage.value <= 1
+    json.dumps(found.as_json(), allow_nan=False)
 
 
 def test_models_that_diverged_are_not_among_them(monkeypatch):

@@ -167,7 +167,10 @@ TEXTS = [
     "method",
     "device",
 ]
-NUMBERS = ["records", "trials", "block", "seed", "confidence", "delta", "memory", "record"]
+NUMBERS = [
+    "records", "trials", "block", "seed", "confidence", "delta", "memory", "record", "belief",
+    "belief_prior",
+]  # fmt: skip
 TABLES = ["training", "claim", "conditions", "options"]
 
 

@@ -108,10 +108,12 @@ class Probes:
     Attributes:
         records: one, or one of each world.
         sign: −1 where a low loss speaks for world `in`, else 1.
+        lost: the score of a model that has diverged and has no loss, settled before the trials.
     """
 
     records: Dataset
     sign: float = -1.0
+    lost: float = -np.inf
 
     def score(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
         """From losses [trial, record] to scores [trial]."""

@@ -22,7 +22,8 @@ class DI(Adversary):
     title = "differential identifiability"
 
     def craft(self, setting: Setting) -> Attack:
-        """The pair of natural data sets that differ most."""
+        """The pair of natural data sets that differ most, or in the record that is named."""
         setting.engine(self.name)
         worlds = natural_worlds(setting)
-        return Attack(worlds, Likelihood, "the record that differs most from the others")
+        most = "the record that differs most from the others"
+        return Attack(worlds, Likelihood, most if setting.record is None else "the record named")

@@ -7,6 +7,7 @@ without each of them, and takes the one whose score tells the two apart best.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -79,10 +80,10 @@ def by_final_loss(setting: Setting, worlds: Worlds, shadows: int, place: int) ->
     outside = setting.trainer.losses(worlds.dataset("out"), probes, shadows, seed + 2 + 2 * place)
     found: list[tuple[float, Probes]] = []
     for records, columns in ((worlds.differing, slice(None, -1)), (witness, slice(-1, None))):
-        judge = Probes(records)
-        signed = gap(judge.score(inside[:, columns]), judge.score(outside[:, columns]))
-        sign = judge.sign if signed >= 0 else -judge.sign
-        found.append((abs(signed), Probes(records, sign)))
+        for sign, lost in itertools.product((-1.0, 1.0), (-np.inf, np.inf)):
+            judge = Probes(records, sign, lost)
+            ins, outs = judge.score(inside[:, columns]), judge.score(outside[:, columns])
+            found.append((gap(ins, outs, lost), judge))
     return max(found, key=lambda each: each[0])
 
 
@@ -139,14 +140,14 @@ def label_options(dataset: Dataset) -> Numbers:
     return np.array([dataset.labels.min(), dataset.labels.max()])
 
 
-def gap(first: Numbers, second: Numbers) -> float:
+def gap(first: Numbers, second: Numbers, lost: float = -np.inf) -> float:
     """How far two samples lie apart: the d′ of Gaussians with the same area under the curve.
 
-    √2 Φ⁻¹(AUC) knows ranks only, so that a few wild losses do not hide the rest. NaN counts as the
-    lowest score.
+    √2 Φ⁻¹(AUC) knows ranks only, so that a few wild losses do not hide the rest. NaN counts as
+    `lost`.
     """
     scores = np.concatenate([first, second])
-    scores = np.where(np.isnan(scores), -np.inf, scores)
+    scores = np.where(np.isnan(scores), lost, scores)
     ranks = scipy.stats.rankdata(scores)[: len(first)]
     pairs = len(first) * len(second)
     area = (ranks.sum() - len(first) * (len(first) + 1) / 2) / pairs

@@ -139,7 +139,10 @@ class Audit:
             )
         words += "."
         if self.diverged:
-            words += f" {self.diverged:,} of the models had diverged; they count as least like in."
+            words += (
+                f" {self.diverged:,} of the models had diverged; what that speaks for was settled "
+                "before the trials."
+            )
         return words if self.label is None else f"{words} The training is {self.label}."
 
     def as_json(self) -> dict[str, Any]:
@@ -233,7 +236,8 @@ def audit(
         "data": setting.dataset.name, "records": len(setting.dataset),
         "contents": [_digest(setting.dataset), _digest(setting.pool)], "record": setting.record,
         "adjacency": setting.adjacency, "trials": count, "block": size, "seed": setting.seed,
-        "trainer": setting.trainer.describe(),
+        "trainer": setting.trainer.describe(), "question": _asked(ask),
+        "claim": [_finite(value) for value in (claimed.advantage(), claimed.epsilon(1e-5))],
     }  # fmt: skip
     blocks = -(-2 * count // size)
     with tempfile.TemporaryDirectory() as nowhere:
@@ -263,7 +267,7 @@ def play(
 
         def on_block(_: int, state: State) -> None:
             nonlocal done
-            advance(state.trials - done, title())
+            advance(state.trials - done, title)
             done = state.trials
 
         run_blocks(store, game.play, on_block=on_block)
@@ -352,6 +356,15 @@ def _crafted(attacker: Adversary, setting: Setting) -> Attack:
         ) from error  # fmt: skip
 
 
+def _asked(question: Question) -> dict[str, Any]:
+    """What is to be decided: part of a run, so that nobody changes it after the trials."""
+    method = question.method if isinstance(question.method, str) else repr(question.method)
+    return {
+        "metric": _named(question.metric), "method": method, "confidence": question.confidence,
+        "delta": question.delta,
+    }  # fmt: skip
+
+
 def _usual_block(setting: Setting) -> int:
     return 200 if isinstance(setting.trainer, EngineTrainer) else 10
 
@@ -399,14 +412,19 @@ def _running_answer(
 def _identified(
     arrays: Mapping[str, NDArray[Any]], setting: Setting, question: Question
 ) -> Identifiability | None:
-    """Bernau et al.'s numbers, where their adversary played."""
+    """Bernau et al.'s numbers, where their adversary played; models that diverged have none."""
     if "log_ratio" not in arrays:
+        return None
+    parts = [arrays[name] for name in ("log_ratio", "sigma", "sensitivity")]
+    kept = np.logical_and.reduce([np.isfinite(part).all(1) for part in parts])
+    logs, noise, sensitivities = (part[kept] for part in parts)
+    in_world = arrays["in_world"].astype(bool)[kept]
+    if in_world.all() or not in_world.any():
         return None
     sampled = setting.engine("di").training.sample_rate < 1
     return identify(
-        arrays["log_ratio"], arrays["in_world"].astype(bool), delta=question.delta,
-        noise=None if sampled else arrays["sigma"],
-        sensitivities=None if sampled else arrays["sensitivity"], belief=question.belief,
+        logs, in_world, delta=question.delta, noise=None if sampled else noise,
+        sensitivities=None if sampled else sensitivities, belief=question.belief,
         prior=question.prior, confidence=question.confidence,
     )  # fmt: skip
 

@@ -46,8 +46,8 @@ class Game:
     def play(self, block: int) -> Block:
         """Scores and worlds of a block's trials, even trials in world `in`.
 
-        A model that has diverged has no score; it counts as the least like world `in`, in both
-        worlds, which is a rule like any other.
+        A model that has diverged has no score. What it counts as, in both worlds, the adversary has
+        settled before, which is a rule like any other; the least like world `in` if it has not.
         """
         first = block * self.block
         numbers = np.arange(first, min(first + self.block, 2 * self.trials))
@@ -58,7 +58,10 @@ class Game:
             assert isinstance(trainer, OwnTrainer)
             arrays = {"score": np.array([self._own(trainer, int(n)) for n in numbers])}
         lost = np.isnan(arrays["score"])
-        arrays["score"] = np.where(lost, -np.inf, arrays["score"])
+        probes = self.attack.probes
+        arrays["score"] = np.where(
+            lost, -np.inf if probes is None else probes.lost, arrays["score"]
+        )
         return {**arrays, "in_world": numbers % 2 == 0, "diverged": lost}
 
     def _trained(self, trainer: EngineTrainer, block: int) -> Arrays:

@@ -123,15 +123,15 @@ def lower_bound(
     ('clopper-pearson', True)
     """
     scores = Scores.checked(in_scores, out_scores)
-    delta = validate.below_one("delta", delta, example="1e-5")
+    epsilon = Metric("epsilon", {"delta": delta})
     confidence = validate.inner_probability("confidence", confidence, example=0.95)
     estimator = _estimator(method)
-    wanted = _metric(metric, delta)
-    found = estimator.find(scores, Ask(wanted, delta, confidence, _seed(seed)))
+    ask = Ask(epsilon, _metric(metric, epsilon), confidence, _seed(seed))
+    found = estimator.find(scores, ask)
     return LowerBound(
         method=estimator.name,
         confidence=confidence,
-        delta=delta,
+        delta=ask.delta,
         epsilon=found.epsilon,
         curve=found.curve,
         trials=scores.sizes,
@@ -148,9 +148,9 @@ def _estimator(method: str | Estimator) -> Estimator:
     return ESTIMATORS[validate.one_of("method", method, tuple(ESTIMATORS))]()
 
 
-def _metric(metric: object, delta: float) -> Metric:
+def _metric(metric: object, otherwise: Metric) -> Metric:
     if metric is None:
-        return Metric("epsilon", {"delta": delta})
+        return otherwise
     if isinstance(metric, Metric):
         return metric
     remedy = 'give a Metric such as Metric("advantage")'

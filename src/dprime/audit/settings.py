@@ -127,6 +127,7 @@ class AuditSettings:
             if getattr(self, name) is not None:
                 _check_text(name, getattr(self, name))
         validate.positive("memory", self.memory, example=2.0)
+        validate.inner_probability("belief_prior", self.belief_prior)
         _check_table("conditions", self.conditions)
         _check_claim(self.claim)
         known = {f.name for f in dataclasses.fields(Training)} - {"schedule", "block", "optimizer"}

@@ -94,7 +94,11 @@ def audit(
     values |= _given(plain) | _numbers(numbers) | _counts(counts)
     recipe = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate,
               "learning_rate": learning_rate, "clip_norm": clip_norm}  # fmt: skip
-    _merge(values, "training", _numbers(recipe) | _counts({"steps": steps}))
+    described = _numbers(recipe) | _counts({"steps": steps})
+    if values.get("trainer"):  # the recipe is the function's own: what is given is the claim
+        claimed = ("noise_multiplier", "sample_rate", "steps")
+        _merge(values, "claim", {k: described.pop(k) for k in claimed if k in described})
+    _merge(values, "training", described)
     _merge(values, "training", _given({"sensitivity": sensitivity}))
     _merge(values, "claim", _numbers({"epsilon": epsilon}))
     conditions = {"fpr": fpr, "prior": prior, "min_tpr": min_tpr, "exceeded": exceeded}
@@ -126,13 +130,15 @@ def runs(
         print(json.dumps({"runs": listed, "not_runs": others}, indent=2))
         return
     table = Table(title=f"Runs in {folder}", title_justify="left", pad_edge=False)
-    for name in ("Run", "Adversary", "Data", "Blocks", "Trials", "State", "Last change"):
+    for name in ("Run", "What", "Blocks", "Trials", "State", "Last change"):
         justify: Any = "right" if name in ("Blocks", "Trials") else "left"
-        table.add_column(name, justify=justify, overflow="fold")
+        table.add_column(
+            name, justify=justify, no_wrap=name not in ("Run", "What"), overflow="fold"
+        )
     for each in found:
         table.add_row(
-            each.name, each.adversary, each.data, f"{each.done}/{each.blocks}",
-            f"{each.trials:,}", each.state, f"{each.changed:%Y-%m-%d %H:%M}",
+            each.name, f"{each.adversary} on {each.data}", f"{each.done}/{each.blocks}",
+            f"{each.trials:,}", each.state, f"{each.changed:%m-%d %H:%M}",
         )  # fmt: skip
     console = Console()
     console.print(table if found else f"There is no run in {folder}.")

@@ -11,7 +11,7 @@ from torch import nn
 from dprime import validate
 from dprime.data.dataset import Dataset
 
-NAME = re.compile(r"(linear|dense|conv)((?:-[1-9]\d*)*)")
+NAME = re.compile(r"(linear|dense|conv)((?:-[1-9]\d{0,4})*)")
 GROUPS = 4
 
 

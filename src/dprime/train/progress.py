@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,10 +16,10 @@ PATIENCE = 2.0
 
 
 class Advance(Protocol):
-    """Called with the trials done since the last call, and a new title where there is one."""
+    """Called with the trials done since the last call, and what makes a new title, if any."""
 
-    def __call__(self, trials: float, title: str | None = None) -> None:
-        """Add to what is done."""
+    def __call__(self, trials: float, title: Callable[[], str] | None = None) -> None:
+        """Add to what is done; the title is made only where a bar is seen."""
 
 
 @contextmanager
@@ -38,9 +38,10 @@ def bar(title: str, trials: int, show: bool | None) -> Iterator[Advance]:
     with _progress() as progress:
         task = progress.add_task(title, total=trials, visible=bool(show))
 
-        def advance(trials: float, title: str | None = None) -> None:
-            late = time.monotonic() - began > PATIENCE
-            progress.update(task, advance=trials, description=title, visible=bool(show) or late)
+        def advance(trials: float, title: Callable[[], str] | None = None) -> None:
+            seen = bool(show) or time.monotonic() - began > PATIENCE
+            words = title() if seen and title is not None else None
+            progress.update(task, advance=trials, description=words, visible=seen)
 
         yield advance
 

@@ -26,15 +26,21 @@ REMEMBERED = 100_000
 
 @dataclass(frozen=True)
 class Ask:
-    """What is asked: a metric (for methods that choose by it), a delta, a confidence, and a seed.
+    """What is asked: epsilon at a delta, with a confidence.
 
-    The seed serves nothing but the split into held-out and counted trials.
+    Methods that choose a threshold choose it for `metric`. The seed serves nothing but the split
+    into held-out and counted trials.
     """
 
+    epsilon: Metric
     metric: Metric
-    delta: float
     confidence: float
     seed: int
+
+    @property
+    def delta(self) -> float:
+        """The delta of the epsilon that is asked for."""
+        return self.epsilon.conditions["delta"]
 
     @property
     def alpha(self) -> float:
@@ -83,8 +89,7 @@ class Estimator(ABC):
     ) -> Finding:
         """The finding of a method that bounds the curve."""
         curve = LowerCurve(shape, ask.confidence, self.name)
-        epsilon = Metric("epsilon", {"delta": ask.delta}).read(curve)
-        return Finding(epsilon, curve, counted, assumption, objection)
+        return Finding(ask.epsilon.read(curve), curve, counted, assumption, objection)
 
 
 def checked_claim(claim: object) -> TradeOff:

@@ -33,7 +33,7 @@ ASSUMPTION = (
     "on average over that prior, and need not hold in the stated share of audits of one mechanism."
 )
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 ANGLES, WEIGHTS = (_NODES + 1) * math.pi / 4, _WEIGHTS * math.pi / 4
 TAIL = 1e-9
 """Posterior probability that is left out at either end of the integral."""
