@@ -431,7 +431,7 @@ def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkey
     @contextmanager
     def bar(title, trials, show):
         told.append((title, trials))
-        yield lambda trials, title=None: told.append((title, trials))
+        yield lambda trials, title=None: told.append((title and title(), trials))
 
     monkeypatch.setattr("dprime.audit.audits.bar", bar)
     options = {"trials": 40, "block": 20, "path": tmp_path / "a.run"}

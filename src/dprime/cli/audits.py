@@ -95,7 +95,7 @@ def audit(
     recipe = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate,
               "learning_rate": learning_rate, "clip_norm": clip_norm}  # fmt: skip
     described = _numbers(recipe) | _counts({"steps": steps})
-    if values.get("trainer"):  # the recipe is the function's own: what is given is the claim
+    if values.get("trainer") and epsilon is None:  # the recipe is the function's: this is the claim
         claimed = ("noise_multiplier", "sample_rate", "steps")
         _merge(values, "claim", {k: described.pop(k) for k in claimed if k in described})
     _merge(values, "training", described)
