@@ -36,7 +36,7 @@ def main() -> None:
 
 def _power(rows: list[Row]) -> str:
     lines = [
-        "| certified ε | trials a world | Gaussian bound, median | band, median | audits with 85 % |",
+        "| certified ε | trials a world | Gaussian, median | band, median | audits with 85 % |",
         "| ---: | ---: | ---: | ---: | ---: |",
     ]
     for row in rows:
@@ -53,8 +53,8 @@ def _ladder(found: Row) -> str:
     lines.append("| :--- | ---: | ---: | ---: |")
     for row in found["rows"]:
         lines.append(
-            f"| `{row['adversary']}` | {row['d_prime']:.2f} ({row['low']:.2f} to {row['high']:.2f}) "
-            f"| {row['gaussian']:.2f} | {row['band']:.2f} |"
+            f"| `{row['adversary']}` | {row['d_prime']:.2f} ({row['low']:.2f} to "
+            f"{row['high']:.2f}) | {row['gaussian']:.2f} | {row['band']:.2f} |"
         )
     return "\n".join(lines) + f"\n\nThe certified d′ is {found['claimed']:.2f}."
 

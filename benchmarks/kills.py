@@ -21,9 +21,12 @@ from typing import Any
 from dprime.audit.store import Store
 
 AUDIT = (
-    "audit", "--epsilon", "4", "--records", "50", "--trials", "4000", "--block", "40",
+    "audit", "--epsilon", "4", "--records", "50", "--trials", "2000", "--block", "40",
     "--seed", "9", "--steps", "200",
 )  # fmt: skip
+
+LONGEST = 7.0
+"""Seconds until a kill, at most; loading PyTorch takes two of them."""
 
 
 def main() -> None:
@@ -49,7 +52,7 @@ def _measure(folder: Path, kills: int) -> dict[str, Any]:
     starts = 1
     process = _command(*AUDIT, "--out", str(killed))
     for _ in range(kills):
-        time.sleep(rng.uniform(0.0, 1.5 * undisturbed / kills + 3.0))
+        time.sleep(rng.uniform(0.0, LONGEST))
         ended = process.poll() is not None
         process.kill()
         process.wait()
