@@ -71,7 +71,7 @@ def power(options: argparse.Namespace) -> Found:
     rows = []
     for epsilon, trials in ((4.0, 1000), (2.0, 10_000), (1.0, 10_000), (1.0, 1000)):
         shares = []
-        for seed in range(options.seeds):
+        for seed in range(20 if trials == 1000 else 5):
             settings = AuditSettings(
                 claim={"epsilon": epsilon}, data="digits", records=100, trials=trials, seed=seed,
                 training={"steps": 30}, device=options.device, memory=options.memory,
@@ -214,13 +214,13 @@ def main() -> None:
     parser.add_argument("--memory", type=float, default=2.0, help="in GB")
     parser.add_argument("--trials", type=int, default=1000, help="of the chosen weights, a world")
     parser.add_argument("--rate", type=float, default=0.05, help="their learning rate")
-    parser.add_argument("--seeds", type=int, default=20, help="audits of the power table")
     parser.add_argument("--out", type=Path, help="merge the numbers into this JSON file")
     options = parser.parse_args()
-    found = {name: PARTS[name](options) for name in options.only or PARTS}
-    if options.out:
-        before = json.loads(options.out.read_text()) if options.out.exists() else {}
-        options.out.write_text(json.dumps({**before, **found}, indent=1) + "\n")
+    for name in options.only or PARTS:
+        found = PARTS[name](options)
+        if options.out:
+            before = json.loads(options.out.read_text()) if options.out.exists() else {}
+            options.out.write_text(json.dumps({**before, name: found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

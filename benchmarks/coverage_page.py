@@ -47,12 +47,10 @@ def _table(head: Sequence[str], words: int, rows: Iterable[Sequence[str]]) -> st
 
 
 def _run(result: dict[str, Any]) -> str:
-    machine, settings = result["machine"], len(result["rows"])
+    machine = result["machine"]
     return (
-        f"{settings:,} settings of {result['audits']:,} simulated audits each, in "
-        f"{result['seconds'] / 60:.0f} minutes with {result['processes']} processes on "
-        f"{machine['cores']} cores (Python {machine['python']}, NumPy {machine['numpy']}, SciPy "
-        f"{machine['scipy']})."
+        f"{len(result['rows']):,} settings of {result['audits']:,} simulated audits each (Python "
+        f"{machine['python']}, NumPy {machine['numpy']}, SciPy {machine['scipy']})."
     )
 
 
