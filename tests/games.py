@@ -6,7 +6,7 @@ import numpy as np
 from torch import nn
 
 from dprime.attack import ADVERSARIES, EngineTrainer, Setting
-from dprime.audit.game import Game
+from dprime.audit.game import Game, blocks_of
 from dprime.data import load
 from dprime.train import Training
 from dprime.train.models import model_named
@@ -46,9 +46,9 @@ def engine_setting(split=IMAGES, records=12, model="linear", adjacency="add-remo
 def played(setting, attack, trials=10, block=None, reverse=False):
     """The arrays of a whole game, in the order of the trials, however the blocks were played."""
     game = Game(setting, attack, trials, block or 2 * trials, setting.seed)
-    order = list(range(game.blocks))
+    order = list(range(blocks_of(game.trials, game.block)))
     if reverse:
         order.reverse()
     blocks = {number: game.play(number) for number in order}
-    parts = [blocks[number] for number in range(game.blocks)]
+    parts = [blocks[number] for number in range(blocks_of(game.trials, game.block))]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -98,7 +98,11 @@ def test_another_seed_is_another_game(name):
 @every_adversary
 def test_replace_needs_a_pool_or_makes_its_own_pair(name):
     setting = engine_setting(adjacency="replace", pool=None)
-    if name in ("malicious-dataset", "opposing-dataset", "chosen-weights"):
+    makes = (
+        "static-poisoning", "intermediate-models", "malicious-dataset", "opposing-dataset",
+        "chosen-weights",
+    )  # fmt: skip
+    if name in makes:
         assert quick(name).craft(setting).worlds.adjacency == "replace"
     else:
         with pytest.raises(ValueError, match="pool must be given for replace, but it is missing"):

@@ -17,6 +17,7 @@ from dprime.attack.poison import (
 )
 from dprime.attack.trainer import Trainer
 from dprime.data.dataset import Dataset
+from dprime.train import Worlds
 from games import IMAGES, TABLE
 
 DATA = IMAGES.train.take(range(8))
@@ -29,7 +30,8 @@ class Written(Trainer):
     def __init__(self, rule, noise=0.1):
         self.rule, self.noise, self.calls = rule, noise, []
 
-    def losses(self, dataset, records, models, seed):
+    def losses(self, data, records, models, seed, world="in"):
+        dataset = data.dataset(world) if isinstance(data, Worlds) else data
         self.calls.append((seed, len(dataset), models))
         noise = np.random.default_rng(seed).normal(size=(models, len(records)))
         return self.rule(dataset, records) + self.noise * noise
@@ -55,14 +57,22 @@ def test_candidates():
     found = candidates(setting(), shadows=2, outliers=3)
     assert len(found) == 3 + 3 + 2
     for natural, mislabelled in zip(found[:3], found[3:6], strict=True):
-        assert np.array_equal(natural.record.records, mislabelled.record.records)
-        assert natural.other is None
+        assert np.array_equal(natural.differing.records, mislabelled.differing.records)
+        assert (natural.size, mislabelled.size) == (8, 9)  # one of D's own, and one more
     loud = LOUD * max(1.0, float(DATA.records.max()))
-    for pair, value in zip(found[6:], (0.0, loud), strict=True):
-        assert (pair.record.records == value).all()
-        assert (pair.other.records == value).all()
+    for worlds, value in zip(found[6:], (0.0, loud), strict=True):
+        assert (worlds.differing.records == value).all()
     everyone = {record.tobytes() for record in DATA.records}
-    assert {pair.record.records[0].tobytes() for pair in found[:3]} <= everyone
+    assert {worlds.differing.records[0].tobytes() for worlds in found[:3]} <= everyone
+
+
+def test_candidates_of_replace_have_another_label_in_their_place():
+    found = candidates(setting(adjacency="replace"), shadows=2, outliers=1)
+    assert [len(worlds.differing) for worlds in found] == [2] * 4
+    for worlds in found[1:]:
+        assert np.array_equal(*worlds.differing.records)
+    without_pool = Setting(Written(flat_rule), DATA, "replace", seed=5)
+    assert len(candidates(without_pool, shadows=2, outliers=1)) == 3  # no natural pair
 
 
 def test_no_more_outliers_than_records():
@@ -73,18 +83,16 @@ def test_labels_of_the_largest_and_the_smallest_loss():
     def rule(dataset, records):
         return (records.labels - 6.0) ** 2  # largest at 0, smallest at 6
 
-    for pair in candidates(setting(rule), shadows=3, outliers=2)[2:]:
-        assert pair.record.labels.tolist() == [0]
-        assert pair.other.labels.tolist() == [6]
+    for worlds in candidates(setting(rule, "replace"), shadows=3, outliers=2)[2:]:
+        assert worlds.differing.labels.tolist() == [0, 6]
 
 
 def test_labels_of_models_that_diverge():
     def rule(dataset, records):
         return np.where(records.labels == 4, np.nan, records.labels - 9.0)
 
-    for pair in candidates(setting(rule), shadows=3, outliers=1)[1:]:
-        assert pair.record.labels.tolist() == [4]
-        assert pair.other.labels.tolist() == [0]
+    for worlds in candidates(setting(rule, "replace"), shadows=3, outliers=1)[1:]:
+        assert worlds.differing.labels.tolist() == [4, 0]
 
 
 def test_the_labels_of_a_regression_are_its_ends():
@@ -155,7 +163,7 @@ def test_shadow_trainings_share_no_seed_with_the_trials_or_between_the_worlds():
     assert {models for *_, models in first} == {4}
     assert {models for *_, models in again} == {4 * AGAIN}
     assert len(again) == 2 * FINALISTS
-    assert [size for _, size, _ in judged] == [9, 8] * (6 + FINALISTS)
+    assert [size for _, size, _ in first] == [8, 7] * 2 + [9, 8] * 4  # natural ones, made ones
     seeds = [seed for seed, *_ in at.trainer.calls]
     assert at.seed not in seeds
     assert len(set(seeds)) == len(seeds)

@@ -7,23 +7,28 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+import scipy
 import torch
 from torch import nn
 
 from dprime import DPSGD
 from dprime.attack import (
     DI,
+    EngineTrainer,
     MaliciousDataset,
     OwnTrainer,
     Setting,
     StaticPoisoning,
 )
-from dprime.audit import Band, Metric, Steinke
+from dprime.audit import Band, Metric, Steinke, lower_bound
 from dprime.audit.audits import Question, audit
 from dprime.audit.game import Game
 from dprime.audit.store import Store
 from dprime.curve import TradeOff
+from dprime.data import load
 from dprime.data.dataset import Dataset
+from dprime.train import Training
+from dprime.train.models import model_named
 from games import IMAGES, engine_setting
 
 ADVANTAGE = Question(Metric("advantage"))
@@ -273,16 +278,15 @@ def own(function, **options):
     return Setting(OwnTrainer(function), IMAGES.train.take(range(4)), **options)
 
 
-def test_blocks_that_fail_are_left_out_and_told(tmp_path):
+def test_blocks_that_fail_are_told(tmp_path):
     """Of 6 blocks of 10 trials the second one fails twice: 50 trials are left."""
     path = tmp_path / "a.run"
     function = Sometimes({13, 54})
     found = audit("api-access", own(function), claim=CLAIM, trials=30, path=path)
     assert found.state.failed == 1
     assert (len(found.in_scores), len(found.out_scores)) == (25, 25)
-    assert "It rests on 50 trials; 1 of 6 blocks failed and are not among them, the last with " in (
-        found.sentence()
-    )
+    words = "It rests on 50 trials; 1 of 6 blocks failed and count against the attacker, the last "
+    assert words in found.sentence()
     assert "RuntimeError: no memory at call 54 (test_audits.py, line" in found.sentence()
     assert "raise RuntimeError(f" in found.state.last_error
     assert found.as_json()["blocks"]["failed"] == 1
@@ -448,3 +452,47 @@ def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkey
 def test_the_usual_block():
     assert audit("api-access", small(), trials=11).state.blocks == 1
     assert audit("api-access", own(Sometimes(())), claim=CLAIM, trials=11).state.blocks == 3
+
+
+def test_what_failed_counts_against_the_attacker(tmp_path):
+    """Half of the blocks fail whatever the world: the survivors alone would break a true claim."""
+
+    def one_trial(dataset, seed):
+        rng = np.random.default_rng(seed)
+        if rng.random() < 0.5:
+            raise RuntimeError("no luck")
+        told = rng.random() < 0.6  # of an advantage of 0.6 among survivors, 0.3 in all
+        network = nn.Linear(2, 2, bias=False)
+        sign = (1.0 if len(dataset) == 20 else -1.0) if told else rng.choice([-1.0, 1.0])
+        with torch.no_grad():
+            network.weight.copy_(sign * torch.tensor([[1.0, 1.0], [-1.0, -1.0]]))
+        return network
+
+    records = Dataset.of(np.ones((20, 2)) + 0.01 * np.arange(20)[:, None], [0] * 20, classes=2)
+    setting = Setting(OwnTrainer(one_trial), records, record=3, seed=1)
+    claim = TradeOff.gaussian(2 * scipy.special.ndtri((1 + 0.32) / 2))
+    found = audit(
+        "api-access", setting, claim=claim, trials=300, block=1,
+        question=Question(Metric("advantage")),
+    )  # fmt: skip
+    assert found.state.failed > 100
+    assert found.verdict.outcome == "stands"
+    assert "count against the attacker" in found.sentence()
+    alone = lower_bound(found.in_scores, found.out_scores, metric=Metric("advantage"))
+    assert alone.value(Metric("advantage")) > claim.advantage()  # what the survivors would claim
+
+
+def test_no_claim_for_local_noise_with_replaced_records_and_sampled_batches():
+    recipe = Training(
+        steps=3, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0, sample_rate=0.3,
+        sensitivity="local",
+    )  # fmt: skip
+    digits = load("digits")
+    engine = EngineTrainer(model_named("linear", digits.train), recipe)
+    setting = Setting(engine, digits.train.take(range(20)), "replace", digits.test, seed=1)
+    with pytest.raises(ValueError, match="claim must be given for local sensitivity"):
+        audit("di", setting, trials=10)
+
+
+def test_the_usual_metric_is_at_the_questions_own_delta():
+    assert Question(delta=1e-3).metric == Metric("epsilon", {"delta": 1e-3})

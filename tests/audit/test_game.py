@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from dprime.attack import ADVERSARIES, ApiAccess, Attack, OwnTrainer, Probes, Setting
-from dprime.audit.game import Game
+from dprime.audit.game import Game, blocks_of
 from dprime.train import Worlds
 from games import IMAGES, engine_setting, played, quick
 
@@ -26,7 +26,7 @@ def test_blocks_can_be_played_in_any_order_and_again(name):
     setting = engine_setting()
     attack = quick(name).craft(setting)
     game = Game(setting, attack, trials=9, block=5, seed=setting.seed)
-    assert game.blocks == 4
+    assert blocks_of(game.trials, game.block) == 4
     forward = {block: game.play(block) for block in (0, 1, 2, 3)}
     for block in (3, 1, 0, 2, 1):
         again = game.play(block)
@@ -102,7 +102,7 @@ def test_ones_own_function_gets_its_worlds_data_set_and_a_seed_of_its_own(adjace
     setting = Setting(OwnTrainer(function), DATA, adjacency, pool, record=2, seed=7)
     attack = ApiAccess().craft(setting)
     game = Game(setting, attack, trials=4, block=3, seed=7)
-    for block in range(game.blocks):
+    for block in range(blocks_of(game.trials, game.block)):
         game.play(block)
     assert len(function.given) == 8
     for trial, (dataset, _) in enumerate(function.given):

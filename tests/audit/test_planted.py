@@ -104,3 +104,13 @@ def test_batch_normalisation():
         )
     assert outcomes[True] >= 19
     assert outcomes[False] <= 1
+
+
+@pytest.mark.parametrize("adversary", ["malicious-dataset", "opposing-dataset", "gradient"])
+@pytest.mark.parametrize("clip_norm", [1.0, None])
+def test_a_recipe_without_noise(adversary, clip_norm):
+    _, claim = claimed()
+    digits = load("digits").train.take(range(SIZE))
+    recipe = Training(steps=STEPS, learning_rate=0.01, clip_norm=clip_norm)
+    setting = Setting(EngineTrainer(model_named("linear", digits), recipe), digits, seed=1)
+    assert broken(setting, adversary_named(adversary), claim, trials=100)

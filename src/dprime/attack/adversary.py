@@ -41,7 +41,7 @@ class Setting:
         pool: other records of the same kind, which may take the place of one in D.
         record: the index of the record in question, for adversaries that take a natural one; None
             takes the one that differs most from the others.
-        seed: gives what the adversary draws while it prepares.
+        seed: gives the whole audit: what the adversary draws while it prepares, and the trials.
     """
 
     trainer: Trainer
@@ -88,9 +88,9 @@ class Attack:
         worlds: D and D′.
         scorer: makes the scorer of a run.
         about: what was crafted, in a sentence.
-        score_model: the score of one model, for adversaries that need nothing else [probe losses].
         initial: the weights that every trial starts from, or fresh ones.
         insert: the gradients in the record's place, or None for its own.
+        probes: make the score of a final model, for adversaries that need nothing else.
     """
 
     worlds: Worlds
@@ -128,6 +128,8 @@ class Adversary(ABC):
     name: ClassVar[str]
     sees: ClassVar[Sees]
     title: ClassVar[str]
+    any_trainer: ClassVar[bool] = False
+    """Whether it also attacks a training function of the user's own."""
 
     @abstractmethod
     def craft(self, setting: Setting) -> Attack:

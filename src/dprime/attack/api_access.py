@@ -15,6 +15,7 @@ class ApiAccess(Adversary):
 
     name = "api-access"
     sees = "model"
+    any_trainer = True
     title = "API access"
 
     def craft(self, setting: Setting) -> Attack:

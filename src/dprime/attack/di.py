@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, Setting
 from dprime.attack.records import natural_worlds
 from dprime.attack.scorers import Likelihood
@@ -23,7 +24,11 @@ class DI(Adversary):
 
     def craft(self, setting: Setting) -> Attack:
         """The pair of natural data sets that differ most, or in the record that is named."""
-        setting.engine(self.name)
+        if setting.engine(self.name).training.noise_multiplier == 0:
+            raise validate.misfit(
+                "noise_multiplier", "0", "above 0 for di, which weighs likelihoods",
+                "give malicious-dataset for a training without noise",
+            )  # fmt: skip
         worlds = natural_worlds(setting)
         most = "the record that differs most from the others"
         return Attack(worlds, Likelihood, most if setting.record is None else "the record named")

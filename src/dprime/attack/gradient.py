@@ -53,7 +53,7 @@ class Gradient(Adversary):
         worlds = natural_worlds(setting)
         movement = Movement()
         train(
-            engine.model, worlds.common, engine.training, trials=self.shadows,
+            engine.model, worlds.common, engine.alone, trials=self.shadows,
             seed=setting.shadow_seed, observers=[movement], keep_weights=False,
             device=engine.device, memory=engine.memory, progress=False,
         )  # fmt: skip

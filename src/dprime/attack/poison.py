@@ -7,6 +7,7 @@ without each of them, and takes the one whose score tells the two apart best.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import scipy.stats
 from numpy.typing import NDArray
 
 from dprime.attack.adversary import Probes, Scorer, Setting
-from dprime.attack.records import LOOKED_AT, Pair, like, worlds_of
+from dprime.attack.records import LOOKED_AT, Pair, like, natural_worlds, worlds_of
 from dprime.data.dataset import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.train import Worlds, train
@@ -58,7 +59,7 @@ def poison(setting: Setting, shadows: int, outliers: int, judge: Judge) -> Poiso
 
     The best few are judged again, by more and other models, so that luck does not choose.
     """
-    made = [worlds_of(setting, pair) for pair in candidates(setting, shadows, outliers)]
+    made = candidates(setting, shadows, outliers)
     first = [judge(setting, worlds, shadows, place) for place, worlds in enumerate(made)]
     finalists = sorted(range(len(made)), key=lambda place: -first[place][0])[:FINALISTS]
     best: Poison | None = None
@@ -75,9 +76,9 @@ def by_final_loss(setting: Setting, worlds: Worlds, shadows: int, place: int) ->
     assert worlds.differing is not None
     witness = setting.dataset.take([len(setting.dataset) - 1])
     probes = joined(worlds.differing, witness)
-    seed = setting.shadow_seed
-    inside = setting.trainer.losses(worlds.dataset("in"), probes, shadows, seed + 1 + 2 * place)
-    outside = setting.trainer.losses(worlds.dataset("out"), probes, shadows, seed + 2 + 2 * place)
+    trainer, seed = setting.trainer, setting.shadow_seed + 2 * place
+    inside = trainer.losses(worlds, probes, shadows, seed + 1, "in")
+    outside = trainer.losses(worlds, probes, shadows, seed + 2, "out")
     found: list[tuple[float, Probes]] = []
     for records, columns in ((worlds.differing, slice(None, -1)), (witness, slice(-1, None))):
         for sign, lost in itertools.product((-1.0, 1.0), (-np.inf, np.inf)):
@@ -104,23 +105,26 @@ def by_scorer(scorer: Callable[[Worlds], Scorer]) -> Judge:
     return judge
 
 
-def candidates(setting: Setting, shadows: int, outliers: int) -> list[Pair]:
+def candidates(setting: Setting, shadows: int, outliers: int) -> list[Worlds]:
     """Natural outliers, the same mislabelled, a blank record and a loud one, mislabelled too."""
     dataset = setting.dataset
     head = dataset.take(np.arange(min(len(dataset), LOOKED_AT)))
     ranking = dataset_sensitivity(
         head.records, measure=default_measure(dataset.kind), keep=min(outliers, len(head))
     )
-    natural = head.take(ranking.records[: min(outliers, len(head))])
-    blank = np.zeros_like(natural.records[:1])
+    unusual = ranking.records[: min(outliers, len(head))]
+    made = []
+    if setting.adjacency == "add-remove" or setting.pool is not None:
+        named = [dataclasses.replace(setting, record=int(place)) for place in unusual]
+        made = [natural_worlds(each) for each in named]
+    blank = np.zeros_like(dataset.records[:1])
     loud = np.full_like(blank, LOUD * max(1.0, float(np.abs(dataset.records).max())))
-    strange = np.concatenate([natural.records, blank, loud])
+    strange = np.concatenate([head.records[unusual], blank, loud])
     worst, best = _extreme_labels(setting, strange, shadows)
-    pairs = [Pair(natural.take([i]), None) for i in range(len(natural))]
     for i in range(len(strange)):
         two = like(dataset, strange[[i, i]], np.array([worst[i], best[i]]))
-        pairs.append(Pair(two.take([0]), two.take([1])))
-    return pairs
+        made.append(worlds_of(setting, Pair(two.take([0]), two.take([1]))))
+    return made
 
 
 def _extreme_labels(setting: Setting, records: NDArray[np.float32], shadows: int) -> Numbers:

@@ -49,10 +49,10 @@ def natural_worlds(setting: Setting) -> Worlds:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A record that was made, and what world `out` of replace has instead; None: a natural one."""
+    """A record that was made, and what world `out` of replace has instead."""
 
     record: Dataset
-    other: Dataset | None = None
+    other: Dataset
 
 
 def worlds_of(setting: Setting, pair: Pair) -> Worlds:
@@ -62,8 +62,7 @@ def worlds_of(setting: Setting, pair: Pair) -> Worlds:
     record = dataclasses.replace(pair.record, kind=kind)
     if setting.adjacency == "add-remove":
         return Worlds.add(common, record)
-    other = _pool(setting.pool).take([0]) if pair.other is None else pair.other
-    return Worlds(common, joined(record, dataclasses.replace(other, kind=kind)))
+    return Worlds(common, joined(record, dataclasses.replace(pair.other, kind=kind)))
 
 
 def like(dataset: Dataset, records: NDArray[Any], labels: NDArray[Any]) -> Dataset:

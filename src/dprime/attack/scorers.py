@@ -185,8 +185,8 @@ class Expected:
 class Projection(Scorer):
     """The log ratio of the noisy sums along the gradient that an insert has set.
 
-    The adversary knows its own gradient and the noise that is claimed; of the other records'
-    gradients only what it has chosen them to be.
+    The adversary knows its own gradient and the recipe's noise; of the other records' gradients
+    only what it has chosen them to be.
     """
 
     def __init__(self, insert: Insert) -> None:
@@ -196,7 +196,9 @@ class Projection(Scorer):
         """Room for every trial."""
         training = run.training
         self._rate, self._two = training.sample_rate, run.worlds.adjacency == "replace"
-        self._sigma = training.noise_multiplier * (training.clip_norm or 0.0)
+        clip_norm = training.clip_norm or 1.0
+        # Where the recipe has no noise, any other scale leaves the order of the scores as it is.
+        self._sigma = training.noise_multiplier * clip_norm or clip_norm
         self.scores = np.zeros(len(run.trials))
 
     def see(self, step: Step) -> None:

@@ -21,6 +21,7 @@ class StaticPoisoning(Adversary):
 
     name = "static-poisoning"
     sees = "model"
+    any_trainer = True
     title = "static poisoning"
 
     shadows: int = 50

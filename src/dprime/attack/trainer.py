@@ -8,6 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -16,10 +17,12 @@ from torch import nn
 
 from dprime import validate
 from dprime.data.dataset import Dataset
-from dprime.train import Training, evaluate, train
+from dprime.train import Training, Worlds, evaluate, train
 from dprime.train.losses import Loss, named_loss
 
 Losses = NDArray[np.float64]
+
+Side = Literal["in", "out"]
 
 TrainingFunction = Callable[[Dataset, int], nn.Module]
 """(data set, seed) → the trained model."""
@@ -29,8 +32,10 @@ class Trainer(ABC):
     """Makes models; the adversary may use it too."""
 
     @abstractmethod
-    def losses(self, dataset: Dataset, records: Dataset, models: int, seed: int) -> Losses:
-        """Of records, for models trained on a data set [model, record]."""
+    def losses(
+        self, data: Dataset | Worlds, records: Dataset, models: int, seed: int, world: Side = "in"
+    ) -> Losses:
+        """Of records, for models trained on a data set or on one of two worlds [model, record]."""
 
     @abstractmethod
     def describe(self) -> dict[str, str]:
@@ -53,14 +58,22 @@ class EngineTrainer(Trainer):
     device: str = "cpu"
     memory: float = 2.0
 
-    def losses(self, dataset: Dataset, records: Dataset, models: int, seed: int) -> Losses:
+    def losses(
+        self, data: Dataset | Worlds, records: Dataset, models: int, seed: int, world: Side = "in"
+    ) -> Losses:
         """All models at once."""
+        recipe = self.training if isinstance(data, Worlds) else self.alone
         trained = train(
-            self.model, dataset, self.training, trials=models, seed=seed,
+            self.model, data, recipe, trials=models, seed=seed, world=world,
             device=self.device, memory=self.memory, progress=False,
         )  # fmt: skip
         assert trained.weights is not None
         return evaluate.losses(trained.network, trained.weights, records, self.training.loss)
+
+    @property
+    def alone(self) -> Training:
+        """The recipe for one data set, of which no record is in question: global sensitivity."""
+        return dataclasses.replace(self.training, sensitivity="global")
 
     def describe(self) -> dict[str, str]:
         """The network's layers and the recipe."""
@@ -84,8 +97,11 @@ class OwnTrainer(Trainer):
     function: TrainingFunction
     loss: str | Loss = "cross-entropy"
 
-    def losses(self, dataset: Dataset, records: Dataset, models: int, seed: int) -> Losses:
+    def losses(
+        self, data: Dataset | Worlds, records: Dataset, models: int, seed: int, world: Side = "in"
+    ) -> Losses:
         """One model after the other."""
+        dataset = data.dataset(world) if isinstance(data, Worlds) else data
         seeds = np.random.SeedSequence(seed).generate_state(models, np.uint32)
         return np.stack([self.model_losses(dataset, records, int(each)) for each in seeds])
 
@@ -97,10 +113,11 @@ class OwnTrainer(Trainer):
                 "trainer", f"a function that returned {type(model).__name__}",
                 "one that returns the trained nn.Module", "return the model at its end",
             )  # fmt: skip
+        device = next((weight.device for weight in model.parameters()), None)
         with torch.no_grad():
-            outputs = model.eval()(torch.tensor(records.records))
-            found = named_loss(self.loss)(outputs, torch.tensor(records.labels))
-        return found.double().numpy()
+            outputs = model.eval()(torch.tensor(records.records, device=device))
+            found = named_loss(self.loss)(outputs, torch.tensor(records.labels, device=device))
+        return found.double().cpu().numpy()
 
     def describe(self) -> dict[str, str]:
         """Where the function is."""

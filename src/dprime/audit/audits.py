@@ -10,7 +10,7 @@ import hashlib
 import math
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ from dprime.attack import Adversary, Attack, Setting, adversary_named
 from dprime.attack.trainer import EngineTrainer
 from dprime.audit.estimators import ESTIMATORS, Estimator
 from dprime.audit.estimators.base import checked_claim
-from dprime.audit.game import Game
+from dprime.audit.game import Game, blocks_of
 from dprime.audit.identifiability import Identifiability, identify
 from dprime.audit.lower import LowerBound, lower_bound
 from dprime.audit.metrics import Metric
@@ -33,7 +33,7 @@ from dprime.curve import TradeOff
 from dprime.data import Dataset
 from dprime.mechanisms import DPSGD
 from dprime.train.progress import bar
-from dprime.train.settings import NOT_DP
+from dprime.train.settings import NOT_DP, Training
 
 Floats = NDArray[np.float64]
 
@@ -42,6 +42,10 @@ BESIDE = ("clopper-pearson", "band", "gaussian", "bayesian")
 
 SHOWN = ("epsilon", "advantage", "tpr", "precision", "belief", "d_prime")
 """The metrics of an audit's table."""
+
+
+USUAL_METRIC = Metric("epsilon")
+"""Judged by unless another is named, at the question's own δ."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Question:
         prior: the belief before the first step, for the DI adversary.
     """
 
-    metric: Metric | Literal["curve"] = field(default_factory=lambda: Metric("epsilon"))
+    metric: Metric | Literal["curve"] = USUAL_METRIC
     method: str | Estimator = "clopper-pearson"
     confidence: float = 0.95
     delta: float = 1e-5
@@ -65,6 +69,8 @@ class Question:
     prior: float = 0.5
 
     def __post_init__(self) -> None:
+        if self.metric is USUAL_METRIC:
+            object.__setattr__(self, "metric", Metric("epsilon", {"delta": self.delta}))
         validate.inner_probability("belief", self.belief, example=0.9)
         validate.inner_probability("prior", self.prior)
         method = getattr(self.method, "name", self.method)
@@ -72,7 +78,7 @@ class Question:
             validate.one_of("method", method, BESIDE)
         validate.inner_probability("confidence", self.confidence, example=0.95)
         if self.metric == "curve" and method not in ("band", "gaussian"):
-            remedy = 'give method="band"'
+            remedy = "choose the method band"
             raise validate.refusal("method", method, "band to judge by the curve", remedy)
         if method == "bayesian" and self.metric != Metric("epsilon", {"delta": self.delta}):
             remedy = 'give method="band", or judge by ε'
@@ -134,8 +140,8 @@ class Audit:
         words = f"{self.verdict.sentence} It rests on {self.state.trials:,} trials"
         if self.state.failed:
             words += (
-                f"; {self.state.failed} of {self.state.blocks} blocks failed and are not among "
-                f"them, the last with {self.state.last_error}"
+                f"; {self.state.failed} of {self.state.blocks} blocks failed and count against the "
+                f"attacker, the last with {self.state.last_error}"
             )
         words += "."
         if self.diverged:
@@ -179,7 +185,7 @@ class Audit:
                     "delta": bound.delta,
                     "assumption": bound.assumption,
                     "objection": bound.objection,
-                    "decides": bound is self.bound and bound.decides,
+                    "decides": bound is self.bound and bound.decides and not bound.objection,
                 }
                 for bound in (self.bound, *self.beside.values())
             },
@@ -230,7 +236,8 @@ def audit(
     ask = question or Question()
     claimed = _own_claim(setting) if claim is None else checked_claim(claim)
     count = validate.whole("trials", trials)
-    size = validate.whole("block", block or _usual_block(setting))
+    own = not isinstance(setting.trainer, EngineTrainer)
+    size = validate.whole("block", block or usual_block(own))
     settings = {
         "adversary": attacker.name, "options": _plain(dataclasses.asdict(attacker)),  # type: ignore[call-overload]
         "data": setting.dataset.name, "records": len(setting.dataset),
@@ -239,10 +246,9 @@ def audit(
         "trainer": setting.trainer.describe(), "question": _asked(ask),
         "claim": [_finite(value) for value in (claimed.advantage(), claimed.epsilon(1e-5))],
     }  # fmt: skip
-    blocks = -(-2 * count // size)
     with tempfile.TemporaryDirectory() as nowhere:
         place = Path(nowhere) / "audit.run" if path is None else Path(path)
-        with _opened(place, settings, blocks) as store:
+        with _opened(place, settings, blocks_of(count, size)) as store:
             return play(store, attacker, setting, claimed, ask, count, size, progress=progress)
 
 
@@ -271,15 +277,21 @@ def play(
             done = state.trials
 
         run_blocks(store, game.play, on_block=on_block)
-    found = conclude(store, setting, attacker.name, attack.about, claim, question)
+    found = conclude(store, setting, attacker.name, attack.about, claim, question, trials)
     store.keep_answer(found.as_json())
     return found
 
 
 def conclude(
-    store: Store, setting: Setting, adversary: str, about: str, claim: TradeOff, question: Question
+    store: Store,
+    setting: Setting,
+    adversary: str,
+    about: str,
+    claim: TradeOff,
+    question: Question,
+    trials: int,
 ) -> Audit:
-    """From the stored scores to the verdict."""
+    """From the stored scores to the verdict; of `trials` in each world, some may have failed."""
     arrays = store.arrays()
     if not arrays:
         shown = f"without a finished block, the last one failed with {store.state().last_error}"
@@ -287,10 +299,14 @@ def conclude(
         raise validate.misfit("run", shown, "played at least in part", remedy)
     inside, outside = _scores(arrays)
     metric = question.metric if isinstance(question.metric, Metric) else None
+    # A trial that failed may have failed because of its world: it counts against the attacker.
+    lost_in, lost_out = max(0, trials - len(inside)), max(0, trials - len(outside))
+    counted_in = np.concatenate([inside, np.full(lost_in, -np.inf)])
+    counted_out = np.concatenate([outside, np.full(lost_out, np.inf)])
 
     def bound(method: str | Estimator) -> LowerBound:
         return lower_bound(
-            inside, outside, delta=question.delta, confidence=question.confidence,
+            counted_in, counted_out, delta=question.delta, confidence=question.confidence,
             method=method, metric=metric,
         )  # fmt: skip
 
@@ -365,8 +381,9 @@ def _asked(question: Question) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _usual_block(setting: Setting) -> int:
-    return 200 if isinstance(setting.trainer, EngineTrainer) else 10
+def usual_block(own_trainer: bool) -> int:
+    """Trials in a block: many for the engine, few for a training function of the user's own."""
+    return 10 if own_trainer else 200
 
 
 def _own_claim(setting: Setting) -> TradeOff:
@@ -379,8 +396,23 @@ def _own_claim(setting: Setting) -> TradeOff:
     training = setting.trainer.training
     if training.noise_multiplier == 0:
         return training.mechanism().curve(setting.adjacency)  # says that there is none
+    check_local_claim(training, setting.adjacency)
     mechanism = DPSGD(training.noise_multiplier, training.sample_rate, training.steps)
     return mechanism.curve(setting.adjacency)
+
+
+def check_local_claim(training: Training, adjacency: str) -> None:
+    """Refuse what no curve is known for.
+
+    Noise scaled to ‖g(x) − g(x′)‖ says nothing of what both gradients have in common, and with
+    sampled batches that shows whether the record was drawn.
+    """
+    local = training.sensitivity == "local" and adjacency == "replace"
+    if local and training.sample_rate < 1:
+        raise validate.misfit(
+            "claim", "missing", "given for local sensitivity with replaced records and sampled "
+            "batches, for which no curve is known", "take full batches, or add-remove",
+        )  # fmt: skip
 
 
 def _label(setting: Setting) -> str | None:

@@ -20,6 +20,15 @@ from dprime.train import train
 Block = dict[str, NDArray[Any]]
 
 
+def blocks_of(trials: int, block: int) -> int:
+    """How many blocks make so many trials in each world.
+
+    >>> blocks_of(1000, 300)
+    7
+    """
+    return -(-2 * trials // block)
+
+
 @dataclass(frozen=True, eq=False)
 class Game:
     """A crafted attack, and how often it is played.
@@ -37,11 +46,6 @@ class Game:
     trials: int
     block: int
     seed: int
-
-    @property
-    def blocks(self) -> int:
-        """How many blocks there are."""
-        return -(-2 * self.trials // self.block)
 
     def play(self, block: int) -> Block:
         """Scores and worlds of a block's trials, even trials in world `in`.

@@ -131,7 +131,7 @@ def plan(
             plan says how many trials refute it.
         metric: what the bound is read for; ε at δ = 1e-5 unless given.
         confidence: of the bound.
-        method: "gaussian", "clopper-pearson" (a quarter of the trials held out for the threshold)
+        method: "gaussian", "clopper-pearson" (a fifth of the trials held out for the threshold)
             or "band", with their default options.
         power: the probability with which the bound should reach its target.
         reach: the target as a share of the claimed value, counted from what blind guessing has

@@ -20,7 +20,8 @@ from torch import nn
 from dprime import validate
 from dprime.attack import ADVERSARIES, Adversary, EngineTrainer, OwnTrainer, Setting, function_named
 from dprime.attack.trainer import Trainer
-from dprime.audit.audits import Audit, Question, play
+from dprime.audit.audits import Audit, Question, check_local_claim, play, usual_block
+from dprime.audit.game import blocks_of
 from dprime.audit.metrics import KINDS, Metric
 from dprime.audit.store import Store
 from dprime.choose import choose
@@ -40,7 +41,6 @@ from dprime.train.worlds import check_record
 RECIPE = {"steps": 30, "learning_rate": 0.1, "clip_norm": 1.0}
 """Of a training where nothing else is said."""
 
-CONTENT_WITH_A_MODEL = ("api-access", "static-poisoning")
 """Adversaries that need nothing of the trainer but its final model."""
 
 BESIDE_RECIPE = ("optimizer", "momentum")
@@ -116,7 +116,7 @@ class AuditSettings:
         if trials < 2:
             raise validate.refusal("trials", trials, "at least 2 in each world", "give 1000")
         seed = fresh_seed() if self.seed is None else check_seed(self.seed)
-        usual = 200 if self.trainer is None else 10
+        usual = usual_block(self.trainer is not None)
         block = usual if self.block is None else validate.whole("block", self.block)
         object.__setattr__(self, "trials", trials)
         object.__setattr__(self, "seed", seed)
@@ -170,7 +170,7 @@ class AuditSettings:
     def blocks(self) -> int:
         """How many blocks there are."""
         assert self.block is not None
-        return -(-2 * self.trials // self.block)
+        return blocks_of(self.trials, self.block)
 
     def question(self) -> Question:
         """What is to be decided."""
@@ -224,6 +224,7 @@ class AuditSettings:
         named = {name: self.claim[name] for name in CLAIMS[2:] if name in self.claim}
         if self.trainer is None:
             recipe = self.recipe()
+            check_local_claim(recipe, self.adjacency)
             own = {name: getattr(recipe, name) for name in CLAIMS[2:]}
             named = {**own, **named}
         return DPSGD(**named).curve(self.adjacency)  # type: ignore[arg-type]
@@ -247,7 +248,7 @@ class AuditSettings:
             adjacency=self.adjacency,  # type: ignore[arg-type]
             pool=split.test, record=self.record, seed=self.seed,
         )  # fmt: skip
-        if self.adversary not in CONTENT_WITH_A_MODEL:
+        if not ADVERSARIES[self.adversary].any_trainer:
             setting.engine(self.adversary)
         return setting
 

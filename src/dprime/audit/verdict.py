@@ -128,6 +128,8 @@ def _why_not(bound: LowerBound) -> str | None:
 
 
 def _conclusion(above: bool, why_not: str | None) -> str:
+    if not above and why_not is not None:
+        return f"the claim stands, but this bound would have decided nothing. {why_not}"
     if not above:
         return "the claim stands, which is no proof of it."
     if why_not is None:

@@ -55,7 +55,9 @@ def audit(
     model: Annotated[Text, _named("linear, dense-64-32, conv-16-32 or module:function.")] = None,
     trainer: Annotated[Text, _named("Your own training function, module:function.")] = None,
     adjacency: Annotated[Text, _named("add-remove or replace.")] = None,
-    epsilon: Annotated[Text, number_option("The claim: ε at --delta.")] = None,
+    epsilon: Annotated[
+        Text, number_option("The claim: ε at --delta; the noise is chosen for it.")
+    ] = None,
     noise_multiplier: Annotated[Text, number_option("Noise over the clipping norm.")] = None,
     sample_rate: Annotated[Text, number_option("Sampling rate.")] = None,
     steps: Annotated[Text, number_option("Training steps.")] = None,
