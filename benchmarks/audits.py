@@ -114,9 +114,9 @@ def ladder(options: argparse.Namespace) -> Found:
 def crafted(options: argparse.Namespace) -> Found:
     rows = []
     for data, model, rate, trials, shadows in (
-        ("mnist", "conv-4-8", 0.1, 2000, 50),
+        ("mnist", "linear", 0.5, 6000, 150),
         ("adult", "dense-6-6", 0.5, 5000, 400),
-        ("location30", "linear", 0.5, 10_000, 300),
+        ("location30", "linear", 0.5, 8000, 200),
     ):
         row: Found = {"data": data, "model": model, "trials": trials}
         for name, adversary, extra in (
