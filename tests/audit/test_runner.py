@@ -1,5 +1,6 @@
 """The runner: what fails is recorded, what ends is stored, and a kill costs one block at most."""
 
+import contextlib
 import os
 import select
 import signal
@@ -259,7 +260,8 @@ class Audits:
         if kill_after is not None:
             ended, _, _ = select.select([self.process.stdout], [], [], kill_after)
             if not ended:
-                os.kill(child, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it may end at this very moment
+                    os.kill(child, signal.SIGKILL)
         return int(self.process.stdout.readline())
 
     def __enter__(self):
