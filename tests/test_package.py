@@ -148,7 +148,21 @@ def test_a_base_install_works_with_no_extra(tmp_path):
         check=True, capture_output=True, text=True, cwd=tmp_path,
     )  # fmt: skip
     assert "Chosen: noise multiplier 1.9" in done.stdout
-    subprocess.run([command, "demo"], check=True, capture_output=True, cwd=tmp_path)
+    shown = subprocess.run(
+        [command, "demo"], check=True, capture_output=True, text=True, cwd=tmp_path
+    ).stdout
+    assert "needs PyTorch: pip install 'dprime[train]'" in shown
+    refused = subprocess.run(
+        [command, "audit", "--epsilon", "4"], check=False, capture_output=True, text=True,
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "Error: PyTorch must be installed for an audit, but it is missing: "
+        "pip install 'dprime[train]'.\n",
+    )
+    (tmp_path / "scores.csv").write_text("score,world\n2,in\n3,in\n0,out\n1,out\n")
+    subprocess.run([command, "bound", "scores.csv"], check=True, capture_output=True, cwd=tmp_path)
     check = "import dprime, dprime.bounds, pathlib; p = pathlib.Path(dprime.__file__).parent; "
     check += "assert (p / 'py.typed').exists()"
     subprocess.run([python, "-W", "error", "-c", check], check=True, cwd=tmp_path)
@@ -157,3 +171,8 @@ def test_a_base_install_works_with_no_extra(tmp_path):
         capture_output=True, text=True, check=False, cwd=tmp_path,
     ).stderr  # fmt: skip
     assert missing.strip().endswith("dprime.train needs PyTorch: pip install 'dprime[train]'")
+    missing = subprocess.run(
+        [python, "-c", "from dprime.audit import lower_bound, audit"],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    ).stderr  # fmt: skip
+    assert missing.strip().endswith("audit needs PyTorch: pip install 'dprime[train]'")

@@ -76,7 +76,8 @@ def _put_to_the_test(console: Console) -> None:
         )
     )
     if find_spec("torch") is None:
-        console.print("This part needs PyTorch: pip install 'dprime[train]'", highlight=False)
+        words = "This part needs PyTorch: pip install 'dprime[train]'"
+        console.print(words, highlight=False, markup=False)
         return
     from dprime.audit.settings import AuditSettings, begin  # noqa: PLC0415  it needs PyTorch
     from dprime.cli.audits import audit_table  # noqa: PLC0415

@@ -16,7 +16,8 @@ import numpy as np
 import scipy.stats
 from numpy.typing import NDArray
 
-from dprime.attack.adversary import Probes, Scorer, Setting
+from dprime import validate
+from dprime.attack.adversary import Adversary, Probes, Scorer, Setting
 from dprime.attack.records import LOOKED_AT, Pair, like, natural_worlds, worlds_of
 from dprime.data.dataset import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
@@ -52,6 +53,23 @@ class Poison:
     worlds: Worlds
     gap: float
     probes: Probes | None
+
+
+@dataclass(frozen=True)
+class Poisoning(Adversary):
+    """An adversary that makes its record with shadow models.
+
+    Attributes:
+        shadows: models that are trained in each world of every candidate.
+        outliers: natural outliers among the candidates.
+    """
+
+    shadows: int = 50
+    outliers: int = 3
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shadows", validate.whole("shadows", self.shadows, example=100))
+        object.__setattr__(self, "outliers", validate.whole("outliers", self.outliers, example=3))
 
 
 def poison(setting: Setting, shadows: int, outliers: int, judge: Judge) -> Poison:

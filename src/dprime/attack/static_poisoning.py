@@ -4,32 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, Setting
-from dprime.attack.poison import by_final_loss, poison
+from dprime.attack.adversary import Attack, Setting
+from dprime.attack.poison import Poisoning, by_final_loss, poison
 from dprime.attack.scorers import FinalLoss
 
 
 @dataclass(frozen=True)
-class StaticPoisoning(Adversary):
-    """Puts in a record so that models with and without it differ most.
-
-    Attributes:
-        shadows: models that are trained with each candidate, and without any.
-        outliers: natural outliers among the candidates.
-    """
+class StaticPoisoning(Poisoning):
+    """Puts in a record so that models with and without it differ most."""
 
     name = "static-poisoning"
     sees = "model"
     any_trainer = True
     title = "static poisoning"
-
-    shadows: int = 50
-    outliers: int = 3
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shadows", validate.whole("shadows", self.shadows, example=100))
-        object.__setattr__(self, "outliers", validate.whole("outliers", self.outliers, example=3))
 
     def craft(self, setting: Setting) -> Attack:
         """The candidate with the largest gap between shadow models."""

@@ -6,6 +6,7 @@ scores of two worlds ──► lower_bound ──► LowerBound ──► judge(
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from dprime.audit.estimators import (
@@ -43,6 +44,8 @@ NEED_TORCH = {
 
 def __getattr__(name: str) -> Any:
     if name in NEED_TORCH:
+        if find_spec("torch") is None:
+            raise ImportError(f"dprime.audit.{name} needs PyTorch: pip install 'dprime[train]'")
         return getattr(import_module(f"dprime.audit.{NEED_TORCH[name]}"), name)
     raise AttributeError(f"module 'dprime.audit' has no attribute {name!r}")
 

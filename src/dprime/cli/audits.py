@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Mapping
 from datetime import datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -82,6 +83,7 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Let an adversary try to break a claim. Ctrl-C leaves a run to go on with: dprime resume."""
+    _check_torch()
     from dprime.audit.settings import AuditSettings, begin  # noqa: PLC0415  it needs PyTorch
 
     values = {} if file is None else AuditSettings.from_file(file)
@@ -114,9 +116,18 @@ def resume(
     run: Annotated[Path, typer.Argument(help="The run's file.")], as_json: AsJson = False
 ) -> None:
     """Go on with a run where it was left; no finished block is played again."""
+    _check_torch()
     from dprime.audit.settings import resume as go_on  # noqa: PLC0415  it needs PyTorch
 
     _finish(run, lambda: go_on(run, progress=None), as_json)
+
+
+def _check_torch() -> None:
+    """Say what is missing before an import fails with less to go on."""
+    if find_spec("torch") is None:
+        raise validate.misfit(
+            "PyTorch", "missing", "installed for an audit", "pip install 'dprime[train]'"
+        )
 
 
 def runs(
