@@ -42,6 +42,9 @@ from dprime.shapes import Polygon
 HELD_OUT = 0.2
 """The share of trials that choose the threshold."""
 
+DOUBT = 0.25
+"""With this probability a rate is larger than what the held-out trials are taken to say."""
+
 LARGEST_RANK, RANK_RATIO = 0.5, 1.5
 """Thresholds that are tried: these ranks of the held-out trials, from either end."""
 
@@ -98,8 +101,8 @@ def parted(
 def chosen_threshold(held_out: Scores, sizes: tuple[int, int], ask: Ask) -> float:
     """The threshold that promises the most for the metric, once `sizes` trials are counted.
 
-    What to expect of a rate is (errors + ½)/(trials + 1) of the held-out trials: no rate is taken
-    for 0 because a few trials were lucky. Whatever is chosen here, the bound stays valid.
+    A rate is taken for its upper end at the level `DOUBT`, so that an extreme threshold is not
+    chosen because a few trials were lucky. Whatever is chosen here, the bound stays valid.
     """
     held_out, level = held_out.sorted(), each_of_two(ask.alpha)
     candidates = _candidates(held_out)
@@ -129,8 +132,9 @@ def _ranks(trials: int) -> NDArray[np.int64]:
 
 @lru_cache(REMEMBERED)
 def _promise(errors: Pair, held_out: Pair, counted: Pair, level: float, metric: Metric) -> float:
-    """The metric's bound if the counted trials erred as often as the held-out ones."""
-    fpr, fnr = (errors[0] + 0.5) / (held_out[1] + 1), (errors[1] + 0.5) / (held_out[0] + 1)
+    """The metric's bound if the counted trials erred as often as the held-out ones may."""
+    fpr = upper_end(errors[0], held_out[1], DOUBT)
+    fnr = upper_end(errors[1], held_out[0], DOUBT)
     shape = _through(fpr * counted[1], fnr * counted[0], counted, level)
     return metric.read(LowerCurve(shape, 1.0, ClopperPearson.name))
 
