@@ -10,6 +10,7 @@ from rich.console import Console
 
 import dprime
 from dprime.cli.audits import audit, bound, resume, runs
+from dprime.cli.plans import plan
 from dprime.cli.risks import choose, risk
 
 app = typer.Typer(
@@ -26,7 +27,7 @@ BAD_INPUT = 2
 """Exit code for every error that the user can mend."""
 
 
-for command in (risk, choose, audit, resume, runs, bound):
+for command in (risk, choose, plan, audit, resume, runs, bound):
     app.command()(command)
 
 

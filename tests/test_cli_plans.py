@@ -1,0 +1,63 @@
+"""`dprime plan`: the planner's numbers, and its refusals, on the command line."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from dprime import DPSGD, TradeOff
+from dprime.audit import Metric, epsilon_limit, largest_epsilon, plan
+from dprime.bounds import mu_from_epsilon
+from dprime.cli import app
+
+
+def shown(*arguments):
+    result = CliRunner().invoke(app, ["plan", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def test_an_epsilon_is_planned_as_in_python():
+    found = json.loads(shown("--epsilon", "2", "--strength", "1.5", "--delta", "1e-6", "--json"))
+    claim = TradeOff.gaussian(mu_from_epsilon(2.0, delta=1e-6))
+    made = plan(claim, strength=1.5, metric=Metric("epsilon", {"delta": 1e-6}))
+    assert (found["trials"], found["refuting"], found["least"]) == (
+        made.trials, made.refuting, made.least,
+    )  # fmt: skip
+    assert found["sentence"] == made.sentence()
+    assert found["metric"] == {"name": "epsilon", "delta": 1e-6}
+
+
+def test_a_training_is_planned_as_in_python():
+    numbers = ["--noise-multiplier", "1.1", "--sample-rate", "1/100", "--steps", "1000"]
+    given = [*numbers, "--adjacency", "replace"]
+    found = json.loads(shown(*given, "--metric", "advantage", "--method", "gaussian", "--json"))
+    claim = DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=1000).curve("replace")
+    assert found["trials"] == plan(claim, metric=Metric("advantage")).trials
+    assert found["claimed"] == claim.advantage()
+
+
+def test_what_a_number_of_trials_can_show():
+    found = json.loads(shown("--epsilon", "4", "--trials", "1000", "--json"))
+    assert found["largest_epsilon"] == largest_epsilon(1000)
+    assert found["epsilon_limit"] == epsilon_limit(1000)
+    text = " ".join(shown("--epsilon", "4", "--trials", "1000").split())
+    assert "1,000 trials a world can show an ε of at most 5.604 by Clopper-Pearson" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([], "epsilon"),
+        (["--epsilon", "4", "--noise-multiplier", "2"], "noise_multiplier"),
+        (["--noise-multiplier", "2"], "steps"),
+        (["--epsilon", "four"], "'four'"),
+        (["--epsilon", "4", "--method", "steinke"], "'steinke'"),
+        (["--epsilon", "4", "--metric", "fame"], "'fame'"),
+        (["--epsilon", "4", "--trials", "0"], "trials"),
+        (["--epsilon", "4", "--power", "1"], "power"),
+    ],
+)
+def test_bad_input_is_a_sentence(arguments, named):
+    with pytest.raises(ValueError, match=named):
+        CliRunner().invoke(app, ["plan", *arguments], catch_exceptions=False)
