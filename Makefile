@@ -5,14 +5,23 @@ PEERS_PYTHON ?= python3.13
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test check docs benchmark evidence clean
+.PHONY: demo test browser check docs benchmark evidence clean
 
 demo: $(READY)
 	@$(BIN)/dprime demo
 
 test: $(READY)
 	$(BIN)/python -m pytest
+
+# The explorer and a report in a real browser. Installs Chromium and a Java runtime (for the HTML
+# checker) from Debian's packages where they are missing, and Playwright.
+browser: $(READY)
+	command -v chromium >/dev/null || ($(SUDO) apt-get update -qq && $(SUDO) apt-get install -qq -y --no-install-recommends chromium)
+	command -v java >/dev/null || ($(SUDO) apt-get update -qq && $(SUDO) apt-get install -qq -y --no-install-recommends default-jre-headless)
+	$(BIN)/pip install --quiet -c constraints.txt --group browser
+	DPRIME_BROWSER=required $(BIN)/python -m pytest tests/browser
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -37,7 +46,7 @@ benchmark:
 $(READY): pyproject.toml constraints.txt Makefile
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/pip install --quiet -c constraints.txt -e ".[train,opacus]" --group test --group check --group docs
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[train,opacus,web]" --group test --group check --group docs
 	@touch $(READY)
 
 clean:

@@ -33,6 +33,8 @@ LAYERS = [
     "train",
     "attack",
     "audit",
+    "show",
+    "web",
     "cli",
     "demo",
 ]
@@ -46,6 +48,8 @@ MORE = {
     "train": {"torch", "rich", "triton"},
     "attack": {"torch"},
     "audit": {"torch"},
+    "show": {"altair", "vl_convert", "jinja2"},
+    "web": {"fastapi", "starlette", "uvicorn", "pydantic", "vl_convert"},
 }
 """What a room above the core may import too."""
 

@@ -1,5 +1,6 @@
 import json
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -76,3 +77,13 @@ def test_printed_ceilings_never_shrink_and_floors_never_rise(value, digits):
 def test_short_numbers_stay_as_they_are(value, digits, text):
     assert round_up(value, digits) == text
     assert round_down(value, digits) == text
+
+
+@given(mu=st.floats(0.3, 6.0), belief=st.floats(0.55, 0.99))
+def test_a_chance_in_words_is_never_smaller_than_it_is(mu, belief):
+    curve = TradeOff.gaussian(mu)
+    chance = curve.belief_exceeds(belief)
+    answers = risk_profile(curve, Questions(belief=belief))
+    sentence = next(answer.sentence for answer in answers if answer.name == "belief_exceeds")
+    if found := re.search(r"once in ([\d,]+) times", sentence):
+        assert 1 / int(found[1].replace(",", "")) >= chance * (1 - 1e-9)

@@ -10,18 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import ClassVar, Literal, final
 
+import numpy as np
 import scipy
 
 from dprime import validate
-from dprime.privacy_loss import PrivacyLoss
+from dprime.privacy_loss import Array, PrivacyLoss
 from dprime.shapes import GaussianShape, Line, Polygon, Shape
 
 Kind = Literal["certified", "estimate", "lower bound"]
 
 INDEX_FLOOR = 1e-4
 """d' looks at error rates of at least this; below it no Gaussian bounds a curve with delta > 0."""
+
+DRAWN = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.0, 1.0, 101)[1:]]))
+"""False-positive rates at which a drawing shows a curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +56,19 @@ class _Readings:
         0.01
         """
         return self.shape.fpr(validate.probability("tpr", tpr, example=0.5))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows, made by a module that only a notebook needs."""
+        return str(import_module("dprime.show.notebook").curve_html(self))
+
+    def points(self) -> tuple[Array, Array]:
+        """(FPR, TPR) along the curve, close enough for a drawing on linear and logarithmic axes.
+
+        >>> fpr, tpr = TradeOff.gaussian(1.0).points()
+        >>> len(fpr), fpr[0], round(float(tpr[0]), 6), fpr[-1], tpr[-1]
+        (159, 1e-06, 8.7e-05, 1.0, 1.0)
+        """
+        return DRAWN, np.array([self.shape.tpr(float(fpr)) for fpr in DRAWN])
 
     def advantage(self) -> float:
         """Membership advantage: max(TPR - FPR), the total variation between the worlds.

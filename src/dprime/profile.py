@@ -237,4 +237,5 @@ def _percent(share: float) -> str:
 def _odds(probability: float) -> str:
     if probability >= 0.1:
         return f"{_percent(probability)} of the time"
-    return f"once in {float(round_down(1 / max(probability, SMALLEST), 3)):,.0f} times"
+    times = math.floor(float(round_down(1 / max(probability, SMALLEST), 3)))
+    return f"once in {times:,} times"

@@ -190,7 +190,7 @@ def test_interrupted_and_resumed_gives_the_same(name, tmp_path, monkeypatch):
     assert resumed.as_json() == whole.as_json()
     with Store.open(path) as store:
         assert store.state().complete
-        assert store.answer == resumed.as_json()
+        assert store.answer == resumed.record()
         np.testing.assert_array_equal(store.arrays()["score"][:20], first)
 
 

@@ -366,7 +366,7 @@ def test_begun_resumed_and_the_same(tmp_path):
     found = begin(settings, path)
     with Store.open(path) as store:
         assert settings_of(store) == settings
-        assert store.answer == found.as_json()
+        assert store.answer == found.record()
         assert store.seed == 1
     again = resume(path)
     assert again.as_json() == found.as_json()

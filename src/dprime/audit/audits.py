@@ -11,6 +11,7 @@ import math
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,9 +30,10 @@ from dprime.audit.metrics import Metric
 from dprime.audit.runner import describe, run_blocks
 from dprime.audit.store import State, Store
 from dprime.audit.verdict import Verdict, judge
-from dprime.curve import TradeOff
+from dprime.curve import TradeOff, _Readings
 from dprime.data import Dataset
 from dprime.mechanisms import DPSGD
+from dprime.profile import risk_profile
 from dprime.train.progress import bar
 from dprime.train.settings import NOT_DP, Training
 
@@ -102,6 +104,8 @@ class Audit:
         in_scores: of world `in`.
         out_scores: of world `out`.
         diverged: trials whose model had no score.
+        attacked: what was attacked, of JSON values: data, adjacency, recipe, and what the adversary
+            sees of it.
         label: what the noise protects; "not DP" for local sensitivity.
         identified: Bernau et al.'s numbers, for their adversary.
     """
@@ -117,6 +121,7 @@ class Audit:
     in_scores: Floats
     out_scores: Floats
     diverged: int
+    attacked: Mapping[str, Any]
     label: str | None = None
     identified: Identifiability | None = None
 
@@ -195,6 +200,21 @@ class Audit:
         if self.identified is not None:
             found["identifiability"] = _plain(dataclasses.asdict(self.identified))
         return found
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows, made by a module that only a notebook needs."""
+        return str(import_module("dprime.show.notebook").audit_html(self))
+
+    def record(self) -> dict[str, Any]:
+        """What a run keeps: `as_json`, what was attacked, and both curves, point by point."""
+        lower = {
+            bound.method: _drawn(bound.curve)
+            for bound in (self.bound, *self.beside.values())
+            if bound.curve is not None
+        }
+        profile = {answer.name: answer.as_json() for answer in risk_profile(self.claim)}
+        claim = {"curve": _drawn(self.claim), "metrics": profile}
+        return {**self.as_json(), "attacked": dict(self.attacked), "claim": claim, "lower": lower}
 
 
 def audit(
@@ -277,15 +297,15 @@ def play(
             done = state.trials
 
         run_blocks(store, game.play, on_block=on_block)
-    found = conclude(store, setting, attacker.name, attack.about, claim, question, trials)
-    store.keep_answer(found.as_json())
+    found = conclude(store, setting, attacker, attack.about, claim, question, trials)
+    store.keep_answer(found.record())
     return found
 
 
 def conclude(
     store: Store,
     setting: Setting,
-    adversary: str,
+    attacker: Adversary,
     about: str,
     claim: TradeOff,
     question: Question,
@@ -317,15 +337,40 @@ def conclude(
         beside={name: bound(name) for name in BESIDE if name != deciding.method},
         claim=claim,
         question=question,
-        adversary=adversary,
+        adversary=attacker.name,
         about=about,
         state=store.state(),
         in_scores=inside,
         out_scores=outside,
         diverged=int(arrays["diverged"].sum()),
+        attacked=_attacked(setting, attacker),
         label=_label(setting),
         identified=_identified(arrays, setting, question),
     )
+
+
+def _attacked(setting: Setting, attacker: Adversary) -> dict[str, Any]:
+    """What was attacked and what the adversary sees of it, of JSON values."""
+    recipe = None
+    if isinstance(setting.trainer, EngineTrainer):
+        training = setting.trainer.training
+        recipe = {name: _plain(getattr(training, name)) for name in RECIPE}
+    return {
+        "data": setting.dataset.name, "records": len(setting.dataset),
+        "adjacency": setting.adjacency, "sees": attacker.sees, "training": recipe,
+        "trainer": setting.trainer.describe(),
+    }  # fmt: skip
+
+
+RECIPE = (
+    "noise_multiplier", "sample_rate", "steps", "learning_rate", "clip_norm", "sensitivity",
+)  # fmt: skip
+"""What a run keeps of the engine's recipe."""
+
+
+def _drawn(curve: _Readings) -> dict[str, list[float]]:
+    fpr, tpr = curve.points()
+    return {"fpr": fpr.tolist(), "tpr": tpr.tolist()}
 
 
 def _scores(arrays: Mapping[str, NDArray[Any]]) -> tuple[Floats, Floats]:

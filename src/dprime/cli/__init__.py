@@ -10,7 +10,9 @@ from rich.console import Console
 
 import dprime
 from dprime.cli.audits import audit, bound, resume, runs
+from dprime.cli.explore import explore
 from dprime.cli.plans import plan
+from dprime.cli.reports import report
 from dprime.cli.risks import choose, risk
 
 app = typer.Typer(
@@ -27,7 +29,7 @@ BAD_INPUT = 2
 """Exit code for every error that the user can mend."""
 
 
-for command in (risk, choose, plan, audit, resume, runs, bound):
+for command in (risk, choose, plan, audit, resume, runs, report, bound, explore):
     app.command()(command)
 
 

@@ -67,7 +67,7 @@ def audit(
     sensitivity: Annotated[Text, _named("global, or local (not DP).")] = None,
     trials: Annotated[Text, number_option("Trials in each world [1000].")] = None,
     block: Annotated[Text, number_option("Trials that are stored together.")] = None,
-    metric: Annotated[Text, _named(f"{', '.join(KINDS)} or curve [epsilon].")] = None,
+    metric: Annotated[Text, _named(f"{', '.join(KINDS)} or curve; epsilon if not given.")] = None,
     delta: Delta = None,
     fpr: Annotated[Text, number_option("For --metric tpr.")] = None,
     prior: Annotated[Text, number_option("For --metric precision, belief or success.")] = None,
@@ -79,7 +79,7 @@ def audit(
     belief_prior: Annotated[Text, number_option("For di: belief before looking [0.5].")] = None,
     seed: Annotated[Text, number_option("Gives the whole audit.")] = None,
     device: Annotated[Text, _named("cpu or cuda.")] = None,
-    out: Annotated[Path | None, _named("The run's file [one in runs/].")] = None,
+    out: Annotated[Path | None, _named("The run's file; else one in runs/.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Let an adversary try to break a claim. Ctrl-C leaves a run to go on with: dprime resume."""

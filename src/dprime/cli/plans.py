@@ -31,7 +31,9 @@ def plan(
     steps: Annotated[Text, number_option("Its steps.")] = None,
     adjacency: Annotated[Text, typer.Option(help="add-remove or replace.")] = None,
     delta: Annotated[Text, number_option("δ of the ε [1e-5].")] = None,
-    metric: Annotated[Text, typer.Option(help=f"{', '.join(KINDS)} [epsilon].")] = None,
+    metric: Annotated[
+        Text, typer.Option(help=f"{', '.join(KINDS)} ; epsilon if not given.")
+    ] = None,
     method: Annotated[str, typer.Option(help=", ".join(METHODS))] = "gaussian",
     strength: Annotated[
         Text, number_option("The attacker's d′ over that of the claim [1].")

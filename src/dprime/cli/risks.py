@@ -125,6 +125,10 @@ def choose(
     delta: Delta = None,
     prior: Prior = None,
     min_tpr: MinTpr = None,
+    belief_prior: BeliefPrior = None,
+    belief_level: Annotated[
+        str | None, number_option("Belief asked about in the table [0.9].")
+    ] = None,
     exceeded: Exceeded = None,
     max_prior: MaxPrior = None,
     as_json: AsJson = False,
@@ -148,27 +152,41 @@ def choose(
         "max_prior": max_prior,
     }
     numbers = {name: validate.parse(name, text) for name, text in given.items() if text is not None}
+    before = None if belief_prior is None else validate.parse("belief_prior", belief_prior)
+    if before is None and "belief" in numbers:
+        before = numbers.get("prior")
+    wanted = _target(numbers, before)
     size = validate.whole("group_size", validate.parse("group_size", group_size), example=1)
-    if not mechanism.missing() and {"precision", "belief"} & set(numbers) and prior is None:
+    if not mechanism.missing() and {"precision", "belief"} & set(numbers) and "prior" not in wanted:
         mechanism = PoolSampled(mechanism)
     chosen = choose_parameter(
         mechanism,
         adjacency=adjacency,
         group_size=size,
         whole=whole,
-        **{name: value for name, value in numbers.items() if _belongs(name, numbers)},
+        **wanted,
     )
     ask = Questions(**{n: v for n, v in numbers.items() if n in CONDITIONS})
     if prior is not None:
         ask = replace(ask, success_prior=numbers["prior"])
-        if "belief" in numbers:
-            ask = replace(ask, belief_prior=numbers["prior"])
+    if before is not None:
+        ask = replace(ask, belief_prior=before)
+    if belief_level is not None:
+        ask = replace(ask, belief=validate.parse("belief_level", belief_level))
     if isinstance(chosen, PoolSampled):
         ask = replace(ask, prior=chosen.prior, success_prior=chosen.prior)
     relation = "replace" if "secret_success" in numbers else adjacency or chosen.own_adjacency
     curve = chosen.curve(relation, group_size=size)
     name = mechanism.missing()[0]
     _print(chosen, relation, size, curve, ask, as_json, chosen=name)
+
+
+def _target(numbers: dict[str, float], before: float | None) -> dict[str, float]:
+    """The target with its conditions; the prior of a belief is the belief before looking."""
+    wanted = {name: value for name, value in numbers.items() if _belongs(name, numbers)}
+    if "belief" in numbers and before is not None:
+        wanted["prior"] = before
+    return wanted
 
 
 CONDITIONS = ("fpr", "delta", "prior", "min_tpr", "exceeded", "max_prior")

@@ -1,0 +1,168 @@
+"""`dprime report`: what a run found, for people to read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from dprime import validate
+from dprime.cli.options import AsJson
+from dprime.show import card as card_of
+from dprime.show import card_markdown, facts_of
+from dprime.show.card import MARK
+from dprime.show.needs import check_report
+from dprime.show.words import headline
+
+if TYPE_CHECKING:
+    from dprime.show import Facts
+
+PICTURES = ("svg", "png")
+
+OURS = {
+    ".html": '<meta name="generator" content="dprime ',
+    ".json": '"schema": "urn:dprime:privacy-card:',
+    ".md": MARK,
+}
+"""What an earlier report or card has in it, so that nothing else is overwritten."""
+
+
+def report(
+    run: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN", help="The run's file.", show_default=False),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The HTML file; else the run's name with .html.", show_default=False),
+    ] = None,
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="Also as PDF; a FILE.pdf may follow. Needs Chromium.")
+    ] = False,
+    charts: Annotated[
+        Path | None, typer.Option(help="Also each chart, into this folder.", show_default=False)
+    ] = None,
+    picture: Annotated[
+        str | None, typer.Option("--format", help="Of the charts: svg, or png.")
+    ] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option(help="Also the privacy card, FILE.json or FILE.md.", show_default=False),
+    ] = None,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option("--with", help="Another run of the same claim, for the ladder."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write what a run found as one HTML page that opens offline, and as a privacy card."""
+    path, pdf_path, others = _sorted_out(run, pdf, list(beside or ()))
+    page_path = out or path.with_suffix(".html")
+    _check_name("out", page_path, (".html",))
+    if card is not None:
+        _check_name("card", card, (".json", ".md"))
+    kind = _picture(picture, charts)
+    check_report()
+    facts, rest = facts_of(path), [facts_of(other) for other in others]
+    written = [_page(page_path, facts, rest)]
+    if charts is not None:
+        written += _charts(charts, kind, facts, rest)
+    if card is not None:
+        written.append(_card(card, facts))
+    if pdf:
+        written.append(_pdf(page_path, pdf_path or page_path.with_suffix(".pdf")))
+    if as_json:
+        print(json.dumps(card_of(facts), indent=2, allow_nan=False))
+        return
+    console = Console()
+    console.print(headline(facts), highlight=False, style="bold")
+    for place in written:
+        console.print(f"Written: {place}", highlight=False, soft_wrap=True)
+
+
+def _sorted_out(
+    given: list[Path], pdf: bool, others: list[Path]
+) -> tuple[Path, Path | None, list[Path]]:
+    """The run, the PDF's file and the other runs, in whatever order they follow the options."""
+    pages = [path for path in given if pdf and path.suffix.lower() == ".pdf"]
+    runs = [path for path in given if path not in pages]
+    if len(pages) > 1:
+        shown = " and ".join(map(str, pages))
+        raise validate.misfit("pdf", shown, "one file", "leave the others out")
+    if not runs:
+        raise validate.misfit("RUN", "missing", "given", "give the run's file")
+    first, *more = runs
+    if more and not others:
+        shown = " and ".join(map(str, runs))
+        raise validate.misfit("RUN", shown, "one file", "add other runs by --with")
+    return first, pages[0] if pages else None, others + more
+
+
+def _check_name(name: str, path: Path, endings: Sequence[str]) -> None:
+    """Refuse a name of another kind of file, and a file that dprime has not written."""
+    if path.suffix.lower() not in endings:
+        wanted = f"a file that ends in {' or '.join(endings)}"
+        raise validate.refusal(name, str(path), wanted, f"end it in {endings[0]}")
+    if path.exists() and not _ours(path):
+        wanted = "a new file or one that dprime report has written"
+        raise validate.refusal(name, str(path), wanted, "give another name")
+
+
+def _ours(path: Path) -> bool:
+    try:
+        return OURS[path.suffix.lower()] in path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _picture(kind: str | None, charts: Path | None) -> str:
+    if kind is not None and charts is None:
+        remedy = "add --charts FOLDER"
+        raise validate.refusal("format", kind, "given with a folder for the charts", remedy)
+    return validate.one_of("format", kind or "svg", PICTURES)
+
+
+def _page(path: Path, facts: Facts, beside: Sequence[Facts]) -> Path:
+    from dprime.show.report import report_html  # noqa: PLC0415  it draws
+
+    page = report_html(facts, beside)
+    return _write("out", path, lambda place: place.write_text(page, encoding="utf-8"))
+
+
+def _charts(folder: Path, kind: str, facts: Facts, beside: Sequence[Facts]) -> list[Path]:
+    from dprime.show.report import figures_of  # noqa: PLC0415  it draws
+
+    return [
+        _write("charts", folder / f"{figure.name}.{kind}", figure.save)
+        for figure in figures_of(facts, beside)
+    ]
+
+
+def _card(path: Path, facts: Facts) -> Path:
+    text = (
+        card_markdown(facts)
+        if path.suffix.lower() == ".md"
+        else json.dumps(card_of(facts), indent=2, allow_nan=False) + "\n"
+    )
+    return _write("card", path, lambda place: place.write_text(text, encoding="utf-8"))
+
+
+def _pdf(page: Path, path: Path) -> Path:
+    from dprime.show.pdf import write_pdf  # noqa: PLC0415  it looks for a browser
+
+    return _write("pdf", path, lambda place: write_pdf(page, place))
+
+
+def _write(name: str, path: Path, write: Callable[[Path], object]) -> Path:
+    """Write a file, its folder too; what is in the way is said in a sentence."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path)
+    except OSError as error:
+        wanted = f"a place to write to ({error.strerror})"
+        raise validate.refusal(name, str(path), wanted, "give another place") from None
+    return path

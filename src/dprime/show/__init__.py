@@ -1,0 +1,38 @@
+"""What people look at: figures, the report of a run, and its privacy card.
+
+    RUN (one file) ──► facts_of ──► Facts ──┬──► card, card_markdown
+                                            └──► report_html ──► HTML, PDF
+
+Facts and card need NumPy only. Altair, vl-convert and Jinja2 are loaded when something is drawn.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dprime.show.card import SCHEMA, card, card_markdown
+from dprime.show.facts import Facts, facts_of
+
+if TYPE_CHECKING:
+    from dprime.show.pdf import write_pdf
+    from dprime.show.report import figures_of, report_html
+
+LATER = {"figures_of": "report", "report_html": "report", "write_pdf": "pdf"}
+"""What draws or writes, and the modules where it is: loaded when it is first asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in LATER:
+        return getattr(import_module(f"dprime.show.{LATER[name]}"), name)
+    raise AttributeError(f"module 'dprime.show' has no attribute {name!r}")
+
+
+__all__ = [
+    "SCHEMA",
+    "Facts",
+    "card",
+    "card_markdown",
+    "facts_of",
+    "figures_of",
+    "report_html",
+    "write_pdf",
+]

@@ -1,0 +1,220 @@
+"""The privacy card: the facts of a run as JSON, with a schema, and as Markdown for a model card."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from importlib.resources import files
+from typing import Any
+
+import dprime
+from dprime.show import grounds, repeat, words
+from dprime.show.facts import Facts, Measured
+
+SCHEMA: dict[str, Any] = json.loads(
+    files("dprime.show").joinpath("card-1.schema.json").read_text(encoding="utf-8")
+)
+"""The JSON Schema of a card, version 1."""
+
+MARK = f"<!-- {SCHEMA['$id']} -->"
+"""The last line of a card in Markdown, by which it is known."""
+
+
+def card(facts: Facts) -> dict[str, Any]:
+    """Everything that the report says, of JSON values; null stands for no limit.
+
+    Args:
+        facts: from `facts_of`.
+    """
+    return {
+        "schema": SCHEMA["$id"],
+        "dprime": dprime.__version__,
+        "run": _run(facts),
+        "verdict": _verdict(facts),
+        "claim": _claim(facts),
+        "attack": _attack(facts),
+        "metrics": {each.name: _measured(each) for each in facts.metrics},
+        "methods": {
+            method.name: {
+                "epsilon": method.epsilon, "delta": method.delta,
+                "assumption": method.assumption, "objection": method.objection,
+                "decides": method.decides,
+            }
+            for method in facts.methods
+        },
+        "groups": [
+            {
+                "size": each.size, "prior": each.prior, "belief": each.belief,
+                "exceeded": each.exceeded, "equivalent": each.equivalent,
+            }
+            for each in facts.groups
+        ],
+        "identifiability": facts.identifiability,
+        "assumed": grounds.assumed(facts),
+        "law": {"gdpr": grounds.gdpr(facts), "hipaa": grounds.hipaa(facts)},
+        "not_tested": grounds.not_tested(facts),
+    }  # fmt: skip
+
+
+def _run(facts: Facts) -> dict[str, Any]:
+    return {
+        "name": facts.name,
+        "created": facts.created.isoformat(timespec="seconds"),
+        "changed": facts.changed.isoformat(timespec="seconds"),
+        "seed": facts.seed,
+        "versions": dict(facts.versions),
+        "settings": repeat.public_settings(facts),
+        "begun_in_python": facts.in_python,
+        "commands": repeat.commands(facts),
+    }
+
+
+def _verdict(facts: Facts) -> dict[str, Any]:
+    return {
+        "outcome": facts.outcome,
+        "headline": words.headline(facts),
+        "what_happened": words.what_happened(facts),
+        "sentence": facts.sentence,
+        "notices": words.notices(facts),
+        "not_said": words.not_said(facts),
+        "metric": {
+            "name": facts.deciding.name,
+            **_measured(facts.deciding),
+            "sentence": words.deciding_plainly(facts),
+        },
+        "confidence": facts.confidence,
+        "method": facts.method.name,
+        "decides": facts.method.decides,
+        "possible": facts.possible,
+        "assumption": facts.method.assumption,
+        "objection": facts.method.objection,
+    }
+
+
+def _measured(found: Measured) -> dict[str, Any]:
+    return {
+        "title": found.title,
+        "conditions": dict(found.conditions),
+        "reached": found.reached,
+        "allowed": found.allowed,
+        "kind": "lower bound",
+        "sentence": words.plainly(found),
+    }
+
+
+def _claim(facts: Facts) -> dict[str, Any]:
+    mechanism = facts.claim.mechanism
+    return {
+        "described": facts.claim.described,
+        "mechanism": None if mechanism is None else mechanism.describe(),
+        "adjacency": facts.adjacency,
+        "records_per_person": 1,
+        "meaning": words.meaning(facts),
+        "metrics": {name: dict(each) for name, each in facts.claim.metrics.items()},
+    }
+
+
+def _attack(facts: Facts) -> dict[str, Any]:
+    return {
+        "adversary": facts.adversary,
+        "about": facts.about,
+        "sees": facts.sees,
+        "data": facts.attacked["data"],
+        "records": facts.attacked["records"],
+        "training": facts.attacked["training"],
+        "trainer": facts.attacked["trainer"],
+        "label": facts.label,
+        "trials": dict(facts.trials),
+        "blocks": dataclasses.asdict(facts.blocks),
+    }
+
+
+# Markdown -----------------------------------------------------------------------------------------
+
+
+def card_markdown(facts: Facts) -> str:
+    """The card as a section of a model card.
+
+    Args:
+        facts: from `facts_of`.
+    """
+    parts = [
+        "## Privacy",
+        f"**{words.headline(facts)}** {words.how_sure(facts)}",
+        _plain(words.what_happened(facts)),
+        *(f"> {_plain(notice)}" for notice in words.notices(facts)),
+        "### What the claim means for one person",
+        _items(words.meaning(facts)),
+        "### What this does not say",
+        _items(words.not_said(facts)),
+        "### The claim and the attack",
+        _items([
+            f"Claim: {facts.claim.described}; {_compared(facts)}.",
+            f"Attack: {facts.adversary} ({facts.about}), which saw {SEEN[facts.sees]}.",
+            f"Played: {words.trainings(facts)} on {facts.attacked['data']} "
+            f"({facts.attacked['records']:,} records).",
+            f"Verdict: {facts.sentence}",
+        ]),
+        "### The numbers",
+        f"{_decider(facts)}, by the method {facts.method.name}. "
+        f"{words.decided(facts)}",
+        _numbers(facts),
+        "### What was assumed",
+        _items(grounds.assumed(facts)),
+        "### How it relates to the law",
+        _items([*grounds.gdpr(facts), *grounds.hipaa(facts)]),
+        *_group_part(facts),
+        "### What was not tested",
+        _items(grounds.not_tested(facts)),
+        "### How to repeat it",
+        _items(repeat.how(facts)),
+        f"```{'json' if facts.in_python else 'toml'}\n{repeat.settings_text(facts).strip()}\n```",
+        *_command_part(facts),
+        f"dprime {facts.versions.get('dprime', '')}, run `{facts.name}`, seed {facts.seed}, "
+        f"{facts.changed:%Y-%m-%d}.",
+        MARK,
+    ]  # fmt: skip
+    return "\n\n".join(parts) + "\n"
+
+
+SEEN = {"updates": "every update of the training", "model": "the final model only"}
+
+
+def _decider(facts: Facts) -> str:
+    word = "decides" if facts.method.decides else "was to decide"
+    return f"{facts.deciding.title} {word}"
+
+
+def _compared(facts: Facts) -> str:
+    return "a record replaced" if facts.adjacency == "replace" else "with or without one record"
+
+
+def _items(sentences: list[str]) -> str:
+    return "\n".join(f"- {_plain(sentence)}" for sentence in sentences)
+
+
+def _numbers(facts: Facts) -> str:
+    lines = ["| what | reached, at least | allowed, at most |", "| :--- | ---: | ---: |"]
+    lines += [
+        f"| {each.title} | {words.floor(each.reached)} | {words.ceiling(each.allowed)} |"
+        for each in facts.metrics
+    ]
+    sure = f"{100 * facts.confidence:g} % confidence"
+    return "\n".join([*lines, "", f"Reached: by the band, at {sure} for all rows together."])
+
+
+def _group_part(facts: Facts) -> list[str]:
+    return [_items([words.group(each) for each in facts.groups])] if facts.groups else []
+
+
+def _command_part(facts: Facts) -> list[str]:
+    found = repeat.commands(facts)
+    return ["```sh\n" + "\n".join(found) + "\n```"] if found else []
+
+
+ESCAPED = str.maketrans({"|": "\\|", "[": "\\[", "<": "&lt;"})
+
+
+def _plain(sentence: str) -> str:
+    """On one line, and nothing in it that Markdown would take for a table, a link or HTML."""
+    return " ".join(sentence.split()).translate(ESCAPED)

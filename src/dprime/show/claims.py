@@ -1,0 +1,163 @@
+"""The claim of a run, made again from its description so that any number can be read off it.
+
+A run keeps samples of the claimed curve. The curve itself is that of the mechanism which the run
+names; it counts only if it gives the numbers that the run has kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from dprime.curve import TradeOff
+from dprime.guarantees import EpsilonDelta
+from dprime.mechanisms import DPSGD, Mechanism
+from dprime.profile import Answer, Questions, risk_profile
+
+MECHANISM = ("noise_multiplier", "sample_rate", "steps")
+
+ROUNDING = 1e-6
+"""Two computations of one curve differ by less, relatively, on any machine."""
+
+UNKNOWN = "a certified curve that was given as a Python object"
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What was claimed.
+
+    Attributes:
+        described: in a line.
+        mechanism: whose curve is claimed, or None where the run does not name one.
+        curve: of the mechanism, or None.
+        metrics: what the run has kept of the claimed curve's numbers, as `dprime risk` has them.
+        fpr: false-positive rates of the drawn curve.
+        tpr: true-positive rates of the drawn curve.
+    """
+
+    described: str
+    mechanism: Mechanism | None
+    curve: TradeOff | None
+    metrics: Mapping[str, Mapping[str, Any]]
+    fpr: tuple[float, ...]
+    tpr: tuple[float, ...]
+
+    def same_as(self, other: Claim) -> bool:
+        """Whether two runs put the same curve to the test."""
+        return self.fpr == other.fpr and _close(self.tpr, other.tpr)
+
+    def profile(self) -> list[Answer]:
+        """The kept numbers with their titles and sentences, as `dprime risk` prints them."""
+        given = {
+            field: self.metrics[metric][condition] for field, (metric, condition) in ASKED.items()
+        }
+        return risk_profile(cast(TradeOff, _Kept(self.metrics)), Questions(**given))
+
+
+ASKED = {
+    "delta": ("epsilon", "delta"),
+    "epsilon": ("delta", "epsilon"),
+    "fpr": ("tpr", "fpr"),
+    "prior": ("precision", "prior"),
+    "min_tpr": ("precision", "min_tpr"),
+    "success_prior": ("success", "prior"),
+    "belief": ("belief_exceeds", "belief"),
+    "belief_prior": ("belief", "prior"),
+    "exceeded": ("belief", "exceeded"),
+}
+"""Where a run keeps the conditions under which its claim was read."""
+
+
+class _Kept:
+    """A curve of which nothing is known but the numbers that a run has kept."""
+
+    kind = "certified"
+
+    def __init__(self, metrics: Mapping[str, Mapping[str, Any]]) -> None:
+        self._metrics = metrics
+
+    def __getattr__(self, name: str) -> Callable[..., float]:
+        value = self._metrics[name]["value"]
+        return lambda *_: math.inf if value is None else float(value)
+
+
+def claim_of(answer: Mapping[str, Any], settings: Mapping[str, Any]) -> Claim:
+    """The claim of a run from what it has kept."""
+    kept = answer["claim"]
+    metrics, curve = kept["metrics"], None
+    mechanism = _named(answer["attacked"], settings)
+    described = UNKNOWN
+    if mechanism is not None:
+        curve = _curve(mechanism, answer["attacked"]["adjacency"])
+        if curve is None or not _gives(curve, metrics):
+            mechanism = curve = None
+        else:
+            described = _described(mechanism, settings)
+    points = kept["curve"]
+    return Claim(described, mechanism, curve, metrics, tuple(points["fpr"]), tuple(points["tpr"]))
+
+
+def _named(attacked: Mapping[str, Any], settings: Mapping[str, Any]) -> Mechanism | None:
+    """The mechanism that a run's settings claim, by the rules of `AuditSettings.claimed`."""
+    own = {name: (attacked["training"] or {}).get(name) for name in MECHANISM}
+    claim = settings.get("claim")
+    named: Mapping[str, Any] = claim if isinstance(claim, Mapping) else {}
+    stated = "epsilon" in named and (
+        bool(settings.get("trainer")) or "noise_multiplier" in settings.get("training", {})
+    )
+    try:
+        if stated:
+            return EpsilonDelta(named["epsilon"], named.get("delta", settings["delta"]))
+        values = {**own, **{name: named[name] for name in MECHANISM if name in named}}
+        mechanism = DPSGD(**values)
+    except ValueError:  # no noise, for example: what was claimed is something else
+        return None
+    return None if mechanism.missing() else mechanism
+
+
+def _curve(mechanism: Mechanism, adjacency: str) -> TradeOff | None:
+    if isinstance(mechanism, EpsilonDelta):
+        return mechanism.curve()
+    try:
+        return mechanism.curve(adjacency)
+    except ValueError:
+        return None
+
+
+def _gives(curve: TradeOff, metrics: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether the curve has the numbers that the run has kept."""
+    found = {answer.name: answer.as_json()["value"] for answer in risk_profile(curve)}
+    return all(_same(found.get(name), kept["value"]) for name, kept in metrics.items())
+
+
+def _same(one: object, other: object) -> bool:
+    if isinstance(one, float | int) and isinstance(other, float | int):
+        return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=1e-12)
+    return one is None and other is None
+
+
+def _close(ones: tuple[float, ...], others: tuple[float, ...]) -> bool:
+    return all(_same(one, other) for one, other in zip(ones, others, strict=True))
+
+
+def _described(mechanism: Mechanism, settings: Mapping[str, Any]) -> str:
+    if isinstance(mechanism, EpsilonDelta):
+        return (
+            f"(ε, δ)-differential privacy with ε = {mechanism.epsilon:g}, δ = {mechanism.delta:g}"
+        )
+    assert isinstance(mechanism, DPSGD)
+    words = (
+        f"DP-SGD with noise multiplier {mechanism.noise_multiplier:.6g}, sampling rate "
+        f"{mechanism.sample_rate:.6g} and {_steps(mechanism)}"
+    )
+    claim = settings.get("claim")
+    if isinstance(claim, Mapping) and "epsilon" in claim:
+        delta = claim.get("delta", settings["delta"])
+        words += f"; the noise was chosen to keep ε at most {claim['epsilon']:g} at δ = {delta:g}"
+    return words
+
+
+def _steps(mechanism: DPSGD) -> str:
+    return "1 step" if mechanism.steps == 1 else f"{mechanism.steps:,} steps"

@@ -1,0 +1,364 @@
+"""Everything that is known of a run, from its file alone: what the card and the report say.
+
+It needs neither PyTorch nor the data that was trained on.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprime import validate
+from dprime.audit.lower import lower_bound
+from dprime.audit.metrics import KINDS, Metric
+from dprime.audit.store import Arrays, State, Store
+from dprime.show.claims import Claim, claim_of
+
+Floats = NDArray[np.float64]
+
+GROUPS = (2, 5, 10, 11, 20)
+"""Group sizes for which a belief is given; 11 is the smallest that is common in health data."""
+
+EXCEEDED = 1e-3
+"""How often the belief of a group's table may be exceeded."""
+
+ROUNDING = 1e-9
+"""A lower curve within this of the claim, relatively, is not above it."""
+
+COUNTING = ("clopper-pearson", "band")
+"""Methods that count trials and assume nothing: so many trials show so much, and no more."""
+
+CURVE_TITLE = "TPR where the attacker came closest to the claim"
+"""What a verdict by the whole curve looks at."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A metric, with what was reached at least and what the claim allows at most.
+
+    Attributes:
+        name: of the metric, or "curve".
+        title: what tables call it.
+        conditions: under which it was read.
+        reached: a lower bound; None where it is infinite.
+        allowed: by the claim; None where the claim sets no limit.
+    """
+
+    name: str
+    title: str
+    conditions: Mapping[str, float]
+    reached: float | None
+    allowed: float | None
+
+    @property
+    def above(self) -> bool:
+        """Whether more was reached than is allowed, were the bound to count."""
+        if self.allowed is None:
+            return False
+        return self.reached is None or self.reached > self.allowed
+
+
+@dataclass(frozen=True)
+class Method:
+    """What one way of bounding makes of the same trials.
+
+    Attributes:
+        name: of the estimator.
+        epsilon: at least this, at `delta`; None where it is infinite.
+        delta: of the ε.
+        assumption: what must be true of the scores, or None.
+        objection: why they do not look that way, or None.
+        decides: whether it is the one that was named before the trials, and counts.
+    """
+
+    name: str
+    epsilon: float | None
+    delta: float
+    assumption: str | None
+    objection: str | None
+    decides: bool
+
+
+@dataclass(frozen=True)
+class Group:
+    """What an observer of one person in a group may come to believe.
+
+    Attributes:
+        size: of the group.
+        belief: exceeded with probability `exceeded` at most, from a belief of 1/size.
+        exceeded: how often, at most.
+    """
+
+    size: int
+    belief: float
+    exceeded: float
+
+    @property
+    def prior(self) -> float:
+        """The belief of somebody who knows no more than that the person is one of the group."""
+        return 1.0 / self.size
+
+    @property
+    def equivalent(self) -> float:
+        """The size of a group in which a blind guess is as good."""
+        return 1.0 / self.belief
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """The trials themselves.
+
+    Attributes:
+        in_scores: of world `in`.
+        out_scores: of world `out`.
+        in_world: of the rows below.
+        log_ratio: the DI adversary's, after each step [trial, step], or None.
+        sensitivity: local, at each step [trial, step], or None.
+    """
+
+    in_scores: Floats
+    out_scores: Floats
+    in_world: NDArray[np.bool_]
+    log_ratio: Floats | None = None
+    sensitivity: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """A concluded run.
+
+    Attributes:
+        name: of the run's file.
+        created: when the run was begun.
+        changed: when its answer was kept.
+        seed: of the whole run.
+        versions: of the libraries that it was begun with.
+        settings: that it was begun with.
+        in_python: whether it was begun in Python, with objects that have no name.
+        outcome: "stands" or "broken".
+        sentence: the verdict as the run has kept it.
+        deciding: the metric that was named before the trials.
+        confidence: of every lower bound.
+        method: of the bound that decides.
+        metrics: of the table; reached by the band, whose bounds hold together.
+        methods: the named one first.
+        claim: what was claimed.
+        adversary: its name.
+        about: what it crafted.
+        sees: "updates" or "model".
+        attacked: data, records, adjacency, recipe, trainer.
+        trials: of either world, counted, diverged.
+        blocks: done and failed.
+        label: "not DP: …" for local sensitivity, else None.
+        lower: the lower curves by method, as (fpr, tpr).
+        identifiability: Bernau et al.'s numbers, for their adversary.
+        groups: beliefs by group size; empty where the claimed curve is not known, and where the
+            training is not DP.
+        played: scores and beliefs of all trials.
+    """
+
+    name: str
+    created: datetime
+    changed: datetime
+    seed: int
+    versions: Mapping[str, str]
+    settings: Mapping[str, Any]
+    in_python: bool
+    outcome: Literal["stands", "broken"]
+    sentence: str
+    deciding: Measured
+    confidence: float
+    method: Method
+    metrics: tuple[Measured, ...]
+    methods: tuple[Method, ...]
+    claim: Claim
+    adversary: str
+    about: str
+    sees: Literal["updates", "model"]
+    attacked: Mapping[str, Any]
+    trials: Mapping[str, Any]
+    blocks: State
+    label: str | None
+    lower: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]]
+    identifiability: Mapping[str, Any] | None
+    groups: tuple[Group, ...]
+    played: Trials
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the report, in a frame of its own."""
+        return str(import_module("dprime.show.notebook").report_frame(self))
+
+    @property
+    def adjacency(self) -> str:
+        """Whether a record was left out or replaced."""
+        return str(self.attacked["adjacency"])
+
+    @property
+    def broken(self) -> bool:
+        """Whether the claim is broken."""
+        return self.outcome == "broken"
+
+    @functools.cached_property
+    def possible(self) -> float | None:
+        """What the deciding bound would have been had the attacker always been right.
+
+        With few trials even that is little. None where it is infinite or not known: for the whole
+        curve, for a method that assumes a shape, and for one with options of its own.
+        """
+        asked = self.settings.get("question", {}).get("method", self.method.name)
+        if asked not in COUNTING or self.deciding.name == "curve":
+            return None
+        metric = Metric(self.deciding.name, self.deciding.conditions)
+        least = lower_bound(
+            *self._always_right(), delta=self.method.delta, confidence=self.confidence,
+            method=self.method.name, metric=metric,
+        ).value(metric)  # fmt: skip
+        return least if math.isfinite(least) else None
+
+    def _always_right(self) -> tuple[Floats, Floats]:
+        """Two scores and no error; trials that failed still count against the attacker."""
+        inside, outside = self.trials["in"], self.trials["out"]
+        lost = [max(0, self.settings["trials"] - count) for count in (inside, outside)]
+        return (
+            np.concatenate([np.ones(inside), np.full(lost[0], -np.inf)]),
+            np.concatenate([np.zeros(outside), np.full(lost[1], np.inf)]),
+        )
+
+    @property
+    def too_few(self) -> bool:
+        """Whether no attacker could have broken the claim with these trials."""
+        if self.possible is None or self.deciding.allowed is None:
+            return False
+        return self.possible <= self.deciding.allowed
+
+    @property
+    def drawn(self) -> str:
+        """The method whose lower curve is drawn: the named one if it decides, else the band."""
+        named = self.method.name
+        return named if self.method.decides and named in self.lower else "band"
+
+    @property
+    def crosses(self) -> bool:
+        """Whether the lower curve that is drawn passes above the claimed one somewhere."""
+        pairs = zip(self.lower[self.drawn][1], self.claim.tpr, strict=True)
+        return any(reached > allowed * (1 + ROUNDING) for reached, allowed in pairs)
+
+
+def facts_of(run: str | Path | Store) -> Facts:
+    """What a run's file says, once the run is concluded.
+
+    Args:
+        run: the path of the file, or an open store.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/a.run"
+    >>> Store.create(path, {"adversary": "gradient", "seed": 7}, blocks=4).close()
+    >>> facts_of(path)
+    Traceback (most recent call last):
+    ValueError: run must be concluded, but it is played in 0 of 4 blocks: dprime resume a.run.
+    """
+    if isinstance(run, Store):
+        return _facts(run)
+    with Store.open(run) as store:
+        return _facts(store)
+
+
+def _facts(store: Store) -> Facts:
+    answer, settings = _concluded(store), store.settings
+    claim = claim_of(answer, settings)
+    methods = tuple(Method(name, **each) for name, each in answer["bounds"].items())
+    return Facts(
+        name=store.path.name,
+        created=store.created,
+        changed=store.changed(),
+        seed=store.seed,
+        versions=store.versions,
+        settings=settings,
+        in_python=begun_in_python(settings),
+        outcome=answer["verdict"],
+        sentence=answer["sentence"],
+        deciding=_measured({**answer["metric"], **_ends(answer)}),
+        confidence=answer["confidence"],
+        method=next(method for method in methods if method.name == answer["method"]),
+        metrics=tuple(
+            _measured({"name": name, **each}) for name, each in answer["metrics"].items()
+        ),
+        methods=methods,
+        claim=claim,
+        adversary=answer["adversary"],
+        about=answer["about"],
+        sees=answer["attacked"]["sees"],
+        attacked=answer["attacked"],
+        trials=answer["trials"],
+        blocks=State(**answer["blocks"]),
+        label=answer.get("label"),
+        lower={
+            name: (tuple(curve["fpr"]), tuple(curve["tpr"]))
+            for name, curve in answer["lower"].items()
+        },
+        identifiability=answer.get("identifiability"),
+        groups=() if answer.get("label") else _groups(claim),
+        played=_played(store.arrays()),
+    )
+
+
+def begun_in_python(settings: Mapping[str, Any]) -> bool:
+    """Whether a run has objects in it that no file can name."""
+    return isinstance(settings.get("trainer"), Mapping)
+
+
+def _concluded(store: Store) -> dict[str, Any]:
+    """The run's answer; refused where there is none, or one of an earlier version."""
+    answer = store.answer
+    if answer is not None and {"attacked", "claim", "lower"} <= answer.keys():
+        return answer
+    remedy = f"dprime resume {store.path.name}"
+    if begun_in_python(store.settings):
+        remedy = "call dprime.audit.audit again with the same path"
+    if answer is None:
+        state = store.state()
+        shown = f"played in {state.done} of {state.blocks} blocks"
+        raise validate.misfit("run", shown, "concluded", remedy)
+    shown = "one whose answer lacks them"
+    raise validate.misfit("run", shown, "concluded with its curves kept", remedy)
+
+
+def _ends(answer: Mapping[str, Any]) -> dict[str, Any]:
+    return {"reached": answer["reached"], "allowed": answer["allowed"]}
+
+
+def _measured(kept: Mapping[str, Any]) -> Measured:
+    """A metric of an answer: its name, conditions, and both numbers."""
+    name = kept["name"]
+    ends = (kept["reached"], kept["allowed"])
+    if name == "curve":
+        return Measured(name, CURVE_TITLE, {}, *ends)
+    conditions = {known: kept[known] for known in KINDS[name].fields}
+    return Measured(name, Metric(name, conditions).title, conditions, *ends)
+
+
+def _groups(claim: Claim) -> tuple[Group, ...]:
+    if claim.curve is None:
+        return ()
+    beliefs = {size: claim.curve.belief(1.0 / size, EXCEEDED) for size in GROUPS}
+    return tuple(Group(size, belief, EXCEEDED) for size, belief in beliefs.items())
+
+
+def _played(arrays: Arrays) -> Trials:
+    inside = arrays["in_world"].astype(bool)
+    scores = arrays["score"]
+    if "log_ratio" not in arrays:
+        return Trials(scores[inside], scores[~inside], inside)
+    # as in the audit: models that diverged have no belief
+    logs, sensitivity = arrays["log_ratio"], arrays["sensitivity"]
+    kept = np.isfinite(logs).all(1) & np.isfinite(sensitivity).all(1)
+    return Trials(scores[inside], scores[~inside], inside[kept], logs[kept], sensitivity[kept])

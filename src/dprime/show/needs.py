@@ -1,0 +1,24 @@
+"""What the extras are needed for, said before an import fails with less to go on."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from dprime import validate
+
+
+def check_drawing() -> None:
+    """Refuse to draw without the libraries that draw."""
+    _check("a drawing", ("altair", "vl_convert"), "show")
+
+
+def check_report() -> None:
+    """Refuse to write a report without the libraries that write it."""
+    _check("a report", ("altair", "vl_convert", "jinja2"), "show")
+
+
+def _check(what: str, modules: tuple[str, ...], extra: str) -> None:
+    missing = [name for name in modules if find_spec(name) is None]
+    if missing:
+        remedy = f"pip install 'dprime[{extra}]'"
+        raise validate.misfit(" and ".join(missing), "missing", f"installed for {what}", remedy)

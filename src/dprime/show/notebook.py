@@ -1,0 +1,106 @@
+"""What a notebook shows of a curve or an audit: sentences, a table, and a drawing where it can be.
+
+The core knows nothing of this module but its name: `_repr_html_` of a curve and of an audit loads
+it when a notebook asks. A report shows itself in a frame of its own, so that neither page's style
+reaches the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from dprime.curve import Estimate, LowerCurve, TradeOff
+from dprime.profile import Answer, risk_profile, round_down, round_up
+from dprime.show.figures import TradeOffFigure
+
+if TYPE_CHECKING:
+    from dprime.audit.audits import Audit
+    from dprime.show.facts import Facts
+    from dprime.show.figures.figure import Figure
+
+MEANS = {
+    "certified": "Certified: no attacker does better, whatever they know of the other records.",
+    "estimate": "An estimate: the truth can be worse.",
+}
+"""What the numbers of a curve of each kind are worth."""
+
+
+def curve_html(curve: TradeOff | Estimate | LowerCurve) -> str:
+    """A curve as a table of every risk, and as a drawing.
+
+    >>> "Membership advantage" in curve_html(TradeOff.gaussian(1.0))
+    True
+    """
+    if isinstance(curve, LowerCurve):
+        return _lower_html(curve)
+    rows = [(answer.title, _shown(answer), answer.sentence) for answer in risk_profile(curve)]
+    head = ("What", "At most" if curve.kind == "certified" else "About", "In plain words")
+    drawing = _drawing(TradeOffFigure.of(curve)) if isinstance(curve, TradeOff) else ""
+    return _table(head, rows, MEANS[curve.kind]) + drawing
+
+
+def audit_html(audit: Audit) -> str:
+    """An audit: the verdict, what was reached beside what is allowed, and both curves."""
+    rows = [
+        (metric.title, round_down(reached), round_up(allowed).replace("inf", "any"))
+        for metric, reached, allowed in audit.rows()
+    ]
+    percent = f"{100 * audit.question.confidence:g} %"
+    note = f"Reached: at {percent} confidence for all rows together, by the band."
+    table = _table(("What", "Reached, at least", "Allowed, at most"), rows, note)
+    band = audit.bound if audit.bound.method == "band" else audit.beside["band"]
+    drawing = _drawing(TradeOffFigure.of(audit.claim, band.curve))
+    return f"<p><strong>{escape(audit.sentence())}</strong></p>{table}{drawing}"
+
+
+def report_frame(facts: Facts) -> str:
+    """The report of a run."""
+    from dprime.show.report import report_html  # noqa: PLC0415  it needs more libraries
+
+    return framed(report_html(facts))
+
+
+def framed(page: str, height: int = 720) -> str:
+    """A whole page in a frame of its own, without scripts."""
+    return (
+        f'<iframe sandbox="" srcdoc="{escape(page)}" title="Privacy report" '
+        f'style="width:100%;height:{height}px;border:1px solid #8884"></iframe>'
+    )
+
+
+def _lower_html(curve: LowerCurve) -> str:
+    fpr, tpr = 0.01, curve.tpr(0.01)
+    rows = [
+        ("Membership advantage", round_down(curve.advantage())),
+        (f"TPR at FPR {fpr:g}", round_down(tpr)),
+        ("ε at δ 1e-05", round_down(curve.epsilon(1e-5))),
+    ]
+    note = f"Lower bounds at {100 * curve.confidence:g} % confidence, method {curve.method}."
+    return _table(("What", "At least"), rows, note)
+
+
+def _shown(answer: Answer) -> str:
+    if answer.name == "bayes_security" and answer.kind == "certified":
+        return f"≥ {round_down(answer.value)}"
+    return round_up(answer.value).replace("inf", "no limit")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], note: str) -> str:
+    top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return (
+        f"<table><caption>{escape(note)}</caption><thead><tr>{top}</tr></thead>"
+        f"<tbody>{lines}</tbody></table>"
+    )
+
+
+def _drawing(figure: Figure) -> str:
+    """The drawing, where the libraries that draw are installed."""
+    if find_spec("altair") is None or find_spec("vl_convert") is None:
+        return "<p>For a drawing: <code>pip install 'dprime[show]'</code></p>"
+    return f'<div role="img" aria-label="{escape(figure.text)}">{figure.svg()}</div>'

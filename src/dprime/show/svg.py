@@ -1,0 +1,71 @@
+"""A drawing inside an HTML page: no name in it is taken twice, and no address leads out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from xml.etree import ElementTree
+
+from dprime.show.figures.figure import Figure
+
+LINK = "{http://www.w3.org/1999/xlink}href"
+REFERENCE = re.compile(r"url\(['\"]?#([^)'\"]+)['\"]?\)")
+
+
+def inline_svg(figure: Figure, width: int | None = None) -> str:
+    """A figure's drawing without its title (the page has it), ready to be put into HTML.
+
+    The drawing is one image with a text alternative: its parts have no roles of their own.
+
+    Args:
+        figure: what is drawn.
+        width: in pixels; None takes the usual one.
+    """
+    import vl_convert  # noqa: PLC0415  only a drawing needs it
+
+    spec = figure.spec()
+    spec.pop("title", None)
+    spec.pop("$schema", None)
+    if width is not None:
+        spec["width"] = width
+    name = figure.name if width is None else f"{figure.name}-{width}"
+    root = ElementTree.fromstring(vl_convert.vegalite_to_svg(spec))
+    ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
+    names = {given: f"{name}-part{place}" for place, given in enumerate(ids)}
+    for element in root.iter():
+        _clean(element, names)
+    size = [root.attrib.pop(side, "") for side in ("width", "height")]
+    root.attrib.setdefault("viewBox", f"0 0 {' '.join(size)}")
+    told = {"title": f"{name}-title", "desc": f"{name}-text"}
+    root.attrib |= {
+        "role": "img", "aria-labelledby": told["title"], "aria-describedby": told["desc"],
+    }  # fmt: skip
+    for place, (tag, text) in enumerate((("title", figure.title), ("desc", figure.text))):
+        part = ElementTree.Element(tag, {"id": told[tag]})
+        part.text = text
+        root.insert(place, part)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _clean(element: ElementTree.Element, names: Mapping[str, str]) -> None:
+    """HTML's own names, without namespaces, roles or ids that another drawing may have.
+
+    Ids are counted anew: the ones that are given depend on what was drawn before.
+    """
+    element.tag = _local(element.tag)
+    kept = {}
+    for name, value in element.attrib.items():
+        if name == "role" or name.startswith("aria-"):
+            continue
+        if name == "id":
+            kept["id"] = names[value]
+        elif name in ("href", LINK):
+            kept["href"] = f"#{names.get(value.removeprefix('#'), '')}"
+        else:
+            kept[_local(name)] = REFERENCE.sub(lambda found: f"url(#{names[found[1]]})", value)
+    element.attrib.clear()
+    element.attrib.update(kept)
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]

@@ -1,0 +1,398 @@
+"""The sentences of card and report: what a run says, to somebody with no mathematics.
+
+Ceilings are rounded up and floors down, as everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from dprime.mechanisms import DPSGD
+from dprime.profile import round_down, round_up
+from dprime.show.facts import Facts, Group, Measured
+
+NO_LIMIT = "no limit"
+
+PEOPLE = 1000
+"""Of so many people a share is told."""
+
+
+# First screen -------------------------------------------------------------------------------------
+
+
+def headline(facts: Facts) -> str:
+    """The verdict in one sentence."""
+    if facts.label is not None:
+        return _not_dp(facts)
+    if facts.broken:
+        return "The claim is broken: this attacker learned more than the claim allows."
+    if facts.method.decides and facts.too_few:
+        return (
+            f"The claim stands, but {trainings(facts)} were too few to break it, whoever attacks."
+        )
+    if facts.method.decides:
+        return (
+            f"The claim stands: in {trainings(facts)} this attacker was not seen to learn more "
+            "than the claim allows."
+        )
+    if facts.deciding.above:
+        return (
+            "The claim stands, but only because what the attacker reached could not be counted "
+            "against it."
+        )
+    return "The claim stands, but this audit could not have broken it."
+
+
+def _not_dp(facts: Facts) -> str:
+    if facts.broken:
+        return "Not DP, and the claim is broken: this attacker learned more than the claim allows."
+    return "Not DP: the claim stands for the two data sets that were tested, and for no others."
+
+
+def trainings(facts: Facts) -> str:
+    """How many trainings there were."""
+    return f"{facts.blocks.trials:,} trainings"
+
+
+def what_happened(facts: Facts) -> str:
+    """What was done, for somebody who has never heard of an audit."""
+    data = f"{facts.attacked['data']} ({facts.attacked['records']:,} records)"
+    looked = (
+        f"watched {trainings(facts)}"
+        if facts.sees == "updates"
+        else f"looked at the finished models of {trainings(facts)}"
+    )
+    used = "had been used" if facts.adjacency == "add-remove" else "or another had been used"
+    return (
+        f"It is claimed that a model trained on {data} gives away only so much about any one "
+        f"person. To test that, an attacker {looked} and judged each time whether one record "
+        f"{used}."
+    )
+
+
+def how_sure(facts: Facts) -> str:
+    """What the confidence means for the verdict."""
+    error = _given(100 * (1 - facts.confidence))
+    if facts.broken:
+        provided = "" if facts.method.assumption is None else ", provided its assumption holds"
+        return (
+            "Chance can explain it, but seldom: of trainings that keep their claim, an audit like "
+            f"this one calls at most {error} % broken{provided}."
+        )
+    if not facts.method.decides or facts.too_few:
+        return "That is not a proof. Nothing was decided, neither for the claim nor against it."
+    return (
+        "That is not a proof. It says that one attacker, tried on this training, gave no evidence "
+        "against the claim by the number that was to decide."
+    )
+
+
+def notices(facts: Facts) -> list[str]:
+    """What must be known before anything else is read."""
+    found = []
+    if facts.label is not None:
+        found.append(f"This training is {facts.label}. Nothing here holds for other data.")
+    if facts.method.objection is not None:
+        found.append(
+            f"The data speak against the method that was to decide ({facts.method.name}): "
+            f"{facts.method.objection} Its number decides nothing."
+        )
+    elif not facts.method.decides:
+        found.append(f"The method {facts.method.name} was named, and it never decides.")
+    if facts.method.assumption is not None:
+        found.append(f"The lower bound rests on an assumption: {facts.method.assumption}")
+    if facts.too_few and not facts.broken and facts.method.decides:
+        found.append(
+            "Even an attacker who was always right would have been credited with no more than "
+            f"{ceiling(facts.possible)}; the claim allows {ceiling(facts.deciding.allowed)}. It "
+            "takes more trainings to break it."
+        )
+    if facts.crosses and not facts.broken:
+        found.append(
+            f"What the attacker reached lies above the claimed curve elsewhere (by the method "
+            f"{facts.drawn}), which was not to decide: put the claim to the test again, with "
+            "another seed, by the whole curve."
+        )
+    return found + _losses(facts)
+
+
+def _losses(facts: Facts) -> list[str]:
+    found = []
+    if facts.blocks.failed:
+        found.append(
+            f"{facts.blocks.failed:,} of {facts.blocks.blocks:,} blocks of trainings failed, the "
+            f"last with {_stop(facts.blocks.last_error or 'no reason kept')} They count against "
+            "the attacker, so the attack may look weaker than it is."
+        )
+    if facts.trials["diverged"]:
+        found.append(
+            f"{facts.trials['diverged']:,} of the models diverged and had no score of their own; "
+            "what they count as was settled before the trials."
+        )
+    return found
+
+
+def meaning(facts: Facts) -> list[str]:
+    """What the claim promises to one person in the data."""
+    metrics = facts.claim.metrics
+    found = [_people_found(facts, metrics["tpr"]), _belief_reached(metrics["belief"])]
+    if facts.broken:
+        found.insert(0, "The claim is broken, so none of this can be relied on.")
+    if facts.label is not None:
+        found.insert(0, "It was put to the test for one pair of data sets only.")
+    return found
+
+
+def watcher(facts: Facts) -> str:
+    """Whom the claim speaks of."""
+    if isinstance(facts.claim.mechanism, DPSGD):
+        return "Somebody who watches every step of the training and knows all other records"
+    return "Somebody who sees all that the training gives away and knows all other records"
+
+
+def _people_found(facts: Facts, tpr: Mapping[str, float]) -> str:
+    used = "was used" if facts.adjacency == "add-remove" else "was used, and not another instead"
+    most = min(PEOPLE, math.ceil(PEOPLE * tpr["value"]))
+    alarms = _given(PEOPLE * tpr["fpr"])
+    return (
+        f"{watcher(facts)} can say of at most {most:,} in {PEOPLE:,} people that their record "
+        f"{used}, if they may be wrong about {alarms} in {PEOPLE:,} people whose record was not. "
+        f"Pointing blindly, they would be right about {alarms}."
+    )
+
+
+def _belief_reached(belief: Mapping[str, float]) -> str:
+    before = _given(100 * belief["prior"])
+    if belief["value"] >= 1:
+        return f"Somebody who was {before} % sure beforehand may become certain."
+    return (
+        f"About a person who is in the data, somebody who was {before} % sure beforehand ends up "
+        f"more than {percent_up(belief['value'])} sure at most once in "
+        f"{_times(belief['exceeded'])} trainings."
+    )
+
+
+def not_said(facts: Facts) -> list[str]:
+    """What a reader may not conclude."""
+    first = (
+        "It does not say that a real person was found out: the attacker was given more than most "
+        "have. It says that the promise was not kept."
+        if facts.broken
+        else "It does not say that the training is safe: one attacker was tried, another may do "
+        "better."
+    )
+    return [
+        first,
+        "It says nothing about what the model teaches about people in general, whether they are "
+        "in the data or not.",
+        "It says nothing about other models or statistics made from the same records.",
+        "It is not a legal finding.",
+    ]
+
+
+# Numbers ------------------------------------------------------------------------------------------
+
+
+def decided(facts: Facts) -> str:
+    """The deciding number as an interval."""
+    found = facts.deciding
+    least, most = floor(found.reached), ceiling(found.allowed)
+    sure = f"{_given(100 * facts.confidence)} %"
+    if facts.broken:
+        return (
+            f"With {sure} confidence the attacker reaches at least {least}. The claim allows "
+            f"{most}."
+        )
+    if not facts.method.decides:
+        return f"The bound is {least}, the claim allows {most}; the bound does not count."
+    return (
+        f"With {sure} confidence the attacker reaches at least {least}. If the claim is true, "
+        f"nobody reaches more than {most}, and the best attacker lies between the two."
+    )
+
+
+def deciding_plainly(facts: Facts) -> str:
+    """The deciding metric in a sentence for laymen; a bound that does not count says so."""
+    told = plainly(facts.deciding)
+    return told if facts.method.decides else f"Were the bound to count, it would say: {told}"
+
+
+def plainly(found: Measured) -> str:
+    """A metric in a sentence for laymen."""
+    if found.reached is None:
+        return "Nothing limits what this attacker reaches."
+    limit = "no limit is claimed" if found.allowed is None else None
+    return SENTENCES[found.name](found.conditions, found.reached, found.allowed, limit)
+
+
+Told = Callable[[Mapping[str, float], float, float | None, str | None], str]
+
+
+def _shares(before: str, between: str, after: str) -> Told:
+    """A sentence about two shares: BEFORE x % BETWEEN (AFTER y %)."""
+
+    def tell(
+        given: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
+    ) -> str:
+        shown = {name: _given(100 * value) for name, value in given.items()}
+        most = limit or f"{after} {percent_up(allowed or 0.0)}"
+        least = f"{before} {{reached}} {between}".format(**shown, reached=percent_down(reached))
+        return f"{least}; {most}."
+
+    return tell
+
+
+def _advantage(
+    given: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
+) -> str:
+    most = limit or f"the claim allows {round_up(100 * (allowed or 0.0))}"
+    return (
+        f"This attacker says “member” at least {round_down(100 * reached)} percentage points more "
+        f"often of members than of others; {most}."
+    )
+
+
+def _epsilon(
+    given: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
+) -> str:
+    most = limit or f"the claim says {ceiling(allowed)}"
+    return (
+        "ε is the measure in which the claim is proved; 0 is perfect, and each further unit "
+        f"lets what is seen speak 2.7 times as strongly. Here it is at least {floor(reached)}; "
+        f"{most}."
+    )
+
+
+def _d_prime(
+    given: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
+) -> str:
+    most = limit or f"the claim says at most {ceiling(allowed)}"
+    return (
+        "With and without the record are as easy to tell apart as two bell curves whose centres "
+        f"are at least {floor(reached)} standard deviations apart; {most}."
+    )
+
+
+SENTENCES: Mapping[str, Told] = {
+    "epsilon": _epsilon,
+    "d_prime": _d_prime,
+    "advantage": _advantage,
+    "tpr": _shares(
+        "Wrongly accusing {fpr} % of outsiders, this attacker finds at least",
+        "of the members",
+        "the claim allows",
+    ),
+    "precision": _shares(
+        "Where {prior} % of the candidates are members and {min_tpr} % of the members are found, "
+        "this attacker's “member” answers are right in at least",
+        "of the cases",
+        "the claim allows",
+    ),
+    "belief": _shares(
+        "Having been {prior} % sure that a member is in the data, this attacker's belief reaches "
+        "at least",
+        "in the {exceeded} % of trainings that hide the member worst",
+        "the claim allows",
+    ),
+    "success": _shares(
+        "Where {prior} % are members, this attacker's answers, member or not, are right in at "
+        "least",
+        "of the cases",
+        "the claim allows",
+    ),
+    "curve": _shares(
+        "Where the attacker came closest to the claim, it finds at least",
+        "of the members",
+        "the claim allows, at the same rate of false alarms,",
+    ),
+}
+
+
+def group(found: Group) -> str:
+    """A group's row as a sentence."""
+    return (
+        f"For somebody who is one of a group of {found.size}, an observer's belief grows from "
+        f"1/{found.size} to at most {percent_up(found.belief)} (exceeded at most once in "
+        f"{_times(found.exceeded)} trainings), as if the group had {floor(found.equivalent, 3)} "
+        "members."
+    )
+
+
+PICTURES: Mapping[str, str] = {
+    "epsilon": "ε, the measure of the proof; 0 is blind guessing",
+    "advantage": "How much more often the attacker says “member” of members than of others",
+    "tpr": "Members found, while {fpr} % of outsiders are wrongly accused",
+    "precision": "“Member” answers that are right, where {prior} % of the candidates are members",
+    "belief": "How sure an observer becomes who was {prior} % sure before",
+    "success": "Answers that are right, where {prior} % of the candidates are members",
+    "d_prime": "How far apart the two worlds are, in standard deviations",
+    "curve": "Members found, where the attacker came closest to the claim",
+}
+"""What the small picture on the first screen shows, by the metric that decides."""
+
+
+def picture_title(found: Measured) -> str:
+    """What the small picture shows."""
+    shown = {name: _given(100 * value) for name, value in found.conditions.items()}
+    return PICTURES[found.name].format(**shown)
+
+
+ATTACKS: Mapping[str, str] = {
+    "di": "It knows all records, the weights and the noise level, sees every noisy update, and "
+    "weighs which of the two worlds explains it better.",
+    "api-access": "It asks the finished model about a record and looks how well the model knows "
+    "it.",
+    "static-poisoning": "It puts a record of its own making into the data and asks the finished "
+    "model about it.",
+    "intermediate-models": "It puts a record of its own making into the data and looks at the "
+    "model after every step.",
+    "adaptive-poisoning": "It puts in a record that it makes anew at every step, against the "
+    "model, and looks at the model after every step.",
+    "gradient": "It sets the record's push on the model itself, in a direction in which the other "
+    "records hardly push, and sees every update.",
+    "malicious-dataset": "It makes all the data and the record's push on the model, so that "
+    "nothing else pushes the same way, and sees every update: the worst case of the proof.",
+    "opposing-dataset": "It makes all the data, and a push against all of theirs, and sees every "
+    "update.",
+    "chosen-weights": "It chooses the weights that the training starts from and a blank record, "
+    "and asks the finished model about it.",
+}
+"""What each adversary does, by name."""
+
+
+# Digits -------------------------------------------------------------------------------------------
+
+
+def floor(value: float | None, digits: int = 4) -> str:
+    """A lower bound as printed."""
+    return "any number" if value is None else round_down(value, digits)
+
+
+def ceiling(value: float | None, digits: int = 4) -> str:
+    """A limit as printed."""
+    return NO_LIMIT if value is None else round_up(value, digits)
+
+
+def percent_up(share: float) -> str:
+    """A share that may not shrink."""
+    return f"{round_up(100 * min(share, 1.0))} %"
+
+
+def percent_down(share: float) -> str:
+    """A share that may not grow."""
+    return f"{round_down(100 * share)} %"
+
+
+def _given(value: float) -> str:
+    """A number that was given, short."""
+    return f"{value:.6g}"
+
+
+def _times(probability: float) -> str:
+    """How many times it takes, on average, for one."""
+    return f"{float(round_down(1 / probability, 3)):,.0f}"
+
+
+def _stop(words: str) -> str:
+    return words if words.endswith(".") else f"{words}."

@@ -1,0 +1,244 @@
+"""A question as texts, from a command line or an address, and its certified answer.
+
+    texts ──► Asked (mechanism, adjacency, group size, conditions) ──► printed(answers)
+
+Names and texts are those of `dprime risk` and `dprime choose`, so that the same words give the same
+numbers wherever they are typed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dprime import validate
+from dprime.choose import choose
+from dprime.mechanisms import DPSGD, Mechanism, PoolSampled
+from dprime.privacy_loss import LARGEST_GROUP
+from dprime.profile import Answer, Questions, round_down, round_up
+from dprime.targets import TARGETS
+
+Texts = Mapping[str, str]
+
+MECHANISM = ("noise_multiplier", "sample_rate", "steps")
+"""The parameters of DP-SGD; `choose` finds one of them."""
+
+CONDITIONS = ("prior", "belief_prior", "belief", "fpr", "delta", "min_tpr", "exceeded")
+"""What the metrics are read at."""
+
+NAMES = (*MECHANISM, "adjacency", "group_size", *CONDITIONS)
+"""Everything that can be given beside a target."""
+
+BELIEF_LEVEL = "belief_level"
+"""What `choose` calls the condition `belief`, because its `belief` is a target."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question in numbers.
+
+    Attributes:
+        mechanism: what was run; one parameter is missing where it is to be chosen.
+        adjacency: "add-remove" or "replace".
+        group_size: records that one person may have.
+        ask: the conditions of the metrics.
+        target: the acceptable risk with its conditions, as `choose` takes them; empty for `risk`.
+    """
+
+    mechanism: DPSGD
+    adjacency: str
+    group_size: int
+    ask: Questions
+    target: tuple[tuple[str, float], ...] = ()
+
+    def answered_by(self, chosen: DPSGD) -> Asked:
+        """The same question of a mechanism whose parameter was found."""
+        return replace(self, mechanism=chosen, target=())
+
+
+def risk_asked(texts: Texts) -> Asked:
+    """The question that `dprime risk` has with these options.
+
+    >>> asked = risk_asked({"noise_multiplier": "1.1", "sample_rate": "256/60000", "steps": "10"})
+    >>> asked.mechanism.steps, asked.adjacency, asked.ask.fpr
+    (10, 'add-remove', 0.01)
+    """
+    for name in MECHANISM:
+        if name not in texts:
+            remedy = "give it, or let dprime choose find it"
+            raise validate.misfit(name, "missing", "given", remedy)
+    mechanism = _described(texts)
+    size, adjacency = _group_size(texts), _adjacency(texts, mechanism)
+    return Asked(mechanism, adjacency, size, _questions(texts))
+
+
+def choose_asked(texts: Texts, target: str, value: str, free: str) -> Asked:
+    """The question that `dprime choose` has with these options; what is given for `free` is not.
+
+    >>> given = {"sample_rate": "0.01", "steps": "2000", "fpr": "0.01"}
+    >>> choose_asked(given, "tpr", "0.03", "noise_multiplier").target
+    (('tpr', 0.03), ('fpr', 0.01))
+    """
+    validate.one_of("target", target, TARGETS_ASKED)
+    validate.one_of("free", free, MECHANISM)
+    mechanism = _described({name: text for name, text in texts.items() if name != free})
+    for name in mechanism.missing():
+        if name != free:
+            raise validate.misfit(name, "missing", "given", "give it, or make it the free one")
+    ask = _questions(texts)
+    if target == "belief" and "prior" in texts and "belief_prior" not in texts:
+        ask = replace(ask, belief_prior=ask.prior)
+    wanted = {target: validate.parse(target, value), **_conditions(target, texts, ask)}
+    size, adjacency = _group_size(texts), _adjacency(texts, mechanism)
+    return Asked(mechanism, adjacency, size, ask, tuple(wanted.items()))
+
+
+TARGETS_ASKED = (
+    "advantage", "bayes_security", "tpr", "epsilon", "precision", "belief", "success"
+)  # fmt: skip
+"""The targets whose conditions can be given here."""
+
+
+def chosen(asked: Asked) -> DPSGD:
+    """The mechanism with its missing parameter found, always on the safe side."""
+    return choose(
+        asked.mechanism,
+        adjacency=asked.adjacency,
+        group_size=asked.group_size,
+        **dict(asked.target),  # type: ignore[arg-type]
+    )
+
+
+def printed(
+    mechanism: Mechanism, adjacency: str, group_size: int, answers: list[Answer]
+) -> dict[str, Any]:
+    """What `--json` prints: the mechanism, the adjacency, the group size and every metric."""
+    return {
+        "mechanism": mechanism.describe(),
+        "adjacency": adjacency,
+        "group_size": group_size,
+        "metrics": {answer.name: answer.as_json() for answer in answers},
+    }
+
+
+def shown(answer: Answer) -> str:
+    """A certified number as people read it, its digits on the safe side.
+
+    >>> shown(Answer("bayes_security", "Bayes security", 0.77777, "certified", {}, ""))
+    '≥ 0.7777'
+    """
+    if answer.name == "bayes_security":
+        return f"≥ {round_down(answer.value, 4)}"
+    return round_up(answer.value, 4).replace("inf", "no limit")
+
+
+def safe_digits(name: str, value: float) -> str:
+    """A chosen parameter as printed may be typed in again: its digits are cut on the safe side."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return round_up(value, 6) if name == "noise_multiplier" else round_down(value, 6)
+
+
+def describe(
+    mechanism: Mechanism, adjacency: str, group_size: int = 1, *, chosen: str | None = None
+) -> str:
+    """A mechanism in one line; the digits of a chosen parameter are cut on the safe side."""
+    values = mechanism.describe()
+    if isinstance(mechanism, PoolSampled):
+        inner = describe(mechanism.training, adjacency, group_size, chosen=chosen)
+        return f"{inner}, trained on a share {_digits(values, 'probability', chosen)} of a pool"
+    if isinstance(mechanism, DPSGD):
+        text = (
+            f"DP-SGD, noise {_digits(values, 'noise_multiplier', chosen)}, "
+            f"rate {_digits(values, 'sample_rate', chosen)}, "
+            f"{values['steps']:,} {'step' if mechanism.steps == 1 else 'steps'}, "
+            f"{mechanism.sampling} sampling"
+        )
+    else:
+        text = ", ".join(f"{value}" for value in values.values())
+    records = "one record" if group_size == 1 else f"the {group_size:,} records of one person"
+    changed = f"{records} replaced" if adjacency == "replace" else f"with or without {records}"
+    return f"{text}; {changed}"
+
+
+def _digits(values: Mapping[str, Any], name: str, chosen: str | None) -> str:
+    value = float(values[name])
+    return safe_digits(name, value) if name == chosen else f"{value:.6g}"
+
+
+def risk_command(texts: Texts) -> str:
+    """The command that gives the same answer.
+
+    >>> risk_command({"noise_multiplier": "1.1", "sample_rate": "256/60000", "steps": "10"})
+    'dprime risk --noise-multiplier 1.1 --sample-rate 256/60000 --steps 10'
+    """
+    return _command("risk", {name: texts[name] for name in NAMES if name in texts})
+
+
+def choose_command(texts: Texts, target: str, value: str, free: str) -> str:
+    """The command that chooses the same.
+
+    >>> choose_command({"sample_rate": "0.01", "steps": "10"}, "advantage", "0.1", "steps")
+    'dprime choose --advantage 0.1 --sample-rate 0.01'
+    """
+    options = {target: value}
+    for name in NAMES:
+        if name in texts and name != free:
+            options[BELIEF_LEVEL if name == "belief" else name] = texts[name]
+    return _command("choose", options)
+
+
+def _command(name: str, options: Texts) -> str:
+    words = ["dprime", name]
+    for option, text in options.items():
+        words += [f"--{option.replace('_', '-')}", text]
+    return shlex.join(words)
+
+
+def _described(texts: Texts) -> DPSGD:
+    """The DP-SGD that the texts describe; what was not given stays open."""
+    numbers: dict[str, Any] = _numbers(texts, MECHANISM)
+    return DPSGD(**numbers)
+
+
+def _adjacency(texts: Texts, mechanism: DPSGD) -> str:
+    return validate.one_of(
+        "adjacency", texts.get("adjacency", mechanism.own_adjacency), ("add-remove", "replace")
+    )
+
+
+def _group_size(texts: Texts) -> int:
+    size = validate.parse("group_size", texts.get("group_size", "1"))
+    whole = validate.whole("group_size", size, example=1)
+    if whole > LARGEST_GROUP:
+        remedy = "give the number of records that one person may have"
+        raise validate.refusal("group_size", whole, f"at most {LARGEST_GROUP:,}", remedy)
+    return whole
+
+
+def _questions(texts: Texts) -> Questions:
+    """The conditions; the prior is that of precision and of success."""
+    numbers = _numbers(texts, CONDITIONS)
+    if "prior" in numbers:
+        numbers["success_prior"] = numbers["prior"]
+    return Questions(**numbers)
+
+
+def _conditions(target: str, texts: Texts, ask: Questions) -> dict[str, float]:
+    """The target's own conditions, as `choose` names them, where they were given."""
+    if target == "belief":
+        asked = {"prior": ask.belief_prior, "exceeded": ask.exceeded}
+        given = {
+            "prior": "prior" in texts or "belief_prior" in texts,
+            "exceeded": "exceeded" in texts,
+        }
+        return {name: value for name, value in asked.items() if given[name]}
+    make: Callable[..., object] = TARGETS[target]
+    taken = make.__code__.co_varnames[1 : make.__code__.co_argcount]
+    return _numbers(texts, tuple(name for name in taken if name in CONDITIONS))
+
+
+def _numbers(texts: Texts, names: tuple[str, ...]) -> dict[str, float]:
+    return {name: validate.parse(name, texts[name]) for name in names if name in texts}

@@ -1,0 +1,71 @@
+"""The page's own files, and the bundle of Vega that it draws with. Nothing else of the disk.
+
+A file is found by its name in a list that is made here, never by a path that somebody sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+PAGE = Path(__file__).parent / "page"
+
+INDEX = "index.html"
+VEGA = "vega.js"
+
+KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+"""What is served beside the page itself, by how the name ends."""
+
+
+@dataclass(frozen=True)
+class File:
+    """Contents with their type and a tag that changes with them."""
+
+    contents: bytes
+    kind: str
+
+    @property
+    def tag(self) -> str:
+        """For a browser that asks whether what it has is still right."""
+        return f'"{hashlib.blake2b(self.contents, digest_size=12).hexdigest()}"'
+
+
+def index() -> File:
+    """The page."""
+    return File((PAGE / INDEX).read_bytes(), "text/html; charset=utf-8")
+
+
+def static(name: str) -> File | None:
+    """A file of the page by its plain name, or None."""
+    if name == VEGA:
+        return File(vega(), KINDS[".js"])
+    there = {path.name: path for path in PAGE.iterdir() if path.suffix in KINDS}
+    path = there.get(name)
+    return None if path is None else File(path.read_bytes(), KINDS[path.suffix])
+
+
+@cache
+def vega() -> bytes:
+    """Vega, Vega-Lite and vega-embed in one script that asks nobody for more.
+
+    Putting it together takes more memory than the rest of the server, so a process does it that
+    ends then.
+    """
+    command = [sys.executable, "-c", f"import sys, vl_convert; {PRINTED}"]
+    made = subprocess.run(command, capture_output=True, check=False)
+    if made.returncode == 0 and made.stdout:
+        return made.stdout
+    import vl_convert  # noqa: PLC0415
+
+    return str(vl_convert.javascript_bundle()).encode()  # type: ignore[call-arg]
+
+
+PRINTED = "sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"

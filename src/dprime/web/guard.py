@@ -1,0 +1,214 @@
+"""Who may ask, and what every answer says to the browser.
+
+    request ──► Host known? ──► body small? ──► token right? ──► app ──► answer with strict headers
+
+A foreign Host is refused because another site's name may point to this machine (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dprime import validate
+
+LARGEST_BODY = 16 * 1024
+"""Bytes; nothing here takes a body at all."""
+
+COOKIE = "dprime_token"
+
+LEAST_TOKEN = 16
+"""Letters; a drawn token has 43."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+"""What the page may load: its own files, nothing from outside, nothing inline."""
+
+REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+"""A report is one file with its style inside, and runs no script."""
+
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+"""Of every answer, where it does not say otherwise itself."""
+
+
+def checked_token(token: str) -> str:
+    """A token that fits into addresses, headers and cookies.
+
+    >>> checked_token("short")
+    Traceback (most recent call last):
+    ValueError: token must be at least 16 letters, digits, - or _, but it is of 5 characters: \
+leave it out, and one is drawn.
+    """
+    if re.fullmatch(rf"[A-Za-z0-9_-]{{{LEAST_TOKEN},256}}", token):
+        return token
+    raise validate.misfit(
+        "token", f"of {len(token)} characters", f"at least {LEAST_TOKEN} letters, digits, - or _",
+        "leave it out, and one is drawn",
+    )  # fmt: skip
+
+
+class Guard:
+    """Wraps an application so that only those who may can ask it.
+
+    Args:
+        app: what is guarded.
+        hosts: the names under which it may be asked for, without a port.
+        token: what everybody must show, or None. With one, any numeric address is a name too: a
+            foreign site can lend its name to this machine, but not the machine's own number.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Sequence[str], token: str | None = None) -> None:
+        self.app = app
+        self.hosts = frozenset(name.lower().strip("[]") for name in hosts)
+        self.token = None if token is None else checked_token(token)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        refused = await self._refusal(scope, receive)
+        answer = self.app if refused is None else refused
+        await answer(scope, _nothing_more, _with_headers(send))
+
+    async def _refusal(self, scope: Scope, receive: Receive) -> Response | None:
+        """Why a request is turned away, or None."""
+        headers = Headers(scope=scope)
+        if not self._is_known(headers.getlist("host")):
+            names = ", ".join(sorted(self.hosts))
+            return refusal(421, f"Host must be a name of this explorer: ask for {names}.")
+        if await _is_too_large(headers, receive):
+            return refusal(413, f"The body must be at most {LARGEST_BODY:,} bytes: send none.")
+        if self.token is None:
+            return None
+        if scope["path"] == "/" and "token=" in scope["query_string"].decode("latin-1"):
+            return self._let_in(scope["query_string"])
+        if self._shown(headers):
+            return None
+        return refusal(401, MISSING, {"WWW-Authenticate": "Bearer"})
+
+    def _is_known(self, named: list[str]) -> bool:
+        """Whether the one Host header names this explorer."""
+        if len(named) != 1:
+            return False
+        host = host_of(named[0])
+        if host is None:
+            return False
+        return host in self.hosts or (self.token is not None and _is_number(host))
+
+    def _let_in(self, query: bytes) -> Response:
+        """The page's address with a token: keep it as a cookie and go on without it."""
+        assert self.token is not None
+        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+        given = [value for name, value in pairs if name == "token"]
+        if len(given) != 1 or not _same(given[0], self.token):
+            return refusal(401, MISSING, {"WWW-Authenticate": "Bearer"})
+        rest = urlencode([pair for pair in pairs if pair[0] != "token"])
+        response = RedirectResponse(f"/?{rest}" if rest else "/", status_code=303)
+        response.set_cookie(COOKIE, self.token, httponly=True, samesite="strict", path="/")
+        return response
+
+    def _shown(self, headers: Headers) -> bool:
+        """Whether the request carries the token, as a header or as the cookie."""
+        assert self.token is not None
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and _same(bearer.strip(), self.token):
+            return True
+        return any(_same(value, self.token) for value in _cookies(headers.getlist("cookie")))
+
+
+MISSING = "The token is missing or wrong: open the address that dprime explore printed."
+
+
+def host_of(header: str) -> str | None:
+    """The name in a Host header, without its port; None where it is none.
+
+    >>> host_of("localhost:8765"), host_of("[::1]:8765"), host_of("a b")
+    ('localhost', '::1', None)
+    """
+    found = re.fullmatch(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?", header.lower())
+    return None if found is None else found.group(1) or found.group(2)
+
+
+def refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
+    """One sentence as JSON."""
+    body = json.dumps({"detail": sentence}, ensure_ascii=False)
+    return Response(body, status, headers, "application/json")
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _same(given: str, token: str) -> bool:
+    """Compared in a time that tells nothing about the token."""
+    return secrets.compare_digest(given.encode(errors="replace"), token.encode())
+
+
+def _cookies(headers: Iterable[str]) -> list[str]:
+    """The values that the token's cookie has."""
+    found = []
+    for header in headers:
+        for part in header.split(";"):
+            name, _, value = part.strip().partition("=")
+            if name == COOKIE:
+                found.append(value)
+    return found
+
+
+async def _is_too_large(headers: Headers, receive: Receive) -> bool:
+    """Whether the body is above the limit; it is read up to there, whatever its header says."""
+    stated = headers.get("content-length", "0")
+    if stated.isdecimal() and int(stated[:20]) > LARGEST_BODY:
+        return True
+    size, more = 0, True
+    while more and size <= LARGEST_BODY:
+        message = await receive()
+        size += len(message.get("body", b""))
+        more = message["type"] == "http.request" and message.get("more_body", False)
+    return size > LARGEST_BODY
+
+
+async def _nothing_more() -> Message:
+    """The body was read already, and nothing here needs it."""
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+def _with_headers(send: Send) -> Send:
+    """Add the headers that every answer has."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(raw=message["headers"])
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            message["headers"] = headers.raw
+        await send(message)
+
+    return sending

@@ -1,0 +1,148 @@
+// The certified numbers: a sentence at the top, a table, and the command that repeats them.
+
+import { get, make, write } from "./dom.js";
+import { settingNames, targetOf } from "./state.js";
+
+const HARDLY = 0.9; // an advantage above this is close to certainty
+
+/** The answers by name. */
+const byName = (answer) => Object.fromEntries(answer.answers.map((one) => [one.name, one]));
+
+/** The finding about one setting, in a sentence; `stale` where it is the one of before. */
+export function finding(state, options, answer, stale) {
+  const before = stale ? "Before: " : "";
+  const these = stale ? "the settings of before" : "these settings";
+  const { advantage } = byName(answer);
+  if (answer.chosen) {
+    const { asked } = answer;
+    const free = options.free.find((one) => one.name === asked.free);
+    const limit = `${targetOf(options, asked).title} ${asked.value}`;
+    return `${before}With ${free.title.toLowerCase()} ${answer.chosen.shown} your limit holds: ${limit}.`;
+  }
+  if (state.compare) return `${before}The advantage of an attacker is at most ${advantage.shown}.`;
+  if (advantage.value > HARDLY) {
+    return `With ${these} hardly anything is protected: the advantage of an attacker may reach ${advantage.shown}, where 1 is certainty.`;
+  }
+  return `With ${these} nobody can tell members from outsiders with an advantage above ${advantage.shown}, where 0 is blind guessing and 1 is certainty.`;
+}
+
+/** Write headline, table, descriptions and commands; `latest` are the last good answers, `stale` names those of before. */
+export function showAnswers(state, options, latest, stale) {
+  const names = settingNames(state).filter((name) => latest[name]);
+  get("results").hidden = !names.length;
+  if (!names.length) {
+    write(get("finding"), "There is no answer for these settings.");
+    return "";
+  }
+  const labelled = (name, text) => (state.compare ? `${name.toUpperCase()}: ${text}` : text);
+  const findings = names.map((name) =>
+    labelled(name, finding(state, options, latest[name], stale.includes(name))),
+  );
+  const plain = state.compare ? [] : names.map((name) => byName(latest[name]).advantage.sentence);
+  write(get("finding"), findings.join("\n"));
+  write(get("plainly"), plain.join("\n"));
+  write(get("described"), names.map((name) => labelled(name, latest[name].described)).join("\n"));
+  write(get("brief"), names.map((name) => labelled(name, brief(latest[name]))).join(" · "));
+  showTable(names, latest);
+  showCommands(names, latest, labelled);
+  return findings.join(" ");
+}
+
+/** The two numbers that stay in sight on a phone while a slider moves. */
+function brief(answer) {
+  const { advantage, epsilon } = byName(answer);
+  return `advantage ≤ ${advantage.shown}, ε ≤ ${epsilon.shown}`;
+}
+
+/** Fill the table; its rows and cells are kept from answer to answer. */
+function showTable(names, latest) {
+  const holder = get("table");
+  const layout = names.join() + latest[names[0]].answers.map((one) => one.name).join();
+  if (holder.dataset.layout !== layout) {
+    holder.replaceChildren(emptyTable(names, latest[names[0]].answers));
+    holder.dataset.layout = layout;
+  }
+  const found = names.map((name) => byName(latest[name]));
+  for (const row of holder.querySelectorAll("tbody tr"))
+    fillRow(
+      row,
+      names,
+      found.map((one) => one[row.dataset.metric]),
+    );
+}
+
+function emptyTable(names, answers) {
+  const pair = names.length > 1;
+  const heads = pair
+    ? ["What", "A, at most", "B, at most", "Difference"]
+    : ["What", "At most", "In plain words"];
+  const head = (text) => make("th", { role: "columnheader", scope: "col" }, text);
+  const cell = (part, label) => make("td", { role: "cell", "data-part": part, "data-label": label });
+  const rows = answers.map((one) =>
+    make(
+      "tr",
+      { role: "row", "data-metric": one.name },
+      make("th", { role: "rowheader", scope: "row" }),
+      ...names.map((name) => cell(name, pair ? name.toUpperCase() : null)),
+      cell(pair ? "difference" : "sentence", pair ? "Difference" : null),
+    ),
+  );
+  return make(
+    "table",
+    { role: "table", class: pair ? "numbers two" : "numbers", "aria-labelledby": "numbers-title" },
+    make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads.map(head))),
+    make("tbody", { role: "rowgroup" }, ...rows),
+  );
+}
+
+function fillRow(row, names, found) {
+  write(row.querySelector("th"), found[0].title);
+  const part = (name) => row.querySelector(`[data-part="${name}"]`);
+  names.forEach((name, index) => fillNumber(part(name), found[index], names.length > 1));
+  if (names.length > 1) fillDifference(part("difference"), ...found);
+  else write(part("sentence"), found[0].sentence);
+}
+
+function fillNumber(cell, answer, withSentence) {
+  if (!cell.firstChild) {
+    cell.append(make("strong", { class: "value" }), " ", make("span", { class: "kind" }));
+    if (withSentence) cell.append(make("span", { class: "sentence" }));
+  }
+  write(cell.querySelector(".value"), answer.shown);
+  write(cell.querySelector(".kind"), answer.kind);
+  if (withSentence) write(cell.querySelector(".sentence"), answer.sentence);
+}
+
+/** B against A in an arrow and words; numbers that read the same count as the same. */
+function fillDifference(cell, a, b) {
+  const limit = (answer) => answer.value ?? Infinity;
+  const floor = a.name === "bayes_security";
+  const up = limit(b) > limit(a);
+  const words =
+    a.shown === b.shown
+      ? "= the same"
+      : `${up ? "▲ B higher" : "▼ B lower"}: ${up === floor ? "better protected" : "less protected"}`;
+  write(cell, words);
+  cell.dataset.side = a.shown === b.shown ? "same" : up === floor ? "better" : "worse";
+}
+
+function showCommands(names, latest, labelled) {
+  const holder = get("commands");
+  if (holder.children.length !== names.length) {
+    holder.replaceChildren(...names.map(() => make("p", { class: "command" }, make("span"), make("code"))));
+  }
+  names.forEach((name, index) => {
+    const [words, code] = holder.children[index].children;
+    write(words, `${labelled(name, "The same on the command line")} `);
+    write(code, latest[name].command);
+  });
+}
+
+/** Say what is wrong; answers that are those of before are marked, and say of what. */
+export function showNotice(sentences, before) {
+  const note = get("notice");
+  const kept = before.length ? ` Shown below is the answer of before: ${before.join("; ")}.` : "";
+  get("explore").classList.toggle("stale", before.length > 0);
+  note.hidden = !sentences.length;
+  write(note, sentences.join(" ") + kept);
+}

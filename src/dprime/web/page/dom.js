@@ -1,0 +1,33 @@
+// Elements in one line each.
+
+/** An element with attributes and children; an attribute that is false or null is left out. */
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value === null || value === undefined) continue;
+    element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** The element of that id. */
+export const get = (id) => document.getElementById(id);
+
+/** Set an element's text only where it differs, so that nothing is announced or redrawn twice. */
+export function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+const SETTLED = 700; // ms: somebody who drags a slider hears the end of the journey only
+const FORGOTTEN = 8000; // ms
+let pending = 0;
+
+/** Have a sentence spoken by a screen reader, once things have settled. */
+export function announce(sentence, after = SETTLED) {
+  clearTimeout(pending);
+  pending = setTimeout(() => {
+    write(get("announcer"), sentence);
+    pending = setTimeout(() => write(get("announcer"), ""), FORGOTTEN);
+  }, after);
+}

@@ -1,0 +1,96 @@
+// What the page shows, and the address that says so.
+//
+//   address ──► state ──► questions to the server
+//      ▲          │
+//      └──────────┘
+
+/** The parameters of a training; all others belong to the question and hold for A and B. */
+const TRAINING = ["noise_multiplier", "sample_rate", "steps", "group_size"];
+
+export const trainingNames = (options) => TRAINING.filter((name) => name in options.parameters);
+
+export const questionNames = (options) =>
+  Object.keys(options.parameters).filter((name) => !TRAINING.includes(name));
+
+/** The names of the settings on the page. */
+export const settingNames = (state) => (state.compare ? ["a", "b"] : ["a"]);
+
+export const targetOf = (options, state) => options.targets.find((target) => target.name === state.target);
+
+/** The state that an address asks for, and a sentence for each part of it that does not exist. */
+export function readAddress(search, options) {
+  const given = new URLSearchParams(search);
+  const notes = [];
+  const among = (name, allowed, fallback) => {
+    const asked = given.get(name);
+    if (asked === null || allowed.includes(asked)) return asked ?? fallback;
+    notes.push(`${name} must be one of ${allowed.join(", ")}, but it is '${asked}': ${fallback} is shown.`);
+    return fallback;
+  };
+  const text = (name, fallback) => given.get(name) ?? fallback;
+  const defaultOf = (name) => String(options.parameters[name].default);
+  const setting = (prefix, other) => {
+    const found = {
+      adjacency: among(`${prefix}adjacency`, options.adjacency, other?.adjacency ?? options.adjacency[0]),
+    };
+    for (const name of trainingNames(options)) {
+      found[name] = text(prefix + name, other?.[name] ?? defaultOf(name));
+    }
+    return found;
+  };
+  const a = setting("", null);
+  const ask = {};
+  for (const name of questionNames(options)) ask[name] = text(name, defaultOf(name));
+  const target = among(
+    "target",
+    options.targets.map((one) => one.name),
+    options.targets[0].name,
+  );
+  const state = {
+    a,
+    b: setting("b.", a),
+    ask,
+    over: among("over", options.over, options.over[0]),
+    mode: among("mode", ["risk", "choose"], "risk"),
+    target,
+    value: text("value", String(options.targets.find((one) => one.name === target).default)),
+    free: among(
+      "free",
+      options.free.map((one) => one.name),
+      options.free[0].name,
+    ),
+    compare: given.get("compare") === "1",
+    scale: among("scale", ["linear", "log"], "linear"),
+    view: among("view", ["explore", "runs"], "explore"),
+  };
+  return { state, notes };
+}
+
+/** The address of a state; it holds every setting, so that it means the same next year. */
+export function writeAddress(state) {
+  const query = new URLSearchParams({ ...state.a, ...state.ask, over: state.over, mode: state.mode });
+  if (state.mode === "choose") {
+    query.set("target", state.target);
+    query.set("value", state.value);
+    query.set("free", state.free);
+  }
+  if (state.compare) {
+    query.set("compare", "1");
+    for (const [name, text] of Object.entries(state.b)) query.set(`b.${name}`, text);
+  }
+  if (state.scale !== "linear") query.set("scale", state.scale);
+  if (state.view !== "explore") query.set("view", state.view);
+  return `/?${query}`;
+}
+
+/** The question about setting "a" or "b", as the server takes it. */
+export function question(state, name, figures) {
+  const query = new URLSearchParams({ ...state[name], ...state.ask, over: state.over });
+  query.set("figures", figures.join(","));
+  if (state.mode === "risk") return `/api/risk?${query}`;
+  query.delete(state.free);
+  query.set("target", state.target);
+  query.set("value", state.value);
+  query.set("free", state.free);
+  return `/api/choose?${query}`;
+}

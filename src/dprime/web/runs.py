@@ -1,0 +1,149 @@
+"""The folder of runs as the page sees it: a list with live progress, cards and reports.
+
+Only plain files directly in the folder count. A name that somebody sends is looked up in the list
+of those files and never becomes a path.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dprime import validate
+from dprime.audit import run_file
+from dprime.audit.store import Store
+from dprime.web.cache import Cache
+
+LISTED = 2_000
+"""How many runs are remembered."""
+
+REPORTS_BYTES = 40_000_000
+"""What the kept reports may weigh together."""
+
+Signature = tuple[object, ...]
+"""Tells every change of a run's file."""
+
+
+class UnknownRunError(ValueError):
+    """There is no such run in the folder."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A line of the list: a run, or why a file is none."""
+
+    run: dict[str, Any] | None
+    reason: str = ""
+
+
+class Runs:
+    """The runs in a folder.
+
+    >>> import tempfile
+    >>> place = Path(tempfile.mkdtemp())
+    >>> Store.create(place / "a.run", {"adversary": "di", "seed": 1}, blocks=4).close()
+    >>> [(run["name"], run["state"], run["report"]) for run in Runs(place).listed()["runs"]]
+    [('a.run', 'incomplete', False)]
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder).absolute()
+        self._listed = Cache[tuple[str, Signature], Listed](LISTED)
+        self._reports = Cache[tuple[str, Signature], bytes](REPORTS_BYTES, len)
+
+    def listed(self) -> dict[str, Any]:
+        """Every run with its progress, and the other files, each with the reason."""
+        found = {path.name: self._line(path) for path in self._files()}
+        return {
+            "runs": [line.run for line in found.values() if line.run is not None],
+            "not_runs": {name: line.reason for name, line in found.items() if line.run is None},
+        }
+
+    def card(self, name: str) -> dict[str, Any]:
+        """The privacy card of a finished run."""
+        from dprime.show.card import card  # noqa: PLC0415  needs an extra
+        from dprime.show.facts import facts_of  # noqa: PLC0415
+
+        found = self._reading(self._path(name), lambda path: card(facts_of(path)))
+        return dict(found)
+
+    def report(self, name: str) -> bytes:
+        """The report of a finished run, as HTML."""
+        from dprime.show.facts import facts_of  # noqa: PLC0415  needs an extra
+        from dprime.show.report import report_html  # noqa: PLC0415
+
+        path = self._path(name)
+
+        def written() -> bytes:
+            html: str = self._reading(path, lambda place: report_html(facts_of(place)))
+            return html.encode()
+
+        return self._reports.get((name, _signature(path)), written)
+
+    def _files(self) -> list[Path]:
+        """The plain files of the folder that could be runs; no links, which may lead out of it."""
+        found = run_file.candidates(self.folder)
+        return [path for path in found if not path.is_symlink() and not path.name.startswith(".")]
+
+    def _path(self, name: str) -> Path:
+        for path in self._files():
+            if path.name == name:
+                return path
+        raise UnknownRunError(f"run must be one of the folder's, but it is {name!r}: see the list.")
+
+    def _line(self, path: Path) -> Listed:
+        """A file of the folder, looked into again only when it has changed."""
+        return self._listed.get((path.name, _signature(path)), lambda: self._looked_at(path))
+
+    def _looked_at(self, path: Path) -> Listed:
+        try:
+            return Listed(self._reading(path, _run))
+        except ValueError as error:
+            return Listed(None, str(error))
+
+    def _reading(self, path: Path, read: Callable[[Path], Any]) -> Any:
+        """Read a run; what goes wrong is said without the folder's place on the disk."""
+        try:
+            return read(path)
+        except ValueError as error:
+            raise ValueError(self._without_place(str(error))) from None
+
+    def _without_place(self, sentence: str) -> str:
+        for place in {str(self.folder), str(self.folder.resolve())}:
+            sentence = sentence.replace(f"{place}{os.sep}", "")
+        return sentence
+
+
+def _run(path: Path) -> dict[str, Any]:
+    """A run's line in the list."""
+    with Store.open(path) as store:
+        summary, answer = store.summary(), store.answer or {}
+    return {
+        **vars(summary),
+        "changed": summary.changed.isoformat(),
+        "verdict": answer.get("verdict"),
+        "sentence": answer.get("sentence"),
+        "report": "claim" in answer and "lower" in answer,
+    }
+
+
+def _signature(path: Path) -> Signature:
+    """Size and time of the file and of SQLite's log beside it, and whether somebody works on it."""
+    found: list[object] = [run_file.is_locked(path)]
+    for place in (path, run_file.beside(path, "-wal")):
+        with contextlib.suppress(OSError):
+            known = place.stat()
+            found.append((known.st_mtime_ns, known.st_size, known.st_ino))
+    return tuple(found)
+
+
+def checked_folder(folder: str | os.PathLike[str]) -> Path:
+    """A folder that is there."""
+    place = Path(folder)
+    if not place.is_dir():
+        raise validate.refusal("folder", str(folder), "a folder", "give the one that runs are in")
+    return place

@@ -1,0 +1,139 @@
+"""Start the explorer: the address it can be opened at, and the server itself."""
+
+from __future__ import annotations
+
+import errno
+import secrets
+import socket
+import threading
+import webbrowser
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlencode
+
+import uvicorn
+
+from dprime import validate
+from dprime.web.app import HOSTS, create_app
+from dprime.web.guard import checked_token
+from dprime.web.runs import checked_folder
+
+HERE = "127.0.0.1"
+"""Only this machine can ask here."""
+
+PORT = 8765
+
+KEEP_ALIVE = 75
+"""Seconds that an idle connection stays open: longer than clients keep theirs, so that none is
+closed just when it is used again.
+"""
+
+WAITING = 128
+"""Connections that may wait to be accepted."""
+
+ANYWHERE = ("0.0.0.0", "::")
+"""Addresses that stand for all of a machine's own."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the explorer listens, and what must be shown to it.
+
+    >>> Place("127.0.0.1", 8765, None).address
+    'http://127.0.0.1:8765/'
+    """
+
+    host: str
+    port: int
+    token: str | None
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser; it holds the token."""
+        host = socket.gethostname() if self.host in ANYWHERE else self.host
+        name = f"[{host}]" if ":" in host else host
+        shown = f"?{urlencode({'token': self.token})}" if self.token else ""
+        return f"http://{name}:{self.port}/{shown}"
+
+    def on(self, listener: socket.socket) -> Place:
+        """The same place with the port that it really has."""
+        return replace(self, port=int(listener.getsockname()[1]))
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names under which the explorer may be asked for."""
+        if self.host in ANYWHERE:
+            return (*HOSTS, socket.gethostname(), socket.getfqdn())
+        return (*HOSTS, self.host) if self.token else HOSTS
+
+
+def place_for(host: str | None, port: int, token: str | None) -> Place:
+    """Where to listen: on this machine alone, or on a host that was named, and then with a token.
+
+    >>> place_for(None, 8765, None).token is None
+    True
+    >>> len(place_for("0.0.0.0", 8765, None).token)
+    43
+    """
+    if not 0 <= port <= 65535:
+        raise validate.refusal("port", port, "between 0 and 65535", f"give for example {PORT}")
+    if token is not None:
+        checked_token(token)
+    elif host is not None:
+        token = secrets.token_urlsafe(32)
+    return Place(HERE if host is None else host, port, token)
+
+
+def listening(place: Place) -> socket.socket:
+    """A socket at the place; port 0 takes any that is free."""
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((place.host, place.port))
+        listener.listen(WAITING)  # who asks before the server is ready waits
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            remedy = "end what uses it, or give another with --port"
+            raise validate.misfit(
+                "port", f"{place.port}, which is in use", "free", remedy
+            ) from None
+        remedy = "give an address of this machine, or leave it out"
+        shown = f"{place.host!r} ({error.strerror or error})"
+        raise validate.misfit("host", shown, "one to listen on", remedy) from None
+    return listener
+
+
+def serve(
+    folder: str | Path,
+    host: str | None = None,
+    port: int = PORT,
+    token: str | None = None,
+    open_browser: bool = True,
+) -> None:
+    """Serve the explorer until it is interrupted.
+
+    Args:
+        folder: where the runs are.
+        host: an address to listen on; None is this machine alone. With one, a token is demanded.
+        port: to listen on; 0 takes any that is free.
+        token: what everybody must show; drawn where a host is given and none is named.
+        open_browser: whether to open the page.
+    """
+    place = place_for(host, port, token)
+    there, listener = checked_folder(folder), listening(place)
+    run(there, place.on(listener), listener, open_browser=open_browser)
+
+
+def run(folder: Path, place: Place, listener: socket.socket, *, open_browser: bool) -> None:
+    """Serve on a socket that is open already."""
+    app = create_app(folder, token=place.token, hosts=place.hosts)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
+        timeout_graceful_shutdown=2, timeout_keep_alive=KEEP_ALIVE,
+    )  # fmt: skip
+    if open_browser:
+        threading.Timer(1.0, webbrowser.open, [place.address]).start()
+    with listener:
+        uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,184 @@
+"""Small runs, each made once when it is first asked for: what cards and reports are made of."""
+
+import atexit
+import dataclasses
+import functools
+import shutil
+import tempfile
+from pathlib import Path
+from unittest.mock import patch
+
+import torch
+from torch import nn
+
+import dprime
+from dprime.attack import OwnTrainer, Setting
+from dprime.audit import Metric
+from dprime.audit.audits import Question, audit
+from dprime.audit.game import Game
+from dprime.audit.settings import AuditSettings, begin
+from dprime.audit.store import Store
+from dprime.curve import TradeOff
+from games import IMAGES, engine_setting
+
+BASE = {"records": 8, "trials": 40, "block": 16, "seed": 1, "metric": "advantage"}
+SHORT = {"steps": 2}
+CLAIM = {"epsilon": 4.0}
+WEAK = {"noise_multiplier": 0.4, **SHORT}
+
+NAMED = {
+    "stands": {"claim": CLAIM, "training": SHORT, "trials": 200},
+    "few": {"claim": CLAIM, "training": SHORT, "metric": "epsilon", "trials": 10},
+    "gradient": {"claim": CLAIM, "training": SHORT, "adversary": "gradient"},
+    "api": {"claim": CLAIM, "training": SHORT, "adversary": "api-access"},
+    "broken": {"claim": {"noise_multiplier": 4.0}, "training": WEAK, "trials": 60},
+    "curve": {"claim": CLAIM, "training": SHORT, "metric": "curve", "method": "band"},
+    "success": {"claim": CLAIM, "training": SHORT, "metric": "success"},
+    "replace": {
+        "claim": {"epsilon": 2.0, "delta": 1e-6}, "adjacency": "replace",
+        "training": {"steps": 3, "sample_rate": 0.5, "noise_multiplier": 3.0, "momentum": 0.5},
+        "metric": "tpr", "conditions": {"fpr": 0.05},
+    },
+    "gaussian": {"claim": CLAIM, "training": SHORT, "method": "gaussian"},
+    "bayesian": {"claim": CLAIM, "training": SHORT, "method": "bayesian", "metric": "epsilon"},
+    "di": {
+        "adversary": "di", "training": {"noise_multiplier": 3.0, "steps": 4}, "metric": "belief",
+        "belief": 0.8, "belief_prior": 0.4, "trials": 100,
+    },
+    "sampled-di": {
+        "adversary": "di", "training": {"noise_multiplier": 3.0, "steps": 4, "sample_rate": 0.5},
+    },
+    "local": {
+        "adversary": "di",
+        "training": {"noise_multiplier": 3.0, "steps": 4, "sensitivity": "local"},
+    },
+    "diverged": {
+        "adversary": "api-access", "claim": {"noise_multiplier": 2.0},
+        "training": {"steps": 6, "learning_rate": 1e38, "noise_multiplier": 2.0},
+    },
+    "own": {
+        "adversary": "api-access", "trainer": "audited:trained", "claim": CLAIM,
+        "metric": "epsilon", "trials": 20,
+    },
+    "objected-above": {
+        "adversary": "api-access", "trainer": "audited:told_apart", "method": "gaussian",
+        "claim": {"epsilon": 0.1}, "trials": 20,
+    },
+    "objected": {
+        "adversary": "api-access", "trainer": "audited:always_the_same", "claim": CLAIM,
+        "method": "gaussian", "trials": 20,
+    },
+}  # fmt: skip
+"""Runs of plain settings."""
+
+FAILED_BLOCK = 2
+
+
+def trained(dataset, seed):
+    """A training function of one's own."""
+    torch.manual_seed(seed)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    x, y = torch.tensor(dataset.records), torch.tensor(dataset.labels)
+    nn.functional.cross_entropy(network(x), y).backward()
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.sub_(0.1 * weight.grad)
+    return network
+
+
+def always_the_same(dataset, seed):
+    """A training function whose scores are all equal."""
+    network = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    nn.init.zeros_(network[1].weight)
+    nn.init.zeros_(network[1].bias)
+    return network
+
+
+def told_apart(dataset, seed):
+    """A training function whose scores tell the worlds apart, and take three values in each."""
+    network = always_the_same(dataset, seed)
+    with torch.no_grad():
+        network[1].bias[dataset.labels[-1]] += len(dataset) - 7 + 0.1 * (seed % 3)
+    return network
+
+
+@functools.cache
+def folder():
+    place = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return place
+
+
+@functools.cache
+def run(name):
+    """The path of a run; do not change the file."""
+    path = folder() / f"{name}.run"
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        if name in NAMED:
+            begin(AuditSettings.of({**BASE, **NAMED[name]}), path, progress=False)
+        else:
+            OTHERS[name](path)
+    finally:
+        torch.set_num_threads(threads)
+    return path
+
+
+def _failed(path):
+    """One block fails as often as it is tried."""
+    play = Game.play
+
+    def sometimes(game, block):
+        if block == FAILED_BLOCK:
+            raise RuntimeError("no <memory> left & none to come")
+        return play(game, block)
+
+    with patch.object(Game, "play", sometimes):
+        begin(AuditSettings.of({**BASE, **NAMED["stands"]}), path, progress=False)
+
+
+def _in_python(path, **options):
+    question = options.pop("question", Question(Metric("advantage")))
+    setting = options.pop("setting", None) or engine_setting(seed=5)
+    audit("malicious-dataset", setting, trials=40, path=path, question=question, **options)
+
+
+def _own_object(path):
+    """A data set whose name would be a program, and a training function without a name."""
+    dataset = dataclasses.replace(IMAGES.train.take(range(6)), name=EVIL)
+    setting = Setting(OwnTrainer(trained), dataset, seed=1)
+    claim = dprime.DPSGD(2.0, 1.0, 3).curve()
+    audit("api-access", setting, claim=claim, trials=10, path=path)
+
+
+EVIL = "<script>alert('x')</script> https://example.org/ ](x) & \"quoted\""
+
+
+def _unfinished(path):
+    settings = AuditSettings.of({**BASE, **NAMED["stands"]})
+    Store.create(path, settings.plain(), settings.blocks).close()
+
+
+def _old(path):
+    """An answer as earlier versions kept it, without curves."""
+    _unfinished(path)
+    with Store.open(run("stands")) as finished, Store.open(path) as store:
+        kept = {"verdict", "sentence", "reached", "allowed"}
+        store.keep_answer({name: finished.answer[name] for name in kept})
+
+
+OTHERS = {
+    "failed": _failed,
+    "python": _in_python,
+    "python-curve": functools.partial(_in_python, claim=TradeOff.gaussian(2.0)),
+    "no-limit": functools.partial(
+        _in_python, claim=TradeOff.from_lines([(0.5, 0.3)]), question=Question(Metric("epsilon"))
+    ),
+    "evil": _own_object,
+    "unfinished": _unfinished,
+    "old": _old,
+}
+
+CONCLUDED = (*NAMED, "failed", "python", "python-curve", "no-limit", "evil")
+"""Every run that has an answer."""

@@ -1,0 +1,61 @@
+"""Two settings side by side."""
+
+
+def difference(page, metric):
+    return page.inner_text(f"tr[data-metric={metric}] [data-part=difference]")
+
+
+def test_two_settings_side_by_side(visit, printed):
+    page = visit.open()
+    alone = visit.numbers()
+    visit.settled(lambda: page.get_by_role("button", name="Compare two settings").click())
+    assert visit.numbers("a") == visit.numbers("b") == alone
+    assert difference(page, "advantage") == "= the same"
+    visit.slide("b-noise_multiplier", 22)
+    assert visit.numbers("a") == alone, "B moves alone"
+    assert float(visit.numbers("b")["advantage"]) < float(alone["advantage"])
+    assert difference(page, "advantage") == "▼ B lower: better protected"
+    assert difference(page, "bayes_security") == "▲ B higher: better protected"
+    visit.slide("b-noise_multiplier", 3)
+    assert difference(page, "advantage") == "▲ B higher: less protected"
+    assert difference(page, "bayes_security") == "▼ B lower: less protected"
+    told = [printed(visit.command(index))["metrics"] for index in (0, 1)]
+    assert told[1]["advantage"]["value"] > told[0]["advantage"]["value"]
+    assert page.locator(".chart:not([hidden])").count() == 8
+    assert page.locator("#chart-b-trade-off h3").inner_text().startswith("B: ")
+    visit.shot("compare")
+
+
+def test_the_question_holds_for_both(visit):
+    page = visit.open("?compare=1&b.steps=1000")
+    before = visit.numbers("a"), visit.numbers("b")
+    visit.slide("ask-fpr", 2)
+    after = visit.numbers("a"), visit.numbers("b")
+    assert all(old["tpr"] != new["tpr"] for old, new in zip(before, after, strict=True))
+    assert page.locator("input[type=range]:visible").count() == 13
+
+
+def test_choosing_for_both_at_once(visit):
+    page = visit.open("?compare=1&mode=choose&target=epsilon&value=3&b.sample_rate=0.02")
+    a, b = (float(page.input_value(f"#{name}-noise_multiplier-exact")) for name in "ab")
+    assert b > a, "a larger rate needs more noise"
+    assert float(visit.numbers("a")["epsilon"]) <= 3
+    assert float(visit.numbers("b")["epsilon"]) <= 3
+    visit.shot("compare-choose")
+
+
+def test_back_to_one(visit):
+    page = visit.open("?compare=1&b.steps=1000")
+    visit.settled(lambda: page.get_by_role("button", name="Show one setting only").click())
+    assert page.locator("#setting-b").is_hidden()
+    assert page.locator(".chart:visible").count() == 4
+    page.wait_for_url(lambda url: "compare" not in url)
+
+
+def test_what_is_wrong_with_b_is_said_beside_b(visit):
+    visit.expected = ["status of 422"]
+    page = visit.open("?compare=1")
+    visit.type_value("b-steps", "-3")
+    assert "steps must be" in page.inner_text("[data-name=b-steps] .error")
+    assert page.locator("[data-name=a-steps] .error").is_hidden()
+    assert page.inner_text("#notice").startswith("B: steps must be")

@@ -1,0 +1,105 @@
+"""The address holds the state, and whoever opens it sees the same."""
+
+STATE = (
+    "?noise_multiplier=0.9&sample_rate=256/60000&steps=3000&adjacency=replace&group_size=1"
+    "&prior=0.3&belief_prior=0.2&belief=0.8&fpr=0.001&delta=1e-6&over=steps&scale=log&compare=1"
+    "&b.noise_multiplier=2.5&b.adjacency=add-remove"
+)
+
+EVERYTHING = """() => {
+  const ticked = (one) => one.type === "radio" || one.type === "checkbox";
+  return [...document.querySelectorAll("input, select")].filter((one) => one.checkVisibility())
+    .map((one) => [one.id || one.name + one.value, ticked(one) ? one.checked : one.value]);
+}"""
+
+
+def look(visit):
+    page = visit.page
+    return {
+        "controls": page.evaluate(EVERYTHING),
+        "a": visit.numbers("a"),
+        "b": visit.numbers("b") if page.locator("[data-part=b]").count() else None,
+        "finding": page.inner_text("#finding"),
+        "drawings": page.eval_on_selector_all(".chart h3", "all => all.map((h) => h.textContent)"),
+    }
+
+
+def test_an_address_restores_everything(visit_as):
+    first, second = visit_as(), visit_as()
+    page = first.open(STATE)
+    assert page.input_value("#a-sample_rate-exact") == "256/60000"
+    assert page.input_value("#b-sample_rate-exact") == "256/60000", "B begins as A"
+    assert page.input_value("#over") == "steps"
+    first.slide("b-steps", 4)
+    first.slide("ask-fpr", 5)
+    page.wait_for_url(lambda url: "b.steps=20&" in url and "fpr=0.0005" in url)
+    second.open(page.url.removeprefix(f"{first.address}/"))
+    assert look(second) == look(first)
+    second.shot("shared-address")
+
+
+def test_an_address_restores_a_choice(visit_as):
+    first, second = visit_as(), visit_as()
+    page = first.open("?mode=choose&target=precision&value=0.25&free=steps&prior=0.05")
+    page.wait_for_url(lambda url: "target=precision" in url)
+    second.open(page.url.removeprefix(f"{first.address}/"))
+    assert look(second) == look(first)
+    assert "--precision 0.25" in second.command()
+
+
+def test_reloading_keeps_the_state(visit):
+    page = visit.open()
+    visit.slide("a-noise_multiplier", 30)
+    page.wait_for_url(lambda url: "noise_multiplier=5&" in url)
+    before = look(visit)
+    page.reload()
+    page.wait_for_function("() => Number(document.documentElement.dataset.drawn) > 0")
+    assert look(visit) == before
+
+
+def test_the_button_copies_the_address_and_says_so(visit_as):
+    visit = visit_as(permissions=["clipboard-read", "clipboard-write"])
+    page = visit.open()
+    visit.slide("a-steps", 10)
+    page.get_by_role("button", name="Copy the address").click()
+    page.wait_for_function(
+        "() => document.getElementById('announcer').textContent.includes('copied')"
+    )
+    copied = page.evaluate("() => navigator.clipboard.readText()")
+    assert copied == page.url
+    assert "steps=200&" in copied
+    assert "copied" in page.inner_text("#shared")
+    visit.shot("share-copied")
+
+
+def test_without_a_clipboard_the_address_stands_in_a_field(visit):
+    visit.page.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    page = visit.open()
+    page.get_by_role("button", name="Copy the address").click()
+    field = page.get_by_label("The address of this view")
+    assert field.input_value() == page.url
+    page.keyboard.press("Escape")
+    assert field.is_hidden()
+    assert page.evaluate("() => document.activeElement.id") == "share"
+
+
+def test_an_address_that_asks_for_something_unknown(visit):
+    page = visit.open("?mode=guess&target=luck&over=moon")
+    notice = page.inner_text("#notice")
+    assert "mode must be one of risk, choose, but it is 'guess'" in notice
+    assert "over must be one of" in notice
+    visit.slide("a-steps", 3)
+    assert page.locator("#notice").is_hidden()
+
+
+def test_back_and_forward_between_the_views(visit):
+    page = visit.open()
+    visit.slide("a-steps", 3)
+    page.wait_for_url(lambda url: "steps=10&" in url)
+    page.get_by_role("link", name="Runs", exact=True).click()
+    assert page.locator("#runs").is_visible()
+    page.go_back()
+    page.locator("#explore").wait_for()
+    assert page.input_value("#a-steps-exact") == "10"
+    page.go_forward()
+    page.locator("#runs").wait_for()

@@ -1,0 +1,157 @@
+"""The privacy card: valid, equal to the run's answer, and the same facts in Markdown."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from audited import CONCLUDED, EVIL, run
+from dprime.audit.store import Store
+from dprime.profile import round_down, round_up
+from dprime.show import SCHEMA, card, card_markdown, facts_of, grounds, words
+
+ROOT = Path(__file__).parents[2]
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA, format_checker=jsonschema.FormatChecker())
+
+
+def kept(name):
+    with Store.open(run(name)) as store:
+        return store.answer, store.settings
+
+
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["$id"] == "urn:dprime:privacy-card:1"
+
+
+def test_the_published_schema_is_the_packaged_one():
+    published = ROOT / "docs" / "schema" / "privacy-card-1.json"
+    packaged = ROOT / "src" / "dprime" / "show" / "card-1.schema.json"
+    assert published.read_bytes() == packaged.read_bytes()
+    assert json.loads(packaged.read_text(encoding="utf-8")) == SCHEMA
+
+
+@pytest.mark.parametrize("name", CONCLUDED)
+def test_a_card_is_valid_and_plain(name):
+    shown = card(facts_of(run(name)))
+    VALIDATOR.validate(shown)
+    again = json.loads(json.dumps(shown, allow_nan=False))
+    assert again == shown
+    VALIDATOR.validate(again)
+
+
+def places(schema, value, path=()):
+    """Every place in a card that its schema describes."""
+    if "$ref" in schema:
+        schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]
+    yield path
+    for name, part in schema.get("properties", {}).items():
+        if isinstance(value, dict) and name in value:
+            yield from places(part, value[name], (*path, name))
+
+
+@pytest.mark.parametrize("name", ["stands", "di"])
+def test_the_schema_notices_what_is_missing_or_wrong(name):
+    whole = card(facts_of(run(name)))
+    for path in places(SCHEMA, whole):
+        if not path:
+            continue
+        changed = json.loads(json.dumps(whole))
+        inner = changed
+        for step in path[:-1]:
+            inner = inner[step]
+        value = inner.pop(path[-1])
+        assert not VALIDATOR.is_valid(changed), f"{path} may be missing"
+        inner[path[-1]] = [value, {"of": "another kind"}]
+        assert not VALIDATOR.is_valid(changed), f"{path} may be anything"
+        inner[path[-1]] = value
+        assert VALIDATOR.is_valid(changed)
+    assert not VALIDATOR.is_valid({**whole, "more": 1})
+
+
+@pytest.mark.parametrize("name", CONCLUDED)
+def test_every_number_is_the_stores(name):
+    shown, (answer, settings) = card(facts_of(run(name))), kept(name)
+    verdict = shown["verdict"]
+    assert verdict["outcome"] == answer["verdict"]
+    assert verdict["sentence"] == answer["sentence"]
+    for end in ("reached", "allowed"):
+        assert verdict["metric"][end] == answer[end]
+        for metric, given in answer["metrics"].items():
+            assert shown["metrics"][metric][end] == given[end]
+    metric = {"name": verdict["metric"]["name"], **verdict["metric"]["conditions"]}
+    assert metric == answer["metric"]
+    assert verdict["confidence"] == answer["confidence"]
+    assert verdict["method"] == answer["method"]
+    assert shown["methods"] == answer["bounds"]
+    assert verdict["decides"] == answer["bounds"][answer["method"]]["decides"]
+    assert shown["claim"]["metrics"] == answer["claim"]["metrics"]
+    assert shown["claim"]["adjacency"] == answer["attacked"]["adjacency"]
+    assert shown["attack"]["trials"] == answer["trials"]
+    assert shown["attack"]["blocks"] == answer["blocks"]
+    for part in ("data", "records", "sees", "training", "trainer"):
+        assert shown["attack"][part] == answer["attacked"][part]
+    assert shown["identifiability"] == answer.get("identifiability")
+    assert shown["run"]["settings"].items() <= settings.items()
+    assert set(settings) - set(shown["run"]["settings"]) <= {"data_dir"}
+
+
+def test_the_mechanism():
+    claim = card(facts_of(run("broken")))["claim"]["mechanism"]
+    assert (claim["name"], claim["noise_multiplier"]) == ("DPSGD", 4.0)
+    assert card(facts_of(run("own")))["claim"]["mechanism"]["name"] == "EpsilonDelta"
+    assert card(facts_of(run("python-curve")))["claim"]["mechanism"] is None
+
+
+def test_groups():
+    for each in card(facts_of(run("stands")))["groups"]:
+        assert each["prior"] == 1 / each["size"]
+        assert math.isclose(each["equivalent"], 1 / each["belief"])
+
+
+# Markdown -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CONCLUDED)
+def test_the_markdown_says_the_same(name):
+    facts = facts_of(run(name))
+    text = card_markdown(facts)
+    assert text.startswith("## Privacy\n")
+    plain = text.replace("&lt;", "<").replace("\\|", "|").replace("\\[", "[")
+    parts = [words.headline(facts), words.how_sure(facts), words.decided(facts)]
+    parts += words.notices(facts) + words.meaning(facts) + words.not_said(facts)
+    parts += grounds.assumed(facts) + grounds.not_tested(facts) + grounds.gdpr(facts)
+    for sentence in parts:
+        assert " ".join(sentence.split()) in plain
+    for each in facts.metrics:
+        least, most = words.floor(each.reached), words.ceiling(each.allowed)
+        assert f"| {each.title} | {least} | {most} |" in text
+    assert f"seed {facts.seed}" in text
+
+
+@pytest.mark.parametrize("name", CONCLUDED)
+def test_headings_of_the_markdown_are_in_order(name):
+    levels = [len(m) for m in re.findall(r"^(#+) ", card_markdown(facts_of(run(name))), re.M)]
+    assert levels[0] == 2
+    assert set(levels[1:]) == {3}
+
+
+def test_a_name_cannot_become_a_program_in_markdown():
+    text = card_markdown(facts_of(run("evil")))
+    outside = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    assert EVIL not in outside
+    assert "<script" not in outside
+
+
+def test_floors_and_ceilings_in_the_table():
+    facts = facts_of(run("stands"))
+    rows = re.findall(r"^\| (.+) \| (\S+) \| (\S+) \|$", card_markdown(facts), re.MULTILINE)
+    found = {title: (low, high) for title, low, high in rows}
+    for each in facts.metrics:
+        low, high = found[each.title]
+        assert float(low) <= each.reached
+        assert float(high) >= each.allowed
+        assert (low, high) == (round_down(each.reached), round_up(each.allowed))

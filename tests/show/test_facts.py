@@ -1,0 +1,173 @@
+"""Facts: what a run's file says, and nothing else."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from audited import CONCLUDED, FAILED_BLOCK, run
+from dprime.audit import lower_bound
+from dprime.audit.metrics import Metric
+from dprime.audit.settings import settings_of
+from dprime.audit.store import Store
+from dprime.show import facts_of
+from dprime.show.facts import GROUPS
+
+
+def kept(name):
+    with Store.open(run(name)) as store:
+        return store.answer
+
+
+@pytest.mark.parametrize("name", CONCLUDED)
+def test_facts_are_the_answer(name):
+    facts, answer = facts_of(run(name)), kept(name)
+    assert facts.outcome == answer["verdict"]
+    assert facts.sentence == answer["sentence"]
+    assert facts.deciding.reached == answer["reached"]
+    assert facts.deciding.allowed == answer["allowed"]
+    assert {"name": facts.deciding.name, **facts.deciding.conditions} == answer["metric"]
+    assert facts.confidence == answer["confidence"]
+    assert facts.method.name == answer["method"]
+    for each in facts.metrics:
+        given = answer["metrics"][each.name]
+        assert (each.reached, each.allowed) == (given["reached"], given["allowed"])
+        assert dict(each.conditions).items() <= given.items()
+    assert [each.name for each in facts.metrics] == list(answer["metrics"])
+    for method in facts.methods:
+        given = answer["bounds"][method.name]
+        assert vars(method) == {"name": method.name, **given}
+    assert facts.trials == answer["trials"]
+    assert vars(facts.blocks) == answer["blocks"]
+    assert facts.label == answer.get("label")
+    assert facts.identifiability == answer.get("identifiability")
+    assert list(facts.claim.tpr) == answer["claim"]["curve"]["tpr"]
+
+
+def test_an_open_store_stays_open():
+    with Store.open(run("stands")) as store:
+        facts = facts_of(store)
+        assert facts.seed == store.seed == 1
+        assert (facts.created, facts.changed) == (store.created, store.changed())
+        assert facts.settings == store.settings
+        assert facts.versions == store.versions
+
+
+@pytest.mark.parametrize("name", ["stands", "di", "failed", "python"])
+def test_trials_are_those_of_the_store(name):
+    facts = facts_of(run(name))
+    with Store.open(run(name)) as store:
+        arrays = store.arrays()
+    inside = arrays["in_world"]
+    np.testing.assert_array_equal(facts.played.in_scores, arrays["score"][inside])
+    np.testing.assert_array_equal(facts.played.out_scores, arrays["score"][~inside])
+    if name == "di":
+        np.testing.assert_array_equal(facts.played.log_ratio, arrays["log_ratio"])
+        np.testing.assert_array_equal(facts.played.sensitivity, arrays["sensitivity"])
+
+
+def test_a_run_that_is_not_concluded_says_how_to_go_on():
+    with pytest.raises(ValueError, match=r"concluded, but it is played in 0 of 25 blocks: dprime "):
+        facts_of(run("unfinished"))
+    with pytest.raises(ValueError, match=r"its curves kept, but .*: dprime resume old\.run"):
+        facts_of(run("old"))
+
+
+def test_a_run_of_python_is_gone_on_with_in_python(tmp_path):
+    settings = {"trainer": {"model": "m"}, "trials": 3, "seed": 1}
+    Store.create(tmp_path / "a.run", settings, blocks=2).close()
+    with pytest.raises(ValueError, match=r"call dprime\.audit\.audit again with the same path"):
+        facts_of(tmp_path / "a.run")
+
+
+def test_what_is_no_run(tmp_path):
+    (tmp_path / "a.run").write_text("Try a stronger adversary.")
+    with pytest.raises(ValueError, match="must be"):
+        facts_of(tmp_path / "a.run")
+
+
+def test_a_failed_block_is_a_fact():
+    facts = facts_of(run("failed"))
+    assert facts.blocks.failed == 1
+    assert "no <memory> left" in facts.blocks.last_error
+    with Store.open(run("failed")) as store:
+        assert store.pending() == [FAILED_BLOCK]
+
+
+def test_models_that_diverged_are_a_fact():
+    assert facts_of(run("diverged")).trials["diverged"] > 0
+
+
+# Groups -------------------------------------------------------------------------------------------
+
+
+def test_groups_are_read_off_the_claimed_curve():
+    with Store.open(run("stands")) as store:
+        curve = settings_of(store).claimed()
+    groups = facts_of(run("stands")).groups
+    assert [group.size for group in groups] == list(GROUPS)
+    for group in groups:
+        assert group.belief == pytest.approx(curve.belief(1 / group.size, 1e-3), rel=1e-9)
+        assert group.prior < group.belief < 1
+        assert group.equivalent * group.belief == pytest.approx(1)
+    assert groups[0].belief == pytest.approx(kept("stands")["metrics"]["belief"]["allowed"])
+
+
+@pytest.mark.parametrize("name", ["local", "python-curve", "evil", "no-limit"])
+def test_no_groups_where_nothing_is_certified_or_known(name):
+    assert facts_of(run(name)).groups == ()
+
+
+# How much could have been shown -------------------------------------------------------------------
+
+
+def test_what_an_attacker_who_is_always_right_would_have_shown():
+    facts = facts_of(run("few"))
+    metric = Metric("epsilon", {"delta": 1e-5})
+    rng = np.random.default_rng(1)
+    best = max(
+        lower_bound(rng.normal(gap, 1, 10), rng.normal(0, 1, 10), metric=metric).value(metric)
+        for gap in np.repeat([1.0, 3.0, 30.0, 1e6], 50)
+    )
+    assert best <= facts.possible < facts.deciding.allowed
+    assert facts.too_few
+    assert not facts_of(run("stands")).too_few
+    assert not facts_of(run("broken")).too_few
+
+
+@pytest.mark.parametrize("name", ["curve", "gaussian", "bayesian"])
+def test_what_cannot_be_said_of_other_methods(name):
+    assert facts_of(run(name)).possible is None
+    assert not facts_of(run(name)).too_few
+
+
+@pytest.mark.parametrize("name", CONCLUDED)
+def test_nobody_shows_more_than_is_possible(name):
+    facts = facts_of(run(name))
+    if facts.possible is not None and facts.deciding.reached is not None:
+        assert facts.deciding.reached <= facts.possible
+
+
+def test_the_curve_that_is_drawn():
+    assert facts_of(run("stands")).drawn == "clopper-pearson"
+    assert facts_of(run("curve")).drawn == "band"
+    assert facts_of(run("bayesian")).drawn == "band"
+    assert facts_of(run("objected")).drawn == "band"
+    assert facts_of(run("gaussian")).drawn == "gaussian"
+    assert facts_of(run("broken")).crosses
+    assert not facts_of(run("stands")).crosses
+
+
+def test_facts_need_no_torch():
+    program = (
+        "import sys\n"
+        "from dprime.show import card, card_markdown, facts_of, report_html\n"
+        "facts = facts_of(sys.argv[1]); card(facts); card_markdown(facts); report_html(facts)\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program, run("di")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,112 @@
+"""What a notebook shows, with the libraries that draw and without."""
+
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+import dprime
+from audited import run
+from dprime.audit import LowerBound, lower_bound
+from dprime.profile import risk_profile, round_up
+from dprime.show import facts_of, notebook, report_html
+from games import engine_setting
+
+
+class Cells(HTMLParser):
+    """Texts of a table's cells, and the elements that are open at the end."""
+
+    VOID = ("br", "image", "rect", "path", "line", "circle")
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.cells, self.drawings = [], [], 0
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.drawings += tag == "svg"
+
+    def handle_startendtag(self, tag, attrs):
+        self.drawings += tag == "svg"
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "td":
+            self.cells.append(data)
+
+
+def test_a_certified_curve_shows_every_risk():
+    curve = dprime.DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000).curve()
+    shown = Cells(curve._repr_html_())
+    assert shown.open == []
+    assert shown.drawings == 1
+    for answer in risk_profile(curve):
+        assert answer.title in shown.cells
+        assert answer.sentence in shown.cells
+    assert round_up(curve.advantage()) in shown.cells
+
+
+def test_an_estimate_is_called_one():
+    page = dprime.estimates.central_limit(1.0, 0.01, 2000, "replace")._repr_html_()
+    assert "An estimate: the truth can be worse." in page
+    assert "At most" not in page
+    assert Cells(page).drawings == 0
+
+
+def test_a_lower_curve_says_its_confidence():
+    bound = lower_bound(range(60, 160), range(100), method="band")
+    assert isinstance(bound, LowerBound)
+    page = bound.curve._repr_html_()
+    assert "95 % confidence, method band" in page
+    assert float(Cells(page).cells[1]) <= bound.curve.advantage()
+
+
+def test_without_the_libraries_that_draw_the_numbers_remain(monkeypatch):
+    monkeypatch.setattr(notebook, "find_spec", lambda _: None)
+    shown = dprime.TradeOff.gaussian(1.0)._repr_html_()
+    assert "dprime[show]" in shown
+    assert Cells(shown).drawings == 0
+    assert "Membership advantage" in Cells(shown).cells
+
+
+def test_an_audit_shows_its_verdict():
+    from dprime.audit import audit
+
+    found = audit("malicious-dataset", engine_setting(noise_multiplier=4.0), trials=30)
+    page = found._repr_html_()
+    assert found.verdict.outcome in page
+    shown = Cells(page)
+    assert shown.open == []
+    assert shown.drawings == 1
+    assert [metric.title for metric, _, _ in found.rows()] == shown.cells[::3]
+
+
+def test_the_report_of_a_run_is_framed():
+    facts = facts_of(run("stands"))
+    assert facts._repr_html_() == notebook.framed(report_html(facts))
+
+
+def test_a_page_in_a_frame_keeps_to_itself():
+    page = '<!doctype html><title>"A" & B</title><script>alert(1)</script>'
+    frame = notebook.framed(page)
+    assert frame.count("<script") == 0
+    found = {}
+
+    class Frame(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            found.update(dict(attrs))
+
+    Frame().feed(frame)
+    assert found["srcdoc"] == page
+    assert found["sandbox"] == ""
+
+
+@pytest.mark.parametrize("name", ["altair", "vl_convert", "jinja2"])
+def test_a_curve_needs_no_drawing_library_to_be_read(name):
+    assert "dprime.curve" in sys.modules
+    source = notebook.__file__
+    with open(source) as lines:
+        assert not any(line.startswith((f"import {name}", f"from {name}")) for line in lines)

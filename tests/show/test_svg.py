@@ -1,0 +1,85 @@
+"""Drawings inside a page."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from dprime.curve import TradeOff
+from dprime.show.figures import ScoresFigure, TradeOffFigure
+from dprime.show.svg import inline_svg
+
+FIGURES = [
+    TradeOffFigure.of(TradeOff.gaussian(0.5)),
+    TradeOffFigure.of(TradeOff.gaussian(0.5), log=True),
+    ScoresFigure.of([1.0, 2.0, 3.0], [0.0, 1.0, 2.5]),
+]
+
+
+@pytest.mark.parametrize("width", [None, 340])
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
+def test_an_image_with_a_name_and_a_description(figure, width):
+    text = inline_svg(figure, width)
+    root = ElementTree.fromstring(text)
+    assert root.get("role") == "img"
+    parts = {element.get("id"): element.text for element in root.iter() if element.get("id")}
+    assert parts[root.get("aria-labelledby")] == figure.title
+    assert parts[root.get("aria-describedby")] == figure.text
+    assert "http" not in text
+    assert not {"width", "height"} & set(root.attrib)
+    assert re.fullmatch(r"0 0 \d+(\.\d+)? \d+(\.\d+)?", root.get("viewBox"))
+    inner = [element for element in root.iter() if element is not root]
+    assert not any(name == "role" or name.startswith("aria-") for e in inner for name in e.attrib)
+
+
+def test_the_width_is_what_was_asked_for():
+    wide, narrow = (inline_svg(FIGURES[0], width) for width in (None, 340))
+    sizes = [float(re.search(r'viewBox="0 0 (\S+)', text).group(1)) for text in (wide, narrow)]
+    assert sizes[1] <= 345 < sizes[0]
+
+
+def test_names_are_unique_and_references_meet_them():
+    texts = [inline_svg(figure, width) for figure in FIGURES for width in (None, 340)]
+    found = [name for text in texts for name in re.findall(r'\bid="([^"]+)"', text)]
+    assert len(found) == len(set(found))
+    for text in texts:
+        own = set(re.findall(r'\bid="([^"]+)"', text))
+        used = set(re.findall(r"url\(#([^)]+)\)", text)) | set(re.findall(r'href="#([^"]+)"', text))
+        assert used <= own
+
+
+class Clipped:
+    """A figure whose drawing has names and references of its own."""
+
+    title, text = "A finding.", "In words."
+
+    def __init__(self, name):
+        self.name = name
+
+    def spec(self):
+        return {
+            "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+            "title": "A finding.",
+            "data": {"values": [{"x": 1, "y": 2}, {"x": 3, "y": 9}]},
+            "mark": {"type": "area", "clip": True, "color": GRADIENT},
+            "encoding": {"x": {"field": "x", "scale": {"domain": [0, 2]}}, "y": {"field": "y"}},
+            "width": 100, "height": 100,
+        }  # fmt: skip
+
+
+GRADIENT = {
+    "gradient": "linear",
+    "stops": [{"offset": 0, "color": "white"}, {"offset": 1, "color": "blue"}],
+}
+
+
+def test_names_inside_a_drawing_are_its_own():
+    texts = [inline_svg(Clipped(name)) for name in ("one", "two")]
+    both = [re.findall(r'\bid="([^"]+)"', text) for text in texts]
+    assert all(len(names) > 2 for names in both)  # the clip and the gradient
+    assert not set(both[0]) & set(both[1])
+    for text, names in zip(texts, both, strict=True):
+        used = re.findall(r"url\(#([^)]+)\)", text)
+        assert used
+        assert set(used) <= set(names)
+        assert "http" not in text

@@ -1,0 +1,185 @@
+"""The sentences: what they say, and on which side their digits are."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audited import CONCLUDED, run
+from dprime.attack import ADVERSARIES
+from dprime.audit.metrics import KINDS, Metric
+from dprime.show import facts_of, words
+from dprime.show.facts import Group, Measured
+
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+def headline(name):
+    return words.headline(facts_of(run(name)))
+
+
+def test_headlines():
+    assert headline("stands") == (
+        "The claim stands: in 400 trainings this attacker was not seen to learn more than the "
+        "claim allows."
+    )
+    assert headline("broken") == (
+        "The claim is broken: this attacker learned more than the claim allows."
+    )
+    assert headline("local").startswith("Not DP: the claim stands for the two data sets")
+    assert headline("objected-above") == (
+        "The claim stands, but only because what the attacker reached could not be counted "
+        "against it."
+    )
+    assert headline("bayesian") == "The claim stands, but this audit could not have broken it."
+    assert headline("few") == (
+        "The claim stands, but 20 trainings were too few to break it, whoever attacks."
+    )
+
+
+@pytest.mark.parametrize("name", CONCLUDED)
+def test_what_stands_is_never_called_safe(name):
+    facts = facts_of(run(name))
+    told = " ".join([words.headline(facts), words.how_sure(facts), *words.not_said(facts)])
+    rest = told.replace("It does not say that the training is safe", "")
+    assert not re.search(r"\b(?:safe|secure|proved|proven|guaranteed)\b", rest)
+    if not facts.broken:
+        assert "That is not a proof." in told
+    assert "It is not a legal finding." in told
+
+
+NOTICES = {
+    "local": "This training is not DP: the noise was scaled to the local sensitivity",
+    "gaussian": "rests on an assumption: The scores are Gaussian in both worlds",
+    "objected": "The data speak against the method that was to decide (gaussian): Many scores",
+    "bayesian": "The method bayesian was named, and it never decides.",
+    "failed": "1 of 25 blocks of trainings failed, the last with RuntimeError: no <memory> left",
+    "diverged": "of the models diverged and had no score of their own",
+    "few": "Even an attacker who was always right would have been credited with no more than",
+    "objected-above": "lies above the claimed curve elsewhere (by the method band)",
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), NOTICES.items())
+def test_notices(name, expected):
+    assert any(expected in notice for notice in words.notices(facts_of(run(name))))
+
+
+@pytest.mark.parametrize("name", ["stands", "broken", "di", "curve"])
+def test_nothing_to_notice(name):
+    assert words.notices(facts_of(run(name))) == []
+
+
+def test_what_decides_nothing_is_no_evidence_either_way():
+    for name in ("objected-above", "bayesian", "few"):
+        assert "Nothing was decided" in words.how_sure(facts_of(run(name)))
+    assert "gave no evidence" in words.how_sure(facts_of(run("stands")))
+
+
+def test_chance_is_bounded_only_if_the_assumption_holds():
+    assert words.how_sure(facts_of(run("broken"))).endswith("calls at most 5 % broken.")
+
+
+@pytest.mark.parametrize("name", CONCLUDED)
+def test_the_meaning_is_on_the_safe_side(name):
+    facts = facts_of(run(name))
+    tpr, belief = facts.claim.metrics["tpr"], facts.claim.metrics["belief"]
+    told = " ".join(words.meaning(facts))
+    found = re.search(r"of at most ([\d,]+) in 1,000 people", told)
+    most = int(found.group(1).replace(",", ""))
+    assert 1000 * tpr["value"] <= most < 1000 * tpr["value"] + 1
+    assert f"wrong about {1000 * tpr['fpr']:g} in 1,000" in told
+    if belief["value"] == 1:
+        assert "may become certain" in told
+        return
+    sure = float(re.search(r"more than ([\d.]+) % sure at most once in 1,000", told).group(1))
+    assert 0 <= sure / 100 - belief["value"] < 1e-4
+
+
+def test_whom_the_claim_speaks_of():
+    assert "watches every step of the training" in words.meaning(facts_of(run("stands")))[0]
+    assert "sees all that the training gives away" in words.meaning(facts_of(run("own")))[0]
+    assert "and not another instead" in words.meaning(facts_of(run("replace")))[0]
+    assert "none of this can be relied on" in words.meaning(facts_of(run("broken")))[0]
+    assert "one pair of data sets only" in words.meaning(facts_of(run("local")))[0]
+
+
+def test_what_happened():
+    told = {name: words.what_happened(facts_of(run(name))) for name in ("stands", "api", "replace")}
+    assert "digits (8 records)" in told["stands"]
+    assert "an attacker watched 400 trainings" in told["stands"]
+    assert "looked at the finished models of 80 trainings" in told["api"]
+    assert "whether one record or another had been used" in told["replace"]
+
+
+LAST = slice(-2, None)
+PLACES = {"belief": slice(-3, None, 2)}
+"""Where a sentence has its two numbers; that on belief has how rare it is between them."""
+SHARES = ("advantage", "tpr", "precision", "belief", "success")
+
+
+@pytest.mark.parametrize("name", [*KINDS, "curve"])
+@given(reached=st.floats(0, 1), allowed=st.floats(0, 1))
+def test_both_numbers_are_on_their_side(name, reached, allowed):
+    metric = None if name == "curve" else Metric(name)
+    conditions = {} if metric is None else metric.conditions
+    told = words.plainly(Measured(name, "a title", conditions, reached, allowed))
+    scale = 100 if name in (*SHARES, "curve") else 1
+    least, most = (float(number) for number in NUMBER.findall(told)[PLACES.get(name, LAST)])
+    assert least <= scale * reached * (1 + 1e-12) or math.isclose(least, scale * reached)
+    assert most >= scale * allowed * (1 - 1e-12)
+    assert least == pytest.approx(scale * reached, rel=2e-3, abs=2e-288)
+    assert most == pytest.approx(scale * allowed, rel=2e-3, abs=2e-288)
+    assert "{" not in told
+
+
+@pytest.mark.parametrize("name", [*KINDS, "curve"])
+def test_without_a_limit(name):
+    conditions = {} if name == "curve" else Metric(name).conditions
+    told = words.plainly(Measured(name, "a title", conditions, 0.5, None))
+    assert told.endswith("no limit is claimed.")
+    nothing = words.plainly(Measured(name, "a title", conditions, None, None))
+    assert nothing == "Nothing limits what this attacker reaches."
+    assert "{" not in words.picture_title(Measured(name, "a title", conditions, 0.5, None))
+
+
+def test_the_interval_of_the_deciding_number():
+    stands, broken = facts_of(run("stands")), facts_of(run("broken"))
+    least, most = NUMBER.findall(words.decided(stands))[1:3]
+    assert float(least) <= stands.deciding.reached
+    assert float(most) >= stands.deciding.allowed
+    assert "If the claim is true, nobody reaches more than" in words.decided(stands)
+    assert "If the claim is true" not in words.decided(broken)
+    for name in ("objected-above", "objected", "bayesian"):
+        assert words.decided(facts_of(run(name))).endswith("the bound does not count.")
+        told = words.deciding_plainly(facts_of(run(name)))
+        assert told.startswith("Were the bound to count, it would say: ")
+    assert words.deciding_plainly(stands) == words.plainly(stands.deciding)
+    assert "no limit" in words.decided(facts_of(run("no-limit")))
+
+
+@given(size=st.integers(2, 50), share=st.floats(0.01, 0.99))
+def test_a_group_on_the_safe_side(size, share):
+    group = Group(size, share, 1e-3)
+    told = words.group(group)
+    belief, members = (float(number) for number in NUMBER.findall(told)[-3::2])
+    assert "(exceeded at most once in 1,000 trainings)" in told
+    assert belief / 100 >= share * (1 - 1e-12)
+    assert members <= 1 / share * (1 + 1e-12)
+    assert members == pytest.approx(1 / share, rel=1e-2)
+
+
+def test_every_adversary_has_its_sentence():
+    assert set(words.ATTACKS) == set(ADVERSARIES)
+
+
+def test_digits():
+    assert words.floor(None) == "any number"
+    assert words.ceiling(None) == "no limit"
+    assert words.floor(0.12345) == "0.1234"
+    assert words.ceiling(0.12341) == "0.1235"
+    assert words.percent_up(1.2) == "100 %"
+    assert np.isclose(float(words.percent_down(0.98765).split()[0]), 98.76)

@@ -1,0 +1,191 @@
+"""The routes: what they answer, and how they refuse."""
+
+import threading
+
+import pytest
+
+from dprime.web.app import create_app
+from dprime.web.options import FIGURES, SPECIFIED, options
+
+RISK = "/api/risk?noise_multiplier=1.1&sample_rate=256/60000&steps=14062"
+CHOOSE = "/api/choose?sample_rate=0.01&steps=2000&target=advantage&value=0.1&free=noise_multiplier"
+
+
+def test_a_risk_has_everything_the_page_needs(caller):
+    found = caller.get(f"{RISK}&prior=0.2").json
+    assert set(found) == {
+        "mechanism", "adjacency", "group_size", "metrics", "answers", "described", "command",
+        "figures",
+    }  # fmt: skip
+    assert found["figures"] == {}
+    assert [answer["name"] for answer in found["answers"]] == list(found["metrics"])
+    for answer in found["answers"]:
+        assert set(answer) == {"name", "title", "shown", "value", "kind", "sentence"}
+        assert answer["kind"] == "certified"
+        assert answer["value"] == found["metrics"][answer["name"]]["value"]
+        floor = answer["shown"].startswith("≥ ")
+        shown = float(answer["shown"].removeprefix("≥ "))
+        assert shown <= answer["value"] if floor else shown >= answer["value"]
+        assert floor == (answer["name"] == "bayes_security")
+
+
+def test_what_has_no_limit_says_so(caller):
+    found = caller.get("/api/risk?noise_multiplier=0.3&sample_rate=0.5&steps=1000000").json
+    index = next(each for each in found["answers"] if each["name"] == "d_prime")
+    assert (index["value"], index["shown"]) == (None, "no limit")
+    assert found["metrics"]["d_prime"]["note"] == "no finite value can be certified"
+
+
+def test_a_choice_has_the_chosen_parameter_too(caller):
+    found = caller.get(CHOOSE).json
+    assert found["chosen"]["name"] == "noise_multiplier"
+    assert found["chosen"]["value"] == found["mechanism"]["noise_multiplier"]
+    assert float(found["chosen"]["shown"]) >= found["chosen"]["value"]
+    assert f"noise {found['chosen']['shown']}" in found["described"]
+    assert found["command"] == "dprime choose --advantage 0.1 --sample-rate 0.01 --steps 2000"
+
+
+@pytest.mark.parametrize("over", ["noise_multiplier", "sample_rate", "steps"])
+@pytest.mark.parametrize("question", [RISK, CHOOSE])
+def test_figures_show_the_numbers_of_the_answer(caller, question, over):
+    found = caller.get(f"{question}&over={over}&figures={','.join(FIGURES)}").json
+    assert list(found["figures"]) == list(FIGURES)
+    names = {name: figure["name"] for name, figure in found["figures"].items()}
+    assert names == {name: name for name in FIGURES} | {"risk": f"risk-{over.replace('_', '-')}"}
+    for figure in found["figures"].values():
+        assert figure["rows"]
+        assert figure["title"].endswith(".")
+        assert len(figure["text"]) > 50
+    own = [row for row in found["figures"]["risk"]["rows"] if row["layer"] == "own"]
+    assert [row["risk"] for row in own] == [found["metrics"]["advantage"]["value"]]
+    assert [row["value"] for row in own] == [found["mechanism"][over]]
+    courses = found["figures"]["bayes-security"]["rows"]
+    own = [row["bayes_security"] for row in courses if row["layer"] == "own"]
+    assert found["metrics"]["bayes_security"]["value"] in own
+
+
+def test_figures_follow_the_setting(caller):
+    """The same figure of two settings has other rows; of the same setting, the same."""
+    first = caller.get(f"{RISK}&figures={','.join(FIGURES)}").json["figures"]
+    again = caller.get(f"{RISK}&figures={','.join(FIGURES)}").json["figures"]
+    other = RISK.replace("1.1", "1.2")
+    moved = caller.get(f"{other}&figures={','.join(FIGURES)}").json["figures"]
+    assert first == again
+    for name in FIGURES:
+        assert first[name]["rows"] != moved[name]["rows"], name
+
+
+def test_a_group_counts_in_every_figure(caller):
+    found = caller.get(f"{RISK}&group_size=3&figures=risk,bayes-security").json
+    own = [row["risk"] for row in found["figures"]["risk"]["rows"] if row["layer"] == "own"]
+    assert own == [found["metrics"]["advantage"]["value"]]
+    courses = found["figures"]["bayes-security"]["rows"]
+    own = [row["bayes_security"] for row in courses if row["layer"] == "own"]
+    assert found["metrics"]["bayes_security"]["value"] in own
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", SPECIFIED)
+def test_empty_drawings(caller, name, theme):
+    spec = caller.get(f"/api/figures/{name}?theme={theme}").json
+    assert spec["datasets"] == {"rows": []}
+    assert "description" not in spec
+    assert "title" not in spec
+    assert "$schema" not in spec
+
+
+def test_options_are_served(caller):
+    assert caller.get("/api/options").json == options()
+
+
+REFUSED = [
+    ("/api/risk", "noise_multiplier must be given, but it is missing"),
+    (f"{RISK}&figures=pie", "figures must be one of trade-off"),
+    (f"{RISK}&figures=trade-off,,pie", "figures must be one of trade-off"),
+    (f"{RISK}&over=epochs", "over must be one of noise_multiplier"),
+    (f"{RISK}&stps=3", "parameter must be known, but it is 'stps': did you mean steps"),
+    (f"{RISK}&target=advantage", "parameter must be known, but it is 'target'"),
+    (f"{RISK}&fpr=many", "fpr must be a number, but it is 'many'"),
+    (f"{RISK}&delta=nan", "delta must be a finite number"),
+    (f"{RISK}&prior=%00", "prior must be a number"),
+    (f"{RISK}&prior={'9' * 101}", "prior must be at most 100 characters, but it is 101"),
+    (f"{RISK}&adjacency=replace&group_size=2", "group_size must be 1 for the replace adjacency"),
+    (f"{RISK}&group_size=1e308", "group_size must be at most 1,000,000"),
+    ("/api/risk?noise_multiplier=1&sample_rate=1&steps=9&group_size=1e300", "at most 1,000,000"),
+    ("/api/choose", "target must be given, but it is missing"),
+    ("/api/choose?target=advantage&value=0.1", "free must be given, but it is missing"),
+    (CHOOSE.replace("advantage", "luck"), "target must be one of advantage"),
+    (CHOOSE.replace("0.1", "0"), "advantage must be strictly between 0 and 1"),
+    (CHOOSE.replace("free=noise_multiplier", "free=delta"), "free must be one of"),
+    (CHOOSE.replace("free=noise_multiplier", "free=steps"), "noise_multiplier must be given"),
+    (f"{CHOOSE}&noise_multiplier=x&free=steps", "noise_multiplier must be a number"),
+    (CHOOSE.replace("advantage", "epsilon"), "delta must be given with epsilon"),
+    (f"{CHOOSE}&adjacency=near", "adjacency must be one of"),
+    ("/api/figures/trade-off?theme=pink", "theme must be 'light' or 'dark', but it is 'pink'"),
+]
+
+
+@pytest.mark.parametrize(("address", "words"), REFUSED)
+def test_bad_input_is_refused_in_one_sentence(caller, address, words):
+    reply = caller.get(address)
+    assert reply.status == 422
+    assert words in reply.detail
+
+
+def test_an_impossible_target_says_what_is_nearest(caller):
+    reply = caller.get(
+        "/api/choose?noise_multiplier=0.3&sample_rate=1&target=advantage&value=0.01&free=steps"
+    )
+    assert reply.status == 422
+    assert "the nearest possible value is" in reply.detail
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/nowhere", "/api", "/api/", "/api/risk/", "/docs", "/redoc", "/api/figures/risk",
+     "/api/figures/..", "/static/", "/page/index.html", "//", "/api/runs/none.run/card"],
+)  # fmt: skip
+def test_what_is_not_there(caller, address):
+    reply = caller.get(address)
+    assert reply.status == 404
+    assert reply.detail
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "HEAD"])
+@pytest.mark.parametrize("address", ["/", "/api/options", "/api/risk", "/static/page.js"])
+def test_only_get_is_answered(caller, method, address):
+    reply = caller.ask(method, address)
+    assert reply.status == 405
+    assert reply.headers["allow"] == "GET"
+
+
+def test_a_fraction_and_its_value_are_the_same_question(caller):
+    first = caller.get(RISK).json
+    again = caller.get(RISK.replace("256/60000", repr(256 / 60000))).json
+    assert first["metrics"] == again["metrics"]
+
+
+def test_many_at_once_get_the_same_numbers(caller):
+    """In a crowd a figure may have fewer points; each of them is the same."""
+    address = "/api/risk?noise_multiplier=2.34&sample_rate=0.0123&steps=777&figures=risk"
+    replies = []
+    threads = [
+        threading.Thread(target=lambda: replies.append(caller.get(address).json)) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(replies) == 8
+    alone = caller.get(address).json
+    whole = alone.pop("figures")["risk"]
+    for reply in replies:
+        figure = reply.pop("figures")["risk"]
+        assert figure["title"] == whole["title"]
+        assert all(row in whole["rows"] for row in figure["rows"])
+        assert reply == alone
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="folder must be a folder"):
+        create_app(tmp_path / "none")

@@ -1,0 +1,63 @@
+import re
+
+import pytest
+
+from dprime.web import files
+
+PLACES = [
+    "..%2findex.html", "%2e%2e/app.py", "..", ".", "%2e%2e%2f%2e%2e%2fapp.py", "....//app.py",
+    "..%5capp.py", "%2fetc%2fpasswd", "/etc/passwd", "page/../../app.py", "index.html",
+    "page.js%00", "page.js/", "PAGE.JS", "app.py", "__init__.py", "vega", "%c0%ae%c0%ae/app.py",
+    "a" * 5000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_other_file_of_the_disk_is_reached(caller, place):
+    reply = caller.get(f"/static/{place}")
+    assert reply.status == 404
+    assert "must be one of the page's" in reply.detail or "nothing at this address" in reply.detail
+
+
+def test_the_page_and_everything_it_names_is_there(caller):
+    page = caller.get("/")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    named = re.findall(r'(?:src|href)="(/static/[^"]+)"', page.body.decode())
+    assert "/static/vega.js" in named
+    assert "/static/page.css" in named
+    modules = {path.name for path in files.PAGE.glob("*.js")}
+    for address in {*named, *(f"/static/{name}" for name in modules)}:
+        assert caller.get(address).status == 200, address
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("page.js", "text/javascript; charset=utf-8"), ("page.css", "text/css; charset=utf-8"),
+     ("vega.js", "text/javascript; charset=utf-8")],
+)  # fmt: skip
+def test_the_kinds_of_files(caller, name, kind):
+    assert caller.get(f"/static/{name}").headers["content-type"] == kind
+
+
+def test_a_browser_that_has_a_file_is_not_sent_it_again(caller):
+    first = caller.get("/static/vega.js")
+    again = caller.get("/static/vega.js", headers=[("if-none-match", first.headers["etag"])])
+    assert (again.status, again.body) == (304, b"")
+    other = caller.get("/static/vega.js", headers=[("if-none-match", '"another"')])
+    assert other.status == 200
+
+
+def test_the_drawing_program_is_whole():
+    bundle = files.vega().decode()
+    assert "window.vegaEmbed" in bundle
+    assert files.vega() is files.vega()
+
+
+def test_nothing_inline_and_nothing_from_outside(caller):
+    """The policy forbids it; the page must not ask for it."""
+    page = caller.get("/").body.decode()
+    assert not re.search(r"<script(?![^>]*\bsrc=)", page)
+    assert not re.search(r"<style|\sstyle=|\son[a-z]+=", page)
+    for path in files.PAGE.iterdir():
+        outside = set(re.findall(r"https?://[\w.-]+", path.read_text()))
+        assert outside <= {"http://www.w3.org"}, path.name

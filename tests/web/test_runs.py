@@ -1,0 +1,195 @@
+"""The folder of runs: what is listed, while it goes on, and what can be reached."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from dprime.audit.store import Store
+from dprime.web.app import create_app
+from dprime.web.runs import Runs, UnknownRunError
+
+SCORES = {"score": np.arange(4.0)}
+
+
+def begun(path, *, blocks=3, done=1, **settings):
+    with Store.create(
+        path, {"adversary": "di", "data": "digits", "seed": 1, **settings}, blocks
+    ) as s:
+        for block in range(done):
+            s.finish(block, SCORES, seconds=0.1)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = tmp_path / "runs"
+    place.mkdir()
+    return place
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A small audit that came to its end."""
+    pytest.importorskip("torch")
+    from dprime.audit import Metric, Question, audit
+    from games import engine_setting, quick
+
+    place = tmp_path_factory.mktemp("finished")
+    audit(
+        quick("malicious-dataset"), engine_setting(), trials=20, path=place / "done.run",
+        question=Question(Metric("advantage")), progress=False,
+    )  # fmt: skip
+    return place
+
+
+def test_an_empty_folder(folder):
+    assert Runs(folder).listed() == {"runs": [], "not_runs": {}}
+
+
+def test_a_run_is_listed_with_its_progress(folder):
+    begun(folder / "half.run")
+    (found,) = Runs(folder).listed()["runs"]
+    assert found.pop("changed").endswith("+00:00")
+    assert found == {
+        "name": "half.run", "adversary": "di", "data": "digits", "blocks": 3, "done": 1,
+        "trials": 4, "state": "incomplete", "verdict": None, "sentence": None, "report": False,
+    }  # fmt: skip
+
+
+def test_progress_is_live_while_somebody_writes(folder):
+    runs, path = Runs(folder), begun(folder / "live.run", done=0)
+    with Store.open(path) as store, store.working():
+        seen = []
+        for block in range(3):
+            store.finish(block, SCORES, seconds=0.1)
+            (line,) = runs.listed()["runs"]
+            seen.append((line["done"], line["state"]))
+        assert seen == [(1, "running"), (2, "running"), (3, "running")]
+    (line,) = runs.listed()["runs"]
+    assert (line["done"], line["state"]) == (3, "complete")
+
+
+def test_looking_does_not_keep_a_writer_waiting(folder):
+    path = begun(folder / "live.run", done=0)
+    runs = Runs(folder)
+    runs.listed()
+    with Store.open(path) as store:
+        store.finish(0, SCORES, seconds=0.1)
+        runs.listed()
+        store.finish(1, SCORES, seconds=0.1)
+        assert store.done() == [0, 1]
+
+
+def test_an_answer_that_is_kept_later_is_seen(folder):
+    path = begun(folder / "a.run", done=3)
+    runs = Runs(folder)
+    assert runs.listed()["runs"][0]["verdict"] is None
+    with Store.open(path) as store:
+        store.keep_answer({"verdict": "stands", "sentence": "It stands."})
+    (line,) = runs.listed()["runs"]
+    assert (line["verdict"], line["sentence"], line["report"]) == ("stands", "It stands.", False)
+
+
+def test_an_unchanged_run_is_not_read_again(folder, monkeypatch):
+    begun(folder / "a.run")
+    runs = Runs(folder)
+    first = runs.listed()
+    monkeypatch.setattr(Store, "open", lambda path: pytest.fail("it has not changed"))
+    assert runs.listed() == first
+
+
+def test_what_is_no_run_has_a_reason_without_the_folders_place(folder):
+    (folder / "notes.txt").write_text("Try a stronger adversary.")
+    begun(folder / "cut.run")
+    whole = (folder / "cut.run").read_bytes()
+    (folder / "cut.run").write_bytes(whole[: len(whole) // 2])
+    (folder / "sub").mkdir()
+    found = Runs(folder).listed()
+    assert found["runs"] == []
+    assert set(found["not_runs"]) == {"notes.txt", "cut.run"}
+    for name, reason in found["not_runs"].items():
+        assert reason.startswith(name)
+        assert str(folder) not in reason
+
+
+def test_links_and_hidden_files_are_passed_over(folder, tmp_path):
+    outside = begun(tmp_path / "outside.run")
+    (folder / "link.run").symlink_to(outside)
+    begun(folder / ".hidden.run")
+    inside = begun(folder / "inside.run")
+    (folder / "twin.run").symlink_to(inside)
+    assert [run["name"] for run in Runs(folder).listed()["runs"]] == ["inside.run"]
+    for name in ("link.run", ".hidden.run", "twin.run"):
+        with pytest.raises(UnknownRunError):
+            Runs(folder).report(name)
+
+
+NAMES = [
+    "..%2Foutside.run", "%2e%2e%2foutside.run", "..%5coutside.run", "..", ".", "%2e%2e",
+    "%2Fetc%2Fpasswd", "inside.run%00", "inside.run%2f", "INSIDE.RUN", "sub%2Fdeep.run",
+    "inside.run-wal", "inside.run.lock", "none.run", "a" * 3000, "%ff%fe", "*", "inside.ru?",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("form", ["/api/runs/{}/card", "/runs/{}/report"])
+def test_no_path_leads_out_of_the_folder(folder, tmp_path, caller, name, form):
+    begun(tmp_path / "outside.run", done=3)
+    begun(folder / "inside.run", done=3)
+    (folder / "sub").mkdir()
+    begun(folder / "sub" / "deep.run", done=3)
+    reply = type(caller)(create_app(folder, workers=0)).get(form.format(name))
+    assert reply.status == 404
+    assert str(tmp_path) not in reply.body.decode()
+
+
+def test_the_report_of_a_run_that_goes_on_is_refused(folder, caller):
+    begun(folder / "half.run")
+    asked = type(caller)(create_app(folder, workers=0))
+    for address in ("/api/runs/half.run/card", "/runs/half.run/report"):
+        reply = asked.get(address)
+        assert reply.status == 422
+        assert "dprime resume half.run" in reply.detail
+        assert str(folder) not in reply.detail
+
+
+def test_the_report_and_the_card_of_a_finished_run(finished, caller):
+    from dprime.show.card import card
+    from dprime.show.facts import facts_of
+    from dprime.show.report import report_html
+
+    asked = type(caller)(create_app(finished, workers=0))
+    (line,) = asked.get("/api/runs").json["runs"]
+    assert (line["state"], line["report"]) == ("complete", True)
+    facts = facts_of(finished / "done.run")
+    assert line["sentence"] == facts.sentence
+    shown = asked.get("/api/runs/done.run/card")
+    assert shown.json == json.loads(json.dumps(card(facts)))
+    report = asked.get("/runs/done.run/report")
+    assert report.status == 200
+    assert report.headers["content-type"] == "text/html; charset=utf-8"
+    assert report.body.decode() == report_html(facts)
+    policy = report.headers["content-security-policy"]
+    assert "script-src" not in policy
+    assert "default-src 'none'; style-src 'unsafe-inline'" in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+def test_a_report_is_written_once(finished, monkeypatch):
+    import dprime.show.report as reports
+
+    runs = Runs(finished)
+    first = runs.report("done.run")
+    monkeypatch.setattr(reports, "report_html", lambda facts: pytest.fail("it has not changed"))
+    assert runs.report("done.run") == first
+    os.utime(finished / "done.run", (1, 1))
+    monkeypatch.setattr(reports, "report_html", lambda facts: "<p>again</p>")
+    assert runs.report("done.run") == b"<p>again</p>"
+
+
+def test_a_folder_that_vanishes_is_empty(folder, caller):
+    asked = type(caller)(create_app(folder, workers=0))
+    folder.rmdir()
+    assert asked.get("/api/runs").json == {"runs": [], "not_runs": {}}

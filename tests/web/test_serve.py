@@ -1,0 +1,250 @@
+"""A real server: where it listens, how it is reached, how it ends."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from dprime.cli.explore import explore
+from dprime.web.serve import Place, listening, place_for
+
+PROGRAM = (
+    "import typer; from dprime.cli.explore import explore; "
+    "app = typer.Typer(); app.command()(explore); app()"
+)
+
+
+@contextlib.contextmanager
+def running(*words, cwd):
+    """The command in a process of its own, and what it printed first."""
+    more = ["--port", "0", "--no-browser", "--json"]
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", PROGRAM, *words, *more],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
+    )  # fmt: skip
+    try:
+        yield process, json.loads(process.stdout.readline())
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def fetched(address, **headers):
+    """Status and body, once the server is up."""
+    for _ in range(100):
+        try:
+            request = urllib.request.Request(address, headers=headers)
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as refused:
+            return refused.code, refused.read()
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.1)
+    return pytest.fail("the server did not start")
+
+
+def children(pid):
+    """Processes that a process has started."""
+    tasks = Path(f"/proc/{pid}/task")
+    return {
+        int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()
+    }
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_the_command_serves_this_machine_alone_and_ends_quietly(tmp_path):
+    with running(str(tmp_path), cwd=tmp_path) as (process, said):
+        assert said["token"] is None
+        assert said["folder"] == str(tmp_path)
+        assert said["address"].startswith("http://127.0.0.1:")
+        status, body = fetched(f"{said['address']}api/runs")
+        assert (status, json.loads(body)) == (200, {"runs": [], "not_runs": {}})
+        port = int(said["address"].rsplit(":", 1)[1].strip("/"))
+        assert listeners(port) == {"127.0.0.1"}
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        assert (out, process.returncode) == ("", 0)
+        assert err.strip() == "Ended."
+
+
+def listeners(port):
+    """Addresses on which somebody listens at a port."""
+    found = set()
+    for name in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+            local, state = line.split()[1], line.split()[3]
+            host, _, number = local.partition(":")
+            if state == "0A" and int(number, 16) == port:
+                raw = bytes.fromhex(host)[::-1]
+                found.add(socket.inet_ntoa(raw) if len(raw) == 4 else host)
+    return found
+
+
+def test_with_a_host_a_token_is_drawn_and_demanded(tmp_path):
+    with running(str(tmp_path), "--host", "127.0.0.1", cwd=tmp_path) as (_, said):
+        assert len(said["token"]) == 43
+        assert said["address"].endswith(f"/?token={said['token']}")
+        base = said["address"].partition("?")[0]
+        assert fetched(f"{base}api/options")[0] == 401
+        bearer = {"Authorization": f"Bearer {said['token']}"}
+        assert fetched(f"{base}api/options", **bearer)[0] == 200
+        assert fetched(f"{base}api/options", **bearer, Host="evil.example")[0] == 421
+
+
+def test_numbers_are_the_same_with_processes_beside(tmp_path, caller):
+    query = "api/risk?noise_multiplier=0.9&sample_rate=0.02&steps=333&figures=risk,bayes-security"
+    with running(str(tmp_path), cwd=tmp_path) as (process, said):
+        fetched(f"{said['address']}api/options")
+        for _ in range(100):
+            if len(children(process.pid)) >= 2:
+                break
+            time.sleep(0.1)
+        time.sleep(1.0)
+        status, body = fetched(said["address"] + query)
+        assert (status, json.loads(body)) == (200, caller.get(f"/{query}").json)
+
+
+def test_no_process_outlives_a_server_that_was_killed(tmp_path):
+    with running(str(tmp_path), cwd=tmp_path) as (process, said):
+        fetched(f"{said['address']}api/options")
+        started = set()
+        for _ in range(100):
+            started |= children(process.pid)
+            time.sleep(0.02)
+        assert started
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        for _ in range(100):
+            if not any(alive(pid) for pid in started):
+                break
+            time.sleep(0.1)
+        assert not [pid for pid in started if alive(pid)]
+
+
+def test_raw_requests_are_refused_too(tmp_path):
+    """As they come over a wire, unnormalised."""
+    with running(str(tmp_path), cwd=tmp_path) as (_, said):
+        fetched(f"{said['address']}api/options")
+        port = int(said["address"].rsplit(":", 1)[1].strip("/"))
+        host = f"Host: 127.0.0.1:{port}\r\n"
+        assert wired(port, f"GET /static/../app.py HTTP/1.1\r\n{host}") == 404
+        assert wired(port, f"GET /runs/..%2f..%2fetc%2fpasswd/report HTTP/1.1\r\n{host}") == 404
+        assert wired(port, f"GET http://evil.example/ HTTP/1.1\r\n{host}") in (400, 404, 421)
+        assert wired(port, "GET / HTTP/1.1\r\n") in (400, 421)
+        assert wired(port, "GET / HTTP/1.1\r\nHost: evil.example\r\n") == 421
+        large = f"POST / HTTP/1.1\r\n{host}Content-Length: 99999999\r\n"
+        assert wired(port, large) == 413
+        assert wired(port, f"GET /{'a' * 200_000} HTTP/1.1\r\n{host}") == 400
+
+
+def wired(port, head):
+    """The status that a request gets whose lines are written by hand."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+        line.sendall(f"{head}Connection: close\r\n\r\n".encode())
+        return int(line.recv(1000).split()[1])
+
+
+app = typer.Typer()
+app.command()(explore)
+
+
+def test_a_port_in_use_is_one_sentence(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        result = CliRunner().invoke(app, [str(tmp_path), "--port", str(port), "--no-browser"])
+    assert str(result.exception) == (
+        f"port must be free, but it is {port}, which is in use: end what uses it, or give another "
+        "with --port."
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [(["--port", "70000"], "port must be between 0 and 65535"),
+     (["--port", "x"], "port must be a number"), (["--port", "1.5"], "port must be a whole number"),
+     (["--port", "nan"], "port must be a whole number"),
+     (["--port", "inf"], "port must be a whole number"),
+     (["--host", "203.0.113.1"], "host must be one to listen on"),
+     (["--host", "no such host"], "host must be one to listen on"),
+     (["--token", "short"], "token must be at least 16 letters"),
+     (["nowhere"], "folder must be a folder")],
+)  # fmt: skip
+def test_what_cannot_be_served_is_refused(tmp_path, monkeypatch, words, sentence):
+    monkeypatch.chdir(tmp_path)
+    more = [] if "--port" in words else ["--port", "0"]
+    result = CliRunner().invoke(app, [*words, *more, "--no-browser"])
+    assert isinstance(result.exception, ValueError)
+    assert sentence in str(result.exception)
+
+
+def test_the_usual_folder_is_made(tmp_path, monkeypatch):
+    import dprime.web.serve as serving
+
+    served = []
+    monkeypatch.setattr(serving, "run", lambda folder, *_, **__: served.append(folder))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["--port", "0", "--no-browser"])
+    assert result.exit_code == 0
+    assert "The explorer is at http://127.0.0.1:" in result.stdout
+    assert served == [Path("runs")]
+    assert (tmp_path / "runs").is_dir()
+
+
+def test_without_the_extra_the_command_says_what_to_install(monkeypatch):
+    command = sys.modules["dprime.cli.explore"]  # the package has the function by that name
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    result = CliRunner().invoke(app, [])
+    assert str(result.exception) == (
+        "fastapi and uvicorn must be installed for the explorer, but it is missing: "
+        "pip install 'dprime[web]'."
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "address"),
+    [(Place("127.0.0.1", 8765, None), "http://127.0.0.1:8765/"),
+     (Place("::1", 80, "x" * 20), f"http://[::1]:80/?token={'x' * 20}"),
+     (Place("0.0.0.0", 1, "x" * 20), f"http://{socket.gethostname()}:1/?token={'x' * 20}")],
+)  # fmt: skip
+def test_addresses(place, address):
+    assert place.address == address
+
+
+def test_names_that_are_answered_to():
+    assert place_for(None, 1, None).hosts == ("127.0.0.1", "localhost")
+    assert "lab" in place_for("lab", 1, None).hosts
+    assert socket.gethostname() in place_for("0.0.0.0", 1, None).hosts
+    assert "0.0.0.0" not in place_for("0.0.0.0", 1, None).hosts
+
+
+def test_tokens():
+    assert place_for(None, 1, None).token is None
+    assert place_for(None, 1, "y" * 16).token == "y" * 16
+    drawn = {place_for("0.0.0.0", 1, None).token for _ in range(5)}
+    assert len(drawn) == 5
+
+
+def test_port_0_takes_a_free_one():
+    place = place_for(None, 0, None)
+    with listening(place) as listener:
+        assert place.on(listener).port > 0
+        assert os.get_inheritable(listener.fileno()) is False
