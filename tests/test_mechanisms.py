@@ -260,3 +260,10 @@ def test_a_group_of_everyone_is_certain_to_be_noticed():
 def test_noise_that_hides_nothing_is_refused():
     with pytest.raises(ValueError, match=r"must be at least 0\.001, but it is 1e-200"):
         Gaussian(1e-200)
+
+
+@pytest.mark.parametrize("size", [1_000_001, 1e300])
+@pytest.mark.parametrize("rate", [1.0, 0.1])
+def test_a_person_with_too_many_records_is_refused(size, rate):
+    with pytest.raises(ValueError, match="group_size must be at most 1,000,000"):
+        DPSGD(noise_multiplier=1.0, sample_rate=rate, steps=9).curve(group_size=size)

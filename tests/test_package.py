@@ -29,6 +29,7 @@ LAYERS = [
     "interop",
     "choose",
     "profile",
+    "asked",
     "data",
     "train",
     "attack",
@@ -49,7 +50,7 @@ MORE = {
     "attack": {"torch"},
     "audit": {"torch"},
     "show": {"altair", "vl_convert", "jinja2"},
-    "web": {"fastapi", "starlette", "uvicorn", "pydantic", "vl_convert"},
+    "web": {"anyio", "fastapi", "starlette", "uvicorn", "pydantic", "vl_convert"},
 }
 """What a room above the core may import too."""
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.markdown import Markdown
 
+from dprime.asked import describe
 from dprime.choose import choose
-from dprime.cli.tables import describe, risk_table
+from dprime.cli.tables import risk_table
 from dprime.mechanisms import DPSGD
 from dprime.profile import Questions, risk_profile, round_up
 

@@ -16,7 +16,7 @@ import numpy as np
 from dprime import privacy_loss, validate
 from dprime.accountant import Part, compose
 from dprime.curve import TradeOff
-from dprime.privacy_loss import PrivacyLoss
+from dprime.privacy_loss import LARGEST_GROUP, NotCertifiableError, PrivacyLoss
 
 Adjacency = Literal["add-remove", "replace"]
 ADJACENCIES: tuple[str, ...] = get_args(Adjacency)
@@ -69,6 +69,11 @@ class Mechanism(ABC):
         if adjacency is not None:
             adjacency = validate.one_of("adjacency", adjacency, ADJACENCIES)
         group_size = validate.whole("group_size", group_size, example=1)
+        if group_size > LARGEST_GROUP:
+            raise NotCertifiableError(
+                f"group_size must be at most {LARGEST_GROUP:,} to be certified, but it is "
+                f"{group_size:g}: give the number of records that one person may have."
+            )
         return self.losses(adjacency or self.own_adjacency, group_size).curve()
 
     @property

@@ -210,11 +210,6 @@ def _binomial(n: int, probability: float) -> tuple[Array, Array, float]:
     """Counts and their probabilities wherever these matter, and the probability of all others."""
     if n == 1:
         return np.array([0.0, 1.0]), np.array([1.0 - probability, probability]), 0.0
-    if n > LARGEST_GROUP:
-        raise NotCertifiableError(
-            f"group_size must be at most {LARGEST_GROUP:,} to be certified, but it is {n}: "
-            "give the number of records that one person may have."
-        )
     mean, spread = n * probability, math.sqrt(n * probability * (1.0 - probability))
     low = max(0, math.floor(mean - 12 * spread - 100))
     high = min(n, math.ceil(mean + 12 * spread + 100))

@@ -3,9 +3,9 @@ from itertools import pairwise
 import pytest
 
 from dprime import validate
+from dprime.asked import NAMES
 from dprime.targets import TARGETS
 from dprime.web.answers import Answers
-from dprime.web.asked import NAMES
 from dprime.web.options import FREE, GOALS, SLIDERS, SPECIFIED, options
 
 TEXTS = {name: str(slider.default) for name, slider in SLIDERS.items()}

@@ -11,9 +11,10 @@ import typer
 from rich.console import Console
 
 from dprime import estimates, validate
+from dprime.asked import describe, printed, safe_digits
 from dprime.choose import choose as choose_parameter
 from dprime.cli.options import AsJson, number_option
-from dprime.cli.tables import describe, risk_table, safe_digits
+from dprime.cli.tables import risk_table
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD, Mechanism, PoolSampled, steps_from_epochs
 from dprime.profile import Answer, Questions, risk_profile
@@ -260,12 +261,7 @@ def _print(
 ) -> None:
     answers = risk_profile(curve, ask)
     if as_json:
-        shown: dict[str, object] = {
-            "mechanism": mechanism.describe(),
-            "adjacency": adjacency,
-            "group_size": group_size,
-            "metrics": {answer.name: answer.as_json() for answer in answers},
-        }
+        shown = printed(mechanism, adjacency, group_size, answers)
         if estimates_by_source:
             shown["estimates"] = {
                 source: {answer.name: answer.as_json() for answer in listed}

@@ -12,8 +12,9 @@ from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from dprime.asked import shown
 from dprime.curve import Estimate, LowerCurve, TradeOff
-from dprime.profile import Answer, risk_profile, round_down, round_up
+from dprime.profile import risk_profile, round_down, round_up
 from dprime.show.figures import TradeOffFigure
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def curve_html(curve: TradeOff | Estimate | LowerCurve) -> str:
     """
     if isinstance(curve, LowerCurve):
         return _lower_html(curve)
-    rows = [(answer.title, _shown(answer), answer.sentence) for answer in risk_profile(curve)]
+    rows = [(answer.title, shown(answer), answer.sentence) for answer in risk_profile(curve)]
     head = ("What", "At most" if curve.kind == "certified" else "About", "In plain words")
     drawing = _drawing(TradeOffFigure.of(curve)) if isinstance(curve, TradeOff) else ""
     return _table(head, rows, MEANS[curve.kind]) + drawing
@@ -80,12 +81,6 @@ def _lower_html(curve: LowerCurve) -> str:
     ]
     note = f"Lower bounds at {100 * curve.confidence:g} % confidence, method {curve.method}."
     return _table(("What", "At least"), rows, note)
-
-
-def _shown(answer: Answer) -> str:
-    if answer.name == "bayes_security" and answer.kind == "certified":
-        return f"≥ {round_down(answer.value)}"
-    return round_up(answer.value).replace("inf", "no limit")
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], note: str) -> str:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from dprime import asked as asking
 from dprime import validate
+from dprime.asked import MECHANISM, Asked, Texts
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from dprime.profile import Questions, risk_profile
 from dprime.shapes import Polygon
-from dprime.web import asked as asking
-from dprime.web.asked import MECHANISM, Asked, Texts
 from dprime.web.cache import Cache
 from dprime.web.options import FIGURES, GOALS, OVER, SLIDERS, SPECIFIED
 from dprime.web.sweeps import Point, Ranges, Sweeps, beside, neighbours

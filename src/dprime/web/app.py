@@ -22,10 +22,10 @@ from starlette.responses import Response
 
 import dprime
 from dprime import validate
+from dprime.asked import NAMES
 from dprime.mechanisms import ADJACENCIES
 from dprime.web import files, models
 from dprime.web.answers import Answers
-from dprime.web.asked import NAMES
 from dprime.web.guard import REPORT_POLICY, Guard, checked_token, refusal
 from dprime.web.options import FREE, GOALS, OVER, SPECIFIED, options
 from dprime.web.runs import Runs, UnknownRunError, checked_folder

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import final
 
+from dprime.asked import MECHANISM
 from dprime.curve import TradeOff
 from dprime.mechanisms import ADJACENCIES, DPSGD
-from dprime.web.asked import MECHANISM
 from dprime.web.cache import Cache
 from dprime.web.options import SLIDERS
 from dprime.web.workers import Workers

@@ -11,7 +11,6 @@ import numpy as np
 import scipy
 
 from dprime import validate
-from dprime.curve import TradeOff
 from dprime.show.figures import marks, words
 from dprime.show.figures.figure import Figure, Row
 
@@ -205,7 +204,18 @@ def largest_precision(epsilon: float, delta: float, prior: float, min_tpr: float
     """
     if epsilon > MEANINGLESS:
         return 1.0
-    return TradeOff.from_lines([(epsilon, delta)]).precision(prior, min_tpr)
+    return prior * min_tpr / (prior * min_tpr + (1.0 - prior) * _least_fpr(epsilon, delta, min_tpr))
+
+
+def _least_fpr(epsilon: float, delta: float, tpr: float) -> float:
+    """The least FPR at which (ε, δ) allows this TPR (Kairouz et al. 2015, theorem 2.1).
+
+    TPR ≤ δ + e^ε FPR and 1 - FPR ≤ δ + e^ε (1 - TPR). Rounded down by the last digits, so that the
+    precision is not below the truth.
+    """
+    missed = (1.0 - tpr) * math.exp(epsilon)
+    forward = (tpr - delta) * math.exp(-epsilon) * (1.0 - 4e-16)
+    return max(0.0, forward, 1.0 - delta - missed - 4e-16 * (1.0 + missed))
 
 
 @lru_cache(maxsize=128)
@@ -214,7 +224,7 @@ def _lines(delta: float, min_tpr: float) -> tuple[Line, ...]:
 
     precision = π t / (π t + (1 - π) FPR(t)), so logit π = logit precision - ln(t / FPR(t)).
     """
-    fprs = [TradeOff.from_lines([(epsilon, delta)]).fpr(min_tpr) for epsilon in EPSILONS]
+    fprs = [_least_fpr(epsilon, delta, min_tpr) for epsilon in EPSILONS]
     gains = [math.log(min_tpr / fpr) if fpr > 0 else math.inf for fpr in fprs]
     return tuple(
         tuple(float(scipy.special.expit(scipy.special.logit(level) - gain)) for gain in gains)

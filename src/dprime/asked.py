@@ -16,7 +16,6 @@ from typing import Any
 from dprime import validate
 from dprime.choose import choose
 from dprime.mechanisms import DPSGD, Mechanism, PoolSampled
-from dprime.privacy_loss import LARGEST_GROUP
 from dprime.profile import Answer, Questions, round_down, round_up
 from dprime.targets import TARGETS
 
@@ -129,7 +128,7 @@ def shown(answer: Answer) -> str:
     >>> shown(Answer("bayes_security", "Bayes security", 0.77777, "certified", {}, ""))
     '≥ 0.7777'
     """
-    if answer.name == "bayes_security":
+    if answer.name == "bayes_security" and answer.kind == "certified":
         return f"≥ {round_down(answer.value, 4)}"
     return round_up(answer.value, 4).replace("inf", "no limit")
 
@@ -211,11 +210,7 @@ def _adjacency(texts: Texts, mechanism: DPSGD) -> str:
 
 def _group_size(texts: Texts) -> int:
     size = validate.parse("group_size", texts.get("group_size", "1"))
-    whole = validate.whole("group_size", size, example=1)
-    if whole > LARGEST_GROUP:
-        remedy = "give the number of records that one person may have"
-        raise validate.refusal("group_size", whole, f"at most {LARGEST_GROUP:,}", remedy)
-    return whole
+    return validate.whole("group_size", size, example=1)
 
 
 def _questions(texts: Texts) -> Questions:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from dprime import cli
+from dprime.asked import TARGETS_ASKED, choose_asked, choose_command, describe, risk_asked
 from dprime.web.answers import Answers
-from dprime.web.asked import TARGETS_ASKED, choose_asked, choose_command, describe, risk_asked
 from dprime.web.options import GOALS, SLIDERS
 
 SAME = ("mechanism", "adjacency", "group_size", "metrics")
