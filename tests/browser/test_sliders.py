@@ -198,7 +198,8 @@ def test_an_overtaken_question_is_dropped(visit):
     page.wait_for_timeout(100)
     assert len(held) == 1
     page.unroute("**/api/risk*", hold)
-    visit.slide("ask-fpr", 3)
+    with page.expect_event("requestfailed"):
+        visit.slide("ask-fpr", 3)
     assert [(url, reason) for url, reason in dropped if "/api/risk" in url] == [
         (held[0].request.url, "net::ERR_ABORTED")
     ]
