@@ -63,7 +63,7 @@ def test_the_title_states_both_numbers():
         "At 1 % false alarms no attacker finds more than 3.39 % of the members; this one found at "
         "least 1.67 % (95 % confidence)."
     )
-    assert "The truth lies in the shaded space" in figure.text
+    assert "If the claim is true, the best attacker lies in the shaded space" in figure.text
 
 
 def test_a_claim_that_is_exceeded_is_not_called_certified():

@@ -194,7 +194,8 @@ class TradeOffFigure(Figure):
             parts.append(
                 f"It passes above the claim; were the claim true, {self._luck} of audits would."
                 if self.broken
-                else "The truth lies in the shaded space between the lines."
+                else "If the claim is true, the best attacker lies in the shaded space between "
+                "the lines."
             )
         return " ".join(parts)
 
