@@ -65,8 +65,8 @@ class _Readings:
         """(FPR, TPR) along the curve, close enough for a drawing on linear and logarithmic axes.
 
         >>> fpr, tpr = TradeOff.gaussian(1.0).points()
-        >>> len(fpr), fpr[0], round(float(tpr[0]), 6), fpr[-1], tpr[-1]
-        (159, 1e-06, 8.7e-05, 1.0, 1.0)
+        >>> len(fpr), float(fpr[0]), round(float(tpr[0]), 6), float(tpr[-1])
+        (159, 1e-06, 8.7e-05, 1.0)
         """
         return DRAWN, np.array([self.shape.tpr(float(fpr)) for fpr in DRAWN])
 
