@@ -386,12 +386,12 @@ def test_runs_and_what_is_none(call, tmp_path):
     (folder / "cut.run").write_bytes((folder / "a.run").read_bytes()[:3000])
     code, out, err = call("runs", "mine")
     assert (code, err) == (0, "")
-    for words in ("a.run", "malicious-dataset", "digits", "3/3", "24", "complete", "notes.txt: "):
+    for words in ("a.run", "malicious-dataset", "digits", "3/3", "24", "complete", "cut.run: "):
         assert words in out
     shown = as_json(call("runs", "mine", "--json")[1])
     (only,) = shown["runs"]
     assert (only["name"], only["state"], only["trials"]) == ("a.run", "complete", 24)
-    assert set(shown["not_runs"]) == {"notes.txt", "empty.run", "cut.run"}
+    assert set(shown["not_runs"]) == {"empty.run", "cut.run"}
 
 
 def test_runs_of_what_is_no_folder(call, tmp_path):

@@ -56,6 +56,8 @@ def test_what_a_number_of_trials_can_show():
         (["--epsilon", "4", "--metric", "fame"], "'fame'"),
         (["--epsilon", "4", "--trials", "0"], "trials"),
         (["--epsilon", "4", "--power", "1"], "power"),
+        (["--epsilon", "4", "--steps", "10"], "steps"),
+        (["--epsilon", "4", "--adjacency", "replace"], "adjacency"),
     ],
 )
 def test_bad_input_is_a_sentence(arguments, named):

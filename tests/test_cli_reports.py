@@ -10,6 +10,7 @@ import pytest
 from audited import run
 from dprime import cli
 from dprime.show import SCHEMA, card, facts_of, figures_of, pdf, report_html, words
+from dprime.show.facts import compared
 
 PRINTS = any(map(shutil.which, pdf.BROWSERS))
 needs_chromium = pytest.mark.skipif(not PRINTS, reason="no Chromium is installed")
@@ -77,7 +78,9 @@ def test_everything_at_once(call, here):
     assert names(here / "new") == {"page.html", "charts"}
     assert out.count("Written: ") == 2 + len(charts)
     shown = json.loads((here / "card.json").read_text(encoding="utf-8"))
-    assert shown == card(facts_of(here / "stands.run"))
+    rest = [facts_of(run("gradient")), facts_of(run("api"))]
+    assert shown == card(compared(facts_of(here / "stands.run"), rest))
+    assert [other["run"] for other in shown["others"]] == ["gradient.run", "api.run"]
     assert "chart-ladder" in (here / "new" / "page.html").read_text(encoding="utf-8")
 
 
@@ -192,3 +195,9 @@ def test_without_the_libraries_that_draw(call, here, monkeypatch):
     monkeypatch.setattr("dprime.show.needs.find_spec", lambda name: None)
     refused(call("stands.run"), "pip install 'dprime[show]'")
     assert names(here) == set()
+
+
+def test_names_in_brackets_are_printed_as_they_are(call, here):
+    code, out, err = call("stands.run", "--out", "[red]x[/b].html")
+    assert (code, err) == (0, "")
+    assert "Written: [red]x[/b].html" in out

@@ -150,11 +150,10 @@ def test_nobody_shows_more_than_is_possible(name):
 
 
 def test_the_curve_that_is_drawn():
-    assert facts_of(run("stands")).drawn == "clopper-pearson"
-    assert facts_of(run("curve")).drawn == "band"
-    assert facts_of(run("bayesian")).drawn == "band"
-    assert facts_of(run("objected")).drawn == "band"
-    assert facts_of(run("gaussian")).drawn == "gaussian"
+    for name in ("stands", "curve", "bayesian", "objected", "gaussian"):
+        assert facts_of(run(name)).drawn == "band"  # as the table of all metrics
+    broken = facts_of(run("broken"))
+    assert broken.drawn == broken.method.name
     assert facts_of(run("broken")).crosses
     assert not facts_of(run("stands")).crosses
 
@@ -171,3 +170,17 @@ def test_facts_need_no_torch():
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"attacked": {}, "claim": {}, "lower": {}},
+        {"attacked": [], "claim": 3, "lower": "x", "bounds": {}, "verdict": "stands"},
+    ],
+)
+def test_an_answer_of_another_form_is_refused(tmp_path, answer):
+    with Store.create(tmp_path / "odd.run", {"seed": 1, "trials": 2}, blocks=1) as store:
+        store.keep_answer(answer)
+        with pytest.raises(ValueError, match="whose answer has another form"):
+            facts_of(store)

@@ -325,7 +325,7 @@ def test_the_drawn_curves_are_the_stores():
         answer = store.answer
     figure = figures_of(facts_of(run("stands")))[0]
     assert list(figure.claim.tpr) == answer["claim"]["curve"]["tpr"]
-    assert list(figure.lower.tpr) == answer["lower"]["clopper-pearson"]["tpr"]
+    assert list(figure.lower.tpr) == answer["lower"]["band"]["tpr"]
     assert figure.broken == (answer["verdict"] == "broken")
     assert figures_of(facts_of(run("broken")))[0].broken
 

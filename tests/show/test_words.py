@@ -1,5 +1,6 @@
 """The sentences: what they say, and on which side their digits are."""
 
+import dataclasses
 import math
 import re
 
@@ -12,7 +13,7 @@ from audited import CONCLUDED, run
 from dprime.attack import ADVERSARIES
 from dprime.audit.metrics import KINDS, Metric
 from dprime.show import facts_of, words
-from dprime.show.facts import Group, Measured
+from dprime.show.facts import Group, Measured, compared
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 
@@ -68,9 +69,54 @@ def test_notices(name, expected):
     assert any(expected in notice for notice in words.notices(facts_of(run(name))))
 
 
-@pytest.mark.parametrize("name", ["stands", "broken", "di", "curve"])
+@pytest.mark.parametrize("name", ["stands", "broken", "curve"])
 def test_nothing_to_notice(name):
     assert words.notices(facts_of(run(name))) == []
+
+
+def test_an_attack_that_shows_no_more_than_guessing_is_noticed():
+    facts = facts_of(run("di"))
+    assert facts.deciding.reached == 0.5  # a belief, from a prior of 0.5
+    (notice,) = words.notices(facts)
+    assert "could not tell the attacker from blind guessing" in notice
+    assert not facts_of(run("stands")).blind
+
+
+def test_a_claim_that_allows_everything_could_not_have_been_broken():
+    facts = facts_of(run("no-limit"))
+    assert facts.unbreakable
+    assert "it allows everything" in words.headline(facts)
+    assert "Nothing was decided" in words.how_sure(facts)
+    assert not facts_of(run("stands")).unbreakable
+
+
+def test_a_curve_that_crosses_elsewhere_is_in_the_headline():
+    facts = facts_of(run("stands"))
+    high = {"band": (facts.lower["band"][0], tuple(1.0 for _ in facts.lower["band"][1]))}
+    crossing = dataclasses.replace(facts, lower=high)
+    assert crossing.crosses
+    assert "was seen to learn more than it allows" in words.headline(crossing)
+
+
+def test_other_runs_are_counted():
+    facts = compared(facts_of(run("stands")), [facts_of(run("gradient")), facts_of(run("api"))])
+    assert "3 attackers were tried" in words.not_said(facts)[0]
+    assert "one attacker was tried" in words.not_said(facts_of(run("stands")))[0]
+
+
+def test_a_run_that_broke_the_claim_is_not_told_in_passing():
+    stands = facts_of(run("stands"))
+    broken = dataclasses.replace(facts_of(run("gradient")), outcome="broken")
+    with pytest.raises(ValueError, match=r"report gradient\.run, with stands\.run beside it"):
+        compared(stands, [broken])
+    assert compared(broken, [stands]).beside == (stands,)
+
+
+def test_only_runs_of_the_same_training_stand_beside_each_other():
+    stands = facts_of(run("stands"))
+    other = dataclasses.replace(stands, attacked={**stands.attacked, "records": 7})
+    with pytest.raises(ValueError, match="which has other records"):
+        compared(stands, [other])
 
 
 def test_what_decides_nothing_is_no_evidence_either_way():
@@ -158,7 +204,7 @@ def test_the_interval_of_the_deciding_number():
         told = words.deciding_plainly(facts_of(run(name)))
         assert told.startswith("Were the bound to count, it would say: ")
     assert words.deciding_plainly(stands) == words.plainly(stands.deciding)
-    assert "no limit" in words.decided(facts_of(run("no-limit")))
+    assert words.decided(facts_of(run("no-limit"))).endswith("No limit is claimed.")
 
 
 @given(size=st.integers(2, 50), share=st.floats(0.01, 0.99))

@@ -196,3 +196,8 @@ def test_answers_are_not_kept_by_browsers_but_files_may_be(caller):
 )  # fmt: skip
 def test_the_name_in_a_host_header(header, host):
     assert host_of(header) == host
+
+
+def test_another_name_that_ends_in_token_is_none(guarded):
+    headers = [("authorization", f"Bearer {TOKEN}")]
+    assert guarded.get("/?mytoken=1", headers=headers).status == 200

@@ -108,7 +108,7 @@ def test_what_is_no_run_has_a_reason_without_the_folders_place(folder):
     (folder / "sub").mkdir()
     found = Runs(folder).listed()
     assert found["runs"] == []
-    assert set(found["not_runs"]) == {"notes.txt", "cut.run"}
+    assert set(found["not_runs"]) == {"cut.run"}  # nobody takes a note for a run
     for name, reason in found["not_runs"].items():
         assert reason.startswith(name)
         assert str(folder) not in reason

@@ -17,6 +17,7 @@ import typer
 from typer.testing import CliRunner
 
 from dprime.cli.explore import explore
+from dprime.show import needs
 from dprime.web.serve import Place, listening, place_for
 
 PROGRAM = (
@@ -210,12 +211,11 @@ def test_the_usual_folder_is_made(tmp_path, monkeypatch):
 
 
 def test_without_the_extra_the_command_says_what_to_install(monkeypatch):
-    command = sys.modules["dprime.cli.explore"]  # the package has the function by that name
-    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    monkeypatch.setattr(needs, "find_spec", lambda name: None)
     result = CliRunner().invoke(app, [])
     assert str(result.exception) == (
-        "fastapi and uvicorn must be installed for the explorer, but it is missing: "
-        "pip install 'dprime[web]'."
+        "dprime[web] must be installed for the explorer, but it is without fastapi, uvicorn, "
+        "altair, vl_convert: pip install 'dprime[web]'."
     )
 
 

@@ -354,7 +354,7 @@ def _attacked(setting: Setting, attacker: Adversary) -> dict[str, Any]:
     recipe = None
     if isinstance(setting.trainer, EngineTrainer):
         training = setting.trainer.training
-        recipe = {name: _plain(getattr(training, name)) for name in RECIPE}
+        recipe = {name: _plain(getattr(training, name)) for name in KEPT}
     return {
         "data": setting.dataset.name, "records": len(setting.dataset),
         "adjacency": setting.adjacency, "sees": attacker.sees, "training": recipe,
@@ -362,7 +362,7 @@ def _attacked(setting: Setting, attacker: Adversary) -> dict[str, Any]:
     }  # fmt: skip
 
 
-RECIPE = (
+KEPT = (
     "noise_multiplier", "sample_rate", "steps", "learning_rate", "clip_norm", "sensitivity",
 )  # fmt: skip
 """What a run keeps of the engine's recipe."""

@@ -52,6 +52,9 @@ CREATE TABLE blocks (
 );
 """
 
+ENDING = ".run"
+"""How runs are named, unless somebody names them otherwise; other files are no news."""
+
 LOCK, NEW = ".lock", ".new"
 COMPANIONS = (LOCK, NEW, "-wal", "-shm", "-journal")
 """How the names of files end that belong to a run and are not one."""

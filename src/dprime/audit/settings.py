@@ -41,8 +41,6 @@ from dprime.train.worlds import check_record
 RECIPE = {"steps": 30, "learning_rate": 0.1, "clip_norm": 1.0}
 """Of a training where nothing else is said."""
 
-"""Adversaries that need nothing of the trainer but its final model."""
-
 BESIDE_RECIPE = ("optimizer", "momentum")
 CLAIMS = ("epsilon", "delta", "noise_multiplier", "sample_rate", "steps")
 

@@ -170,7 +170,13 @@ class Store:
     def answer(self) -> dict[str, Any] | None:
         """What was concluded from the run, where that was kept."""
         row = self._row("SELECT value FROM about WHERE name = 'answer'")
-        return None if row is None else dict(json.loads(row[0]))
+        if row is None:
+            return None
+        answer = json.loads(row[0])
+        if not isinstance(answer, dict):
+            shown = "damaged: its answer is no table of names and values"
+            raise validate.misfit("run", shown, "whole", "dprime resume makes the answer anew")
+        return answer
 
     def keep_answer(self, answer: Mapping[str, Any]) -> None:
         """Keep what was concluded, of JSON values; an earlier answer is replaced.

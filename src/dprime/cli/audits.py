@@ -19,6 +19,7 @@ from dprime import validate
 from dprime.audit.estimators import ESTIMATORS
 from dprime.audit.lower import LowerBound, lower_bound
 from dprime.audit.metrics import KINDS, Metric
+from dprime.audit.run_file import ENDING
 from dprime.audit.store import not_runs
 from dprime.audit.store import runs as list_runs
 from dprime.cli.options import AsJson, number_option
@@ -137,7 +138,8 @@ def runs(
     """List the runs in a folder."""
     if not folder.is_dir():
         raise validate.refusal("folder", str(folder), "a folder", "give the one that runs are in")
-    found, others = list_runs(folder), not_runs(folder)
+    others = {name: why for name, why in not_runs(folder).items() if name.endswith(ENDING)}
+    found = list_runs(folder)
     if as_json:
         listed = [{**vars(each), "changed": each.changed.isoformat()} for each in found]
         print(json.dumps({"runs": listed, "not_runs": others}, indent=2))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ from rich.console import Console
 from dprime import validate
 from dprime.cli.audits import FOLDER
 from dprime.cli.options import AsJson
+from dprime.show.needs import check_server
 
 PORT = "8765"
 
@@ -34,7 +35,7 @@ def explore(
     as_json: AsJson = False,
 ) -> None:
     """Explore risks with sliders, on a page that this machine serves. Ctrl-C ends it."""
-    _check_server()
+    check_server()
     from dprime.web.runs import checked_folder  # noqa: PLC0415
     from dprime.web.serve import listening, place_for, run  # noqa: PLC0415  it needs an extra
 
@@ -56,7 +57,10 @@ def _say(address: str, token: str | None, folder: Path, as_json: bool) -> None:
         return
     console = Console()
     console.print(f"The explorer is at {address}", highlight=False, soft_wrap=True)
-    console.print(f"Runs are in {folder}. End it with Ctrl-C.", style="dim", highlight=False)
+    place = folder.absolute()
+    console.print(
+        f"Runs are in {place}. End it with Ctrl-C.", style="dim", highlight=False, markup=False
+    )
 
 
 def _port(text: str) -> int:
@@ -70,15 +74,6 @@ def _folder(folder: Path | None) -> Path:
     """The folder that was named; the usual one is made where it is not there yet."""
     if folder is None:
         folder = Path(FOLDER)
-        folder.mkdir(exist_ok=True)
+        with contextlib.suppress(OSError):  # what is in the way is said where the folder is opened
+            folder.mkdir(exist_ok=True)
     return folder
-
-
-def _check_server() -> None:
-    """Say what is missing before an import fails with less to go on."""
-    missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
-    if missing:
-        names = " and ".join(missing)
-        raise validate.misfit(
-            names, "missing", "installed for the explorer", "pip install 'dprime[web]'"
-        )

@@ -15,6 +15,7 @@ from dprime.cli.options import AsJson
 from dprime.show import card as card_of
 from dprime.show import card_markdown, facts_of
 from dprime.show.card import MARK
+from dprime.show.facts import compared
 from dprime.show.needs import check_report
 from dprime.show.words import headline
 
@@ -67,7 +68,8 @@ def report(
         _check_name("card", card, (".json", ".md"))
     kind = _picture(picture, charts)
     check_report()
-    facts, rest = facts_of(path), [facts_of(other) for other in others]
+    rest = [facts_of(other) for other in others]
+    facts = compared(facts_of(path), rest)
     written = [_page(page_path, facts, rest)]
     if charts is not None:
         written += _charts(charts, kind, facts, rest)
@@ -79,9 +81,9 @@ def report(
         print(json.dumps(card_of(facts), indent=2, allow_nan=False))
         return
     console = Console()
-    console.print(headline(facts), highlight=False, style="bold")
+    console.print(headline(facts), highlight=False, style="bold", markup=False)
     for place in written:
-        console.print(f"Written: {place}", highlight=False, soft_wrap=True)
+        console.print(f"Written: {place}", highlight=False, soft_wrap=True, markup=False)
 
 
 def _sorted_out(

@@ -33,6 +33,7 @@ def card(facts: Facts) -> dict[str, Any]:
         "verdict": _verdict(facts),
         "claim": _claim(facts),
         "attack": _attack(facts),
+        "others": [_other(other) for other in facts.beside],
         "metrics": {each.name: _measured(each) for each in facts.metrics},
         "methods": {
             method.name: {
@@ -53,6 +54,15 @@ def card(facts: Facts) -> dict[str, Any]:
         "assumed": grounds.assumed(facts),
         "law": {"gdpr": grounds.gdpr(facts), "hipaa": grounds.hipaa(facts)},
         "not_tested": grounds.not_tested(facts),
+    }  # fmt: skip
+
+
+def _other(facts: Facts) -> dict[str, Any]:
+    """Another run against the same claim, in short."""
+    return {
+        "run": facts.name, "adversary": facts.adversary, "sees": facts.sees,
+        "outcome": facts.outcome, "metric": facts.deciding.title,
+        "reached": facts.deciding.reached, "allowed": facts.deciding.allowed,
     }  # fmt: skip
 
 
@@ -154,6 +164,8 @@ def card_markdown(facts: Facts) -> str:
             f"Played: {words.trainings(facts)} on {facts.attacked['data']} "
             f"({facts.attacked['records']:,} records).",
             f"Verdict: {facts.sentence}",
+            *(f"Beside it: {other.name}, {other.adversary}: {other.sentence}"
+              for other in facts.beside),
         ]),
         "### The numbers",
         f"{_decider(facts)}, by the method {facts.method.name}. "
@@ -170,7 +182,7 @@ def card_markdown(facts: Facts) -> str:
         _items(repeat.how(facts)),
         f"```{'json' if facts.in_python else 'toml'}\n{repeat.settings_text(facts).strip()}\n```",
         *_command_part(facts),
-        f"dprime {facts.versions.get('dprime', '')}, run `{facts.name}`, seed {facts.seed}, "
+        f"dprime {facts.versions.get('dprime', '')}, run {_plain(facts.name)}, seed {facts.seed}, "
         f"{facts.changed:%Y-%m-%d}.",
         MARK,
     ]  # fmt: skip

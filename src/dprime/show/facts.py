@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dprime import validate
 from dprime.audit.lower import lower_bound
-from dprime.audit.metrics import KINDS, Metric
+from dprime.audit.metrics import BLIND, KINDS, Metric
 from dprime.audit.store import Arrays, State, Store
 from dprime.show.claims import Claim, claim_of
 
@@ -164,6 +164,7 @@ class Facts:
         groups: beliefs by group size; empty where the claimed curve is not known, and where the
             training is not DP.
         played: scores and beliefs of all trials.
+        beside: other runs that put the same claim and the same training to the test.
     """
 
     name: str
@@ -192,6 +193,7 @@ class Facts:
     identifiability: Mapping[str, Any] | None
     groups: tuple[Group, ...]
     played: Trials
+    beside: tuple[Facts, ...] = ()
 
     def _repr_html_(self) -> str:
         """In a notebook: the report, in a frame of its own."""
@@ -234,6 +236,12 @@ class Facts:
         )
 
     @property
+    def unbreakable(self) -> bool:
+        """Whether the claim allows everything by the deciding number."""
+        allowed = self.deciding.allowed
+        return allowed is None or (self.deciding.name in SHARES and allowed >= 1)
+
+    @property
     def too_few(self) -> bool:
         """Whether no attacker could have broken the claim with these trials."""
         if self.possible is None or self.deciding.allowed is None:
@@ -242,9 +250,17 @@ class Facts:
 
     @property
     def drawn(self) -> str:
-        """The method whose lower curve is drawn: the named one if it decides, else the band."""
+        """The method whose lower curve is drawn: the table's, the named one if that broke it."""
         named = self.method.name
-        return named if self.method.decides and named in self.lower else "band"
+        return named if self.broken and named in self.lower else "band"
+
+    @property
+    def blind(self) -> bool:
+        """Whether the deciding bound shows no more than blind guessing has."""
+        if self.deciding.name == "curve" or self.deciding.reached is None:
+            return False
+        metric = Metric(self.deciding.name, self.deciding.conditions)
+        return self.deciding.reached <= metric.read(BLIND) * (1 + ROUNDING)
 
     @property
     def crosses(self) -> bool:
@@ -267,9 +283,19 @@ def facts_of(run: str | Path | Store) -> Facts:
     ValueError: run must be concluded, but it is played in 0 of 4 blocks: dprime resume a.run.
     """
     if isinstance(run, Store):
-        return _facts(run)
+        return _read(run)
     with Store.open(run) as store:
+        return _read(store)
+
+
+def _read(store: Store) -> Facts:
+    """The facts; an answer of a form that no version of dprime writes is refused."""
+    try:
         return _facts(store)
+    except (KeyError, TypeError, AttributeError, StopIteration) as error:
+        shown = f"one whose answer has another form ({type(error).__name__}: {error})"
+        remedy = f"dprime resume {store.path.name} makes it anew"
+        raise validate.misfit("run", shown, "concluded by dprime", remedy) from error
 
 
 def _facts(store: Store) -> Facts:
@@ -309,6 +335,38 @@ def _facts(store: Store) -> Facts:
         groups=() if answer.get("label") else _groups(claim),
         played=_played(store.arrays()),
     )
+
+
+SHARES = ("advantage", "tpr", "precision", "belief", "success", "curve")
+"""Metrics that are at most 1."""
+
+
+def compared(facts: Facts, others: Sequence[Facts]) -> Facts:
+    """A run with others beside it, which put the same claim and the same training to the test.
+
+    Args:
+        facts: of the run that is told about.
+        others: of the other runs. One that broke the claim must be the one that is told about.
+    """
+    for other in others:
+        _check_same(facts, other)
+        if other.broken and not facts.broken:
+            remedy = f"report {other.name}, with {facts.name} beside it"
+            shown = f"{other.name}, which broke the claim"
+            raise validate.misfit("with", shown, "a run in which the claim stands", remedy)
+    return replace(facts, beside=tuple(others))
+
+
+def _check_same(facts: Facts, other: Facts) -> None:
+    """Refuse a run of another claim, or of another training."""
+    wanted = f"a run against the claim of {facts.name}"
+    if not facts.claim.same_as(other.claim) or facts.adjacency != other.adjacency:
+        shown = f"{other.name}, which has another ({other.claim.described})"
+        raise validate.misfit("with", shown, wanted, "leave it out")
+    for what in ("data", "records", "trainer"):
+        if facts.attacked[what] != other.attacked[what]:
+            shown = f"{other.name}, which has other {what if what != 'trainer' else 'training'}"
+            raise validate.misfit("with", shown, f"{wanted} and its training", "leave it out")
 
 
 def begun_in_python(settings: Mapping[str, Any]) -> bool:

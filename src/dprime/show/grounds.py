@@ -122,7 +122,7 @@ def not_tested(facts: Facts) -> list[str]:
     """What the audit leaves open."""
     data, records = facts.attacked["data"], facts.attacked["records"]
     found = [
-        f"Other attackers than {facts.adversary}. A stronger one may reach more.",
+        f"Other attackers than {_listed(facts)}. A stronger one may reach more.",
         f"Other records than the one in question, other data than {data} ({records:,} records), "
         "other models and settings.",
         "Anything before and after the training: how the data were prepared, how settings were "
@@ -130,7 +130,7 @@ def not_tested(facts: Facts) -> list[str]:
         f"Rare events: {facts.trials['in']:,} trainings with the record and "
         f"{facts.trials['out']:,} without cannot show what happens more rarely.",
     ]
-    if facts.sees == "model":
+    if all(run.sees == "model" for run in (facts, *facts.beside)):
         found.insert(1, "Attackers who see every update, as in federated learning.")
     if facts.adversary in MADE_DATA:
         found.insert(
@@ -139,6 +139,12 @@ def not_tested(facts: Facts) -> list[str]:
             "much would be learned from real data was not measured.",
         )
     return found
+
+
+def _listed(facts: Facts) -> str:
+    """The attackers that were tried."""
+    names = list(dict.fromkeys([facts.adversary, *(other.adversary for other in facts.beside)]))
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 MADE_DATA = ("malicious-dataset", "opposing-dataset")

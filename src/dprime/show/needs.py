@@ -17,8 +17,15 @@ def check_report() -> None:
     _check("a report", ("altair", "vl_convert", "jinja2"), "show")
 
 
+def check_server() -> None:
+    """Refuse to serve the explorer without the libraries that serve and draw it."""
+    _check("the explorer", ("fastapi", "uvicorn", "altair", "vl_convert"), "web")
+
+
 def _check(what: str, modules: tuple[str, ...], extra: str) -> None:
     missing = [name for name in modules if find_spec(name) is None]
     if missing:
-        remedy = f"pip install 'dprime[{extra}]'"
-        raise validate.misfit(" and ".join(missing), "missing", f"installed for {what}", remedy)
+        name = f"dprime[{extra}]"
+        lacking = f"without {', '.join(missing)}"
+        remedy = f"pip install '{name}'"
+        raise validate.misfit(name, lacking, f"installed for {what}", remedy)

@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from dprime import validate
 from dprime.audit.metrics import BLIND, Metric
 from dprime.mechanisms import DPSGD
 from dprime.show import grounds, repeat, words
 from dprime.show.card import SEEN, card
-from dprime.show.facts import EXCEEDED, Facts
+from dprime.show.facts import EXCEEDED, Facts, compared
 from dprime.show.figures import (
     BayesSecurityFigure,
     BeliefDistributionFigure,
@@ -62,6 +61,7 @@ def report_html(facts: Facts, beside: Sequence[Facts] = ()) -> str:
         beside: of other runs against the same claim, for the ladder of adversaries.
     """
     check_report()
+    facts = compared(facts, beside)
     figures = figures_of(facts, beside)
     shown = {**card(facts), "beside": [card(other) for other in beside]}
     page = str(_template().render(_context(facts, shown, figures)))
@@ -78,26 +78,18 @@ def figures_of(facts: Facts, beside: Sequence[Facts] = ()) -> list[Figure]:
         facts: of the run, from `facts_of`.
         beside: of other runs against the same claim; they add the ladder of adversaries.
     """
-    for other in beside:
-        _check_same_claim(facts, other)
+    facts = compared(facts, beside)
     claim = Points(facts.claim.fpr, facts.claim.tpr)
     lower = Points(*facts.lower[facts.drawn])
     figures: list[Figure] = [
-        TradeOffFigure(claim, lower, facts.confidence),
-        TradeOffFigure(claim, lower, facts.confidence, log=True),
+        TradeOffFigure(claim, lower, facts.confidence, refuted=facts.broken),
+        TradeOffFigure(claim, lower, facts.confidence, log=True, refuted=facts.broken),
     ]
     if _has_scores(facts):
         figures.append(ScoresFigure.of(facts.played.in_scores, facts.played.out_scores))
     if beside:
         figures.append(_ladder([facts, *beside]))
     return [*figures, *_belief_figures(facts), *_claim_figures(facts)]
-
-
-def _check_same_claim(facts: Facts, other: Facts) -> None:
-    if not facts.claim.same_as(other.claim) or facts.adjacency != other.adjacency:
-        shown = f"{other.name}, which has another ({other.claim.described})"
-        wanted = f"a run against the claim of {facts.name}"
-        raise validate.misfit("with", shown, wanted, "leave it out")
 
 
 def _has_scores(facts: Facts) -> bool:
@@ -152,11 +144,12 @@ def _claim_figures(facts: Facts) -> list[Figure]:
     asked = facts.claim.metrics
     about = {"prior": asked["precision"]["prior"], "min_tpr": asked["precision"]["min_tpr"]}
     epsilon = asked["epsilon"]
+    limit = math.inf if epsilon["value"] is None else epsilon["value"]
     return [
         RiskFigure.of(mechanism, "noise_multiplier", adjacency=facts.adjacency),
         RiskFigure.of(mechanism, "steps", adjacency=facts.adjacency),
-        BayesSecurityFigure.of(mechanism),
-        PrecisionFigure.of(delta=epsilon["delta"], epsilon=epsilon["value"], **about),
+        BayesSecurityFigure.of(mechanism, adjacency=facts.adjacency),
+        PrecisionFigure.of(delta=epsilon["delta"], epsilon=limit, **about),
     ]
 
 
@@ -190,6 +183,8 @@ def _context(facts: Facts, shown: Mapping[str, Any], figures: Sequence[Figure]) 
         "card": shown,
         "beside": shown["beside"],
         "broken": facts.broken,
+        "undecided": not facts.broken
+        and (facts.too_few or facts.unbreakable or facts.crosses or not facts.method.decides),
         "not_dp": facts.label is not None,
         "css": style,
         "date": f"{facts.changed.day} {facts.changed:%B %Y}",

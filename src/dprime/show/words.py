@@ -27,21 +27,33 @@ def headline(facts: Facts) -> str:
         return _not_dp(facts)
     if facts.broken:
         return "The claim is broken: this attacker learned more than the claim allows."
-    if facts.method.decides and facts.too_few:
+    but = _but(facts)
+    if but is not None:
+        return f"The claim stands, but {but}."
+    return (
+        f"The claim stands: in {trainings(facts)} this attacker was not seen to learn more than "
+        "the claim allows."
+    )
+
+
+def _but(facts: Facts) -> str | None:
+    """Why it says little that a claim stands, or None."""
+    if facts.unbreakable:
         return (
-            f"The claim stands, but {trainings(facts)} were too few to break it, whoever attacks."
+            "by the number that was to decide it allows everything: this audit could not have "
+            "broken it"
+        )
+    if facts.method.decides and facts.crosses:
+        return (
+            "by another number than the one that was to decide this attacker was seen to learn "
+            "more than it allows"
         )
     if facts.method.decides:
-        return (
-            f"The claim stands: in {trainings(facts)} this attacker was not seen to learn more "
-            "than the claim allows."
-        )
+        enough = f"{trainings(facts)} were too few to break it, whoever attacks"
+        return enough if facts.too_few else None
     if facts.deciding.above:
-        return (
-            "The claim stands, but only because what the attacker reached could not be counted "
-            "against it."
-        )
-    return "The claim stands, but this audit could not have broken it."
+        return "only because what the attacker reached could not be counted against it"
+    return "this audit could not have broken it"
 
 
 def _not_dp(facts: Facts) -> str:
@@ -80,7 +92,7 @@ def how_sure(facts: Facts) -> str:
             "Chance can explain it, but seldom: of trainings that keep their claim, an audit like "
             f"this one calls at most {error} % broken{provided}."
         )
-    if not facts.method.decides or facts.too_few:
+    if not facts.method.decides or facts.too_few or facts.unbreakable:
         return "That is not a proof. Nothing was decided, neither for the claim nor against it."
     return (
         "That is not a proof. It says that one attacker, tried on this training, gave no evidence "
@@ -107,6 +119,11 @@ def notices(facts: Facts) -> list[str]:
             "Even an attacker who was always right would have been credited with no more than "
             f"{ceiling(facts.possible)}; the claim allows {ceiling(facts.deciding.allowed)}. It "
             "takes more trainings to break it."
+        )
+    if facts.blind and not facts.broken and facts.method.decides and not facts.too_few:
+        found.append(
+            "By the number that was to decide, this test could not tell the attacker from blind "
+            "guessing. That may be for want of trainings: dprime plan says how many it takes."
         )
     if facts.crosses and not facts.broken:
         found.append(
@@ -179,8 +196,7 @@ def not_said(facts: Facts) -> list[str]:
         "It does not say that a real person was found out: the attacker was given more than most "
         "have. It says that the promise was not kept."
         if facts.broken
-        else "It does not say that the training is safe: one attacker was tried, another may do "
-        "better."
+        else f"It does not say that the training is safe: {_tried(facts)}, another may do better."
     )
     return [
         first,
@@ -189,6 +205,11 @@ def not_said(facts: Facts) -> list[str]:
         "It says nothing about other models or statistics made from the same records.",
         "It is not a legal finding.",
     ]
+
+
+def _tried(facts: Facts) -> str:
+    count = len({facts.adversary, *(other.adversary for other in facts.beside)})
+    return "one attacker was tried" if count == 1 else f"{count} attackers were tried"
 
 
 # Numbers ------------------------------------------------------------------------------------------
@@ -206,6 +227,8 @@ def decided(facts: Facts) -> str:
         )
     if not facts.method.decides:
         return f"The bound is {least}, the claim allows {most}; the bound does not count."
+    if facts.deciding.allowed is None:
+        return f"With {sure} confidence the attacker reaches at least {least}. No limit is claimed."
     return (
         f"With {sure} confidence the attacker reaches at least {least}. If the claim is true, "
         f"nobody reaches more than {most}, and the best attacker lies between the two."

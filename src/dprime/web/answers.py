@@ -272,6 +272,7 @@ class Answers:
         assert rate is not None
         return BayesSecurityFigure.of(
             mechanism,
+            adjacency=question.adjacency,
             epochs=[count * rate for count in ranges.lengths],
             read=lambda each, relation: self.sweeps.advantage(Point(each, relation, size)),
         )

@@ -103,7 +103,7 @@ class Guard:
             return refusal(413, f"The body must be at most {LARGEST_BODY:,} bytes: send none.")
         if self.token is None:
             return None
-        if scope["path"] == "/" and "token=" in scope["query_string"].decode("latin-1"):
+        if scope["path"] == "/" and _tokens(scope["query_string"]):
             return self._let_in(scope["query_string"])
         if self._shown(headers):
             return None
@@ -122,7 +122,7 @@ class Guard:
         """The page's address with a token: keep it as a cookie and go on without it."""
         assert self.token is not None
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-        given = [value for name, value in pairs if name == "token"]
+        given = _tokens(query)
         if len(given) != 1 or not _same(given[0], self.token):
             return refusal(401, MISSING, {"WWW-Authenticate": "Bearer"})
         rest = urlencode([pair for pair in pairs if pair[0] != "token"])
@@ -156,6 +156,12 @@ def refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -
     """One sentence as JSON."""
     body = json.dumps({"detail": sentence}, ensure_ascii=False)
     return Response(body, status, headers, "application/json")
+
+
+def _tokens(query: bytes) -> list[str]:
+    """The tokens that an address carries."""
+    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    return [value for name, value in pairs if name == "token"]
 
 
 def _is_number(host: str) -> bool:

@@ -60,7 +60,11 @@ class Runs:
         found = {path.name: self._line(path) for path in self._files()}
         return {
             "runs": [line.run for line in found.values() if line.run is not None],
-            "not_runs": {name: line.reason for name, line in found.items() if line.run is None},
+            "not_runs": {
+                name: line.reason
+                for name, line in found.items()
+                if line.run is None and name.endswith(run_file.ENDING)
+            },
         }
 
     def card(self, name: str) -> dict[str, Any]:
@@ -87,7 +91,8 @@ class Runs:
     def _files(self) -> list[Path]:
         """The plain files of the folder that could be runs; no links, which may lead out of it."""
         found = run_file.candidates(self.folder)
-        return [path for path in found if not path.is_symlink() and not path.name.startswith(".")]
+        plain = [path for path in found if not path.is_symlink() and path.name.isprintable()]
+        return [path for path in plain if not path.name.startswith(".")]
 
     def _path(self, name: str) -> Path:
         for path in self._files():

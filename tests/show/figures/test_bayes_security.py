@@ -69,3 +69,26 @@ def test_refused(wrong):
         BayesSecurityFigure.of(TRAINING, epochs=[1], attribute=[wrong], read=lambda *_: 0.5)
     with pytest.raises(ValueError, match="epochs must be as many as the numbers"):
         BayesSecurityFigure((1.0,), (), (0.5,), 1.0)
+
+
+def test_under_replace_membership_means_a_replaced_record():
+    training = DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=1000)
+    figure = BayesSecurityFigure.of(training, adjacency="replace")
+    assert figure.membership == figure.any_attribute
+    least = training.curve("replace").bayes_security()
+    assert figure.membership[figure.epochs.index(figure.at)] == pytest.approx(least, rel=1e-12)
+
+
+def test_where_nothing_is_certified_it_says_none():
+    training = DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=1000)
+    figure = BayesSecurityFigure.of(
+        training, read=lambda _, adjacency: 1.0 if adjacency == "replace" else 0.3
+    )
+    assert figure.title.endswith("at least 0.7 for membership, none for any attribute.")
+
+
+def test_between_two_epochs_the_smaller_security_is_drawn():
+    figure = BayesSecurityFigure.of(DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=1000))
+    lines = [layer for layer in figure.spec()["layer"] if layer["mark"]["type"] == "line"]
+    assert [line["mark"]["interpolate"] for line in lines] == ["step-before"] * 2
+    assert list(figure.membership) == sorted(figure.membership, reverse=True)

@@ -66,8 +66,8 @@ def test_the_title_names_the_strongest():
     rungs = (Rung("weak", -0.1, 0.0, 0.1), Rung("strong", 0.4, 0.5, 0.6))
     figure = LadderFigure(rungs, 0.7001, "d′", 0.95)
     assert figure.title == (
-        "The strongest adversary, strong, reached d′ 0.5 (95 % interval 0.4 to 0.6); the claim "
-        "allows 0.701."
+        "The strongest adversary, strong, is estimated at d′ 0.5 (95 % interval 0.4 to 0.6); "
+        "the claim allows 0.701."
     )
     drawn = [(r["adversary"], r["low"], r["value"], r["high"]) for r in figure.table()][:2]
     assert drawn == [("weak", -0.1, 0.0, 0.1), ("strong", 0.4, 0.5, 0.6)]

@@ -30,7 +30,7 @@ def test_the_marked_precision_is_that_of_the_guarantee(epsilon, prior):
     assert figure.precision == pytest.approx(read, rel=1e-14)
     closed = bounds.precision_from_epsilon(epsilon, prior=prior, delta=1e-5, min_tpr=0.01)
     assert figure.precision == pytest.approx(closed, rel=1e-9)
-    printed = float(figure.title.split("at most ")[1].split()[0])
+    printed = float(figure.title.split("that ")[1].split()[0])
     assert printed >= 100 * figure.precision * (1 - 1e-12)
 
 
@@ -98,3 +98,8 @@ def test_asked_again_the_lines_are_those_of_before():
     first = PrecisionFigure.of(epsilon=1.0, delta=3e-6)
     assert PrecisionFigure.of(epsilon=2.0, prior=0.3, delta=3e-6).lines is first.lines
     assert PrecisionFigure.of(epsilon=2.0, delta=4e-6).lines is not first.lines
+
+
+def test_without_an_epsilon_nothing_is_promised_that_guessing_exceeds():
+    assert "may be right at any ε" in PrecisionFigure.of(prior=0.6).title
+    assert "at most half" in PrecisionFigure.of(prior=0.1).title

@@ -1,3 +1,5 @@
+import dataclasses
+import itertools
 import math
 
 import pytest
@@ -103,3 +105,24 @@ def test_with_answers_at_hand_no_curve_is_computed(monkeypatch):
     figure = RiskFigure.of(TRAINING, "steps", read=lambda m: asked.append(m.steps) or 0.5)
     assert figure.rows()
     assert asked == list(figure.values)
+
+
+def drawn_between(figure, x):
+    """The height of the drawn line at a value between two of the figure's."""
+    layers = figure.spec()["layer"]
+    (line,) = [layer for layer in layers if layer["mark"]["type"] == "line"]
+    after = next(place for place, value in enumerate(figure.values) if value > x)
+    place = {"step-after": after - 1, "step-before": after}[line["mark"]["interpolate"]]
+    return figure.risks[place]
+
+
+@pytest.mark.parametrize("over", ["noise_multiplier", "sample_rate", "steps"])
+def test_the_drawn_line_is_never_below_what_is_certified(over):
+    training = DPSGD(noise_multiplier=0.6, sample_rate=0.01, steps=1000)
+    figure = RiskFigure.of(training, over)
+    for low, high in itertools.pairwise(figure.values):
+        middle = math.sqrt(low * high)
+        middle = round(middle) if over == "steps" else middle
+        if low < middle < high:
+            there = dataclasses.replace(training, **{over: middle})
+            assert drawn_between(figure, middle) >= there.curve().advantage()

@@ -143,3 +143,11 @@ def test_a_lower_curve_without_its_confidence_is_refused():
         TradeOffFigure(points, points)
     with pytest.raises(ValueError, match="fpr must be strictly between 0 and 1"):
         TradeOffFigure(points, fpr=0.0)
+
+
+def test_a_claim_that_another_number_broke_is_not_called_certified():
+    claim, lower = TradeOff.gaussian(1.0), TradeOff.gaussian(0.9)
+    figure = TradeOffFigure(Points.of(claim), Points.of(lower), 0.95, refuted=True)
+    assert figure.broken
+    assert "no attacker finds more" not in figure.title
+    assert "broken by another number" in figure.text

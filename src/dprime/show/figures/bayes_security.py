@@ -59,6 +59,7 @@ class BayesSecurityFigure(Figure):
         cls,
         mechanism: DPSGD,
         *,
+        adjacency: str = "add-remove",
         epochs: Sequence[float] | None = None,
         read: Callable[[DPSGD, str], float] | None = None,
         attribute: Sequence[tuple[float, float]] = (),
@@ -67,6 +68,7 @@ class BayesSecurityFigure(Figure):
 
         Args:
             mechanism: the training; its noise and rate stay.
+            adjacency: what membership means: with or without the record, or replaced.
             epochs: at which to compute; the training's own are added. None takes some around it.
             read: gives the advantage of a mechanism under an adjacency, where it is known already.
             attribute: (epoch, Bayes security) of one attribute, estimated from data.
@@ -78,8 +80,8 @@ class BayesSecurityFigure(Figure):
         steps = [round(own / rate) if x == own else steps_from_epochs(x, rate) for x in chosen]
         others = [mechanism_with(mechanism, "steps", count) for count in steps]
         lines = [
-            tuple(1.0 - answer(other, adjacency) for other in others)
-            for adjacency in ("add-remove", "replace")
+            tuple(1.0 - answer(other, relation) for other in others)
+            for relation in (adjacency, "replace")
         ]
         points = tuple(
             (validate.positive("epoch", epoch), validate.probability("attribute", value))
@@ -98,16 +100,16 @@ class BayesSecurityFigure(Figure):
         place = self.epochs.index(self.at)
         return (
             f"After {_epochs(self.at)} Bayes security is at least "
-            f"{words.down(self.membership[place])} for membership, "
-            f"{words.down(self.any_attribute[place])} for any attribute."
+            f"{_least(self.membership[place])} for membership, "
+            f"{_least(self.any_attribute[place])} for any attribute."
         )
 
     @property
     def text(self) -> str:
         """Some epochs with both numbers, and the estimates."""
         listed = "; ".join(
-            f"{_epochs(self.epochs[place])}: {words.down(self.membership[place])} and "
-            f"{words.down(self.any_attribute[place])}"
+            f"{_epochs(self.epochs[place])}: {_least(self.membership[place])} and "
+            f"{_least(self.any_attribute[place])}"
             for place in some_of(len(self.epochs), self.epochs.index(self.at))
         )
         told = (
@@ -134,11 +136,9 @@ class BayesSecurityFigure(Figure):
         return [
             self._row("own", self.at, upper),
             self._row("own", self.at, lower),
+            self._row(self._name("above", "first"), self.at, upper, f"membership: {_least(upper)}"),
             self._row(
-                self._name("above", "first"), self.at, upper, f"membership: {words.down(upper)}"
-            ),
-            self._row(
-                self._name("below", "second"), self.at, lower, f"any attribute: {words.down(lower)}"
+                self._name("below", "second"), self.at, lower, f"any attribute: {_least(lower)}"
             ),
             *(self._row(marks.label("above"), *point, "estimate") for point in self.attribute[-1:]),
         ]
@@ -159,11 +159,12 @@ class BayesSecurityFigure(Figure):
         """Two lines, estimates as points, the own numbers."""
         x = marks.axis("epoch", "epochs", log=True, live=True)
         y = marks.axis("bayes_security", "Bayes security, at least", domain=(0.0, 1.0))
+        # Between two epochs the smaller security holds, that of the later one.
         layers = [
             marks.layer("own", "rule", "guide", x=x),
-            marks.layer("any attribute", "line", "ceiling-2", x=x, y=y, interpolate="monotone"),
+            marks.layer("any attribute", "line", "ceiling-2", x=x, y=y, interpolate="step-before"),
             marks.layer("any attribute", "point", "second-dot", x=x, y=y),
-            marks.layer("membership", "line", "ceiling", x=x, y=y, interpolate="monotone"),
+            marks.layer("membership", "line", "ceiling", x=x, y=y, interpolate="step-before"),
             marks.layer("membership", "point", "ceiling-dot", x=x, y=y),
             marks.layer("estimate", "point", "estimate", x=x, y=y),
             marks.layer("own", "point", "own", x=x, y=y),
@@ -179,6 +180,11 @@ def _around(own: float, rate: float) -> list[float]:
     """Epochs on both sides of the training's own, of whole steps."""
     steps = np.clip(np.geomspace(own / REACH, own * REACH, COUNT) / rate, 1, MOST_STEPS).round()
     return [float(step * rate) for step in np.unique(steps) if round(own / rate) != step]
+
+
+def _least(security: float) -> str:
+    """What is certified; where nothing is, 0 would sound like a measurement."""
+    return words.down(security) if security > 0 else "none"
 
 
 def _epochs(number: float) -> str:

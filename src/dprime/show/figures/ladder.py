@@ -73,7 +73,7 @@ class LadderFigure(Figure):
         """The strongest adversary beside what is allowed."""
         best = max(self.rungs, key=lambda rung: rung.value)
         return (
-            f"The strongest adversary, {best.adversary}, reached {self.metric_title} "
+            f"The strongest adversary, {best.adversary}, is estimated at {self.metric_title} "
             f"{words.near(best.value)} ({words.percent(self.confidence)} interval "
             f"{_interval(best)}); {self._allowance}."
         )

@@ -93,9 +93,14 @@ class PrecisionFigure(Figure):
         """The precision at the setting's own prior and ε."""
         where = f"where {words.percent(self.prior)} of candidates are members"
         if self.epsilon is None or self.precision is None:
-            half = EPSILONS[0]
+            half = None
             for epsilon, prior in zip(EPSILONS, self.lines[LEVELS.index(0.5)], strict=True):
                 half = epsilon if prior >= self.prior else half
+            if half is None:
+                return (
+                    f"At δ = {words.near(self.delta)}, {where}, more than half of all "
+                    '"member" answers may be right at any ε.'
+                )
             return (
                 f"At δ = {words.near(self.delta)}, {where}, at most half of all "
                 f'"member" answers are right up to ε = {words.down(half)}.'
@@ -105,8 +110,8 @@ class PrecisionFigure(Figure):
                 f"No finite ε is certified at δ = {words.near(self.delta)}: no limit to precision."
             )
         return (
-            f"At ε = {words.up(self.epsilon)} and δ = {words.near(self.delta)}, {where}, at most "
-            f'{words.percent_up(self.precision)} of "member" answers are right.'
+            f"ε = {words.up(self.epsilon)} and δ = {words.near(self.delta)} alone allow, {where}, "
+            f'that {words.percent_up(self.precision)} of "member" answers are right.'
         )
 
     @property

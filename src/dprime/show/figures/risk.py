@@ -204,9 +204,11 @@ class RiskFigure(Figure):
         x = marks.axis("value", PARAMETERS[self.over].axis, log=True, live=True)
         unit = " (%)" if self.share else ""
         y = marks.axis("risk", f"{self.metric_title}, at most{unit}", share=self.share, live=True)
+        # Between two values the larger risk holds: it falls with noise and rises with the rest.
+        stairs = "step-after" if self.over == "noise_multiplier" else "step-before"
         layers = [
             marks.layer("own", "rule", "guide", x=x),
-            marks.layer("certified", "line", "ceiling", x=x, y=y, interpolate="monotone"),
+            marks.layer("certified", "line", "ceiling", x=x, y=y, interpolate=stairs),
             marks.layer("certified", "point", "ceiling-dot", x=x, y=y),
             marks.layer("own", "point", "own", x=x, y=y),
         ]

@@ -108,6 +108,7 @@ class TradeOffFigure(Figure):
         confidence: of the lower bound.
         log: whether both axes are logarithmic, for rare false alarms.
         fpr: the rate of false alarms at which one reading is marked.
+        refuted: whether the claim is known to be broken, by whatever number.
 
     >>> TradeOffFigure.of(TradeOff.gaussian(0.5)).title
     'At 1 % false alarms no attacker finds more than 3.39 % of the members.'
@@ -118,6 +119,7 @@ class TradeOffFigure(Figure):
     confidence: float | None = None
     log: bool = False
     fpr: float = 0.01
+    refuted: bool = False
 
     def __post_init__(self) -> None:
         validate.inner_probability("fpr", self.fpr, example=0.01)
@@ -149,6 +151,11 @@ class TradeOffFigure(Figure):
 
     @property
     def broken(self) -> bool:
+        """Whether the claim is broken, by this drawing or by another number."""
+        return self.lower is not None and (self.refuted or self._crosses)
+
+    @property
+    def _crosses(self) -> bool:
         """Whether the lower curve lies above the claimed one somewhere."""
         return self.lower is not None and any(
             tpr > self.claim.ceiling(fpr) * (1 + ROUNDING)
@@ -192,12 +199,18 @@ class TradeOffFigure(Figure):
                 f"lower bound ({self._sure}): {self._floors(self.lower)}."
             )
             parts.append(
-                f"It passes above the claim; were the claim true, {self._luck} of audits would."
+                self._beyond
                 if self.broken
                 else "If the claim is true, the best attacker lies in the shaded space between "
                 "the lines."
             )
         return " ".join(parts)
+
+    @property
+    def _beyond(self) -> str:
+        if not self._crosses:
+            return "The claim is broken by another number than these."
+        return f"It passes above the claim; were the claim true, {self._luck} of audits would."
 
     @property
     def _claimed(self) -> str:
