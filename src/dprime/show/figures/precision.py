@@ -57,7 +57,7 @@ class PrecisionFigure(Figure):
         precision: the largest one at the setting's own prior and ε.
 
     >>> PrecisionFigure.of(epsilon=2.0).title
-    'At ε = 2 and δ = 0.00001, where 10 % of candidates are members, at most 45.2 % of "member" ...'
+    'ε = 2 and δ = 0.00001 alone allow, where 10 % of candidates are members, that 45.2 % of ...'
     """
 
     delta: float
