@@ -22,7 +22,7 @@ from dprime.audit.store import Store
 
 AUDIT = (
     "audit", "--epsilon", "4", "--records", "50", "--trials", "2000", "--block", "40",
-    "--seed", "9", "--steps", "200",
+    "--seed", "9", "--steps", "800",
 )  # fmt: skip
 
 LONGEST = 7.0
