@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from dprime import cli
-from dprime.asked import TARGETS_ASKED, choose_asked, choose_command, describe, risk_asked
+from dprime.asked import (
+    TARGETS_ASKED,
+    choose_asked,
+    choose_command,
+    describe,
+    risk_asked,
+    target_asked,
+    training_asked,
+    typed,
+)
+from dprime.mechanisms import DPSGD, PoolSampled
 from dprime.web.answers import Answers
 from dprime.web.options import GOALS, SLIDERS
 
@@ -77,12 +87,12 @@ def test_risks_equal_those_of_the_command(mechanism, conditions):
     data=st.data(),
 )
 def test_choices_equal_those_of_the_command(mechanism, conditions, free, target, data):
-    """The command has no option for a belief's prior of its own, nor for the belief asked about."""
+    """The command calls the belief asked about its level: a belief is one of its targets."""
     value = str(data.draw(st.sampled_from(list(GOALS[target].positions))))
     texts = {**mechanism, "delta": "1e-5", "prior": "0.1", **conditions}
-    texts = {name: text for name, text in texts.items() if name not in ("belief", "belief_prior")}
     del texts[free]
-    expected = printed([*words_of("choose", texts), f"--{target.replace('_', '-')}", value])
+    options = {"belief_level" if name == "belief" else name: text for name, text in texts.items()}
+    expected = printed([*words_of("choose", options), f"--{target.replace('_', '-')}", value])
     assert answered(ANSWERS.choose, texts, target, value, free) == expected
 
 
@@ -168,6 +178,60 @@ def test_a_missing_parameter_is_named(texts, words):
         risk_asked(texts)
     with pytest.raises(ValueError, match="must be given, but it is missing"):
         choose_asked(texts, "advantage", "0.1", "steps")
+
+
+def test_a_missing_parameter_has_the_remedy_of_who_asks():
+    texts = {"noise_multiplier": "1", "sample_rate": "0.1"}
+    with pytest.raises(ValueError, match="but it is missing: turn --steps"):
+        risk_asked(texts, "turn {option}")
+    with pytest.raises(ValueError, match="give it, or let dprime choose find it"):
+        training_asked(texts)
+
+
+def test_what_was_not_typed_is_not_asked():
+    assert typed(steps="10", epochs=None, prior="0.1") == {"steps": "10", "prior": "0.1"}
+
+
+def test_a_training_may_be_described_by_epochs_and_sampling():
+    texts = {"noise_multiplier": "2", "sample_rate": "1/100", "epochs": "3"}
+    assert training_asked(texts) == DPSGD(2.0, 0.01, 300)
+    shuffled = training_asked({**texts, "sampling": "shuffle"})
+    assert shuffled == DPSGD(2.0, 0.01, 300, sampling="shuffle")
+    with pytest.raises(ValueError, match="Exactly one of steps, epochs must be given"):
+        training_asked({**texts, "steps": "5"})
+    with pytest.raises(ValueError, match="sample_rate must be given with epochs"):
+        target_asked({"epochs": "3"}, {"advantage": "0.1"})
+
+
+@pytest.mark.parametrize("target", ["precision", "belief"])
+def test_the_share_of_a_pool_is_sought_where_nothing_else_is_open(target):
+    asked = target_asked(BASE, {target: "0.4"})
+    assert asked.sought() == PoolSampled(asked.mechanism)
+    assert target_asked({**BASE, "prior": "0.1"}, {target: "0.4"}).sought() == asked.mechanism
+    assert target_asked(BASE, {"advantage": "0.4"}).sought() == asked.mechanism
+    training = {name: text for name, text in BASE.items() if name != "steps"}
+    assert target_asked(training, {target: "0.4"}).sought().missing() == ["steps"]
+
+
+def test_a_target_takes_only_its_own_conditions():
+    given = {**EVERYTHING, "max_prior": "0.3", "min_tpr": "0.05", "exceeded": "0.01"}
+    given["adjacency"] = "replace"
+    expected = {
+        "advantage": {}, "tpr": {"fpr": 0.02}, "epsilon": {"delta": 1e-6},
+        "precision": {"prior": 0.2, "min_tpr": 0.05}, "belief": {"prior": 0.4, "exceeded": 0.01},
+        "success": {"prior": 0.2}, "secret_success": {"max_prior": 0.3},
+    }  # fmt: skip
+    for target, conditions in expected.items():
+        assert dict(target_asked(given, {target: "0.5"}).target) == {target: 0.5, **conditions}
+
+
+def test_guessing_a_secret_is_a_question_of_replacing():
+    secret = {**BASE, "max_prior": "0.1"}
+    assert risk_asked({**secret, "adjacency": "replace"}).ask.max_prior == 0.1
+    assert target_asked(secret, {"secret_success": "0.2"}).adjacency == "replace"
+    for ask in (risk_asked, lambda texts: target_asked(texts, {"advantage": "0.1"})):
+        with pytest.raises(ValueError, match="adjacency must be 'replace' to ask about a secret"):
+            ask(secret)
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])

@@ -195,6 +195,27 @@ BAD = [
     ),
     ("choose", {"--steps": "9", "--sample-rate": "0.1", "--epsilon": "1"}, "delta must be given"),
     ("choose", {"--steps": "9", "--sample-rate": "0.1", "--advantage": "0"}, "strictly between"),
+    (
+        "choose",
+        {"--steps": "9", "--sample-rate": "0.1", "--advantage": "0.1", "--max-prior": "0.1"},
+        "adjacency must be 'replace' to ask about a secret (max_prior), but it is 'add-remove'",
+    ),
+    (
+        "choose",
+        {"--steps": "9", "--sample-rate": "0.1", "--advantage": "0.1", "--belief-level": "high"},
+        "belief_level must be a number, but it is 'high'",
+    ),
+    (
+        "choose",
+        {
+            "--steps": "9",
+            "--sample-rate": "0.1",
+            "--secret-success": "0.2",
+            "--max-prior": "0.1",
+            "--adjacency": "add-remove",
+        },
+        "adjacency must be 'replace' for the target secret_success",
+    ),
     ("wish", {}, "No such command"),
 ]
 

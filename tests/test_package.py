@@ -30,10 +30,12 @@ LAYERS = [
     "choose",
     "profile",
     "asked",
+    "consequences",
     "data",
     "train",
     "attack",
     "audit",
+    "membership",
     "show",
     "web",
     "cli",
@@ -49,6 +51,7 @@ MORE = {
     "train": {"torch", "rich", "triton"},
     "attack": {"torch"},
     "audit": {"torch"},
+    "membership": {"torch", "pyarrow"},
     "show": {"altair", "vl_convert", "jinja2"},
     "web": {"anyio", "fastapi", "starlette", "uvicorn", "pydantic", "vl_convert"},
 }
@@ -117,7 +120,7 @@ def test_base_dependencies_are_few():
     names = {re.match(r"[\w-]+", entry).group() for entry in project["dependencies"]}
     assert names == {"numpy", "scipy", "typer"}
     assert set(project["optional-dependencies"]) == {
-        "train", "opacus", "ray", "show", "web", "all"
+        "train", "opacus", "ray", "show", "web", "parquet", "all"
     }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprime import DPSGD, EpsilonDelta, Estimate, TradeOff
+from dprime import DPSGD, EpsilonDelta, Estimate, TradeOff, profile
 from dprime.profile import Questions, risk_profile, round_down, round_up
 from dprime.shapes import GaussianShape
 
@@ -87,3 +87,10 @@ def test_a_chance_in_words_is_never_smaller_than_it_is(mu, belief):
     sentence = next(answer.sentence for answer in answers if answer.name == "belief_exceeds")
     if found := re.search(r"once in ([\d,]+) times", sentence):
         assert 1 / int(found[1].replace(",", "")) >= chance * (1 - 1e-9)
+
+
+def test_words_for_shares_and_chances_err_to_the_safe_side():
+    assert profile.percent_up(1.2) == "100 %"
+    assert profile.percent_down(0.98765) == "98.76 %"
+    assert profile.times_up(0.015) == "66"  # not 67, which would be less often than the truth
+    assert profile.round_down(-0.1234, 2) == "-0.13"

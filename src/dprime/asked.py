@@ -8,14 +8,15 @@ numbers wherever they are typed.
 
 from __future__ import annotations
 
+import inspect
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dprime import validate
 from dprime.choose import choose
-from dprime.mechanisms import DPSGD, Mechanism, PoolSampled
+from dprime.mechanisms import ADJACENCIES, DPSGD, Mechanism, PoolSampled, steps_from_epochs
 from dprime.profile import Answer, Questions, round_down, round_up
 from dprime.targets import TARGETS
 
@@ -27,11 +28,17 @@ MECHANISM = ("noise_multiplier", "sample_rate", "steps")
 CONDITIONS = ("prior", "belief_prior", "belief", "fpr", "delta", "min_tpr", "exceeded")
 """What the metrics are read at."""
 
+TYPED_CONDITIONS = (*CONDITIONS, "epsilon", "max_prior")
+"""The same with those that only a command line has."""
+
 NAMES = (*MECHANISM, "adjacency", "group_size", *CONDITIONS)
-"""Everything that can be given beside a target."""
+"""Everything that an address can give beside a target; a command has more options."""
 
 BELIEF_LEVEL = "belief_level"
 """What `choose` calls the condition `belief`, because its `belief` is a target."""
+
+GIVE_IT = "give it, or let dprime choose find it"
+"""The remedy where a parameter is missing; a command names its {option}."""
 
 
 @dataclass(frozen=True)
@@ -52,29 +59,67 @@ class Asked:
     ask: Questions
     target: tuple[tuple[str, float], ...] = ()
 
+    def sought(self) -> Mechanism:
+        """What `choose` completes: where no parameter is missing, the share of a pool."""
+        wanted = dict(self.target)
+        if self.mechanism.missing() or not {"precision", "belief"} & set(wanted):
+            return self.mechanism
+        return self.mechanism if "prior" in wanted else PoolSampled(self.mechanism)
+
     def answered_by(self, chosen: DPSGD) -> Asked:
         """The same question of a mechanism whose parameter was found."""
         return replace(self, mechanism=chosen, target=())
 
 
-def risk_asked(texts: Texts) -> Asked:
+def typed(**texts: str | None) -> dict[str, str]:
+    """The options that were given."""
+    return {name: text for name, text in texts.items() if text is not None}
+
+
+def training_asked(texts: Texts, missing: str = GIVE_IT) -> DPSGD:
+    """The DP-SGD that the texts describe; `missing` is the remedy where a parameter is not given.
+
+    >>> training_asked({"noise_multiplier": "1", "sample_rate": "0.01", "epochs": "20"}).steps
+    2000
+    """
+    mechanism = _described(texts)
+    if mechanism.missing():
+        name = mechanism.missing()[0]
+        raise validate.misfit(name, "missing", "given", missing.format(option=_option(name)))
+    return mechanism
+
+
+def risk_asked(texts: Texts, missing: str = GIVE_IT) -> Asked:
     """The question that `dprime risk` has with these options.
 
     >>> asked = risk_asked({"noise_multiplier": "1.1", "sample_rate": "256/60000", "steps": "10"})
     >>> asked.mechanism.steps, asked.adjacency, asked.ask.fpr
     (10, 'add-remove', 0.01)
     """
-    for name in MECHANISM:
-        if name not in texts:
-            remedy = "give it, or let dprime choose find it"
-            raise validate.misfit(name, "missing", "given", remedy)
+    mechanism = training_asked(texts, missing)
+    ask, size = _questions(texts), _group_size(texts)
+    return Asked(mechanism, _adjacency(texts, mechanism), size, ask)
+
+
+def target_asked(texts: Texts, targets: Texts) -> Asked:
+    """The question that `dprime choose` has with these options; it refuses all but one target.
+
+    >>> asked = target_asked({"sample_rate": "0.01", "steps": "2000"}, {"success": "0.6"})
+    >>> asked.mechanism.missing(), asked.target
+    (['noise_multiplier'], (('success', 0.6),))
+    """
     mechanism = _described(texts)
-    size, adjacency = _group_size(texts), _adjacency(texts, mechanism)
-    return Asked(mechanism, adjacency, size, _questions(texts))
+    goals = _numbers(targets, tuple(targets))
+    ask = _questions(texts)
+    if "belief" in goals and "prior" in texts and "belief_prior" not in texts:
+        ask = replace(ask, belief_prior=ask.prior)
+    wanted = {**goals, **_conditions(goals, texts, ask)}
+    size, adjacency = _group_size(texts), _adjacency(texts, mechanism, goals)
+    return Asked(mechanism, adjacency, size, ask, tuple(wanted.items()))
 
 
 def choose_asked(texts: Texts, target: str, value: str, free: str) -> Asked:
-    """The question that `dprime choose` has with these options; what is given for `free` is not.
+    """The same with the parameter named that is to be found; what is given for it is not read.
 
     >>> given = {"sample_rate": "0.01", "steps": "2000", "fpr": "0.01"}
     >>> choose_asked(given, "tpr", "0.03", "noise_multiplier").target
@@ -82,16 +127,11 @@ def choose_asked(texts: Texts, target: str, value: str, free: str) -> Asked:
     """
     validate.one_of("target", target, TARGETS_ASKED)
     validate.one_of("free", free, MECHANISM)
-    mechanism = _described({name: text for name, text in texts.items() if name != free})
-    for name in mechanism.missing():
+    given = {name: text for name, text in texts.items() if name != free}
+    for name in _described(given).missing():
         if name != free:
             raise validate.misfit(name, "missing", "given", "give it, or make it the free one")
-    ask = _questions(texts)
-    if target == "belief" and "prior" in texts and "belief_prior" not in texts:
-        ask = replace(ask, belief_prior=ask.prior)
-    wanted = {target: validate.parse(target, value), **_conditions(target, texts, ask)}
-    size, adjacency = _group_size(texts), _adjacency(texts, mechanism)
-    return Asked(mechanism, adjacency, size, ask, tuple(wanted.items()))
+    return target_asked(given, {target: value})
 
 
 TARGETS_ASKED = (
@@ -192,20 +232,44 @@ def choose_command(texts: Texts, target: str, value: str, free: str) -> str:
 def _command(name: str, options: Texts) -> str:
     words = ["dprime", name]
     for option, text in options.items():
-        words += [f"--{option.replace('_', '-')}", text]
+        words += [_option(option), text]
     return shlex.join(words)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _described(texts: Texts) -> DPSGD:
     """The DP-SGD that the texts describe; what was not given stays open."""
     numbers: dict[str, Any] = _numbers(texts, MECHANISM)
-    return DPSGD(**numbers)
+    if "sampling" in texts:
+        numbers["sampling"] = texts["sampling"]
+    mechanism = DPSGD(**numbers)
+    if "epochs" not in texts:
+        return mechanism
+    lengths = {name: texts.get(name) for name in ("steps", "epochs")}
+    validate.exactly_one("steps, epochs", lengths, "leave one out")
+    if mechanism.sample_rate is None:
+        raise ValueError(
+            "sample_rate must be given with epochs, but it is missing: add --sample-rate, "
+            "or give --steps."
+        )
+    epochs = validate.parse("epochs", texts["epochs"])
+    return replace(mechanism, steps=steps_from_epochs(epochs, mechanism.sample_rate))
 
 
-def _adjacency(texts: Texts, mechanism: DPSGD) -> str:
-    return validate.one_of(
-        "adjacency", texts.get("adjacency", mechanism.own_adjacency), ("add-remove", "replace")
-    )
+def _adjacency(texts: Texts, mechanism: DPSGD, goals: Mapping[str, float] | None = None) -> str:
+    """The adjacency that was asked for; guessing a secret is a question of replacing a record."""
+    if "secret_success" in (goals or {}):
+        return texts.get("adjacency", "replace")  # `choose` refuses any other
+    adjacency = texts.get("adjacency", mechanism.own_adjacency)
+    if "max_prior" in texts and adjacency != "replace":
+        raise ValueError(
+            f"adjacency must be 'replace' to ask about a secret (max_prior), but it is "
+            f"{adjacency!r}: add --adjacency replace."
+        )
+    return validate.one_of("adjacency", adjacency, ADJACENCIES)
 
 
 def _group_size(texts: Texts) -> int:
@@ -215,24 +279,23 @@ def _group_size(texts: Texts) -> int:
 
 def _questions(texts: Texts) -> Questions:
     """The conditions; the prior is that of precision and of success."""
-    numbers = _numbers(texts, CONDITIONS)
+    numbers = _numbers(texts, TYPED_CONDITIONS)
     if "prior" in numbers:
         numbers["success_prior"] = numbers["prior"]
+    if BELIEF_LEVEL in texts:
+        numbers["belief"] = validate.parse(BELIEF_LEVEL, texts[BELIEF_LEVEL])
     return Questions(**numbers)
 
 
-def _conditions(target: str, texts: Texts, ask: Questions) -> dict[str, float]:
-    """The target's own conditions, as `choose` names them, where they were given."""
-    if target == "belief":
-        asked = {"prior": ask.belief_prior, "exceeded": ask.exceeded}
-        given = {
-            "prior": "prior" in texts or "belief_prior" in texts,
-            "exceeded": "exceeded" in texts,
-        }
-        return {name: value for name, value in asked.items() if given[name]}
-    make: Callable[..., object] = TARGETS[target]
-    taken = make.__code__.co_varnames[1 : make.__code__.co_argcount]
-    return _numbers(texts, tuple(name for name in taken if name in CONDITIONS))
+def _conditions(goals: Mapping[str, float], texts: Texts, ask: Questions) -> dict[str, float]:
+    """The targets' own conditions where they were given; the others only shape the table."""
+    taken = [
+        name for goal in goals for name in list(inspect.signature(TARGETS[goal]).parameters)[1:]
+    ]
+    found = _numbers(texts, tuple(name for name in TYPED_CONDITIONS if name in taken))
+    if "belief" in goals and ("prior" in texts or "belief_prior" in texts):
+        found["prior"] = ask.belief_prior  # what was believed before looking
+    return found
 
 
 def _numbers(texts: Texts, names: tuple[str, ...]) -> dict[str, float]:

@@ -104,71 +104,71 @@ def _bayes_security(curve: TradeOff | Estimate, ask: Questions) -> Answer:
 def _tpr(curve: TradeOff | Estimate, ask: Questions) -> Answer:
     value = curve.tpr(ask.fpr)
     sentence = (
-        f"Wrongly accusing {_given(100 * ask.fpr)} % of outsiders, an attacker finds "
-        f"{_most(curve)} {_percent(value)} of the members."
+        f"Wrongly accusing {given(100 * ask.fpr)} % of outsiders, an attacker finds "
+        f"{_most(curve)} {percent_up(value)} of the members."
     )
-    title = f"TPR at FPR {_given(ask.fpr)}"
+    title = f"TPR at FPR {given(ask.fpr)}"
     return Answer("tpr", title, value, curve.kind, {"fpr": ask.fpr}, sentence)
 
 
 def _precision(curve: TradeOff | Estimate, ask: Questions) -> Answer:
     value = curve.precision(ask.prior, ask.min_tpr)
     sentence = (
-        f"Where {_given(100 * ask.prior)} % of the candidates are members, {_most(curve)} "
-        f'{_percent(value)} of an attacker\'s "member" answers are right (of attackers who find '
-        f"at least {_given(100 * ask.min_tpr)} % of the members)."
+        f"Where {given(100 * ask.prior)} % of the candidates are members, {_most(curve)} "
+        f'{percent_up(value)} of an attacker\'s "member" answers are right (of attackers who find '
+        f"at least {given(100 * ask.min_tpr)} % of the members)."
     )
     conditions = {"prior": ask.prior, "min_tpr": ask.min_tpr}
-    title = f"Precision at prior {_given(ask.prior)}"
+    title = f"Precision at prior {given(ask.prior)}"
     return Answer("precision", title, value, curve.kind, conditions, sentence)
 
 
 def _success(curve: TradeOff | Estimate, ask: Questions) -> Answer:
     value, prior = curve.success(ask.success_prior), ask.success_prior
     sentence = (
-        f"Answering member or not, an attacker is right {_most(curve)} {_percent(value)} of the "
-        f"time; blind guessing gets {_given(100 * max(prior, 1 - prior))} %."
+        f"Answering member or not, an attacker is right {_most(curve)} {percent_up(value)} of the "
+        f"time; blind guessing gets {given(100 * max(prior, 1 - prior))} %."
     )
-    title = f"Success at prior {_given(prior)}"
+    title = f"Success at prior {given(prior)}"
     return Answer("success", title, value, curve.kind, {"prior": prior}, sentence)
 
 
 def _belief(curve: TradeOff | Estimate, ask: Questions) -> Answer:
     value = curve.belief(ask.belief_prior, ask.exceeded)
     sentence = (
-        f"Someone {_given(100 * ask.belief_prior)} % sure that a member was in the data ends up "
-        f"more than {_percent(value)} sure {_most(curve)} {_odds(ask.exceeded)}."
+        f"Someone {given(100 * ask.belief_prior)} % sure that a member was in the data ends up "
+        f"more than {percent_up(value)} sure {_most(curve)} {_odds(ask.exceeded)}."
         if value < 1
         else "No limit below certainty can be given for what someone may come to believe."
     )
     conditions = {"prior": ask.belief_prior, "exceeded": ask.exceeded}
-    title = f"Belief, exceeded with probability {_given(ask.exceeded)}"
+    title = f"Belief, exceeded with probability {given(ask.exceeded)}"
     return Answer("belief", title, value, curve.kind, conditions, sentence)
 
 
 def _belief_exceeds(curve: TradeOff | Estimate, ask: Questions) -> Answer:
     value = curve.belief_exceeds(ask.belief, ask.belief_prior)
     sentence = (
-        f"Someone {_given(100 * ask.belief_prior)} % sure that a member was in the data ends up "
-        f"more than {_given(100 * ask.belief)} % sure {_most(curve)} {_odds(value)}."
+        f"Someone {given(100 * ask.belief_prior)} % sure that a member was in the data ends up "
+        f"more than {given(100 * ask.belief)} % sure {_most(curve)} {_odds(value)}."
         if value > 0
-        else f"Nobody ends up more than {_given(100 * ask.belief)} % sure."
+        else f"Nobody ends up more than {given(100 * ask.belief)} % sure."
     )
     conditions = {"belief": ask.belief, "prior": ask.belief_prior}
-    title = f"Chance of a belief above {_given(ask.belief)}"
+    title = f"Chance of a belief above {given(ask.belief)}"
     return Answer("belief_exceeds", title, value, curve.kind, conditions, sentence)
 
 
 def _epsilon(curve: TradeOff | Estimate, ask: Questions) -> Answer:
     value = curve.epsilon(ask.delta)
-    title = f"ε at δ {_given(ask.delta)}"
+    title = f"ε at δ {given(ask.delta)}"
     sentence = _dp_sentence(value, ask.delta)
     return Answer("epsilon", title, value, curve.kind, {"delta": ask.delta}, sentence)
 
 
 def _delta(curve: TradeOff | Estimate, ask: Questions) -> Answer:
     value = curve.delta(ask.epsilon)
-    title = f"δ at ε {_given(ask.epsilon)}"
+    title = f"δ at ε {given(ask.epsilon)}"
     sentence = _dp_sentence(ask.epsilon, value)
     return Answer("delta", title, value, curve.kind, {"epsilon": ask.epsilon}, sentence)
 
@@ -201,15 +201,15 @@ def _secret_success(curve: TradeOff | Estimate, ask: Questions) -> Answer:
     assert ask.max_prior is not None
     value = curve.secret_success(ask.max_prior)
     sentence = (
-        f"Where the likeliest value has {_given(100 * ask.max_prior)} %, an attacker guesses a "
-        f"record's secret right {_most(curve)} {_percent(value)} of the time."
+        f"Where the likeliest value has {given(100 * ask.max_prior)} %, an attacker guesses a "
+        f"record's secret right {_most(curve)} {percent_up(value)} of the time."
     )
     conditions = {"max_prior": ask.max_prior}
     title = "Guessing a secret attribute"
     return Answer("secret_success", title, value, curve.kind, conditions, sentence)
 
 
-def _given(value: float) -> str:
+def given(value: float) -> str:
     """A number that the user gave, short, but never rounded to certainty."""
     text = f"{value:.6g}"
     return f"{value:.12g}" if float(text) in (0.0, 1.0, 100.0) else text
@@ -226,16 +226,35 @@ def round_up(value: float, digits: int = 4) -> str:
 
 
 def round_down(value: float, digits: int = 4) -> str:
-    """A few significant digits, rounded down: a floor may not rise when it is printed."""
-    return round_up(-value, digits).removeprefix("-")
+    """A few significant digits, rounded down: a floor may not rise when it is printed.
+
+    >>> round_down(0.123456), round_down(-0.123456)
+    ('0.1234', '-0.1235')
+    """
+    text = round_up(-value, digits)
+    return text.removeprefix("-") if text.startswith("-") else text if value == 0 else f"-{text}"
 
 
-def _percent(share: float) -> str:
+def percent_up(share: float) -> str:
+    """A share that is a ceiling."""
     return f"{round_up(100 * min(share, 1.0))} %"
+
+
+def percent_down(share: float) -> str:
+    """A share that is a floor."""
+    return f"{round_down(100 * max(share, 0.0))} %"
+
+
+def times_up(probability: float) -> str:
+    """How many times there are to one occasion, rounded down, so that the chance is not smaller.
+
+    >>> times_up(0.015), times_up(1e-3)
+    ('66', '1,000')
+    """
+    return f"{math.floor(float(round_down(1 / max(probability, SMALLEST), 3))):,}"
 
 
 def _odds(probability: float) -> str:
     if probability >= 0.1:
-        return f"{_percent(probability)} of the time"
-    times = math.floor(float(round_down(1 / max(probability, SMALLEST), 3)))
-    return f"once in {times:,} times"
+        return f"{percent_up(probability)} of the time"
+    return f"once in {times_up(probability)} times"

@@ -6,6 +6,7 @@ import torch
 
 from dprime.train import Worlds
 from dprime.train.batches import Sampler
+from dprime.train.records import drawn_from
 from dprime.train.streams import Streams
 from trials import blobs
 
@@ -86,3 +87,52 @@ def test_an_empty_batch():
     )
     assert batch.mask.shape == (4, 0)
     assert batch.spans(10) == []
+
+
+# Parts of a pool ----------------------------------------------------------------------------------
+
+PARTS = torch.rand(30, 200, generator=torch.Generator().manual_seed(1))
+
+
+def of_parts(rate, probability, step=0):
+    """The batches of 30 trials on their own parts of the pool, and these parts."""
+    members = torch.lt(PARTS, probability)
+    found = Sampler(Worlds.alone(DATA), rate, torch.device("cpu"), 200 * probability)
+    return found, found.batch(Streams(1, range(30)), step, torch.ones(30).bool(), members), members
+
+
+@pytest.mark.parametrize(("probability", "masked"), [(0.7, True), (0.5, True), (0.3, False)])
+def test_all_of_each_part(probability, masked):
+    found, batch, members = of_parts(1.0, probability)
+    assert found.shares_records == masked
+    assert (batch.rows is None) == masked
+    assert torch.equal(counted(batch, 200), members.float())
+    assert found.expected == pytest.approx(200 * probability)
+
+
+@pytest.mark.parametrize(("rate", "probability"), [(0.9, 0.7), (0.9, 0.3), (0.1, 0.5)])
+def test_a_batch_is_drawn_from_the_trials_own_part(rate, probability):
+    _, batch, members = of_parts(rate, probability, step=2)
+    whole = sampler(Worlds.alone(DATA), rate)
+    drawn = counted(whole.batch(Streams(1, range(30)), 2, torch.ones(30).bool()), 200)
+    assert torch.equal(counted(batch, 200), drawn * members)
+
+
+def test_a_trial_without_records_has_an_empty_batch():
+    found = Sampler(Worlds.alone(DATA), 0.2, torch.device("cpu"), 60.0)
+    members = torch.zeros(2, 200, dtype=torch.bool)
+    members[1, :50] = True
+    batch = found.batch(Streams(1, range(2)), 0, torch.ones(2).bool(), members)
+    assert not batch.mask[0].any()
+    assert batch.mask[1].all()
+
+
+def test_records_of_a_kept_pool_know_where_they_are_from():
+    found, before, members = of_parts(0.2, 0.5)
+    assert drawn_from(before.part(0, 3)[0]) is None
+    found.keep_pool()
+    batch = found.batch(Streams(1, range(30)), 0, torch.ones(30).bool(), members)
+    x, y = batch.part(0, 3)
+    pool, rows = drawn_from(x)
+    assert torch.equal(pool[0][rows], x)
+    assert torch.equal(found.y[rows], y)

@@ -1,12 +1,15 @@
 """The engine against a slow copy, and what it promises about slices, blocks and worlds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+import trials
 from dprime.data.dataset import Dataset
-from dprime.train import SGD, Adam, Cosine, Decay, Observer, Training, Worlds, train
+from dprime.train import SGD, Adam, Cosine, Decay, Observer, Subsets, Training, Worlds, train
 from dprime.train import engine as engine_module
 from dprime.train.engine import _trials
 from trials import Wrapped, blobs, dense, slow_training
@@ -258,3 +261,92 @@ def test_final_weights_that_do_not_fit():
 def test_local_sensitivity_needs_two_worlds():
     with pytest.raises(ValueError, match="data must be two worlds for local sensitivity"):
         train(dense(5, 3), DATA, Training(**PRIVATE, sensitivity="local"))
+
+
+# Parts of a pool ----------------------------------------------------------------------------------
+
+MEMBERS = np.random.default_rng(5).random((7, 12)) < 0.6
+PARTS = Subsets(DATA, MEMBERS, 0.6)
+
+
+@pytest.mark.parametrize("recipe", ["full batch", "poisson", "poisson, masked", "no privacy"])
+@pytest.mark.parametrize("wrap", [nn.Identity, Wrapped], ids=["fast", "general"])
+def test_each_trial_trains_on_its_own_part(monkeypatch, recipe, wrap):
+    """As a plain loop over the records of the part, divided by the expected size."""
+    training = RECIPES[recipe]
+    model = dense(5, 4, 3)
+    done = train(model if wrap is nn.Identity else wrap(model), PARTS, training, seed=11)
+    starts = train(model, PARTS, Training(steps=1, learning_rate=1e-30), seed=11)
+    loop = replace(training, learning_rate=training.learning_rate * 12 / PARTS.expected)
+    whole = trials.batch_of
+    for trial, own in enumerate(MEMBERS[:3]):
+        part_of = lambda *args, own=own: [row for row in whole(*args) if own[row]]  # noqa: E731
+        monkeypatch.setattr(trials, "batch_of", part_of)
+        start = starts.weights[trial]
+        expected = slow_training(dense(5, 4, 3), PAIRS["alone"], loop, trial, 11, start)
+        torch.testing.assert_close(done.weights[trial], expected, rtol=2e-4, atol=2e-5)
+    assert len(done) == 7
+
+
+@pytest.mark.parametrize("probability", [0.6, 0.45])
+def test_a_part_trained_alone_gives_the_same(probability):
+    """The first trial on nothing but its own records, divided by the same number."""
+    together = Subsets(DATA, MEMBERS, probability)
+    own = np.flatnonzero(MEMBERS[0])
+    alone = Subsets(DATA.take(own), np.ones((1, len(own)), bool), together.expected / len(own))
+    results = [
+        train(dense(5, 4, 3), data, Training(**PRIVATE), seed=3).weights[0]
+        for data in (together, Subsets(DATA, MEMBERS[:1], probability), alone)
+    ]
+    torch.testing.assert_close(results[1], results[0], rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(results[2], results[0], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+def test_records_in_no_part_do_not_matter(rate):
+    members = MEMBERS.copy()
+    members[:, [2, 7]] = False
+    records = DATA.records.copy()
+    records[[2, 7]] = 100.0
+    other = Dataset.of(records, DATA.labels, classes=3)
+    first, second = (
+        train(
+            dense(5, 3), Subsets(pool, members, 0.6), Training(**PRIVATE, sample_rate=rate), seed=1
+        ).weights
+        for pool in (DATA, other)
+    )
+    assert torch.equal(first, second)
+
+
+def test_blocks_of_parts_give_the_same_bits():
+    training = Training(**PRIVATE, sample_rate=0.4, block=3)
+    whole = train(dense(5, 3), PARTS, training, seed=4)
+    for block, rows in [(0, slice(0, 3)), (2, slice(6, 7))]:
+        part = train(dense(5, 3), PARTS, training, seed=4, blocks=[block])
+        assert torch.equal(part.weights, whole.weights[rows])
+
+
+IMAGES = blobs(40, (1, 8, 8))
+CONVOLUTIONAL = {
+    "joined": (nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), nn.MaxPool2d(2)),
+    "plain": (nn.Conv2d(1, 4, 3), nn.Tanh(), nn.MaxPool2d(2)),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONAL)
+@pytest.mark.parametrize("private", [True, False])
+def test_what_is_kept_of_a_pool_changes_nothing(monkeypatch, name, private):
+    net = nn.Sequential(*CONVOLUTIONAL[name], nn.Flatten(), nn.Linear(36, 3))
+    parts = Subsets(IMAGES, np.random.default_rng(1).random((5, 40)) < 0.5, 0.5)
+    recipe = {"steps": 4, "learning_rate": 0.5, "sample_rate": 0.4}
+    training = Training(**(PRIVATE if private else {}) | recipe)
+    kept = train(net, parts, training, seed=1)
+    assert not len(kept.network.stages[0].apply._kept._kept)  # let go at the end
+    monkeypatch.setattr("dprime.train.slices.KEPT_SHARE", 0)
+    other = train(net, parts, training, seed=1)
+    torch.testing.assert_close(kept.weights, other.weights, rtol=1e-4, atol=1e-6)
+
+
+def test_one_training_for_each_part():
+    with pytest.raises(ValueError, match="trials must be 7, one for each part of the pool, but"):
+        train(dense(5, 3), PARTS, Training(**PRIVATE), trials=5)

@@ -45,6 +45,12 @@ MODELS = {
         ), (50,)
     ),
     "conv": lambda: image_net(nn.ReLU()),
+    "conv of one channel, and a maximum of overlapping cells": lambda: (
+        nn.Sequential(
+            nn.Conv2d(1, 3, 4, stride=2, padding=1), nn.Tanh(), nn.MaxPool2d(2, 1), nn.Flatten(),
+            nn.Linear(27, 3),
+        ), (1, 8, 8)
+    ),
     "conv twice": lambda: image_net(nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 6, 2), nn.Tanh()),
     "conv with stride, padding, dilation": lambda: image_net(
         nn.LeakyReLU(), nn.Conv2d(4, 3, (3, 2), stride=(2, 1), padding=(1, 2), dilation=(2, 1))

@@ -82,7 +82,7 @@ def test_only_a_first_convolution_is_joined():
     kinds = lambda *layers: [  # noqa: E731
         type(stage.apply).__name__ for stage in layered(nn.Sequential(*layers)).stages
     ]
-    assert kinds(nn.Tanh(), conv, norm) == ["Tanh", "NormalisedConv2d"]
+    assert kinds(nn.ELU(), conv, norm) == ["ELU", "NormalisedConv2d"]
     assert kinds(nn.Conv2d(1, 2, 3), conv, norm) == ["Conv2d", "Conv2d", "GroupNorm"]
     assert kinds(conv, nn.ReLU(), norm) == ["Conv2d", "ReLU", "GroupNorm"]
     assert kinds(conv) == ["Conv2d"]

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from dprime.train import LikelihoodRatio, LocalSensitivity, Observer, Training, Worlds, train
-from dprime.train.observers import log_mixture
+from dprime.train.observers import AccuracyEvery, log_mixture
 from trials import blobs, clipped, dense
 
 DATA = blobs(9, (5,))
@@ -103,3 +103,36 @@ def test_the_sum_of_squares_over_the_noise_is_the_variance_of_the_ratio():
 def test_one_world_has_no_local_sensitivity():
     with pytest.raises(ValueError, match="data must be two worlds that differ in a record"):
         train(dense(5, 3), DATA, Training(**RECIPE), observers=[LocalSensitivity()])
+
+
+@pytest.mark.parametrize(
+    ("every", "after"), [(3, (3, 6, 7)), (7, (7,)), (9, (7,)), (1, (1, 2, 3, 4, 5, 6, 7))]
+)
+def test_accuracy_every_few_steps_is_that_of_shorter_trainings(every, after):
+    """The model after k steps is the one that a training of k steps ends with."""
+    held_out = blobs(200, (5,), seed=4)
+    recipe = {**RECIPE, "learning_rate": 3.0, "noise_multiplier": 0.2}
+    seen = AccuracyEvery(held_out, every)
+    train(dense(5, 3), DATA, Training(**{**recipe, "steps": 7}), trials=6, seed=3, observers=[seen])
+    assert seen.after == after
+    for place, steps in enumerate(after):
+        short = Training(**{**recipe, "steps": steps})
+        done = train(dense(5, 3), DATA, short, trials=6, seed=3)
+        assert seen.values[:, place].tolist() == done.accuracy(held_out).tolist()
+    assert len(np.unique(seen.values)) > 4
+
+
+def test_accuracy_every_few_steps_wants_a_number_of_steps():
+    with pytest.raises(ValueError, match="steps must be at least 1, but it is 0"):
+        AccuracyEvery(DATA, 0)
+
+
+def test_accuracy_in_slices_goes_to_its_own_trials():
+    """However little memory there is, and however the trials are cut."""
+    recipe = Training(**{**RECIPE, "steps": 4, "learning_rate": 3.0}, block=3)
+    found = []
+    for blocks in (None, [0], [1]):
+        seen = AccuracyEvery(blobs(300, (5,), seed=4), 2)
+        train(dense(5, 3), DATA, recipe, trials=6, seed=3, blocks=blocks, observers=[seen])
+        found.append(seen.values)
+    np.testing.assert_array_equal(found[0], np.concatenate(found[1:]))

@@ -43,7 +43,7 @@ def test_only_records_that_stay_are_known():
     assert memory.of(x) is known
     assert memory.of(x.clone()) is None
     del x
-    assert len(memory._known) == 0
+    assert len(memory._known._kept) == 0
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.7, 0.2])

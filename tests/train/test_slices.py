@@ -10,7 +10,7 @@ from torch import nn
 from dprime.train import Worlds
 from dprime.train.batches import Sampler
 from dprime.train.network import layered
-from dprime.train.slices import plan
+from dprime.train.slices import kept_of_pool, plan
 from trials import blobs, dense
 
 GIGABYTE = 1 << 30
@@ -50,6 +50,29 @@ def test_little_work_is_not_shared_out():
 def test_memory_that_cannot_do():
     with pytest.raises(ValueError, match=r"memory must be at least \d+ MB for this model and data"):
         planned(dense(784, 5000, 3), (784,), 50, 0.05)
+
+
+def kept(memory, rate=0.02, trainings=1000, model=None):
+    net = model or nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 3))
+    sampler = Sampler(Worlds.alone(blobs(100, (1, 8, 8))), rate, torch.device("cpu"))
+    return kept_of_pool(layered(net), sampler, memory, trainings)
+
+
+def test_windows_of_a_pool_are_kept_where_they_fit_and_come_again():
+    size = 4 * 100 * 36 * 9
+    assert kept(4 * size) == size
+    assert kept(4 * size - 4) == 0
+    assert kept(4 * size, trainings=99) == 0  # two records a step: not all are drawn twice
+    assert kept(4 * size, rate=0.5) == 0  # all records are computed at every step
+    assert kept(1 << 30, model=nn.Sequential(nn.Flatten(), nn.Linear(64, 3))) == 0
+    joined = nn.Sequential(nn.Conv2d(1, 2, 3), nn.GroupNorm(1, 2), nn.Flatten(), nn.Linear(72, 3))
+    assert kept(1 << 30, model=joined) == 4 * 100 * (36 * 10 + 9 + 81)
+
+
+def test_few_trials_with_records_of_their_own_run_at_once(monkeypatch):
+    own = planned(dense(784, 300, 3), (784,), 5000, 2.0, rate=0.1)
+    monkeypatch.setattr("dprime.train.slices.OWN_RECORDS", 1 << 40)
+    assert 1 <= own.trials < planned(dense(784, 300, 3), (784,), 5000, 2.0, rate=0.1).trials
 
 
 SCRIPT = """

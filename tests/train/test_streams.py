@@ -61,7 +61,8 @@ def test_both_ways_to_mix_agree(first, second, rotation):
         for _ in range(2)
     )
     streams._mix_torch(*one, torch.empty_like(one[0]), rotation)
-    streams._mix_numpy(*other, torch.empty_like(one[0]), rotation)
+    unsigned = [streams._unsigned(x) for x in (*other, torch.empty_like(other[0]))]
+    streams._mix_numpy(*unsigned, rotation)
     assert torch.equal(one[0], other[0])
     assert torch.equal(one[1], other[1])
 

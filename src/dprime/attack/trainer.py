@@ -107,17 +107,22 @@ class OwnTrainer(Trainer):
 
     def model_losses(self, dataset: Dataset, records: Dataset, seed: int) -> Losses:
         """Of one model [record]."""
+        model = self.model(dataset, seed)
+        device = next((weight.device for weight in model.parameters()), None)
+        with torch.no_grad():
+            outputs = model(torch.tensor(records.records, device=device))
+            found = named_loss(self.loss)(outputs, torch.tensor(records.labels, device=device))
+        return found.double().cpu().numpy()
+
+    def model(self, dataset: Dataset, seed: int) -> nn.Module:
+        """One model, as it is used after training."""
         model = self.function(dataset, seed)
         if not isinstance(model, nn.Module):
             raise validate.misfit(
                 "trainer", f"a function that returned {type(model).__name__}",
                 "one that returns the trained nn.Module", "return the model at its end",
             )  # fmt: skip
-        device = next((weight.device for weight in model.parameters()), None)
-        with torch.no_grad():
-            outputs = model.eval()(torch.tensor(records.records, device=device))
-            found = named_loss(self.loss)(outputs, torch.tensor(records.labels, device=device))
-        return found.double().cpu().numpy()
+        return model.eval()
 
     def describe(self) -> dict[str, str]:
         """Where the function is."""

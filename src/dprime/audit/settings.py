@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import importlib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from dprime import validate
 from dprime.attack import ADVERSARIES, Adversary, EngineTrainer, OwnTrainer, Setting, function_named
@@ -33,7 +31,7 @@ from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD
 from dprime.train import SGD, Adam, Training
 from dprime.train.checks import network_of
-from dprime.train.models import model_named
+from dprime.train.models import network_named
 from dprime.train.optimizers import Optimizer
 from dprime.train.streams import check_seed, fresh_seed
 from dprime.train.worlds import check_record
@@ -256,7 +254,7 @@ class AuditSettings:
         if self.trainer is not None:
             return OwnTrainer(function_named(self.trainer), loss)
         recipe = dataclasses.replace(self.recipe(), loss=loss)
-        network = _network(self.model, dataset)
+        network = network_named(self.model, dataset)
         x, y = torch.tensor(dataset.records), torch.tensor(dataset.labels)
         network_of(network, x, y, loss)  # says so if they do not fit
         return EngineTrainer(network, recipe, self.device, self.memory)
@@ -298,23 +296,6 @@ def _play(store: Store, settings: AuditSettings, progress: bool | None) -> Audit
 def _loaded(name: str, data_dir: str | None) -> Split:
     validate.one_of("data", name, names())
     return load(name, data_dir)
-
-
-def _network(name: str, dataset: Dataset) -> nn.Module:
-    """A network by its name, or from the user's own function."""
-    if ":" not in name:
-        return model_named(name, dataset)
-    module, _, function = name.partition(":")
-    try:
-        network = getattr(importlib.import_module(module), function)()
-    except Exception as error:  # whatever the user's code raises
-        wanted = f"a function that returns a network ({type(error).__name__}: {error})"
-    else:
-        if isinstance(network, nn.Module):
-            return network
-        wanted = "a function that returns a network"
-    remedy = "give module:function that returns an nn.Module"
-    raise validate.refusal("model", name, wanted, remedy)
 
 
 def _optimizer(name: str, momentum: float) -> Optimizer:

@@ -10,10 +10,14 @@ from rich.console import Console
 
 import dprime
 from dprime.cli.audits import audit, bound, resume, runs
+from dprime.cli.consequences import consequences
 from dprime.cli.explore import explore
+from dprime.cli.frontiers import frontier
+from dprime.cli.inferences import infer
 from dprime.cli.plans import plan
 from dprime.cli.reports import report
 from dprime.cli.risks import choose, risk
+from dprime.cli.samples import sample
 
 app = typer.Typer(
     help="What differential privacy really buys: risks from parameters, parameters from risks.",
@@ -29,7 +33,12 @@ BAD_INPUT = 2
 """Exit code for every error that the user can mend."""
 
 
-for command in (risk, choose, plan, audit, resume, runs, report, bound, explore):
+COMMANDS = (
+    risk, choose, consequences, sample, frontier, infer, plan, audit, resume, runs, report, bound,
+    explore,
+)  # fmt: skip
+
+for command in COMMANDS:
     app.command()(command)
 
 

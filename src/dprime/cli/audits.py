@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections.abc import Mapping
 from datetime import datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +20,15 @@ from dprime.audit.metrics import KINDS, Metric
 from dprime.audit.run_file import ENDING
 from dprime.audit.store import not_runs
 from dprime.audit.store import runs as list_runs
-from dprime.cli.options import AsJson, number_option
+from dprime.cli.options import (
+    INTERRUPTED,
+    AsJson,
+    check_torch,
+    look_here,
+    number_option,
+    text_option,
+    whole,
+)
 from dprime.profile import round_down, round_up
 
 if TYPE_CHECKING:
@@ -32,14 +38,8 @@ if TYPE_CHECKING:
 FOLDER = "runs"
 """Where runs are kept unless another place is given."""
 
-INTERRUPTED = 130
-
 FOR_TRIALS = [name for name in ESTIMATORS if name not in ("steinke", "mahloujifar")]
 """Methods for trials of two worlds; the others are for canaries of one run."""
-
-
-def _named(help_text: str) -> Any:
-    return typer.Option(help=help_text, show_default=False)
 
 
 Text = str | None
@@ -49,14 +49,16 @@ Delta = Annotated[Text, number_option("δ at which ε is read [1e-5].")]
 
 def audit(
     file: Annotated[Path | None, typer.Argument(help="A TOML file; options override it.")] = None,
-    adversary: Annotated[Text, _named("Who attacks, e.g. malicious-dataset, di.")] = None,
-    data: Annotated[Text, _named("The data set's name, e.g. digits, mnist.")] = None,
-    data_dir: Annotated[Text, _named("The folder of the data sets' files.")] = None,
+    adversary: Annotated[Text, text_option("Who attacks, e.g. malicious-dataset, di.")] = None,
+    data: Annotated[Text, text_option("The data set's name, e.g. digits, mnist.")] = None,
+    data_dir: Annotated[Text, text_option("The folder of the data sets' files.")] = None,
     records: Annotated[Text, number_option("Use so many records, from the first.")] = None,
     record: Annotated[Text, number_option("The record in question, by its index.")] = None,
-    model: Annotated[Text, _named("linear, dense-64-32, conv-16-32 or module:function.")] = None,
-    trainer: Annotated[Text, _named("Your own training function, module:function.")] = None,
-    adjacency: Annotated[Text, _named("add-remove or replace.")] = None,
+    model: Annotated[
+        Text, text_option("linear, dense-64-32, conv-16-32 or module:function.")
+    ] = None,
+    trainer: Annotated[Text, text_option("Your own training function, module:function.")] = None,
+    adjacency: Annotated[Text, text_option("add-remove or replace.")] = None,
     epsilon: Annotated[
         Text, number_option("The claim: ε at --delta; the noise is chosen for it.")
     ] = None,
@@ -65,26 +67,28 @@ def audit(
     steps: Annotated[Text, number_option("Training steps.")] = None,
     learning_rate: Annotated[Text, number_option("Of the training.")] = None,
     clip_norm: Annotated[Text, number_option("C, the clipping norm.")] = None,
-    sensitivity: Annotated[Text, _named("global, or local (not DP).")] = None,
+    sensitivity: Annotated[Text, text_option("global, or local (not DP).")] = None,
     trials: Annotated[Text, number_option("Trials in each world [1000].")] = None,
     block: Annotated[Text, number_option("Trials that are stored together.")] = None,
-    metric: Annotated[Text, _named(f"{', '.join(KINDS)} or curve; epsilon if not given.")] = None,
+    metric: Annotated[
+        Text, text_option(f"{', '.join(KINDS)} or curve; epsilon if not given.")
+    ] = None,
     delta: Delta = None,
     fpr: Annotated[Text, number_option("For --metric tpr.")] = None,
     prior: Annotated[Text, number_option("For --metric precision, belief or success.")] = None,
     min_tpr: Annotated[Text, number_option("For --metric precision.")] = None,
     exceeded: Annotated[Text, number_option("For --metric belief.")] = None,
-    method: Annotated[Text, _named(f"Of the lower bound: {', '.join(FOR_TRIALS)}.")] = None,
+    method: Annotated[Text, text_option(f"Of the lower bound: {', '.join(FOR_TRIALS)}.")] = None,
     confidence: Confidence = None,
     belief: Annotated[Text, number_option("For di: the belief that counts [0.9].")] = None,
     belief_prior: Annotated[Text, number_option("For di: belief before looking [0.5].")] = None,
     seed: Annotated[Text, number_option("Gives the whole audit.")] = None,
-    device: Annotated[Text, _named("cpu or cuda.")] = None,
-    out: Annotated[Path | None, _named("The run's file; else one in runs/.")] = None,
+    device: Annotated[Text, text_option("cpu or cuda.")] = None,
+    out: Annotated[Path | None, text_option("The run's file; else one in runs/.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Let an adversary try to break a claim. Ctrl-C leaves a run to go on with: dprime resume."""
-    _check_torch()
+    check_torch("an audit")
     from dprime.audit.settings import AuditSettings, begin  # noqa: PLC0415  it needs PyTorch
 
     values = {} if file is None else AuditSettings.from_file(file)
@@ -117,18 +121,10 @@ def resume(
     run: Annotated[Path, typer.Argument(help="The run's file.")], as_json: AsJson = False
 ) -> None:
     """Go on with a run where it was left; no finished block is played again."""
-    _check_torch()
+    check_torch("an audit")
     from dprime.audit.settings import resume as go_on  # noqa: PLC0415  it needs PyTorch
 
     _finish(run, lambda: go_on(run, progress=None), as_json)
-
-
-def _check_torch() -> None:
-    """Say what is missing before an import fails with less to go on."""
-    if find_spec("torch") is None:
-        raise validate.misfit(
-            "PyTorch", "missing", "installed for an audit", "pip install 'dprime[train]'"
-        )
 
 
 def runs(
@@ -165,7 +161,7 @@ def bound(
     scores: Annotated[Path, typer.Argument(help="CSV with the columns score and world.")],
     delta: Delta = None,
     confidence: Confidence = None,
-    method: Annotated[Text, _named(f"Of the lower bound: {', '.join(ESTIMATORS)}.")] = None,
+    method: Annotated[Text, text_option(f"Of the lower bound: {', '.join(ESTIMATORS)}.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """What scores from anywhere show: world is in or out, a higher score speaks for in."""
@@ -238,7 +234,7 @@ def _bound_json(found: LowerBound) -> dict[str, Any]:
 
 def _finish(path: Path, run: Any, as_json: bool) -> None:
     """Run, and print the answer; an interrupted run says how to go on."""
-    _look_here()
+    look_here()
     try:
         found = run()
     except KeyboardInterrupt:
@@ -272,13 +268,6 @@ def audit_table(found: Audit) -> Table:
     )
     table.caption_justify = "left"
     return table
-
-
-def _look_here() -> None:
-    """Let Python find the user's own modules in the folder where the command is called."""
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
 
 
 def identified_table(found: Identifiability) -> Table:
@@ -318,17 +307,7 @@ def _numbers(texts: Mapping[str, Text]) -> dict[str, float]:
 
 def _counts(texts: Mapping[str, Text]) -> dict[str, int]:
     """Whole numbers, 0 among them."""
-    return {name: _count(name, text) for name, text in texts.items() if text is not None}
-
-
-def _count(name: str, text: str) -> int:
-    """A whole number to its last digit, which a seed needs; 1e3 counts as 1000."""
-    if text.isascii() and text.isdecimal():
-        return int(text)
-    value = validate.parse(name, text)
-    if value >= 0 and value.is_integer():
-        return int(value)
-    raise validate.refusal(name, text, "a whole number, 0 or more", "give for example 10")
+    return {name: whole(name, text) for name, text in texts.items() if text is not None}
 
 
 def _merge(values: dict[str, Any], name: str, more: Mapping[str, Any]) -> None:

@@ -10,15 +10,24 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dprime import estimates, validate
-from dprime.asked import describe, printed, safe_digits
+from dprime import estimates
+from dprime.asked import (
+    Asked,
+    describe,
+    printed,
+    risk_asked,
+    safe_digits,
+    target_asked,
+    typed,
+)
 from dprime.choose import choose as choose_parameter
 from dprime.cli.options import AsJson, number_option
 from dprime.cli.tables import risk_table
-from dprime.curve import TradeOff
-from dprime.mechanisms import DPSGD, Mechanism, PoolSampled, steps_from_epochs
+from dprime.mechanisms import Mechanism, PoolSampled
 from dprime.profile import Answer, Questions, risk_profile
-from dprime.targets import TARGETS
+
+ADD_IT = "add {option}, or use dprime choose to find it"
+"""The remedy where a parameter of the training is missing."""
 
 Noise = Annotated[str | None, number_option("Noise over the clipping norm, as in Opacus.")]
 Rate = Annotated[str | None, number_option("Sampling rate, e.g. 0.01 or 256/60000.")]
@@ -67,35 +76,30 @@ def risk(
     as_json: AsJson = False,
 ) -> None:
     """What an attacker can do at most against DP-SGD with these parameters."""
-    mechanism = _described(noise_multiplier, sample_rate, steps, epochs, sampling)
-    if mechanism.missing():
-        name = mechanism.missing()[0]
-        raise ValueError(
-            f"{name} must be given, but it is missing: add --{name.replace('_', '-')}, "
-            "or use dprime choose to find it."
-        )
-    ask = _questions(
-        delta=delta,
-        epsilon=epsilon,
-        fpr=fpr,
-        prior=prior,
-        success_prior=prior,
-        min_tpr=min_tpr,
-        belief=belief,
-        belief_prior=belief_prior,
-        exceeded=exceeded,
-        max_prior=max_prior,
+    asked = risk_asked(
+        typed(
+            noise_multiplier=noise_multiplier,
+            sample_rate=sample_rate,
+            steps=steps,
+            epochs=epochs,
+            adjacency=adjacency,
+            sampling=sampling,
+            group_size=group_size,
+            delta=delta,
+            epsilon=epsilon,
+            fpr=fpr,
+            prior=prior,
+            min_tpr=min_tpr,
+            belief=belief,
+            belief_prior=belief_prior,
+            exceeded=exceeded,
+            max_prior=max_prior,
+        ),
+        ADD_IT,
     )
-    size = validate.whole("group_size", validate.parse("group_size", group_size), example=1)
-    relation = adjacency or mechanism.own_adjacency
-    if ask.max_prior is not None and relation != "replace":
-        raise ValueError(
-            f"adjacency must be 'replace' to ask about a secret (max_prior), but it is "
-            f"{relation!r}: add --adjacency replace."
-        )
-    curve = mechanism.curve(adjacency, group_size=size)
-    extra = _estimates(mechanism, relation, size, ask) if with_estimates else {}
-    _print(mechanism, relation, size, curve, ask, as_json, estimates_by_source=extra)
+    answers = _read(asked.mechanism, asked, asked.ask)
+    extra = _estimates(asked) if with_estimates else {}
+    _print(asked.mechanism, asked, answers, as_json, estimates_by_source=extra)
 
 
 def choose(
@@ -135,107 +139,59 @@ def choose(
     as_json: AsJson = False,
 ) -> None:
     """The noise (or rate, or steps) that keeps an acceptable risk. Leave out what to choose."""
-    mechanism: Mechanism = _described(noise_multiplier, sample_rate, steps, epochs, sampling)
-    given = {
-        "advantage": advantage,
-        "bayes_security": bayes_security,
-        "tpr": tpr,
-        "epsilon": epsilon,
-        "precision": precision,
-        "belief": belief,
-        "success": success,
-        "secret_success": secret_success,
-        "fpr": fpr,
-        "delta": delta,
-        "prior": prior,
-        "min_tpr": min_tpr,
-        "exceeded": exceeded,
-        "max_prior": max_prior,
-    }
-    numbers = {name: validate.parse(name, text) for name, text in given.items() if text is not None}
-    before = None if belief_prior is None else validate.parse("belief_prior", belief_prior)
-    if before is None and "belief" in numbers:
-        before = numbers.get("prior")
-    wanted = _target(numbers, before)
-    size = validate.whole("group_size", validate.parse("group_size", group_size), example=1)
-    if not mechanism.missing() and {"precision", "belief"} & set(numbers) and "prior" not in wanted:
-        mechanism = PoolSampled(mechanism)
-    chosen = choose_parameter(
-        mechanism,
-        adjacency=adjacency,
-        group_size=size,
-        whole=whole,
-        **wanted,
+    asked = target_asked(
+        typed(
+            noise_multiplier=noise_multiplier,
+            sample_rate=sample_rate,
+            steps=steps,
+            epochs=epochs,
+            adjacency=adjacency,
+            sampling=sampling,
+            group_size=group_size,
+            fpr=fpr,
+            delta=delta,
+            prior=prior,
+            min_tpr=min_tpr,
+            belief_prior=belief_prior,
+            belief_level=belief_level,
+            exceeded=exceeded,
+            max_prior=max_prior,
+        ),
+        typed(
+            advantage=advantage,
+            bayes_security=bayes_security,
+            tpr=tpr,
+            epsilon=epsilon,
+            precision=precision,
+            belief=belief,
+            success=success,
+            secret_success=secret_success,
+        ),
     )
-    ask = Questions(**{n: v for n, v in numbers.items() if n in CONDITIONS})
-    if prior is not None:
-        ask = replace(ask, success_prior=numbers["prior"])
-    if before is not None:
-        ask = replace(ask, belief_prior=before)
-    if belief_level is not None:
-        ask = replace(ask, belief=validate.parse("belief_level", belief_level))
+    sought, ask = asked.sought(), asked.ask
+    chosen = choose_parameter(
+        sought,
+        adjacency=asked.adjacency,
+        group_size=asked.group_size,
+        whole=whole,
+        **dict(asked.target),
+    )
     if isinstance(chosen, PoolSampled):
         ask = replace(ask, prior=chosen.prior, success_prior=chosen.prior)
-    relation = "replace" if "secret_success" in numbers else adjacency or chosen.own_adjacency
-    curve = chosen.curve(relation, group_size=size)
-    name = mechanism.missing()[0]
-    _print(chosen, relation, size, curve, ask, as_json, chosen=name)
+    _print(chosen, asked, _read(chosen, asked, ask), as_json, chosen=sought.missing()[0])
 
 
-def _target(numbers: dict[str, float], before: float | None) -> dict[str, float]:
-    """The target with its conditions; the prior of a belief is the belief before looking."""
-    wanted = {name: value for name, value in numbers.items() if _belongs(name, numbers)}
-    if "belief" in numbers and before is not None:
-        wanted["prior"] = before
-    return wanted
+def _read(mechanism: Mechanism, asked: Asked, ask: Questions) -> list[Answer]:
+    """Every metric of the mechanism's certified curve."""
+    return risk_profile(mechanism.curve(asked.adjacency, group_size=asked.group_size), ask)
 
 
-CONDITIONS = ("fpr", "delta", "prior", "min_tpr", "exceeded", "max_prior")
-
-
-def _belongs(name: str, numbers: dict[str, float]) -> bool:
-    """Whether a number is the target or its condition; other conditions only shape the table."""
-    if name in TARGETS:
-        return True
-    targets = [TARGETS[target] for target in numbers if target in TARGETS]
-    return any(name in make.__code__.co_varnames[: make.__code__.co_argcount] for make in targets)
-
-
-def _described(
-    noise: str | None, rate: str | None, steps: str | None, epochs: str | None, sampling: str
-) -> DPSGD:
-    """The DP-SGD that the options describe; what was not given stays open."""
-    numbers = {
-        name: validate.parse(name, text)
-        for name, text in (("noise_multiplier", noise), ("sample_rate", rate), ("steps", steps))
-        if text is not None
-    }
-    mechanism = DPSGD(**numbers, sampling=sampling)  # type: ignore[arg-type]
-    if epochs is None:
-        return mechanism
-    validate.exactly_one("steps, epochs", {"steps": steps, "epochs": epochs}, "leave one out")
-    if mechanism.sample_rate is None:
-        raise ValueError(
-            "sample_rate must be given with epochs, but it is missing: add --sample-rate, "
-            "or give --steps."
-        )
-    count = steps_from_epochs(validate.parse("epochs", epochs), mechanism.sample_rate)
-    return replace(mechanism, steps=count)
-
-
-def _questions(**texts: str | None) -> Questions:
-    return Questions(
-        **{name: validate.parse(name, text) for name, text in texts.items() if text is not None}
-    )
-
-
-def _estimates(
-    mechanism: DPSGD, adjacency: str, group_size: int, ask: Questions
-) -> dict[str, list[Answer]]:
-    if mechanism.sampling != "poisson" or group_size > 1:
+def _estimates(asked: Asked) -> dict[str, list[Answer]]:
+    mechanism, adjacency = asked.mechanism, asked.adjacency
+    if mechanism.sampling != "poisson" or asked.group_size > 1:
         raise ValueError(
             "The estimates must be asked for Poisson sampling and group_size 1, but sampling is "
-            f"{mechanism.sampling!r} and group_size {group_size}: leave --estimates out."
+            f"{mechanism.sampling!r} and group_size {asked.group_size}: leave --estimates out."
         )
     z, q, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
     assert z is not None and q is not None and steps is not None  # noqa: PT018
@@ -245,23 +201,21 @@ def _estimates(
     for estimate in found:
         if estimate.warning:
             print(f"Warning: {estimate.warning}", file=sys.stderr)
-    return {estimate.source: risk_profile(estimate, ask) for estimate in found}
+    return {estimate.source: risk_profile(estimate, asked.ask) for estimate in found}
 
 
 def _print(
     mechanism: Mechanism,
-    adjacency: str,
-    group_size: int,
-    curve: TradeOff,
-    ask: Questions,
+    asked: Asked,
+    answers: list[Answer],
     as_json: bool,
     *,
     chosen: str | None = None,
     estimates_by_source: dict[str, list[Answer]] | None = None,
 ) -> None:
-    answers = risk_profile(curve, ask)
+    setting = (mechanism, asked.adjacency, asked.group_size)
     if as_json:
-        shown = printed(mechanism, adjacency, group_size, answers)
+        shown = printed(*setting, answers)
         if estimates_by_source:
             shown["estimates"] = {
                 source: {answer.name: answer.as_json() for answer in listed}
@@ -273,6 +227,6 @@ def _print(
     if chosen:
         digits = safe_digits(chosen, getattr(mechanism, chosen))
         console.print(f"[bold]Chosen: {chosen.replace('_', ' ')} {digits}[/bold]")
-    console.print(risk_table(describe(mechanism, adjacency, group_size, chosen=chosen), answers))
+    console.print(risk_table(describe(*setting, chosen=chosen), answers))
     for source, listed in (estimates_by_source or {}).items():
         console.print(risk_table(f"Estimate, no guarantee: {source}", listed))

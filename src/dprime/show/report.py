@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dprime import profile
 from dprime.audit.metrics import BLIND, Metric
 from dprime.mechanisms import DPSGD
 from dprime.show import grounds, repeat, words
@@ -213,7 +214,7 @@ def _context(facts: Facts, shown: Mapping[str, Any], figures: Sequence[Figure]) 
 WAYS: Mapping[str, Callable[[Any], str]] = {
     "floor": words.floor,
     "ceiling": words.ceiling,
-    "percent": words.percent_up,
+    "percent": profile.percent_up,
     "members": lambda value: words.floor(value, 3),
     "count": lambda value: f"{value:,}",
     "share": lambda value: f"{100 * value:.3g} %",
@@ -303,7 +304,7 @@ def _picture(facts: Facts) -> dict[str, Any]:
     most = max([*ends, 1e-12])
     room = 1.0 if found.name in SHARES and most > 0.5 else 1.15 * most
     down, up = (
-        (words.percent_down, words.percent_up)
+        (profile.percent_down, profile.percent_up)
         if found.name in SHARES
         else (words.floor, words.ceiling)
     )

@@ -9,7 +9,14 @@ import math
 from collections.abc import Callable, Mapping
 
 from dprime.mechanisms import DPSGD
-from dprime.profile import round_down, round_up
+from dprime.profile import (
+    given,
+    percent_down,
+    percent_up,
+    round_down,
+    round_up,
+    times_up,
+)
 from dprime.show.facts import Facts, Group, Measured
 
 NO_LIMIT = "no limit"
@@ -85,7 +92,7 @@ def what_happened(facts: Facts) -> str:
 
 def how_sure(facts: Facts) -> str:
     """What the confidence means for the verdict."""
-    error = _given(100 * (1 - facts.confidence))
+    error = given(100 * (1 - facts.confidence))
     if facts.broken:
         provided = "" if facts.method.assumption is None else ", provided its assumption holds"
         return (
@@ -171,7 +178,7 @@ def watcher(facts: Facts) -> str:
 def _people_found(facts: Facts, tpr: Mapping[str, float]) -> str:
     used = "was used" if facts.adjacency == "add-remove" else "was used, and not another instead"
     most = min(PEOPLE, math.ceil(PEOPLE * tpr["value"]))
-    alarms = _given(PEOPLE * tpr["fpr"])
+    alarms = given(PEOPLE * tpr["fpr"])
     return (
         f"{watcher(facts)} can say of at most {most:,} in {PEOPLE:,} people that their record "
         f"{used}, if they may be wrong about {alarms} in {PEOPLE:,} people whose record was not. "
@@ -180,13 +187,13 @@ def _people_found(facts: Facts, tpr: Mapping[str, float]) -> str:
 
 
 def _belief_reached(belief: Mapping[str, float]) -> str:
-    before = _given(100 * belief["prior"])
+    before = given(100 * belief["prior"])
     if belief["value"] >= 1:
         return f"Somebody who was {before} % sure beforehand may become certain."
     return (
         f"About a person who is in the data, somebody who was {before} % sure beforehand ends up "
         f"more than {percent_up(belief['value'])} sure at most once in "
-        f"{_times(belief['exceeded'])} trainings."
+        f"{times_up(belief['exceeded'])} trainings."
     )
 
 
@@ -219,7 +226,7 @@ def decided(facts: Facts) -> str:
     """The deciding number as an interval."""
     found = facts.deciding
     least, most = floor(found.reached), ceiling(found.allowed)
-    sure = f"{_given(100 * facts.confidence)} %"
+    sure = f"{given(100 * facts.confidence)} %"
     if facts.broken:
         return (
             f"With {sure} confidence the attacker reaches at least {least}. The claim allows "
@@ -256,9 +263,9 @@ def _shares(before: str, between: str, after: str) -> Told:
     """A sentence about two shares: BEFORE x % BETWEEN (AFTER y %)."""
 
     def tell(
-        given: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
+        conditions: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
     ) -> str:
-        shown = {name: _given(100 * value) for name, value in given.items()}
+        shown = {name: given(100 * value) for name, value in conditions.items()}
         most = limit or f"{after} {percent_up(allowed or 0.0)}"
         least = f"{before} {{reached}} {between}".format(**shown, reached=percent_down(reached))
         return f"{least}; {most}."
@@ -267,7 +274,7 @@ def _shares(before: str, between: str, after: str) -> Told:
 
 
 def _advantage(
-    given: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
+    conditions: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
 ) -> str:
     most = limit or f"the claim allows {round_up(100 * (allowed or 0.0))}"
     return (
@@ -277,7 +284,7 @@ def _advantage(
 
 
 def _epsilon(
-    given: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
+    conditions: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
 ) -> str:
     most = limit or f"the claim says {ceiling(allowed)}"
     return (
@@ -288,7 +295,7 @@ def _epsilon(
 
 
 def _d_prime(
-    given: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
+    conditions: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
 ) -> str:
     most = limit or f"the claim says at most {ceiling(allowed)}"
     return (
@@ -337,7 +344,7 @@ def group(found: Group) -> str:
     return (
         f"For somebody who is one of a group of {found.size}, an observer's belief grows from "
         f"1/{found.size} to at most {percent_up(found.belief)} (exceeded at most once in "
-        f"{_times(found.exceeded)} trainings), as if the group had {floor(found.equivalent, 3)} "
+        f"{times_up(found.exceeded)} trainings), as if the group had {floor(found.equivalent, 3)} "
         "members."
     )
 
@@ -357,7 +364,7 @@ PICTURES: Mapping[str, str] = {
 
 def picture_title(found: Measured) -> str:
     """What the small picture shows."""
-    shown = {name: _given(100 * value) for name, value in found.conditions.items()}
+    shown = {name: given(100 * value) for name, value in found.conditions.items()}
     return PICTURES[found.name].format(**shown)
 
 
@@ -395,26 +402,6 @@ def floor(value: float | None, digits: int = 4) -> str:
 def ceiling(value: float | None, digits: int = 4) -> str:
     """A limit as printed."""
     return NO_LIMIT if value is None else round_up(value, digits)
-
-
-def percent_up(share: float) -> str:
-    """A share that may not shrink."""
-    return f"{round_up(100 * min(share, 1.0))} %"
-
-
-def percent_down(share: float) -> str:
-    """A share that may not grow."""
-    return f"{round_down(100 * share)} %"
-
-
-def _given(value: float) -> str:
-    """A number that was given, short."""
-    return f"{value:.6g}"
-
-
-def _times(probability: float) -> str:
-    """How many times it takes, on average, for one."""
-    return f"{float(round_down(1 / probability, 3)):,.0f}"
 
 
 def _stop(words: str) -> str:

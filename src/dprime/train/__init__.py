@@ -12,14 +12,22 @@ from dprime.train.clipping import ClipNorm, median_clip_norm
 from dprime.train.engine import Run, train
 from dprime.train.insert import Insert, Moment
 from dprime.train.observe import Final, Observer, Step
-from dprime.train.observers import FinalAccuracy, LikelihoodRatio, LocalSensitivity, NoiseScale
+from dprime.train.observers import (
+    AccuracyEvery,
+    FinalAccuracy,
+    LikelihoodRatio,
+    LocalSensitivity,
+    NoiseScale,
+)
 from dprime.train.optimizers import SGD, Adam, Constant, Cosine, Decay
 from dprime.train.settings import Training
+from dprime.train.subsets import Subsets
 from dprime.train.trained import Trained
 from dprime.train.worlds import Worlds
 
 __all__ = [
     "SGD",
+    "AccuracyEvery",
     "Adam",
     "ClipNorm",
     "Constant",
@@ -35,6 +43,7 @@ __all__ = [
     "Observer",
     "Run",
     "Step",
+    "Subsets",
     "Trained",
     "Training",
     "Worlds",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from dprime.train.records import mark_staying
+from dprime.train.records import mark_drawn, mark_staying, taken
 from dprime.train.streams import Purpose, Streams
 from dprime.train.worlds import Worlds
 
@@ -33,6 +33,7 @@ class Batch:
         mask: 1 where the record counts for the trial, else 0 [trial, place].
         differing: how many of the last places are for records in which the worlds differ.
         handed_out: parts of all records that were asked for before.
+        pool: all records [1, record, ...], if layers are to keep what they make of them.
     """
 
     x: Tensor
@@ -41,6 +42,7 @@ class Batch:
     mask: Tensor
     differing: int
     handed_out: Parts = field(default_factory=dict, repr=False)
+    pool: Tensor | None = field(default=None, repr=False)
 
     def part(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
         """Records and labels of some places [trial or 1, place, ...].
@@ -49,7 +51,8 @@ class Batch:
         """
         if self.rows is not None:
             rows = self.rows[:, start:stop]
-            return self.x[rows], self.y[rows]
+            x = taken(self.x, rows)
+            return x if self.pool is None else mark_drawn(x, self.pool, rows), taken(self.y, rows)
         if (start, stop) not in self.handed_out:
             part = mark_staying(self.x[None, start:stop]), self.y[None, start:stop]
             self.handed_out.setdefault((start, stop), part)
@@ -74,21 +77,35 @@ class Sampler:
         worlds: the two data sets.
         rate: the probability with which each record is in a batch; 1 takes all.
         device: where the records are kept.
+        size: how many of the records a trial has on average, where each has some of them only.
     """
 
-    def __init__(self, worlds: Worlds, rate: float, device: torch.device) -> None:
+    def __init__(
+        self, worlds: Worlds, rate: float, device: torch.device, size: float | None = None
+    ) -> None:
         union = worlds.union
         self.x = torch.tensor(union.records, device=device)
         self.y = torch.tensor(union.labels, device=device)
         self.rate = rate
         self.common = len(worlds.common)
         self.differing = len(union) - self.common
+        self._size = size
+        self._pool: Tensor | None = None
         self._handed_out: Parts = {}
 
     @property
     def expected(self) -> float:
         """The expected batch size in world `in`: what every sum is divided by."""
-        return self.rate * (self.common + (self.differing > 0))
+        return self.rate * (self.places if self._size is None else self._size)
+
+    @property
+    def places(self) -> int:
+        """Records that can be drawn; x and x′ have one place between them."""
+        return self.common + (self.differing > 0)
+
+    def keep_pool(self) -> None:
+        """Have layers keep what they make of the records that batches are drawn from."""
+        self._pool = mark_staying(self.x[None])
 
     @property
     def likely_size(self) -> int:
@@ -100,29 +117,50 @@ class Sampler:
     @property
     def shares_records(self) -> bool:
         """Whether all trials compute the same records."""
-        return self.rate >= MASKED_FROM
+        return self.expected >= MASKED_FROM * self.places
 
-    def batches(self, streams: Streams, in_world: Tensor, steps: int) -> Iterator[Batch]:
-        """The batches of all steps; in_world [trial] says which world each trial is in."""
-        whole = self.batch(streams, 0, in_world) if self.rate == 1 else None
+    def batches(
+        self, streams: Streams, in_world: Tensor, steps: int, members: Tensor | None = None
+    ) -> Iterator[Batch]:
+        """The batches of all steps.
+
+        Args:
+            streams: of the trials.
+            in_world: which world each trial is in [trial].
+            steps: how many.
+            members: the records that each trial has [trial, record]; None for all of them.
+        """
+        whole = self.batch(streams, 0, in_world, members) if self.rate == 1 else None
         for step in range(steps):
-            yield whole or self.batch(streams, step, in_world)
+            yield whole or self.batch(streams, step, in_world, members)
 
-    def batch(self, streams: Streams, step: int, in_world: Tensor) -> Batch:
+    def batch(
+        self, streams: Streams, step: int, in_world: Tensor, members: Tensor | None = None
+    ) -> Batch:
         """The batch of each trial at a step."""
+        if members is not None:
+            return self._of_members(streams, step, members)
         presence = torch.stack([in_world, ~in_world], dim=1)[:, : self.differing]
         if self.rate == 1:
             mask = torch.ones(len(in_world), len(self.x), device=self.x.device)
             mask[:, self.common :] = presence
             return Batch(self.x, self.y, None, mask, self.differing, self._handed_out)
         # x and x′ have one place between them: both worlds draw the same batches.
-        places = self.common + (self.differing > 0)
-        drawn = streams.bernoulli(self.rate, places, Purpose.SAMPLING, step)
+        drawn = streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)
         presence = presence & drawn[:, self.common :]
         if self.shares_records:
             mask = torch.cat([drawn[:, : self.common], presence], dim=1).float()
             return Batch(self.x, self.y, None, mask, self.differing, self._handed_out)
         return self._gathered(drawn[:, : self.common], presence)
+
+    def _of_members(self, streams: Streams, step: int, members: Tensor) -> Batch:
+        """The batch of trials that each have their own records."""
+        drawn = members
+        if self.rate < 1:
+            drawn = members & streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)
+        if self.shares_records:
+            return Batch(self.x, self.y, None, drawn.float(), 0, self._handed_out)
+        return self._gathered(drawn, drawn[:, :0])
 
     def _gathered(self, drawn: Tensor, presence: Tensor) -> Batch:
         """Each trial's own records side by side, filled up to the longest batch."""
@@ -139,4 +177,4 @@ class Sampler:
         mask[trial, place] = 1
         rows[:, longest:] = self.common + torch.arange(self.differing, device=drawn.device)
         mask[:, longest:] = presence.float()
-        return Batch(self.x, self.y, rows, mask, self.differing)
+        return Batch(self.x, self.y, rows, mask, self.differing, pool=self._pool)

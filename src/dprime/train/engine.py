@@ -38,8 +38,9 @@ from dprime.train.observe import (
 )
 from dprime.train.progress import bar
 from dprime.train.settings import Training
-from dprime.train.slices import Slices, plan
+from dprime.train.slices import Slices, kept_of_pool, plan
 from dprime.train.streams import Purpose, Streams, check_seed, fresh_seed
+from dprime.train.subsets import Subsets
 from dprime.train.trained import Trained
 from dprime.train.workers import each, freed_memory_kept
 from dprime.train.worlds import Worlds
@@ -60,6 +61,7 @@ class Run:
         seed: of the whole experiment.
         trials: the index of every trial of the run.
         in_world: whether each trial trains on D.
+        members: the records that each trial trains on, where each has its own [trial, record].
     """
 
     network: Network
@@ -69,6 +71,7 @@ class Run:
     trials: NDArray[np.int64]
     in_world: NDArray[np.bool_]
     sampler: Sampler
+    members: Tensor | None
     initial: Tensor | None
     insert: Insert | None
     observers: tuple[Observer, ...]
@@ -79,10 +82,10 @@ class Run:
 
 def train(
     model: nn.Module,
-    data: Worlds | Dataset,
+    data: Worlds | Subsets | Dataset,
     training: Training,
     *,
-    trials: int = 1,
+    trials: int | None = None,
     seed: int | None = None,
     world: World = "alternate",
     blocks: Sequence[int] | None = None,
@@ -98,9 +101,10 @@ def train(
 
     Args:
         model: any `nn.Module` that treats records one by one; it is not changed.
-        data: a data set, or two worlds that differ in one record.
+        data: a data set, two worlds that differ in one record, or a pool of which each trial has
+            its own part.
         training: steps, clipping, noise, sampling, optimizer.
-        trials: how many trainings.
+        trials: how many trainings; where it is left out, one, or one for each part of a pool.
         seed: gives every random number of the experiment; None draws one that nobody can guess.
         world: which world each trial trains on: "in", "out", "alternate" (even trials in), or
             "random" (a coin from the trial's own stream).
@@ -128,11 +132,12 @@ def train(
     >>> bool(done.accuracy(digits.test).min() > 0.8)
     True
     """
-    worlds = data if isinstance(data, Worlds) else Worlds.alone(data)
-    count = validate.whole("trials", trials)
+    worlds = _worlds(data)
+    count = _count(trials, data)
     place = device_named(device)
     budget = int(validate.positive("memory", memory, example=2.0) * (1 << 30))
-    sampler = Sampler(worlds, training.sample_rate, place)
+    size = data.expected if isinstance(data, Subsets) else None
+    sampler = Sampler(worlds, training.sample_rate, place, size)
     network = network_of(model, sampler.x, sampler.y, training.loss)
     if training.sensitivity == "local" and worlds.adjacency is None:
         remedy = "give Worlds.remove(…) or Worlds.replace(…), or sensitivity='global'"
@@ -150,13 +155,17 @@ def train(
         trials=chosen,
         in_world=_in_world(world, worlds, chosen, secret),
         sampler=sampler,
+        members=torch.from_numpy(data.members.copy()) if isinstance(data, Subsets) else None,
         initial=_initial(initial, network, count),
         insert=insert,
         observers=tuple(observers),
         device=place,
     )
     together = min(training.block, count)
-    slices = plan(network, sampler, _copies(run), budget, together)
+    kept = kept_of_pool(network, sampler, budget, training.steps * len(chosen))
+    if kept:
+        sampler.keep_pool()
+    slices = plan(network, sampler, _copies(run), budget - kept, together)
     weights = _kept(run, keep_weights, budget)
     diverged = np.zeros(len(chosen), dtype=bool)
     for observer in run.observers:
@@ -176,6 +185,25 @@ def train(
         network=network, worlds=worlds, training=training, seed=secret,
         trials=chosen, in_world=run.in_world, weights=weights, diverged=diverged,
     )  # fmt: skip
+
+
+def _worlds(data: Worlds | Subsets | Dataset) -> Worlds:
+    """All records that are trained on; a pool is one world."""
+    if isinstance(data, Worlds):
+        return data
+    return Worlds.alone(data.pool if isinstance(data, Subsets) else data)
+
+
+def _count(trials: int | None, data: Worlds | Subsets | Dataset) -> int:
+    """How many trainings there are."""
+    parts = len(data) if isinstance(data, Subsets) else None
+    if trials is None:
+        return parts or 1
+    count = validate.whole("trials", trials)
+    if parts is not None and count != parts:
+        remedy = "leave it out"
+        raise validate.refusal("trials", trials, f"{parts}, one for each part of the pool", remedy)
+    return count
 
 
 def _trials(count: int, block: int, blocks: Sequence[int] | None) -> NDArray[np.int64]:
@@ -262,7 +290,9 @@ def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float
     own_sum = torch.empty_like(weights)
     divisor = run.sampler.expected
     memo: dict[Any, Any] = {}
-    for index, batch in enumerate(run.sampler.batches(streams, in_world, training.steps)):
+    members = None if run.members is None else run.members[trials].to(run.device)
+    batches = run.sampler.batches(streams, in_world, training.steps, members)
+    for index, batch in enumerate(batches):
         if run.stopped.is_set():
             break
         crafted = _crafted(run, Moment(run, index, rows, weights, memo))

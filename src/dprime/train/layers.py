@@ -15,19 +15,21 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
-from typing import Any, cast
+from functools import cached_property
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.weak import WeakTensorKeyDictionary
 
-from dprime.train.records import Known, Memory, stays
-from dprime.train.streams import has_triton
+from dprime.train.records import Known, Memory
 
 ROUNDING = 8 * torch.finfo(torch.float32).eps
 """Relative error that is allowed for in a sum of products of mixed sign."""
+
+
+GRADIENT_PASSES = 4
+"""Multiplications in the time in which one number of a gradient is stored and read twice."""
 
 
 class Seen(ABC):
@@ -71,7 +73,7 @@ def as_probe(y: Tensor) -> Tensor:
     return y if y.requires_grad or not torch.is_grad_enabled() else y.requires_grad_()
 
 
-# Linear and convolutional layers ------------------------------------------------------------------
+# Linear layers ------------------------------------------------------------------------------------
 
 
 class AffineSeen(Seen):
@@ -83,6 +85,8 @@ class AffineSeen(Seen):
         bias: whether there is one.
         unpack: from sums [R, out, in] to the form of the weights.
         known: of records that come again at every step.
+        direct: from errors [R, n, T, out] to Σ e_t x_t^T in the form of the weights, where there is
+            a way without x.
     """
 
     def __init__(
@@ -92,8 +96,10 @@ class AffineSeen(Seen):
         bias: bool,
         unpack: Callable[[Tensor], Tensor],
         known: Known | None = None,
+        direct: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         self._x, self.probe, self.bias, self.unpack, self.known = x, probe, bias, unpack, known
+        self._direct = direct
         self._gradients: Tensor | None = None
 
     @cached_property
@@ -111,6 +117,8 @@ class AffineSeen(Seen):
         """Whether the positions' Gram matrices cost less than the gradients themselves."""
         positions, inputs = self.x.shape[2:]
         outputs = self.probe.shape[3]
+        if self.probe.is_cpu:  # the gradients also give the sum, which is else one more product
+            return positions**2 * (inputs + outputs) < GRADIENT_PASSES * inputs * outputs
         return positions * (inputs + outputs) < inputs * outputs  # Bu, Mao and Xu 2022, section 4
 
     def squared_norms(self) -> Tensor:
@@ -147,8 +155,13 @@ class AffineSeen(Seen):
         self._gradients = gradients  # [R, n, out, in]
         norms = (gradients * gradients).sum((-2, -1))
         if self.bias:
-            norms += (self.error.sum(2) ** 2).sum(-1)
+            norms += (self._error_sums**2).sum(-1)
         return norms
+
+    @cached_property
+    def _error_sums(self) -> Tensor:
+        """Over positions: the gradients of the bias [R, n, out]."""
+        return self.error.sum(2)
 
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         """Weights first, then the bias."""
@@ -156,17 +169,19 @@ class AffineSeen(Seen):
             scaled = self.error * c[:, :, None, None]
             sums, bias = self._contract(scaled), scaled
         else:
-            sums = _weighted(c, self._gradients)
-            bias = self.error.sum(2, keepdim=True) * c[:, :, None, None]
-        into[0].add_(self.unpack(sums))
+            sums = self.unpack(_weighted(c, self._gradients))
+            bias = (self._error_sums * c[:, :, None])[:, :, None]
+        into[0].add_(sums)
         if self.bias:
             into[1].add_(bias.sum((1, 2)))
 
     def _contract(self, e: Tensor) -> Tensor:
-        """Σ over records and positions of e x^T: e [R, n, T, out] → [R, out, in]."""
+        """Σ over records and positions of e x^T: e [R, n, T, out] → the form of the weights."""
         if self.known is not None and self.known.columns is not None:
             return self.known.gathered(_merged(e).mT)
-        return _contract(e, self.x)
+        if self._direct is not None and "x" not in vars(self):
+            return self._direct(e)
+        return self.unpack(_contract(e, self.x))
 
 
 def _weighted(c: Tensor, gradients: Tensor) -> Tensor:
@@ -228,140 +243,6 @@ class Linear(Rule):
 
 def _unchanged(sums: Tensor) -> Tensor:
     return sums
-
-
-class Windows(torch.autograd.Function):
-    """The pixels under each position of a kernel: [N, H, W, C] → [N, H', W', kernel, kernel, C]."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, conv: Conv2d) -> Tensor:
-        """A copy, in which each pixel is in as many windows as it is under."""
-        ctx.conv, ctx.shape = conv, x.shape
-        count, height, width, channels = x.shape
-        rows, columns = conv.positions(height - conv.added[0], width - conv.added[1])
-        n, h, w, c = x.stride()
-        (kh, kw), (sh, sw), (dh, dw) = conv.kernel, conv.stride, conv.dilation
-        size = (count, rows, columns, kh, kw, channels)
-        return x.as_strided(size, (n, sh * h, sw * w, dh * h, dw * w, c)).contiguous()
-
-    @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:
-        """The errors of a pixel's windows, added up."""
-        (errors,) = upstream
-        conv = ctx.conv
-        if has_triton(errors):
-            from dprime.train import gpu  # noqa: PLC0415
-
-            return gpu.fold(errors, ctx.shape, conv.stride, conv.dilation), None
-        into = errors.new_zeros(ctx.shape)
-        rows, columns = errors.shape[1:3]
-        (sh, sw), (dh, dw) = conv.stride, conv.dilation
-        for i in range(conv.kernel[0]):
-            for j in range(conv.kernel[1]):
-                across = slice(i * dh, i * dh + sh * (rows - 1) + 1, sh)
-                along = slice(j * dw, j * dw + sw * (columns - 1) + 1, sw)
-                into[:, across, along] += errors[:, :, :, i, j]
-        return into, None
-
-
-class Conv2d(Rule):
-    """A linear layer on the window at each position. In memory the channels come last."""
-
-    def __init__(self, module: nn.Conv2d) -> None:
-        self.bias = module.bias is not None
-        self.kernel = cast(tuple[int, int], module.kernel_size)
-        self.stride = cast(tuple[int, int], module.stride)
-        self.dilation = cast(tuple[int, int], module.dilation)
-        left, right, top, bottom = module._reversed_padding_repeated_twice
-        self.padding = (0, 0, left, right, top, bottom)
-        self.added = (top + bottom, left + right)
-        self.sides = (top, left)  # the same on both sides, see `network._rule`
-        self._kept = WeakTensorKeyDictionary()
-
-    def positions(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of the output."""
-        left, right, top, bottom = self.padding[2:]
-        reach = [d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel, strict=True)]
-        rows = (height + top + bottom - reach[0]) // self.stride[0] + 1
-        return rows, (width + left + right - reach[1]) // self.stride[1] + 1
-
-    def forward(self, weights: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Seen]:
-        """[R, n, out, H', W'] from x [R or 1, n, in, H, W]."""
-        R, outputs, inputs = weights[0].shape[:3]
-        records = x.detach() if x.requires_grad else x
-        windows: Callable[[], Tensor] = partial(self.windows, records)
-        if x.requires_grad and x.is_cpu:  # where PyTorch's own, trial by trial, is faster
-            y = Convolved.apply(x, *weights, self)  # type: ignore[no-untyped-call]
-        else:
-            made = self.windows(x)
-            y = self._from_windows(weights, made).unflatten(2, self.positions(*x.shape[3:]))
-            windows = made.detach
-        n, rows, columns = y.shape[1:4]
-        probe = as_probe(y.flatten(2, 3))
-
-        def unpack(sums: Tensor) -> Tensor:
-            return sums.view(R, outputs, *self.kernel, inputs).permute(0, 1, 4, 2, 3)
-
-        seen = AffineSeen(windows, probe, self.bias, unpack)
-        return probe.view(R, n, rows, columns, outputs).permute(0, 1, 4, 2, 3), seen
-
-    def _from_windows(self, weights: Sequence[Tensor], windows: Tensor) -> Tensor:
-        """One product for all trials [R, n, positions, out]."""
-        R, outputs = weights[0].shape[:2]
-        kernel = weights[0].permute(0, 1, 3, 4, 2).reshape(R, outputs, -1).mT  # as windows are
-        flat = windows.flatten(1, 2).expand(R, -1, -1)
-        y = torch.baddbmm(weights[1][:, None, :], flat, kernel) if self.bias else flat @ kernel
-        return y.view(R, *windows.shape[1:3], outputs)
-
-    def windows(self, x: Tensor) -> Tensor:
-        """[R, n, positions, kernel kernel in]; those of records that stay are kept."""
-        known: Tensor | None = self._kept.get(x)
-        if known is None:
-            known = self.cut(x)
-            if stays(x):
-                self._kept[x] = known
-        return known
-
-    def cut(self, x: Tensor) -> Tensor:
-        """The windows of x, made now."""
-        pixels = x.flatten(0, 1).permute(0, 2, 3, 1).contiguous()
-        if any(self.padding):
-            pixels = F.pad(pixels, self.padding)
-        windows: Tensor = Windows.apply(pixels, self)  # type: ignore[no-untyped-call]
-        return windows.view(*x.shape[:2], -1, math.prod(windows.shape[3:]))
-
-
-class Convolved(torch.autograd.Function):
-    """PyTorch's convolution, trial by trial: x [R, n, in, H, W] → y [R, n, H', W', out]."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, *rest: Any) -> Tensor:
-        """Records of each trial with its own weights."""
-        *bias, conv = rest
-        ctx.x, ctx.weight, ctx.conv = x, weight, conv
-        biases = bias[0] if bias else [None] * len(weight)
-        outputs = [
-            F.conv2d(_channels_last(records), w, b, conv.stride, conv.sides, conv.dilation)
-            for records, w, b in zip(x, weight, biases, strict=True)
-        ]
-        return torch.stack([y.permute(0, 2, 3, 1) for y in outputs])
-
-    @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        """The error at the input alone."""
-        conv = ctx.conv
-        errors = [
-            torch.ops.aten.convolution_backward(
-                error.permute(0, 3, 1, 2), _channels_last(records), w, None, conv.stride,
-                conv.sides, conv.dilation, False, (0, 0), 1, (True, False, False),
-            )[0].permute(0, 2, 3, 1)
-            for error, records, w in zip(upstream[0], ctx.x, ctx.weight, strict=True)
-        ]  # fmt: skip
-        return torch.stack(errors).permute(0, 1, 4, 2, 3), None, None, *(None,) * conv.bias
-
-
-def _channels_last(records: Tensor) -> Tensor:
-    return records.contiguous(memory_format=torch.channels_last)
 
 
 # Normalisation and embeddings ---------------------------------------------------------------------

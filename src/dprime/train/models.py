@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
 import re
@@ -13,6 +14,23 @@ from dprime.data.dataset import Dataset
 
 NAME = re.compile(r"(linear|dense|conv)((?:-[1-9]\d{0,4})*)")
 GROUPS = 4
+
+
+def network_named(name: str, dataset: Dataset) -> nn.Module:
+    """A network by its name, or from the user's own function, module:function."""
+    if ":" not in name:
+        return model_named(name, dataset)
+    module, _, function = name.partition(":")
+    try:
+        network = getattr(importlib.import_module(module), function)()
+    except Exception as error:  # whatever the user's code raises
+        wanted = f"a function that returns a network ({type(error).__name__}: {error})"
+    else:
+        if isinstance(network, nn.Module):
+            return network
+        wanted = "a function that returns a network"
+    remedy = "give module:function that returns an nn.Module"
+    raise validate.refusal("model", name, wanted, remedy)
 
 
 def model_named(name: str, dataset: Dataset) -> nn.Module:

@@ -16,7 +16,9 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from dprime.train.layers import Conv2d, Embedding, GroupNorm, LayerNorm, Linear, Rule, Seen
+from dprime.train.convolution import Conv2d
+from dprime.train.elementwise import tanh
+from dprime.train.layers import Embedding, GroupNorm, LayerNorm, Linear, Rule, Seen
 from dprime.train.losses import Loss, per_trial
 from dprime.train.normalised import NormalisedConv2d
 from dprime.train.pooling import max_pool
@@ -34,6 +36,10 @@ RECORDWISE = (
     nn.ZeroPad2d, nn.Upsample, nn.PixelShuffle,
 )  # fmt: skip
 """Act on every record alone, so the records of all trials can go through together."""
+
+
+RISING = (nn.ReLU, nn.Tanh, nn.Sigmoid)
+"""Act on every number alone and never fall: the largest stays the largest."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,10 @@ class Network(ABC):
     def numbers_per_record(self, x: Tensor) -> int:
         """How many numbers are in memory for one record of one trial; x is one record."""
 
+    @abstractmethod
+    def numbers_kept(self, x: Tensor) -> int:
+        """How many numbers the first layer can keep of a record in a pool; x is one record."""
+
 
 class LayeredGradients(Gradients):
     """Norms and sums put together from the layers' own."""
@@ -219,6 +229,11 @@ class Layered(Network):
                 count += 2 * output.numel() + (seen.numbers() if seen is not None else 0)
         return count
 
+    def numbers_kept(self, x: Tensor) -> int:
+        """The windows of a first convolution, or their moments."""
+        first = self.stages[0].apply
+        return first.numbers_kept(x) if isinstance(first, Conv2d | NormalisedConv2d) else 0
+
 
 def layered(model: nn.Module) -> Layered | None:
     """The fast form of a model, or None if one of its layers has no rule."""
@@ -245,9 +260,9 @@ def _leaves(module: nn.Module, path: str) -> Iterator[tuple[str, nn.Module]]:
 
 
 def _pools_first(leaves: list[tuple[str, nn.Module]]) -> list[tuple[str, nn.Module]]:
-    """ReLU and then a maximum is the maximum and then ReLU, with a quarter of the work."""
+    """A rising function and then a maximum is the maximum and then the function, with less work."""
     for place, ((_, first), (_, second)) in enumerate(itertools.pairwise(leaves)):
-        if type(first) is nn.ReLU and type(second) is nn.MaxPool2d:
+        if type(first) in RISING and type(second) is nn.MaxPool2d:
             leaves[place], leaves[place + 1] = leaves[place + 1], leaves[place]
     return leaves
 
@@ -275,7 +290,7 @@ def _stage(path: str, module: nn.Module, places: dict[str, Parameter]) -> Stage 
         rule = _rule(module) if all(trained) else None
         return None if rule is None else Stage(rule, tuple(places[name] for name in names))
     if isinstance(module, ELEMENTWISE):
-        return Stage(module)
+        return Stage(tanh if type(module) is nn.Tanh else module)
     if isinstance(module, nn.Flatten):
         start, stop = (d + 1 if d >= 0 else d for d in (module.start_dim, module.end_dim))
         return Stage(lambda x: x.flatten(start, stop)) if start == 2 else None

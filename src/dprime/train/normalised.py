@@ -13,15 +13,19 @@ what the normalisation adds. Neither u nor its error is ever in memory.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.utils.weak import WeakTensorKeyDictionary
 
-from dprime.train.layers import Conv2d, GroupNorm, Rule, Seen, as_probe, group_mean
-from dprime.train.records import stays
+from dprime.train.convolution import Conv2d
+from dprime.train.layers import GroupNorm, Rule, Seen, as_probe, group_mean
+from dprime.train.records import Kept, drawn_from, taken
+
+CHUNK = 1024
+"""Records whose moments are made at once: on the way they need their memory several times."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,19 @@ class Moments:
         covariance = (centred.mT @ centred) / windows.shape[2]
         ones = torch.ones_like(centred[..., :1])
         return cls(torch.cat([centred, ones], -1), mean, covariance)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Moments]) -> Moments:
+        """Those of several groups of records as one."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            *(torch.cat(same, 1) for same in zip(*(vars(p).values() for p in parts), strict=True))
+        )
+
+    def taken(self, rows: Tensor) -> Moments:
+        """Those of records at rows [R, n]."""
+        return Moments(*(taken(part[0], rows) for part in vars(self).values()))
 
 
 class NormalisedSeen(Seen):
@@ -130,7 +147,7 @@ class NormalisedConv2d(Rule):
 
     def __init__(self, conv: Conv2d, norm: GroupNorm) -> None:
         self.conv, self.norm = conv, norm
-        self._kept = WeakTensorKeyDictionary()
+        self._kept = Kept(self._made)
 
     def forward(self, weights: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Seen]:
         """[R, n, out, H', W'] from x [R or 1, n, in, H, W]."""
@@ -158,12 +175,19 @@ class NormalisedConv2d(Rule):
 
     def _moments(self, x: Tensor) -> Moments:
         """Those of records that stay are kept."""
-        known: Moments | None = self._kept.get(x)
-        if known is None:
-            known = Moments.of(self.conv.cut(x))
-            if stays(x):
-                self._kept[x] = known
-        return known
+        origin = drawn_from(x)
+        if origin is None:
+            return self._kept.of(x)
+        pool, rows = origin
+        return self._kept.of(pool).taken(rows)
+
+    def _made(self, x: Tensor) -> Moments:
+        return Moments.joined([Moments.of(self.conv.cut(part)) for part in x.split(CHUNK, 1)])
+
+    def numbers_kept(self, x: Tensor) -> int:
+        """Those of the moments of a record [1, in, H, W]."""
+        k = math.prod(self.conv.kernel) * x.shape[1]
+        return self.conv.numbers_kept(x) // k * (k + 1) + k + k * k
 
 
 def shared_product(a: Tensor, b: Tensor) -> Tensor:

@@ -133,6 +133,57 @@ class FinalAccuracy(Observer):
         )
 
 
+class AccuracyEvery(Observer):
+    """The accuracy of each trial's model on held-out records, again and again while it trains.
+
+    Whoever picks the best of these for each trial has looked at the held-out records.
+
+    Args:
+        dataset: the held-out records.
+        steps: measured after every so many steps, and at the end.
+
+    Attributes:
+        after: the number of steps after which each measurement is made.
+        values: the share of records whose class is predicted [trial, measurement].
+
+    >>> from dprime.train import Training, train
+    >>> data = Dataset.of(np.eye(4), [0, 1, 0, 1])
+    >>> seen = AccuracyEvery(data, steps=20)
+    >>> recipe = Training(steps=50, learning_rate=1.0)
+    >>> done = train(torch.nn.Linear(4, 2), data, recipe, trials=3, seed=1, observers=[seen])
+    >>> seen.after, seen.values.shape
+    ((20, 40, 50), (3, 3))
+    """
+
+    def __init__(self, dataset: Dataset, steps: int) -> None:
+        self.dataset = dataset
+        self.steps = validate.whole("steps", steps, example=100)
+        self.after: tuple[int, ...] = ()
+        self.values: NDArray[np.float64] = np.zeros((0, 0))
+
+    def begin(self, run: Run) -> None:
+        """Room for every trial and measurement."""
+        self._run = run
+        total = run.training.steps
+        self.after = (*range(self.steps, total, self.steps), total)
+        self.values = np.zeros((len(run.trials), len(self.after)))
+
+    def see(self, step: Step) -> None:
+        """Measure a slice of trials; the weights are still those after `step.index` steps."""
+        if step.index and step.index % self.steps == 0:
+            self._measure(step.rows, step.index // self.steps - 1, step.weights)
+
+    def end(self, final: Final) -> None:
+        """Measure the final models."""
+        self._measure(final.rows, len(self.after) - 1, final.weights)
+
+    def _measure(self, rows: slice, place: int, weights: Tensor) -> None:
+        run = self._run
+        self.values[rows, place] = evaluate.accuracy(
+            run.network, weights, self.dataset, run.training.loss
+        )
+
+
 class NoiseScale(Observer):
     """The noise that was really added at each step, and with it the sensitivity it was scaled to.
 

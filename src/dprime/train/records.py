@@ -1,14 +1,17 @@
-"""What is worth knowing of records that come again at every step, as in full batches.
+"""What is worth knowing of records that come again, at every step or drawn from a pool.
 
-The squares of their norms; and, where most of their numbers are zero, as in baskets or one-hot
-tables, their sparse form, with which a first linear layer takes a tenth of the time.
+The squares of their norms; where most of their numbers are zero, as in baskets or one-hot tables,
+their sparse form, with which a first linear layer takes a tenth of the time; and whatever else a
+first layer makes of records alone, which is made once.
 """
 
 from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -17,8 +20,11 @@ from torch.utils.weak import WeakTensorKeyDictionary
 SPARSE_UP_TO = 0.1
 """The share of numbers other than zero up to which the sparse form is faster, on a processor."""
 
-_lock = threading.Lock()
+Made = TypeVar("Made")
+
+_lock = threading.RLock()
 _staying = WeakTensorKeyDictionary()
+_drawn = WeakTensorKeyDictionary()
 
 
 def mark_staying(x: Tensor) -> Tensor:
@@ -31,6 +37,43 @@ def mark_staying(x: Tensor) -> Tensor:
 def stays(x: Tensor) -> bool:
     """Whether records come again at every step."""
     return x in _staying
+
+
+def taken(x: Tensor, rows: Tensor) -> Tensor:
+    """Records x [record, ...] at rows [trial, place], side by side [trial, place, ...]."""
+    side_by_side: Tensor = x.index_select(0, rows.flatten()).unflatten(0, rows.shape)
+    return side_by_side
+
+
+def mark_drawn(x: Tensor, pool: Tensor, rows: Tensor) -> Tensor:
+    """Say of records that they are those of a pool [1, record, ...] at rows; returns them."""
+    with _lock:
+        _drawn[x] = pool, rows
+    return x
+
+
+def drawn_from(x: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The pool and the rows that records were drawn from, if that is known."""
+    found: tuple[Tensor, Tensor] | None = _drawn.get(x)
+    return found
+
+
+class Kept(Generic[Made]):
+    """What a layer makes of records that stay, made once and kept for as long as they live."""
+
+    def __init__(self, make: Callable[[Tensor], Made]) -> None:
+        self._make = make
+        self._kept = WeakTensorKeyDictionary()
+
+    def of(self, x: Tensor) -> Made:
+        """Made now, unless it is there already."""
+        if not stays(x):
+            return self._make(x)
+        with _lock:
+            if x not in self._kept:
+                self._kept[x] = self._make(x)
+            made: Made = self._kept[x]
+            return made
 
 
 @dataclass(frozen=True)
@@ -66,17 +109,11 @@ class Memory:
     """Remembers records that stay, by their tensor, for as long as it lives."""
 
     def __init__(self) -> None:
-        self._known = WeakTensorKeyDictionary()
+        self._known = Kept(look_at)
 
     def of(self, x: Tensor) -> Known | None:
         """What is known of x [1, n, in]; None for records that do not stay."""
-        if x.dim() != 3 or not stays(x):
-            return None
-        with _lock:
-            if x not in self._known:
-                self._known[x] = look_at(x)
-            known: Known = self._known[x]
-            return known
+        return self._known.of(x) if x.dim() == 3 and stays(x) else None
 
 
 def look_at(x: Tensor) -> Known:

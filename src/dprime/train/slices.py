@@ -14,11 +14,18 @@ from dprime.train.network import Network
 CACHE = 120 << 20
 """Bytes of a processor's slice: larger ones leave the cache and are slower per trial."""
 
+OWN_RECORDS = 64 << 20
+"""The same where each trial has its own records: those of trials side by side must be filled up."""
+
 WORTH_A_WORKER = 8 << 20
 """Bytes of work below which another worker costs more than it brings."""
 
 FIXED = 128 << 20
 """Bytes for random numbers in the making and the rest."""
+
+
+KEPT_SHARE = 0.25
+"""Of the memory: the most that the first layer may keep of a pool of records."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,21 @@ class Slices:
     trials: int
     records: int
     workers: int = 1
+
+
+def kept_of_pool(network: Network, sampler: Sampler, memory: int, trainings: float) -> int:
+    """Bytes that the first layer is to keep of all records; 0 where it does not pay.
+
+    Args:
+        network: the model.
+        sampler: gives the records.
+        memory: in bytes.
+        trainings: steps of all trials together.
+    """
+    size = 4 * network.numbers_kept(sampler.x[:1]) * len(sampler.x)
+    drawn_twice = trainings * sampler.expected >= 2 * len(sampler.x)
+    pays = sampler.x.is_cpu and not sampler.shares_records and drawn_twice
+    return size if pays and size <= KEPT_SHARE * memory else 0
 
 
 def plan(network: Network, sampler: Sampler, copies: int, memory: int, trials: int) -> Slices:
@@ -69,5 +91,7 @@ def plan(network: Network, sampler: Sampler, copies: int, memory: int, trials: i
         workers = max(1, min(torch.get_num_threads(), trials, room // least, work))
     room = min(room // workers, max(least, CACHE))
     records = min(batch, max(1 + sampler.differing, (room - per_trial) // per_record))
+    if not sampler.shares_records:
+        room = min(room, OWN_RECORDS)
     together = max(1, min(-(-trials // workers), room // (per_trial + per_record * records)))
     return Slices(together, records, workers)

@@ -19,9 +19,12 @@ from importlib.util import find_spec
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from dprime import validate
+
+Words = NDArray[np.uint32]
 
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)  # Salmon et al. 2011, table 2
 ROUNDS = 20
@@ -76,10 +79,11 @@ def threefry(key: tuple[Tensor, Tensor], counter: tuple[Tensor, Tensor]) -> tupl
     indexes = counter[0] + first
     steps = (counter[1] + second).to(indexes.device)
     x0, x1 = (x.contiguous() for x in torch.broadcast_tensors(indexes, steps))
-    mix = _mix_numpy if x0.is_cpu else _mix_torch
     spare = torch.empty_like(x0)
+    words = (_unsigned(x0), _unsigned(x1), _unsigned(spare)) if x0.is_cpu else None
     for number in range(ROUNDS):
-        mix(x0, x1, spare, ROTATIONS[number % 8])
+        rotation = ROTATIONS[number % 8]
+        _mix_numpy(*words, rotation) if words else _mix_torch(x0, x1, spare, rotation)
         if number % 4 == 3:
             injection = number // 4 + 1
             x0.add_(schedule[injection % 3])
@@ -95,14 +99,19 @@ def _mix_torch(x0: Tensor, x1: Tensor, spare: Tensor, rotation: int) -> None:
     x1.bitwise_left_shift_(constant(rotation)).bitwise_or_(spare).bitwise_xor_(x0)
 
 
-def _mix_numpy(x0: Tensor, x1: Tensor, spare: Tensor, rotation: int) -> None:
+def _mix_numpy(a: Words, b: Words, spare: Words, rotation: int) -> None:
     """The same on a processor, where NumPy shifts unsigned words in one go."""
-    a, b, c = (x.numpy().view(np.uint32) for x in (x0, x1, spare))
     np.add(a, b, out=a)
-    np.right_shift(b, np.uint32(32 - rotation), out=c)
+    np.right_shift(b, np.uint32(32 - rotation), out=spare)
     np.left_shift(b, np.uint32(rotation), out=b)
-    np.bitwise_or(b, c, out=b)
+    np.bitwise_or(b, spare, out=b)
     np.bitwise_xor(b, a, out=b)
+
+
+def _unsigned(x: Tensor) -> Words:
+    """The same memory as unsigned words."""
+    words: Words = x.numpy().view(np.uint32)
+    return words
 
 
 @lru_cache(maxsize=1)

@@ -22,9 +22,20 @@ from dprime.show.figures import (
     BeliefDistributionFigure,
     BeliefFigure,
     Figure,
+    FrontierFigure,
+    FrontierPoint,
+    FrontierSeries,
+    ImprovementFigure,
+    ImprovementPoint,
     LadderFigure,
+    MembershipRocFigure,
+    Points,
     PrecisionFigure,
+    PrecisionLine,
+    PrecisionOverPriorFigure,
+    PrecisionPoint,
     RiskFigure,
+    RocCurve,
     Rung,
     ScoresFigure,
     SensitivityFigure,
@@ -46,6 +57,34 @@ def walks(trials=60, steps=12, mu=0.125, seed=1):
     return (drift + mu * rng.normal(size=(trials, steps))).cumsum(axis=1), in_world
 
 
+def membership(claim):
+    """Figures of membership inference."""
+    rates = (0.001, 0.01, 0.1, 1.0)
+    curve = RocCurve(
+        "LiRA", rates, (0.0, 0.02, 0.15, 1.0), (0.0, 0.01, 0.12, 1.0), (0.1,) * 2 + (1.0,) * 2
+    )
+    point = PrecisionPoint(0.5, 0.6, 0.55, 0.65, certified=0.73, shuffled=0.55)
+    return [
+        MembershipRocFigure((curve,), Points.of(claim), "Digits, ε = 3"),
+        PrecisionOverPriorFigure((PrecisionLine("ε = 3", (point,)),) * 5, "LiRA", "digits"),
+        ImprovementFigure(
+            (ImprovementPoint(0.5, 0.05, 0.03, 0.07, 0.04, 0.03, 0.05),), "LiRA", "digits"
+        ),
+        FrontierFigure(
+            (
+                FrontierSeries(
+                    0.9,
+                    (
+                        FrontierPoint(0.1, 0.9, 0.88, 0.92, 3.0, 0.8),
+                        FrontierPoint(0.9, 0.6, None, None, math.inf),
+                    ),
+                ),
+            ),
+            "digits",
+        ),
+    ]
+
+
 def examples():
     logs, in_world = walks()
     lower = LowerCurve(GaussianShape(0.1), confidence=0.95, method="band")
@@ -63,6 +102,7 @@ def examples():
         ScoresFigure.of(logs[in_world, -1], logs[~in_world, -1]),
         LadderFigure((Rung("api-access", 0.0, 0.1, 0.2),), 0.7, "d′", 0.95),
         AccuracyFigure((AccuracyPoint("noise 1", 0.2, 0.9, 0.88, 0.92),), "membership advantage"),
+        *membership(claim),
     ]
     return {figure.name: figure for figure in figures}
 

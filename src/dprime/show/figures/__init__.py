@@ -10,8 +10,16 @@ from dprime.show.figures.bayes_security import BayesSecurityFigure
 from dprime.show.figures.belief import BeliefFigure, belief_bound
 from dprime.show.figures.belief_distribution import BeliefDistributionFigure
 from dprime.show.figures.figure import Figure, Row
+from dprime.show.figures.frontier import FrontierFigure, FrontierPoint, FrontierSeries
+from dprime.show.figures.improvement import ImprovementFigure, ImprovementPoint
 from dprime.show.figures.ladder import LadderFigure, Rung, rung_of
+from dprime.show.figures.membership_roc import MembershipRocFigure, RocCurve
 from dprime.show.figures.precision import PrecisionFigure
+from dprime.show.figures.precision_over_prior import (
+    PrecisionLine,
+    PrecisionOverPriorFigure,
+    PrecisionPoint,
+)
 from dprime.show.figures.risk import RiskFigure
 from dprime.show.figures.scores import ScoresFigure
 from dprime.show.figures.sensitivity import SensitivityFigure
@@ -32,6 +40,10 @@ FIGURES: Mapping[str, type[Figure]] = MappingProxyType(
         "scores": ScoresFigure,
         "ladder": LadderFigure,
         "accuracy": AccuracyFigure,
+        "membership-roc": MembershipRocFigure,
+        "precision-over-prior": PrecisionOverPriorFigure,
+        "improvement": ImprovementFigure,
+        "frontier": FrontierFigure,
     }
 )
 """Every figure by its name."""
@@ -44,10 +56,20 @@ __all__ = [
     "BeliefDistributionFigure",
     "BeliefFigure",
     "Figure",
+    "FrontierFigure",
+    "FrontierPoint",
+    "FrontierSeries",
+    "ImprovementFigure",
+    "ImprovementPoint",
     "LadderFigure",
+    "MembershipRocFigure",
     "Points",
     "PrecisionFigure",
+    "PrecisionLine",
+    "PrecisionOverPriorFigure",
+    "PrecisionPoint",
     "RiskFigure",
+    "RocCurve",
     "Row",
     "Rung",
     "ScoresFigure",

@@ -1,0 +1,213 @@
+"""`dprime infer`: who was in the training set? Attacks beside what the certified curve allows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dprime import validate
+from dprime.cli.options import (
+    INTERRUPTED,
+    AsJson,
+    check_torch,
+    look_here,
+    number_option,
+    text_option,
+    whole,
+)
+from dprime.data import Dataset, Split, load
+from dprime.data.loaders import names
+from dprime.membership.planner import distinct
+from dprime.profile import round_up
+
+if TYPE_CHECKING:
+    from dprime.membership.confidence import Interval
+    from dprime.membership.inference import Inference
+
+Text = str | None
+LARGEST_POPULATION = 1000
+AT_MOST = "At most (certified)"
+
+
+def infer(
+    data: Annotated[str, text_option("The data set's name; digits if not given.")] = "digits",
+    data_dir: Annotated[Text, text_option("The folder of the data sets' files.")] = None,
+    pool: Annotated[
+        Text, number_option("Records of the pool, from the first; all if not given.")
+    ] = None,
+    records: Annotated[
+        Text, number_option("The first so many of the pool are in question [1000].")
+    ] = None,
+    model: Annotated[
+        str, text_option("linear, dense-64-32, conv-16-32 or module:function; dense-64 by default.")
+    ] = "dense-64",
+    trainer: Annotated[Text, text_option("Your own training function, module:function.")] = None,
+    pi: Annotated[str, number_option("π: a record is in a target's part so likely [0.5].")] = "0.5",
+    shadow_pi: Annotated[str, number_option("The same for shadow models [0.5].")] = "0.5",
+    shadows: Annotated[str, number_option("Models that the attacker trains [64].")] = "64",
+    targets: Annotated[str, number_option("Models that are attacked [5].")] = "5",
+    attacks: Annotated[
+        Text, text_option("E.g. lira,rmia-offline,attack-p; all usual ones if not given.")
+    ] = None,
+    epsilon: Annotated[Text, number_option("The claim: ε at --delta.")] = None,
+    delta: Annotated[str, number_option("δ of the claim [1e-5].")] = "1e-5",
+    noise_multiplier: Annotated[Text, number_option("Instead of ε: noise over C.")] = None,
+    batch: Annotated[str, number_option("Expected records in a step [64].")] = "64",
+    epochs: Annotated[str, number_option("Passes over a part of the pool [20].")] = "20",
+    learning_rate: Annotated[str, number_option("Of SGD [0.5].")] = "0.5",
+    clip_norm: Annotated[str, number_option("C, the clipping norm [1].")] = "1",
+    momentum: Annotated[str, number_option("Of SGD [0].")] = "0",
+    min_tpr: Annotated[str, number_option("For the certified precision [0.01].")] = "0.01",
+    confidence: Annotated[str, number_option("Of the intervals [0.95].")] = "0.95",
+    seed: Annotated[str, number_option("Gives everything [0].")] = "0",
+    device: Annotated[str, text_option("cpu (if not given) or cuda.")] = "cpu",
+    memory: Annotated[str, number_option("GB that the training may use [2].")] = "2",
+    shadow_file: Annotated[
+        Path | None, text_option("Keeps the shadow models' answers, for the same settings only.")
+    ] = None,
+    charts: Annotated[Path | None, text_option("A folder for the charts.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Attack models trained on part of a pool: who was in it? Without ε the training is not DP."""
+    check_torch("membership inference")
+    from dprime.membership.inference import USUAL, Asked  # noqa: PLC0415  it needs PyTorch
+    from dprime.membership.inference import infer as find  # noqa: PLC0415
+    from dprime.membership.recipe import Recipe  # noqa: PLC0415
+    from dprime.membership.trainers import Trainers  # noqa: PLC0415
+
+    if charts is not None:
+        from dprime.show.needs import check_drawing  # noqa: PLC0415  only charts need it
+
+        check_drawing()
+    look_here()
+    split = _data(data, data_dir, pool)
+    recipe = Recipe(
+        batch=whole("batch", batch), epochs=validate.parse("epochs", epochs),
+        learning_rate=validate.parse("learning_rate", learning_rate),
+        clip_norm=validate.parse("clip_norm", clip_norm),
+        momentum=validate.parse("momentum", momentum),
+        epsilon=None if epsilon is None else validate.parse("epsilon", epsilon),
+        delta=validate.parse("delta", delta),
+        noise_multiplier=None if noise_multiplier is None
+        else validate.parse("noise_multiplier", noise_multiplier),
+    )  # fmt: skip
+    share = validate.parse("pi", pi)
+    trainers = Trainers.named(
+        recipe, split.train, model=model, own=trainer, device=device,
+        memory=validate.parse("memory", memory),
+    )  # fmt: skip
+    question = Asked(
+        min_tpr=validate.parse("min_tpr", min_tpr),
+        confidence=validate.parse("confidence", confidence),
+    )
+    try:
+        found = find(
+            split.train, split.test, trainers, claim=trainers.claim(share),
+            attacks=USUAL if attacks is None else [each.strip() for each in attacks.split(",")],
+            probability=share, shadow_probability=validate.parse("shadow_pi", shadow_pi),
+            shadows=whole("shadows", shadows), targets=whole("targets", targets),
+            records=_in_question(records, split.train), seed=whole("seed", seed), asked=question,
+            shadow_file=shadow_file,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        kept = (
+            f"Finished shadow models are in {shadow_file}." if shadow_file else "Nothing was kept."
+        )
+        Console(stderr=True).print(f"Stopped. {kept}", highlight=False, soft_wrap=True)
+        raise typer.Exit(INTERRUPTED) from None
+    drawn = [] if charts is None else _drawn(found, data, charts)
+    if as_json:
+        print(json.dumps({"data": data, **found.as_json()}, indent=2, allow_nan=False))
+        return
+    console = Console()
+    console.print(found_table(found, data), highlight=False)
+    console.print(precision_table(found), highlight=False)
+    console.print(found.sentence(), highlight=False)
+    for path in drawn:
+        console.print(f"Drawn: {path}", style="dim", highlight=False, soft_wrap=True)
+
+
+def _data(name: str, folder: Text, pool: Text) -> Split:
+    """A pool of distinct records, and others that no model is trained on."""
+    validate.one_of("data", name, names())
+    split = load(name, folder)
+    train = distinct(split.train)
+    if pool is not None:
+        count = whole("pool", pool)
+        if not 2 <= count <= len(train):
+            remedy = f"{name} has {len(train):,} distinct ones"
+            raise validate.refusal("pool", count, f"from 2 to {len(train):,}", remedy)
+        train = train.take(range(count))
+    return Split(train, split.test.take(range(min(len(split.test), LARGEST_POPULATION))))
+
+
+def _in_question(records: Text, pool: Dataset) -> int:
+    return min(1000, len(pool)) if records is None else whole("records", records)
+
+
+def found_table(found: Inference, data: str) -> Table:
+    """How many members each attack finds, at rates of false alarms that can be counted."""
+    others = found.records - max(int(each.members.sum(1).max()) for each in found.scored)
+    shown = [place for place, rate in enumerate(found.asked.fpr) if rate * others >= 1]
+    table = _table(
+        f"{data}: {found.records:,} records in question, π = {found.probability:g}, "
+        f"{found.targets} targets, {found.shadows} shadow models",
+        ["AUC", *(f"TPR at FPR {found.asked.fpr[place]:g}" for place in shown)],
+    )
+    for each in found.outcomes:
+        rates = [each.roc.tpr[place] for place in shown]
+        table.add_row(each.title, _shown(each.roc.auc), *map(_shown, rates))
+    if found.claim is not None:
+        allowed = [found.claim.tpr(fpr=found.asked.fpr[place]) for place in shown]
+        table.add_row(AT_MOST, "", *map(round_up, allowed))
+    table.caption = (
+        f"Means over the targets with {100 * found.asked.confidence:g} % Student-t intervals. AUC: "
+        "0.5 is guessing."
+    )
+    return table
+
+
+def precision_table(found: Inference) -> Table:
+    """How often "member" is right, and what choosing a threshold afterwards gives for nothing."""
+    surest = f"Surest {100 * found.asked.top_share:g} %"
+    table = _table('How often "member" is right', [surest, "Held out", "Best of 40", "Shuffled"])
+    for each in found.outcomes:
+        cells = (_shown(each.top), _shown(each.held_out), _shown(each.best))
+        table.add_row(each.title, *cells, f"{each.shuffled.mean:.3f}")
+    if found.allowed_precision is not None:
+        most = round_up(found.allowed_precision)
+        table.add_row(AT_MOST, most, most, "", "")
+    table.caption = (
+        "Held out: threshold chosen on other records. Best of 40: the best of the top 2.5 %, 5 %, "
+        "…, chosen after looking; shuffled scores reach the last column for nothing. The certified "
+        f"precision is for attackers who find at least {100 * found.asked.min_tpr:g} % of members."
+    )
+    return table
+
+
+def _table(title: str, columns: list[str]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
+    table.caption_justify = "left"
+    table.add_column("Attack")
+    for name in columns:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _shown(interval: Interval | None) -> str:
+    if interval is None:
+        return "none"
+    return f"{interval.mean:.3f} ± {interval.high - interval.mean:.3f}"
+
+
+def _drawn(found: Inference, data: str, folder: Path) -> list[Path]:
+    """The chart of the attacks."""
+    from dprime.show.membership import roc_figure  # noqa: PLC0415  it draws
+
+    folder.mkdir(parents=True, exist_ok=True)
+    return [roc_figure(found, data).save(folder / "membership-roc.svg")]

@@ -1,0 +1,321 @@
+"""What follows from a certified curve for a model trained on a part of a pool.
+
+Thudi et al. 2024 (T), section 5, read off the whole curve instead of one (ε, δ): how many records
+can be denied at once, how far a reconstruction can be trusted, how far the loss on a record can
+tell that it was used.
+
+Notation: each record of the pool was trained on independently with probability π. S is a set of
+outputs (models, or anything computed from them), t = P(S | none of the m records in question was
+used), f the curve: adding one record brings P(S) = x to at most f(x).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dprime import bounds, validate
+from dprime.bounds.membership import LARGEST_COUNT, DeletionCapacity
+from dprime.curve import TradeOff
+from dprime.mechanisms import DEFAULT_ADJACENCY, Mechanism, PoolSampled
+from dprime.profile import Answer, given, percent_up, round_up
+
+MARGIN = 1e-10
+"""Relative rounding error that a probability of not being used allows for."""
+
+NEGLIGIBLE = 1e-13
+"""A rest of a sum that is this small is not summed but bounded."""
+
+
+@dataclass(frozen=True)
+class Consequences:
+    """What follows for a model, each as a certified number with a plain sentence.
+
+    Attributes:
+        mechanism: the training and the share of the pool that it uses.
+        deletion_capacity: how many records can be denied at once.
+        reconstruction_trust: how surely a reconstructed record was trained on.
+        negative_accuracy: how often "not a member" is right.
+        generalisation_gap: how far the expected loss on a record depends on its use.
+
+    """
+
+    mechanism: PoolSampled
+    deletion_capacity: Answer
+    reconstruction_trust: Answer
+    negative_accuracy: Answer
+    generalisation_gap: Answer
+
+    @property
+    def answers(self) -> list[Answer]:
+        """All of them, in the order in which they are shown."""
+        return [
+            self.deletion_capacity,
+            self.reconstruction_trust,
+            self.negative_accuracy,
+            self.generalisation_gap,
+        ]
+
+    def as_json(self) -> dict[str, object]:
+        """The mechanism, the adjacency and every number with its conditions and its sentence."""
+        return {
+            "mechanism": self.mechanism.describe(),
+            "adjacency": DEFAULT_ADJACENCY,
+            "consequences": {
+                answer.name: {**answer.as_json(), "sentence": answer.sentence}
+                for answer in self.answers
+            },
+        }
+
+
+def consequences(
+    mechanism: Mechanism,
+    *,
+    prior: float | None = None,
+    deniability: float = 0.8,
+    output_probability: float | None = 0.01,
+    min_tpr: float = 0.01,
+    min_tnr: float = 0.01,
+    loss_bound: float = 1.0,
+) -> Consequences:
+    """What follows from a mechanism's certified curve for deletion, reconstruction and loss.
+
+    Args:
+        mechanism: a `PoolSampled`, whose probability is the prior, or a mechanism with `prior`.
+        prior: the probability with which each record of the pool was trained on.
+        deniability: the probability with which none of the records in question was used.
+        output_probability: the deletion capacity holds for what a model shows with at least this
+            probability where none of the records was used; None for all that it may show, which
+            only a pure ε allows.
+        min_tpr: the least probability with which an attack reconstructs a member.
+        min_tnr: the least probability with which an attacker says "not a member" of an outsider.
+        loss_bound: the loss lies between 0 and this.
+
+    >>> from dprime import DPSGD
+    >>> found = consequences(PoolSampled(DPSGD(1.0, 0.01, 2000), probability=0.001))
+    >>> found.deletion_capacity.value, round(found.reconstruction_trust.value, 4)
+    (54, 0.006)
+
+    """
+    pooled = _pooled(mechanism, prior)
+    curve = pooled.curve(DEFAULT_ADJACENCY)
+    share = pooled.prior
+    return Consequences(
+        mechanism=pooled,
+        deletion_capacity=_capacity(curve, share, deniability, output_probability),
+        reconstruction_trust=_reconstruction(curve, share, min_tpr),
+        negative_accuracy=_negative(curve, share, min_tnr),
+        generalisation_gap=_gap(curve, loss_bound),
+    )
+
+
+def _pooled(mechanism: Mechanism, prior: float | None) -> PoolSampled:
+    """The mechanism with the share of the pool that it uses."""
+    if not isinstance(mechanism, PoolSampled):
+        if prior is None:
+            remedy = "give the share of the pool that was trained on, such as 0.1"
+            raise validate.misfit("prior", "missing", "given", remedy)
+        share = validate.inner_probability("prior", prior, example=0.1)
+        return PoolSampled(mechanism, share)
+    if prior is not None:
+        remedy = "the pool's own probability is the prior"
+        raise validate.refusal("prior", prior, "left out for a pool", remedy)
+    return mechanism
+
+
+def chance_unused(
+    curve: TradeOff, records: int, *, prior: float, output_probability: float
+) -> float:
+    """The least probability that none of these records was used, given what a model shows.
+
+    Certified lower bound on P(none of the m used | S) for every S that has at least
+    `output_probability` where none of them was used. The records must be named without looking at
+    the model. Where j of them were used, P(S) is at most f(f(... f(t))), j times: each record more
+    is one step along the curve. Reached by a mechanism that adds them all in the same direction.
+
+    >>> round(chance_unused(TradeOff.gaussian(0.5), 3, prior=0.01, output_probability=0.05), 5)
+    0.92761
+    """
+    count = validate.whole("records", records, example=10)
+    if count > LARGEST_COUNT:
+        requirement = f"at most {LARGEST_COUNT:g}"
+        raise validate.misfit("records", "larger", requirement, "give the number of records")
+    prior = validate.inner_probability("prior", prior, example=0.1)
+    t = validate.rate("output_probability", output_probability)
+    return _chance_unused(count, prior, _Reach(_checked(curve), t))
+
+
+def deletion_capacity(
+    curve: TradeOff,
+    deniability: float = 0.8,
+    *,
+    prior: float,
+    output_probability: float | None = 0.01,
+) -> DeletionCapacity:
+    """The number of records of which one can still say that none was used, from the whole curve.
+
+    The largest m with P(none of the m used | S) >= `deniability` that `chance_unused` certifies.
+    But for rounding, never less than `bounds.deletion_capacity` gives for any one (ε, δ) of the
+    curve. Without an `output_probability` it is that of the pure ε: T's Corollary 5.2 with the
+    lower bound it needs.
+
+    >>> pure = TradeOff.from_lines([(1.0, 0.0)])
+    >>> deletion_capacity(pure, prior=0.001, output_probability=None).records
+    82
+    >>> deletion_capacity(TradeOff.gaussian(0.5), prior=0.001, output_probability=0.05).records
+    90
+    """
+    target = validate.inner_probability("deniability", deniability, example=0.8)
+    prior = validate.inner_probability("prior", prior, example=0.001)
+    if output_probability is None:
+        epsilon = _pure_epsilon(_checked(curve))
+        return bounds.deletion_capacity(target, epsilon=epsilon, prior=prior)
+    t = validate.rate("output_probability", output_probability)
+    reach = _Reach(_checked(curve), t)
+    enough, too_many = 0, _blind_capacity(target, prior) + 1
+    while too_many - enough > 1:
+        middle = (enough + too_many) // 2
+        held = _chance_unused(middle, prior, reach) >= target
+        enough, too_many = (middle, too_many) if held else (enough, middle)
+    return DeletionCapacity(enough, _chance_unused(enough, prior, reach), t)
+
+
+class _Reach:
+    """How much likelier S can be where some of the records were used."""
+
+    def __init__(self, curve: TradeOff, t: float) -> None:
+        self.curve, self.t = curve, t
+        self.rates = [t]  # P(S | j used), at most
+
+    def ratio(self, used: int) -> float:
+        """P(S | `used` of them) over t, at most: the curve, applied so many times."""
+        while len(self.rates) <= used:
+            last = self.rates[-1]
+            self.rates.append(min(1.0, max(last, self.curve.tpr(last))))
+        return self.rates[used] / self.t
+
+
+def _chance_unused(records: int, prior: float, reach: _Reach) -> float:
+    """1 / (1 + odds that some were used), rounded down."""
+    if records == 0:
+        return 1.0
+    return (1.0 - MARGIN) / (1.0 + _odds_used(records, prior / (1.0 - prior), reach))
+
+
+def _odds_used(records: int, odds: float, reach: _Reach) -> float:
+    """P(some used | S) / P(none used | S), at most: the sum of C(m, j) odds^j P(S | j used) / t.
+
+    By Bayes' rule. P(S | j used) / t falls as t grows (f is concave), so the least t is the worst.
+    """
+    weight, total = 1.0, 0.0
+    for used in range(1, records + 1):
+        weight *= (records - used + 1) / used * odds
+        total += weight * reach.ratio(used)
+        if math.isinf(total):
+            break
+        next_over_this = (records - used) / (used + 1) * odds  # falls from term to term
+        if next_over_this < 0.5:
+            rest = weight * next_over_this / (1.0 - next_over_this) / reach.t  # P(S | ...) <= 1
+            if rest <= NEGLIGIBLE * (1.0 + total):
+                return total + rest
+    return total
+
+
+def _blind_capacity(deniability: float, prior: float) -> int:
+    """The number of records before anything is seen: (1 - π)^m >= B."""
+    return math.floor(min(math.log(deniability) / math.log1p(-prior), LARGEST_COUNT))
+
+
+def _pure_epsilon(curve: TradeOff) -> float:
+    epsilon = curve.shape.epsilon(0.0)
+    if math.isinf(epsilon):
+        remedy = "give a probability such as 0.01, because no ε holds for all that this model shows"
+        raise validate.misfit("output_probability", "missing", "given", remedy)
+    return epsilon
+
+
+def _checked(curve: object) -> TradeOff:
+    if isinstance(curve, TradeOff):
+        return curve
+    remedy = "give what mechanism.curve() returns"
+    raise validate.misfit("curve", type(curve).__name__, "a certified TradeOff", remedy)
+
+
+def _capacity(
+    curve: TradeOff, prior: float, deniability: float, output_probability: float | None
+) -> Answer:
+    found = deletion_capacity(
+        curve, deniability, prior=prior, output_probability=output_probability
+    )
+    conditions = {"prior": prior, "deniability": deniability}
+    if output_probability is not None:
+        conditions["output_probability"] = output_probability
+    sentence = _capacity_sentence(found.records, prior, deniability, output_probability)
+    name, title = "deletion_capacity", f"Deletion capacity at {given(100 * deniability)} %"
+    return Answer(name, title, found.records, curve.kind, conditions, sentence)
+
+
+def _capacity_sentence(
+    records: int, prior: float, deniability: float, output_probability: float | None
+) -> str:
+    sure = f"a probability of at least {given(100 * deniability)} %"
+    before = (
+        f"Before a model is seen, this holds of {_records(_blind_capacity(deniability, prior))}."
+    )
+    unused = "none was" if records > 1 else "it was not"
+    seen = "whatever the model shows"
+    if output_probability is not None:
+        likely = f"a probability of at least {given(100 * output_probability)} %"
+        seen = f"after any observation that has {likely} where {unused}"
+    if records == 0:
+        return f"For no record can {sure} be certified that it was not trained on, {seen}. {before}"
+    named = f"{records:,} records" if records > 1 else "record"
+    none = "none of them was" if records > 1 else "it was not"
+    return (
+        f"Name any {named} of the pool without looking at the model: with {sure} {none} "
+        f"trained on, {seen}. {before}"
+    )
+
+
+def _records(count: int) -> str:
+    return {0: "no record", 1: "1 record"}.get(count, f"{count:,} records")
+
+
+def _reconstruction(curve: TradeOff, prior: float, min_tpr: float) -> Answer:
+    """T Corollary 5.3: "a reconstruction came out close to x" is one way to say "member"."""
+    value = curve.precision(prior, min_tpr)
+    sentence = (
+        f"A record that an attack reconstructs was really trained on with a probability of at most "
+        f"{percent_up(value)} (of attacks that reconstruct a member with a probability of at least "
+        f"{given(100 * min_tpr)} %); without an attack it is {given(100 * prior)} %."
+    )
+    conditions = {"prior": prior, "min_tpr": min_tpr}
+    title = "Trust in a reconstruction"
+    return Answer("reconstruction_trust", title, value, curve.kind, conditions, sentence)
+
+
+def _negative(curve: TradeOff, prior: float, min_tnr: float) -> Answer:
+    """T Theorem 3.3 with the worlds exchanged."""
+    value = curve.negative_accuracy(prior, min_tnr)
+    sentence = (
+        f'At most {percent_up(value)} of an attacker\'s "not a member" answers are right (of '
+        f"attackers who say so of at least {given(100 * min_tnr)} % of the outsiders); saying it "
+        f"of everyone gets {given(100 * (1 - prior))} %."
+    )
+    conditions = {"prior": prior, "min_tnr": min_tnr}
+    title = "Right when saying not a member"
+    return Answer("negative_accuracy", title, value, curve.kind, conditions, sentence)
+
+
+def _gap(curve: TradeOff, loss_bound: float) -> Answer:
+    """T Corollary 5.4: a loss in [0, B] differs in expectation by B times the total variation."""
+    value = bounds.generalisation_gap_from_advantage(curve.advantage(), loss_bound=loss_bound)
+    sentence = (
+        "For every record, the expected loss of a model trained without it and that of a model "
+        f"trained with it differ by at most {round_up(value)} (a loss between 0 and "
+        f"{given(loss_bound)}, the mean over trainings)."
+    )
+    title = "Generalisation gap"
+    return Answer(
+        "generalisation_gap", title, value, curve.kind, {"loss_bound": loss_bound}, sentence
+    )

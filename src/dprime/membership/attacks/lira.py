@@ -1,0 +1,127 @@
+"""LiRA asks whether the target is as sure of a record as models with it, or models without it.
+
+Notation: φ = ln(p / (1 - p)) is the logit-scaled confidence in the true class. For each record the
+shadow models that had it give a Gaussian (μ_in, σ_in), those that had not give (μ_out, σ_out).
+Source: Carlini et al. 2022, "Membership inference attacks from first principles", algorithm 1, and
+its offline form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, final
+
+import numpy as np
+
+from dprime import validate
+from dprime.membership.attacks.attack import MISSING, Attack, Evidence, Missing, Part, enough
+from dprime.membership.signals import Bools, Floats
+
+Variance = Literal["per-record", "fixed"]
+
+LEAST_DEVIATION = 1e-6
+"""Deviations of φ below this count as this: models compute in float32, so such differences are
+rounding, and a narrower Gaussian would turn them into certainty."""
+
+
+@final
+@dataclass(frozen=True)
+class LiRA(Attack):
+    """The likelihood-ratio attack.
+
+    The score is ln N(φ; μ_in, σ_in) - ln N(φ; μ_out, σ_out), in logarithms throughout, so that no
+    density becomes 0. Without models that had the record (`online=False`) it is
+    (φ - μ_out) / σ_out: it orders records as the one-sided probability Φ of it does, and does not
+    stop at 1. No deviation σ is taken below `LEAST_DEVIATION`.
+
+    Args:
+        online: whether shadow models that had the record are used, not only those that had not.
+        variance: "per-record", from the record's own models (at least two on each side), or
+            "fixed", one for all records on each side: the squared deviations from each record's
+            own mean, summed, over (models - 1) summed. Both are unbiased.
+        missing: whether a record with too few models is an error or gets no score ("nan").
+
+    >>> from dprime.membership.signals import Signals
+    >>> truth = np.ones(1)
+    >>> shadows = Signals.from_binary_logits([[4.0], [6.0], [1.0], [3.0]], truth)
+    >>> target = Signals.from_binary_logits([5.0], truth)
+    >>> seen = Evidence(target, shadows, np.array([[True], [True], [False], [False]]))
+    >>> LiRA().scores(seen).round(6).tolist(), LiRA(online=False).scores(seen).round(4).tolist()
+    ([2.25], [2.1213])
+    """
+
+    online: bool = True
+    variance: Variance = "per-record"
+    missing: Missing = "error"
+
+    def __post_init__(self) -> None:
+        validate.one_of("variance", self.variance, ("per-record", "fixed"))
+        validate.one_of("missing", self.missing, MISSING)
+
+    @property
+    def name(self) -> str:
+        """With its variant."""
+        return "lira" + "-offline" * (not self.online) + "-fixed" * (self.variance == "fixed")
+
+    @property
+    def title(self) -> str:
+        """With its variant."""
+        marks = ["offline"] * (not self.online) + ["fixed variance"] * (self.variance == "fixed")
+        return "LiRA" + (f" ({', '.join(marks)})" if marks else "")
+
+    @property
+    def needs(self) -> tuple[Part, ...]:
+        """Target and shadow models on the records in question."""
+        return ("target", "shadows", "members")
+
+    def told(self, had: Bools) -> Bools:
+        """Those with models on each side that is used, two for a variance of their own."""
+        least = 2 if self.variance == "per-record" else 1
+        return enough(
+            had, inside=least if self.online else 0, outside=least, missing=self.missing,
+            otherwise=self._otherwise(),
+        )  # fmt: skip
+
+    def _scores(self, evidence: Evidence) -> Floats:
+        had, shadows = evidence.had, evidence.of("shadows").logit
+        phi = evidence.target.logit
+        told = self.told(had)
+        z_out, deviation_out = self._standardised(phi, shadows, ~had)
+        if not self.online:
+            return np.where(told, z_out, np.nan)
+        z_in, deviation_in = self._standardised(phi, shadows, had)
+        # Carlini et al. 2022, algorithm 1: ln of N(φ; in) / N(φ; out)
+        ratio = (z_out**2 - z_in**2) / 2 + np.log(deviation_out / deviation_in)
+        return np.where(told, ratio, np.nan)
+
+    def _standardised(self, phi: Floats, shadows: Floats, side: Bools) -> tuple[Floats, Floats]:
+        """(φ - μ) / σ and σ of one side [record]; the values are 0 and wrong without models."""
+        count = side.sum(0)
+        mean = np.where(side, shadows, 0.0).sum(0) / np.maximum(count, 1)
+        squares = np.where(side, (shadows - mean) ** 2, 0.0).sum(0)
+        freedom = np.maximum(count - 1, 0)
+        if self.variance == "fixed":
+            squares, freedom = squares.sum(keepdims=True), freedom.sum(keepdims=True)
+            _check_freedom(int(freedom[0]))
+        deviation = np.sqrt(squares / np.maximum(freedom, 1))
+        deviation = np.maximum(deviation, LEAST_DEVIATION)
+        with np.errstate(invalid="ignore"):  # a target that diverged has no φ
+            return (phi - mean) / deviation, deviation
+
+    def _otherwise(self) -> str:
+        """Variants that need fewer models."""
+        hints = []
+        if self.variance == "per-record":
+            hints.append("use the fixed variance")
+        if self.online:
+            hints.append("use the offline variant")
+        return ", ".join(hints)
+
+
+def _check_freedom(freedom: int) -> None:
+    """A variance needs some record with two models on the same side."""
+    if not freedom:
+        remedy = "train more shadow models"
+        raise validate.misfit(
+            "members", "such that no record has", "two models on one side for some record", remedy
+        )

@@ -1,0 +1,114 @@
+"""Attack R asks whether the target's loss on a record is small beside other models' losses on it.
+
+Source: Ye et al. 2022, "Enhanced membership inference attacks against machine learning models".
+T is Thudi et al. 2024.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, final
+
+import numpy as np
+
+from dprime import validate
+from dprime.membership.attacks.attack import MISSING, Attack, Evidence, Missing, Part, enough
+from dprime.membership.signals import Bools, Floats
+
+Side = Literal["out", "in"]
+
+
+@final
+@dataclass(frozen=True)
+class AttackR(Attack):
+    """A threshold on the loss for each record, from shadow models that were not trained on it.
+
+    The score is 1 - r/(n + 1), with r the rank of the target's loss among the n models' losses on
+    the record. So "score >= 1 - α" is the attack at a false-positive rate of α: a target without
+    the record is one more model like the n, and lies below the k-th smallest loss with probability
+    k/(n + 1). (The plain share of larger losses would say "member" twice as often: with ten models
+    and α = 0.1 at a rate of 2/11.) A loss that ties with others has the middle of their ranks.
+
+    With few models there are few ranks, so r is interpolated: between two neighbouring losses it is
+    linear in the logit, and beyond the smallest or the largest one the line of the last two goes
+    on, down to 0 or up to n + 1. Between two losses it keeps to what they say; below the smallest,
+    where α < 1/(n + 1), no ranks can tell the rate, and the line is a guess.
+
+    Args:
+        thresholds_from: "out", the models without the record, whose losses are those of a
+            non-member. "in", the models with it, is T's printed way: it fixes the share of members
+            that are found, not that of others wrongly accused.
+        missing: whether a record without such models is an error or gets no score ("nan").
+
+    >>> from dprime.membership.signals import Signals
+    >>> truth = np.ones(2)
+    >>> shadows = Signals.from_binary_logits([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]], truth)
+    >>> target = Signals.from_binary_logits([2.0, 3.0], truth)
+    >>> AttackR().scores(Evidence(target, shadows, np.zeros((3, 2), bool))).tolist()
+    [0.5, 0.625]
+    """
+
+    thresholds_from: Side = "out"
+    missing: Missing = "error"
+
+    def __post_init__(self) -> None:
+        validate.one_of("thresholds_from", self.thresholds_from, ("out", "in"))
+        validate.one_of("missing", self.missing, MISSING)
+
+    @property
+    def name(self) -> str:
+        """With its variant."""
+        return "attack-r" if self.thresholds_from == "out" else "attack-r-in"
+
+    @property
+    def title(self) -> str:
+        """With its variant."""
+        return "Attack R" if self.thresholds_from == "out" else "Attack R (thresholds from members)"
+
+    @property
+    def needs(self) -> tuple[Part, ...]:
+        """Target and shadow models on the records in question."""
+        return ("target", "shadows", "members")
+
+    def told(self, had: Bools) -> Bools:
+        """Those with a model on the side of the thresholds."""
+        inside = self.thresholds_from == "in"
+        return enough(had, inside=int(inside), outside=int(not inside), missing=self.missing)
+
+    def _scores(self, evidence: Evidence) -> Floats:
+        inside = self.thresholds_from == "in"
+        told = self.told(evidence.had)
+        side = evidence.had if inside else ~evidence.had
+        # the loss falls as the logit grows: minus the logit has the losses' order
+        ranks = interpolated_ranks(-evidence.target.logit, -evidence.of("shadows").logit, side)
+        return np.where(told, 1.0 - ranks / (side.sum(0) + 1), np.nan)
+
+
+def interpolated_ranks(values: Floats, others: Floats, chosen: Bools) -> Floats:
+    """The rank of each value among the chosen others of its column, from 0 to n + 1.
+
+    The k-th smallest of the others has rank k, equal ones the middle of their ranks. Between them
+    the rank is linear, and beyond the ends it goes on in the line of the last two. With one other,
+    the rank is half a step off.
+
+    >>> others = np.array([[1.0], [2.0], [4.0]])
+    >>> chosen = np.ones((3, 1), bool)
+    >>> [interpolated_ranks(np.array([v]), others, chosen).item() for v in (0.5, 0, 1, 3, 4, 5)]
+    [0.5, 0.0, 1.0, 2.5, 3.0, 3.5]
+    """
+    count = chosen.sum(0)
+    ordered = np.sort(np.where(chosen, others, np.inf), axis=0)
+    below = np.where(chosen, others < values, False).sum(0)
+    not_above = np.where(chosen, others <= values, False).sum(0)
+    # the two neighbours that make the line: at an end, the last two
+    lower = np.clip(below - 1, 0, np.maximum(count - 2, 0))
+    upper = np.minimum(lower + 1, np.maximum(count - 1, 0))
+    low, high = (np.take_along_axis(ordered, at[None], axis=0)[0] for at in (lower, upper))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        step = (values - low) / (high - low)
+        ranks = np.where(high > low, lower + 1 + step, below + 0.5)
+    # a line through equal neighbours has no slope: all that is beyond them has the end's rank
+    ranks = np.where((high == low) & (count > 1), np.where(below == 0, 0.0, count + 1.0), ranks)
+    tied = not_above > below
+    ranks = np.where(tied, (below + not_above + 1) / 2, ranks)
+    return np.clip(ranks, 0.0, count + 1.0)

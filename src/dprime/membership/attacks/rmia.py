@@ -1,0 +1,111 @@
+"""RMIA asks whether the target prefers a record to the population more than other models do.
+
+Notation: θ is the target, p(x | θ) the probability that it gives to the true class of x, p(x) the
+same averaged over models with and without x, z a record that no model was trained on.
+Source: Zarifzadeh, Liu and Shokri 2024, "Low-cost high-power membership inference attacks".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import scipy
+
+from dprime import validate
+from dprime.membership.attacks.attack import MISSING, Attack, Evidence, Missing, Part, enough
+from dprime.membership.signals import Bools, Floats
+
+
+@final
+@dataclass(frozen=True)
+class RMIA(Attack):
+    """The robust membership inference attack.
+
+    The score is the share of population records z with LR(x, z) >= γ, where
+    LR(x, z) = (p(x | θ) / p(x)) / (p(z | θ) / p(z)). All ratios are taken in logarithms.
+
+    Args:
+        online: whether shadow models that had the record are used: p(x) is then the mean of the
+            average over those that had it and the average over those that had not. Without them
+            p(x) = ((1 + a) p_out(x) + 1 - a) / 2.
+        gamma: γ, how much more the target must prefer x to z.
+        offline_a: a, from 0 to 1, of p_in(x) ≈ a p_out(x) + 1 - a. The best a depends on the data
+            and the training; find it by attacking one shadow model with the others.
+        missing: whether a record without the models it needs is an error or gets no score ("nan").
+
+    p(z) is the average over all shadow models, none of which had z.
+
+    >>> from dprime.membership.signals import Signals
+    >>> def seen(p):
+    ...     return Signals(np.log(p), np.log1p(-np.array(p)))
+    >>> evidence = Evidence(
+    ...     target=seen([0.9]), shadows=seen([[0.6], [0.3]]), members=np.array([[True], [False]]),
+    ...     population=seen([0.4, 0.45]), shadow_population=seen([[0.5, 0.45], [0.5, 0.4]]),
+    ... )
+    >>> RMIA().scores(evidence).tolist()
+    [0.5]
+    """
+
+    online: bool = True
+    gamma: float = 2.0
+    offline_a: float = 0.3
+    missing: Missing = "error"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", validate.positive("gamma", self.gamma, example=2.0))
+        a = validate.probability("offline_a", self.offline_a, example=0.3)
+        object.__setattr__(self, "offline_a", a)
+        validate.one_of("missing", self.missing, MISSING)
+
+    @property
+    def name(self) -> str:
+        """With its variant."""
+        return "rmia" if self.online else "rmia-offline"
+
+    @property
+    def title(self) -> str:
+        """With its variant."""
+        return "RMIA" if self.online else "RMIA (offline)"
+
+    @property
+    def needs(self) -> tuple[Part, ...]:
+        """Target and shadow models, on the records in question and on the population."""
+        return ("target", "shadows", "members", "population", "shadow_population")
+
+    def told(self, had: Bools) -> Bools:
+        """Those with a model on each side that is used."""
+        return enough(
+            had, inside=int(self.online), outside=1, missing=self.missing,
+            otherwise="use the offline variant" if self.online else "",
+        )  # fmt: skip
+
+    def _scores(self, evidence: Evidence) -> Floats:
+        told = self.told(evidence.had)
+        everyone = evidence.of("shadow_population").right
+        of_z = evidence.of("population").right - _log_mean(everyone, np.ones(everyone.shape, bool))
+        of_x = evidence.target.right - self._log_average(evidence)
+        # ln LR = of_x - of_z >= ln γ, for every pair at once: of_z sorted, and counted up to there
+        with np.errstate(invalid="ignore"):
+            places = np.searchsorted(np.sort(of_z), of_x - math.log(self.gamma), side="right")
+        return np.where(told, places / len(of_z), np.nan)
+
+    def _log_average(self, evidence: Evidence) -> Floats:
+        """The logarithm of p(x) [record]."""
+        had, right = evidence.had, evidence.of("shadows").right
+        outside = _log_mean(right, ~had)
+        if self.online:
+            return np.logaddexp(_log_mean(right, had), outside) - math.log(2)
+        a = self.offline_a
+        # ((1 + a) p_out + 1 - a) / 2, Zarifzadeh et al. 2024, offline
+        rest = math.log1p(-a) if a < 1 else -math.inf
+        return np.logaddexp(math.log1p(a) + outside, rest) - math.log(2)
+
+
+def _log_mean(logs: Floats, chosen: Bools) -> Floats:
+    """The logarithm of the mean of e^logs over the chosen models [record]; 0 where none is."""
+    count = chosen.sum(0)
+    total = scipy.special.logsumexp(np.where(chosen, logs, -np.inf), axis=0)
+    return np.where(count > 0, total - np.log(np.maximum(count, 1)), 0.0)

@@ -1,0 +1,185 @@
+"""How sure a number is: intervals, and what so many right answers say against a claim.
+
+Records that share one model are not independent. Each function says in what sense its result holds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from dprime import validate
+from dprime.audit.estimators.base import checked_claim, upper_end
+from dprime.audit.estimators.one_run import Guessed, least_total
+from dprime.curve import TradeOff
+from dprime.data import arrays
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of trials with its two-sided Clopper-Pearson interval.
+
+    The interval takes the trials as independent. The records of one target model are not quite:
+    it then says how far the share is fixed by their number, the model being given.
+    """
+
+    value: float | None
+    """None where there was no trial."""
+
+    low: float
+    high: float
+    count: int
+    trials: int
+    confidence: float
+
+    def as_json(self) -> dict[str, object]:
+        """Plain values."""
+        return asdict(self)
+
+
+def rate(count: int, trials: int, *, confidence: float = 0.95) -> Rate:
+    """A share and its interval (Clopper and Pearson 1934).
+
+    >>> found = rate(8, 10)
+    >>> found.value, round(found.low, 4), round(found.high, 4)
+    (0.8, 0.4439, 0.9748)
+    """
+    level = (1.0 - validate.inner_probability("confidence", confidence, example=0.95)) / 2
+    low = 1.0 - upper_end(trials - count, trials, level)
+    high = upper_end(count, trials, level)
+    return Rate(count / trials if trials else None, low, high, count, trials, confidence)
+
+
+class Interval(NamedTuple):
+    """A mean over repetitions with its Student-t interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def as_json(self) -> dict[str, object]:
+        """Plain values."""
+        return self._asdict()
+
+
+def over_repetitions(values: ArrayLike, *, confidence: float = 0.95, cells: int = 1) -> Interval:
+    """The mean over independent repetitions, such as target models, and its Student-t interval.
+
+    An approximation where the values are not Gaussian. Repetitions share nothing but the data and
+    the shadow models, so this interval covers the randomness of one more target model.
+
+    Args:
+        values: one number for each repetition, two or more.
+        confidence: of the interval.
+        cells: how many such intervals stand side by side and must hold together (Bonferroni).
+
+    >>> tuple(round(x, 3) for x in over_repetitions([0.5, 0.6, 0.7]))
+    (0.6, 0.352, 0.848)
+    """
+    found = arrays.numbers("values", values).astype(np.float64)
+    if found.ndim != 1 or len(found) < 2 or not np.isfinite(found).all():
+        remedy = "repeat with another target model"
+        raise validate.misfit("values", f"{found.tolist()}", "two or more finite numbers", remedy)
+    level = 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
+    mean, error = float(found.mean()), float(found.std(ddof=1)) / math.sqrt(len(found))
+    tail = level / (2 * validate.whole("cells", cells, example=12))
+    reach = -float(scipy.special.stdtrit(len(found) - 1, tail)) * error
+    return Interval(mean, mean - reach, mean + reach)
+
+
+def lower_precision(right: int, said: int, *, confidence: float = 0.95) -> float:
+    """The lower end for the precision of `right` right answers out of `said`, one-sided.
+
+    Clopper and Pearson 1934. What it may be set against, although all records share one model:
+
+    - Pure ε, and each record kept independently with probability π. Given the model and the truth
+      of all other records, a record is in with probability at most p = π e^ε / (1 - π + π e^ε), the
+      certified precision: its odds are the prior's times a likelihood ratio of at most e^ε. So one
+      answer after the other is right with probability at most p, whatever came before, and the
+      number of right answers is at most binomial (said, p), in the stochastic order, given the
+      model. Hence this lower end is above p in at most a share 1 - confidence of trainings (the
+      argument of Steinke, Nasr and Jagielski 2023 for δ = 0). Who is said to be a member, and how
+      many are, may depend on the model in any way, and on the truth of records that are not
+      counted, but not on the truth of those that are. Where priors differ, p is that of the
+      largest one.
+    - (ε, δ) with δ > 0, or a curve: this does not hold. A certified curve bounds the ratio of the
+      expectations of right and said, over trainings. A mechanism may leak in one training out of
+      ten and keep its curve, and all records of that training are then guessed too well at once.
+      Test a curve with `contradicts`, or average over target models: where the number said is
+      fixed, the mean of the precision over trainings is at most `curve.precision(prior, min_tpr)`
+      if the share of members that are found is at least `min_tpr` on average.
+
+    >>> round(lower_precision(90, 100), 4)
+    0.8363
+    >>> lower_precision(0, 0)
+    0.0
+    """
+    level = 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
+    right, said = _counts(right, said)
+    return 1.0 - upper_end(said - right, said, level) if right else 0.0
+
+
+def contradicts(
+    claim: TradeOff,
+    right: int,
+    said: int,
+    *,
+    records: int,
+    prior: float,
+    confidence: float = 0.95,
+    choices: int = 1,
+) -> bool:
+    """Whether so many right answers contradict a certified curve, from one training alone.
+
+    Where the curve holds and each record is kept independently with probability `prior`, this is
+    True in at most a share 1 - confidence of trainings. No independence of the answers is assumed,
+    and any δ is covered, but the number said must be fixed in advance, as in `top_precision`.
+
+    The argument is that of Mahloujifar, Melis and Chaudhuri 2024 (see `audit.estimators.one_run`)
+    for a prior that is not ½ and answers "member" only. With W right answers of c said, m records
+    and the event "i is said, and v - 1 others are right" for each record i, the curve F gives
+
+        Σ_{k≥v} k P(W = k) / (m π) ≤ F(Σ_{k≥v-1} (c - k) P(W = k) / (m (1 - π)))    for every v.
+
+    Args:
+        claim: the certified curve, in the direction from "out" to "in".
+        right: right answers.
+        said: records said to be members.
+        records: all records that could have been said.
+        prior: the probability with which each was kept.
+        confidence: 1 - confidence is the share of trainings in which a true claim is contradicted.
+        choices: between how many numbers said the largest contradiction was looked for.
+
+    >>> curve = TradeOff.gaussian(0.5)
+    >>> contradicts(curve, 90, 100, records=1000, prior=0.5)
+    True
+    >>> contradicts(curve, 60, 100, records=1000, prior=0.5)
+    False
+    """
+    shape = checked_claim(claim).shape
+    right, said = _counts(right, said)
+    if said > validate.whole("records", records):
+        remedy = "count all records that could have been said to be members"
+        raise validate.refusal("records", records, f"at least the {said} said", remedy)
+    pi = validate.inner_probability("prior", prior)
+    level = 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
+    level /= validate.whole("choices", choices, example=40)
+
+    def inverse(joint: float) -> float:
+        """From P(event, in) to the least P(event, out)."""
+        return (1.0 - pi) * shape.fpr(min(1.0, joint / pi))
+
+    return least_total(inverse, Guessed(records, said, right), level) > 1
+
+
+def _counts(right: int, said: int) -> tuple[int, int]:
+    """Whole numbers, 0 <= right <= said."""
+    if not 0 <= right <= said:
+        remedy = "count the right ones among those said"
+        raise validate.refusal("right", right, f"between 0 and the {said} said", remedy)
+    return int(right), int(said)

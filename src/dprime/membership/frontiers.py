@@ -1,0 +1,443 @@
+"""At an equal bound on precision: which share of the pool gives the best model.
+
+    Plan ──► at each π: draws from the pool, one training each, all at once ──► Frontier
+
+Every point of a plan keeps the same bound, so what is left to compare is accuracy (Thudi et al.
+2024, figures 5 and 6). The models are thrown away. The bound is for one released model: choosing π
+by trainings on the pool is not part of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+from torch import nn
+
+import dprime
+from dprime import validate
+from dprime.attack.trainer import EngineTrainer
+from dprime.data.dataset import Dataset, Split
+from dprime.data.devices import device_named
+from dprime.membership.planner import Plan, Point
+from dprime.membership.pool import array_rows, check_distinct, draw
+from dprime.membership.shadows import digest
+from dprime.profile import round_up
+from dprime.train import SGD, Observer, Step, Subsets, Training, train
+from dprime.train.observers import AccuracyEvery, FinalAccuracy
+from dprime.train.optimizers import Optimizer
+from dprime.train.progress import Advance, bar
+from dprime.train.streams import check_seed, fresh_seed
+
+CONFIDENCE = 0.95
+"""Of every interval of a mean."""
+
+REPETITIONS = 5
+
+MARK = "dprime frontier 1"
+"""What a file of finished points says of itself."""
+
+
+@final
+@dataclass(frozen=True)
+class Mean:
+    """A mean over repetitions with its Student-t interval, within 0 and 1.
+
+    The interval is exact where the repetitions are normally distributed.
+
+    >>> found = Mean.of([0.90, 0.92, 0.91])
+    >>> round(found.value, 2), round(found.low, 3), round(found.high, 3)
+    (0.91, 0.885, 0.935)
+    """
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float] | NDArray[np.float64]) -> Mean:
+        """Of two values or more."""
+        given = np.asarray(values, dtype=np.float64)
+        value = float(given.mean())
+        error = float(given.std(ddof=1)) / len(given) ** 0.5
+        reach = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, len(given) - 1)) * error
+        return cls(value, max(0.0, value - reach), min(1.0, value + reach))
+
+    def overlaps(self, other: Mean) -> bool:
+        """Whether the intervals have a value in common."""
+        return self.low <= other.high and other.low <= self.high
+
+    @property
+    def reach(self) -> float:
+        """How far the interval goes from the mean."""
+        return max(self.value - self.low, self.high - self.value)
+
+    def in_words(self) -> str:
+        """In per cent, with the interval."""
+        low, high = f"{100 * self.low:.2f}", f"{100 * self.high:.2f}"
+        return f"{100 * self.value:.2f} % ({low} to {high})"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A point of the plan, and how well its models do on the test part.
+
+    Attributes:
+        point: of the plan.
+        learning_rate: of its trainings.
+        after: the steps after which the accuracy was measured, the last one the end.
+        accuracies: [repetition, measurement].
+        diverged: repetitions whose weights are no longer finite; they count with the accuracy that
+            such a model has.
+        choosing: mean final accuracy on the records by which the learning rate is chosen; None
+            where there is one rate only.
+    """
+
+    point: Point
+    learning_rate: float
+    after: tuple[int, ...]
+    accuracies: NDArray[np.float64]
+    diverged: int
+    choosing: float | None = None
+
+    @property
+    def final(self) -> Mean:
+        """At the end of the training."""
+        return Mean.of(self.accuracies[:, -1])
+
+    @property
+    def best(self) -> Mean:
+        """The best of each training's measurements: it peeks at the test part."""
+        return Mean.of(self.accuracies.max(axis=1))
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            **self.point.as_json(), "learning_rate": self.learning_rate, "after": list(self.after),
+            "accuracies": self.accuracies.tolist(), "diverged": self.diverged,
+            "choosing": self.choosing,
+            "final": asdict(self.final), "best_peeks_at_test": asdict(self.best),
+        }  # fmt: skip
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """Accuracy against π at an equal bound on precision.
+
+    Attributes:
+        plan: the points that were trained.
+        measured: one for each point of the plan.
+        data: the data set's name.
+        repetitions: trainings at each point, each on a draw of its own.
+        learning_rates: that were tried at each point.
+    """
+
+    plan: Plan
+    measured: tuple[Measured, ...]
+    data: str
+    repetitions: int
+    learning_rates: tuple[float, ...]
+
+    @property
+    def best(self) -> Measured:
+        """The point with the best mean final accuracy."""
+        return max(self.measured, key=lambda each: each.final.value)
+
+    @property
+    def tied(self) -> tuple[Measured, ...]:
+        """Other points whose interval overlaps that of the best: they may be as good."""
+        best = self.best
+        return tuple(
+            each for each in self.measured if each is not best and each.final.overlaps(best.final)
+        )
+
+    def sentence(self) -> str:
+        """What was found, in plain words."""
+        best, last = self.best, self.measured[-1]
+        told = [
+            f"At a precision of at most {self.plan.target:g} on {self.data}, the best mean final "
+            f"accuracy is {best.final.in_words()}, at π = {best.point.probability:g} with "
+            f"{_epsilon_words(best.point.epsilon)}."
+        ]
+        if len(self.measured) > 1:
+            told.append(self._rivals())
+        if last is not best and last not in self.tied:
+            told.append(
+                f"More records with more noise, π = {last.point.probability:g} with "
+                f"{_epsilon_words(last.point.epsilon)}, give {last.final.in_words()}."
+            )
+        lost = sum(each.diverged for each in self.measured)
+        if lost:
+            told.append(f"{lost} trainings diverged: a lower learning rate helps.")
+        return " ".join(told)
+
+    def _rivals(self) -> str:
+        names = [f"{each.point.probability:g}" for each in self.tied]
+        if not names:
+            return "No other π has an interval that overlaps it."
+        listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+        return f"It cannot be told from π = {listed}: the intervals overlap."
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            **self.plan.as_json(),
+            "data": self.data,
+            "repetitions": self.repetitions,
+            "learning_rates": list(self.learning_rates),
+            "confidence": CONFIDENCE,
+            "points": [each.as_json() for each in self.measured],
+            "best": self.best.point.probability,
+            "tied": [each.point.probability for each in self.tied],
+            "plan": self.plan.sentence(),
+            "sentence": self.sentence(),
+        }
+
+
+def _epsilon_words(epsilon: float) -> str:
+    return f"ε at most {round_up(epsilon)}" if np.isfinite(epsilon) else "no finite ε"
+
+
+def frontier(
+    plan: Plan,
+    data: Split,
+    model: nn.Module,
+    *,
+    learning_rate: float | Sequence[float],
+    clip_norm: float,
+    optimizer: Optimizer | None = None,
+    repetitions: int = REPETITIONS,
+    seed: int | None = None,
+    file: str | os.PathLike[str] | None = None,
+    device: str = "cpu",
+    memory: float = 2.0,
+    progress: bool | None = None,
+) -> Frontier:
+    """Train at every point of a plan, and measure the accuracy on the test part.
+
+    Much noise wants a smaller learning rate than little noise. Where several are given, every one
+    is tried at each point. The one with the best mean final accuracy on every other test record
+    stands for the point, and its accuracy is measured on the remaining ones.
+
+    Args:
+        plan: the points; its pool is the training part.
+        data: a training part of distinct records, which is the pool, and a test part.
+        model: any network that the engine trains.
+        learning_rate: one for all points, or several to choose from at each point.
+        clip_norm: C, the same at every point.
+        optimizer: `SGD()` where left out.
+        repetitions: trainings at each point, each with a fresh draw from the pool; 2 or more.
+        seed: gives draws and trainings; whoever knows it knows the draws. None draws one that is
+            not kept.
+        file: a JSON file that each finished point is written to at once. Points that are there
+            with exactly the same settings are not trained again.
+        device: "cpu" or "cuda".
+        memory: in GB.
+        progress: whether to show a bar; None shows it for long work on a terminal.
+
+    >>> from dprime.data import load
+    >>> from dprime.membership.planner import plan
+    >>> from dprime.train.models import model_named
+    >>> digits = load("digits")
+    >>> points = plan(0.8, pool_size=1438, batch_size=100, epochs=3, probabilities=[0.2, 0.79])
+    >>> net = model_named("linear", digits.train)
+    >>> found = frontier(points, digits, net, learning_rate=2.0, clip_norm=1.0, seed=1)
+    >>> found.best.point.probability, found.tied
+    (0.2, ())
+    """
+    rates = _checked_rates(learning_rate)
+    count = _checked_repetitions(repetitions)
+    _check_data(plan, data)
+    device_named(device)
+    test, choosing = _test_parts(data.test, len(rates) > 1)
+    with bar("training", count * len(plan.points) * len(rates), progress) as advance:
+        work = _Work(
+            pool=data.train, test=test, choosing=choosing, repetitions=count, plan=plan,
+            given_seed=seed, seed=fresh_seed() if seed is None else check_seed(seed),
+            kept=_Kept(None if file is None else Path(file)), advance=advance,
+        )  # fmt: skip
+        measured = []
+        for point in plan.points:
+            tried = []
+            for rate in rates:
+                training = Training(
+                    steps=point.steps, learning_rate=rate, clip_norm=clip_norm,
+                    noise_multiplier=point.noise_multiplier, sample_rate=point.sample_rate,
+                    optimizer=optimizer or SGD(),
+                )  # fmt: skip
+                tried.append(work.measured(point, EngineTrainer(model, training, device, memory)))
+            measured.append(max(tried, key=lambda each: each.choosing or 0.0))
+    return Frontier(plan, tuple(measured), data.train.name, count, rates)
+
+
+def _checked_rates(given: float | Sequence[float]) -> tuple[float, ...]:
+    rates = list(given) if isinstance(given, Sequence) else [given]
+    if not rates:
+        raise validate.misfit("learning_rate", "empty", "one or more", "give for example 1.0")
+    return tuple(
+        dict.fromkeys(validate.positive("learning_rate", rate, example=1.0) for rate in rates)
+    )
+
+
+def _checked_repetitions(repetitions: int) -> int:
+    count = validate.whole("repetitions", repetitions, example=REPETITIONS)
+    if count < 2:
+        remedy = "one training has no interval; give for example 5"
+        raise validate.refusal("repetitions", repetitions, "at least 2", remedy)
+    return count
+
+
+def _check_data(plan: Plan, data: Split) -> None:
+    if len(data.train) != plan.pool_size:
+        raise validate.misfit(
+            "plan", f"for a pool of {plan.pool_size:,}", f"for the {len(data.train):,} records",
+            "plan with this pool_size",
+        )  # fmt: skip
+    if data.train.classes is None:
+        remedy = "give for example digits"
+        raise validate.misfit("data", "a regression", "one with classes to predict", remedy)
+    check_distinct(array_rows([data.train.records, data.train.labels]))
+
+
+def _test_parts(test: Dataset, halve: bool) -> tuple[Dataset, Dataset | None]:
+    """What accuracies are measured on, and every other record where a rate is to be chosen."""
+    if not halve:
+        return test, None
+    if len(test) < 2:
+        remedy = "give one learning rate, or more test records"
+        raise validate.misfit("test part", "one record", "two or more to choose a rate by", remedy)
+    return test.take(range(1, len(test), 2)), test.take(range(0, len(test), 2))
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What is the same for all trainings of a frontier."""
+
+    pool: Dataset
+    test: Dataset
+    choosing: Dataset | None
+    repetitions: int
+    plan: Plan
+    given_seed: int | None
+    seed: int
+    kept: _Kept
+    advance: Advance
+
+    def measured(self, point: Point, trainer: EngineTrainer) -> Measured:
+        """Trained now, or found among the finished ones."""
+        settings = {
+            **self._common, "probability": point.probability, "trainer": trainer.describe(),
+        }  # fmt: skip
+        found = self.kept.found(settings, point)
+        if found is not None:
+            self.advance(self.repetitions)
+            return found
+        found = self._train(point, trainer)
+        self.kept.add(settings, found)
+        return found
+
+    @cached_property
+    def _common(self) -> dict[str, Any]:
+        return {
+            "dprime": dprime.__version__, "pool": digest(self.pool), "test": digest(self.test),
+            "choosing": None if self.choosing is None else digest(self.choosing),
+            "target": self.plan.target, "min_tpr": self.plan.min_tpr, "delta": self.plan.delta,
+            "repetitions": self.repetitions, "seed": self.given_seed,
+        }  # fmt: skip
+
+    def _train(self, point: Point, trainer: EngineTrainer) -> Measured:
+        """All repetitions of a point at once, each on a draw of its own."""
+        bits = int(np.float64(point.probability).view(np.uint64))
+        words = np.random.SeedSequence([self.seed, bits])
+        own, *drawn = words.generate_state(1 + self.repetitions, np.uint64)
+        members = [
+            draw(len(self.pool), point.probability, seed=int(each)).members for each in drawn
+        ]
+        parts = Subsets(self.pool, np.stack(members), point.probability)
+        accuracy = AccuracyEvery(self.test, max(1, round(1 / point.sample_rate)))
+        choosing = None if self.choosing is None else FinalAccuracy(self.choosing)
+        watch = _Watch(self.advance, lambda: f"π = {point.probability:g}", point.steps)
+        trained = train(
+            trainer.model, parts, trainer.training, seed=int(own), keep_weights=False,
+            observers=[accuracy, watch, *([choosing] if choosing else [])],
+            device=trainer.device, memory=trainer.memory, progress=False,
+        )  # fmt: skip
+        return Measured(
+            point=point,
+            learning_rate=trainer.training.learning_rate,
+            after=accuracy.after,
+            accuracies=accuracy.values,
+            diverged=int(trained.diverged.sum()),
+            choosing=None if choosing is None else float(choosing.values.mean()),
+        )
+
+
+class _Watch(Observer):
+    """Moves a bar that is there for more than one training."""
+
+    def __init__(self, advance: Advance, title: Callable[[], str], steps: int) -> None:
+        self._advance, self._title, self._steps = advance, title, steps
+
+    def see(self, step: Step) -> None:
+        """One step of some trials."""
+        self._advance((step.rows.stop - step.rows.start) / self._steps, self._title)
+
+
+class _Kept:
+    """Finished points in a JSON file; what is there is never lost."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._read()  # what is wrong with the file is said before the first training
+
+    def found(self, settings: Mapping[str, Any], point: Point) -> Measured | None:
+        """The point with exactly these settings."""
+        for entry in self._read():
+            if entry["settings"] == settings:
+                values = np.array(entry["accuracies"], dtype=np.float64)
+                return Measured(
+                    point, entry["learning_rate"], tuple(entry["after"]), values,
+                    entry["diverged"], entry["choosing"],
+                )  # fmt: skip
+        return None
+
+    def add(self, settings: Mapping[str, Any], measured: Measured) -> None:
+        """Write a point beside those that are there, the whole file at once."""
+        if self._path is None:
+            return
+        points = [*self._read(), {"settings": dict(settings), **measured.as_json()}]
+        text = json.dumps({"file": MARK, "points": points}, indent=1, allow_nan=False) + "\n"
+        beside = self._path.with_name(f".{self._path.name}.part")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(self._path)
+        except OSError as error:
+            with suppress(OSError):
+                beside.unlink()
+            wanted = f"a place to write to ({error.strerror})"
+            raise validate.refusal("file", str(self._path), wanted, "give another") from None
+
+    def _read(self) -> list[dict[str, Any]]:
+        if self._path is None or not self._path.exists():
+            return []
+        try:
+            given = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            given = None
+        if not isinstance(given, dict) or given.get("file") != MARK:
+            wanted = "a new file, or one that dprime frontier has written"
+            raise validate.refusal("file", str(self._path), wanted, "give another name")
+        points: list[dict[str, Any]] = given["points"]
+        return points

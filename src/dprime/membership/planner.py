@@ -1,0 +1,300 @@
+"""At an equal bound on precision: how much noise each share of the pool needs.
+
+    target precision ρ + pool, batch, length ──► for each π the noise that keeps it ──► Plan
+
+Notation: π is the probability with which each of the N records of the pool is drawn, B the batch
+size, ρ the target. An attacker who finds at least the share t (`min_tpr`) of the members is right
+in at most the share ρ of its "member" answers. T is Thudi et al. 2024 ("Less can be more").
+
+The noise is read off the certified curve. T's own way goes over one pair (ε, δ) and its theorem
+3.3, which is valid too but looser; it stands beside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, final
+
+from dprime import validate
+from dprime.bounds import epsilon_from_precision
+from dprime.choose import choose
+from dprime.data.dataset import Dataset
+from dprime.mechanisms import DPSGD, PoolSampled, steps_from_epochs
+from dprime.membership.pool import array_rows
+from dprime.profile import round_up
+
+MIN_TPR, DELTA = 0.01, 1e-5
+
+FEWEST = 5
+"""The usual probabilities are so spaced that at least this many steps fit below the target."""
+
+LAST = 0.1
+"""The last of the usual probabilities lies below the target by this share of a step."""
+
+
+@final
+@dataclass(frozen=True)
+class ByTheorem:
+    """The same target by T's theorem 3.3 (corrected): first an ε, then the noise that keeps it.
+
+    Attributes:
+        epsilon: the largest one at which (ε, δ)-DP alone keeps the target.
+        noise_multiplier: that keeps this ε, more than the curve asks for.
+    """
+
+    epsilon: float
+    noise_multiplier: float
+
+
+@final
+@dataclass(frozen=True)
+class Point:
+    """A share of the pool with the noise that keeps the target.
+
+    Attributes:
+        probability: π.
+        noise_multiplier: chosen by the certified curve.
+        epsilon: certified, at the plan's δ; what someone who was drawn has left of DP.
+        sample_rate: of a batch, B/(πN).
+        steps: of the training.
+        expected_records: πN; how many were really drawn is a secret.
+        precision: certified, at most the target.
+        by_theorem: the same by one pair (ε, δ); None where no noise keeps the target that way.
+    """
+
+    probability: float
+    noise_multiplier: float
+    epsilon: float
+    sample_rate: float
+    steps: int
+    expected_records: float
+    precision: float
+    by_theorem: ByTheorem | None
+
+    def mechanism(self) -> PoolSampled:
+        """What the core accounts for."""
+        return PoolSampled(self.training(), probability=self.probability)
+
+    def training(self) -> DPSGD:
+        """The training on the part that was drawn."""
+        return DPSGD(self.noise_multiplier, self.sample_rate, self.steps)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values; an ε that cannot be certified is null."""
+        return {**asdict(self), "epsilon": self.epsilon if math.isfinite(self.epsilon) else None}
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """Points that all keep one target.
+
+    Attributes:
+        target: ρ.
+        min_tpr: of the attackers that the target is about.
+        delta: at which every ε is read.
+        pool_size: N.
+        batch_size: B, the expected size of a batch.
+        epochs: expected passes over the part that was drawn; None where steps were given.
+        steps: the same for all points; None where epochs were given.
+        points: the smallest π first.
+    """
+
+    target: float
+    min_tpr: float
+    delta: float
+    pool_size: int
+    batch_size: float
+    epochs: float | None
+    steps: int | None
+    points: tuple[Point, ...]
+
+    def sentence(self) -> str:
+        """What the plan says, in plain words."""
+        first, last = self.points[0], self.points[-1]
+        kept = (
+            f"Each of these keeps the precision of attackers who find at least "
+            f"{100 * self.min_tpr:g} % of the members at or below {self.target:g}"
+        )
+        if first is last:
+            return f"{kept}: noise {round_up(first.noise_multiplier)} at π = {first.probability:g}."
+        return (
+            f"{kept}: from noise {round_up(first.noise_multiplier)} on {first.probability:g} of "
+            f"the pool to noise {round_up(last.noise_multiplier)} on {last.probability:g} of it."
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            **asdict(self),
+            "points": [point.as_json() for point in self.points],
+            "kind": "certified",
+            "sentence": self.sentence(),
+        }
+
+
+def plan(
+    precision: float,
+    *,
+    pool_size: int,
+    batch_size: float,
+    epochs: float | None = None,
+    steps: int | None = None,
+    probabilities: Iterable[float] | None = None,
+    min_tpr: float = MIN_TPR,
+    delta: float = DELTA,
+) -> Plan:
+    """The noise that each share of the pool needs to keep one bound on precision.
+
+    Args:
+        precision: the target, which no attacker's precision exceeds at any of the points.
+        pool_size: records of the pool.
+        batch_size: expected records of a batch.
+        epochs: expected passes over the part that was drawn: a larger part has more steps.
+        steps: instead, the same number of steps for every part.
+        probabilities: those with which records are drawn; where left out, `usual_probabilities`.
+        min_tpr: the bound is for attackers who find at least this share of the members.
+        delta: at which every ε is read.
+
+    Raises:
+        ValueError: bad input, a probability at or above the target, a drawn part that is smaller
+            than a batch, or a target that no noise meets.
+
+    >>> made = plan(0.731, pool_size=60_000, batch_size=1024, epochs=15, probabilities=[0.1, 0.5])
+    >>> [round(point.noise_multiplier, 1) for point in made.points]
+    [1.8, 2.2]
+    """
+    target = validate.inner_probability("precision", precision, example=0.731)
+    records = validate.whole("pool_size", pool_size, example=60_000)
+    batch = validate.positive("batch_size", batch_size, example=256)
+    validate.exactly_one(
+        "epochs, steps", {"epochs": epochs, "steps": steps}, "give for example epochs=15"
+    )
+    share = validate.rate("min_tpr", min_tpr)
+    at_delta = validate.inner_probability("delta", delta, example="1e-5")
+    if probabilities is None:
+        drawn = usual_probabilities(target, batch / records)
+    else:
+        drawn = [_drawable(each, target, batch, records) for each in probabilities]
+    if not drawn:
+        remedy = "give for example 0.1, 0.3 and 0.5"
+        raise validate.misfit("probabilities", "empty", "one or more", remedy)
+    points = [
+        _point(each, target, share, at_delta, records, _open(each * records, batch, epochs, steps))
+        for each in sorted(set(drawn))
+    ]
+    given = None if steps is None else validate.whole("steps", steps)
+    return Plan(target, share, at_delta, records, batch, epochs, given, tuple(points))
+
+
+def distinct(pool: Dataset) -> Dataset:
+    """The pool without repetitions: of records that are the same, the first one stays.
+
+    A record that is there twice would be drawn more often than π says.
+
+    >>> distinct(Dataset.of([[1.0], [2.0], [1.0]], [0, 1, 0])).records.ravel().tolist()
+    [1.0, 2.0]
+    """
+    first: dict[bytes, int] = {}
+    for place, row in enumerate(array_rows([pool.records, pool.labels])):
+        first.setdefault(hashlib.sha256(row).digest(), place)
+    return pool if len(first) == len(pool) else pool.take(list(first.values()))
+
+
+def usual_probabilities(precision: float, least: float = 0.0) -> list[float]:
+    """Evenly spaced probabilities below a target precision, the last one just below it.
+
+    Args:
+        precision: the target.
+        least: smaller ones are left out: there is less than a batch to draw from.
+
+    >>> usual_probabilities(0.731)
+    [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.721]
+    >>> usual_probabilities(0.3, least=0.07)
+    [0.1, 0.15, 0.2, 0.25, 0.295]
+    """
+    target = validate.inner_probability("precision", precision, example=0.731)
+    if least >= target:
+        raise validate.refusal(
+            "precision", precision, f"above {least:g}, the least π that leaves a batch",
+            "no π meets the target; give a smaller batch or a larger pool",
+        )  # fmt: skip
+    step = _round_step(target / FEWEST)
+    last = round(target - LAST * step, 12)
+    below = [round(k * step, 12) for k in range(1, math.ceil(target / step))]
+    found = [each for each in [*(e for e in below if e < last), last] if each >= least]
+    return found or [round((least + target) / 2, 12)]
+
+
+def _round_step(most: float) -> float:
+    """The largest of 0.1, 0.05, 0.02, 0.01, … that is not above `most`."""
+    exponent = math.floor(math.log10(most) + 1e-9)
+    digits = most / 10.0**exponent
+    return min(0.1, next(d for d in (5.0, 2.0, 1.0) if d <= digits * (1 + 1e-9)) * 10.0**exponent)
+
+
+def _drawable(probability: float, target: float, batch: float, records: int) -> float:
+    """A probability that leaves room below the target, and a batch."""
+    value = validate.inner_probability("probability", probability, example=0.1)
+    if value >= target:
+        raise validate.refusal(
+            "probability", probability, f"below the target precision {target:g}",
+            'whoever always answers "member" is right that often, so no noise meets the target',
+        )  # fmt: skip
+    if value * records < batch * (1 - 1e-12):
+        raise validate.refusal(
+            "probability", probability,
+            f"at least {batch / records:.3g}, or the drawn part is smaller than a batch",
+            f"draw more of the {records:,} records, or give a batch of at most {value * records:g}",
+        )  # fmt: skip
+    return value
+
+
+def _open(drawn: float, batch: float, epochs: float | None, steps: int | None) -> DPSGD:
+    """The training on a part of this expected size, its noise left open."""
+    rate = min(1.0, batch / drawn)
+    count = steps_from_epochs(epochs, rate) if epochs is not None else steps
+    return DPSGD(sample_rate=rate, steps=count)
+
+
+def _point(
+    probability: float, target: float, min_tpr: float, delta: float, records: int, training: DPSGD
+) -> Point:
+    """The noise at one probability, by the curve and by the theorem."""
+    open_ = PoolSampled(training, probability=probability)
+    try:
+        chosen = choose(open_, precision=target, min_tpr=min_tpr)
+    except ValueError as error:
+        raise ValueError(f"At probability {probability}: {error}") from None
+    curve = chosen.curve()
+    found = chosen.training
+    assert isinstance(found, DPSGD)
+    assert found.noise_multiplier is not None
+    assert found.sample_rate is not None
+    assert found.steps is not None
+    return Point(
+        probability=probability,
+        noise_multiplier=found.noise_multiplier,
+        epsilon=curve.epsilon(delta),
+        sample_rate=found.sample_rate,
+        steps=found.steps,
+        expected_records=probability * records,
+        precision=curve.precision(prior=probability, min_tpr=min_tpr),
+        by_theorem=_by_theorem(probability, target, min_tpr, delta, training),
+    )
+
+
+def _by_theorem(
+    probability: float, target: float, min_tpr: float, delta: float, training: DPSGD
+) -> ByTheorem | None:
+    """The noise by way of one ε; None where the theorem leaves none, or no noise keeps it."""
+    try:
+        epsilon = epsilon_from_precision(target, prior=probability, delta=delta, min_tpr=min_tpr)
+        chosen = choose(training, epsilon=epsilon, delta=delta)
+    except ValueError:  # the inputs were checked: the target is out of this way's reach
+        return None
+    assert chosen.noise_multiplier is not None
+    return ByTheorem(epsilon, chosen.noise_multiplier)

@@ -1,0 +1,318 @@
+"""The MI sampling mechanism: a training set drawn from a pool, and who was drawn kept secret.
+
+pool of distinct records ──► draw (a coin for each record, from the seed) ──► Draw ──► training
+
+Notation: π is the probability with which a record is kept (Thudi et al. 2024, section 4). It is the
+prior of whoever knows the pool but not the draw, if the coins are independent, the records distinct
+and nothing public depends on how many were kept. So the expected size is public, and the draw, its
+size and the seed are secret: no text made here shows them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dprime import validate
+from dprime.data import arrays
+from dprime.data.dataset import Dataset
+from dprime.mechanisms import Mechanism, PoolSampled
+
+if TYPE_CHECKING:
+    from torch.utils.data import Subset
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+SEED_BITS = 256
+"""A seed of so many random bits is beyond guessing."""
+
+PURPOSE = b"dprime: who is drawn from a pool, 1"
+"""Keeps these coins apart from whatever else is made from the same seed."""
+
+BLOCK = 1 << 16
+"""Coins that are made with one call of the hash function."""
+
+ROWS = 1 << 12
+"""Records that are compared at a time."""
+
+EMPTY_DRAW = 1e-6
+"""Where an empty draw is likelier than this, no data set is made of a draw."""
+
+
+class Sized(Protocol):
+    """Anything with a length and items, such as a data set of PyTorch."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Draw:
+    """A training set drawn from a pool.
+
+    Attributes:
+        members: whether each record of the pool was drawn [record]. Secret.
+        probability: π, with which each record was kept: one for all, or one for each.
+
+    >>> kept = draw(1000, 0.2)
+    >>> kept
+    Draw(from 1,000 records, each kept with probability 0.2, 200 expected)
+    >>> kept.members.shape
+    (1000,)
+    """
+
+    members: Bools
+    probability: float | Floats
+
+    def __post_init__(self) -> None:
+        members = np.array(self.members)
+        if members.dtype != bool or members.ndim != 1:
+            description = f"{members.dtype} of shape {members.shape}"
+            remedy = "give one True or False for each record, or use draw(…)"
+            raise validate.misfit("members", description, "bool of shape [record]", remedy)
+        count = check_size(len(members))
+        object.__setattr__(self, "members", arrays.owned(members))
+        object.__setattr__(self, "probability", _probabilities(self.probability, count))
+
+    def __repr__(self) -> str:
+        low, high = np.min(self.probability), np.max(self.probability)
+        shown = f"{high:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
+        count = f"{len(self.members):,}"
+        return (
+            f"Draw(from {count} records, each kept with probability {shown}, "
+            f"{self.expected:,.10g} expected)"
+        )
+
+    @property
+    def expected(self) -> float:
+        """How many records are drawn on average. It is public; how many were drawn is not."""
+        return expected_size(self.probability, len(self.members))
+
+    @property
+    def largest(self) -> float:
+        """The largest π of any record, whose bound holds for every record."""
+        return float(np.max(self.probability))
+
+    def mechanism(self, training: Mechanism) -> PoolSampled:
+        """What was run: this draw, then a training on what was drawn.
+
+        Where the records differ in π, the largest one is taken. The bound on precision grows with
+        π, so it holds for every record; for a rarer one it could be lower.
+
+        >>> from dprime import DPSGD
+        >>> ran = draw(1000, 0.1).mechanism(DPSGD(1.0, 0.01, 2000))
+        >>> round(ran.curve().precision(prior=ran.prior, min_tpr=0.01), 2)
+        0.4
+        """
+        return PoolSampled(training, self.largest)
+
+    def take(self, pool: Dataset) -> Dataset:
+        """The drawn records, in the pool's order. How many they are is a secret.
+
+        A data set cannot be empty. So that no error can tell that a draw is, a pool whose draws
+        would be empty now and then (more than once in a million) is refused whatever was drawn.
+
+        >>> pool = Dataset.of(np.arange(60.0)[:, None], np.arange(60) % 2)
+        >>> training_set = draw(pool, 0.5).take(pool)
+        >>> bool(np.isin(training_set.records, pool.records).all())
+        True
+        """
+        self._check_length("pool", len(pool))
+        chance = chance_of_none(self.probability, len(self.members))
+        if chance > EMPTY_DRAW:
+            remedy = "give a larger pool or a larger probability"
+            requirement = f"at most {EMPTY_DRAW:g} to make a data set of it"
+            raise validate.refusal(
+                "the chance of an empty draw", f"{chance:.2g}", requirement, remedy
+            )
+        return pool.take(self.members)
+
+    def subset(self, dataset: Sized) -> Subset[Any]:
+        """The drawn items of a PyTorch data set, which must be the pool: a `Subset` of it."""
+        self._check_length("dataset", len(dataset))
+        if find_spec("torch") is None:
+            raise ImportError("Draw.subset needs PyTorch: pip install 'dprime[train]'")
+        from torch.utils.data import Dataset as TorchDataset  # noqa: PLC0415
+        from torch.utils.data import Subset  # noqa: PLC0415  only this needs PyTorch
+
+        items: TorchDataset[Any] = dataset  # type: ignore[assignment]
+        return Subset(items, np.flatnonzero(self.members).tolist())
+
+    def _check_length(self, name: str, length: int) -> None:
+        if length != len(self.members):
+            raise validate.misfit(
+                name, f"{length:,} records long", f"the pool of {len(self.members):,} records",
+                "give the one that was drawn from, in its order",
+            )  # fmt: skip
+
+
+def draw(pool: int | Dataset, probability: ArrayLike, *, seed: int | None = None) -> Draw:
+    """Draw a training set from a pool: each record on its own coin.
+
+    The coins are the words of SHAKE-256 (FIPS 202) of the seed, and the coin of a record depends
+    on the seed and on its place in the pool alone. Whoever knows the seed knows who was drawn, and
+    nobody else does: a generator made for simulations would pass the same tests for randomness,
+    but promises nothing against someone who tries to reckon back.
+
+    Args:
+        pool: how many records there are, or the data set itself. A data set's records must be
+            distinct: two of one kind would give it a larger probability than π.
+        probability: π, strictly between 0 and 1, for all records or one for each.
+        seed: a whole number below 2^256 that gives the draw. None draws one that nobody can guess
+            and forgets it. A small number such as 1 is for experiments, not for secrets.
+
+    Raises:
+        ValueError: if the pool has fewer than two records or repeats one, or a probability is not
+            strictly between 0 and 1.
+
+    >>> first, again = draw(50, 0.5, seed=7), draw(50, 0.5, seed=7)
+    >>> bool((first.members == again.members).all())
+    True
+    >>> draw(Dataset.of([[1.0], [2.0], [1.0]], [0, 1, 0]), 0.5)
+    Traceback (most recent call last):
+    ValueError: pool must be of distinct records, but it is one with 1 repetition, first record 2 \
+that is the same as record 0: drop the repetitions, for a record that is there twice is drawn more \
+often.
+    """
+    if isinstance(pool, Dataset):
+        count = check_size(len(pool))
+        check_distinct(array_rows([pool.records, pool.labels]))
+    else:
+        count = check_size(validate.whole("pool", pool))
+    chosen = _probabilities(probability, count)
+    return Draw(coins(fresh_seed() if seed is None else _seed(seed), count, chosen), chosen)
+
+
+def coins(seed: int, count: int, probability: float | Floats) -> Bools:
+    """Whether each of `count` records is kept, from its own 64-bit word.
+
+    A record is kept with probability π rounded down to a multiple of 2^-64, so never above π.
+    """
+    # a word lies below floor(2^64 π) with just that probability; π < 1, so this fits 64 bits
+    limits = np.floor(np.ldexp(np.broadcast_to(probability, count), 64)).astype(np.uint64)
+    kept: Bools = _words(seed, count) < limits
+    return kept
+
+
+def _words(seed: int, count: int) -> NDArray[np.uint64]:
+    """Secret random words; a word depends on the seed and its place, not on the count."""
+    key = PURPOSE + seed.to_bytes(SEED_BITS // 8, "little")
+    blocks = []
+    for start in range(0, count, BLOCK):
+        # SHAKE's output is a prefix of any longer output of it (FIPS 202, appendix A.2).
+        state = hashlib.shake_256(key + (start // BLOCK).to_bytes(8, "little"))
+        blocks.append(np.frombuffer(state.digest(8 * min(BLOCK, count - start)), "<u8"))
+    return np.concatenate(blocks).astype(np.uint64, copy=False)
+
+
+def fresh_seed() -> int:
+    """A seed that nobody can guess, from the operating system."""
+    return secrets.randbits(SEED_BITS)
+
+
+def _seed(value: object) -> int:
+    """A seed that fits; the sentence does not show it, since a seed is a secret."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if whole and 0 <= int(value) < 1 << SEED_BITS:  # type: ignore[call-overload]
+        return int(value)  # type: ignore[call-overload,no-any-return]
+    remedy = "leave it out, and one that nobody can guess is drawn"
+    requirement = f"a whole number from 0 to 2^{SEED_BITS} - 1"
+    raise validate.misfit("seed", "not one (seeds are not shown)", requirement, remedy)
+
+
+def expected_size(probability: float | Floats, count: int) -> float:
+    """The mean number of records drawn from `count`."""
+    if isinstance(probability, float):
+        return count * probability
+    return math.fsum(probability)
+
+
+def chance_of_none(probability: float | Floats, count: int) -> float:
+    """The probability that nobody at all is drawn from `count` records.
+
+    >>> round(chance_of_none(0.1, 20), 3)
+    0.122
+    """
+    if isinstance(probability, float):
+        return math.exp(count * math.log1p(-probability))
+    return math.exp(math.fsum(np.log1p(-probability)))
+
+
+def array_rows(columns: Sequence[NDArray[Any]]) -> Iterator[bytes]:
+    """The bytes of each record that is spread over arrays of one length; -0 counts as 0."""
+    for start in range(0, len(columns[0]), ROWS):
+        parts = [_row_bytes(column[start : start + ROWS]) for column in columns]
+        for row in zip(*parts, strict=True):
+            yield b"".join(map(np.ndarray.tobytes, row))
+
+
+def _row_bytes(rows: NDArray[Any]) -> NDArray[np.uint8]:
+    """Each row as bytes [row, byte]."""
+    same = rows + 0.0 if rows.dtype.kind in "fc" else rows  # -0 and 0 have other bytes
+    return np.ascontiguousarray(same).reshape(len(rows), -1).view(np.uint8)
+
+
+def check_distinct(rows: Iterable[bytes], name: Callable[[int], str] = "record {}".format) -> None:
+    """Refuse a pool in which a record occurs twice; say where first, and how often.
+
+    Args:
+        rows: what makes each record what it is. Two records with the same hash (BLAKE2b, 128 bits)
+            count as the same, which by chance does not happen.
+        name: what a place of the pool is called.
+    """
+    seen: dict[bytes, int] = {}
+    first: tuple[int, int] | None = None
+    place = -1
+    for place, row in enumerate(rows):
+        earlier = seen.setdefault(hashlib.blake2b(row, digest_size=16).digest(), place)
+        if earlier != place and first is None:
+            first = earlier, place
+    if first is None:
+        return
+    count = place + 1 - len(seen)
+    times = "1 repetition" if count == 1 else f"{count:,} repetitions"
+    raise validate.misfit(
+        "pool",
+        f"one with {times}, first {name(first[1])} that is the same as {name(first[0])}",
+        "of distinct records",
+        "drop the repetitions, for a record that is there twice is drawn more often",
+    )
+
+
+def check_size(count: int) -> int:
+    """A pool from which one can draw without telling who."""
+    if count < 2:
+        remedy = "give a pool of many records"
+        raise validate.refusal("the number of records in the pool", count, "at least 2", remedy)
+    return count
+
+
+def _probabilities(given: ArrayLike, count: int) -> float | Floats:
+    """π for all records, or one for each."""
+    values = np.array(arrays.numbers("probability", given), dtype=np.float64)
+    if values.ndim == 0:
+        return validate.inner_probability("probability", float(values), example=0.2)
+    if values.shape != (count,):
+        requirement = f"one number, or of shape ({count},)"
+        remedy = "give one for each record of the pool"
+        raise validate.misfit("probability", f"of shape {values.shape}", requirement, remedy)
+    check_probabilities(values, "the probability of record {}".format)
+    return arrays.owned(values)
+
+
+def check_probabilities(values: Floats, name: Callable[[int], str]) -> None:
+    """Refuse a π that is not strictly between 0 and 1; `name` says what the one of a place is."""
+    wrong = ~((values > 0) & (values < 1))
+    if wrong.any():
+        place = int(wrong.argmax())
+        validate.inner_probability(name(place), float(values[place]), example=0.2)

@@ -1,0 +1,322 @@
+"""A pool in a file: a training set drawn from it, in the same form, and what may be known about it.
+
+pool.csv ──► sample ──► train.csv (secret), train.csv.pool.json (public), members and seed (secret)
+
+Nothing that is returned, raised or written to the public file depends on who was drawn, or on how
+many.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from dprime import validate
+from dprime.asked import risk_command
+from dprime.mechanisms import Mechanism, PoolSampled
+from dprime.membership.pool import (
+    SEED_BITS,
+    Floats,
+    chance_of_none,
+    check_distinct,
+    check_probabilities,
+    check_size,
+    draw,
+    fresh_seed,
+)
+from dprime.membership.pool_forms import FORMS, PoolFile, open_pool
+
+ENDING = ".pool.json"
+"""What the public file's name adds to that of the training set."""
+
+FORMAT = "dprime pool, version 1"
+"""What the public file says of itself."""
+
+
+@dataclass(frozen=True)
+class PoolFacts:
+    """What may be known about a draw: everything but who was drawn, how many, and the seed.
+
+    Attributes:
+        pool_records: how many records the pool has.
+        probability: π; where records differ in it the largest one, whose bound holds for all.
+        smallest_probability: the smallest one.
+        probability_column: the column that gave them, or None.
+        expected_records: how many records are drawn on average.
+        empty_probability: the chance that nobody is drawn.
+        batch: the expected batch size, where one was given.
+        sample_rate: the rate that makes such batches out of the expected size.
+    """
+
+    pool_records: int
+    probability: float
+    smallest_probability: float
+    probability_column: str | None
+    expected_records: float
+    empty_probability: float
+    batch: int | None = None
+    sample_rate: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, as in the public file."""
+        return {"format": FORMAT, **asdict(self)}
+
+    def risk_command(self, *, noise_multiplier: str = "NOISE", steps: str = "STEPS") -> str:
+        """The command that certifies a training on the draw, with π as the prior.
+
+        What is not known stands in capitals.
+        """
+        expected = f"{self.expected_records!r}".removesuffix(".0")
+        return risk_command(
+            {
+                "noise_multiplier": noise_multiplier,
+                "sample_rate": f"{'BATCH' if self.batch is None else self.batch}/{expected}",
+                "steps": steps,
+                "prior": repr(self.probability),
+                "belief_prior": repr(self.probability),
+            }
+        )
+
+
+def mechanism_of(path: str | Path, training: Mechanism) -> PoolSampled:
+    """What was run, from the public file beside a training set: the draw, then the training.
+
+    Args:
+        path: of the public file, such as "train.csv.pool.json".
+        training: what was run on the training set, with the rate of the expected size.
+    """
+    requirement = f"a public file of dprime sample, such as train.csv{ENDING}"
+    try:
+        known = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
+        known = None
+    if not isinstance(known, dict) or known.get("format") != FORMAT:
+        raise validate.refusal("path", str(path), requirement, "give the path of one")
+    name = f"probability in {Path(path).name}"
+    return PoolSampled(training, validate.inner_probability(name, known.get("probability")))
+
+
+def sample(
+    pool: str | Path,
+    out: str | Path,
+    *,
+    probability: float | None = None,
+    probability_column: str | None = None,
+    ignore: Sequence[str] = (),
+    batch: int | None = None,
+    members: str | Path | None = None,
+    seed_file: str | Path | None = None,
+    force: bool = False,
+) -> PoolFacts:
+    """Draw a training set from the pool in a file, and write it in the same form.
+
+    The training set, the members and the seed are written so that only their owner can read them;
+    the public file is named like the training set with ".pool.json" added. Either all files are
+    written or none.
+
+    Args:
+        pool: the file with the records, which must be distinct.
+        out: the file for those that were drawn, with the same ending.
+        probability: π for all records, strictly between 0 and 1.
+        probability_column: the column that has a π for each record, instead. It stays in the
+            training set and does not make two records distinct.
+        ignore: columns that do not make two records distinct, such as a running number.
+        batch: the expected batch size of the training; the sampling rate follows from it.
+        members: a file for who was drawn: a line with 0 or 1 for each record of the pool.
+        seed_file: the secret seed. It is read if the file is there, else a new one is written.
+        force: write over files that are there.
+
+    Returns:
+        what may be known, which does not depend on the draw.
+    """
+    given = {"probability": probability, "probability_column": probability_column}
+    validate.exactly_one("probability, probability_column", given, "give one of them")
+    paths = _Paths.of(pool, out, members, seed_file, force=force)
+    records = open_pool(paths.pool)
+    count = check_size(len(records))
+    chances = _chances(records, probability, probability_column)
+    left_out = [_column("ignore", name, records.columns) for name in ignore]
+    compared = [name for name in records.columns if name not in (*left_out, probability_column)]
+    if not compared:
+        remedy = "leave a column to tell records apart by"
+        raise validate.misfit("ignore", "all of them", "some of the columns", remedy)
+    check_distinct(records.rows(compared), records.place)
+    seed = _read_seed(paths.seed) if paths.seed and paths.seed.exists() else None
+    fresh = fresh_seed() if seed is None else seed
+    drawn = draw(count, chances, seed=fresh)
+    facts = _facts(count, chances, drawn.expected, probability_column, batch)
+    shown = json.dumps(facts.as_json(), indent=2, allow_nan=False) + "\n"
+    outputs = [
+        Output("the public file", paths.public, lambda stream: _put(stream, shown), secret=False)
+    ]
+    if paths.seed and seed is None:
+        digits = f"{fresh:0{SEED_BITS // 4}x}\n"
+        outputs.append(Output("seed_file", paths.seed, lambda stream: _put(stream, digits)))
+    if paths.members:
+        marks = "".join("1\n" if kept else "0\n" for kept in drawn.members)
+        outputs.append(Output("members", paths.members, lambda stream: _put(stream, marks)))
+    outputs.append(Output("out", paths.out, lambda stream: records.write(drawn.members, stream)))
+    write_together(outputs)
+    return facts
+
+
+def _facts(
+    count: int,
+    chances: float | Floats,
+    expected: float,
+    column: str | None,
+    batch: int | None,
+) -> PoolFacts:
+    rate = None
+    if batch is not None:
+        batch = validate.whole("batch", batch, example=64)
+        if batch > expected:
+            requirement = f"at most the expected size of the draw, {expected:,.10g}"
+            remedy = "give a smaller batch, a larger pool or a larger probability"
+            raise validate.refusal("batch", batch, requirement, remedy)
+        rate = batch / expected
+    return PoolFacts(
+        pool_records=count,
+        probability=float(np.max(chances)),
+        smallest_probability=float(np.min(chances)),
+        probability_column=column,
+        expected_records=expected,
+        empty_probability=chance_of_none(chances, count),
+        batch=batch,
+        sample_rate=rate,
+    )
+
+
+def _chances(records: PoolFile, probability: float | None, column: str | None) -> float | Floats:
+    """π for all, or for each record; a sentence says in which line one is wrong."""
+    if column is None:
+        return validate.inner_probability("probability", probability, example=0.2)
+    values = records.numbers(_column("probability_column", column, records.columns))
+    check_probabilities(values, lambda index: f"{column} in {records.place(index)}")
+    return values
+
+
+def _column(name: str, column: str, columns: tuple[str, ...]) -> str:
+    if columns.count(column) == 1:
+        return column
+    listed = ", ".join(each for each in columns if each) or "none: it has no names"
+    raise validate.refusal(name, column, f"one of the pool's columns ({listed})", "give its name")
+
+
+@dataclass(frozen=True)
+class _Paths:
+    """Where everything is; no two of them the same, and none there already."""
+
+    pool: Path
+    out: Path
+    public: Path
+    members: Path | None
+    seed: Path | None
+
+    @classmethod
+    def of(
+        cls,
+        pool: str | Path,
+        out: str | Path,
+        members: str | Path | None,
+        seed: str | Path | None,
+        *,
+        force: bool,
+    ) -> _Paths:
+        made, source = Path(out), Path(pool)
+        if source.suffix.lower() in FORMS and made.suffix.lower() != source.suffix.lower():
+            requirement = f"a file that ends in {source.suffix}, as the pool"
+            raise validate.refusal("out", str(out), requirement, "the form stays the same")
+        public = made.with_name(made.name + ENDING)
+        secret = {"members": members, "seed_file": seed}
+        named = {name: Path(path) for name, path in secret.items() if path is not None}
+        new = {"out": made, "the public file": public, **named}
+        _check_apart({"pool": source, **new})
+        for name, path in new.items():
+            if not path.parent.is_dir():
+                requirement = "in a folder that is there"
+                raise validate.refusal(name, str(path), requirement, "make the folder first")
+            if path.is_dir() or (path.exists() and name != "seed_file" and not force):
+                remedy = "give another name" + (
+                    "" if path.is_dir() else ", or write over it with force"
+                )
+                raise validate.refusal(name, str(path), "a file that is not there yet", remedy)
+        return cls(source, made, public, named.get("members"), named.get("seed_file"))
+
+
+def _check_apart(paths: dict[str, Path]) -> None:
+    seen: dict[Path, str] = {}
+    for name, path in paths.items():
+        other = seen.setdefault(path.resolve(), name)
+        if other != name:
+            requirement = f"another file than {other}"
+            raise validate.refusal(name, str(path), requirement, "give another name")
+
+
+def _read_seed(path: Path) -> int:
+    """The seed that is kept in a file; what the file holds is never shown."""
+    digits = SEED_BITS // 4
+    remedy = "give the name of a file that is not there, and one is made"
+    try:
+        text = path.read_text(encoding="ascii").strip()
+        if len(text) == digits and text.isalnum():
+            return int(text, 16)
+    except OSError as error:
+        requirement = f"a file that can be read ({error.strerror or error})"
+        raise validate.refusal("seed_file", str(path), requirement, remedy) from None
+    except ValueError:
+        pass
+    requirement = f"a file of {digits} hexadecimal digits"
+    raise validate.refusal("seed_file", str(path), requirement, remedy)
+
+
+def others_can_read(path: str | Path) -> bool:
+    """Whether a file is there that not only its owner can read."""
+    place = Path(path)
+    return os.name == "posix" and place.exists() and bool(place.stat().st_mode & 0o044)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file to be written: its name in sentences, its place, and what writes it."""
+
+    name: str
+    path: Path
+    write: Callable[[BinaryIO], object]
+    secret: bool = True
+
+
+def write_together(outputs: Sequence[Output]) -> None:
+    """Write all files or none: each beside its place first, then all are renamed.
+
+    What is secret can only be read by its owner, from its first byte on.
+    """
+    parts: list[Path] = []
+    output = outputs[0]
+    try:
+        for output in outputs:
+            part = output.path.with_name(f".{output.path.name}.{secrets.token_hex(8)}.part")
+            parts.append(part)
+            mode = 0o600 if output.secret else 0o666
+            with open(part, "xb", opener=lambda p, flags: os.open(p, flags, mode)) as stream:  # noqa: B023
+                output.write(stream)
+        for part, output in zip(parts, outputs, strict=True):
+            part.replace(output.path)
+    except OSError as error:
+        requirement = f"a file that can be written ({error.strerror or error})"
+        remedy = "give a place that you can write to"
+        raise validate.refusal(output.name, str(output.path), requirement, remedy) from None
+    finally:
+        for part in parts:
+            part.unlink(missing_ok=True)
+
+
+def _put(stream: BinaryIO, text: str) -> None:
+    stream.write(text.encode())

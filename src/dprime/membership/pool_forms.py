@@ -1,0 +1,338 @@
+"""The forms of file that a pool can have: CSV and TSV, Parquet, and NumPy's .npy and .npz.
+
+Each form tells its records' columns, says what makes a record what it is, and copies some of the
+records to a file of the same form, as they are.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+import zipfile
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprime import validate
+from dprime.membership.pool import Bools, Floats, array_rows
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+PLAIN, PADDED = "biufcmMSU", "gG"
+"""Kinds of arrays whose equal entries have equal bytes; long doubles have idle bytes."""
+
+
+class PoolFile(ABC):
+    """The records of a pool, in one of the forms of file."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, or of the arrays."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
+        """What each record holds in these columns, as bytes that differ where the records do."""
+
+    @abstractmethod
+    def numbers(self, column: str) -> Floats:
+        """A column of numbers [record]; NaN where there is none."""
+
+    @abstractmethod
+    def write(self, members: Bools, stream: BinaryIO) -> None:
+        """Write a file of the same form with the records that were drawn, in their order."""
+
+    def place(self, index: int) -> str:
+        """What a record is called in a sentence."""
+        return f"record {index}"
+
+
+class TextPool(PoolFile):
+    """CSV with a header. Quoted fields may hold line breaks; blank lines are no records."""
+
+    def __init__(self, path: Path, delimiter: str) -> None:
+        self._bytes = path.read_bytes()
+        self._delimiter = delimiter
+        if b"\0" in self._bytes:
+            requirement = "text in UTF-8 or another encoding with one byte for a comma"
+            raise validate.misfit("pool", "something else", requirement, "save it as UTF-8")
+        rows = self._parsed()
+        header, start, self._header_end, line = next(rows, ([], 0, 0, 1))
+        self._columns = tuple(header)
+        _check_header(self._columns)
+        spans = []
+        for fields, start, stop, line in rows:
+            if len(fields) != len(header):
+                remedy = "mend the line"
+                requirement = f"{len(header)}, as in the header"
+                name = f"the number of fields in line {line}"
+                raise validate.refusal(name, len(fields), requirement, remedy)
+            spans.append((start, stop, line))
+        self._spans = np.array(spans, dtype=np.int64).reshape(-1, 3)
+
+    def _parsed(self) -> Iterator[tuple[list[str], int, int, int]]:
+        """The fields of each row, the bytes from where to where it goes, and its first line."""
+        begin = len(BYTE_ORDER_MARK) if self._bytes.startswith(BYTE_ORDER_MARK) else 0
+        read, lines = begin, 0
+
+        def physical() -> Iterator[str]:
+            nonlocal read, lines
+            stream = io.BytesIO(self._bytes)
+            stream.seek(begin)
+            for line in stream:
+                read, lines = read + len(line), lines + 1
+                yield line.decode("utf-8", "surrogateescape")
+
+        reader = csv.reader(physical(), delimiter=self._delimiter, strict=True)
+        longest = csv.field_size_limit(sys.maxsize)
+        try:
+            start, line = begin, 1
+            for fields in reader:
+                if fields:
+                    yield fields, start, read, line
+                start, line = read, lines + 1
+        except csv.Error as error:
+            requirement = f"CSV that can be read (line {lines}: {error})"
+            raise validate.misfit("pool", "not", requirement, "mend the line") from None
+        finally:
+            csv.field_size_limit(longest)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The header."""
+        return self._columns
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
+        """The fields as read, so that quotes around a field make no difference."""
+        places = [i for i, name in enumerate(self._columns) if name in compared]
+        for fields in self._records():
+            yield "\0".join([fields[i] for i in places]).encode("utf-8", "surrogateescape")
+
+    def _records(self) -> Iterator[list[str]]:
+        rows = self._parsed()
+        next(rows)  # the header
+        return (fields for fields, *_ in rows)
+
+    def numbers(self, column: str) -> Floats:
+        """The column, each field read as a number or a fraction."""
+        place = self._columns.index(column)
+        found = [
+            validate.parse(f"{column} in {self.place(index)}", fields[place])
+            for index, fields in enumerate(self._records())
+        ]
+        return np.array(found, dtype=np.float64)
+
+    def write(self, members: Bools, stream: BinaryIO) -> None:
+        """The header, then the drawn rows byte for byte."""
+        stream.write(self._bytes[: self._header_end])
+        for start, stop, _ in self._spans[members].tolist():
+            stream.write(self._bytes[start:stop])
+
+    def place(self, index: int) -> str:
+        """The record's first line, from 1 with the header."""
+        return f"line {self._spans[index, 2]}"
+
+
+def _check_header(columns: tuple[str, ...]) -> None:
+    """Refuse a first line of data: whoever stands there would be drawn for certain."""
+    if not columns:
+        remedy = "give a header and one line for each record"
+        raise validate.misfit("pool", "empty", "a file with a header and records", remedy)
+    try:
+        values = [float(name) for name in columns]
+    except ValueError:
+        return
+    if len(set(values)) < len(values) or any(value % 1 for value in values):
+        remedy = "add a line with the columns' names, for the first line is always kept"
+        raise validate.misfit("the first line", "all numbers", "the header", remedy)
+
+
+class ArrayPool(PoolFile):
+    """NumPy's .npy, one array, or .npz, several of one length; the first axis counts records."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._archive = path.suffix.lower() == ".npz"
+        self._arrays = self._load()
+        lengths = {name: len(array) for name, array in self._arrays.items() if array.ndim}
+        if len(set(lengths.values())) != 1:
+            shown = ", ".join(f"{name or 'it'} of {n:,}" for name, n in lengths.items())
+            remedy = "keep what does not belong to the records in another file"
+            requirement = "of arrays of one length, the number of records"
+            raise validate.misfit("pool", f"of {shown or 'a single number'}", requirement, remedy)
+        self._count = next(iter(lengths.values()))
+        for name, array in self._named().items():
+            if array.dtype.kind not in PLAIN or array.dtype.char in PADDED:
+                remedy = "save each of its parts as an array"
+                description = f"of {array.dtype}"
+                raise validate.misfit(
+                    name or "the array", description, "of numbers or text", remedy
+                )
+
+    def _load(self) -> dict[str, NDArray[Any]]:
+        try:
+            found = np.load(self._path, allow_pickle=False)
+            if not self._archive and isinstance(found, np.ndarray):
+                return {"": found}
+            if self._archive and not isinstance(found, np.ndarray):
+                with found:
+                    return {name: found[name] for name in found.files}
+        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):
+            pass
+        requirement = f"a file of NumPy, {'.npz' if self._archive else '.npy'}, without objects"
+        raise validate.refusal(
+            "pool", str(self._path), requirement, "save arrays of numbers or text"
+        )
+
+    def _named(self) -> dict[str, NDArray[Any]]:
+        """The arrays with one entry for each record; the fields, where one array has fields."""
+        single = self._arrays.get("")
+        if not self._archive and single is not None and single.dtype.names:
+            return {name: single[name] for name in single.dtype.names}
+        return {name: array for name, array in self._arrays.items() if array.ndim}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The arrays' names; one array has none, unless it has fields."""
+        return tuple(self._named())
+
+    def __len__(self) -> int:
+        return self._count
+
+    def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
+        """The bytes of each record."""
+        named = self._named()
+        return array_rows([named[name] for name in compared])
+
+    def numbers(self, column: str) -> Floats:
+        """An array of one number for each record."""
+        values = self._named()[column]
+        if values.ndim != 1 or values.dtype.kind not in "fiu":
+            description = f"{values.dtype} of shape {values.shape}"
+            requirement = "one number for each record"
+            raise validate.misfit(column, description, requirement, "name another array")
+        return values.astype(np.float64)
+
+    def write(self, members: Bools, stream: BinaryIO) -> None:
+        """Every array cut alike; a single number is copied."""
+        if not self._archive:
+            np.lib.format.write_array(stream, self._arrays[""][members], allow_pickle=False)
+            return
+        with zipfile.ZipFile(self._path) as given:
+            packed = any(entry.compress_type for entry in given.infolist())
+        method = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+        with zipfile.ZipFile(stream, "w", method) as made:
+            for name, array in self._arrays.items():
+                with made.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    kept = array[members] if array.ndim else array
+                    np.lib.format.write_array(entry, kept, allow_pickle=False)
+
+
+class ParquetPool(PoolFile):
+    """Parquet, read with pyarrow."""
+
+    def __init__(self, path: Path) -> None:
+        if find_spec("pyarrow") is None:
+            remedy = "pip install 'dprime[parquet]'"
+            raise validate.misfit("pyarrow", "missing", "installed for a Parquet file", remedy)
+        import pyarrow  # noqa: PLC0415  only this form needs it
+        import pyarrow.parquet  # noqa: PLC0415
+
+        try:
+            with pyarrow.parquet.ParquetFile(path) as file:
+                self._table = file.read()
+                groups = file.metadata.num_row_groups and file.metadata.num_columns
+                packing = file.metadata.row_group(0).column(0).compression if groups else "SNAPPY"
+        except pyarrow.ArrowException as error:
+            first = str(error).partition("\n")[0].rstrip(".")
+            requirement = f"a Parquet file that can be read ({first})"
+            raise validate.refusal("pool", str(path), requirement, "write it again") from None
+        self._packing = "NONE" if packing == "UNCOMPRESSED" else packing
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(self._table.column_names)
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
+        """A number for each distinct value of a column, so that equal records have equal rows."""
+        chosen = [i for i, name in enumerate(self.columns) if name in compared]
+        return array_rows([self._codes(i) for i in chosen])
+
+    def _codes(self, index: int) -> NDArray[np.int64]:
+        import pyarrow  # noqa: PLC0415
+        import pyarrow.compute  # noqa: PLC0415
+
+        column = self._table.column(index)
+        if pyarrow.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pyarrow.types.is_floating(column.type):  # -0 counts as 0
+            column = pyarrow.compute.add(column.cast(pyarrow.float64()), 0.0)
+        if pyarrow.types.is_nested(column.type):
+            column = pyarrow.chunked_array([pyarrow.array(list(map(repr, column.to_pylist())))])
+        encoded = column.dictionary_encode().unify_dictionaries()
+        codes = [chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks]
+        return np.concatenate(codes).astype(np.int64)
+
+    def numbers(self, column: str) -> Floats:
+        """A column of numbers; NaN where it is null."""
+        import pyarrow  # noqa: PLC0415
+
+        values = self._table.column(column)
+        if not (pyarrow.types.is_floating(values.type) or pyarrow.types.is_integer(values.type)):
+            requirement = "a column of numbers"
+            raise validate.misfit(column, f"of {values.type}", requirement, "name another column")
+        found: Floats = values.cast(pyarrow.float64()).to_numpy()
+        return found
+
+    def write(self, members: Bools, stream: BinaryIO) -> None:
+        """The drawn rows, with the schema and the compression of the pool."""
+        import pyarrow.parquet  # noqa: PLC0415
+
+        kept = self._table.filter(pyarrow.array(members))
+        pyarrow.parquet.write_table(kept, stream, compression=self._packing)
+
+
+FORMS: dict[str, Callable[[Path], PoolFile]] = {
+    ".csv": lambda path: TextPool(path, ","),
+    ".tsv": lambda path: TextPool(path, "\t"),
+    ".parquet": ParquetPool,
+    ".npy": ArrayPool,
+    ".npz": ArrayPool,
+}
+"""The forms of file, by the ending of the name."""
+
+
+def open_pool(path: str | Path) -> PoolFile:
+    """The pool in a file, whose form its name's ending tells.
+
+    Raises:
+        ValueError: if it is missing, of another form, or cannot be read.
+    """
+    place = Path(path)
+    endings = ", ".join(FORMS)
+    form = FORMS.get(place.suffix.lower())
+    if form is None:
+        raise validate.refusal("pool", str(path), f"a file that ends in {endings}", "convert it")
+    try:
+        place.stat()  # a missing file reads the same in every form
+        return form(place)
+    except OSError as error:
+        requirement = f"a file that can be read ({error.strerror or error})"
+        raise validate.refusal("pool", str(path), requirement, "give its path") from None

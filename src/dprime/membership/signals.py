@@ -1,0 +1,249 @@
+"""What a model answers about records: all that a membership attack may see.
+
+p is the probability that the model gives to a record's true class. Both ln p and ln(1 - p) are
+kept, because neither can be had from the other where p is close to 0 or 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from dprime import validate
+from dprime.data import arrays
+from dprime.data.dataset import Dataset
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from dprime.train import Trained
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """How sure models are of the true classes of records; records are the last axis.
+
+    Attributes:
+        right: ln p of the true class [..., record].
+        wrong: ln(1 - p) [..., record].
+
+    >>> seen = Signals.from_logits([[2.0, 0.0], [0.0, 60.0]], [0, 1])
+    >>> seen.logit.tolist()
+    [2.0, 60.0]
+    >>> seen.probability.round(4).tolist(), float(seen.wrong[1])
+    ([0.8808, 1.0], -60.0)
+    """
+
+    right: Floats = field(repr=False)
+    wrong: Floats = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("right", "wrong"):
+            given = arrays.numbers(name, getattr(self, name))
+            object.__setattr__(self, name, arrays.frozen(given, np.float64))
+            if given.ndim == 0 or (getattr(self, name) > 0).any():
+                remedy = "give ln p, or build signals with Signals.from_logits"
+                raise validate.misfit(name, _described(given), "logarithms, 0 at most", remedy)
+        if self.right.shape != self.wrong.shape:
+            remedy = "give both for each model and record"
+            raise validate.misfit(
+                "wrong", f"of shape {self.wrong.shape}", f"of shape {self.right.shape}", remedy
+            )
+
+    @classmethod
+    def from_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
+        """From a classifier's outputs before the softmax.
+
+        Args:
+            logits: [..., record, class].
+            labels: the true class of each record [record].
+        """
+        outputs = arrays.numbers("logits", logits).astype(np.float64)
+        marks = arrays.numbers("labels", labels)
+        if outputs.ndim < 2 or outputs.shape[-1] < 2:
+            remedy = "give one number for each class, or use Signals.from_binary_logits"
+            raise validate.misfit(
+                "logits", f"of shape {outputs.shape}", "[..., record, class], two classes or more",
+                remedy,
+            )  # fmt: skip
+        places = _classes(marks, records=outputs.shape[-2], classes=outputs.shape[-1])
+        index = np.broadcast_to(places[:, None], (*outputs.shape[:-1], 1))
+        own = np.take_along_axis(outputs, index, axis=-1)[..., 0]
+        others = outputs.copy()
+        np.put_along_axis(others, index, -np.inf, axis=-1)
+        # p = 1 / (1 + Σ e^(other - own)), so logit p = own - ln Σ e^other
+        with np.errstate(invalid="ignore"):
+            return cls._from_logit_of_truth(own - scipy.special.logsumexp(others, axis=-1))
+
+    @classmethod
+    def from_binary_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
+        """From a single output, the logit of class 1 [..., record].
+
+        >>> Signals.from_binary_logits([3.0, 3.0], [1, 0]).logit.round(9).tolist()
+        [3.0, -3.0]
+        """
+        outputs = arrays.numbers("logits", logits).astype(np.float64)
+        if outputs.ndim == 0:
+            remedy = "give one number for each record"
+            raise validate.misfit("logits", "a single number", "[..., record]", remedy)
+        places = _classes(arrays.numbers("labels", labels), records=outputs.shape[-1], classes=2)
+        return cls._from_logit_of_truth(np.where(places == 1, outputs, -outputs))
+
+    @classmethod
+    def _from_logit_of_truth(cls, logit: Floats) -> Self:
+        """From logit p of the true class: p = 1 / (1 + e^-logit)."""
+        with np.errstate(invalid="ignore"):  # a model that diverged has no signals
+            return cls(right=-np.logaddexp(0.0, -logit), wrong=-np.logaddexp(0.0, logit))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """[..., record]."""
+        return self.right.shape
+
+    @property
+    def loss(self) -> Floats:
+        """The cross-entropy, -ln p."""
+        return -self.right
+
+    @property
+    def logit(self) -> Floats:
+        """ln(p / (1 - p)), the logit-scaled confidence (Carlini et al. 2022)."""
+        with np.errstate(invalid="ignore"):
+            scaled: Floats = self.right - self.wrong
+        return scaled
+
+    @property
+    def probability(self) -> Floats:
+        """Of the true class, p."""
+        return np.exp(self.right)
+
+    @property
+    def known(self) -> Bools:
+        """Where there is a finite answer; a model that diverged has none."""
+        finite: Bools = np.isfinite(self.right) & np.isfinite(self.wrong)
+        return finite
+
+    def of_model(self, model: int) -> Signals:
+        """Those of one of several models [record]."""
+        return Signals(self.right[model], self.wrong[model])
+
+    def take(self, records: ArrayLike) -> Signals:
+        """Those of some records, by their places or by one True or False for each.
+
+        >>> seen = Signals.from_binary_logits([1.0, 2.0, 3.0], [1, 1, 1])
+        >>> seen.take([2, 0]).loss.round(3).tolist()
+        [0.049, 0.313]
+        """
+        places = arrays.places(records, self.shape[-1])
+        return Signals(self.right[..., places], self.wrong[..., places])
+
+
+def signals_of(model: nn.Module | Trained, records: Dataset, *, device: str = "cpu") -> Signals:
+    """What a model says about records: [record] for a module, [trial, record] for `Trained`.
+
+    The outputs are read as logits: one for each class, or a single one that speaks for class 1.
+    A module is asked in evaluation mode, where it is, and left as it was; `device` is where the
+    models of `Trained` are asked.
+    """
+    if records.classes is None:
+        remedy = "membership attacks need the probability of a class"
+        raise validate.misfit("records", "a regression", "records with classes", remedy)
+    from dprime.train import Trained  # noqa: PLC0415 - all else here works without PyTorch
+
+    if isinstance(model, Trained):
+        outputs = _outputs_of_trials(model, records, device)
+    else:
+        outputs = _outputs_of_module(model, records)
+    parts = [_read(logits, records.labels[span]) for logits, span in outputs]
+    right, wrong = (
+        np.concatenate([getattr(part, name) for part in parts], axis=-1)
+        for name in ("right", "wrong")
+    )
+    return Signals(right, wrong)
+
+
+Outputs = Iterator[tuple[NDArray[Any], slice]]
+"""Outputs [..., record, class] and the records that they belong to."""
+
+
+def _outputs_of_trials(trained: Trained, records: Dataset, device: str) -> Outputs:
+    """[trial, record, class], in parts that fit the cache."""
+    import torch  # noqa: PLC0415
+
+    from dprime.data.devices import device_named  # noqa: PLC0415
+    from dprime.train.evaluate import ROOM  # noqa: PLC0415
+
+    weights, network = trained.weights, trained.network
+    if weights is None:
+        remedy = "train with keep_weights=True"
+        raise validate.misfit("model", "without its weights", "trained and kept", remedy)
+    place = device_named(device)
+    room = ROOM if place.type == "cpu" else GPU_ROOM
+    network.model.to(place)
+    weights, x = weights.to(place), torch.tensor(records.records, device=place)
+    per_record = 4 * network.numbers_per_record(x[:1])
+    length = max(1, min(len(x), room // per_record))
+    trials = max(1, room // (per_record * length))
+    for start in range(0, len(x), length):
+        span = slice(start, start + length)
+        parts = [network.outputs(group, x[None, span]) for group in weights.split(trials)]
+        yield torch.cat(parts).cpu().numpy(), span
+    network.model.cpu()
+
+
+def _outputs_of_module(model: nn.Module, records: Dataset) -> Outputs:
+    """[record, class], some records at a time."""
+    import torch  # noqa: PLC0415
+
+    weight: Tensor | None = next(model.parameters(), None)
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            for start in range(0, len(records), BATCH):
+                span = slice(start, start + BATCH)
+                x = torch.tensor(records.records[span])
+                outputs = model(x if weight is None else x.to(weight.device))
+                yield outputs.cpu().numpy(), span
+    finally:
+        model.train(was_training)
+
+
+GPU_ROOM = 1 << 30
+"""Bytes of outputs and activations that are made at once on a GPU."""
+
+BATCH = 1024
+"""Records that a module is asked about at once."""
+
+
+def _read(outputs: NDArray[Any], labels: NDArray[Any]) -> Signals:
+    """A last axis of length 1 is the single output of a binary classifier."""
+    if outputs.shape[-1] == 1:
+        return Signals.from_binary_logits(outputs[..., 0], labels)
+    return Signals.from_logits(outputs, labels)
+
+
+def _classes(labels: NDArray[Any], *, records: int, classes: int) -> NDArray[np.int64]:
+    """One whole class for each record."""
+    remedy = "give the true class of each record"
+    if labels.shape != (records,):
+        raise validate.misfit(
+            "labels", f"of shape {labels.shape}", f"of shape ({records},)", remedy
+        )
+    outside = (labels < 0) | (labels >= classes) | (labels != np.floor(labels))
+    if outside.any():
+        wanted = f"whole numbers from 0 to {classes - 1}"
+        raise validate.misfit("labels", f"{labels[outside][0]} for a record", wanted, remedy)
+    return labels.astype(np.int64)
+
+
+def _described(given: NDArray[Any]) -> str:
+    return "a single number" if given.ndim == 0 else f"up to {given.max():g}"

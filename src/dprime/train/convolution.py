@@ -1,0 +1,185 @@
+"""Convolutions, for many trials at once: linear layers on the window at each position.
+
+Notation as in `layers.py`. In memory the channels come last.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from dprime.train.layers import AffineSeen, Rule, Seen, as_probe
+from dprime.train.records import Kept, drawn_from, stays, taken
+from dprime.train.streams import has_triton
+
+
+class Windows(torch.autograd.Function):
+    """The pixels under each position of a kernel: [N, H, W, C] → [N, H', W', kernel, kernel, C]."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, conv: Conv2d) -> Tensor:
+        """A copy, in which each pixel is in as many windows as it is under."""
+        ctx.conv, ctx.shape = conv, x.shape
+        count, height, width, channels = x.shape
+        rows, columns = conv.positions(height - conv.added[0], width - conv.added[1])
+        n, h, w, c = x.stride()
+        (kh, kw), (sh, sw), (dh, dw) = conv.kernel, conv.stride, conv.dilation
+        size = (count, rows, columns, kh, kw, channels)
+        return x.as_strided(size, (n, sh * h, sw * w, dh * h, dw * w, c)).contiguous()
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:
+        """The errors of a pixel's windows, added up."""
+        (errors,) = upstream
+        conv = ctx.conv
+        if has_triton(errors):
+            from dprime.train import gpu  # noqa: PLC0415
+
+            return gpu.fold(errors, ctx.shape, conv.stride, conv.dilation), None
+        into = errors.new_zeros(ctx.shape)
+        rows, columns = errors.shape[1:3]
+        (sh, sw), (dh, dw) = conv.stride, conv.dilation
+        for i in range(conv.kernel[0]):
+            for j in range(conv.kernel[1]):
+                across = slice(i * dh, i * dh + sh * (rows - 1) + 1, sh)
+                along = slice(j * dw, j * dw + sw * (columns - 1) + 1, sw)
+                into[:, across, along] += errors[:, :, :, i, j]
+        return into, None
+
+
+class Conv2d(Rule):
+    """A linear layer on the window at each position. In memory the channels come last."""
+
+    def __init__(self, module: nn.Conv2d) -> None:
+        self.bias = module.bias is not None
+        self.kernel = cast(tuple[int, int], module.kernel_size)
+        self.stride = cast(tuple[int, int], module.stride)
+        self.dilation = cast(tuple[int, int], module.dilation)
+        left, right, top, bottom = module._reversed_padding_repeated_twice
+        self.padding = (0, 0, left, right, top, bottom)
+        self.added = (top + bottom, left + right)
+        self.sides = (top, left)  # the same on both sides, see `network._rule`
+        self._kept = Kept(self.cut)
+
+    def positions(self, height: int, width: int) -> tuple[int, int]:
+        """Rows and columns of the output."""
+        left, right, top, bottom = self.padding[2:]
+        reach = [d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel, strict=True)]
+        rows = (height + top + bottom - reach[0]) // self.stride[0] + 1
+        return rows, (width + left + right - reach[1]) // self.stride[1] + 1
+
+    def forward(self, weights: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Seen]:
+        """[R, n, out, H', W'] from x [R or 1, n, in, H, W]."""
+        R, outputs, inputs = weights[0].shape[:3]
+        records = x.detach() if x.requires_grad else x
+        windows: Callable[[], Tensor] = partial(self.windows, records)
+        direct: Callable[[Tensor], Tensor] | None = None
+        if x.is_cpu and len(x) == R and not stays(x):  # PyTorch's own, trial by trial, is faster
+            y = Convolved.apply(x, *weights, self)  # type: ignore[no-untyped-call]
+            direct = partial(self._sums, records, weights[0])
+        else:
+            made = self.windows(x)
+            y = self._from_windows(weights, made).unflatten(2, self.positions(*x.shape[3:]))
+            windows = made.detach
+        n, rows, columns = y.shape[1:4]
+        probe = as_probe(y.flatten(2, 3))
+
+        def unpack(sums: Tensor) -> Tensor:
+            return sums.view(R, outputs, *self.kernel, inputs).permute(0, 1, 4, 2, 3)
+
+        seen = AffineSeen(windows, probe, self.bias, unpack, direct=direct)
+        return probe.view(R, n, rows, columns, outputs).permute(0, 1, 4, 2, 3), seen
+
+    def _sums(self, x: Tensor, weight: Tensor, errors: Tensor) -> Tensor:
+        """Of the records' gradients for errors [R, n, T, out], trial by trial [R, out, in, ...]."""
+        places = self.positions(*x.shape[3:])
+        return _stacked(
+            [
+                self.backward(error.unflatten(1, places), records, w, (False, True, False))[1]
+                for error, records, w in zip(errors, x, weight, strict=True)
+            ]
+        )
+
+    def backward(
+        self, error: Tensor, records: Tensor, weight: Tensor, wanted: tuple[bool, bool, bool]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """What an error [n, H', W', out] says of records, weight and bias of one trial."""
+        found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten.convolution_backward(
+            error.permute(0, 3, 1, 2), _channels_last(records), weight, None, self.stride,
+            self.sides, self.dilation, False, (0, 0), 1, wanted,
+        )  # fmt: skip
+        return found
+
+    def _from_windows(self, weights: Sequence[Tensor], windows: Tensor) -> Tensor:
+        """One product for all trials [R, n, positions, out]."""
+        R, outputs = weights[0].shape[:2]
+        kernel = weights[0].permute(0, 1, 3, 4, 2).reshape(R, outputs, -1).mT  # as windows are
+        flat = windows.flatten(1, 2).expand(R, -1, -1)
+        y = torch.baddbmm(weights[1][:, None, :], flat, kernel) if self.bias else flat @ kernel
+        return y.view(R, *windows.shape[1:3], outputs)
+
+    def windows(self, x: Tensor) -> Tensor:
+        """[R, n, positions, kernel kernel in]; those of records that stay are kept."""
+        origin = drawn_from(x)
+        if origin is None:
+            return self._kept.of(x)
+        pool, rows = origin
+        return taken(self._kept.of(pool)[0], rows)
+
+    def numbers_kept(self, x: Tensor) -> int:
+        """Those of the windows of a record [1, in, H, W]."""
+        return math.prod(self.positions(*x.shape[2:])) * math.prod(self.kernel) * x.shape[1]
+
+    def cut(self, x: Tensor) -> Tensor:
+        """The windows of x, made now."""
+        pixels = x.flatten(0, 1).permute(0, 2, 3, 1).contiguous()
+        if any(self.padding):
+            pixels = F.pad(pixels, self.padding)
+        windows: Tensor = Windows.apply(pixels, self)  # type: ignore[no-untyped-call]
+        return windows.view(*x.shape[:2], -1, math.prod(windows.shape[3:]))
+
+
+class Convolved(torch.autograd.Function):
+    """PyTorch's convolution, trial by trial: x [R, n, in, H, W] → y [R, n, H', W', out]."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, *rest: Any) -> Tensor:
+        """Records of each trial with its own weights."""
+        *bias, conv = rest
+        ctx.x, ctx.weight, ctx.conv = x, weight, conv
+        biases = bias[0] if bias else [None] * len(weight)
+        outputs = [
+            F.conv2d(_channels_last(records), w, b, conv.stride, conv.sides, conv.dilation)
+            for records, w, b in zip(x, weight, biases, strict=True)
+        ]
+        return _stacked([y.permute(0, 2, 3, 1) for y in outputs])
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        """The error at the input alone."""
+        conv = ctx.conv
+        errors = [
+            conv.backward(error, records, w, (True, False, False))[0].permute(0, 2, 3, 1)
+            for error, records, w in zip(upstream[0], ctx.x, ctx.weight, strict=True)
+        ]
+        return _stacked(errors).permute(0, 1, 4, 2, 3), None, None, *(None,) * conv.bias
+
+
+def _channels_last(records: Tensor) -> Tensor:
+    """[n, channels, H, W], with strides that say so also for a single channel."""
+    channels, height, width = records.shape[1:]
+    if channels == 1:  # the same memory either way
+        strides = (height * width, 1, width, 1)
+        return records.contiguous().as_strided(records.shape, strides)
+    return records.contiguous(memory_format=torch.channels_last)
+
+
+def _stacked(parts: list[Tensor]) -> Tensor:
+    """Side by side, without a copy for a single one."""
+    return parts[0][None] if len(parts) == 1 else torch.stack(parts)

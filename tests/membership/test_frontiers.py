@@ -1,0 +1,252 @@
+"""The frontier: what is trained, what is kept of it, and what is said about it."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy
+import torch
+from torch import nn
+
+from dprime.data.dataset import Dataset, Split
+from dprime.membership import frontiers as module
+from dprime.membership.frontiers import Frontier, Mean, Measured, frontier
+from dprime.membership.planner import Plan, plan
+from dprime.train import SGD, train
+
+
+def records(count, seed):
+    """Two clouds that overlap a little."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(count) % 2
+    return Dataset.of(rng.normal(size=(count, 3)) + 1.5 * labels[:, None], labels, name="clouds")
+
+
+DATA = Split(records(240, 1), records(101, 2))
+PLAN = plan(0.7, pool_size=240, batch_size=20, epochs=1.3, probabilities=[0.2, 0.5, 0.69])
+GIVEN = {"learning_rate": 0.5, "clip_norm": 1.0, "seed": 5}
+
+
+def net():
+    torch.manual_seed(0)
+    return nn.Linear(3, 2)
+
+
+class Spy:
+    """Trains, and remembers what; fails at the call of this number."""
+
+    def __init__(self, fails_at=None):
+        self.calls, self.fails_at = [], fails_at
+
+    def __call__(self, model, data, training, **rest):
+        if len(self.calls) == self.fails_at:
+            raise KeyboardInterrupt
+        self.calls.append((data, training, rest))
+        return train(model, data, training, **rest)
+
+
+@pytest.fixture
+def spy(monkeypatch):
+    made = Spy()
+    monkeypatch.setattr(module, "train", made)
+    return made
+
+
+def values_of(found):
+    return [each.accuracies.tolist() for each in found.measured]
+
+
+def test_every_point_is_trained_as_planned(spy):
+    found = frontier(PLAN, DATA, net(), **GIVEN, repetitions=4, optimizer=SGD(momentum=0.5))
+    assert len(spy.calls) == 3
+    for point, each, (parts, training, rest) in zip(
+        PLAN.points, found.measured, spy.calls, strict=True
+    ):
+        assert each.point is point
+        assert training.mechanism() == point.training()
+        assert (training.learning_rate, training.clip_norm) == (0.5, 1.0)
+        assert training.optimizer == SGD(momentum=0.5)
+        assert parts.pool is DATA.train
+        assert parts.probability == point.probability
+        assert parts.members.shape == (4, 240)
+        assert len(np.unique(parts.members, axis=0)) == 4  # a fresh draw for each repetition
+        again = train(net(), parts, training, seed=rest["seed"])
+        assert each.accuracies[:, -1].tolist() == again.accuracy(DATA.test).tolist()
+        assert each.after[-1] == point.steps
+        assert each.after[0] == round(1 / point.sample_rate)  # after the first epoch
+
+
+def test_draws_have_the_planned_share(spy):
+    frontier(PLAN, DATA, net(), **GIVEN, repetitions=60)
+    for point, (parts, *_) in zip(PLAN.points, spy.calls, strict=True):
+        spread = np.sqrt(point.probability * (1 - point.probability) / parts.members.size)
+        assert abs(parts.members.mean() - point.probability) < 4.5 * spread
+
+
+def test_a_seed_gives_the_same_and_none_gives_another(tmp_path):
+    first, again = (frontier(PLAN, DATA, net(), **GIVEN) for _ in range(2))
+    assert values_of(first) == values_of(again)
+    file = tmp_path / "points.json"
+    other = frontier(PLAN, DATA, net(), **{**GIVEN, "seed": None}, file=file)
+    assert values_of(other) != values_of(first)
+    kept = json.loads(file.read_text())["points"]
+    assert {each["settings"]["seed"] for each in kept} == {None}  # a secret seed is not written
+
+
+def test_finished_points_are_not_trained_again(tmp_path, monkeypatch, spy):
+    file = tmp_path / "deep" / "points.json"
+    broken = Spy(fails_at=1)
+    monkeypatch.setattr(module, "train", broken)
+    with pytest.raises(KeyboardInterrupt):
+        frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    assert len(json.loads(file.read_text())["points"]) == 1
+    monkeypatch.setattr(module, "train", spy)
+    found = frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    assert len(spy.calls) == 2
+    assert values_of(found) == values_of(frontier(PLAN, DATA, net(), **GIVEN))
+    spy.calls.clear()
+    again = frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    assert not spy.calls
+    assert again.as_json() == found.as_json()
+    assert [path.name for path in file.parent.iterdir()] == ["points.json"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"learning_rate": 0.6}, {"clip_norm": 2.0}, {"seed": 6}, {"repetitions": 3},
+     {"optimizer": SGD(momentum=0.1)}, {"data": Split(DATA.train, records(101, 3))},
+     {"data": Split(records(240, 4), DATA.test)}, {"model": nn.Linear(3, 2, bias=False)},
+     {"plan": plan(0.7, pool_size=240, batch_size=20, epochs=2, probabilities=[0.2])}],
+    ids=lambda changed: next(iter(changed)),
+)  # fmt: skip
+def test_other_settings_are_trained_beside_what_is_there(tmp_path, spy, changed):
+    file = tmp_path / "points.json"
+    one = plan(0.7, pool_size=240, batch_size=20, epochs=1, probabilities=[0.2])
+    frontier(one, DATA, net(), **GIVEN, file=file)
+    before = json.loads(file.read_text())["points"]
+    rest = {"plan": one, "data": DATA, "model": net(), **GIVEN, **changed}
+    frontier(rest.pop("plan"), rest.pop("data"), rest.pop("model"), **rest, file=file)
+    assert len(spy.calls) == 2
+    after = json.loads(file.read_text())["points"]
+    assert after[:1] == before
+    assert len(after) == 2
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"file": "mine", "points": []}', "[1]", "\xff"])
+def test_a_file_of_someone_else_is_left_alone(tmp_path, spy, text):
+    file = tmp_path / "mine.json"
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match="a new file, or one that dprime frontier has written"):
+        frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    assert file.read_bytes() == text.encode("latin-1")
+    assert not spy.calls
+
+
+def test_a_place_that_cannot_be_written_to(tmp_path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(ValueError, match="file must be a place to write to"):
+        frontier(PLAN, DATA, net(), **GIVEN, file=tmp_path / "taken" / "points.json")
+
+
+def test_a_rate_is_chosen_on_records_that_are_not_shown(spy):
+    """The hopeless rate is chosen nowhere; what is shown is measured on the other records."""
+    rates = (1e-6, 0.5)
+    found = frontier(PLAN, DATA, net(), **{**GIVEN, "learning_rate": rates}, repetitions=3)
+    assert found.learning_rates == rates
+    assert len(spy.calls) == 6
+    for number, each in enumerate(found.measured):
+        tried = spy.calls[2 * number : 2 * number + 2]
+        assert [training.learning_rate for _, training, _ in tried] == list(rates)
+        assert (tried[0][0].members == tried[1][0].members).all()  # on the same draws
+        finals = []
+        for parts, training, rest in tried:
+            done = train(net(), parts, training, seed=rest["seed"])
+            finals.append([done.accuracy(DATA.test.take(range(k, 101, 2))) for k in (0, 1)])
+        chosen = int(np.argmax([choosing.mean() for choosing, _ in finals]))
+        assert each.learning_rate == rates[chosen]
+        assert each.choosing == pytest.approx(finals[chosen][0].mean())
+        assert each.accuracies[:, -1].tolist() == finals[chosen][1].tolist()
+    assert found.measured[0].learning_rate == 0.5
+
+
+def test_student_t_interval():
+    values = [0.5, 0.55, 0.61, 0.52]
+    found = Mean.of(values)
+    low, high = scipy.stats.t.interval(0.95, 3, loc=np.mean(values), scale=scipy.stats.sem(values))
+    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+    assert found.in_words() == f"54.50 % ({100 * low:.2f} to {100 * high:.2f})"
+    assert Mean.of([0.9, 0.99]).high == 1.0
+    assert Mean.of([0.01, 0.1]).low == 0.0
+    assert Mean.of([0.01, 0.1]).reach == pytest.approx(1 - 0.055, abs=0.6)
+
+
+def made_up(*rows, diverged=0):
+    """A frontier with these final accuracies at the points of the plan."""
+    points = PLAN.points[: len(rows)]
+    measured = tuple(
+        Measured(point, 1.0, (5, 9), np.array([[0.99, value] for value in row]), diverged)
+        for point, row in zip(points, rows, strict=True)
+    )
+    cut = Plan(**{**vars(PLAN), "points": points})
+    return Frontier(cut, measured, "clouds", 2, (1.0,))
+
+
+def test_best_is_by_final_accuracy_and_rivals_are_named():
+    found = made_up([0.80, 0.81], [0.82, 0.83], [0.5, 0.51])
+    assert found.best.point.probability == 0.5
+    assert [each.point.probability for each in found.tied] == [0.2]
+    assert found.best.best.value == pytest.approx(0.99)
+    sentence = found.sentence()
+    assert "the best mean final accuracy is 82.50 % (76.15 to 88.85), at π = 0.5" in sentence
+    assert "It cannot be told from π = 0.2: the intervals overlap." in sentence
+    assert "More records with more noise, π = 0.69 with ε at most" in sentence
+    assert "50.50 % (44.15 to 56.85)" in sentence
+
+
+def test_a_clear_winner_is_called_one_and_equals_are_not():
+    clear = made_up([0.800, 0.801], [0.900, 0.901])
+    assert "No other π has an interval that overlaps it." in clear.sentence()
+    assert clear.tied == ()
+    level = made_up([0.80, 0.81], [0.80, 0.82], [0.81, 0.80])
+    assert "It cannot be told from π = 0.2 and 0.69: the intervals overlap." in level.sentence()
+    assert "More records" not in level.sentence()
+    alone = made_up([0.8, 0.81]).sentence()
+    assert "overlap" not in alone
+
+
+def test_divergence_is_told():
+    assert (
+        "4 trainings diverged: a lower learning rate"
+        in made_up([0.1, 0.2], [0.1, 0.2], diverged=2).sentence()
+    )
+
+
+def test_as_json_is_plain_and_says_what_peeks():
+    shown = json.loads(json.dumps(made_up([0.8, 0.81], [0.9, 0.91]).as_json(), allow_nan=False))
+    assert shown["best"] == 0.5
+    assert shown["points"][0]["final"]["value"] == pytest.approx(0.805)
+    assert shown["points"][0]["best_peeks_at_test"]["value"] == pytest.approx(0.99)
+    assert shown["points"][1]["precision"] <= 0.7
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"repetitions": 1}, "repetitions must be at least 2, but it is 1"),
+        ({"learning_rate": 0.0}, "learning_rate must be above 0"),
+        ({"learning_rate": []}, "learning_rate must be one or more, but it is empty"),
+        ({"clip_norm": 0.0}, "clip_norm must be above 0"),
+        ({"device": "abacus"}, "device must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"data": Split(records(200, 1), DATA.test)}, "plan must be for the 200 records, but"),
+        ({"data": Split(DATA.train.take([*range(239), 0]), DATA.test)}, "of distinct records"),
+        ({"learning_rate": [1, 2], "data": Split(DATA.train, DATA.test.take([0]))}, "test part"),
+        ({"data": Split(Dataset("r", DATA.train.records, DATA.train.records[:, 0], "table", None),
+                        DATA.test)}, "data must be one with classes"),
+    ],
+)  # fmt: skip
+def test_refusals(spy, changed, sentence):
+    given = {"data": DATA, **GIVEN, **changed}
+    with pytest.raises(ValueError, match=sentence):
+        frontier(PLAN, given.pop("data"), net(), **given)
+    assert not spy.calls

@@ -1,0 +1,122 @@
+"""Membership inference from end to end."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dprime import TradeOff
+from dprime.data.dataset import Dataset
+from dprime.membership.game import Scored
+from dprime.membership.inference import Asked, conclude, infer
+from pools import OPEN, OTHERS, POOL, PRIVATE, trainers
+
+
+def found_with(recipe=None, **given):
+    made = trainers() if recipe is None else trainers(recipe)
+    options = {"shadows": 24, "targets": 3, "seed": 4, "claim": made.claim(0.5), **given}
+    return infer(POOL, OTHERS, made, **options)
+
+
+@pytest.fixture(scope="module")
+def without_privacy():
+    return found_with()
+
+
+@pytest.fixture(scope="module")
+def private():
+    return found_with(PRIVATE, attacks=["lira-fixed", "rmia", "baseline"])
+
+
+def test_without_privacy_members_are_found(without_privacy):
+    by_name = {each.attack: each for each in without_privacy.outcomes}
+    assert by_name["lira"].roc.auc.mean > 0.6
+    assert by_name["rmia"].top.mean > 0.6
+    assert by_name["baseline"].roc.auc.mean == 0.5
+    assert without_privacy.verdict == "no claim"
+    assert "not private" in without_privacy.sentence()
+
+
+def test_a_private_training_keeps_its_claim(private):
+    assert private.verdict == "stands"
+    assert private.allowed_precision == private.claim.precision(prior=0.5, min_tpr=0.01)
+    assert all(each.top.low <= private.allowed_precision for each in private.outcomes)
+    assert private.sentence().endswith("the claim stands.")
+
+
+def test_plain_values(private):
+    shown = json.loads(json.dumps(private.as_json(), allow_nan=False))
+    assert [each["attack"] for each in shown["attacks"]] == ["lira-fixed", "rmia", "baseline"]
+    assert shown["certified"]["tpr"][1]["value"] == private.claim.tpr(fpr=0.01)
+    assert shown["attacks"][0]["auc"]["mean"] == private.outcomes[0].roc.auc.mean
+
+
+def test_the_seed_gives_everything(private):
+    again = found_with(PRIVATE, attacks=["lira-fixed", "rmia", "baseline"])
+    assert again.as_json() == private.as_json()
+
+
+def telling_scores(quality):
+    """Three targets of 400 records, scores that tell members by so much."""
+    rng = np.random.default_rng(1)
+    members = rng.random((3, 400)) < 0.5
+    return Scored("lira", rng.normal(size=(3, 400)) + quality * members, members)
+
+
+def test_answers_that_are_too_good_contradict_the_claim():
+    claim, asked = TradeOff.gaussian(0.2), Asked()
+    good = conclude(telling_scores(3.0), "LiRA", claim, 0.5, asked, seed=1)
+    assert good.contradicted == 3
+    assert good.top.low > claim.precision(prior=0.5, min_tpr=0.01)
+    weak = conclude(telling_scores(0.2), "LiRA", claim, 0.5, asked, seed=1)
+    assert weak.contradicted == 0
+
+
+def test_a_contradicted_claim_is_said_to_be_wrong(private):
+    outcome = conclude(telling_scores(3.0), "LiRA", TradeOff.gaussian(0.2), 0.5, Asked(), seed=1)
+    broken = replace(private, outcomes=(outcome,), claim=TradeOff.gaussian(0.2))
+    assert broken.verdict == "contradicted"
+    assert "the claim is wrong" in broken.sentence()
+
+
+def test_chosen_afterwards_says_more_than_held_out():
+    found = conclude(telling_scores(0.0), "LiRA", None, 0.5, Asked(), seed=1)
+    assert found.best.mean > 0.53
+    assert found.best.mean == pytest.approx(found.shuffled.mean, abs=0.06)
+    assert found.held_out.low < 0.5 < found.held_out.high
+    assert found.contradicted is None
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"attacks": []}, "attacks must be one attack or more"),
+        ({"attacks": ["liar"]}, "attack must be"),
+        ({"targets": 1}, "targets must be at least 2"),
+        ({"records": 81}, "records must be at most 80"),
+        ({"shadows": 1}, "records lack models"),
+        ({"probability": 1.0}, "probability must be"),
+    ],
+)
+def test_bad_input(given, words):
+    with pytest.raises(ValueError, match=words):
+        found_with(**{"attacks": ["lira"], **given})
+
+
+def test_models_that_diverge():
+    wild = replace(OPEN, learning_rate=1e30)
+    with pytest.raises(ValueError, match="targets must be finite, but it is such that 2 of 2"):
+        found_with(wild, targets=2, attacks=["yeom"])
+
+
+def test_a_pool_that_repeats_a_record():
+    twice = Dataset.of(np.ones((4, 12)), [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="pool must be of distinct records"):
+        infer(twice, OTHERS, trainers())
+
+
+@pytest.mark.parametrize("given", [{"fpr": (0.0,)}, {"confidence": 1.0}, {"top_share": 0.0}])
+def test_bad_questions(given):
+    with pytest.raises(ValueError, match=f"{next(iter(given))} must be"):
+        Asked(**given)

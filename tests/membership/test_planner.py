@@ -1,0 +1,144 @@
+"""The planner: every point keeps the target, with no more noise than that takes."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dprime import DPSGD
+from dprime.bounds import epsilon_from_precision, precision_from_epsilon
+from dprime.data.dataset import Dataset
+from dprime.membership.planner import Point, distinct, plan, usual_probabilities
+from dprime.profile import round_up
+
+POOL = {"pool_size": 60_000, "batch_size": 1024}
+MADE = plan(0.731, **POOL, epochs=15, probabilities=[0.6, 0.1, 0.73])
+
+
+def precision_at(point: Point, noise: float, min_tpr: float = 0.01) -> float:
+    curve = DPSGD(noise, point.sample_rate, point.steps).curve()
+    return curve.precision(prior=point.probability, min_tpr=min_tpr)
+
+
+@pytest.mark.parametrize("point", MADE.points, ids=lambda point: f"{point.probability:g}")
+def test_the_target_is_kept_and_a_little_less_noise_breaks_it(point):
+    assert point.precision == precision_at(point, point.noise_multiplier) <= 0.731
+    assert precision_at(point, 0.995 * point.noise_multiplier) > 0.731
+    assert point.mechanism().prior == point.probability
+    assert point.epsilon == point.mechanism().curve().epsilon(1e-5)
+
+
+@pytest.mark.parametrize("point", MADE.points, ids=lambda point: f"{point.probability:g}")
+def test_batch_and_length_follow_from_the_expected_size(point):
+    assert point.expected_records == pytest.approx(60_000 * point.probability)
+    assert point.sample_rate == pytest.approx(1024 / point.expected_records)
+    assert point.steps == math.ceil(15 * point.expected_records / 1024 - 1e-9)
+
+
+def test_points_are_in_order_and_epsilon_goes_to_nothing():
+    assert [point.probability for point in MADE.points] == [0.1, 0.6, 0.73]
+    epsilons = [point.epsilon for point in MADE.points]
+    assert epsilons == sorted(epsilons, reverse=True)
+    assert epsilons[-1] < 0.01
+
+
+def test_the_same_steps_for_all():
+    made = plan(0.5, **POOL, steps=100, probabilities=[0.1, 0.4])
+    assert [point.steps for point in made.points] == [100, 100]
+    assert (made.epochs, made.steps) == (None, 100)
+    for point in made.points:
+        assert precision_at(point, point.noise_multiplier) <= 0.5
+
+
+def test_the_theorem_is_valid_and_asks_for_more_noise():
+    for point in MADE.points:
+        prior, other = point.probability, point.by_theorem
+        conditions = {"prior": prior, "delta": 1e-5, "min_tpr": 0.01}
+        assert other.epsilon == epsilon_from_precision(0.731, **conditions)
+        assert precision_from_epsilon(other.epsilon, **conditions) <= 0.731
+        kept = DPSGD(other.noise_multiplier, point.sample_rate, point.steps).curve().epsilon(1e-5)
+        assert 0.995 * other.epsilon < kept <= other.epsilon
+        assert other.noise_multiplier > point.noise_multiplier
+        assert precision_at(point, other.noise_multiplier) < 0.731
+
+
+def test_where_the_theorem_says_nothing_the_curve_still_does():
+    """With t at most δ, one pair (ε, δ) allows a precision of 1."""
+    (point,) = plan(0.731, **POOL, epochs=5, probabilities=[0.3], min_tpr=1e-6).points
+    assert point.by_theorem is None
+    assert precision_at(point, point.noise_multiplier, 1e-6) <= 0.731
+
+
+def test_a_whole_part_can_be_the_batch():
+    (point,) = plan(0.5, pool_size=1000, batch_size=100, epochs=7, probabilities=[0.1]).points
+    assert (point.sample_rate, point.steps) == (1.0, 7)
+    assert point.precision <= 0.5
+
+
+@pytest.mark.parametrize("target", [0.011, 0.05, 0.099, 0.2, 0.5, 0.7, 0.731, 0.8811, 0.999])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.995])
+def test_usual_probabilities(target, share):
+    found = usual_probabilities(target, share * target)
+    assert found == sorted(set(found))
+    assert share * target <= found[0]
+    assert 0 < found[0] <= found[-1] < target
+    assert share or len(found) >= 5
+
+
+def test_usual_probabilities_are_planned():
+    made = plan(0.4, pool_size=1000, batch_size=120, epochs=1)
+    assert [point.probability for point in made.points] == usual_probabilities(0.4, 0.12)
+    assert min(point.expected_records for point in made.points) >= 120
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"precision": 1.0}, "precision must be strictly between 0 and 1, but it is 1.0"),
+        ({"probabilities": [0.3, 0.731]}, 'whoever always answers "member" is right that often'),
+        ({"probabilities": [0.8]}, "probability must be below the target precision 0.731, but it"),
+        ({"probabilities": [0.01]}, "at least 0.0171, or the drawn part is smaller than a batch"),
+        ({"probabilities": [0.0]}, "probability must be strictly between 0 and 1, but it is 0.0"),
+        ({"probabilities": [1.0]}, "probability must be strictly between 0 and 1, but it is 1.0"),
+        ({"probabilities": []}, "probabilities must be one or more, but it is empty"),
+        ({"probabilities": [0.731 - 1e-9]}, "At probability 0.73.*: The target .* cannot be met"),
+        ({"pool_size": 1200}, "precision must be above 0.853.* the least π that leaves a batch"),
+        ({"pool_size": 0}, "pool_size must be at least 1"),
+        ({"batch_size": 0}, "batch_size must be above 0"),
+        ({"epochs": None}, "Exactly one of epochs, steps must be given, but got none"),
+        ({"steps": 5}, "Exactly one of epochs, steps must be given, but got epochs=15 and steps=5"),
+        ({"epochs": -1.0}, "epochs must be above 0"),
+        ({"epochs": None, "steps": 0}, "steps must be at least 1"),
+        ({"min_tpr": 0.0}, "min_tpr must be above 0 and at most 1"),
+        ({"delta": 0.0}, "delta must be strictly between 0 and 1"),
+    ],
+)
+def test_refusals(changed, sentence):
+    given = {"precision": 0.731, **POOL, "epochs": 15, **changed}
+    with pytest.raises(ValueError, match=sentence):
+        plan(given.pop("precision"), **given)
+
+
+def test_in_words_and_as_json():
+    assert "precision of attackers who find at least 1 % of the members at or below 0.731" in (
+        MADE.sentence()
+    )
+    shown = MADE.as_json()
+    assert shown["kind"] == "certified"
+    assert [point["steps"] for point in shown["points"]] == [p.steps for p in MADE.points]
+    endless = replace(MADE.points[0], epsilon=math.inf)
+    assert json.loads(json.dumps(endless.as_json(), allow_nan=False))["epsilon"] is None
+    alone = plan(0.5, **POOL, steps=10, probabilities=[0.3])
+    assert alone.sentence().endswith(
+        f"noise {round_up(alone.points[0].noise_multiplier)} at π = 0.3."
+    )
+
+
+def test_distinct_keeps_the_first_of_each():
+    records = np.array([[1.0], [2.0], [1.0], [-0.0], [0.0], [2.0]])
+    found = distinct(Dataset.of(records, [0, 1, 0, 1, 1, 0]))
+    assert found.records.ravel().tolist() == [1.0, 2.0, 0.0, 2.0]
+    assert found.labels.tolist() == [0, 1, 1, 0]  # another label is another record
+    assert distinct(found) is found

@@ -1,0 +1,246 @@
+"""The draw from a pool: its coins, what it keeps secret, and what it refuses."""
+
+import hashlib
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from dprime import DPSGD, PoolSampled
+from dprime.data import Dataset
+from dprime.membership import pool as module
+from dprime.membership.pool import Draw, array_rows, chance_of_none, check_distinct, draw
+from dprime.train import Subsets
+
+TRAINING = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=500)
+
+
+@pytest.fixture(scope="module")
+def people():
+    return Dataset.of(np.arange(120.0).reshape(60, 2), np.arange(60) % 3, name="people")
+
+
+def naive_coins(seed, count, probability):
+    """One record after another, in exact fractions."""
+    kept = []
+    for place in range(count):
+        block, offset = divmod(place, module.BLOCK)
+        key = module.PURPOSE + seed.to_bytes(32, "little") + block.to_bytes(8, "little")
+        word = hashlib.shake_256(key).digest(8 * offset + 8)[-8:]
+        kept.append(int.from_bytes(word, "little") + 1 <= Fraction(probability[place]) * 2**64)
+    return kept
+
+
+def test_coins_are_those_of_a_naive_copy(monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 16)
+    chances = np.random.default_rng(0).uniform(0.01, 0.99, 50)
+    for seed in (0, 1, 2**256 - 1):
+        assert draw(50, chances, seed=seed).members.tolist() == naive_coins(seed, 50, chances)
+
+
+def test_the_seed_gives_the_draw():
+    first = draw(2000, 0.3, seed=5).members
+    assert (first == draw(2000, 0.3, seed=5).members).all()
+    assert (first != draw(2000, 0.3, seed=6).members).any()
+
+
+def test_without_a_seed_nobody_can_repeat_it():
+    assert (draw(2000, 0.5).members != draw(2000, 0.5).members).any()
+
+
+def test_a_coin_is_a_matter_of_seed_and_place_alone():
+    """Not of how many others there are, nor of their probabilities."""
+    few, many = draw(70_000, 0.4, seed=3).members, draw(200_000, 0.4, seed=3).members
+    assert (few == many[:70_000]).all()
+    others = np.full(500, 0.9)
+    others[17] = 0.4
+    alone = [draw(500, 0.4, seed=seed).members[17] for seed in range(200)]
+    among = [draw(500, others, seed=seed).members[17] for seed in range(200)]
+    assert alone == among
+
+
+def p_value(drawn, chances):
+    """Chi-square over all patterns of a few records, which independent coins would make so often.
+
+    drawn [draw, record], chances [record].
+    """
+    records = len(chances)
+    patterns = (np.arange(2**records)[:, None] >> np.arange(records)) & 1
+    expected = np.where(patterns == 1, chances, 1 - chances).prod(axis=1)
+    found = np.bincount(drawn @ (1 << np.arange(records)), minlength=2**records)
+    return chisquare(found, expected * len(drawn)).pvalue
+
+
+@pytest.mark.parametrize("chances", [[0.5] * 5, [0.2] * 5, [0.1, 0.3, 0.5, 0.6, 0.8]])
+def test_records_are_drawn_independently_each_with_its_probability(chances):
+    drawn = np.array([draw(5, chances, seed=seed).members for seed in range(6000)])
+    assert p_value(drawn, np.array(chances)) > 1e-3
+    shared = drawn.copy()
+    shared[:, 1] = shared[:, 0]  # the same test sees two records on one coin,
+    assert p_value(shared, np.array(chances)) < 1e-9
+    rarer = drawn & (np.random.default_rng(0).random(drawn.shape) < 0.8)  # and a smaller π
+    assert p_value(rarer, np.array(chances)) < 1e-9
+
+
+def test_places_of_one_draw_are_independent_too():
+    drawn = draw(100_000, 0.25, seed=11).members.reshape(-1, 5)
+    assert p_value(drawn, np.full(5, 0.25)) > 1e-3
+
+
+def test_a_probability_is_rounded_down_only():
+    assert not module.coins(1, 5000, 2.0**-70).any()
+    assert module.coins(1, 5000, 1 - 2.0**-53).all()
+    for place, word in enumerate(module._words(1, 20).tolist()):
+        near = word / 2**64
+        for chance in (np.nextafter(near, 0), near, np.nextafter(near, 1)):
+            kept = module.coins(1, 20, np.full(20, chance))[place]
+            assert kept == (word < math.floor(Fraction(chance) * 2**64))
+
+
+def test_nothing_shown_depends_on_the_draw():
+    first, second = draw(300, 0.2, seed=1), draw(300, 0.2, seed=2)
+    assert first.members.sum() != second.members.sum()
+    assert repr(first) == repr(second) == str(second)
+    assert repr(first) == "Draw(from 300 records, each kept with probability 0.2, 60 expected)"
+    own = Draw(first.members, np.linspace(0.1, 0.3, 300))
+    assert repr(own) == (
+        "Draw(from 300 records, each kept with probability 0.1 to 0.3, 60 expected)"
+    )
+
+
+@pytest.mark.parametrize("seed", [-987654321, 2**256 + 987654321, "987654321", 987654321.5, True])
+def test_a_seed_is_not_shown_when_it_is_refused(seed):
+    with pytest.raises(
+        ValueError, match=r"seed must be a whole number from 0 to 2\^256"
+    ) as refused:
+        draw(10, 0.5, seed=seed)
+    assert "987654321" not in str(refused.value)
+
+
+def test_members_cannot_be_written_to():
+    given = np.array([True, False, True])
+    kept = Draw(given, 0.5)
+    given[0] = False
+    assert kept.members[0]
+    with pytest.raises(ValueError, match="read-only"):
+        kept.members[0] = False
+
+
+def test_the_mechanism_has_the_probability_as_its_prior():
+    assert draw(50, 0.2).mechanism(TRAINING) == PoolSampled(TRAINING, 0.2)
+
+
+def test_the_largest_probability_covers_everyone():
+    chances = np.array([0.05, 0.3, 0.1, 0.2])
+    ran = draw(4, chances).mechanism(TRAINING)
+    assert ran.prior == 0.3
+    precisions = [ran.curve().precision(prior=p, min_tpr=0.01) for p in chances]
+    assert max(precisions) == ran.curve().precision(prior=ran.prior, min_tpr=0.01)
+
+
+def test_the_drawn_records_are_taken(people):
+    kept = draw(people, 0.5, seed=4)
+    taken = kept.take(people)
+    assert (taken.records == people.records[kept.members]).all()
+    assert (taken.labels == people.labels[kept.members]).all()
+    assert taken.classes == people.classes
+
+
+def test_a_small_pool_is_not_taken_whatever_was_drawn():
+    few = Dataset.of([[1.0], [2.0], [3.0]], [0, 1, 0])
+    kept = [draw(few, 0.3, seed=seed) for seed in range(20)]
+    assert {bool(each.members.any()) for each in kept} == {True, False}
+    sentences = set()
+    for each in kept:
+        with pytest.raises(ValueError, match="chance of an empty draw") as refused:
+            each.take(few)
+        sentences.add(str(refused.value))
+    assert len(sentences) == 1
+
+
+def test_the_chance_of_an_empty_draw():
+    assert chance_of_none(0.5, 10) == pytest.approx(2.0**-10)
+    assert chance_of_none(np.array([0.5, 0.2]), 2) == pytest.approx(0.4)
+
+
+def test_a_subset_for_pytorch(people):
+    kept = draw(people, 0.5, seed=4)
+    items = [(row, label) for row, label in zip(people.records, people.labels, strict=True)]
+    subset = kept.subset(items)
+    assert [label for _, label in subset] == people.labels[kept.members].tolist()
+    assert len(subset) == kept.members.sum()
+
+
+@pytest.mark.parametrize("use", ["take", "subset"])
+def test_another_length_is_refused(people, use):
+    with pytest.raises(ValueError, match="must be the pool of 61 records, but it is 60 records"):
+        getattr(draw(61, 0.5), use)(people)
+
+
+def test_the_engine_counts_the_same_expected_size(people):
+    for chances in (0.2, np.linspace(0.1, 0.7, 60)):
+        kept = draw(people, chances)
+        subsets = Subsets(people, kept.members[None], kept.probability)
+        assert subsets.expected == pytest.approx(kept.expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("pool", "probability", "sentence"),
+    [
+        (1, 0.5, "number of records in the pool must be at least 2, but it is 1"),
+        (0, 0.5, "pool must be at least 1"),
+        (2.5, 0.5, "pool must be a whole number"),
+        (10, 0.0, "probability must be strictly between 0 and 1, but it is 0"),
+        (10, 1.0, "strictly between"),
+        (10, float("nan"), "probability must be a finite number"),
+        (10, "0.5", "probability must be an array of numbers"),
+        (3, [0.1, 0.2], r"probability must be one number, or of shape \(3,\)"),
+        (3, [0.1, 1.5, 0.2], "the probability of record 1 must be strictly between"),
+        (3, [0.1, 0.5, float("nan")], "the probability of record 2 must be a finite"),
+    ],
+)
+def test_bad_input_is_a_sentence(pool, probability, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        draw(pool, probability)
+
+
+@pytest.mark.parametrize("members", [[0, 1, 1], [[True, False]], "no", [True]])
+def test_members_that_are_none_are_refused(members):
+    with pytest.raises(ValueError, match=r"members must be bool|number of records in the pool"):
+        Draw(members, 0.5)
+
+
+def test_repeated_records_are_refused():
+    records = np.arange(20.0)[:, None].repeat(2, axis=1)
+    records[[7, 12, 15]] = records[3]
+    labels = np.zeros(20, dtype=int)
+    sentence = "3 repetitions, first record 7 that is the same as record 3"
+    with pytest.raises(ValueError, match=sentence):
+        draw(Dataset.of(records, labels), 0.5)
+    labels[[3, 7, 12, 15]] = [0, 1, 2, 0]  # another label makes another record
+    with pytest.raises(ValueError, match=r"1 repetition, first record 15 .* as record 3"):
+        draw(Dataset.of(records, labels), 0.5)
+
+
+def test_zero_is_zero_with_either_sign():
+    signed = Dataset("two", np.array([[0.0], [-0.0]]), np.array([1, 1]), "table", classes=2)
+    with pytest.raises(ValueError, match="1 repetition"):
+        draw(signed, 0.5)
+
+
+def test_repetitions_are_found_as_a_naive_comparison_finds_them():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        columns = [rng.integers(0, 9, size=(12, 2)), rng.integers(0, 3, size=12).astype("f4")]
+        whole = [(*a.tolist(), b) for a, b in zip(*columns, strict=True)]
+        repeated = [i for i, row in enumerate(whole) if row in whole[:i]]
+        if not repeated:
+            check_distinct(array_rows(columns))
+            continue
+        first = repeated[0], whole.index(whole[repeated[0]])
+        named = f"first record {first[0]} that is the same as record {first[1]}:"
+        with pytest.raises(ValueError, match=named) as refused:
+            check_distinct(array_rows(columns))
+        assert f"one with {len(repeated)} repetition" in str(refused.value)

@@ -1,0 +1,228 @@
+"""A training set drawn from a file: what is written, who can read it, what it tells."""
+
+import json
+import stat
+
+import numpy as np
+import pytest
+
+from dprime import DPSGD, PoolSampled
+from dprime.membership import pool_files
+from dprime.membership.pool import draw
+from dprime.membership.pool_files import Output, mechanism_of, sample, write_together
+
+COUNT = 50
+HEADER = "id,age,pi"
+ROWS = [f"{i},{20 + i / 2:g},{0.1 if i % 2 else 0.4}" for i in range(COUNT)]
+TRAINING = DPSGD(noise_multiplier=1.0, sample_rate=0.2, steps=20)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pool.csv").write_text("\n".join([HEADER, *ROWS]) + "\n")
+    return tmp_path
+
+
+def seeded(path, seed):
+    path.write_text(f"{seed:064x}\n")
+    return path
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_the_file_holds_what_the_seed_draws(folder):
+    sample("pool.csv", "train.csv", probability=0.4, seed_file=seeded(folder / "seed", 9))
+    members = draw(COUNT, 0.4, seed=9).members
+    kept = [row for row, member in zip(ROWS, members, strict=True) if member]
+    assert (folder / "train.csv").read_text() == "\n".join([HEADER, *kept]) + "\n"
+
+
+def test_each_record_has_its_own_probability(folder):
+    seed_file = seeded(folder / "seed", 9)
+    facts = sample("pool.csv", "t.csv", probability_column="pi", members="m", seed_file=seed_file)
+    chances = [0.1 if i % 2 else 0.4 for i in range(COUNT)]
+    marks = np.loadtxt(folder / "m", dtype=int)
+    assert marks.tolist() == draw(COUNT, chances, seed=9).members.astype(int).tolist()
+    assert (facts.probability, facts.smallest_probability) == (0.4, 0.1)
+    assert facts.expected_records == pytest.approx(12.5)
+    assert facts.probability_column == "pi"
+    assert "pi" in (folder / "t.csv").read_text().splitlines()[0]  # the form stays the same
+
+
+def test_what_may_be_known_does_not_depend_on_the_draw(folder):
+    public, sizes = set(), set()
+    for seed in range(6):
+        facts = sample(
+            "pool.csv", "train.csv", probability=0.3, batch=5, members="who",
+            seed_file=seeded(folder / "seed", seed), force=True,
+        )  # fmt: skip
+        public.add((facts, (folder / "train.csv.pool.json").read_text(), facts.risk_command()))
+        sizes.add((folder / "who").read_text().count("1"))
+    assert len(public) == 1
+    assert len(sizes) > 1
+
+
+def test_the_public_file_gives_the_mechanism(folder):
+    facts = sample("pool.csv", "train.csv", probability=0.3, batch=5)
+    known = json.loads((folder / "train.csv.pool.json").read_text())
+    assert known == facts.as_json()
+    assert known["expected_records"] == 15.0
+    assert known["sample_rate"] == 5 / 15
+    assert known["empty_probability"] == pytest.approx(0.7**COUNT)
+    assert mechanism_of("train.csv.pool.json", TRAINING) == PoolSampled(TRAINING, 0.3)
+    assert facts.risk_command(noise_multiplier="1.1", steps="30") == (
+        "dprime risk --noise-multiplier 1.1 --sample-rate 5/15 --steps 30 --prior 0.3 "
+        "--belief-prior 0.3"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", [None, "{", "[]", '{"probability": 0.2}', '{"format": "dprime pool, version 1"}']
+)
+def test_another_file_gives_no_mechanism(folder, text):
+    if text is not None:
+        (folder / "x.json").write_text(text)
+    with pytest.raises(ValueError, match=r"(path|probability in x.json) must be"):
+        mechanism_of("x.json", TRAINING)
+
+
+def test_secrets_are_for_their_owner_alone(folder):
+    sample("pool.csv", "train.csv", probability=0.3, members="who", seed_file="seed")
+    assert [mode(folder / name) for name in ("train.csv", "who", "seed")] == [0o600] * 3
+    assert mode(folder / "train.csv.pool.json") & 0o044 == mode(folder / "pool.csv") & 0o044
+
+
+def test_force_closes_a_file_that_was_open_to_others(folder):
+    (folder / "train.csv").write_text("old")
+    (folder / "train.csv").chmod(0o644)
+    sample("pool.csv", "train.csv", probability=0.3, force=True)
+    assert mode(folder / "train.csv") == 0o600
+    assert (folder / "train.csv").read_text().startswith(HEADER)
+
+
+def test_a_seed_is_written_once_and_read_again(folder):
+    for name in ("a.csv", "b.csv"):
+        sample("pool.csv", name, probability=0.3, seed_file="seed")
+    sample("pool.csv", "c.csv", probability=0.3, seed_file="other")
+    first, again, other = ((folder / f"{n}.csv").read_text() for n in "abc")
+    assert first == again != other
+    assert int((folder / "seed").read_text(), 16) != int((folder / "other").read_text(), 16)
+
+
+def test_without_a_seed_file_none_is_kept(folder):
+    sample("pool.csv", "a.csv", probability=0.5)
+    sample("pool.csv", "b.csv", probability=0.5)
+    assert (folder / "a.csv").read_text() != (folder / "b.csv").read_text()
+    named = {path.name for path in folder.iterdir()}
+    assert named == {"pool.csv", "a.csv", "a.csv.pool.json", "b.csv", "b.csv.pool.json"}
+
+
+@pytest.mark.parametrize("text", ["", "123", "z" * 64, "-" + "1" * 63, "1" * 65, "é" * 64])
+def test_a_seed_that_is_none_is_not_shown(folder, text):
+    (folder / "seed").write_text(text)
+    with pytest.raises(ValueError, match="seed_file must be a file of 64 hexadecimal") as refused:
+        sample("pool.csv", "train.csv", probability=0.3, seed_file="seed")
+    assert not text or text not in str(refused.value)
+    assert (folder / "seed").read_text() == text
+
+
+@pytest.mark.parametrize("there", ["train.csv", "train.csv.pool.json", "who"])
+def test_files_are_not_written_over(folder, there):
+    (folder / there).write_text("precious")
+    with pytest.raises(ValueError, match=f"a file that is not there yet, but it is '{there}'"):
+        sample("pool.csv", "train.csv", probability=0.3, members="who")
+    assert (folder / there).read_text() == "precious"
+    assert {path.name for path in folder.iterdir()} == {"pool.csv", there}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"out": "pool.csv"}, "out must be another file than pool"),
+        ({"out": "./sub/../pool.csv"}, "out must be another file than pool"),
+        ({"members": "train.csv"}, "members must be another file than out"),
+        ({"members": "train.csv.pool.json"}, "members must be another file than the public file"),
+        ({"members": "seed", "seed_file": "seed"}, "seed_file must be another file than members"),
+        ({"seed_file": "pool.csv"}, "seed_file must be another file than pool"),
+        ({"members": "sub"}, "members must be a file that is not there yet, but it is 'sub'"),
+        ({"out": "train.tsv"}, r"out must be a file that ends in \.csv, as the pool"),
+        ({"out": "nowhere/train.csv"}, "out must be in a folder that is there, but it is 'nowhere"),
+        ({"members": "nowhere/who"}, "members must be in a folder that is there"),
+        ({"probability": 0.0}, "probability must be strictly between 0 and 1"),
+        ({"probability": None}, "Exactly one of probability, probability_column"),
+        ({"probability_column": "pi"}, "Exactly one of probability, probability_column"),
+        ({"probability": None, "probability_column": "p"}, r"\(id, age, pi\), but it is 'p'"),
+        ({"probability": None, "probability_column": "age"}, "age in line 2 must be strictly"),
+        ({"ignore": ["ID"]}, "ignore must be one of the pool's columns"),
+        ({"ignore": ["id", "age", "pi"]}, "ignore must be some of the columns"),
+        ({"batch": 16}, "batch must be at most the expected size of the draw, 15, but it is 16"),
+        ({"batch": 0}, "batch must be at least 1"),
+    ],
+)  # fmt: skip
+def test_bad_input_writes_nothing(folder, options, sentence):
+    (folder / "sub").mkdir()
+    given = {"out": "train.csv", "probability": 0.3, "force": True, **options}
+    with pytest.raises(ValueError, match=sentence):
+        sample("pool.csv", **given)
+    assert {path.name for path in folder.iterdir()} == {"pool.csv", "sub"}
+    assert (folder / "pool.csv").read_text().startswith(HEADER)
+
+
+@pytest.mark.parametrize("rows", [[], ["1,30,0.5"]])
+def test_a_pool_of_one_hides_nobody(folder, rows):
+    (folder / "few.csv").write_text("\n".join([HEADER, *rows]) + "\n")
+    with pytest.raises(ValueError, match="number of records in the pool must be at least 2"):
+        sample("few.csv", "train.csv", probability=0.3)
+
+
+def test_repetitions_are_refused_unless_told_apart(folder):
+    lines = [HEADER, "1,30,0.5", "2,31,0.5", "3,30,0.2", "4,31,0.5"]
+    (folder / "twins.csv").write_text("\n".join(lines) + "\n")
+    sample("twins.csv", "a.csv", probability=0.3)
+    sentence = "1 repetition, first line 5 that is the same as line 3"
+    with pytest.raises(ValueError, match=sentence):
+        sample("twins.csv", "b.csv", probability=0.3, ignore=["id"])
+    sentence = "2 repetitions, first line 4 that is the same as line 2"  # π tells nobody apart
+    with pytest.raises(ValueError, match=sentence):
+        sample("twins.csv", "b.csv", probability_column="pi", ignore=["id"])
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path):
+    old = tmp_path / "old"
+    old.write_text("old")
+
+    def fail(stream):
+        stream.write(b"half of it")
+        raise OSError(28, "No space left on device")
+
+    outputs = [
+        Output("members", old, lambda stream: stream.write(b"new")),
+        Output("out", tmp_path / "train.csv", fail),
+    ]
+    with pytest.raises(ValueError, match=r"out must be .* written \(No space left on device\)"):
+        write_together(outputs)
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    assert old.read_text() == "old"
+
+
+def test_an_interruption_leaves_nothing_behind(folder, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pool_files, "_put", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        sample("pool.csv", "train.csv", probability=0.3, members="who")
+    assert [path.name for path in folder.iterdir()] == ["pool.csv"]
+
+
+def test_what_is_secret_is_so_while_it_is_written(tmp_path):
+    seen = []
+
+    def look(stream):
+        seen.append(stat.S_IMODE(tmp_path.joinpath(stream.name).stat().st_mode))
+
+    write_together([Output("out", tmp_path / "train.csv", look)])
+    assert seen == [0o600]

@@ -1,0 +1,258 @@
+"""Numbers from scores: exact small cases, naive copies, peers, and simulation."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics
+
+from dprime.membership.confidence import lower_precision
+from dprime.membership.results import (
+    average_roc,
+    held_out_precision,
+    precision_at_fpr,
+    precision_over_quantiles,
+    roc,
+    shuffled_best,
+    top_precision,
+)
+
+NAN = float("nan")
+
+records = st.lists(
+    st.tuples(st.one_of(st.integers(-3, 3).map(float), st.just(NAN)), st.booleans()),
+    min_size=2,
+    max_size=60,
+)
+"""Scores with many ties and some missing, and the truth."""
+
+
+def both_kinds(rows):
+    """Two arrays with at least one member and one other record."""
+    scores, members = (np.array(column) for column in zip(*rows, strict=True))
+    members[:2] = True, False
+    return scores, members
+
+
+def random_case(seed=0, n=200, gain=1.0):
+    rng = np.random.default_rng(seed)
+    members = rng.random(n) < 0.4
+    return gain * members + rng.normal(size=n), members
+
+
+@given(records)
+def test_roc_agrees_with_scikit_learn(rows):
+    scores, members = both_kinds(rows)
+    found = roc(scores, members)
+    lowest = np.where(np.isnan(scores), -99.0, scores)
+    assert found.auc == pytest.approx(metrics.roc_auc_score(members, lowest))
+    fpr, tpr, _ = metrics.roc_curve(members, lowest, drop_intermediate=False)
+    on_curve = set(zip(np.round(fpr, 9), np.round(tpr, 9), strict=True))
+    assert set(zip(np.round(found.fpr, 9), np.round(found.tpr, 9), strict=True)) <= on_curve
+    assert metrics.auc(found.fpr, found.tpr) == pytest.approx(found.auc)
+    for limit in (0.0, 0.1, 0.5, 1.0):
+        best = max(t for f, t in zip(fpr, tpr, strict=True) if f <= limit)
+        assert found.tpr_at(limit).value == pytest.approx(best)
+        assert found.tpr_at(limit).trials == members.sum()
+
+
+def test_roc_joins_ties_and_keeps_corners():
+    found = roc([2, 2, 1, 1, 0, NAN], [True, False, True, True, False, False])
+    assert found.tpr == pytest.approx((0, 1 / 3, 1, 1))
+    assert found.fpr == pytest.approx((0, 1 / 3, 1 / 3, 1))
+
+
+def test_repetitions_are_pooled():
+    scores, members = random_case()
+    pooled = roc(scores.reshape(2, 100), members.reshape(2, 100))
+    assert pooled == roc(scores, members)
+
+
+def plain_delong(inside, outside):
+    """Placement values pair by pair."""
+    wins = np.array([[(x > y) + 0.5 * (x == y) for y in outside] for x in inside])
+    return np.sqrt(wins.mean(1).var(ddof=1) / len(inside) + wins.mean(0).var(ddof=1) / len(outside))
+
+
+def test_auc_error_is_that_of_delong_and_that_of_simulation():
+    rng = np.random.default_rng(0)
+    scores, members = np.round(random_case(n=60)[0], 1), random_case(n=60)[1]
+    found = roc(scores, members)
+    assert found.auc_error == pytest.approx(plain_delong(scores[members], scores[~members]))
+    members = np.arange(120) < 50
+    runs = [roc(rng.normal(size=120) + members, members) for _ in range(300)]
+    spread = np.std([run.auc for run in runs])
+    assert np.mean([run.auc_error for run in runs]) == pytest.approx(spread, rel=0.12)
+
+
+def test_curves_are_averaged_over_target_models():
+    rocs = [roc(*random_case(seed)) for seed in range(4)]
+    found = average_roc(rocs, fpr=[0.1, 0.5])
+    assert found.auc.mean == pytest.approx(np.mean([one.auc for one in rocs]))
+    assert found.tpr[1].mean == pytest.approx(np.mean([one.tpr_at(0.5).value for one in rocs]))
+    assert found.tpr[0].low < found.tpr[0].mean < found.tpr[0].high
+    wider = average_roc(rocs, fpr=[0.1, 0.5], cells=20)
+    assert wider.auc.high > found.auc.high
+    with pytest.raises(ValueError, match="two or more finite numbers"):
+        average_roc(rocs[:1])
+
+
+def plain_best(scores, members):
+    """Each of the 40 thresholds in turn."""
+    ranked = sorted((s if not np.isnan(s) else -np.inf for s in scores), reverse=True)
+    best = None
+    for i in range(1, 41):
+        last = ranked[int(np.ceil(i * len(scores) / 40)) - 1]
+        said = [m for s, m in zip(scores, members, strict=True) if s >= last]
+        if said and (best is None or np.mean(said) > best):
+            best = np.mean(said)
+    return best
+
+
+@given(records)
+def test_the_papers_number_is_the_best_of_forty(rows):
+    scores, members = both_kinds(rows)
+    found = precision_over_quantiles(scores, members)
+    expected = plain_best(scores, members)
+    if expected is None:
+        assert found.value is None
+        assert found.as_json()["threshold"] is None
+    else:
+        assert found.value == pytest.approx(expected)
+        said = scores >= found.threshold
+        assert (found.said, found.right) == (said.sum(), members[said].sum())
+
+
+def test_nan_is_never_accepted():
+    scores, members = np.full(40, NAN), np.ones(40, bool)
+    scores[0], members[0] = 1.0, False
+    assert precision_over_quantiles(scores, members).said == 1
+    assert precision_over_quantiles(scores, members).value == 0.0
+
+
+def test_shuffled_scores_show_what_choosing_gains():
+    """On scores that tell nothing the paper's number is high, and it lies in the shuffled range."""
+    rng = np.random.default_rng(0)
+    inside, gains = 0, []
+    for _ in range(40):
+        members = rng.random(1000) < 0.5
+        scores = rng.normal(size=1000)
+        best = precision_over_quantiles(scores, members).value
+        shuffled = shuffled_best(scores, members, rng, times=100)
+        inside += shuffled.low <= best <= shuffled.high
+        gains.append(shuffled.mean - members.mean())
+    assert inside >= 34
+    assert 0.04 < np.mean(gains) < 0.08
+
+
+@given(records)
+def test_shuffling_is_that_of_scores_among_records(rows):
+    """The same as dealing the scores out and reading the paper's number, ties and NaN included."""
+    scores, members = both_kinds(rows)
+    if np.isnan(scores).all():
+        return
+    found = shuffled_best(scores, members, np.random.default_rng(0), times=1)
+    dealt = np.random.default_rng(0).permutation(members)
+    ordered = np.sort(np.where(np.isnan(scores), -np.inf, scores))[::-1]
+    ordered[np.isneginf(ordered)] = NAN
+    assert found.mean == pytest.approx(precision_over_quantiles(ordered, dealt).value)
+
+
+def test_held_out_precision_is_unbiased_where_scores_tell_nothing():
+    """Its mean is the share of members; right over said of both halves together is too high."""
+    rng = np.random.default_rng(0)
+    runs = []
+    for _ in range(1500):
+        members, scores = rng.random(200) < 0.5, rng.normal(size=200)
+        runs.append(held_out_precision(scores, members, rng))
+    found = np.array([run.precision for run in runs])
+    error = found.std() / np.sqrt(len(found))
+    assert abs(found.mean() - 0.5) < 3 * error < 0.01
+    pooled = np.array([run.right / run.said for run in runs])
+    assert pooled.mean() > 0.51
+    assert np.mean([run.lower > 0.5 for run in runs]) < 0.05
+    assert all(run.lower <= run.precision for run in runs)
+
+
+def test_held_out_precision_by_hand():
+    """Two levels of scores: whatever the halves are, the upper level is chosen, and it is right."""
+    scores, members = np.repeat([1.0, 0.0], 200), np.repeat([True, False], 200)
+    found = held_out_precision(scores, members, np.random.default_rng(0))
+    assert (found.right, found.said, found.precision, found.baseline) == (200, 200, 1.0, 0.5)
+    assert sum(half.said for half in found.halves) == 200
+    assert [half.threshold for half in found.halves] == [1.0, 1.0]
+    ends = [lower_precision(h.right, h.said, confidence=0.975) for h in found.halves]
+    assert found.lower == max(ends)
+
+
+def test_a_threshold_must_accept_enough():
+    """One lucky record at the top of each half is not chosen."""
+    scores = np.concatenate([[9.0] * 4, np.linspace(0, 1, 396)])
+    members = np.concatenate([[True] * 4, np.arange(396) % 2 == 0])
+    found = held_out_precision(scores, members, np.random.default_rng(0), least=50)
+    assert all(half.threshold < 1.0 and half.said > 20 for half in found.halves)
+
+
+def test_held_out_without_any_score():
+    found = held_out_precision([NAN] * 10, [True] * 5 + [False] * 5, np.random.default_rng(0))
+    assert (found.precision, found.said, found.lower) == (None, 0, 0.0)
+
+
+def test_attacks_that_carry_their_rate():
+    scores, members = np.linspace(0, 1, 101), np.arange(101) % 4 == 0
+    for one in precision_at_fpr(scores, members):
+        said = scores >= 1 - one.alpha - 1e-9
+        assert one.precision.value == pytest.approx(members[said].mean())
+        assert one.precision.trials == said.sum() == round(100 * one.alpha) + 1
+        assert one.fpr.value == pytest.approx(said[~members].mean())
+        assert one.tpr.value == pytest.approx(said[members].mean())
+    assert precision_at_fpr([NAN, 0.0], [True, False], [0.1])[0].precision.value is None
+
+
+def test_a_fixed_share_is_said_whatever_the_scores():
+    rng = np.random.default_rng(0)
+    members = np.arange(10) < 5
+    assert top_precision(members.astype(float), members, 0.5, rng).value == 1.0
+    assert top_precision(np.zeros(10), members, 0.35, rng).said == 4
+    assert top_precision([NAN] * 9 + [0.0], members, 0.1, rng).right == 0
+    drawn = [top_precision(np.zeros(10), members, 0.2, rng).right for _ in range(300)]
+    assert np.mean(drawn) == pytest.approx(1.0, abs=0.12)
+
+
+def test_everything_can_be_written_to_json():
+    scores, members = random_case()
+    scores[:3] = NAN, np.inf, -np.inf
+    rng, curve = np.random.default_rng(0), roc(scores, members)
+    made = [
+        curve, curve.tpr_at(0.1), average_roc([curve, curve]),
+        precision_over_quantiles(scores, members), shuffled_best(scores, members, rng, times=5),
+        held_out_precision(scores, members, rng), top_precision(scores, members, 0.1, rng),
+        *precision_at_fpr(scores, members),
+    ]  # fmt: skip
+    for result in made:
+        assert json.loads(json.dumps(result.as_json(), allow_nan=False)) == result.as_json()
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: roc([1.0, 2.0], [True, True]), "members must be some of the records"),
+        (lambda: roc([1.0, 2.0], [True]), r"members must be of shape \(2,\)"),
+        (lambda: roc([1.0, 2.0], [1, 2]), "members must be True or False"),
+        (lambda: roc([], []), "give one score and one truth"),
+        (lambda: roc(["a", "b"], [0, 1]), "scores must be an array of numbers"),
+        (
+            lambda: held_out_precision([1.0], [True], np.random.default_rng(0)),
+            "for two records or more",
+        ),
+        (
+            lambda: shuffled_best([NAN, NAN], [True, False], np.random.default_rng(0)),
+            "scores must be numbers, but it is NaN everywhere",
+        ),
+    ],
+)
+def test_bad_input_is_refused(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()

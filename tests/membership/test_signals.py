@@ -1,0 +1,143 @@
+"""What models answer: exact where p is near 0 or 1, and the same for modules and for trials."""
+
+import numpy as np
+import pytest
+import scipy.special
+import torch
+from torch import nn
+
+from dprime.data import Dataset
+from dprime.membership.signals import Signals, signals_of
+from dprime.train import Subsets, Training, train
+
+
+def test_log_probabilities_are_those_of_the_softmax():
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(4, 7, 3)), rng.integers(0, 3, 7)
+    found = Signals.from_logits(logits, labels)
+    p = np.take_along_axis(
+        scipy.special.softmax(logits, axis=-1), labels[None, :, None].repeat(4, 0), axis=-1
+    )[..., 0]
+    assert found.shape == (4, 7)
+    assert found.probability == pytest.approx(p, rel=1e-12)
+    assert found.loss == pytest.approx(-np.log(p), rel=1e-12)
+    assert found.wrong == pytest.approx(np.log1p(-p), rel=1e-10)
+    assert found.logit == pytest.approx(np.log(p / (1 - p)), rel=1e-10)
+
+
+@pytest.mark.parametrize("far", [50.0, 500.0, 5000.0])
+def test_nothing_saturates(far):
+    """Where p is 1 as a float, the logit still says how close."""
+    found = Signals.from_logits([[far, 0.0, 0.0], [-far, 0.0, 0.0]], [0, 0])
+    assert found.logit == pytest.approx([far - np.log(2), -far - np.log(2)], rel=1e-14)
+    assert found.known.all()
+    assert Signals.from_binary_logits([far, far], [1, 0]).logit == pytest.approx([far, -far])
+
+
+def test_two_classes_and_one_output_agree():
+    logits, labels = np.array([0.3, -2.0, 9.0]), [1, 1, 0]
+    pair = Signals.from_logits(np.stack([np.zeros(3), logits], axis=-1), labels)
+    single = Signals.from_binary_logits(logits, labels)
+    assert pair.right == pytest.approx(single.right, rel=1e-14)
+    assert pair.wrong == pytest.approx(single.wrong, rel=1e-14)
+
+
+def test_a_model_that_diverged_has_no_answer():
+    found = Signals.from_logits([[np.nan, 1.0], [np.inf, np.inf], [1.0, 2.0]], [0, 0, 0])
+    assert found.known.tolist() == [False, False, True]
+
+
+def test_signals_cannot_be_written_to_and_are_taken_by_record():
+    found = Signals.from_logits(np.random.default_rng(0).normal(size=(2, 5, 3)), [0, 1, 2, 0, 1])
+    with pytest.raises(ValueError, match="read-only"):
+        found.right[0] = 0
+    places = np.array([True, False, False, True, False])
+    assert np.array_equal(found.take(places).right, found.right[:, [0, 3]])
+    assert np.array_equal(found.take([4, 1]).wrong, found.wrong[:, [4, 1]])
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Signals(np.ones(2), np.zeros(2)), "right must be logarithms, 0 at most"),
+        (lambda: Signals(np.zeros(2), np.zeros(3)), "wrong must be of shape"),
+        (lambda: Signals(np.zeros(()), np.zeros(())), "but it is a single number"),
+        (lambda: Signals.from_logits(np.zeros((3, 1)), [0, 0, 0]), "two classes or more"),
+        (lambda: Signals.from_logits(np.zeros((3, 2)), [0, 1]), "labels must be of shape"),
+        (lambda: Signals.from_logits(np.zeros((2, 2)), [0, 2]), "whole numbers from 0 to 1"),
+        (lambda: Signals.from_logits(np.zeros((2, 2)), [0, 0.5]), "whole numbers from 0 to 1"),
+        (lambda: Signals.from_binary_logits(1.0, [1]), "logits must be"),
+    ],
+)
+def test_bad_input_is_refused(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """Five networks, each on its own half of a small pool."""
+    rng = np.random.default_rng(0)
+    pool = Dataset.of(rng.normal(size=(30, 4)), rng.integers(0, 3, 30), classes=3)
+    halves = Subsets(pool, rng.random((5, 30)) < 0.5, probability=0.5)
+    recipe = Training(steps=5, learning_rate=0.5, clip_norm=1.0, noise_multiplier=1.0)
+    model = nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3))
+    return pool, train(model, halves, recipe, seed=1)
+
+
+def test_trials_answer_as_their_modules_do(trained):
+    pool, done = trained
+    together = signals_of(done, pool)
+    assert together.shape == (5, 30)
+    for trial in range(5):
+        alone = signals_of(done.model(trial), pool)
+        assert alone.shape == (30,)
+        assert together.logit[trial] == pytest.approx(alone.logit, abs=1e-5)
+    assert together.loss.mean(1) == pytest.approx(done.mean_loss(pool), rel=1e-5)
+
+
+def test_records_may_come_in_parts(trained, monkeypatch):
+    pool, done = trained
+    whole = signals_of(done, pool), signals_of(done.model(0), pool)
+    monkeypatch.setattr("dprime.train.evaluate.ROOM", 2000)
+    monkeypatch.setattr("dprime.membership.signals.BATCH", 7)
+    parted = signals_of(done, pool), signals_of(done.model(0), pool)
+    for one, other in zip(whole, parted, strict=True):
+        assert one.logit == pytest.approx(other.logit, abs=1e-5)
+
+
+def test_one_output_is_read_as_that_of_class_1():
+    pool = Dataset.of(np.linspace(-1, 1, 6)[:, None], [0, 0, 0, 1, 1, 1])
+    recipe = Training(
+        steps=3, learning_rate=0.5, clip_norm=1.0, noise_multiplier=1.0, loss="binary-cross-entropy"
+    )
+    done = train(nn.Linear(1, 1), pool, recipe, trials=2, seed=0)
+    found = signals_of(done, pool)
+    assert found.loss.mean(1) == pytest.approx(done.mean_loss(pool), rel=1e-5)
+    assert signals_of(done.model(1), pool).loss == pytest.approx(found.loss[1], rel=1e-5)
+
+
+def test_a_module_is_asked_in_evaluation_mode_and_left_as_it_was():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 8), nn.Dropout(0.5), nn.Linear(8, 2)).train()
+    records = Dataset.of(np.ones((3, 2)), [0, 1, 0])
+    first, again = signals_of(model, records), signals_of(model, records)
+    assert np.array_equal(first.right, again.right)
+    assert model.training
+    model.eval()
+    signals_of(model, records)
+    assert not model.training
+
+
+def test_a_regression_has_no_classes(trained):
+    _, done = trained
+    with pytest.raises(ValueError, match="records must be records with classes, but it is a reg"):
+        signals_of(done, Dataset.of(np.ones((2, 4)), [0.5, 1.5]))
+
+
+def test_weights_must_have_been_kept():
+    pool = Dataset.of(np.eye(3), [0, 1, 0])
+    recipe = Training(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
+    done = train(nn.Linear(3, 2), pool, recipe, seed=0, keep_weights=False)
+    with pytest.raises(ValueError, match="train with keep_weights=True"):
+        signals_of(done, pool)

@@ -1,0 +1,51 @@
+"""`dprime infer`: tables, JSON, charts, and what it refuses."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from dprime.cli import app
+
+SMALL = ["infer", "--pool", "120", "--shadows", "12", "--targets", "2", "--epochs", "3",
+         "--batch", "20", "--model", "linear", "--attacks", "lira,attack-p"]  # fmt: skip
+
+
+def run(*words):
+    return CliRunner().invoke(app, [*SMALL, *words])
+
+
+def test_a_private_training_in_two_tables(tmp_path):
+    kept = tmp_path / "shadows"
+    result = run("--epsilon", "3", "--charts", str(tmp_path / "c"), "--shadow-file", str(kept))
+    assert result.exit_code == 0
+    for words in ("Attack P", "At most (certified)", "Surest 10 %", "the claim stands"):
+        assert words in " ".join(result.stdout.split())
+    assert (tmp_path / "c" / "membership-roc.svg").read_text().startswith("<svg")
+    again = run("--epsilon", "3", "--shadow-file", str(kept))
+    assert again.stdout.split("Drawn")[0] in result.stdout
+    other = run("--epsilon", "4", "--shadow-file", str(kept))
+    assert "shadow file must be of the same settings" in str(other.exception)
+
+
+def test_json_of_a_training_that_is_not_private():
+    shown = json.loads(run("--json").stdout)
+    assert shown["certified"] is None
+    assert shown["verdict"] == "no claim"
+    assert [each["attack"] for each in shown["attacks"]] == ["lira", "attack-p"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--pi", "1"), "probability must be"),
+        (("--batch", "200"), "batch must be at most the 60 records"),
+        (("--attacks", "lyra"), "attack must be"),
+        (("--pool", "1"), "pool must be from 2"),
+        (("--data", "none"), "data must be"),
+        (("--epsilon", "1", "--noise-multiplier", "1"), "noise_multiplier must be left out"),
+        (("--trainer", "nowhere:f"), "trainer must be"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(words, sentence):
+    assert sentence in str(run(*words).exception)
