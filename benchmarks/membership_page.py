@@ -2,7 +2,7 @@
 
     python benchmarks/membership_page.py
 
-From `membership.json` and `shadows.json` beside this file and `papers/thudi/summary.json`; three of
+From `membership.json`, `shadows.json` and `shadows-gpu.json` beside this file and `papers/thudi/summary.json`; three of
 the paper's figures are copied beside the page.
 """
 
@@ -45,7 +45,9 @@ def main() -> None:
     tables = {
         "overfitted": _overfitted(json.loads((HERE / "membership.json").read_text())),
         "thudi": _thudi(summary),
-        "speed": _speed(json.loads((HERE / "shadows.json").read_text())),
+        "speed": _speed(
+            *(json.loads((HERE / n).read_text()) for n in ("shadows.json", "shadows-gpu.json"))
+        ),
     }
     PAGE.write_text(fill(PAGE.read_text(), tables))
 
@@ -123,8 +125,35 @@ def _pictures() -> list[str]:
     ]
 
 
-def _speed(found: Found) -> str:
-    return str(found)
+def _speed(found: Found, gpu: Found) -> str:
+    """Ratios over the engine's own time; each row's fastest mode of Opacus."""
+    lines = [
+        "| network | batch | engine, DP | Opacus, fastest mode | engine, no DP | plain PyTorch |",
+        "| :--- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for row in found["rows"]:
+        times, ratio, mode = row["ms_per_model_step"], row["ratio"], row["opacus_mode"]
+        peers = [
+            f"{times[f'{peer}, loader']:.2f} ms ({ratio[f'{peer}, loader']:.1f}×; indexed "
+            f"{ratio[f'{peer}, indexed']:.1f}×)"
+            for peer in (mode, "plain")
+        ]
+        lines.append(
+            f"| {row['network']} | {row['batch']} | {times['private']:.2f} ms | `{mode}` {peers[0]} "
+            f"| {times['plain']:.2f} ms | {peers[1]} |"
+        )
+    full = next(row["full_seconds"] for row in found["rows"] if row["full_seconds"])
+    own = gpu["rows"][0]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            "Milliseconds for one model and step on 2 cores. All 64 models to their end, in one call: "
+            f"{full['private']:.0f} seconds with DP, {full['plain']:.0f} without. On one H200, "
+            f"{gpu['models']:,} models: {own['seconds']['private']:.0f} seconds with DP, "
+            f"{own['seconds']['plain']:.0f} without.",
+        ]
+    )
 
 
 if __name__ == "__main__":

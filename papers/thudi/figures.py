@@ -134,12 +134,7 @@ class Drawn:
                 if cell["certified"] is not None:
                     counts["above_certified"] += corrected.low > cell["certified"]
                 if luck is not None:
-                    gained = [
-                        a - b
-                        for a, b in zip(read(cell), cell[shuffled]["shuffled"], strict=True)
-                        if a is not None
-                    ]
-                    counts["above_shuffled"] += over_repetitions(gained).low > 0
+                    counts["above_shuffled"] += interval.low > luck
             lines.append(PrecisionLine(label(found), tuple(points)))
             values[label(found)] = [point.precision for point in points]
         figure = PrecisionOverPriorFigure(tuple(lines), title, TITLES[self.data])
