@@ -13,7 +13,7 @@ demo: $(READY)
 	@$(BIN)/dprime demo
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadscope
 
 # The explorer and a report in a real browser. Installs Chromium and a Java runtime (for the HTML
 # checker) from Debian's packages where they are missing, and Playwright.

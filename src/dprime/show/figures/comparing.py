@@ -90,6 +90,10 @@ def pencils(name: str, count: int) -> tuple[Pencil, ...]:
     return PENCILS[:count]
 
 
+NO_SPREAD = 1e-9
+"""Numbers that differ by no more than this are drawn as one."""
+
+
 @final
 @dataclass(frozen=True)
 class Strip:
@@ -111,11 +115,12 @@ class Strip:
     def of(cls, values: Sequence[float], rows: int) -> Self:
         """The axis for these numbers and a key of so many lines."""
         least, most = min(values), max(values)
-        air = AIR * (most - least) or 0.01
-        bottom = least - air
+        air = AIR * (most - least) if most - least > NO_SPREAD else 0.01
+        ticks = round_numbers(least - air, most + air)
+        bottom = min(least - air, ticks[0])  # a tick may stand beyond by rounding
         whole = (most + air - bottom) / (1.0 - ROW * rows)
         heights = tuple(bottom + whole * (1.0 - ROW * (row + 0.5)) for row in range(rows))
-        return cls(bottom, bottom + whole, round_numbers(bottom, most + air), heights)
+        return cls(bottom, bottom + whole, ticks, heights)
 
 
 def axis(field: str, title: str, ticks: Sequence[float], **options: Any) -> dict[str, Any]:

@@ -133,9 +133,10 @@ class Figure(ABC):
 
 
 def wrapped(title: str) -> list[str]:
-    """The lines of a title; a number keeps its unit.
+    """The lines of a title; a number keeps its name and its unit.
 
     >>> [len(line) for line in wrapped("Nobody finds more than 4.03 % of the members. " * 2)]
     [63, 27]
     """
-    return textwrap.wrap(title.replace(" %", NO_BREAK + "%"), TITLE_WIDTH)
+    kept = title.replace(" %", f"{NO_BREAK}%").replace(" = ", f"{NO_BREAK}={NO_BREAK}")
+    return textwrap.wrap(kept, TITLE_WIDTH)
