@@ -40,7 +40,7 @@ def main() -> None:
     start = time.perf_counter()
     found = infer(
         pool, others, trainers, attacks=list(ATTACKS), shadows=options.shadows,
-        targets=options.targets, records=min(2000, len(pool)), seed=1,
+        targets=options.targets, records=min(3000, len(pool)), seed=1,
     )  # fmt: skip
     result = {
         "data": "location30", "pool": len(pool), "model": MODEL,

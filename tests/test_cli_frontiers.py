@@ -113,7 +113,7 @@ def test_an_interrupted_run_says_what_is_left(tmp_path, monkeypatch):
         (["--precision", "0.6", "--pi", "0.1,x"], "pi must be a number, but it is 'x'"),
         (["--precision", "0.6", "--data", "none"], "data must be one of digits"),
         (["--precision", "0.6", "--records", "1"], "records must be from 2 to"),
-        (["--precision", "0.6", "--batch", "2000"], "no π meets the target"),
+        (["--precision", "0.6", "--batch", "2000"], "batch must be at most 1,438"),
         (["--precision", "0.6", "--steps", "3", "--epochs", "4"], "Exactly one of epochs, steps"),
         (["--precision", "0.6", "--plan-only", "--out", "x"], "out must be left out where nothing"),
         (["--precision", "0.6", "--plan-only", "--chart", "x.svg"], "chart must be left out"),

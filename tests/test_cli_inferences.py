@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from dprime.cli import app
 
 SMALL = ["infer", "--pool", "120", "--shadows", "12", "--targets", "2", "--epochs", "3",
-         "--batch", "20", "--model", "linear", "--attacks", "lira,attack-p"]  # fmt: skip
+         "--batch", "20", "--attacks", "lira,attack-p"]  # fmt: skip
 
 
 def run(*words):
@@ -19,7 +19,12 @@ def test_a_private_training_in_two_tables(tmp_path):
     kept = tmp_path / "shadows"
     result = run("--epsilon", "3", "--charts", str(tmp_path / "c"), "--shadow-file", str(kept))
     assert result.exit_code == 0
-    for words in ("Attack P", "At most (certified)", "Surest 10 %", "the claim stands"):
+    for words in (
+        "Attack P",
+        "At most (certified)",
+        "Surest 10 %",
+        "nothing here contradicts the claim",
+    ):
         assert words in " ".join(result.stdout.split())
     assert (tmp_path / "c" / "membership-roc.svg").read_text().startswith("<svg")
     again = run("--epsilon", "3", "--shadow-file", str(kept))
@@ -30,7 +35,7 @@ def test_a_private_training_in_two_tables(tmp_path):
 
 def test_json_of_a_training_that_is_not_private():
     shown = json.loads(run("--json").stdout)
-    assert shown["certified"] is None
+    assert shown["allowed"] is None
     assert shown["verdict"] == "no claim"
     assert [each["attack"] for each in shown["attacks"]] == ["lira", "attack-p"]
 
@@ -45,6 +50,12 @@ def test_json_of_a_training_that_is_not_private():
         (("--data", "none"), "data must be"),
         (("--epsilon", "1", "--noise-multiplier", "1"), "noise_multiplier must be left out"),
         (("--trainer", "nowhere:f"), "trainer must be"),
+        (("--trainer", "pools:by_hand", "--clip-norm", "2"), "clip_norm must be left out"),
+        (("--device", "tpu"), "device must be"),
+        (("--memory", "0"), "memory must be"),
+        (("--min-tpr", "0.5"), "min_tpr must be at most 0.1"),
+        (("--data", "diabetes"), "pool must be records with classes"),
+        (("--charts", "/dev/null"), "charts must be a folder to write to"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(words, sentence):

@@ -78,7 +78,9 @@ def test_json_has_the_facts_and_the_command(folder):
     public = json.loads((folder / "train.csv.pool.json").read_text())
     assert public == {name: found[name] for name in public}
     training = DPSGD(1.2, found["sample_rate"], 40)
-    assert mechanism_of("train.csv.pool.json", training) == PoolSampled(training, chances.max())
+    assert mechanism_of("train.csv.pool.json", training) == PoolSampled(
+        training, chances.max(), chances.min()
+    )
 
 
 def test_the_command_that_is_printed_certifies_the_training(folder):

@@ -14,6 +14,7 @@ from dprime import bounds
 from dprime.consequences import chance_unused, consequences, deletion_capacity
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD, PoolSampled
+from dprime.membership.pool import draw
 from dprime.shapes import Polygon
 
 TINY = 1e-9
@@ -328,3 +329,19 @@ def test_what_cannot_be_certified_is_refused():
         deletion_capacity(estimate, prior=0.1)
     with pytest.raises(ValueError, match="records must be at most"):
         chance_unused(TradeOff.gaussian(1.0), 10**301, prior=0.1, output_probability=0.1)
+
+
+def test_not_a_member_is_known_best_of_the_rarest_record():
+    """Where records differ in π, the bound for the smallest one covers everybody."""
+    ran = draw(1000, np.where(np.arange(1000) < 100, 0.02, 0.5)).mechanism(DPSGD(10.0, 0.01, 100))
+    found = consequences(ran)
+    assert found.negative_accuracy.value >= 0.98  # saying so of a rare record is right so often
+    curve = ran.curve()
+    assert found.negative_accuracy.value == curve.negative_accuracy(0.02, 0.01)
+    assert found.reconstruction_trust.value == curve.precision(prior=0.5, min_tpr=0.01)
+
+
+@pytest.mark.parametrize("least", [0.6, 0.0, 1.0])
+def test_a_least_probability_that_is_none(least):
+    with pytest.raises(ValueError, match="least must be"):
+        PoolSampled(DPSGD(1.0, 0.01, 100), 0.5, least)

@@ -3,8 +3,10 @@
     python papers/thudi/figures.py
 
 Reads `results/*.json`, writes the pictures to `figures/` and what they show to `summary.json`.
-Intervals in pictures are 95 % over five repetitions. A cell counts as above the certified precision
-only where the lower end, corrected over all cells of its figure, is.
+Intervals in pictures are 95 % over five repetitions. A setting counts as above the baseline, or
+above shuffled scores, where the interval of the differences, repetition by repetition, is above 0:
+luck gives 2.5 % of them. It counts as above the certified precision where the lower end, corrected
+over all settings of its figure, is.
 """
 
 from __future__ import annotations
@@ -66,6 +68,16 @@ def mean(values: Sequence[float | None], cells: int = 1) -> Interval:
     return Interval(found.mean, max(0.0, found.low), min(1.0, found.high))
 
 
+def above(values: Sequence[float | None], others: Sequence[float]) -> bool:
+    """Whether the mean difference, repetition by repetition, is above 0 with its 95 % interval."""
+    gains = [a - b for a, b in zip(values, others, strict=True) if a is not None]
+    return len(gains) > 1 and over_repetitions(gains).low > 0
+
+
+def _none_yet() -> dict[str, int]:
+    return dict.fromkeys(("cells", "above_baseline", "above_shuffled", "above_certified"), 0)
+
+
 class Drawn:
     """The figures of one data set."""
 
@@ -95,6 +107,10 @@ class Drawn:
                 }
                 for attack in ("lira", "lira-fixed", "rmia", "attack-p", "attack-r", "yeom")
             },
+            "auc_over_all_priors": {
+                attack: self.aucs_over_all(attack)
+                for attack in ("lira", "lira-fixed", "rmia", "attack-p", "attack-r", "yeom")
+            },
             "contradicted": sum(
                 cell[attack]["contradicted"] or 0
                 for found in self.found
@@ -105,12 +121,13 @@ class Drawn:
         for rate in FPRS:
             if rate != USUAL_FPR:
                 name = f"16-{rate}"
-                shown[name] = self.at_rate(name, f"Attack R at FPR {rate}", "attack-r", rate)
+                shown[name] = self.at_rate(name, f"Attack R aimed at FPR {rate}", "attack-r", rate)
         return shown
 
     def at_rate(self, name: str, title: str, attack: str, rate: str) -> dict[str, Any]:
         """Attacks P and R at their own rate of false alarms."""
-        return self.precision(name, title, lambda cell: cell[attack]["at_fpr"][rate], has=attack)
+        found = self.precision(name, title, lambda cell: cell[attack]["at_fpr"][rate], has=attack)
+        return {**found, "fpr_had": self.rates_had(attack, rate)}
 
     def precision(
         self, name: str, title: str, read: Read, shuffled: str | None = None, has: str = "lira"
@@ -118,9 +135,8 @@ class Drawn:
         """Precision against π, one panel for each ε; and how many cells lie above what."""
         kept = [found for found in self.found if has in found["cells"][0]]
         cells = sum(len(found["cells"]) for found in kept)
-        lines, counts = [], {"cells": cells, "above_baseline": 0, "above_certified": 0}
-        if shuffled:
-            counts["above_shuffled"] = 0
+        lines: list[PrecisionLine] = []
+        counts = {"private": _none_yet(), "no DP": _none_yet()}
         values: dict[str, Any] = {}
         for found in kept:
             points = []
@@ -130,16 +146,37 @@ class Drawn:
                 points.append(
                     PrecisionPoint(cell["prior"], *interval, cell["certified"], luck)
                 )  # fmt: skip
-                counts["above_baseline"] += interval.low > cell["prior"]
+                count = counts["no DP" if cell["certified"] is None else "private"]
+                count["cells"] += 1
+                count["above_baseline"] += above(read(cell), cell["members"])
                 if cell["certified"] is not None:
-                    counts["above_certified"] += corrected.low > cell["certified"]
-                if luck is not None:
-                    counts["above_shuffled"] += interval.low > luck
+                    count["above_certified"] += corrected.low > cell["certified"]
+                if shuffled is not None:
+                    count["above_shuffled"] += above(read(cell), cell[shuffled]["shuffled"])
             lines.append(PrecisionLine(label(found), tuple(points)))
             values[label(found)] = [point.precision for point in points]
         figure = PrecisionOverPriorFigure(tuple(lines), title, TITLES[self.data])
         self.save(figure, name)
         return {**counts, "title": figure.title, "precision": values}
+
+    def rates_had(self, attack: str, rate: str) -> list[float]:
+        """The least and the largest false-positive rate had where this one was aimed at."""
+        had = [
+            float(np.mean(cell[attack]["fpr_had"][rate]))
+            for found in self.found
+            for cell in found["cells"]
+            if attack in cell
+        ]
+        return [min(had), max(had)]
+
+    def aucs_over_all(self, attack: str) -> dict[str, list[float]]:
+        """The mean AUC over all π for each ε, with its interval over repetitions."""
+        return {
+            label(found): list(
+                over_repetitions(np.mean([cell[attack]["auc"] for cell in found["cells"]], axis=0))
+            )
+            for found in self.found
+        }
 
     def improvement(self) -> dict[str, Any]:
         """Figure 4: best precision less the share of members, over all private ε, by π."""

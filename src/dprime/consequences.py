@@ -104,7 +104,7 @@ def consequences(
         mechanism=pooled,
         deletion_capacity=_capacity(curve, share, deniability, output_probability),
         reconstruction_trust=_reconstruction(curve, share, min_tpr),
-        negative_accuracy=_negative(curve, share, min_tnr),
+        negative_accuracy=_negative(curve, pooled.least_prior, min_tnr),
         generalisation_gap=_gap(curve, loss_bound),
     )
 
@@ -300,7 +300,7 @@ def _negative(curve: TradeOff, prior: float, min_tnr: float) -> Answer:
     sentence = (
         f'At most {percent_up(value)} of an attacker\'s "not a member" answers are right (of '
         f"attackers who say so of at least {given(100 * min_tnr)} % of the outsiders); saying it "
-        f"of everyone gets {given(100 * (1 - prior))} %."
+        f"without a look gets {given(100 * (1 - prior))} %."
     )
     conditions = {"prior": prior, "min_tnr": min_tnr}
     title = "Right when saying not a member"

@@ -301,7 +301,9 @@ class PoolSampled(Mechanism):
     on with `training` (Thudi et al.: sampling as a defence).
 
     The curve is that of the training. `probability` is the prior of every question that has one,
-    provided that inclusion is independent and nothing public depends on how many were kept.
+    provided that inclusion is independent and nothing public depends on how many were kept. Where
+    records differ in it, give the largest, which holds for everyone, and the smallest as `least`:
+    how well "not a member" can be known grows as a record gets rarer.
 
     >>> m = PoolSampled(DPSGD(1.0, 0.01, 2000), probability=0.1)
     >>> round(m.curve().precision(prior=m.prior, min_tpr=0.01), 2)
@@ -310,8 +312,15 @@ class PoolSampled(Mechanism):
 
     training: Mechanism
     probability: float | None = None
+    least: float | None = None
 
     def __post_init__(self) -> None:
+        if self.least is not None:
+            least = validate.inner_probability("least", self.least)
+            if self.probability is None or least > self.probability:
+                remedy = "give the smallest one"
+                raise validate.refusal("least", least, "at most the probability", remedy)
+            _set(self, least=least)
         if not isinstance(self.training, Mechanism):
             raise ValueError(
                 f"training must be a mechanism, but it is {self.training!r}: give for example "
@@ -324,6 +333,15 @@ class PoolSampled(Mechanism):
     def prior(self) -> float:
         """The chance that a record of the pool was trained on."""
         return self._given("probability")
+
+    @property
+    def least_prior(self) -> float:
+        """The smallest chance that any record of the pool was trained on."""
+        return self.prior if self.least is None else self.least
+
+    def missing(self) -> list[str]:
+        """The probability, where it was left out."""
+        return ["probability"] if self.probability is None else []
 
     @property
     def own_adjacency(self) -> str:
@@ -344,6 +362,7 @@ class PoolSampled(Mechanism):
         return {
             "name": "PoolSampled",
             "probability": self.probability,
+            **({} if self.least is None else {"least": self.least}),
             "training": self.training.describe(),
         }
 

@@ -39,17 +39,33 @@ def test_without_privacy_members_are_found(without_privacy):
 
 
 def test_a_private_training_keeps_its_claim(private):
-    assert private.verdict == "stands"
+    assert private.verdict == "not contradicted"
     assert private.allowed_precision == private.claim.precision(prior=0.5, min_tpr=0.01)
     assert all(each.top.low <= private.allowed_precision for each in private.outcomes)
-    assert private.sentence().endswith("the claim stands.")
+    assert private.sentence().endswith("nothing here contradicts the claim.")
 
 
 def test_plain_values(private):
     shown = json.loads(json.dumps(private.as_json(), allow_nan=False))
     assert [each["attack"] for each in shown["attacks"]] == ["lira-fixed", "rmia", "baseline"]
-    assert shown["certified"]["tpr"][1]["value"] == private.claim.tpr(fpr=0.01)
+    assert shown["allowed"]["kind"] == "certified"
+    assert shown["allowed"]["tpr"] == []  # forty outsiders allow no rate to be counted
     assert shown["attacks"][0]["auc"]["mean"] == private.outcomes[0].roc.auc.mean
+
+
+def test_rates_of_too_few_false_alarms_are_left_out(private):
+    """Scores that tell nothing would pass a claim there: the threshold is set on the outsiders."""
+    rng = np.random.default_rng(3)
+    members = rng.random((4, 1000)) < 0.5
+    blind = Scored("lira", rng.normal(size=members.shape), members)
+    claim = TradeOff.gaussian(0.3)
+    outcome = conclude(blind, "LiRA", claim, 0.5, private.asked, seed=1)
+    found = replace(private, outcomes=(outcome,), scored=(blind,), claim=claim, records=1000)
+    assert found.asked.fpr == (0.001, 0.01, 0.1)
+    assert found.counted == (2,)  # 1 % of about 490 outsiders is less than ten
+    shown = found.as_json()
+    assert [each["fpr"] for each in shown["attacks"][0]["tpr"]] == [0.1]
+    assert shown["allowed"]["tpr"][0]["value"] == claim.tpr(fpr=0.1)
 
 
 def test_the_seed_gives_everything(private):
@@ -80,6 +96,28 @@ def test_a_contradicted_claim_is_said_to_be_wrong(private):
     assert "the claim is wrong" in broken.sentence()
 
 
+def test_too_few_answers_cannot_tell():
+    """All right is not enough against a loose claim: that is no clean bill."""
+    made = trainers(PRIVATE)
+    found = infer(
+        POOL, OTHERS, made, attacks=["yeom"], targets=2, records=12, claim=TradeOff.gaussian(3.0)
+    )
+    assert not found.telling
+    assert found.verdict == "cannot tell"
+    assert "too few answers" in found.sentence()
+    above = conclude(telling_scores(0.6), "LiRA", TradeOff.gaussian(0.2), 0.5, Asked(), seed=1)
+    lucky = replace(above, contradicted=0)
+    unsure = replace(found, outcomes=(lucky,), claim=TradeOff.gaussian(0.2), telling=True)
+    assert lucky.top.mean > unsure.allowed_precision
+    assert unsure.verdict == "cannot tell"
+
+
+def test_a_claim_that_is_only_stated_is_not_called_certified(private):
+    stated = replace(private, certified=False)
+    assert stated.as_json()["allowed"]["kind"] == "claimed"
+    assert "The claim allows" in stated.sentence()
+
+
 def test_chosen_afterwards_says_more_than_held_out():
     found = conclude(telling_scores(0.0), "LiRA", None, 0.5, Asked(), seed=1)
     assert found.best.mean > 0.53
@@ -92,6 +130,7 @@ def test_chosen_afterwards_says_more_than_held_out():
     ("given", "words"),
     [
         ({"attacks": []}, "attacks must be one attack or more"),
+        ({"attacks": ["lira", "lira"]}, "one of them twice"),
         ({"attacks": ["liar"]}, "attack must be"),
         ({"targets": 1}, "targets must be at least 2"),
         ({"records": 81}, "records must be at most 80"),
@@ -116,7 +155,9 @@ def test_a_pool_that_repeats_a_record():
         infer(twice, OTHERS, trainers())
 
 
-@pytest.mark.parametrize("given", [{"fpr": (0.0,)}, {"confidence": 1.0}, {"top_share": 0.0}])
+@pytest.mark.parametrize(
+    "given", [{"fpr": (0.0,)}, {"confidence": 1.0}, {"top_share": 0.0}, {"min_tpr": 0.2}]
+)
 def test_bad_questions(given):
     with pytest.raises(ValueError, match=f"{next(iter(given))} must be"):
         Asked(**given)

@@ -185,7 +185,9 @@ def test_a_long_field_is_read(tmp_path):
     assert csv.field_size_limit() == limit
 
 
-@pytest.mark.parametrize("first", ["5,0,0", "0.5,1,2", "1e-3,2,7"])
+@pytest.mark.parametrize(
+    "first", ["5,0,0", "0.5,1,2", "1e-3,2,7", "1,2,3", "5,116,74", "39,State-gov,77516"]
+)
 def test_a_file_without_a_header_is_refused(tmp_path, first):
     with pytest.raises(ValueError, match="the first line must be the header"):
         opened(tmp_path, f"{first}\n1,2,3\n4,5,6\n")

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 
-from dprime.train import Subsets
-from trials import blobs
+from dprime.data.dataset import Dataset
+from dprime.train import Subsets, Training, train
+from trials import blobs, dense
 
 POOL = blobs(6, (2,))
 MEMBERS = np.array([[1, 0, 1, 0, 1, 0], [0, 0, 0, 0, 0, 1]], dtype=bool)
@@ -47,3 +49,42 @@ def test_bad_input_is_one_sentence(given, message):
     with pytest.raises(ValueError, match=message) as caught:
         Subsets(POOL, *given)
     assert "\n" not in str(caught.value)
+
+
+def huge_at(place, count=40):
+    """Records of which one is too large for its squared norm in single precision."""
+    pool = blobs(count, (5,))
+    records = pool.records.copy()
+    records[place] = 1e20
+    return Dataset.of(records, pool.labels, classes=3), pool
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.9, 1.0])
+@pytest.mark.parametrize("clip_norm", [1.0, None])
+def test_a_record_that_a_trial_does_not_have_cannot_reach_it(rate, clip_norm):
+    large, small = huge_at(0)
+    members = np.random.default_rng(1).random((6, 40)) < 0.5
+    members[:, 0] = False
+    recipe = Training(
+        steps=8, learning_rate=0.5, clip_norm=clip_norm, sample_rate=rate,
+        noise_multiplier=0.0 if clip_norm is None else 1.0,
+    )  # fmt: skip
+    weights = [
+        train(dense(5, 4, 3), Subsets(pool, members, 0.5), recipe, seed=3).weights
+        for pool in (large, small)
+    ]
+    assert weights[0].isfinite().all()
+    torch.testing.assert_close(weights[0], weights[1], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.9, 1.0])
+def test_a_member_too_large_for_its_norm_is_clipped_to_nothing(rate):
+    """Its gradient may be 0 times infinity; the weights stay finite whether it is in or not."""
+    large, _ = huge_at(3)
+    members = np.ones((8, 40), dtype=bool)
+    members[::2, 3] = False
+    recipe = Training(
+        steps=20, learning_rate=0.5, clip_norm=1.0, noise_multiplier=8.0, sample_rate=rate
+    )
+    done = train(dense(5, 4, 3), Subsets(large, members, 0.5), recipe, seed=3)
+    assert not done.diverged.any()

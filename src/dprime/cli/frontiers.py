@@ -105,7 +105,7 @@ def frontier(
         return
     _print([frontier_table(found), found.sentence()])
     for path in filter(None, (out, drawn)):
-        Console().print(f"Kept in {path}.", style="dim", highlight=False)
+        Console().print(f"Kept in {path}.", style="dim", highlight=False, soft_wrap=True)
 
 
 def _check_files(plan_only: bool, out: Path | None, chart: Path | None) -> None:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 Text = str | None
 LARGEST_POPULATION = 1000
-AT_MOST = "At most (certified)"
 
 
 def infer(
@@ -44,8 +43,9 @@ def infer(
         Text, number_option("The first so many of the pool are in question [1000].")
     ] = None,
     model: Annotated[
-        str, text_option("linear, dense-64-32, conv-16-32 or module:function; dense-64 by default.")
-    ] = "dense-64",
+        Text,
+        text_option("linear, dense-64-32, conv-16-32 or module:function; dense-64 if not given."),
+    ] = None,
     trainer: Annotated[Text, text_option("Your own training function, module:function.")] = None,
     pi: Annotated[str, number_option("π: a record is in a target's part so likely [0.5].")] = "0.5",
     shadow_pi: Annotated[str, number_option("The same for shadow models [0.5].")] = "0.5",
@@ -59,14 +59,14 @@ def infer(
     noise_multiplier: Annotated[Text, number_option("Instead of ε: noise over C.")] = None,
     batch: Annotated[str, number_option("Expected records in a step [64].")] = "64",
     epochs: Annotated[str, number_option("Passes over a part of the pool [20].")] = "20",
-    learning_rate: Annotated[str, number_option("Of SGD [0.5].")] = "0.5",
-    clip_norm: Annotated[str, number_option("C, the clipping norm [1].")] = "1",
-    momentum: Annotated[str, number_option("Of SGD [0].")] = "0",
+    learning_rate: Annotated[Text, number_option("Of SGD [0.5].")] = None,
+    clip_norm: Annotated[Text, number_option("C, the clipping norm [1].")] = None,
+    momentum: Annotated[Text, number_option("Of SGD [0].")] = None,
     min_tpr: Annotated[str, number_option("For the certified precision [0.01].")] = "0.01",
     confidence: Annotated[str, number_option("Of the intervals [0.95].")] = "0.95",
     seed: Annotated[str, number_option("Gives everything [0].")] = "0",
-    device: Annotated[str, text_option("cpu (if not given) or cuda.")] = "cpu",
-    memory: Annotated[str, number_option("GB that the training may use [2].")] = "2",
+    device: Annotated[Text, text_option("cpu (if not given) or cuda.")] = None,
+    memory: Annotated[Text, number_option("GB that the training may use [2].")] = None,
     shadow_file: Annotated[
         Path | None, text_option("Keeps the shadow models' answers, for the same settings only.")
     ] = None,
@@ -81,16 +81,18 @@ def infer(
     from dprime.membership.trainers import Trainers  # noqa: PLC0415
 
     if charts is not None:
-        from dprime.show.needs import check_drawing  # noqa: PLC0415  only charts need it
-
-        check_drawing()
+        _check_folder(charts)
+    if trainer is not None:
+        engine = {"model": model, "learning_rate": learning_rate, "clip_norm": clip_norm,
+                  "momentum": momentum, "device": device, "memory": memory}  # fmt: skip
+        _check_left_out(engine)
     look_here()
     split = _data(data, data_dir, pool)
     recipe = Recipe(
         batch=whole("batch", batch), epochs=validate.parse("epochs", epochs),
-        learning_rate=validate.parse("learning_rate", learning_rate),
-        clip_norm=validate.parse("clip_norm", clip_norm),
-        momentum=validate.parse("momentum", momentum),
+        learning_rate=validate.parse("learning_rate", learning_rate or "0.5"),
+        clip_norm=validate.parse("clip_norm", clip_norm or "1"),
+        momentum=validate.parse("momentum", momentum or "0"),
         epsilon=None if epsilon is None else validate.parse("epsilon", epsilon),
         delta=validate.parse("delta", delta),
         noise_multiplier=None if noise_multiplier is None
@@ -98,8 +100,8 @@ def infer(
     )  # fmt: skip
     share = validate.parse("pi", pi)
     trainers = Trainers.named(
-        recipe, split.train, model=model, own=trainer, device=device,
-        memory=validate.parse("memory", memory),
+        recipe, split.train, model=model or "dense-64", own=trainer, device=device or "cpu",
+        memory=validate.parse("memory", memory or "2"),
     )  # fmt: skip
     question = Asked(
         min_tpr=validate.parse("min_tpr", min_tpr),
@@ -108,6 +110,7 @@ def infer(
     try:
         found = find(
             split.train, split.test, trainers, claim=trainers.claim(share),
+            certified=trainer is None,
             attacks=USUAL if attacks is None else [each.strip() for each in attacks.split(",")],
             probability=share, shadow_probability=validate.parse("shadow_pi", shadow_pi),
             shadows=whole("shadows", shadows), targets=whole("targets", targets),
@@ -116,7 +119,9 @@ def infer(
         )  # fmt: skip
     except KeyboardInterrupt:
         kept = (
-            f"Finished shadow models are in {shadow_file}." if shadow_file else "Nothing was kept."
+            f"Finished shadow models are in {shadow_file}."
+            if shadow_file is not None and shadow_file.exists()
+            else "Nothing was kept."
         )
         Console(stderr=True).print(f"Stopped. {kept}", highlight=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -130,6 +135,26 @@ def infer(
     console.print(found.sentence(), highlight=False)
     for path in drawn:
         console.print(f"Drawn: {path}", style="dim", highlight=False, soft_wrap=True)
+
+
+def _check_folder(charts: Path) -> None:
+    """A place for charts, before anything is trained."""
+    from dprime.show.needs import check_drawing  # noqa: PLC0415  only charts need it
+
+    check_drawing()
+    try:
+        charts.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        wanted = f"a folder to write to ({error.strerror})"
+        raise validate.refusal("charts", str(charts), wanted, "give another place") from None
+
+
+def _check_left_out(engine: dict[str, Text]) -> None:
+    """A function of one's own trains as it does: what belongs to the engine would do nothing."""
+    for name, text in engine.items():
+        if text is not None:
+            remedy = "leave it out; batch, epochs and noise_multiplier are what you claim of it"
+            raise validate.refusal(name, text, "left out with a trainer of your own", remedy)
 
 
 def _data(name: str, folder: Text, pool: Text) -> Split:
@@ -151,9 +176,8 @@ def _in_question(records: Text, pool: Dataset) -> int:
 
 
 def found_table(found: Inference, data: str) -> Table:
-    """How many members each attack finds, at rates of false alarms that can be counted."""
-    others = found.records - max(int(each.members.sum(1).max()) for each in found.scored)
-    shown = [place for place, rate in enumerate(found.asked.fpr) if rate * others >= 1]
+    """How many members each attack finds, where there are false alarms enough to count."""
+    shown = found.counted
     table = _table(
         f"{data}: {found.records:,} records in question, π = {found.probability:g}, "
         f"{found.targets} targets, {found.shadows} shadow models",
@@ -164,10 +188,10 @@ def found_table(found: Inference, data: str) -> Table:
         table.add_row(each.title, _shown(each.roc.auc), *map(_shown, rates))
     if found.claim is not None:
         allowed = [found.claim.tpr(fpr=found.asked.fpr[place]) for place in shown]
-        table.add_row(AT_MOST, "", *map(round_up, allowed))
+        table.add_row(_at_most(found), "", *map(round_up, allowed))
     table.caption = (
         f"Means over the targets with {100 * found.asked.confidence:g} % Student-t intervals. AUC: "
-        "0.5 is guessing."
+        "0.5 is guessing. Rates of fewer than ten false alarms are left out."
     )
     return table
 
@@ -181,13 +205,19 @@ def precision_table(found: Inference) -> Table:
         table.add_row(each.title, *cells, f"{each.shuffled.mean:.3f}")
     if found.allowed_precision is not None:
         most = round_up(found.allowed_precision)
-        table.add_row(AT_MOST, most, most, "", "")
+        table.add_row(_at_most(found), most, most, "", "")
     table.caption = (
         "Held out: threshold chosen on other records. Best of 40: the best of the top 2.5 %, 5 %, "
-        "…, chosen after looking; shuffled scores reach the last column for nothing. The certified "
-        f"precision is for attackers who find at least {100 * found.asked.min_tpr:g} % of members."
+        "…, chosen after looking; shuffled scores reach the last column for nothing."
     )
+    if found.claim is not None:
+        share = f"{100 * found.asked.min_tpr:g} %"
+        table.caption += f" At most: for attackers who find at least {share} of the members."
     return table
+
+
+def _at_most(found: Inference) -> str:
+    return "At most (certified)" if found.certified else "Allowed by the claim"
 
 
 def _table(title: str, columns: list[str]) -> Table:
@@ -202,12 +232,11 @@ def _table(title: str, columns: list[str]) -> Table:
 def _shown(interval: Interval | None) -> str:
     if interval is None:
         return "none"
-    return f"{interval.mean:.3f} ± {interval.high - interval.mean:.3f}"
+    return f"{interval.mean:.3f} ± {interval.reach:.3f}"
 
 
 def _drawn(found: Inference, data: str, folder: Path) -> list[Path]:
     """The chart of the attacks."""
     from dprime.show.membership import roc_figure  # noqa: PLC0415  it draws
 
-    folder.mkdir(parents=True, exist_ok=True)
     return [roc_figure(found, data).save(folder / "membership-roc.svg")]

@@ -58,6 +58,7 @@ def sample(
             markup=False,
             soft_wrap=True,
         )
+    seed_was_there = seed_file is not None and seed_file.exists()
     facts = draw_from(
         pool,
         out,
@@ -74,7 +75,8 @@ def sample(
         shown = {**facts.as_json(), "out": str(out), "risk_command": command, "note": NOTE}
         print(json.dumps(shown, indent=2, allow_nan=False))
         return
-    _print(pool, facts, {"train": out, "members": members, "seed": seed_file}, command)
+    seed = "read seed" if seed_was_there else "seed"
+    _print(pool, facts, {"train": out, "members": members, seed: seed_file}, command)
 
 
 NOTE = (
@@ -107,7 +109,8 @@ def _print(pool: Path, facts: PoolFacts, secret: dict[str, Path | None], command
     meanings = {
         "train": "the training set; secret",
         "members": "who was drawn; secret",
-        "seed": "the seed that gives the draw; secret",
+        "seed": "a new seed, which gives the draw; secret",
+        "read seed": "the seed that was there, which gives the draw; for one draw only, secret",
     }
     lines = [(str(path), meanings[name]) for name, path in secret.items() if path is not None]
     lines.append((f"{secret['train']}{ENDING}", "what may be known; public"))

@@ -62,6 +62,15 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def within(self) -> Interval:
+        """The same for a share, which lies between 0 and 1."""
+        return Interval(self.mean, max(0.0, self.low), min(1.0, self.high))
+
+    @property
+    def reach(self) -> float:
+        """How far the interval goes from the mean."""
+        return max(self.high - self.mean, self.mean - self.low)
+
     def as_json(self) -> dict[str, object]:
         """Plain values."""
         return self._asdict()

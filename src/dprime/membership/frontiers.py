@@ -64,12 +64,13 @@ class Mean:
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float] | NDArray[np.float64]) -> Mean:
-        """Of two values or more."""
+    def of(cls, values: Sequence[float] | NDArray[np.float64], cells: int = 1) -> Mean:
+        """Of two values or more; `cells` intervals hold together (Bonferroni)."""
         given = np.asarray(values, dtype=np.float64)
         value = float(given.mean())
         error = float(given.std(ddof=1)) / len(given) ** 0.5
-        reach = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, len(given) - 1)) * error
+        tail = (1 - CONFIDENCE) / (2 * cells)
+        reach = float(scipy.stats.t.isf(tail, len(given) - 1)) * error
         return cls(value, max(0.0, value - reach), min(1.0, value + reach))
 
     def overlaps(self, other: Mean) -> bool:
@@ -113,7 +114,11 @@ class Measured:
     @property
     def final(self) -> Mean:
         """At the end of the training."""
-        return Mean.of(self.accuracies[:, -1])
+        return self.among(1)
+
+    def among(self, points: int) -> Mean:
+        """At the end, with an interval that holds together with those of so many points."""
+        return Mean.of(self.accuracies[:, -1], points)
 
     @property
     def best(self) -> Mean:
@@ -156,10 +161,15 @@ class Frontier:
 
     @property
     def tied(self) -> tuple[Measured, ...]:
-        """Other points whose interval overlaps that of the best: they may be as good."""
-        best = self.best
+        """Other points whose interval overlaps that of the best: they may be as good.
+
+        The best was picked among all points, so the intervals are those that hold for all at once.
+        """
+        best, count = self.best, len(self.measured)
         return tuple(
-            each for each in self.measured if each is not best and each.final.overlaps(best.final)
+            each
+            for each in self.measured
+            if each is not best and each.among(count).overlaps(best.among(count))
         )
 
     def sentence(self) -> str:
@@ -167,7 +177,7 @@ class Frontier:
         best, last = self.best, self.measured[-1]
         told = [
             f"At a precision of at most {self.plan.target:g} on {self.data}, the best mean final "
-            f"accuracy is {best.final.in_words()}, at π = {best.point.probability:g} with "
+            f"accuracy is {self._told(best)}, at π = {best.point.probability:g} with "
             f"{_epsilon_words(best.point.epsilon)}."
         ]
         if len(self.measured) > 1:
@@ -175,19 +185,25 @@ class Frontier:
         if last is not best and last not in self.tied:
             told.append(
                 f"More records with more noise, π = {last.point.probability:g} with "
-                f"{_epsilon_words(last.point.epsilon)}, give {last.final.in_words()}."
+                f"{_epsilon_words(last.point.epsilon)}, give {self._told(last)}."
             )
         lost = sum(each.diverged for each in self.measured)
         if lost:
             told.append(f"{lost} trainings diverged: a lower learning rate helps.")
         return " ".join(told)
 
+    def _told(self, point: Measured) -> str:
+        return point.among(len(self.measured)).in_words()
+
     def _rivals(self) -> str:
         names = [f"{each.point.probability:g}" for each in self.tied]
         if not names:
-            return "No other π has an interval that overlaps it."
+            return "No other π has an interval (corrected for their number) that overlaps it."
         listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
-        return f"It cannot be told from π = {listed}: the intervals overlap."
+        return (
+            f"It cannot be told from π = {listed}: the intervals, corrected for their number, "
+            "overlap."
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""

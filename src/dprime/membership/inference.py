@@ -9,6 +9,7 @@ what the certified curve of the same training allows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +23,7 @@ from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
 from dprime.membership.attacks import Attack, attack_named
 from dprime.membership.confidence import Interval, contradicts, over_repetitions
-from dprime.membership.game import Scored, score
+from dprime.membership.game import Bools, Floats, Scored, score
 from dprime.membership.pool import array_rows, check_distinct
 from dprime.membership.results import (
     AverageRoc,
@@ -41,6 +42,8 @@ USUAL = ("lira", "rmia", "attack-p", "attack-r", "yeom", "baseline")
 TOP_SHARE = 0.1
 SHUFFLES = 200
 FEWEST_TARGETS = 2
+FEWEST_FALSE_ALARMS = 10
+"""A true-positive rate is shown only where so many false alarms are allowed."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,10 @@ class Asked:
         validate.rate("min_tpr", self.min_tpr)
         validate.inner_probability("confidence", self.confidence, example=0.95)
         validate.rate("top_share", self.top_share)
+        if self.top_share < self.min_tpr:
+            remedy = "give a smaller one"
+            limit = f"at most {self.top_share:g}, the share called members"
+            raise validate.refusal("min_tpr", self.min_tpr, limit, remedy)
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ class Outcome:
         shuffled: the same for scores dealt out at random, which is what `best` has for nothing.
         top: precision of calling a fixed share of the records members.
         contradicted: in how many targets the answers contradict the claim, at a level corrected for
-            the number of attacks and targets; None without a claim.
+            the number of attacks, targets and shares; None without a claim.
     """
 
     attack: str
@@ -94,10 +101,12 @@ class Outcome:
     top: Interval
     contradicted: int | None
 
-    def as_json(self) -> dict[str, object]:
-        """Plain values."""
+    def as_json(self, places: Sequence[int]) -> dict[str, object]:
+        """Plain values, true-positive rates at these places of the rates asked for."""
+        rates = [{"fpr": self.roc.fpr[place], **self.roc.tpr[place].as_json()} for place in places]
         return {
-            "attack": self.attack, "title": self.title, **self.roc.as_json(),
+            "attack": self.attack, "title": self.title, "auc": self.roc.auc.as_json(),
+            "tpr": rates, "repetitions": self.roc.repetitions,
             "held_out_precision": None if self.held_out is None else self.held_out.as_json(),
             "best_precision": self.best.as_json(), "shuffled_best": self.shuffled.as_json(),
             "top_precision": self.top.as_json(), "targets_that_contradict": self.contradicted,
@@ -111,7 +120,9 @@ class Inference:
     Attributes:
         outcomes: one for each attack.
         scored: the scores that they come from.
-        claim: the certified curve of the targets' training; None where it is not private.
+        claim: the curve that is claimed of the targets' training; None where it is not private.
+        certified: whether the claim was computed from the training itself, not only stated.
+        telling: whether answers that are all right would contradict the claim; else no attack can.
         probability: π.
         asked: at which rates and with what confidence.
         records: how many were in question.
@@ -127,24 +138,44 @@ class Inference:
     records: int
     targets: int
     shadows: int
+    certified: bool = True
+    telling: bool = True
 
     @property
     def allowed_precision(self) -> float | None:
-        """The certified precision at π; None without a claim."""
+        """The precision at π that the claim allows; None without a claim."""
         if self.claim is None:
             return None
         return self.claim.precision(prior=self.probability, min_tpr=self.asked.min_tpr)
 
-    def allowed_tpr(self) -> list[float | None]:
-        """The certified TPR at each false-positive rate."""
-        return [None if self.claim is None else self.claim.tpr(fpr=rate) for rate in self.asked.fpr]
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """The places of those false-positive rates that leave enough false alarms to count.
+
+        The threshold is set on the same outsiders, so scores that tell nothing have a TPR of about
+        FPR + 1/outsiders: at few false alarms that is more than a claim allows.
+        """
+        others = min(int((~each.members).sum(1).min()) for each in self.scored)
+        return tuple(
+            place
+            for place, rate in enumerate(self.asked.fpr)
+            if rate * others >= FEWEST_FALSE_ALARMS
+        )
 
     @property
     def verdict(self) -> str:
-        """Whether the claim stands, in a word."""
-        if self.claim is None:
+        """What the answers say of the claim: contradicted, not contradicted, cannot tell, no claim.
+
+        They cannot tell where too few records are in question for any answers to contradict it, or
+        where a precision lies above the claim and could still be luck.
+        """
+        allowed = self.allowed_precision
+        if allowed is None:
             return "no claim"
-        return "contradicted" if any(each.contradicted for each in self.outcomes) else "stands"
+        if any(each.contradicted for each in self.outcomes):
+            return "contradicted"
+        above = any(each.top.mean > allowed for each in self.outcomes)
+        return "cannot tell" if above or not self.telling else "not contradicted"
 
     def sentence(self) -> str:
         """What was found, in plain words."""
@@ -158,25 +189,32 @@ class Inference:
         allowed = self.allowed_precision
         if allowed is None:
             return f"{found} The training is not private: nothing limits what an attack may reach."
-        limit = f"The certified curve allows {round_up(100 * allowed)} %"
+        who = "certified curve" if self.certified else "claim"
+        limit = f"The {who} allows {round_up(100 * allowed)} %"
         if self.verdict == "contradicted":
             return f"{found} {limit}, which these answers contradict: the claim is wrong."
-        return f"{found} {limit}: the claim stands."
+        if self.verdict == "cannot tell":
+            few = "more records in question or fewer attacks could tell"
+            return f"{found} {limit}. These are too few answers to contradict it: {few}."
+        return f"{found} {limit}: nothing here contradicts the claim."
+
+    def _rates(self) -> list[float]:
+        return [self.asked.fpr[place] for place in self.counted]
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Plain values; rates with too few false alarms to count are left out."""
         return {
             "probability": self.probability, "records": self.records, "targets": self.targets,
             "shadows": self.shadows, "confidence": self.asked.confidence,
             "min_tpr": self.asked.min_tpr, "top_share": self.asked.top_share,
-            "certified": None if self.claim is None else {
+            "allowed": None if self.claim is None else {
+                "kind": "certified" if self.certified else "claimed",
                 "precision": self.allowed_precision,
                 "tpr": [
-                    {"fpr": fpr, "value": value}
-                    for fpr, value in zip(self.asked.fpr, self.allowed_tpr(), strict=True)
+                    {"fpr": rate, "value": self.claim.tpr(fpr=rate)} for rate in self._rates()
                 ],
             },
-            "attacks": [each.as_json() for each in self.outcomes],
+            "attacks": [each.as_json(self.counted) for each in self.outcomes],
             "verdict": self.verdict, "sentence": self.sentence(),
         }  # fmt: skip
 
@@ -188,6 +226,7 @@ def infer(
     *,
     attacks: Sequence[str | Attack] = USUAL,
     claim: TradeOff | None = None,
+    certified: bool = True,
     probability: float = 0.5,
     shadow_probability: float = 0.5,
     shadows: int = 64,
@@ -205,7 +244,8 @@ def infer(
         population: records that no model is trained on.
         trainer: gives the trainer for a probability, so that batches can keep their size.
         attacks: by name, or made with options of your own.
-        claim: the certified curve of the targets' training.
+        claim: the curve of the targets' training.
+        certified: whether it was computed from that training, not only stated of it.
         probability: π, with which each record is in a target's part.
         shadow_probability: the same for shadow models.
         shadows: how many the attacker trains.
@@ -231,8 +271,12 @@ def infer(
     """
     chosen = [attack_named(each) if isinstance(each, str) else each for each in attacks]
     asked = Asked() if asked is None else asked
-    if not chosen:
-        raise validate.misfit("attacks", "empty", "one attack or more", "give for example lira")
+    if not chosen or len({attack.name for attack in chosen}) < len(chosen):
+        shown = "one of them twice" if chosen else "empty"
+        raise validate.misfit("attacks", shown, "one attack or more, each once", "give lira,rmia")
+    if pool.classes is None:
+        remedy = "the attacks need the probability of a class"
+        raise validate.misfit("pool", "a regression", "records with classes", remedy)
     if validate.whole("targets", targets, example=5) < FEWEST_TARGETS:
         remedy = "an interval needs two or more"
         raise validate.refusal("targets", targets, f"at least {FEWEST_TARGETS}", remedy)
@@ -259,7 +303,7 @@ def infer(
         )  # fmt: skip
         _check_finite("shadow models", own)
     scored = tuple(score(attack, under_attack, own, range(count)) for attack in chosen)
-    tests = len(chosen) * targets
+    tests = len(chosen) * targets * len(_shares(asked, probability))
     outcomes = tuple(
         conclude(each, attack.title, claim, probability, asked, _own(seed, 3), tests)
         for each, attack in zip(scored, chosen, strict=True)
@@ -267,7 +311,23 @@ def infer(
     return Inference(
         outcomes=outcomes, scored=scored, claim=claim, probability=probability, asked=asked,
         records=count, targets=targets, shadows=0 if own is None else len(own),
+        certified=certified,
+        telling=claim is not None and _telling(claim, asked, probability, count, tests),
     )  # fmt: skip
+
+
+def _shares(asked: Asked, probability: float) -> tuple[float, ...]:
+    """Shares of the records that are called members to test a claim, fixed before looking."""
+    return tuple({asked.top_share, max(probability, asked.min_tpr)})
+
+
+def _telling(claim: TradeOff, asked: Asked, probability: float, records: int, tests: int) -> bool:
+    """Whether right answers throughout would contradict the claim."""
+    level = 1.0 - (1.0 - asked.confidence) / tests
+    return any(
+        contradicts(claim, said, said, records=records, prior=probability, confidence=level)
+        for said in (math.ceil(share * records) for share in _shares(asked, probability))
+    )
 
 
 def conclude(
@@ -288,18 +348,22 @@ def conclude(
 
     def mean(values: Sequence[float | None]) -> Interval:
         numbers = [0.0 if value is None else value for value in values]
-        return over_repetitions(numbers, confidence=asked.confidence)
+        return over_repetitions(numbers, confidence=asked.confidence).within()
 
     level = 1.0 - (1.0 - asked.confidence) / tests
-    broken = None
-    if claim is not None:
-        broken = sum(
+
+    def contradicted(scores: Floats, members: Bools) -> bool:
+        assert claim is not None
+        said = [top_precision(scores, members, share, rng) for share in _shares(asked, probability)]
+        return any(
             contradicts(
-                claim, top.right, top.said, records=scored.members.shape[1], prior=probability,
+                claim, top.right, top.said, records=len(members), prior=probability,
                 confidence=level,
             )
-            for top in tops
+            for top in said
         )  # fmt: skip
+
+    broken = None if claim is None else sum(contradicted(*pair) for pair in pairs)
     return Outcome(
         attack=scored.attack,
         title=title,

@@ -173,6 +173,9 @@ def plan(
     validate.exactly_one(
         "epochs, steps", {"epochs": epochs, "steps": steps}, "give for example epochs=15"
     )
+    if batch > records:
+        remedy = "give a smaller batch or a larger pool"
+        raise validate.refusal("batch", batch_size, f"at most {records:,}, the whole pool", remedy)
     share = validate.rate("min_tpr", min_tpr)
     at_delta = validate.inner_probability("delta", delta, example="1e-5")
     if probabilities is None:

@@ -107,14 +107,16 @@ class Draw:
         """What was run: this draw, then a training on what was drawn.
 
         Where the records differ in π, the largest one is taken. The bound on precision grows with
-        π, so it holds for every record; for a rarer one it could be lower.
+        π, so it holds for every record; for a rarer one it could be lower. The smallest is kept
+        beside it, for questions that grow the other way.
 
         >>> from dprime import DPSGD
         >>> ran = draw(1000, 0.1).mechanism(DPSGD(1.0, 0.01, 2000))
         >>> round(ran.curve().precision(prior=ran.prior, min_tpr=0.01), 2)
         0.4
         """
-        return PoolSampled(training, self.largest)
+        least = float(np.min(self.probability))
+        return PoolSampled(training, self.largest, least if least < self.largest else None)
 
     def take(self, pool: Dataset) -> Dataset:
         """The drawn records, in the pool's order. How many they are is a secret.
@@ -128,18 +130,16 @@ class Draw:
         True
         """
         self._check_length("pool", len(pool))
-        chance = chance_of_none(self.probability, len(self.members))
-        if chance > EMPTY_DRAW:
-            remedy = "give a larger pool or a larger probability"
-            requirement = f"at most {EMPTY_DRAW:g} to make a data set of it"
-            raise validate.refusal(
-                "the chance of an empty draw", f"{chance:.2g}", requirement, remedy
-            )
+        self._check_never_empty()
         return pool.take(self.members)
 
     def subset(self, dataset: Sized) -> Subset[Any]:
-        """The drawn items of a PyTorch data set, which must be the pool: a `Subset` of it."""
+        """The drawn items of a PyTorch data set, which must be the pool: a `Subset` of it.
+
+        Refused where a draw may be empty, as in `take`: a loader that fails on it would tell.
+        """
         self._check_length("dataset", len(dataset))
+        self._check_never_empty()
         if find_spec("torch") is None:
             raise ImportError("Draw.subset needs PyTorch: pip install 'dprime[train]'")
         from torch.utils.data import Dataset as TorchDataset  # noqa: PLC0415
@@ -147,6 +147,16 @@ class Draw:
 
         items: TorchDataset[Any] = dataset  # type: ignore[assignment]
         return Subset(items, np.flatnonzero(self.members).tolist())
+
+    def _check_never_empty(self) -> None:
+        """Whatever was drawn, so that the refusal tells nothing."""
+        chance = chance_of_none(self.probability, len(self.members))
+        if chance > EMPTY_DRAW:
+            remedy = "give a larger pool or a larger probability"
+            requirement = f"at most {EMPTY_DRAW:g} to make a data set of it"
+            raise validate.refusal(
+                "the chance of an empty draw", f"{chance:.2g}", requirement, remedy
+            )
 
     def _check_length(self, name: str, length: int) -> None:
         if length != len(self.members):

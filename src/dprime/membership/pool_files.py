@@ -100,7 +100,9 @@ def mechanism_of(path: str | Path, training: Mechanism) -> PoolSampled:
     if not isinstance(known, dict) or known.get("format") != FORMAT:
         raise validate.refusal("path", str(path), requirement, "give the path of one")
     name = f"probability in {Path(path).name}"
-    return PoolSampled(training, validate.inner_probability(name, known.get("probability")))
+    largest = validate.inner_probability(name, known.get("probability"))
+    least = validate.inner_probability(name, known.get("smallest_probability", largest))
+    return PoolSampled(training, largest, least if least < largest else None)
 
 
 def sample(

@@ -151,13 +151,21 @@ def _check_header(columns: tuple[str, ...]) -> None:
     if not columns:
         remedy = "give a header and one line for each record"
         raise validate.misfit("pool", "empty", "a file with a header and records", remedy)
-    try:
-        values = [float(name) for name in columns]
-    except ValueError:
+    if list(columns) == [str(place) for place in range(len(columns))]:
         return
-    if len(set(values)) < len(values) or any(value % 1 for value in values):
+    number = next((name for name in columns if _is_number(name)), None)
+    if number is not None:
         remedy = "add a line with the columns' names, for the first line is always kept"
-        raise validate.misfit("the first line", "all numbers", "the header", remedy)
+        shown = f"one with the number {number} for a name"
+        raise validate.misfit("the first line", shown, "the header", remedy)
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
 
 
 class ArrayPool(PoolFile):

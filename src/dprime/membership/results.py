@@ -170,7 +170,7 @@ def average_roc(
     """
 
     def mean(values: list[float]) -> Interval:
-        return over_repetitions(values, confidence=confidence, cells=cells)
+        return over_repetitions(values, confidence=confidence, cells=cells).within()
 
     rates = [[one.tpr_at(limit).value or 0.0 for one in rocs] for limit in fpr]
     return AverageRoc(

@@ -165,8 +165,13 @@ def _trained(
     inside, outside = [], []
     for members, own in zip(part.members, seeds, strict=True):
         model = trainer.model(part.pool.take(members), int(own))
-        inside.append(signals_of(model, part.pool))
-        outside.append(signals_of(model, population))
+        try:
+            inside.append(signals_of(model, part.pool))
+            outside.append(signals_of(model, population))
+        except Exception as error:  # whatever a model of the user's own may raise
+            wanted = f"a function whose model answers records of {part.pool.name} ({error})"
+            remedy = f"give it {part.pool.classes} outputs, one for each class"
+            raise validate.misfit("trainer", "another", wanted, remedy) from None
     return _stacked(inside), _stacked(outside)
 
 

@@ -7,6 +7,7 @@ from typing import Self
 
 from torch import nn
 
+from dprime import validate
 from dprime.attack.trainer import (
     EngineTrainer,
     OwnTrainer,
@@ -16,6 +17,7 @@ from dprime.attack.trainer import (
 )
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
+from dprime.data.devices import device_named
 from dprime.guarantees import EpsilonDelta
 from dprime.membership.recipe import Recipe
 from dprime.train.models import network_named
@@ -53,6 +55,9 @@ class Trainers:
         memory: float = 2.0,
     ) -> Self:
         """From the names of a network and of a function, as the command line has them."""
+        if own is None:
+            device_named(device)
+            validate.positive("memory", memory, example=2.0)
         function = None if own is None else function_named(own)
         network = network_named(model, pool) if own is None else None
         return cls(recipe, pool, network, function, device, memory)

@@ -364,14 +364,37 @@ def _clipped_sum(
         make = partial(_gradients, run, batch, start, stop, weights)
         parts.append(Part(make, stop - start))
         c = mask[:, start:stop]
+        lost = _without_gradient(parts[-1], c, training.clip_norm)
+        if bool(lost.any()):
+            parts[-1] = Part(partial(make, lost), stop - start)
+            c = c.masked_fill(lost, 0)
         if training.clip_norm is not None:
             c = c * clip_factors(parts[-1].norms, training.clip_norm)
         parts[-1].gradients.add_weighted(c, into)
     return parts
 
 
-def _gradients(run: Run, batch: Batch, start: int, stop: int, weights: Tensor) -> Gradients:
+def _without_gradient(part: Part, mask: Tensor, clip_norm: float | None) -> Tensor:
+    """Which records count for nothing because their gradient is not finite [trial, record].
+
+    A record too large for its norm must not reach the sum: no clipping bounds what is not a number.
+    One that the trial does not have must not either, though its factor is 0. Without clipping, a
+    member's own gradient is left as it is.
+    """
+    if clip_norm is not None:
+        return ~part.norms.isfinite()
+    return ~part.losses.isfinite() & (mask == 0)
+
+
+def _gradients(
+    run: Run, batch: Batch, start: int, stop: int, weights: Tensor, lost: Tensor | None = None
+) -> Gradients:
+    """Of some places of the batch; records that are lost are blank."""
     x, y = batch.part(start, stop)
+    if lost is not None:
+        blank = lost.view(*lost.shape, *(1,) * (x.dim() - 2))
+        x = x.expand(len(lost), *x.shape[1:]).masked_fill(blank, 0)
+        y = y.expand(len(lost), -1)
     return run.network.gradients(weights, x, y, run.training.loss)
 
 

@@ -161,10 +161,10 @@ def enough(
         sides = [f"{least} {which}" for least, which in ((inside, "with"), (outside, "without"))]
         wanted = " and ".join(side for side in sides if not side.startswith("0"))
         raise validate.misfit(
-            "members", f"such that {' and '.join(lacks)}", f"at least {wanted} every record",
+            "shadow models", f"such that {' and '.join(lacks)}", f"at least {wanted} every record",
             "train more shadow models, keep records with a probability nearer 1/2"
             + (f", {otherwise}" if otherwise else "")
-            + ", or give such records no score with missing='nan'",
+            + ", or, in Python, give such records no score with missing='nan'",
         )  # fmt: skip
     told: Bools = ~short
     return told
