@@ -33,6 +33,17 @@ def test_a_private_training_in_two_tables(tmp_path):
     assert "shadow file must be of the same settings" in str(other.exception)
 
 
+def test_several_priors_share_their_shadow_models(tmp_path):
+    result = run("--pi", "0.3,0.7", "--epsilon", "3", "--charts", str(tmp_path), "--json")
+    runs = json.loads(result.stdout)["runs"]
+    assert [each["probability"] for each in runs] == [0.3, 0.7]
+    assert runs[0]["allowed"]["precision"] < runs[1]["allowed"]["precision"]
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "membership-roc-0.3.svg", "membership-roc-0.7.svg", "precision-over-prior-lira.svg",
+        "precision-over-prior-attack-p.svg",
+    }  # fmt: skip
+
+
 def test_json_of_a_training_that_is_not_private():
     shown = json.loads(run("--json").stdout)
     assert shown["allowed"] is None

@@ -47,7 +47,9 @@ def infer(
         text_option("linear, dense-64-32, conv-16-32 or module:function; dense-64 if not given."),
     ] = None,
     trainer: Annotated[Text, text_option("Your own training function, module:function.")] = None,
-    pi: Annotated[str, number_option("π: a record is in a target's part so likely [0.5].")] = "0.5",
+    pi: Annotated[
+        str, text_option("π: a record is in a target's part so likely; several: 0.1,0.5 [0.5].")
+    ] = "0.5",
     shadow_pi: Annotated[str, number_option("The same for shadow models [0.5].")] = "0.5",
     shadows: Annotated[str, number_option("Models that the attacker trains [64].")] = "64",
     targets: Annotated[str, number_option("Models that are attacked [5].")] = "5",
@@ -98,7 +100,7 @@ def infer(
         noise_multiplier=None if noise_multiplier is None
         else validate.parse("noise_multiplier", noise_multiplier),
     )  # fmt: skip
-    share = validate.parse("pi", pi)
+    priors = [validate.parse("pi", each) for each in pi.split(",")]
     trainers = Trainers.named(
         recipe, split.train, model=model or "dense-64", own=trainer, device=device or "cpu",
         memory=validate.parse("memory", memory or "2"),
@@ -107,16 +109,20 @@ def infer(
         min_tpr=validate.parse("min_tpr", min_tpr),
         confidence=validate.parse("confidence", confidence),
     )
+    found: list[Inference] = []
     try:
-        found = find(
-            split.train, split.test, trainers, claim=trainers.claim(share),
-            certified=trainer is None,
-            attacks=USUAL if attacks is None else [each.strip() for each in attacks.split(",")],
-            probability=share, shadow_probability=validate.parse("shadow_pi", shadow_pi),
-            shadows=whole("shadows", shadows), targets=whole("targets", targets),
-            records=_in_question(records, split.train), seed=whole("seed", seed), asked=question,
-            shadow_file=shadow_file,
-        )  # fmt: skip
+        for share in priors:
+            one = find(
+                split.train, split.test, trainers, claim=trainers.claim(share),
+                certified=trainer is None,
+                attacks=USUAL if attacks is None else [each.strip() for each in attacks.split(",")],
+                probability=share, shadow_probability=validate.parse("shadow_pi", shadow_pi),
+                shadows=whole("shadows", shadows), targets=whole("targets", targets),
+                records=_in_question(records, split.train), seed=whole("seed", seed),
+                asked=question, shadow_file=shadow_file,
+                shadow_models=found[0].shadow_models if found else None,
+            )  # fmt: skip
+            found.append(one)
     except KeyboardInterrupt:
         kept = (
             f"Finished shadow models are in {shadow_file}."
@@ -127,12 +133,15 @@ def infer(
         raise typer.Exit(INTERRUPTED) from None
     drawn = [] if charts is None else _drawn(found, data, charts)
     if as_json:
-        print(json.dumps({"data": data, **found.as_json()}, indent=2, allow_nan=False))
+        runs = [each.as_json() for each in found]
+        shown = runs[0] if len(runs) == 1 else {"runs": runs}
+        print(json.dumps({"data": data, **shown}, indent=2, allow_nan=False))
         return
     console = Console()
-    console.print(found_table(found, data), highlight=False)
-    console.print(precision_table(found), highlight=False)
-    console.print(found.sentence(), highlight=False)
+    for each in found:
+        console.print(found_table(each, data), highlight=False)
+        console.print(precision_table(each), highlight=False)
+        console.print(each.sentence(), highlight=False)
     for path in drawn:
         console.print(f"Drawn: {path}", style="dim", highlight=False, soft_wrap=True)
 
@@ -235,8 +244,16 @@ def _shown(interval: Interval | None) -> str:
     return f"{interval.mean:.3f} ± {interval.reach:.3f}"
 
 
-def _drawn(found: Inference, data: str, folder: Path) -> list[Path]:
-    """The chart of the attacks."""
-    from dprime.show.membership import roc_figure  # noqa: PLC0415  it draws
+def _drawn(found: list[Inference], data: str, folder: Path) -> list[Path]:
+    """Each π's curves; with several, also each attack's precision against π."""
+    from dprime.show.membership import precision_figures, roc_figure  # noqa: PLC0415  it draws
 
-    return [roc_figure(found, data).save(folder / "membership-roc.svg")]
+    ending = [f"-{each.probability:g}" for each in found] if len(found) > 1 else [""]
+    drawn = [
+        roc_figure(each, data).save(folder / f"membership-roc{end}.svg")
+        for each, end in zip(found, ending, strict=True)
+    ]
+    if len(found) > 1:
+        for name, figure in precision_figures(found, data).items():
+            drawn.append(figure.save(folder / f"precision-over-prior-{name}.svg"))
+    return drawn

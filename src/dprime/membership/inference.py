@@ -123,6 +123,7 @@ class Inference:
         claim: the curve that is claimed of the targets' training; None where it is not private.
         certified: whether the claim was computed from the training itself, not only stated.
         telling: whether answers that are all right would contradict the claim; else no attack can.
+        shadow_models: what the attacker trained, to be used again at another π.
         probability: π.
         asked: at which rates and with what confidence.
         records: how many were in question.
@@ -140,6 +141,7 @@ class Inference:
     shadows: int
     certified: bool = True
     telling: bool = True
+    shadow_models: Answers | None = field(default=None, repr=False)
 
     @property
     def allowed_precision(self) -> float | None:
@@ -235,6 +237,7 @@ def infer(
     seed: int = 0,
     asked: Asked | None = None,
     shadow_file: str | Path | None = None,
+    shadow_models: Answers | None = None,
     progress: bool | None = None,
 ) -> Inference:
     """Attack models that are trained on parts of a pool, and say what was reached.
@@ -254,6 +257,7 @@ def infer(
         seed: gives everything.
         asked: at which rates and with what confidence.
         shadow_file: keeps the shadow models' answers for the next time.
+        shadow_models: those of an inference with another π, to be used again.
         progress: whether to show bars; None shows them for long work on a terminal.
 
     >>> from dprime.attack import EngineTrainer
@@ -292,11 +296,11 @@ def infer(
             attack.told(had[:, :count])
     under_attack = answers(
         trainer(probability), pool, population, models=targets, probability=probability,
-        seed=_own(seed, 1), title="targets", progress=progress,
+        seed=_own(seed, 1, round(1e9 * probability)), title="targets", progress=progress,
     )  # fmt: skip
     _check_finite("targets", under_attack)
-    own = None
-    if needy:
+    own = shadow_models
+    if needy and own is None:
         own = answers(
             trainer(shadow_probability), pool, population, models=shadows,
             probability=shadow_probability, seed=_own(seed, 2), file=shadow_file, progress=progress,
@@ -313,6 +317,7 @@ def infer(
         records=count, targets=targets, shadows=0 if own is None else len(own),
         certified=certified,
         telling=claim is not None and _telling(claim, asked, probability, count, tests),
+        shadow_models=own,
     )  # fmt: skip
 
 
@@ -397,6 +402,6 @@ def _asked_records(records: int | None, pool: Dataset) -> int:
     return count
 
 
-def _own(seed: int, purpose: int) -> int:
+def _own(seed: int, *purpose: int) -> int:
     """Seeds for targets, shadow models and results that have nothing in common."""
-    return int(np.random.SeedSequence([seed, purpose]).generate_state(1, np.uint64)[0])
+    return int(np.random.SeedSequence([seed, *purpose]).generate_state(1, np.uint64)[0])

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dprime.membership.results import average_roc, roc
 from dprime.show.figures.membership_roc import LEAST_FPR, MembershipRocFigure, RocCurve
+from dprime.show.figures.precision_over_prior import (
+    PrecisionLine,
+    PrecisionOverPriorFigure,
+    PrecisionPoint,
+)
 from dprime.show.figures.trade_off import Points
 
 if TYPE_CHECKING:
@@ -49,3 +55,23 @@ def _averaged(title: str, scored: Scored, rates: tuple[float, ...], confidence: 
         tuple(max(0.0, each.low) for each in mean.tpr),
         tuple(min(1.0, each.high) for each in mean.tpr),
     )  # fmt: skip
+
+
+def precision_figures(found: Sequence[Inference], data: str) -> dict[str, PrecisionOverPriorFigure]:
+    """For each attack: how often its surest answers are right against π, beside the claim."""
+    figures = {}
+    for place, outcome in enumerate(found[0].outcomes):
+        if outcome.attack == BASELINE:
+            continue
+        points = [
+            PrecisionPoint(
+                each.probability, *each.outcomes[place].top, certified=each.allowed_precision
+            )
+            for each in sorted(found, key=lambda each: each.probability)
+        ]
+        share = f"surest {100 * found[0].asked.top_share:g} %"
+        line = PrecisionLine(share, tuple(points))
+        figures[outcome.attack] = PrecisionOverPriorFigure(
+            (line,), outcome.title, data, confidence=found[0].asked.confidence
+        )
+    return figures
