@@ -21,9 +21,9 @@ from dprime.cli.options import (
     text_option,
     whole,
 )
-from dprime.data import Split, load
-from dprime.data.loaders import names
-from dprime.membership.planner import Plan, distinct, plan
+from dprime.cli.pools import pool_named
+from dprime.data import Split
+from dprime.membership.planner import Plan, plan
 from dprime.profile import round_up
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def frontier(
 ) -> None:
     """At one bound on precision: fewer records with less noise, or more with more noise."""
     _check_files(plan_only, out, chart)
-    split = _pool(data, data_dir, records)
+    split = pool_named(data, data_dir, "records", records)
     made = plan(
         validate.parse("precision", precision),
         pool_size=len(split.train),
@@ -121,20 +121,6 @@ def _check_files(plan_only: bool, out: Path | None, chart: Path | None) -> None:
         from dprime.show.needs import check_drawing  # noqa: PLC0415  only a chart needs it
 
         check_drawing()
-
-
-def _pool(data: str, data_dir: Text, records: Text) -> Split:
-    """The data, its training part without repetitions."""
-    validate.one_of("data", data, names())
-    split = load(data, data_dir)
-    pool = split.train
-    if records is not None:
-        count = whole("records", records)
-        if not 2 <= count <= len(pool):
-            remedy = f"{data} has {len(pool):,}"
-            raise validate.refusal("records", count, f"from 2 to {len(pool):,}", remedy)
-        pool = pool.take(range(count))
-    return Split(distinct(pool), split.test)
 
 
 def _epochs(epochs: Text, steps: Text) -> float | None:

@@ -20,9 +20,8 @@ from dprime.cli.options import (
     text_option,
     whole,
 )
-from dprime.data import Dataset, Split, load
-from dprime.data.loaders import names
-from dprime.membership.planner import distinct
+from dprime.cli.pools import pool_named
+from dprime.data import Dataset
 from dprime.profile import round_up
 
 if TYPE_CHECKING:
@@ -89,7 +88,8 @@ def infer(
                   "momentum": momentum, "device": device, "memory": memory}  # fmt: skip
         _check_left_out(engine)
     look_here()
-    split = _data(data, data_dir, pool)
+    split = pool_named(data, data_dir, "pool", pool)
+    others = split.test.take(range(min(len(split.test), LARGEST_POPULATION)))
     recipe = Recipe(
         batch=whole("batch", batch), epochs=validate.parse("epochs", epochs),
         learning_rate=validate.parse("learning_rate", learning_rate or "0.5"),
@@ -113,7 +113,7 @@ def infer(
     try:
         for share in priors:
             one = find(
-                split.train, split.test, trainers, claim=trainers.claim(share),
+                split.train, others, trainers, claim=trainers.claim(share),
                 certified=trainer is None,
                 attacks=USUAL if attacks is None else [each.strip() for each in attacks.split(",")],
                 probability=share, shadow_probability=validate.parse("shadow_pi", shadow_pi),
@@ -164,20 +164,6 @@ def _check_left_out(engine: dict[str, Text]) -> None:
         if text is not None:
             remedy = "leave it out; batch, epochs and noise_multiplier are what you claim of it"
             raise validate.refusal(name, text, "left out with a trainer of your own", remedy)
-
-
-def _data(name: str, folder: Text, pool: Text) -> Split:
-    """A pool of distinct records, and others that no model is trained on."""
-    validate.one_of("data", name, names())
-    split = load(name, folder)
-    train = distinct(split.train)
-    if pool is not None:
-        count = whole("pool", pool)
-        if not 2 <= count <= len(train):
-            remedy = f"{name} has {len(train):,} distinct ones"
-            raise validate.refusal("pool", count, f"from 2 to {len(train):,}", remedy)
-        train = train.take(range(count))
-    return Split(train, split.test.take(range(min(len(split.test), LARGEST_POPULATION))))
 
 
 def _in_question(records: Text, pool: Dataset) -> int:

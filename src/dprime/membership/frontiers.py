@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 from torch import nn
 
@@ -28,6 +27,7 @@ from dprime import validate
 from dprime.attack.trainer import EngineTrainer
 from dprime.data.dataset import Dataset, Split
 from dprime.data.devices import device_named
+from dprime.membership.confidence import over_repetitions
 from dprime.membership.planner import Plan, Point
 from dprime.membership.pool import array_rows, check_distinct, draw
 from dprime.membership.shadows import digest
@@ -66,12 +66,7 @@ class Mean:
     @classmethod
     def of(cls, values: Sequence[float] | NDArray[np.float64], cells: int = 1) -> Mean:
         """Of two values or more; `cells` intervals hold together (Bonferroni)."""
-        given = np.asarray(values, dtype=np.float64)
-        value = float(given.mean())
-        error = float(given.std(ddof=1)) / len(given) ** 0.5
-        tail = (1 - CONFIDENCE) / (2 * cells)
-        reach = float(scipy.stats.t.isf(tail, len(given) - 1)) * error
-        return cls(value, max(0.0, value - reach), min(1.0, value + reach))
+        return cls(*over_repetitions(values, confidence=CONFIDENCE, cells=cells).within())
 
     def overlaps(self, other: Mean) -> bool:
         """Whether the intervals have a value in common."""
