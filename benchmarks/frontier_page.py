@@ -11,11 +11,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from dprime.membership.confidence import over_repetitions
 from dprime.profile import round_up
+from dprime.show.figures.frontier import FrontierFigure, FrontierPoint, FrontierSeries
 from tables import fill
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "frontier.md"
+ASSETS = PAGE.parent / "assets"
 NAMES = {"mnist": "MNIST", "adult": "Adult"}
 
 Row = dict[str, Any]
@@ -28,15 +31,42 @@ def main() -> None:
 
 def frontier(result: Row) -> str:
     """All runs, and what they rest on."""
-    parts = [_run(run) for run in result["runs"]]
+    parts = [*_pictures(result["runs"]), *(_run(run) for run in result["runs"])]
     first = result["runs"][0]
     parts.append(
         f"(Means of {first['repetitions']} trainings with 95 % Student-t intervals, on one half of "
-        "the test part; the learning rate is the one that did best on the other half. “Best epoch” "
+        "the test part; the learning rate is the one that did best on the other half. In the charts "
+        "the intervals hold for all π together. “Best epoch” "
         f"peeks at the records it is measured on. ε at δ = {first['delta']:g}. All of it took "
         f"{_minutes(result['seconds'])} on one {_device(result['device'])}.)"
     )
     return "\n\n".join(parts)
+
+
+def _pictures(runs: list[Row]) -> list[str]:
+    """One chart for each data set, in the form of the paper's figure 6."""
+    shown = []
+    for data in dict.fromkeys(run["data"] for run in runs):
+        series = tuple(
+            FrontierSeries(
+                run["target"], tuple(_point(p, len(run["points"])) for p in run["points"])
+            )
+            for run in runs
+            if run["data"] == data
+        )
+        name = f"frontier-{data}.svg"
+        FrontierFigure(series, NAMES[data]).save(ASSETS / name)
+        shown.append(f"![{NAMES[data]}: accuracy against π at an equal bound](assets/{name})")
+    return shown
+
+
+def _point(point: Row, points: int) -> FrontierPoint:
+    """With an interval that holds together with those of all points: the best is picked."""
+    epsilon, finals = point["epsilon"], [each[-1] for each in point["accuracies"]]
+    return FrontierPoint(
+        point["probability"], *over_repetitions(finals, cells=points).within(),
+        float("inf") if epsilon is None else epsilon, point["noise_multiplier"],
+    )  # fmt: skip
 
 
 def _run(run: Row) -> str:

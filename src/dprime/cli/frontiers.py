@@ -160,16 +160,17 @@ def _draw(found: Frontier, path: Path) -> Path:
         FrontierSeries,
     )
 
+    joint = [each.among(len(found.measured)) for each in found.measured]  # the best is picked
     points = tuple(
         FrontierPoint(
             probability=each.point.probability,
-            accuracy=each.final.value,
-            low=each.final.low,
-            high=each.final.high,
+            accuracy=mean.value,
+            low=mean.low,
+            high=mean.high,
             epsilon=each.point.epsilon,
             noise_multiplier=each.point.noise_multiplier,
         )
-        for each in found.measured
+        for each, mean in zip(found.measured, joint, strict=True)
     )
     figure = FrontierFigure((FrontierSeries(found.plan.target, points),), found.data)
     try:
