@@ -35,8 +35,8 @@ def frontier(result: Row) -> str:
     first = result["runs"][0]
     parts.append(
         f"(Means of {first['repetitions']} trainings with 95 % Student-t intervals, on one half of "
-        "the test part; the learning rate is the one that did best on the other half. In the charts "
-        "the intervals hold for all π together. “Best epoch” "
+        "the test part; the learning rate is the one that did best on the other half. In the "
+        "charts the intervals hold for all π together. “Best epoch” "
         f"peeks at the records it is measured on. ε at δ = {first['delta']:g}. All of it took "
         f"{_minutes(result['seconds'])} on one {_device(result['device'])}.)"
     )
