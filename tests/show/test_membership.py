@@ -1,5 +1,7 @@
 """Charts of what membership inference found: the numbers are those of the results."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,3 +50,9 @@ def test_precision_against_each_prior_beside_what_is_allowed():
     for point, each in zip(points, found[::-1], strict=True):
         assert point.precision == each.outcomes[0].top.mean
         assert point.certified == each.allowed_precision
+
+
+def test_a_limit_that_is_only_stated_is_not_drawn_as_certified():
+    stated = [replace(found_at(prior), certified=False) for prior in (0.3, 0.7)]
+    (line,) = precision_figures(stated, "digits")["lira"].lines
+    assert [point.certified for point in line.points] == [None, None]

@@ -58,14 +58,19 @@ def _averaged(title: str, scored: Scored, rates: tuple[float, ...], confidence: 
 
 
 def precision_figures(found: Sequence[Inference], data: str) -> dict[str, PrecisionOverPriorFigure]:
-    """For each attack: how often its surest answers are right against π, beside the claim."""
+    """For each attack: how often its surest answers are right against π.
+
+    The limit beside them is drawn where it is certified, not where it is only stated.
+    """
     figures = {}
     for place, outcome in enumerate(found[0].outcomes):
         if outcome.attack == BASELINE:
             continue
         points = [
             PrecisionPoint(
-                each.probability, *each.outcomes[place].top, certified=each.allowed_precision
+                each.probability,
+                *each.outcomes[place].top,
+                certified=each.allowed_precision if each.certified else None,
             )
             for each in sorted(found, key=lambda each: each.probability)
         ]
