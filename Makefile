@@ -7,13 +7,18 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test browser check docs benchmark evidence clean
+.PHONY: demo test oldest browser check docs benchmark evidence clean
 
 demo: $(READY)
 	@$(BIN)/dprime demo
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadscope
+
+# The monitor with the oldest release of Opacus that it supports.
+oldest: $(READY)
+	$(BIN)/pip install --quiet --no-deps --upgrade --target $(VENV)/oldest opacus==1.5.4
+	PYTHONPATH=$(VENV)/oldest $(BIN)/python -m pytest --quiet -p no:cacheprovider tests/monitor
 
 # The explorer and a report in a real browser. Installs Chromium and a Java runtime (for the HTML
 # checker) from Debian's packages where they are missing, and Playwright.

@@ -36,6 +36,8 @@ LAYERS = [
     "attack",
     "audit",
     "membership",
+    "monitor",
+    "check",
     "show",
     "web",
     "cli",
@@ -52,6 +54,8 @@ MORE = {
     "attack": {"torch"},
     "audit": {"torch"},
     "membership": {"torch", "pyarrow"},
+    "monitor": {"torch", "opacus", "lightning", "transformers"},
+    "check": {"torch"},
     "show": {"altair", "vl_convert", "jinja2"},
     "web": {"anyio", "fastapi", "starlette", "uvicorn", "pydantic", "vl_convert"},
 }

@@ -54,4 +54,4 @@ __all__ = [
     "from_opacus_history",
 ]
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"

@@ -10,6 +10,7 @@ from rich.console import Console
 
 import dprime
 from dprime.cli.audits import audit, bound, resume, runs
+from dprime.cli.checks import check
 from dprime.cli.consequences import consequences
 from dprime.cli.explore import explore
 from dprime.cli.frontiers import frontier
@@ -34,8 +35,8 @@ BAD_INPUT = 2
 
 
 COMMANDS = (
-    risk, choose, consequences, sample, frontier, infer, plan, audit, resume, runs, report, bound,
-    explore,
+    risk, choose, consequences, check, sample, frontier, infer, plan, audit, resume, runs, report,
+    bound, explore,
 )  # fmt: skip
 
 for command in COMMANDS:

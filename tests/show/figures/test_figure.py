@@ -38,6 +38,8 @@ from dprime.show.figures import (
     RocCurve,
     Rung,
     ScoresFigure,
+    SecurityFigure,
+    SecurityLine,
     SensitivityFigure,
     TradeOffFigure,
     belief_bound,
@@ -103,6 +105,13 @@ def examples():
         LadderFigure((Rung("api-access", 0.0, 0.1, 0.2),), 0.7, "d′", 0.95),
         AccuracyFigure((AccuracyPoint("noise 1", 0.2, 0.9, 0.88, 0.92),), "membership advantage"),
         *membership(claim),
+        SecurityFigure(
+            (
+                SecurityLine("membership", "certified", ((1.0, 0.95), (2.0, 0.9))),
+                SecurityLine("age", "estimate", ((1.0, 0.99), (2.0, 0.98))),
+            ),
+            "Adult",
+        ),
     ]
     return {figure.name: figure for figure in figures}
 

@@ -22,6 +22,7 @@ from dprime.show.figures.precision_over_prior import (
 )
 from dprime.show.figures.risk import RiskFigure
 from dprime.show.figures.scores import ScoresFigure
+from dprime.show.figures.security import SecurityFigure, SecurityLine
 from dprime.show.figures.sensitivity import SensitivityFigure
 from dprime.show.figures.trade_off import Points, TradeOffFigure
 
@@ -44,6 +45,7 @@ FIGURES: Mapping[str, type[Figure]] = MappingProxyType(
         "precision-over-prior": PrecisionOverPriorFigure,
         "improvement": ImprovementFigure,
         "frontier": FrontierFigure,
+        "security": SecurityFigure,
     }
 )
 """Every figure by its name."""
@@ -73,6 +75,8 @@ __all__ = [
     "Row",
     "Rung",
     "ScoresFigure",
+    "SecurityFigure",
+    "SecurityLine",
     "SensitivityFigure",
     "TradeOffFigure",
     "belief_bound",

@@ -1,0 +1,61 @@
+"""A file of any kind that can be checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dprime import validate
+from dprime.check.report import Report
+from dprime.check.saved import ZIP, check_saved, read_saved
+from dprime.check.script import check_script
+from dprime.check.source import read_source
+
+SCRIPTS = (".py", ".pyw", ".ipynb")
+REMEDY = "give a training script, a notebook, a JSON description or a checkpoint"
+
+
+def check(path: str | Path, *, records: int | None = None, delta: float | None = None) -> Report:
+    """Look for mistakes in a training script, a notebook or a saved run. Nothing is executed.
+
+    Args:
+        path: a Python script, a notebook, a description of a run in JSON, a checkpoint that Opacus
+            saved, or the saved state of a monitor.
+        records: the number of training records, where the file does not tell it.
+        delta: at which ε is read, where the file does not tell it.
+
+    """
+    path = Path(path)
+    if records is not None:
+        records = validate.whole("records", records, example=60_000)
+    if delta is not None:
+        delta = validate.inner_probability("delta", delta, example="1e-5")
+    content = _content(path)
+    if path.suffix not in SCRIPTS and (content.startswith(ZIP) or path.suffix == ".json"):
+        values = read_saved(path, content[:4])
+        return check_saved(str(path), values, records=records, delta=delta)
+    text = _text(path, content)
+    return check_script(read_source(path, text), records=records, delta=delta)
+
+
+def _content(path: Path) -> bytes:
+    if path.is_dir():
+        raise validate.misfit(str(path), "a folder", "a file", "name the training script in it")
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise validate.misfit(str(path), "missing", "a file", REMEDY) from None
+    except OSError as error:
+        raise validate.misfit(str(path), f"not ({error})", "a file to read", REMEDY) from None
+    if not content.strip():
+        raise validate.misfit(str(path), "empty", "a file with something in it", REMEDY)
+    return content
+
+
+def _text(path: Path, content: bytes) -> str:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise validate.misfit(str(path), "a binary file of another kind", "a text", REMEDY)
+    return text

@@ -1,0 +1,234 @@
+"""What calls of PyTorch, Opacus and their neighbours mean for privacy."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dprime.check import datasets, networks
+from dprime.check.streams import stream
+from dprime.check.values import (
+    Accountant,
+    Constant,
+    Engine,
+    External,
+    Function,
+    Items,
+    Loader,
+    Method,
+    Model,
+    Stream,
+    Super,
+    Table,
+    Value,
+    behind,
+    constant,
+    number,
+    options,
+    origins,
+)
+
+if TYPE_CHECKING:
+    from dprime.check.calls import Call
+
+TUNERS = re.compile(
+    r"^(optuna|ray\.tune|hyperopt|skopt|wandb\.agent|wandb\.sweep|nevergrad|ax\.service|"
+    r"keras_tuner)(\.|$)"
+)
+SEARCHES = {"GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "BayesSearchCV"}
+FITTED = re.compile(
+    r"^sklearn\.(preprocessing|decomposition|feature_extraction|feature_selection|impute|manifold|"
+    r"random_projection|cluster|compose|pipeline)(\.|$)"
+)
+STATISTICS = {"mean", "std", "var", "min", "max", "amin", "amax", "median", "quantile",
+              "percentile", "nanmean", "nanstd", "cov", "std_mean", "var_mean"}  # fmt: skip
+VOCABULARIES = {"build_vocab_from_iterator", "build_vocab", "train_new_from_iterator"}
+SEEDS = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed",
+         "torch.cuda.manual_seed_all", "seed_everything", "set_seed")  # fmt: skip
+NOISE_SCHEDULES = {"ExponentialNoise", "LambdaNoise", "StepNoise"}
+SAME_STREAM = {"iter", "tqdm", "trange", "cycle", "islice", "list", "tuple", "reversed",
+               "progressbar", "track", "auto", "notebook_tqdm"}  # fmt: skip
+
+
+def tuner(name: str, receiver: Value | None) -> str:
+    """The library that calls a function many times to choose the best, or nothing."""
+    if receiver is None:
+        last = name.rpartition(".")[2]
+        is_tuner = TUNERS.match(name) is not None and not last.startswith(("Trial", "suggest"))
+        return name if is_tuner or last in SEARCHES else ""
+    if name not in ("optimize", "fit", "run"):
+        return ""
+    made_by = [each.name for each in behind(receiver, origins) if isinstance(each, External)]
+    return next((each for each in made_by if TUNERS.match(each)), "")
+
+
+def call(name: str, call: Call) -> Value:  # noqa: PLR0911  a table in words
+    """What a call of a library's function or class gives."""
+    last = name.rpartition(".")[2]
+    _note_statistics(name, last, call)
+    if name.endswith(SEEDS):
+        call.walker.event("seed", call.line, Value(call.line), name, seed=call.whole("seed", 0))
+        return call.result()
+    if last in NOISE_SCHEDULES:
+        call.walker.event("noise schedule", call.line, call.whole("optimizer", 0), last)
+        return call.result()
+    if last in HANDLERS:
+        return HANDLERS[last](call)
+    if last in datasets.SIZES or "datasets." in name or last.endswith("Dataset"):
+        return datasets.data_set(last, call)
+    if last in SAME_STREAM and call.positional:
+        return _same_stream(last, call)
+    if name.startswith("torch.optim") and last[:1].isupper() and ".lr_scheduler" not in name:
+        return networks.optimizer(call)
+    if name.startswith(("torch.nn.", "opacus.layers", "torchvision.models", "torchvision.ops")):
+        return networks.layer(name, call)
+    if _gives_model(name, last):
+        return Model(call.line, (), call.walker.loops, opaque=True)
+    made_by = External(call.line, name=name)
+    return call.result(made_by)
+
+
+def _same_stream(name: str, call: Call) -> Value:
+    found = stream(call.positional[0])
+    if name == "trange":
+        return _range(call)
+    if name == "cycle":
+        return Stream(call.line, over=found.over, element=found.element, times=Value(call.line))
+    return found
+
+
+def _gives_model(name: str, last: str) -> bool:
+    return last in ("create_model", "from_pretrained") and "oken" not in name
+
+
+def _note_statistics(name: str, last: str, call: Call) -> None:
+    arrays = name.startswith(("numpy.", "torch.")) and last in STATISTICS
+    if (arrays or last in VOCABULARIES) and call.positional:
+        kind = "statistic" if arrays else "vocabulary"
+        call.walker.event(kind, call.line, call.positional[0], last)
+
+
+def _engine(call: Call) -> Value:
+    engine = Engine(call.line, (), call.walker.loops, secure=call.get("secure_mode"))
+    call.walker.event("engine", call.line, engine)
+    return engine
+
+
+def _adaptive_engine(call: Call) -> Value:
+    call.walker.event("adaptive", call.line, Value(call.line))
+    return _engine(call)
+
+
+def _accountant(call: Call) -> Value:
+    return Accountant(call.line, (), call.walker.loops)
+
+
+def _range(call: Call) -> Value:
+    bounds = [number(each) for each in call.positional]
+    if not bounds or any(each is None for each in bounds):
+        return Stream(call.line, over=call.result(), element=Value(call.line))
+    steps = range(*(int(each) for each in bounds if each is not None))
+    default = any(isinstance(each, Constant) and each.default for each in call.positional)
+    times = Constant(call.line, value=len(steps), default=default)
+    return Stream(call.line, over=call.result(), element=Value(call.line), times=times)
+
+
+def _enumerate(call: Call) -> Value:
+    inner = stream(call.whole("iterable", 0))
+    pair = Items(call.line, items=(Value(call.line), inner.element))
+    return Stream(call.line, over=inner.over, element=pair, times=inner.times)
+
+
+def _zip(call: Call) -> Value:
+    inner = [stream(each) for each in call.positional]
+    loaders = [s.over for s in inner if any(isinstance(o, Loader) for o in options(s.over))]
+    over = loaders[0] if loaders else call.result()
+    return Stream(call.line, over=over, element=Items(items=tuple(s.element for s in inner)))
+
+
+def _next(call: Call) -> Value:
+    found = stream(call.whole("iterator", 0))
+    call.walker.event("next", call.line, found.over)
+    return found.element
+
+
+def _length(call: Call) -> Value:
+    given = call.whole("obj", 0)
+    records = datasets.size_of(given)
+    if records is not None:
+        return Constant(call.line, value=records)
+    if isinstance(given, Items):
+        return Constant(call.line, value=len(given.items))
+    return Value(call.line)
+
+
+def _rounded(rule: Callable[[float], float]) -> Callable[[Call], Value]:
+    def handler(call: Call) -> Value:
+        given = call.positional[0] if call.positional else None
+        held = constant(given)
+        if isinstance(held, str):
+            try:
+                held = float(held)
+            except ValueError:
+                held = None
+        if isinstance(held, int | float) and math.isfinite(held):
+            default = isinstance(given, Constant) and given.default
+            return Constant(call.line, value=rule(held), default=default)
+        if rule is float and held is not None:
+            return Constant(call.line, value=held)
+        return call.result()
+
+    return handler
+
+
+def _parser(call: Call) -> Value:
+    """argparse: the options' defaults are known."""
+    return Table(call.line)
+
+
+def _super(call: Call) -> Value:
+    scope = call.scope
+    while scope is not None and scope.instance is None:
+        scope = scope.parent
+    if scope is None or scope.instance is None:
+        return Value(call.line)
+    return Super(call.line, instance=scope.instance, cls=scope.cls)
+
+
+def _partial(call: Call) -> Value:
+    if call.positional and isinstance(call.positional[0], External | Function):
+        return Value(call.line, tuple(call.positional))
+    return call.result()
+
+
+def _generator(call: Call) -> Value:
+    return Method(call.line, receiver=Value(call.line), name="generator")
+
+
+HANDLERS: dict[str, Callable[[Call], Value]] = {
+    **datasets.HANDLERS,
+    **networks.HANDLERS,
+    "PrivacyEngine": _engine,
+    "PrivacyEngineAdaptiveClipping": _adaptive_engine,
+    "RDPAccountant": _accountant,
+    "PRVAccountant": _accountant,
+    "GaussianAccountant": _accountant,
+    "create_accountant": _accountant,
+    "range": _range,
+    "enumerate": _enumerate,
+    "zip": _zip,
+    "next": _next,
+    "len": _length,
+    "int": _rounded(int),
+    "float": _rounded(float),
+    "round": _rounded(round),
+    "ceil": _rounded(math.ceil),
+    "floor": _rounded(math.floor),
+    "ArgumentParser": _parser,
+    "super": _super,
+    "partial": _partial,
+    "Generator": _generator,
+}
+"""By the last part of the name, which imports and aliases leave as it is."""

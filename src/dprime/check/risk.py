@@ -1,0 +1,218 @@
+"""The certified risk of a training, as far as a script tells its parameters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dprime.check.looks.deltas import training_records
+from dprime.check.trace import Event, Loop, Trace, certain
+from dprime.check.values import Loader, Value, is_default, number, options
+from dprime.guarantees import EpsilonDelta
+from dprime.mechanisms import DEFAULT_ADJACENCY, DPSGD, Mechanism
+from dprime.profile import Answer, Questions, risk_profile
+
+SHOWN = ("advantage", "epsilon")
+"""Of all metrics, those that a check shows."""
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What an attacker can do at most.
+
+    Attributes:
+        about: what it is the risk of, in words.
+        mechanism: what was read.
+        adjacency: "add-remove" or "replace".
+        answers: the certified numbers.
+    """
+
+    about: str
+    mechanism: Mechanism
+    adjacency: str
+    answers: tuple[Answer, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """Plain values."""
+        return {
+            "about": self.about,
+            "mechanism": self.mechanism.describe(),
+            "adjacency": self.adjacency,
+            "metrics": {answer.name: answer.as_json() for answer in self.answers},
+        }
+
+
+def certified(about: str, mechanism: Mechanism, adjacency: str, delta: float) -> Risk:
+    """The risk of a mechanism; it refuses what cannot be certified.
+
+    >>> risk = certified("one run", DPSGD(1.0, 0.01, 2000), "add-remove", 1e-5)
+    >>> [round(answer.value, 3) for answer in risk.answers]
+    [0.226, 2.584]
+    """
+    curve = mechanism.curve(adjacency)
+    answers = risk_profile(curve, Questions(delta=delta))
+    return Risk(about, mechanism, adjacency, tuple(a for a in answers if a.name in SHOWN))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Risks that could be computed, and what was missing for the others."""
+
+    risks: tuple[Risk, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+def read_risk(trace: Trace, records: int | None, delta: float | None) -> Reading:
+    """The risk of the script's training, or the names of what it does not tell."""
+    events = list(trace.of("private"))
+    if len(events) != 1:
+        what = "one call of make_private: there are several" if events else "a private training"
+        return Reading(missing=(what,))
+    event = events[0]
+    records = training_records(trace) if records is None else records
+    delta = _delta(trace) if delta is None else delta
+    if event.text == "make_private_with_epsilon":
+        return _promised(event)
+    described = _Described(event, trace, records)
+    if described.missing:
+        return Reading(missing=tuple(described.missing))
+    return _computed(described, 1e-5 if delta is None else delta)
+
+
+def _delta(trace: Trace) -> float | None:
+    asked = [number(e.arguments.get("delta")) for e in trace.of("epsilon")]
+    known = [each for each in asked if each is not None and 0 < each < 1]
+    return known[-1] if known else None
+
+
+def _promised(event: Event) -> Reading:
+    """With a target ε the noise is Opacus' choice; the target itself bounds the risk."""
+    epsilon = number(event.arguments.get("target_epsilon"))
+    delta = number(event.arguments.get("target_delta"))
+    if epsilon is None or delta is None or not 0 <= delta < 1 or epsilon <= 0:
+        return Reading(missing=("target_epsilon and target_delta as numbers",))
+    about = "a training that keeps its target ε, whatever noise Opacus chose for it"
+    risk = certified(about, EpsilonDelta(epsilon, delta), DEFAULT_ADJACENCY, delta)
+    return Reading((risk,))
+
+
+class _Described:
+    """Noise, rate, steps and runs of a script's one private training."""
+
+    def __init__(self, event: Event, trace: Trace, records: int | None) -> None:
+        self.missing: list[str] = []
+        self.defaults = False
+        self.shuffled = certain(event.arguments.get("poisson_sampling"), False)
+        self.noise = self._number("noise_multiplier", event.arguments.get("noise_multiplier"))
+        self.batches = self._batches(event, records)
+        self.steps = self._steps(event, trace)
+        self.runs = _product([loop.times for loop in event.loops])
+        self.repeated = self.runs != 1
+        if trace.has("noise schedule") or _is_changed(trace):
+            self.missing.append("a noise that stays the same")
+        if trace.has("adaptive") or certain(event.arguments.get("clipping"), "adaptive"):
+            self.missing.append("a clipping norm that does not adapt to the records")
+        for given in trace.of("optimizer given"):
+            self.missing.append(f"what {given.text} (line {given.line}) does with the optimizer")
+        if trace.cut_short or trace.has("not followed"):
+            self.missing.append("calls that could be followed to their end")
+
+    def _number(self, name: str, value: Value | None) -> float | None:
+        found = number(value)
+        if found is None or found <= 0:
+            self.missing.append(f"{name} as a number")
+            return None
+        self.defaults |= is_default(value)
+        return found
+
+    def _batches(self, event: Event, records: int | None) -> int | None:
+        """Batches in an epoch, whose inverse is Opacus' rate: ceil(N / B)."""
+        loaders = options(event.arguments.get("data_loader"))
+        if records is None:
+            self.missing.append("the number of records (--records)")
+        loader = loaders[0] if len(loaders) == 1 else None
+        if not isinstance(loader, Loader):
+            self.missing.append("the DataLoader with its batch_size")
+            return None
+        size = self._number("batch_size", loader.batch_size)
+        if records is None or size is None:
+            return None
+        count = records / size
+        return max(1, math.floor(count) if loader.drop_last else math.ceil(count))
+
+    def _steps(self, event: Event, trace: Trace) -> int | None:
+        """Steps of the loops around optimizer.step(), but for those around make_private."""
+        total = 0
+        for step in trace.private_steps():
+            loops = [loop for loop in step.loops if loop not in event.loops]
+            if not step.sure or not loops:
+                self.missing.append(f"how often step() in line {step.line} is called")
+                return None
+            count = 1
+            for loop in loops:
+                times = self._times(loop)
+                if times is None:
+                    return None
+                count *= times
+            total += count
+        if not total:
+            self.missing.append("the number of steps: no loop with optimizer.step() was followed")
+        return total or None
+
+    def _times(self, loop: Loop) -> int | None:
+        """How often a loop runs."""
+        if loop.kind == "batches" and loop.times is None:
+            return self.batches
+        times = number(loop.times)
+        if times is None:
+            self.missing.append(f"how often the loop in line {loop.line} runs")
+            return None
+        self.defaults |= is_default(loop.times)
+        return int(times)
+
+
+def _is_changed(trace: Trace) -> bool:
+    """Whether a noise or a rate is set somewhere, on whatever it may be."""
+    changed = ("noise_multiplier", "sample_rate", "batch_sampler", "expected_batch_size")
+    return any(event.text in changed for event in trace.of("set"))
+
+
+def _product(times: list[Value | None]) -> int | None:
+    """How often nested loops run together."""
+    total = 1
+    for each in times:
+        count = number(each)
+        if count is None:
+            return None
+        total *= int(count)
+    return total
+
+
+def _computed(found: _Described, delta: float) -> Reading:
+    assert found.noise is not None
+    assert found.batches is not None
+    assert found.steps is not None
+    sampling, adjacency = ("shuffle", "replace") if found.shuffled else ("poisson", "add-remove")
+    about = "one training" if found.repeated else "the training"
+    if found.defaults:
+        about += " with the defaults of its command line"
+    risks, missing = [], []
+    try:
+        one = _training(found, 1, sampling)
+        risks.append(certified(about, one, adjacency, delta))
+        if found.repeated and found.runs is not None and found.runs > 1:
+            together = _training(found, found.runs, sampling)
+            named = f"all {found.runs:,} trainings together"
+            risks.append(certified(named, together, adjacency, delta))
+        elif found.repeated:
+            missing.append("the number of trainings, for the risk of all of them together")
+    except ValueError as error:
+        missing.append(f"parameters that can be certified ({str(error).rstrip('.')})")
+    return Reading(tuple(risks), tuple(missing))
+
+
+def _training(found: _Described, runs: int, sampling: str) -> DPSGD:
+    assert found.batches is not None
+    assert found.steps is not None
+    rate, steps = 1.0 / found.batches, found.steps * runs
+    return DPSGD(found.noise, rate, steps, sampling=sampling)  # type: ignore[arg-type]

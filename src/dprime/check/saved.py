@@ -1,0 +1,284 @@
+"""A saved run: a description in JSON, an Opacus checkpoint, or a monitor's state."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from dprime import validate
+from dprime.check.looks.deltas import judged
+from dprime.check.looks.updates import LARGE_NORM
+from dprime.check.report import Report
+from dprime.check.risk import Reading, Risk, certified
+from dprime.check.rules import Finding
+from dprime.interop import from_opacus_history
+from dprime.mechanisms import (
+    ADJACENCIES,
+    DEFAULT_ADJACENCY,
+    DPSGD,
+    SAMPLINGS,
+    Composition,
+    Mechanism,
+)
+from dprime.monitor.ledger import Ledger, Unprotected
+
+KEYS = (
+    "noise_multiplier", "sample_rate", "batch_size", "records", "steps", "epochs", "delta",
+    "max_grad_norm", "sampling", "adjacency", "tuning_runs", "history", "mechanism",
+)  # fmt: skip
+"""What a description may have; `history` and `mechanism` are those of an Opacus accountant."""
+
+LOOKED_FOR = ("DP101", "DP201", "DP307", "DP408", "DP409", "DP501", "DP502", "DP601")
+"""What a saved run can show."""
+
+ZIP = b"PK\x03\x04"
+"""How a file of torch.save begins."""
+
+
+def check_description(
+    path: str, values: object, *, records: int | None = None, delta: float | None = None
+) -> Report:
+    """Judge a run that is described by plain values.
+
+    >>> run = {"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 2000, "delta": 0.01}
+    >>> [finding.code for finding in check_description("run.json", run).findings]
+    ['DP502']
+    """
+    if not isinstance(values, Mapping) or not values:
+        remedy = "give noise_multiplier, sample_rate and steps"
+        raise validate.misfit(path, "something else", "a JSON object that describes a run", remedy)
+    for key in values:
+        validate.one_of(f"key in {path}", key, KEYS)
+    run = _Run({**values}, records, delta)
+    return run.report(path)
+
+
+class _Run:
+    """A described run, its values checked."""
+
+    def __init__(self, values: dict[str, Any], records: int | None, delta: float | None) -> None:
+        self.values = values
+        if records is None and values.get("records") is not None:
+            records = validate.whole("records", values["records"], example=60_000)
+        self.records = records
+        self.delta = delta
+        if delta is None and values.get("delta") is not None:
+            self.delta = validate.inner_probability("delta", values["delta"], example="1e-5")
+        self.sampling = validate.one_of("sampling", values.get("sampling", "poisson"), SAMPLINGS)
+        own = DEFAULT_ADJACENCY if self.sampling == "poisson" else "replace"
+        self.adjacency = validate.one_of("adjacency", values.get("adjacency", own), ADJACENCIES)
+        self.runs = validate.whole("tuning_runs", values.get("tuning_runs", 1), example=1)
+
+    def report(self, path: str) -> Report:
+        found = [*self._findings()]
+        codes = {finding.code for finding in found}
+        void = sorted(codes & {"DP408", "DP409"})
+        reading = _void(void) if void else self._reading()
+        return Report(path, "saved run", tuple(found), reading=reading, looked_for=LOOKED_FOR)
+
+    def _findings(self) -> Iterator[Finding]:
+        if self.sampling != "poisson":
+            sentence = f"sampling is {self.sampling}, which Opacus accounts as Poisson."
+            yield Finding("DP101", None, sentence)
+        norm = self.values.get("max_grad_norm")
+        if norm is not None and _positive_or_inf("max_grad_norm", norm) >= LARGE_NORM:
+            sentence = f"max_grad_norm is {norm:g}: hardly any gradient is that long."
+            yield Finding("DP307", None, sentence)
+        if self._noise() == 0:
+            yield Finding("DP408", None, "noise_multiplier is 0.")
+        yield from history_findings(self.values.get("history"))
+        if self.delta is not None:
+            yield from judged(self.delta, self.records, None)
+        if self.runs > 1:
+            sentence = f"The run is one of {self.runs:,} on the same data."
+            yield Finding("DP601", None, sentence)
+
+    def _noise(self) -> float | None:
+        noise = self.values.get("noise_multiplier")
+        return None if noise is None else validate.at_least_zero("noise_multiplier", noise)
+
+    def _reading(self) -> Reading:
+        delta = 1e-5 if self.delta is None else self.delta
+        one = self._mechanism()
+        risks = [certified("the run", one, self.adjacency, delta)]
+        if self.runs > 1:
+            together = Composition(*[one] * self.runs) if not isinstance(one, DPSGD) else DPSGD(
+                one.noise_multiplier, one.sample_rate, int(one.steps or 1) * self.runs,
+                sampling=one.sampling,
+            )  # fmt: skip
+            about = f"all {self.runs:,} runs together"
+            risks.append(certified(about, together, self.adjacency, delta))
+        return Reading(tuple(risks))
+
+    def _mechanism(self) -> Mechanism:
+        if "history" in self.values:
+            return from_opacus_history(self.values["history"])
+        noise = self._noise()
+        if noise is None:
+            raise validate.misfit("noise_multiplier", "missing", "given", "add it to the file")
+        rate = self._rate()
+        return DPSGD(noise, rate, self._steps(rate), sampling=self.sampling)  # type: ignore[arg-type]
+
+    def _rate(self) -> float:
+        given = {name: self.values.get(name) for name in ("sample_rate", "batch_size")}
+        remedy = "add sample_rate, or batch_size with records"
+        if validate.exactly_one("sample_rate, batch_size", given, remedy) == "sample_rate":
+            return validate.rate("sample_rate", given["sample_rate"])
+        size = validate.whole("batch_size", given["batch_size"], example=256)
+        if self.records is None:
+            raise validate.misfit("records", "missing", "given with batch_size", "add it")
+        return 1.0 / math.ceil(self.records / size)  # as Opacus: one over the number of batches
+
+    def _steps(self, rate: float) -> int:
+        given = {name: self.values.get(name) for name in ("steps", "epochs")}
+        remedy = "add one of them"
+        if validate.exactly_one("steps, epochs", given, remedy) == "steps":
+            return validate.whole("steps", given["steps"])
+        epochs = validate.positive("epochs", given["epochs"], example=30)
+        return math.ceil(epochs * math.ceil(1.0 / rate - 1e-9))
+
+
+def _positive_or_inf(name: str, value: object) -> float:
+    if isinstance(value, float) and math.isinf(value):
+        return value
+    return validate.positive(name, value)
+
+
+def history_findings(history: Any) -> Iterator[Finding]:
+    """An accountant that counted nothing, or steps without noise."""
+    if history is None:
+        return
+    if not history:
+        yield Finding("DP409", None, "The accountant has counted no step.")
+        return
+    if any(isinstance(e, list | tuple) and len(e) == 3 and e[0] == 0 for e in history):
+        yield Finding("DP408", None, "Steps were taken with noise 0.")
+
+
+def read_saved(path: Path, start: bytes) -> object:
+    """The plain values of a file of torch.save or JSON."""
+    if start.startswith(ZIP):
+        return _load(path)
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise validate.misfit(
+            str(path), f"not ({error})", "JSON that can be read", "mend it"
+        ) from None
+
+
+def _load(path: Path) -> object:
+    if find_spec("torch") is None:
+        remedy = "pip install 'dprime[train]'"
+        raise validate.misfit("PyTorch", "missing", "installed to read a checkpoint", remedy)
+    import torch  # noqa: PLC0415  only checkpoints need it
+
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception:  # whatever torch raises: the file is not what it should be
+        raise validate.misfit(
+            str(path), "of another kind", "a checkpoint of plain values and tensors",
+            "save state_dicts, not objects; the accountant's is enough",
+        ) from None  # fmt: skip
+
+
+def check_saved(
+    path: str, values: object, *, records: int | None = None, delta: float | None = None
+) -> Report:
+    """Judge a checkpoint, a monitor's state, or a description."""
+    if isinstance(values, Mapping) and "ledger" in values:
+        return _check_ledger(path, values, records, delta)
+    if not path.endswith(".json") and isinstance(values, Mapping) and "history" not in values:
+        return _check_checkpoint(path, values, records, delta)
+    return check_description(path, values, records=records, delta=delta)
+
+
+def _void(codes: list[str]) -> Reading:
+    return Reading(missing=(f"a run without errors ({', '.join(codes)})",))
+
+
+def _part(saved: Mapping[str, Any], *keys: str) -> Mapping[str, Any] | None:
+    """The first state in a checkpoint that has these keys, whatever it is called there."""
+    for value in saved.values():
+        if isinstance(value, Mapping) and all(key in value for key in keys):
+            return value
+    return None
+
+
+def _check_ledger(
+    path: str, state: Mapping[str, Any], records: int | None, delta: float | None
+) -> Report:
+    try:
+        ledger = Ledger.from_state(state["ledger"])
+        adjacency = validate.one_of("adjacency", state.get("adjacency"), ADJACENCIES)
+    except (TypeError, KeyError, IndexError):
+        remedy = "save Monitor.state_dict() again"
+        raise validate.misfit(path, "another", "a monitor's state", remedy) from None
+    found = list(judged(delta, records, None)) if delta is not None else []
+    mechanism = ledger.mechanism()
+    reading = Reading()
+    if mechanism is None:
+        found.append(Finding("DP409", None, "The monitor has seen no step."))
+    elif isinstance(mechanism, Unprotected):
+        found.append(Finding("DP408", None, f"No guarantee covers the run: {mechanism.reason}."))
+        reading = Reading(missing=("steps that a guarantee covers",))
+    else:
+        about = "the steps that the monitor saw"
+        risk = certified(about, mechanism, adjacency, 1e-5 if delta is None else delta)
+        reading = Reading((risk,))
+    if any(step.sampling != "poisson" for step, _ in ledger.entries):
+        found.append(Finding("DP101", None, "Steps were taken on batches that are not Poisson."))
+    unclear = [f"The monitor warned: {each}" for each in state.get("warnings", ())]
+    return Report(
+        path, "saved run", tuple(found), reading=reading, unclear=tuple(unclear),
+        looked_for=LOOKED_FOR,
+    )  # fmt: skip
+
+
+def _check_checkpoint(
+    path: str, saved: Mapping[str, Any], records: int | None, delta: float | None
+) -> Report:
+    accountant = _part(saved, "history", "mechanism")
+    if accountant is None:
+        finding = Finding("DP409", None, "The checkpoint has no accountant.")
+        return Report(path, "saved run", (finding,), looked_for=LOOKED_FOR)
+    history = list(accountant["history"])
+    found = [*history_findings(history), *_mixing(saved), *_uncounted(saved, history)]
+    if delta is not None:
+        found += judged(delta, records, None)
+    risks: tuple[Risk, ...] = ()
+    errors = {finding.code for finding in found if finding.rule.severity == "error"}
+    if not errors:
+        about = "the steps that the accountant counted"
+        mechanism = from_opacus_history(history)
+        risks = (certified(about, mechanism, DEFAULT_ADJACENCY, 1e-5 if delta is None else delta),)
+    reading = _void(sorted(errors)) if errors else Reading(risks)
+    return Report(
+        path, "saved run", tuple(found), reading=reading, looked_for=LOOKED_FOR,
+        unclear=("An accountant does not tell whether its batches were Poisson.",),
+    )  # fmt: skip
+
+
+def _mixing(saved: Mapping[str, Any]) -> Iterator[Finding]:
+    states = [value for value in saved.values() if isinstance(value, Mapping)]
+    names = [n for state in states for n in state if str(n).endswith("num_batches_tracked")]
+    if names:
+        layer = names[0].rpartition(".")[0].removeprefix("_module.")
+        sentence = f"The model has layers with running statistics of batches ({layer})."
+        yield Finding("DP201", None, sentence)
+
+
+def _uncounted(saved: Mapping[str, Any], history: list[Any]) -> Iterator[Finding]:
+    """Optimizers such as Adam count their own steps."""
+    optimizer = _part(saved, "state", "param_groups") or {"state": {}}
+    taken = [float(each["step"]) for each in optimizer["state"].values() if "step" in each]
+    counted = sum(int(entry[2]) for entry in history)
+    if taken and history and max(taken) > counted:
+        sentence = (
+            f"The optimizer took {max(taken):,.0f} steps, the accountant counted {counted:,}."
+        )
+        yield Finding("DP409", None, sentence)

@@ -1,0 +1,58 @@
+"""The user's own training with Opacus: its risk while it runs, attributes, an audit in one run.
+
+make_private ──► Monitor ──► steps seen ──► ledger ──► certified risk now and at the planned end
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from dprime.monitor.ledger import Accumulated, Ledger, Step, Unprotected
+from dprime.monitor.one_run import OneRun
+
+if TYPE_CHECKING:
+    from dprime.monitor.attached import Attached
+    from dprime.monitor.checks import PrivacyWarning
+    from dprime.monitor.gradients import GradientCanaries
+    from dprime.monitor.inputs import InputCanaries
+    from dprime.monitor.lightning import LightningMonitor
+    from dprime.monitor.monitor import Monitor
+    from dprime.monitor.trainer import TrainerMonitor
+    from dprime.monitor.watcher import Watcher
+
+NEED_OPACUS = {
+    "Attached": "attached",
+    "GradientCanaries": "gradients",
+    "InputCanaries": "inputs",
+    "LightningMonitor": "lightning",
+    "Monitor": "monitor",
+    "PrivacyWarning": "checks",
+    "TrainerMonitor": "trainer",
+    "Watcher": "watcher",
+}
+"""What needs Opacus, and the modules where it is: loaded when it is first asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in NEED_OPACUS:
+        if find_spec("opacus") is None:
+            raise ImportError(f"dprime.monitor.{name} needs Opacus: pip install 'dprime[opacus]'")
+        return getattr(import_module(f"dprime.monitor.{NEED_OPACUS[name]}"), name)
+    raise AttributeError(f"module 'dprime.monitor' has no attribute {name!r}")
+
+
+__all__ = [
+    "Accumulated",
+    "Attached",
+    "GradientCanaries",
+    "InputCanaries",
+    "Ledger",
+    "LightningMonitor",
+    "Monitor",
+    "OneRun",
+    "PrivacyWarning",
+    "Step",
+    "TrainerMonitor",
+    "Unprotected",
+    "Watcher",
+]

@@ -1,0 +1,217 @@
+"""A training that Opacus has made private: what dprime reads of it, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sized
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import opacus
+import torch
+from opacus.optimizers import (
+    AdaClipDPOptimizer,
+    DPOptimizer,
+    DPOptimizerFastGradientClipping,
+    DPPerLayerOptimizer,
+)
+from torch import Tensor, nn
+
+from dprime import validate
+from dprime.monitor.sampling import Sampling
+
+FIRST_ADAPTIVE = (1, 6)
+"""Before this release Opacus recorded the raised noise of adaptive clipping as the spent one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attached:
+    """The objects of one training, as `PrivacyEngine.make_private` returned them.
+
+    Adaptive clipping makes the clipping norm follow a count of the records that were not clipped.
+    The count gets noise of its own, and the gradient's noise is raised from z to z_eff with
+    1/z_eff² = 1/z² − 1/(2σ_u)², σ_u the count's noise (Andrew et al. 2021, theorem 1). Replace one
+    record, and the sum moves by at most 2C under the noise z_eff C, the count by at most 1 under
+    σ_u: together (2/z_eff)² + 1/σ_u² = (2/z)², so a step costs what its z says, and what is made of
+    the noisy count costs nothing more. That holds where batches have a public size, because Opacus
+    divides the count by the size. With Poisson batches the size is itself a secret; the ratio then
+    has a different spread with the record and without it, no analysis covers it, and it is refused.
+
+    In ghost mode (`PrivacyEngineAdaptiveClipping`) the same sum holds with σ_u = batch/20. But
+    there Opacus 1.6 weighs the mean loss of the batch, not the loss of each record, with the
+    clipping factors: no record is clipped for itself. Older releases clip, but record the raised
+    noise as the one that was spent. So it is refused whatever the sampling.
+
+    Attributes:
+        privacy_engine: Opacus' own.
+        model: the wrapped model, which the user trains; or the hooks, where it is not wrapped.
+        optimizer: Opacus' optimizer.
+        data_loader: gives the batches.
+        criterion: the loss, where it was given.
+    """
+
+    privacy_engine: Any
+    model: nn.Module
+    optimizer: DPOptimizer
+    data_loader: Any
+    criterion: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.optimizer, DPOptimizer):
+            raise validate.misfit(
+                "optimizer", f"a {type(self.optimizer).__name__}", "Opacus' own",
+                "give the one that make_private returned",
+            )  # fmt: skip
+        if not hasattr(getattr(self.privacy_engine, "accountant", None), "history"):
+            raise validate.misfit(
+                "privacy_engine", f"a {type(self.privacy_engine).__name__}", "Opacus' own",
+                "give the PrivacyEngine whose make_private was called",
+            )  # fmt: skip
+        if self.ghost and not hasattr(self.model, "max_grad_norm"):
+            raise validate.misfit(
+                "model", f"a {type(self.model).__name__}", "what make_private returned",
+                "in ghost mode that is what clips",
+            )  # fmt: skip
+        self._refuse_adaptive()
+
+    def _refuse_adaptive(self) -> None:
+        """Only with public batch sizes, and not in ghost mode: see above."""
+        if not self.adaptive:
+            return
+        if self.ghost:
+            raise validate.misfit(
+                "clipping", "adaptive", "flat in ghost mode",
+                "Opacus 1.6 does not clip each record for itself there, and older releases record "
+                "the wrong noise; use flat clipping",
+            )  # fmt: skip
+        if self.poisson:
+            raise validate.misfit(
+                "clipping", "adaptive with Poisson batches", "flat where batch sizes are secret",
+                "no analysis covers a count divided by a secret size; use flat clipping, or "
+                "make_private(poisson_sampling=False)",
+            )  # fmt: skip
+        if _release() < FIRST_ADAPTIVE:
+            raise validate.refusal(
+                "opacus", opacus.__version__, "1.6 or later for adaptive clipping",
+                "older releases do not keep the noise that was asked for",
+            )  # fmt: skip
+
+    @cached_property
+    def sampling(self) -> Sampling:
+        """How the batches are made."""
+        return Sampling(self.data_loader)
+
+    @property
+    def module(self) -> nn.Module:
+        """The user's model under Opacus' wrapper."""
+        found: nn.Module = getattr(self.model, "_module", self.model)
+        return found
+
+    @property
+    def ghost(self) -> bool:
+        """Whether records are clipped inside the loss, and no gradient of a record is kept."""
+        return isinstance(self.optimizer, DPOptimizerFastGradientClipping)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the clipping norm follows the gradients."""
+        # Named, not imported: the first releases of ghost mode have no adaptive one.
+        names = {type(self.criterion).__name__, type(self.privacy_engine).__name__}
+        in_loss = {"DPLossFastGradientAdaptiveClipping", "PrivacyEngineAdaptiveClipping"}
+        return isinstance(self.optimizer, AdaClipDPOptimizer) or (
+            self.ghost and (bool(names & in_loss) or self.noise_hidden)
+        )
+
+    @property
+    def noise_hidden(self) -> bool:
+        """Whether the optimizer adds other noise than its noise multiplier says."""
+        return hasattr(self.optimizer, "_adjusted_noise_multiplier")
+
+    @property
+    def clips_with(self) -> str:
+        """The optimizer's method that is called once records are clipped, or clips them."""
+        return "accumulate" if self.ghost else "clip_and_accumulate"
+
+    def untouched(self) -> bool:
+        """Whether clipping and noise are Opacus' own: neither overridden nor replaced."""
+        methods = (getattr(self.optimizer, name) for name in (self.clips_with, "add_noise"))
+        return all(str(method.__module__).startswith("opacus.") for method in methods)
+
+    @property
+    def fills_empty_batches(self) -> bool:
+        """Whether Opacus puts random records where no record was drawn."""
+        return bool(getattr(getattr(self.data_loader, "collate_fn", None), "rand_on_empty", False))
+
+    @property
+    def poisson(self) -> bool:
+        """Whether every record is in a batch independently of the others."""
+        return self.sampling.kind == "poisson"
+
+    @property
+    def sample_rate(self) -> float:
+        """The probability with which a record is in a batch."""
+        return self.sampling.rate
+
+    @property
+    def records(self) -> int | None:
+        """How many records there are, where the loader says."""
+        dataset = getattr(self.data_loader, "dataset", None)
+        return len(dataset) if isinstance(dataset, Sized) else None
+
+    @property
+    def noise_multiplier(self) -> float:
+        """The noise's standard deviation over the clipping norm, as it is now."""
+        return float(self.optimizer.noise_multiplier)
+
+    @property
+    def clip_norm(self) -> float:
+        """C, as it is now."""
+        return float(self.optimizer.max_grad_norm)
+
+    @property
+    def clipped_to(self) -> float:
+        """The norm that records are really clipped to, which should be C.
+
+        In ghost mode the model clips, with a norm of its own; layer by layer it is the norm of all
+        layers' norms.
+        """
+        if self.ghost:
+            return float(self.model.max_grad_norm)  # type: ignore[arg-type]
+        if isinstance(self.optimizer, DPPerLayerOptimizer):
+            return float(torch.norm(torch.Tensor(self.optimizer.max_grad_norms), p=2))
+        return self.clip_norm
+
+    @property
+    def accumulated(self) -> int:
+        """Batches that the current step is made of."""
+        return int(self.optimizer.accumulated_iterations)
+
+    @property
+    def size(self) -> int:
+        """Weights that are trained."""
+        return sum(p.numel() for p in self.parameters())
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """Those that are trained, in the optimizer's order."""
+        yield from self.optimizer.params
+
+    def summed(self) -> Iterator[Tensor]:
+        """The clipped sum of the batch so far, one flat part for each parameter."""
+        for p in self.parameters():
+            summed: Tensor = p.summed_grad  # type: ignore[attr-defined]
+            yield summed.view(-1)
+
+    def noisy(self) -> Iterator[Tensor]:
+        """The sum with its noise, after it was added: not yet divided by the batch size."""
+        for p in self.parameters():
+            assert p.grad is not None
+            yield p.grad.view(-1)
+
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+
+def _release() -> tuple[int, ...]:
+    """The release of Opacus, as far as it is numbers."""
+    return tuple(int(part) for part in str(opacus.__version__).split(".")[:2])

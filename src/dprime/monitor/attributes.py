@@ -1,0 +1,369 @@
+"""A sensitive attribute of a table: its columns, and the values that it may have."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dprime import validate
+from dprime.attack.attribute import Column, OneAttribute, places_of
+from dprime.data.dataset import Dataset
+
+MOST_VALUES = 1000
+"""More values than this are refused: the pairs of them would take too long."""
+
+CLOSE = 1e-6
+"""A value is one that occurs where it is this close, relative to the column's largest."""
+
+Value = float | str
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """What an attacker wants to learn of a record whose other columns it knows.
+
+    Make one with `Attribute.column`, `Attribute.one_hot` or `Attribute.together`.
+
+    Attributes:
+        name: what it is called in tables.
+        places: its columns.
+        values: of those columns, in the data's own scaling [value, column].
+        labels: what each value is called.
+        prior: how likely each value is before the attack, where it is known.
+        damaging: the place of the value whose discovery does harm, where there is one.
+
+    >>> age = Attribute.column("age", [0.0, 0.5, 1.0], columns=("age", "income"))
+    >>> age.completions(torch.tensor([[0.2, 7.0]])).tolist()
+    [[[0.0, 7.0], [0.5, 7.0], [1.0, 7.0]]]
+    """
+
+    name: str
+    places: tuple[int, ...]
+    values: NDArray[np.float64]
+    labels: tuple[str, ...]
+    prior: tuple[float, ...] | None = None
+    damaging: int | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.values) < 2:
+            remedy = "give two or more, or nothing is to be guessed"
+            raise validate.refusal(
+                f"the number of values of {self.name}", len(self.values), "at least 2", remedy
+            )
+        if len(self.values) > MOST_VALUES:
+            remedy = 'give values="extremes", or a list of fewer'
+            raise validate.refusal(
+                f"the number of values of {self.name}", len(self.values),
+                f"at most {MOST_VALUES}", remedy,
+            )  # fmt: skip
+        if self.prior is not None:
+            object.__setattr__(self, "prior", _checked_prior(self.prior, len(self.values)))
+
+    @classmethod
+    def column(
+        cls,
+        column: Column,
+        values: str | Sequence[float] = "all",
+        *,
+        data: Dataset | NDArray[Any] | Tensor | None = None,
+        columns: Sequence[str] = (),
+        prior: Sequence[float] | None = None,
+        damaging: float | None = None,
+        name: str | None = None,
+    ) -> Attribute:
+        """One column.
+
+        Args:
+            column: its index or name.
+            values: "all" that occur in the data, the two "extremes" of it, or a list in the data's
+                own scaling.
+            data: records [n, features]. Where a list of values is given too, each must occur in
+                them; leave the data out to give values by knowledge of the domain.
+            columns: names of the data's columns; a `Dataset` brings its own.
+            prior: how likely each value is, in their order.
+            damaging: the value whose discovery does harm.
+            name: what it is called in tables; else the column's name.
+
+        >>> Attribute.column(0, "extremes", data=np.array([[3.0], [1.0], [2.0]])).labels
+        ('1', '3')
+        """
+        table, names = _table(data, columns)
+        width = None if table is None else table.shape[1]
+        (place,) = places_of((column,), names, width if width or names else _unknown(column))
+        found = _column_values(str(column), values, None if table is None else table[:, place])
+        called = name or (names[place] if names else f"column {place}")
+        chosen = None if damaging is None else _nearest(called, found, damaging)
+        labels = tuple(f"{value:.6g}" for value in found)
+        return cls(called, (place,), found[:, None], labels, _plain(prior), chosen)
+
+    @classmethod
+    def one_hot(
+        cls,
+        group: str | Sequence[Column],
+        values: str | Sequence[Column] = "all",
+        *,
+        data: Dataset | NDArray[Any] | Tensor | None = None,
+        columns: Sequence[str] = (),
+        prior: Sequence[float] | None = None,
+        damaging: Column | None = None,
+        name: str | None = None,
+    ) -> Attribute:
+        """A group of columns of which one is 1 and the others are 0.
+
+        Args:
+            group: the columns, or what their names begin with: "sex" for sex=Female, sex=Male.
+            values: "all" (those that occur, where the data is given), or some of the group's
+                columns, also without the beginning that they share.
+            data: records [n, features].
+            columns: names of the data's columns; a `Dataset` brings its own.
+            prior: how likely each value is, in their order.
+            damaging: the value whose discovery does harm.
+            name: what it is called in tables.
+
+        >>> Attribute.one_hot("sex", columns=("age", "sex=Female", "sex=Male")).labels
+        ('Female', 'Male')
+        """
+        table, names = _table(data, columns)
+        members = _group(group, names)
+        width = None if table is None else table.shape[1]
+        wide = width if width or names else max(map(_unknown, members))
+        places = places_of(members, names, wide)
+        called = name or (group if isinstance(group, str) else _group_name(places, names))
+        labels = tuple(_category(place, names) for place in places)
+        rows = np.arange(len(places))
+        if table is not None:
+            rows = np.flatnonzero(_occurring(called, table[:, list(places)]))
+        if not isinstance(values, str):
+            rows = np.array([_member(called, v, places, labels, names, rows) for v in values], int)
+        elif values != "all":
+            remedy = 'give "all", or a list of its columns'
+            raise validate.refusal("values", values, "those of a one-hot group", remedy)
+        chosen = None
+        if damaging is not None:
+            chosen = rows.tolist().index(_member(called, damaging, places, labels, names, rows))
+        shown = tuple(labels[row] for row in rows)
+        return cls(called, places, np.eye(len(places))[rows], shown, _plain(prior), chosen)
+
+    @classmethod
+    def together(cls, *attributes: Attribute, name: str | None = None) -> Attribute:
+        """Several attributes that are guessed at once: all combinations of their values.
+
+        Priors are multiplied, as if the attributes were independent, where all have one.
+
+        >>> first = Attribute.column(0, [0.0, 1.0])
+        >>> both = Attribute.together(first, Attribute.column(2, [0.0, 0.5, 1.0]))
+        >>> both.places, len(both.values)
+        ((0, 2), 6)
+        """
+        places = tuple(place for one in attributes for place in one.places)
+        called = name or " and ".join(one.name for one in attributes)
+        if len(set(places)) < len(places):
+            remedy = "name each column once"
+            raise validate.refusal("attributes", called, "of columns that differ", remedy)
+        size = int(np.prod([len(one.values) for one in attributes]))
+        if size > MOST_VALUES:
+            remedy = "give fewer values of each, such as the extremes"
+            raise validate.refusal(
+                f"the number of combinations of {called}", size, f"at most {MOST_VALUES}", remedy
+            )
+        picks = list(itertools.product(*(range(len(one.values)) for one in attributes)))
+        chosen = [list(zip(attributes, pick, strict=True)) for pick in picks]
+        values = np.array([np.concatenate([one.values[at] for one, at in row]) for row in chosen])
+        labels = tuple(
+            ", ".join(f"{one.name} {one.labels[at]}" for one, at in row) for row in chosen
+        )
+        prior = None
+        if all(one.prior is not None for one in attributes):
+            prior = tuple(
+                math.prod(one.prior[at] for one, at in row if one.prior is not None)
+                for row in chosen
+            )
+        damaging = None
+        if all(one.damaging is not None for one in attributes):
+            damaging = picks.index(tuple(one.damaging for one in attributes))  # type: ignore[misc]
+        return cls(called, places, values, labels, prior, damaging)
+
+    def completions(self, records: Tensor) -> Tensor:
+        """Every record with every value: [n, features] → [n, values, features]."""
+        self.check(records)
+        made = records[:, None].repeat(1, len(self.values), 1)
+        made[:, :, list(self.places)] = torch.tensor(self.values, dtype=records.dtype).to(
+            records.device
+        )
+        return made
+
+    def check(self, records: Tensor) -> None:
+        """Refuse records that have no such columns."""
+        if records.ndim != 2:
+            remedy = "analyse tables only"
+            raise validate.misfit(
+                "records", f"of shape {tuple(records.shape)}", "[n, features]", remedy
+            )
+        if max(self.places) >= records.shape[1]:
+            remedy = "give an index that the data has"
+            raise validate.refusal(
+                "attribute", max(self.places), f"a column from 0 to {records.shape[1] - 1}", remedy
+            )
+
+    def adversary(
+        self, first: int = 0, second: int = -1, record: int | None = None
+    ) -> OneAttribute:
+        """Who plays the game that the analysis is about, for two of the values.
+
+        Args:
+            first: the place of the value in D.
+            second: of the value in D′; the last one unless given.
+            record: whose attribute is in question.
+        """
+        pair = tuple(self.values[first].tolist()), tuple(self.values[second].tolist())
+        return OneAttribute(self.places, pair, record)
+
+
+def _table(
+    data: Dataset | NDArray[Any] | Tensor | None, columns: Sequence[str]
+) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
+    """The records, and the names of their columns."""
+    if data is None:
+        return None, tuple(columns)
+    if isinstance(data, Dataset):
+        records, names = data.records, tuple(columns) or data.columns
+    else:
+        records, names = np.asarray(data), tuple(columns)
+    if records.ndim != 2 or not len(records):
+        remedy = "give a table of one record or more"
+        raise validate.misfit("data", f"of shape {records.shape}", "records [n, features]", remedy)
+    if names and len(names) != records.shape[1]:
+        remedy = "name every column or none"
+        raise validate.refusal("columns", len(names), f"{records.shape[1]} names", remedy)
+    return records, names
+
+
+def _unknown(column: Column) -> int:
+    """The least width at which a column exists, where nothing is known of the data."""
+    return column + 1 if isinstance(column, int) and not isinstance(column, bool) else 0
+
+
+def _column_values(
+    name: str, values: str | Sequence[float], column: NDArray[Any] | None
+) -> NDArray[np.float64]:
+    """The values of one column, in order where they come from the data."""
+    if isinstance(values, str):
+        if values not in ("all", "extremes"):
+            remedy = 'give values="all", "extremes", or a list'
+            raise validate.refusal("values", values, "all, extremes or a list", remedy)
+        if column is None:
+            remedy = "give data=, or a list of values"
+            raise validate.refusal("values", values, "a list where no data is given", remedy)
+        found = np.unique(column).astype(np.float64)
+        return found if values == "all" else np.unique(found[[0, -1]])
+    found = np.array([validate.number(f"each value of {name}", value) for value in values])
+    if len(np.unique(found)) < len(found):
+        remedy = "give each once"
+        raise validate.refusal(f"values of {name}", list(values), "all different", remedy)
+    if column is not None:
+        for value in found:
+            if not _is_close(column, value).any():
+                remedy = "give one that does, or leave data out to give values of your own"
+                raise validate.refusal(
+                    f"each value of {name}", float(value), "one that occurs in the data", remedy
+                )
+    return found
+
+
+def _is_close(column: NDArray[Any], value: float) -> NDArray[np.bool_]:
+    reach = CLOSE * max(1e-300, float(np.abs(column).max()))
+    return np.asarray(np.abs(column - value) <= reach)
+
+
+def _nearest(name: str, values: NDArray[np.float64], wanted: float) -> int:
+    """The place of the damaging value."""
+    at = validate.number("damaging", wanted)
+    close = _is_close(values, at)
+    if not close.any():
+        shown = ", ".join(f"{value:g}" for value in values[:6])
+        remedy = f"give one such as {shown}"
+        raise validate.refusal("damaging", wanted, f"one of the values of {name}", remedy)
+    return int(close.argmax())
+
+
+def _group(group: str | Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
+    """The columns of a one-hot group."""
+    if not isinstance(group, str):
+        return tuple(group)
+    found = tuple(name for name in names if name.startswith(f"{group}="))
+    if not found:
+        remedy = "give the columns themselves" if names else "give columns=, their names"
+        raise validate.refusal(
+            "attribute", group, "what the names of a group's columns begin with", remedy
+        )
+    return found
+
+
+def _group_name(places: Sequence[int], names: Sequence[str]) -> str:
+    beginnings = {names[place].partition("=")[0] for place in places} if names else set()
+    return beginnings.pop() if len(beginnings) == 1 else f"columns {', '.join(map(str, places))}"
+
+
+def _category(place: int, names: Sequence[str]) -> str:
+    """sex=Female → Female."""
+    if not names:
+        return f"column {place}"
+    return names[place].partition("=")[2] or names[place]
+
+
+def _occurring(name: str, group: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which columns of a group are ever 1; refuse what is not a one-hot group."""
+    if not (np.isin(group, (0, 1)).all() and (group.sum(axis=1) == 1).all()):
+        remedy = "give the columns of which one is 1 in each record"
+        raise validate.misfit(
+            f"attribute {name}", "columns with none or several of them 1, or other numbers",
+            "a one-hot group", remedy,
+        )  # fmt: skip
+    return np.asarray(group.any(axis=0))
+
+
+def _member(
+    name: str,
+    wanted: Column,
+    places: Sequence[int],
+    labels: Sequence[str],
+    names: Sequence[str],
+    rows: NDArray[Any],
+) -> int:
+    """The row of a value of a one-hot group, by its column or its short name."""
+    known = [
+        row
+        for row in rows
+        if wanted in (labels[row], places[row]) or (names and wanted == names[places[row]])
+    ]
+    if not known:
+        shown = ", ".join(labels[row] for row in rows[:6])
+        remedy = f"give one such as {shown}"
+        raise validate.refusal(
+            f"each value of {name}", wanted, "one of the group that occurs", remedy
+        )
+    return int(known[0])
+
+
+def _plain(prior: Sequence[float] | None) -> tuple[float, ...] | None:
+    return None if prior is None else tuple(prior)
+
+
+def _checked_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:
+    shares = tuple(validate.probability("each share of prior", share) for share in prior)
+    if len(shares) != count:
+        remedy = "give one for each value, in their order"
+        raise validate.refusal("the number of shares in prior", len(shares), str(count), remedy)
+    total = sum(shares)
+    if abs(total - 1) > 1e-6:
+        remedy = "divide them by their sum"
+        raise validate.refusal("the sum of prior", round(total, 6), "1", remedy)
+    return shares

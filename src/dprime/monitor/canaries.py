@@ -1,0 +1,158 @@
+"""Canaries: planted records whose presence was decided by coins, and scores that must not tell it.
+
+What every kind of canary shares: coins from a secret seed, a state to save, and the result.
+
+The coins must be independent of everything else that is random in the training, the noise above
+all. So they come from a generator of their own, of another kind than PyTorch's: a training seeded
+with the same number shares nothing with it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, distributed
+
+from dprime import validate
+from dprime.curve import TradeOff
+from dprime.interop import from_opacus_history
+from dprime.monitor.attached import Attached
+from dprime.monitor.one_run import FEWEST, OneRun, one_run
+from dprime.monitor.watcher import Watcher
+from dprime.privacy_loss import Array
+
+COINS, PLACES, BATCHES, RECORDS = range(4)
+"""What randomness is drawn for: each purpose has a stream of its own."""
+
+
+class Canaries(Watcher):
+    """Canaries of any kind, each in the training by its own fair coin.
+
+    Args:
+        count: how many, in or out.
+        seed: of the coins; drawn in secret if not given.
+        confidence: of the bound on ε, and of the verdict.
+    """
+
+    def __init__(self, count: int, *, seed: int | None = None, confidence: float = 0.95) -> None:
+        self.count = validate.whole("count", count, example=1000)
+        if self.count < FEWEST:
+            remedy = "fewer show nothing; give for example 1000"
+            raise validate.refusal("count", count, f"at least {FEWEST}", remedy)
+        self.confidence = validate.inner_probability("confidence", confidence, example=0.95)
+        self._seed = secrets.randbits(62) if seed is None else _seed(seed)
+        self._steps = 0
+        self._lost = 0
+        self._training: Attached | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(count={self.count})"
+
+    def _stream(self, purpose: int, step: int = 0) -> np.random.Generator:
+        """The randomness of one purpose at one step, the same whenever it is asked for."""
+        return np.random.default_rng([self._seed, purpose, step])
+
+    @property
+    def _inside(self) -> NDArray[np.bool_]:
+        """How each canary's coin fell."""
+        return self._stream(COINS).random(self.count) < 0.5
+
+    def start(self, training: Attached) -> None:
+        """Refuse a training whose claim is not about adding one record."""
+        if not training.poisson:
+            raise validate.misfit(
+                "data_loader", "not Poisson", "a Poisson one for canaries",
+                "a canary is in or out, and adding a record to shuffled batches is not covered by "
+                "any certified curve; call make_private with poisson_sampling=True",
+            )  # fmt: skip
+        if distributed.is_available() and distributed.is_initialized():
+            raise validate.misfit(
+                "training", "distributed", "on one process for canaries",
+                "audit a training of the same settings on one process",
+            )  # fmt: skip
+        self._training = training
+
+    def result(self, claim: TradeOff | None = None, *, delta: float = 1e-5) -> OneRun:
+        """What the canaries show of the training so far.
+
+        Look at the end, once: each look has the confidence, many looks together have less.
+
+        Args:
+            claim: the certified curve to test, for adding or removing a record; where it is left
+                out, that of the steps that the privacy engine's accountant has recorded.
+            delta: of the bound on ε.
+        """
+        if not self._steps:
+            raise validate.misfit(
+                "result", "asked for before any step", "asked for after the training", "train first"
+            )
+        return one_run(
+            self._scores(),
+            self._inside,
+            self._recorded() if claim is None else claim,
+            delta=delta,
+            confidence=self.confidence,
+            canaries=self.name,
+            steps=self._steps,
+            notes=tuple(self._notes()),
+        )
+
+    def report(self) -> str:
+        """The result's lines; empty before the first step."""
+        return self.result().report() if self._steps else ""
+
+    def _recorded(self) -> TradeOff | None:
+        """The curve of what Opacus' accountant recorded; None where a step had no noise."""
+        assert self._training is not None
+        history = self._training.privacy_engine.accountant.history
+        if not history or min(noise for noise, _, _ in history) <= 0:
+            return None
+        return from_opacus_history(history).curve()
+
+    @abstractmethod
+    def _scores(self) -> dict[str, Array]:
+        """Each score, with a number for every canary."""
+
+    def _notes(self) -> list[str]:
+        """What must be known to read the result."""
+        if not self._lost:
+            return []
+        return [
+            f"{self._lost:,} of the steps had numbers that were not finite, which tell nothing "
+            "here: look at the training."
+        ]
+
+    def state_dict(self) -> dict[str, Any]:
+        """What must be saved with a checkpoint. It tells the coins: keep it to yourself."""
+        return {
+            "kind": self.name,
+            "count": self.count,
+            "seed": self._seed,
+            "steps": self._steps,
+            "lost": self._lost,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what was saved, with the same coins."""
+        for name, own in (("kind", self.name), ("count", self.count)):
+            if state.get(name) != own:
+                remedy = "make the canaries as they were made for the training that was saved"
+                raise validate.refusal(f"the state's {name}", state.get(name), repr(own), remedy)
+        self._seed = int(state["seed"])
+        self._steps, self._lost = int(state["steps"]), int(state["lost"])
+
+
+def saved(array: Array) -> Tensor:
+    """An array as a checkpoint keeps it."""
+    return torch.from_numpy(array.copy())
+
+
+def _seed(seed: object) -> int:
+    if isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0:
+        return seed
+    raise validate.refusal("seed", seed, "a whole number, 0 or more", "leave it out for a secret")

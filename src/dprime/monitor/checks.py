@@ -1,0 +1,185 @@
+"""What is wrong with a training that Opacus trusts: each finding is one sentence."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.instancenorm import _InstanceNorm
+
+from dprime.monitor.attached import Attached
+from dprime.monitor.ledger import NO_NOISE, Ledger
+from dprime.profile import Questions, given
+
+
+class PrivacyWarning(UserWarning):
+    """Something weakens or voids the guarantee of a training; the sentence says what to do."""
+
+
+SHUFFLED = (
+    "The batches are not drawn by Poisson sampling, so the ε of the privacy engine does not hold "
+    "for them: dprime certifies a replaced record, with no credit for sampling; use "
+    "make_private(poisson_sampling=True)."
+)
+UNKNOWN = (
+    "How the data loader makes its batches is not known, so no guarantee covers the training: use "
+    "make_private(poisson_sampling=True)."
+)
+SCHEDULED = (
+    "The clipping norm was changed during the training: that is covered only if the schedule was "
+    "fixed without looking at the data."
+)
+PAST_THE_END = (
+    "The training went on past its planned end: the forecast is what was spent until now."
+)
+
+REPLACED = "the optimizer's own clipping or noise was replaced"
+UNSAMPLED = "the sampling of the batches is not known"
+ELSEWHERE = "records came from elsewhere than the loader"
+MIXED = "records of a batch are mixed"
+HIDDEN = "the noise is not what the optimizer says"
+TWO_PASSES = "batches of two passes were added up"
+AT_ONCE = "two passes over the loader were under way"
+ADDED_UP = "several Poisson batches were added up"
+FILLED = "random records stand in for empty batches"
+OUTSIDE = "weights were trained outside the optimizer"
+
+REASONS = {
+    NO_NOISE: (
+        "No noise was added in a step, so the training is not private: set a noise multiplier of "
+        "1 or so in make_private."
+    ),
+    REPLACED: (
+        "A step did not pass through Opacus' own clipping and noise, so it counts as one without "
+        "noise: use an optimizer of Opacus, and put nothing in the place of its methods."
+    ),
+    UNSAMPLED: UNKNOWN,
+    ELSEWHERE: (
+        "There were more steps than batches from the attached data loader, so it is not known how "
+        "their records were sampled: loop over the loader that make_private returned, take one "
+        "step for each batch, and attach the monitor before the loop."
+    ),
+    MIXED: (
+        "A layer mixes the records of a batch or keeps running statistics of them, so clipping "
+        "does not bound what one record does: use GroupNorm or LayerNorm, or put it into eval "
+        "mode."
+    ),
+    HIDDEN: (
+        "The optimizer adds other noise than its noise multiplier says, as Opacus' adaptive "
+        "clipping in ghost mode does, which no guarantee covers: use flat clipping."
+    ),
+    TWO_PASSES: (
+        "A step added up batches of two passes over the data, in which a record can be twice: let "
+        "the number of batches in an epoch be a multiple of those in a step."
+    ),
+    AT_ONCE: (
+        "Two loops over the data loader were under way at once, so a record can come twice in what "
+        "looks like one pass: finish one loop before the next."
+    ),
+    ADDED_UP: (
+        "A step added up several Poisson batches, which is certified for add-remove only: leave "
+        "adjacency out, or draw larger batches with BatchMemoryManager."
+    ),
+    FILLED: (
+        "Random records stand in for empty batches, so a single record can move the sum by twice "
+        "the clipping norm, which no analysis covers: leave rand_on_empty out of make_private."
+    ),
+    OUTSIDE: (
+        "Parameters that are not in Opacus' optimizer were changed during the training, without "
+        "clipping or noise: give them to the optimizer before make_private, or freeze them."
+    ),
+}
+"""Why no guarantee covers a step, and the warning."""
+
+
+def at_start(training: Attached, ask: Questions) -> Iterator[str]:
+    """What can be seen before the first step."""
+    if training.sampling.kind == "shuffle":
+        yield SHUFFLED
+    if training.sampling.kind == "unknown":
+        yield UNKNOWN
+    if mixes(training.module):
+        yield REASONS[MIXED]
+    names = list(outside(training))
+    if names:
+        shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+        yield (
+            f"{len(names)} parameters require gradients but are not in the optimizer ({shown}): "
+            "give them to it before make_private, or freeze them with requires_grad_(False)."
+        )
+    if training.records and ask.delta > 1.0 / training.records:
+        yield (
+            f"δ = {given(ask.delta)} is above 1/{training.records:,}, one over the number of "
+            "records, which would allow giving away whole records: ask for a smaller one with "
+            "Questions(delta=...)."
+        )
+
+
+def mixes(module: nn.Module) -> bool:
+    """Whether a layer makes one record's output depend on the others, or keeps their statistics."""
+    for layer in module.modules():
+        if isinstance(layer, _InstanceNorm):
+            if layer.track_running_stats and layer.training:
+                return True
+        elif isinstance(layer, _BatchNorm) and (layer.training or layer.running_mean is None):
+            return True
+    return False
+
+
+def outside(training: Attached) -> dict[str, nn.Parameter]:
+    """Parameters that could be trained, but not by the optimizer that was attached."""
+    trained = {id(p) for p in training.parameters()}
+    return {
+        name: p
+        for name, p in training.module.named_parameters()
+        if p.requires_grad and id(p) not in trained
+    }
+
+
+def disagreement(history: Sequence[tuple[Any, Any, Any]], ledger: Ledger) -> str | None:
+    """How Opacus' accountant differs from what was seen; None where they agree."""
+    seen = Counter[tuple[float, float]]()
+    for step, count in ledger.entries:
+        seen[step.recorded, step.batches * step.sample_rate] += count
+    steps = sum(int(count) for *_, count in history)
+    if steps != seen.total():
+        return (
+            f"The accountant of the privacy engine has recorded {steps:,} steps, but the monitor "
+            f"has {seen.total():,}: its ε is wrong; keep its step hook, and load both from the "
+            "same checkpoint."
+        )
+    own = {(step.sample_rate, step.batches) for step, _ in ledger.entries}
+    recorded = Counter[tuple[float, float]]()
+    for noise, rate, count in history:
+        known = [own_rate * n for own_rate, n in own if recorded_for(own_rate, n, float(rate))]
+        if not known:
+            return (
+                f"The accountant of the privacy engine has recorded the sample rate "
+                f"{given(float(rate))}, which the data loader did not have: its ε is wrong; use "
+                "the loader that make_private returned."
+            )
+        recorded[float(noise), known[0]] += int(count)
+    if seen == recorded:
+        return None
+    return (
+        "The accountant of the privacy engine has recorded other noise multipliers or rates than "
+        "the training had: its ε is wrong; keep its step hook, and load both from the same "
+        "checkpoint."
+    )
+
+
+def recorded_for(rate: float, batches: int, recorded: float) -> bool:
+    """Whether Opacus records this for steps of so many batches of a rate.
+
+    It takes one over the length of the loader, which is rounded down (93 Poisson batches have a
+    length of 92).
+
+    >>> recorded_for(1 / 93, 2, recorded=2 / 92), recorded_for(0.1, 1, recorded=0.2)
+    (True, False)
+    """
+    own = (rate, 1.0 / int(1.0 / rate))
+    return any(math.isclose(recorded, batches * possible, rel_tol=1e-9) for possible in own)

@@ -1,0 +1,335 @@
+"""Attribute inference, step by step: what the training reveals of a record's attribute.
+
+Cherubin et al. 2024, algorithm 4: at every step each record is completed with every value of the
+attribute, and the clipped gradients of its completions are held against each other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+from dprime import validate
+from dprime.curve import TradeOff
+from dprime.data.dataset import Dataset
+from dprime.monitor import attribute_report, extremes
+from dprime.monitor.attached import Attached
+from dprime.monitor.attributes import Attribute
+from dprime.monitor.extremes import Largest
+from dprime.monitor.ledger import Ledger, Step
+from dprime.monitor.losses import loss_of
+from dprime.monitor.pairs import Completions
+from dprime.monitor.risks import FORMS, AttributeRisk, Form, Moment, Steps, over_epochs
+from dprime.monitor.twin import Twin
+from dprime.monitor.watcher import Watcher
+
+NUMBERS_AT_ONCE = 1 << 21
+"""That a layer has of the completions that are looked at together."""
+
+UNMOVED = 1e-7
+"""Gradients that differ by less, relative to their norm, are the same."""
+
+ANALYSES: dict[str, Callable[..., Largest]] = {
+    "full": extremes.full,
+    "approximate": extremes.approximate,
+}
+
+
+class AttributeInference(Watcher):
+    """Watches how much every step tells of an attribute.
+
+    Its numbers are estimates and depend on the data: publishing them may reveal who was in them.
+
+    Args:
+        attributes: one or several, each analysed for itself.
+        over: "batch" looks at the records of the step's batch, as in the paper; "data" at all
+            records, whether they were drawn or not, which takes longer and shows no less.
+        data: the records and targets for "data": a pair of tensors, a dprime `Dataset`, or a
+            torch data set of pairs; else the loader's own.
+        analysis: "full" compares all pairs of values; "approximate" bounds them by the distance
+            to their mean, and never says that there is more security.
+        loss: of outputs and targets, one a record; else made of the criterion.
+        every: analyse each so many steps; the steps between count as the one before them.
+        keep_worst: also keep which record showed most at each step. That says who was in the
+            batch, so it is off unless asked for.
+
+    """
+
+    name = "attribute-inference"
+    needs_batches = True
+
+    def __init__(
+        self,
+        *attributes: Attribute,
+        over: Literal["batch", "data"] = "batch",
+        data: Any = None,
+        analysis: Literal["full", "approximate"] = "full",
+        loss: Callable[[Tensor, Tensor], Tensor] | None = None,
+        every: int = 1,
+        keep_worst: bool = False,
+    ) -> None:
+        self.attributes = {one.name: one for one in _checked(attributes)}
+        self.over = validate.one_of("over", over, ("batch", "data"))
+        self.analysis = validate.one_of("analysis", analysis, tuple(ANALYSES))
+        self.every = validate.whole("every", every, example=1)
+        self.notes: list[str] = []
+        self.worst: dict[str, list[Largest]] | None = None
+        if keep_worst:
+            self.worst = {name: [] for name in self.attributes}
+        self.steps = Steps.of(tuple(self.attributes))
+        self.ledger = Ledger()
+        self._loss, self._data = loss, data
+        self._twin: Twin | None = None
+        self._batches: list[tuple[Tensor, Tensor]] = []
+        self._last: dict[str, Largest] = {}
+        self._reached: set[str] = set()
+
+    # What is seen
+
+    def start(self, training: Attached) -> None:
+        """Make a twin of the model, and look at what cannot be analysed."""
+        if hasattr(training.optimizer, "max_grad_norms"):
+            raise validate.misfit(
+                "clipping", "layer by layer", "of the whole gradient for attribute inference",
+                'give clipping="flat" to make_private',
+            )  # fmt: skip
+        if training.noise_multiplier <= 0:
+            raise validate.refusal(
+                "noise_multiplier", training.noise_multiplier, "above 0 for attribute inference",
+                "give a noise such as 1.1",
+            )  # fmt: skip
+        loss = self._loss or loss_of(training.criterion)
+        self._twin = Twin(training.module, training.parameters(), loss)
+        self.notes = list(_notes(training))
+        if self.over == "data":
+            self._data = _all_records(self._data or training.data_loader.dataset)
+
+    def batch(self, records: Tensor, targets: Tensor) -> None:
+        """Keep the records until the step."""
+        if self.over == "batch":
+            self._batches.append((records.detach(), targets.detach()))
+
+    def before_noise(self, training: Attached) -> None:
+        """Analyse the step; the weights are those that its gradients were taken at."""
+        noise = training.noise_multiplier * training.clip_norm / training.clipped_to
+        if self._is_due(noise):
+            self._last = self._analysed(training.clipped_to, noise, training.device())
+        self._batches = []
+        batches = training.accumulated
+        self.steps.rates.append(min(1.0, training.sample_rate * batches))
+        self.steps.noises.append(noise)
+        for name, found in self._last.items():
+            self.steps.differences[name].append(found.difference)
+            self.steps.terms[name].append(found.term)
+            if self.worst is not None:
+                self.worst[name].append(found)
+        passing = training.sampling.passes if not training.poisson else 0
+        kind = training.sampling.kind
+        self.ledger.add(Step(noise, training.sample_rate, kind, batches, passing))
+
+    def _is_due(self, noise: float) -> bool:
+        """Whether this step is analysed: each so many, and where the noise has changed."""
+        taken = len(self.steps)
+        return taken % self.every == 0 or noise != self.steps.noises[-1]
+
+    def _analysed(self, clip_norm: float, noise: float, device: torch.device) -> dict[str, Largest]:
+        return {
+            name: self._largest(attribute, clip_norm, noise, device)
+            for name, attribute in self.attributes.items()
+        }
+
+    def _largest(
+        self, attribute: Attribute, clip_norm: float, noise: float, device: torch.device
+    ) -> Largest:
+        """Over the records that are looked at, part by part."""
+        assert self._twin is not None
+        search = ANALYSES[self.analysis]
+        columns = torch.tensor(attribute.places, device=device)
+        found, longest, first = Largest(), 0.0, 0
+        for records, targets in self._looked_at():
+            attribute.check(records)
+            values = torch.tensor(attribute.values, dtype=records.dtype, device=device)
+            size = max(1, NUMBERS_AT_ONCE // (len(values) * self._twin.widest))
+            parts = zip(records.split(size), targets.split(size), strict=True)
+            for x, y in parts if len(records) else ():
+                completions = Completions(x.to(device), y.to(device), columns, values)
+                gradients = self._twin.gradients(completions, clip_norm)
+                longest = max(longest, float(gradients.norms.max()))
+                fresh = search(gradients, noise, found)
+                ahead = fresh.term > found.term  # its place counts from the first of this part
+                place = fresh.place + first if ahead else found.place
+                found = dataclasses.replace(fresh, place=place)
+                first += len(x)
+        self._refuse_unreached(attribute, found.difference, longest)
+        return found
+
+    def _looked_at(self) -> Iterator[tuple[Tensor, Tensor]]:
+        if self.over == "data":
+            yield self._data
+            return
+        if not self._batches:
+            raise validate.misfit(
+                "the batch", "not seen", "seen at every step",
+                "give the criterion, a module, to the monitor, or call monitor.batch(x, y)",
+            )  # fmt: skip
+        yield from self._batches
+
+    def _refuse_unreached(self, attribute: Attribute, difference: float, longest: float) -> None:
+        """Refuse an attribute that changes no gradient at the first step that has any."""
+        if attribute.name in self._reached or longest == 0:
+            return
+        if difference <= UNMOVED * longest:
+            raise validate.misfit(
+                f"attribute {attribute.name}", "without effect on every gradient",
+                "one that the model sees", "check its columns, and whether the model drops them",
+            )  # fmt: skip
+        self._reached.add(attribute.name)
+
+    # What is found
+
+    def risk(self, name: str | None = None, form: Form = "central-limit") -> AttributeRisk:
+        """What the training so far reveals of one attribute.
+
+        Args:
+            name: the attribute's; may be left out where there is one.
+            form: "central-limit", or the paper's "closed-form".
+        """
+        chosen = self._named(name)
+        form_ = validate.one_of("form", form, FORMS)
+        self._refuse_unseen()
+        return AttributeRisk(
+            self.attributes[chosen],
+            self.steps.estimate(chosen, form_),
+            self.steps.estimate(None, form_),
+            self.certified(),
+            len(self.steps),
+        )
+
+    def risks(self, form: Form = "central-limit") -> list[AttributeRisk]:
+        """The same for every attribute."""
+        return [self.risk(name, form) for name in self.attributes]
+
+    def over_epochs(self, name: str | None = None, form: Form = "central-limit") -> list[Moment]:
+        """The Bayes security at the end of every epoch, beside that of membership."""
+        return over_epochs(self.steps, self._named(name), validate.one_of("form", form, FORMS))
+
+    def certified(self) -> TradeOff | None:
+        """The certified curve of the steps seen, one record replaced; None where none is proved."""
+        mechanism = self.ledger.mechanism()
+        try:
+            return None if mechanism is None else mechanism.curve("replace")
+        except ValueError:  # no bound for several Poisson batches a step
+            return None
+
+    def report(self, fpr: float = 0.1, form: Form = "central-limit") -> str:
+        """The table of all attributes, and what must be said beside it."""
+        if not len(self.steps):
+            return ""
+        rates = self.steps.rates
+        how = (
+            f"{self.analysis} analysis of {'each batch' if self.over == 'batch' else 'all records'}"
+        )
+        title = (
+            f"Attribute inference after {len(self.steps):,} steps ({sum(rates):.4g} epochs), {how}"
+        )
+        notes = list(self.notes)
+        if self.every > 1:
+            notes.append(
+                f"One step in {self.every} was analysed; the others count as the one before them."
+            )
+        return attribute_report.lines(title, self.risks(form), fpr, notes)
+
+    def _named(self, name: str | None) -> str:
+        if name is None and len(self.attributes) == 1:
+            return next(iter(self.attributes))
+        return validate.one_of("name", name, tuple(self.attributes))
+
+    def _refuse_unseen(self) -> None:
+        if not len(self.steps):
+            remedy = "train first"
+            raise validate.misfit("steps", "none", "at least one that was seen", remedy)
+
+    # Checkpoints
+
+    def state_dict(self) -> dict[str, Any]:
+        """The numbers of every step, and what is needed to go on."""
+        last = {name: _plain(found) for name, found in self._last.items()}
+        worst = None
+        if self.worst is not None:
+            worst = {name: [_plain(found) for found in kept] for name, kept in self.worst.items()}
+        return {
+            "steps": self.steps.state_dict(),
+            "ledger": self.ledger.state_dict(),
+            "last": last,
+            "worst": worst,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what was saved, with the same attributes."""
+        steps = Steps.from_state(state["steps"])
+        if tuple(steps.differences) != tuple(self.attributes):
+            remedy = "give the attributes that it was saved with"
+            raise validate.refusal(
+                "the checkpoint's attributes", ", ".join(steps.differences),
+                ", ".join(self.attributes), remedy,
+            )  # fmt: skip
+        self.steps, self.ledger = steps, Ledger.from_state(state["ledger"])
+        self._last = {name: _largest(found) for name, found in state["last"].items()}
+        self._reached = set(self.attributes) if len(steps) else set()
+        if self.worst is not None and state["worst"] is not None:
+            self.worst = {
+                name: [_largest(found) for found in kept] for name, kept in state["worst"].items()
+            }
+
+
+def _all_records(data: Any) -> tuple[Tensor, Tensor]:
+    """Records and targets of a data set, as two tensors."""
+    if isinstance(data, Dataset):
+        return torch.tensor(data.records), torch.tensor(data.labels)
+    if isinstance(data, tuple | list) and len(data) == 2 and isinstance(data[0], Tensor):
+        return data[0], data[1]
+    try:
+        parts = [(x, y) for x, y in DataLoader(data, batch_size=1024)]
+    except (TypeError, ValueError) as error:
+        remedy = "give data=, a pair of tensors"
+        reason = f"a {type(data).__name__} that gives no pairs ({error})"
+        raise validate.misfit("data", reason, "records with targets", remedy) from None
+    records, targets = zip(*parts, strict=True)
+    return torch.cat(records), torch.cat(targets)
+
+
+def _notes(training: Attached) -> Iterator[str]:
+    """What a reader must know of this training."""
+    if any(
+        isinstance(module, nn.modules.dropout._DropoutNd) for module in training.module.modules()
+    ):
+        yield "Gradients are compared without dropout: its masks would hide the attribute."
+    if not training.poisson:
+        yield "Both forms assume batches in which every record is drawn for itself; these are not."
+    if training.adaptive:
+        yield "Adaptive clipping also releases a noisy count of clipped records; it is left out."
+
+
+def _checked(attributes: Sequence[Attribute]) -> Sequence[Attribute]:
+    if not attributes or not all(isinstance(one, Attribute) for one in attributes):
+        remedy = 'give for example Attribute.column("age", "extremes", data=records)'
+        raise validate.refusal("attributes", list(attributes), "one Attribute or more", remedy)
+    names = [one.name for one in attributes]
+    if len(set(names)) < len(names):
+        remedy = "give each a name of its own with name="
+        raise validate.refusal("attributes", ", ".join(names), "of different names", remedy)
+    return attributes
+
+
+def _plain(found: Largest) -> list[Any]:
+    return [found.difference, found.term, found.place, list(found.pair)]
+
+
+def _largest(saved: Sequence[Any]) -> Largest:
+    difference, term, place, (first, second) = saved
+    return Largest(difference, term, place, (first, second))

@@ -1,0 +1,279 @@
+"""Input canaries: planted records that go through the loader, the model, the loss and the clipping.
+
+They lie far outside the data, so that their gradients are far longer than the clipping norm. If the
+clipping is missing or wrong anywhere on their way, those that are in pull the training hard.
+
+Score. At a step that is looked at, u is the noisy sum and g_k the gradient of canary k at the
+weights before the step. The score asks how much of each canary's direction is in u, the others'
+being accounted for: least squares, u ≈ Σ_k x_k g_k / ‖g_k‖, with a small ridge, over a random part
+of the weights. x_k is divided by its error, as the canaries that are not in the batch show it: most
+are not. So a training that grows without limit is seen as well as any other. Added up is the
+logarithm of the likelihood ratio that x_k would have if it stood out by four such errors; what is
+not finite adds nothing. All of it is a function of what the training gave out, and of records that
+the curve's attacker chose, so the score obeys the certified curve.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+import torch
+from torch import Tensor, func, nn
+from torch.utils.data import Dataset
+
+from dprime import validate
+from dprime.monitor.attached import Attached
+from dprime.monitor.canaries import PLACES, RECORDS, Canaries, saved
+from dprime.monitor.gradients import log_ratio
+from dprime.monitor.places import Places
+from dprime.privacy_loss import Array
+
+LOOKED_AT = 1000
+"""So many records of the data are looked at to place canaries outside of it."""
+
+MOST_NUMBERS = 2**24
+"""Gradients of canaries are made for at most so many numbers at a time (64 MiB)."""
+
+WEIGHTS_PER_CANARY = 4
+"""The least squares look at so many times as many weights as there are canaries."""
+
+RIDGE = 1e-3
+"""Added to the squared lengths, which are 1, so that alike directions do no harm."""
+
+STANDS_OUT = 4.0
+"""A share of so many typical errors is what a canary in the batch is expected to have."""
+
+NORMAL_MEDIAN = 0.6745
+"""The median of |N(0, 1)|."""
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+@final
+class InputCanaries(Canaries):
+    """An audit in one run by records that are mixed into the data.
+
+    Make the data loader from `mixed(dataset)`, then call make_private as ever. The data grow by
+    about half the canaries, and with them the number of records that rate and steps follow from;
+    these numbers count as public, as they always do for DP-SGD.
+
+    Args:
+        records: [canary, ...], far from the data; `crafted` makes them.
+        labels: [canary, ...].
+        loss: of (outputs, labels) for a batch; the monitor's criterion if not given.
+        every: one of so many steps is looked at; each look costs about as much as a training step
+            on all canaries.
+        seed: of the coins; drawn in secret if not given. Give one where the training is to be
+            resumed: the same records must be mixed in again.
+        confidence: of the bound on ε, and of the verdict.
+    """
+
+    name: ClassVar[str] = "input canaries"
+
+    def __init__(
+        self,
+        records: Tensor,
+        labels: Tensor,
+        *,
+        loss: Loss | None = None,
+        every: int = 5,
+        seed: int | None = None,
+        confidence: float = 0.95,
+    ) -> None:
+        super().__init__(len(records), seed=seed, confidence=confidence)
+        if len(labels) != len(records):
+            remedy = "give one label for each"
+            raise validate.refusal("labels", len(labels), f"{len(records)} of them", remedy)
+        self.records, self.labels = records, labels
+        self.every = validate.whole("every", every, example=5)
+        self._loss = loss
+        self._mixed: Dataset[Any] | None = None
+        self._total = np.zeros(self.count)
+        self._norm: float | None = None
+
+    @classmethod
+    def crafted(
+        cls,
+        dataset: Any,
+        count: int = 500,
+        *,
+        factor: float = 10.0,
+        seed: int | None = None,
+        **options: Any,
+    ) -> Self:
+        """Canaries for a data set of (tensor, label) pairs.
+
+        Each is a random direction, `factor` times as long as the longest of the first thousand
+        records, with a label that is drawn from theirs.
+
+        Args:
+            dataset: what is trained on.
+            count: how many canaries.
+            factor: how far out.
+            seed: of records and coins; drawn in secret if not given.
+            options: of `InputCanaries`.
+        """
+        count = validate.whole("count", count, example=500)
+        factor = validate.positive("factor", factor, example=10.0)
+        seen = [dataset[i] for i in range(min(LOOKED_AT, len(dataset)))]
+        first = _record_of(seen[0])
+        longest = max(float(_record_of(pair).norm()) for pair in seen)
+        made = cls(torch.zeros(count, 1), torch.zeros(count), seed=seed, **options)
+        rng = made._stream(RECORDS)
+        directions = torch.from_numpy(rng.normal(size=(count, first.numel())))
+        directions *= factor * longest / directions.norm(dim=1, keepdim=True)
+        made.records = directions.to(first.dtype).view(count, *first.shape)
+        labels = [torch.as_tensor(pair[1]) for pair in seen]
+        made.labels = torch.stack([labels[i] for i in rng.integers(len(labels), size=count)])
+        return made
+
+    def mixed(self, dataset: Any) -> Dataset[Any]:
+        """The data set with those canaries that are in; make the data loader from it."""
+        _record_of(dataset[0])
+        inside = torch.from_numpy(self._inside)
+        self._mixed = Mixed(dataset, self.records[inside], self.labels[inside])
+        return self._mixed
+
+    def start(self, training: Attached) -> None:
+        """See that the loader has the canaries."""
+        super().start(training)
+        if self._mixed is None or training.data_loader.dataset is not self._mixed:
+            raise validate.misfit(
+                "data_loader", "over another data set", "over the canaries' mixed(dataset)",
+                "make the DataLoader from it, then call make_private",
+            )  # fmt: skip
+        if self._loss is None:
+            criterion = getattr(training.criterion, "criterion", training.criterion)
+            if criterion is None:
+                remedy = "give it to the monitor as criterion, or to the canaries as loss"
+                raise validate.misfit("loss", "missing", "given for input canaries", remedy)
+            self._loss = criterion
+        self._bare = without_hooks(training.module).eval()
+        names = {id(p): name for name, p in training.module.named_parameters()}
+        self._names = [names[id(p)] for p in training.parameters()]
+
+        shuffled = self._stream(PLACES).permutation(training.size)
+        chosen = np.sort(shuffled[: WEIGHTS_PER_CANARY * self.count])
+        self._places = Places(chosen, list(training.parameters()))
+
+    def after_noise(self, training: Attached) -> None:
+        """Look at the canaries, where it is the step's turn."""
+        self._steps += 1
+        if self._steps % self.every:
+            return
+        noisy = self._places.read(training.noisy()).detach()
+        self._lost += not bool(noisy.isfinite().all())
+        shares = self._shares(training, noisy)
+        self._total += log_ratio(shares, STANDS_OUT, 1.0, training.sample_rate)
+
+    def _shares(self, training: Attached, noisy: Tensor) -> Array:
+        """[canary]: how much of each direction is in the noisy sum, over the typical error."""
+        rows = self._directions(training).double()
+        squares = rows @ rows.T + RIDGE * torch.eye(self.count).to(rows)
+        inverse = torch.cholesky_inverse(torch.linalg.cholesky(squares))
+        # Of white noise of variance 1: the diagonal of inverse (squares - ridge) inverse.
+        errors = (inverse.diagonal() - RIDGE * inverse.square().sum(1)).sqrt()
+        shares = inverse @ (rows @ noisy.double()) / errors
+        typical = shares.abs().nanmedian() / NORMAL_MEDIAN  # most canaries are not in the batch
+        numbers: Array = (shares / typical).cpu().numpy()
+        return numbers
+
+    def _directions(self, training: Attached) -> Tensor:
+        """[canary, chosen weight]: gradients at the weights as they are, of length 1 or 0."""
+        weights = {n: p.detach() for n, p in zip(self._names, training.parameters(), strict=True)}
+        gradients = func.vmap(func.grad(self._loss_of_one), in_dims=(None, 0, 0))
+        rows, lengths = [], []
+        for records, labels in self._chunks(
+            max(1, MOST_NUMBERS // training.size), training.device()
+        ):
+            found = gradients(weights, records, labels)
+            parts = [found[name].flatten(1) for name in self._names]
+            rows.append(self._places.read(parts))
+            lengths.append(torch.stack([part.norm(dim=1) for part in parts]).norm(dim=0))
+        if self._norm is None:
+            self._norm = float(torch.cat(lengths).median())
+        return nn.functional.normalize(torch.cat(rows)).nan_to_num(0.0, 0.0, 0.0)
+
+    def _chunks(self, at_once: int, device: torch.device) -> list[tuple[Tensor, Tensor]]:
+        pairs = zip(self.records.split(at_once), self.labels.split(at_once), strict=True)
+        return [(records.to(device), labels.to(device)) for records, labels in pairs]
+
+    def _loss_of_one(self, weights: dict[str, Tensor], record: Tensor, label: Tensor) -> Tensor:
+        assert self._loss is not None
+        return self._loss(func.functional_call(self._bare, weights, record[None]), label[None])
+
+    def _scores(self) -> dict[str, Array]:
+        return {"share of the sum": self._total}
+
+    def _notes(self) -> list[str]:
+        notes = super()._notes()
+        assert self._training is not None
+        times = (self._norm or 0.0) / self._training.clip_norm
+        notes.append(f"The canaries' gradients were {times:.1f} clipping norms long (median).")
+        if times < 2:
+            notes.append("Clipping was hardly on the test: give canaries that lie farther out.")
+        return notes
+
+    def state_dict(self) -> dict[str, Any]:
+        """Coins' seed and score."""
+        return super().state_dict() | {"total": saved(self._total), "norm": self._norm}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on with the same coins and score."""
+        if self._mixed is not None and state.get("seed") != self._seed:
+            raise validate.misfit(
+                "seed", "another one", "that of the training that was saved",
+                "give it when the canaries are made, so that the same records are mixed in",
+            )  # fmt: skip
+        super().load_state_dict(state)
+        self._total = state["total"].cpu().numpy().copy()
+        self._norm = state["norm"]
+
+
+class Mixed(Dataset[Any]):
+    """A data set with further records behind its own."""
+
+    def __init__(self, dataset: Any, records: Tensor, labels: Tensor) -> None:
+        self.dataset, self.records, self.labels = dataset, records, labels
+
+    def __len__(self) -> int:
+        return len(self.dataset) + len(self.records)
+
+    def __getitem__(self, index: int) -> Any:
+        own = len(self.dataset)
+        if index < own:
+            return self.dataset[index]
+        label = self.labels[index - own]
+        as_own = isinstance(self.dataset[0][1], Tensor)
+        return self.records[index - own], label if as_own else label.item()
+
+
+def without_hooks(module: nn.Module, known: dict[int, nn.Module] | None = None) -> nn.Module:
+    """The same module with the same weights, but without anybody's hooks."""
+    known = {} if known is None else known
+    if id(module) not in known:
+        bare = copy.copy(module)
+        known[id(module)] = bare
+        state = vars(bare)
+        for name in [name for name in state if name.endswith("hooks") and name.startswith("_")]:
+            state[name] = type(state[name])()
+        state["_parameters"], state["_buffers"] = dict(bare._parameters), dict(bare._buffers)
+        state["_modules"] = {
+            name: child and without_hooks(child, known) for name, child in bare._modules.items()
+        }
+    return known[id(module)]
+
+
+def _record_of(pair: Any) -> Tensor:
+    """The record of a pair, which must be a tensor of numbers."""
+    if isinstance(pair, (tuple, list)) and len(pair) == 2:
+        record = pair[0]
+        if isinstance(record, Tensor) and record.is_floating_point():
+            return record
+    remedy = "give a data set of such pairs"
+    raise validate.misfit(
+        "dataset", f"of {type(pair).__name__}", "of pairs (tensor of numbers, label)", remedy
+    )

@@ -1,0 +1,256 @@
+"""What every step of a training spent, and the mechanism that all of them together are.
+
+    steps, in order ──► Ledger ──► Mechanism (DPSGD, Composition, ...) ──► certified curve
+
+A step that nothing covers is kept with the reason, and the whole is then `Unprotected`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dprime import validate
+from dprime.mechanisms import DPSGD, LEAST_NOISE, Composition, Losses, Mechanism
+from dprime.privacy_loss import PrivacyLoss
+
+NO_NOISE = "no noise was added"
+
+MANY_NOISES = 64
+"""With more different noise multipliers than this they are brought to a grid, from above."""
+
+NOISE_GRID = 0.005
+"""Ratio of neighbours on that grid, less 1."""
+
+
+@dataclass(frozen=True)
+class Unprotected(Mechanism):
+    """Steps of which at least one is covered by no guarantee: an attacker may learn everything.
+
+    >>> Unprotected(100, "no noise was added").curve().advantage()
+    1.0
+    """
+
+    steps: int
+    reason: str
+
+    def losses(self, adjacency: str, group_size: int) -> Losses:
+        """All mass at an infinite loss."""
+        nothing, none = np.zeros(1), np.zeros(1)
+        return Losses(parts=((PrivacyLoss(nothing, none, none, 1.0, 1.0), 1),))
+
+
+@dataclass(frozen=True)
+class Accumulated(Mechanism):
+    """DP-SGD whose steps each add up several Poisson batches before the noise.
+
+    A record can be in any of the batches, and is clipped in each for itself. So its share of the
+    sum is k C with k binomial, which is what a group of that many records does in one batch.
+    Counting the step as one batch of several times the rate, as Opacus does, leaves out that a
+    record may be there twice.
+
+    >>> once, thrice = DPSGD(1.0, 0.03, 100), Accumulated(DPSGD(1.0, 0.01, 100), batches=3)
+    >>> round(once.curve().epsilon(delta=1e-5), 2), round(thrice.curve().epsilon(delta=1e-5), 2)
+    (2.12, 2.36)
+    """
+
+    training: DPSGD
+    batches: int
+
+    def __post_init__(self) -> None:
+        validate.whole("batches", self.batches, example=2)
+
+    def losses(self, adjacency: str, group_size: int) -> Losses:
+        """Those of a group."""
+        return self.training.losses(adjacency, group_size * self.batches)
+
+    def describe(self) -> dict[str, object]:
+        """The training and the number of batches."""
+        return {
+            "name": "Accumulated",
+            "batches": self.batches,
+            "training": self.training.describe(),
+        }
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the optimizer.
+
+    Attributes:
+        noise_multiplier: the noise's standard deviation over the norm that records were clipped to.
+        sample_rate: of one batch of the loader.
+        sampling: "poisson", or "shuffle" where a pass over the loader gives every record at most
+            once.
+        batches: added up before the noise.
+        passing: the number of the pass over the loader; 0 for Poisson, where passes mean nothing.
+        uncovered: why no guarantee covers the step; empty where one does.
+        stated: what the optimizer calls its noise multiplier, where that is not the noise it adds.
+
+    """
+
+    noise_multiplier: float
+    sample_rate: float
+    sampling: str = "poisson"
+    batches: int = 1
+    passing: int = 0
+    uncovered: str = ""
+    stated: float | None = None
+
+    @property
+    def recorded(self) -> float:
+        """The noise multiplier that Opacus' accountant should have recorded."""
+        return self.noise_multiplier if self.stated is None else self.stated
+
+    @property
+    def reason(self) -> str:
+        """Why the step hides nothing; empty where it does."""
+        return self.uncovered or ("" if self.noise_multiplier >= LEAST_NOISE else NO_NOISE)
+
+
+class Ledger:
+    """The steps so far, in order; equal ones in a row are one entry.
+
+    Attributes:
+        steps: how many there are.
+        batches: of the loader, that they are made of.
+
+    >>> ledger = Ledger()
+    >>> ledger.add(Step(1.0, 0.01), 500)
+    >>> ledger.add(Step(1.5, 0.01), 500)
+    >>> round(ledger.mechanism().curve().advantage(), 3)
+    0.132
+    """
+
+    def __init__(self, entries: Iterable[tuple[Step, int]] = ()) -> None:
+        self._entries: list[tuple[Step, int]] = []
+        self.steps = 0
+        self.batches = 0
+        for step, count in entries:
+            self.add(step, count)
+
+    @property
+    def entries(self) -> tuple[tuple[Step, int], ...]:
+        """Each kind of step, and how many of it came in a row."""
+        return tuple(self._entries)
+
+    @property
+    def last(self) -> Step | None:
+        """The latest step."""
+        return self._entries[-1][0] if self._entries else None
+
+    def add(self, step: Step, count: int = 1) -> None:
+        """Count a step, or several equal ones."""
+        if self._entries and self._entries[-1][0] == step:
+            count_before = self._entries.pop()[1]
+            self._entries.append((step, count_before + count))
+        else:
+            self._entries.append((step, count))
+        self.steps += count
+        self.batches += count * step.batches
+
+    def first(self, steps: int) -> Ledger:
+        """The ledger as it was after this many steps."""
+        part = Ledger()
+        for step, count in self._entries:
+            if part.steps >= steps:
+                break
+            part.add(step, min(count, steps - part.steps))
+        return part
+
+    def batches_in_pass(self, passing: int) -> int:
+        """Batches that the latest steps took of a pass over the loader."""
+        taken = 0
+        for step, count in reversed(self._entries):
+            if step.passing != passing:
+                break
+            taken += step.batches * count
+        return taken
+
+    def extended(self, step: Step, steps: int, batches_in_epoch: int) -> Ledger:
+        """What it will be after so many steps more like this one, epoch after epoch."""
+        future = Ledger(self._entries)
+        if step.sampling != "shuffle":
+            future.add(step, steps)
+            return future
+        in_epoch = max(1, batches_in_epoch // step.batches)
+        begun = self.batches_in_pass(step.passing) // step.batches
+        while steps > 0:
+            now = min(steps, in_epoch - begun)
+            if now > 0:
+                future.add(step, now)
+            steps, begun, step = steps - now, 0, replace(step, passing=step.passing + 1)
+        return future
+
+    def mechanism(self, *others: Mechanism) -> Mechanism | None:
+        """The training so far, composed with what else was read from the data; None for nothing."""
+        reasons = [step.reason for step, _ in self._entries if step.reason]
+        if reasons:
+            return Unprotected(self.steps, reasons[0])
+        parts = [*others, *_sampled(self._entries), *_shuffled(self._entries)]
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        return Composition(*parts)
+
+    def state_dict(self) -> list[list[Any]]:
+        """Plain values."""
+        return [[*asdict(step).values(), count] for step, count in self._entries]
+
+    @classmethod
+    def from_state(cls, rows: Iterable[Sequence[Any]]) -> Ledger:
+        """The ledger whose `state_dict` this is."""
+        return cls((Step(*row[:-1]), row[-1]) for row in rows)
+
+
+def _sampled(entries: Iterable[tuple[Step, int]]) -> list[Mechanism]:
+    """Poisson steps: those with the same noise, rate and batches together."""
+    total: dict[tuple[float, float, int], int] = {}
+    for step, count in entries:
+        if step.sampling == "poisson":
+            key = (step.noise_multiplier, step.sample_rate, step.batches)
+            total[key] = total.get(key, 0) + count
+    if len(total) > MANY_NOISES:
+        total = _on_grid(total)
+    parts: list[Mechanism] = []
+    for (noise, rate, batches), steps in total.items():
+        training = DPSGD(noise, rate, steps)
+        parts.append(training if batches == 1 else Accumulated(training, batches))
+    return parts
+
+
+def _on_grid(total: dict[tuple[float, float, int], int]) -> dict[tuple[float, float, int], int]:
+    """Fewer noise multipliers, each a little smaller than it was: what follows still holds."""
+    fewer: dict[tuple[float, float, int], int] = {}
+    spacing = math.log1p(NOISE_GRID)
+    for (noise, rate, batches), steps in total.items():
+        lower = math.exp(math.floor(math.log(noise) / spacing) * spacing)
+        key = (max(LEAST_NOISE, min(lower, noise)), rate, batches)
+        fewer[key] = fewer.get(key, 0) + steps
+    return fewer
+
+
+def _shuffled(entries: Iterable[tuple[Step, int]]) -> list[Mechanism]:
+    """Passes in which a record is at most once: it loses most in the step with the least noise."""
+    least: dict[int, tuple[float, float, int]] = {}  # pass ──► noise, rate of a step, steps
+    for step, count in entries:
+        if step.sampling == "shuffle":
+            rate = min(1.0, step.sample_rate * step.batches)
+            noise, largest, steps = least.get(step.passing, (math.inf, 0.0, 0))
+            smaller = min(noise, step.noise_multiplier)
+            least[step.passing] = smaller, max(largest, rate), steps + count
+    total: dict[tuple[float, float], tuple[int, int]] = {}
+    for noise, rate, steps in least.values():
+        passes, before = total.get((noise, rate), (0, 0))
+        total[noise, rate] = passes + 1, before + steps
+    return [_passes(noise, rate, *counts) for (noise, rate), counts in total.items()]
+
+
+def _passes(noise: float, rate: float, passes: int, steps: int) -> DPSGD:
+    """The training of so many passes; where some were left early, with the steps of full ones."""
+    in_pass = math.floor(1.0 / rate + 1e-9)  # as `DPSGD` counts them
+    counted = min(max(steps, (passes - 1) * in_pass + 1), passes * in_pass)
+    return DPSGD(noise, rate, counted, sampling="shuffle")

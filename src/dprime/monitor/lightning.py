@@ -1,0 +1,59 @@
+"""The monitor as a callback of Lightning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dprime import validate
+from dprime.monitor.monitor import Monitor
+
+try:
+    from lightning.pytorch import Callback, LightningModule, Trainer
+except ImportError as error:
+    raise ImportError("LightningMonitor needs Lightning: pip install lightning") from error
+
+
+class LightningMonitor(Callback):
+    """Logs the metric at each epoch, and keeps the monitor's state in the checkpoints.
+
+    Opacus' accountant is not in them: a training that goes on from one has an ε of Opacus that
+    forgets what came before, and the monitor says so.
+
+    Args:
+        monitor: attached to what `make_private` returned. Where it is left out, the attribute
+            `monitor` of the `LightningModule` is taken, which `configure_optimizers` may set.
+
+    """
+
+    def __init__(self, monitor: Monitor | None = None) -> None:
+        self.monitor = monitor
+        self._saved: dict[str, Any] = {}
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Find the monitor, and go on from a checkpoint that was loaded before."""
+        found = self.monitor or getattr(pl_module, "monitor", None)
+        if not isinstance(found, Monitor):
+            raise validate.misfit(
+                "monitor",
+                "missing",
+                "given",
+                "pass one, or set self.monitor in configure_optimizers",
+            )
+        self.monitor = found
+        if self._saved:
+            found.load_state_dict(self._saved)
+            self._saved = {}
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Log what was spent until now."""
+        assert self.monitor is not None
+        answer = self.monitor.answer()
+        pl_module.log(f"privacy_{answer.name}", answer.value)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The monitor's."""
+        return {} if self.monitor is None else self.monitor.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Kept until the training starts."""
+        self._saved = state_dict

@@ -1,0 +1,363 @@
+"""Watches a training that Opacus has made private: what it has spent, and what is coming."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Literal, Self
+
+from torch import Tensor, nn
+
+from dprime import validate
+from dprime.curve import TradeOff
+from dprime.mechanisms import ADJACENCIES, Mechanism
+from dprime.monitor import checks, summary
+from dprime.monitor.attached import Attached
+from dprime.monitor.checks import PrivacyWarning
+from dprime.monitor.hooks import MARK
+from dprime.monitor.ledger import Ledger, Step
+from dprime.monitor.plan import Plan
+from dprime.monitor.reader import StepReader, taken_over
+from dprime.monitor.steps import Steps
+from dprime.monitor.watcher import Watcher
+from dprime.privacy_loss import NotCertifiableError
+from dprime.profile import Answer, Questions, risk_profile
+
+STATE_VERSION = 1
+"""Of what `state_dict` returns."""
+
+
+def to_stderr(text: str) -> None:
+    """Where the line of each epoch goes unless told otherwise."""
+    print(f"dprime: {text}", file=sys.stderr)
+
+
+@lru_cache(maxsize=256)
+def _curve(mechanism: Mechanism | None, adjacency: str) -> TradeOff:
+    """The certified curve; before the first step the two worlds are the same.
+
+    What is too far out to be certified must not end a training: it is shown as no limit at all.
+    """
+    if mechanism is None:
+        return TradeOff.gaussian(0.0)
+    try:
+        return mechanism.curve(adjacency)
+    except NotCertifiableError:
+        return TradeOff.from_lines([(0.0, 1.0)])
+
+
+class Monitor:
+    """Attach to what `make_private` returned; every step is then seen and accounted for.
+
+    What a step spent is read when it happens: the noise that was added, over the norm that records
+    were really clipped to, and how the batch was drawn. Curves are computed when they are asked
+    for. A step that no guarantee covers makes the whole training "not private", with the reason
+    and a `PrivacyWarning`.
+
+    Args:
+        privacy_engine: Opacus' own.
+        model: what `make_private` returned.
+        optimizer: Opacus' optimizer.
+        data_loader: that gives the batches.
+        criterion: the loss; a module's calls are seen, so that watchers get the labels.
+        watchers: see every step too.
+        epochs: the planned end, for the forecast.
+        steps: the same in steps.
+        questions: the conditions of the metrics.
+        adjacency: "add-remove" for Poisson batches and "replace" for others, unless given.
+        metric: the number to show at each epoch: "advantage", "bayes_security", "tpr", "precision",
+            "success", "belief", "belief_exceeds", "epsilon", "delta" or "d_prime", and
+            "secret_success" where the questions have a `max_prior`.
+        every: "epoch", or None for no lines.
+        show: called with each line; None for no lines.
+        besides: mechanisms that read the same data too, such as the cost of a clipping norm
+            (`ClipNorm.cost`).
+
+    """
+
+    def __init__(
+        self,
+        privacy_engine: Any,
+        *,
+        model: nn.Module,
+        optimizer: Any,
+        data_loader: Any,
+        criterion: Any = None,
+        watchers: Sequence[Watcher] = (),
+        epochs: float | None = None,
+        steps: int | None = None,
+        questions: Questions | None = None,
+        adjacency: str | None = None,
+        metric: str = "advantage",
+        every: Literal["epoch"] | None = "epoch",
+        show: Callable[[str], object] | None = to_stderr,
+        besides: Sequence[Mechanism] = (),
+    ) -> None:
+        _refuse_second(privacy_engine=privacy_engine, optimizer=optimizer)
+        self.training = Attached(privacy_engine, model, optimizer, data_loader, criterion)
+        self.watchers = tuple(watchers)
+        self.questions = questions or Questions()
+        self.adjacency = _adjacency(adjacency, self.training)
+        names = [a.name for a in risk_profile(TradeOff.gaussian(0.0), self.questions)]
+        self.metric = validate.one_of("metric", metric, names)
+        self.plan = Plan(epochs, steps)
+        self._show = show if _wanted(every) else None
+        self.besides = tuple(besides)
+        self.warnings: list[str] = []
+        self.ledger = taken_over(self.training)
+        self._unseen = self.ledger.steps
+        self._epoch_ends: list[int] = []
+        self._reader = StepReader(self.training, self.adjacency)
+        self._reader.follow(self.ledger)
+        self._steps = Steps(self.training, self._reader, self.watchers, self._book)
+        try:
+            self._steps.watch()
+            for sentence in checks.at_start(self.training, self.questions):
+                self._warn(sentence)
+        except BaseException:
+            self.detach()
+            raise
+
+    # What was spent, and what will be
+
+    def mechanism(self) -> Mechanism | None:
+        """What was run until now; None before the first step."""
+        return self.ledger.mechanism(*self.besides)
+
+    def curve(self) -> TradeOff:
+        """The certified curve of what was spent until now."""
+        return _curve(self.mechanism(), self.adjacency)
+
+    def risk(self) -> list[Answer]:
+        """Every metric of what was spent until now."""
+        return risk_profile(self.curve(), self.questions)
+
+    def forecast(self) -> list[Answer]:
+        """Every metric at the planned end, if noise and rate stay as they are."""
+        if not self.plan.known:
+            remedy = "give epochs or steps when attaching"
+            raise validate.misfit("the planned end", "missing", "known for a forecast", remedy)
+        return risk_profile(_curve(self._future(), self.adjacency), self.questions)
+
+    def answer(self) -> Answer:
+        """The metric that is shown at each epoch, of what was spent until now."""
+        return self._answer(self.curve())
+
+    def history(self) -> list[Answer]:
+        """The metric at the end of each epoch so far."""
+        return [
+            self._answer(_curve(self.ledger.first(end).mechanism(*self.besides), self.adjacency))
+            for end in self._epoch_ends
+        ]
+
+    @property
+    def epochs(self) -> int:
+        """Epochs that are over: as many batches as the loader gives in one."""
+        return self.ledger.batches // self.training.sampling.length
+
+    def line(self) -> str:
+        """Where the training is and what it has spent, in one sentence."""
+        future = None
+        if self.plan.known:
+            future = self._answer(_curve(self._future(), self.adjacency))
+        return summary.line(self._place(), self.answer(), future, self.mechanism())
+
+    def report(self) -> str:
+        """Everything: the numbers now and at the planned end, warnings, what watchers found."""
+        self._compare_accountant()
+        return summary.report(
+            self._place(),
+            self.mechanism(),
+            self.adjacency,
+            self.risk(),
+            self.forecast() if self.plan.known else None,
+            self.warnings,
+            [found for watcher in self.watchers if (found := watcher.report())],
+        )
+
+    def __str__(self) -> str:
+        return self.report()
+
+    def _answer(self, curve: TradeOff) -> Answer:
+        answers = risk_profile(curve, self.questions)
+        return next(answer for answer in answers if answer.name == self.metric)
+
+    def _place(self) -> str:
+        steps = self._planned_steps()
+        epochs = None
+        if steps is not None:
+            epochs = steps * self._now().batches / self.training.sampling.length
+        return summary.place(self.epochs, self.ledger.steps, epochs, steps)
+
+    def _planned_steps(self) -> int | None:
+        """The planned end in steps, at as many batches a step as now."""
+        return self.plan.end(self._now().batches, self.training.sampling.length)
+
+    def _now(self) -> Step:
+        """A step as the next one will be, as far as can be told."""
+        last, sampling = self.ledger.last, self.training.sampling
+        noise = self.training.noise_multiplier
+        if last and last.stated:  # the noise has been another one than the optimizer says
+            noise *= last.noise_multiplier / last.stated
+        return Step(
+            noise_multiplier=noise,
+            sample_rate=sampling.rate,
+            sampling=sampling.kind,
+            batches=last.batches if last else 1,
+            passing=last.passing if last else 0,
+            uncovered=checks.UNSAMPLED if sampling.kind == "unknown" else "",
+        )
+
+    def _future(self) -> Mechanism | None:
+        left = (self._planned_steps() or 0) - self.ledger.steps
+        if left <= 0:
+            return self.mechanism()
+        length = self.training.sampling.length
+        return self.ledger.extended(self._now(), left, length).mechanism(*self.besides)
+
+    # Steps, as they happen
+
+    def batch(self, records: Tensor, targets: Tensor) -> None:
+        """Hand over a batch by hand, where the criterion is not a module."""
+        self._steps.batch(records, targets)
+
+    def _book(self) -> None:
+        """Count the step that is about to change the weights."""
+        step = self._reader.read(self.ledger)
+        epochs = self.epochs
+        self.ledger.add(step)
+        if self._unseen:
+            self._warn(
+                f"The privacy engine had recorded {self._unseen:,} steps before the monitor was "
+                "attached: they are counted as it recorded them, but nobody looked."
+            )
+            self._unseen = 0
+        if step.reason:
+            self._warn(checks.REASONS[step.reason])
+        if self._reader.scheduled:
+            self._warn(checks.SCHEDULED)
+        end = self._planned_steps()
+        if end is not None and self.ledger.steps > end:
+            self._warn(checks.PAST_THE_END)
+        if self.epochs > epochs:
+            self._epoch_ends.append(self.ledger.steps)
+            self._compare_accountant()
+            if self._show is not None:
+                self._show(self.line())
+
+    def _compare_accountant(self) -> None:
+        accountant = self.training.privacy_engine.accountant
+        sentence = checks.disagreement(accountant.history, self.ledger)
+        if sentence:
+            self._warn(sentence)
+
+    def _warn(self, sentence: str) -> None:
+        if sentence not in self.warnings:
+            self.warnings.append(sentence)
+            warnings.warn(sentence, PrivacyWarning, stacklevel=_depth())
+
+    # Checkpoints
+
+    def state_dict(self) -> dict[str, Any]:
+        """What must be saved with a checkpoint: plain values, and the watchers' tensors.
+
+        `torch.load(..., weights_only=True)` reads it back.
+        """
+        return {
+            "version": STATE_VERSION,
+            "sampling": self.training.sampling.kind,
+            "sample_rate": self.training.sample_rate,
+            "adjacency": self.adjacency,
+            "plan": self.plan.state_dict(),
+            "ledger": self.ledger.state_dict(),
+            "epoch_ends": list(self._epoch_ends),
+            "warnings": list(self.warnings),
+            "watchers": [[watcher.name, watcher.state_dict()] for watcher in self.watchers],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what was saved, in place of what was seen since.
+
+        A training with another sampling, adjacency or other watchers is refused; another planned
+        end is a warning.
+        """
+        _refuse_other(state, self.state_dict())
+        self.ledger = Ledger.from_state(state["ledger"])
+        self._unseen = 0
+        self._reader.follow(self.ledger)
+        self._epoch_ends = list(state["epoch_ends"])
+        self.warnings = [
+            *state["warnings"],
+            *(w for w in self.warnings if w not in state["warnings"]),
+        ]
+        for watcher, (_, saved) in zip(self.watchers, state["watchers"], strict=True):
+            watcher.load_state_dict(saved)
+        before = Plan.from_state(state["plan"])
+        if before != self.plan:
+            self._warn(
+                f"The checkpoint was planned to end after {before}, this training after "
+                f"{self.plan}: the forecast is for the latter."
+            )
+
+    # The end
+
+    def detach(self) -> None:
+        """Take everything off the training's objects; what was seen stays readable."""
+        self._steps.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.detach()
+
+
+def _depth() -> int:
+    """How far above `_warn` the user's own line is."""
+    frame, depth = inspect.currentframe(), 0
+    while frame and frame.f_globals.get("__name__", "").startswith(("dprime.monitor", "opacus.")):
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
+def _refuse_second(**objects: Any) -> None:
+    for name, thing in objects.items():
+        if hasattr(thing, MARK):
+            remedy = "detach() the first monitor"
+            raise validate.misfit(name, "already attached", "watched by one monitor only", remedy)
+
+
+def _adjacency(asked: str | None, training: Attached) -> str:
+    """What was asked for, or what the sampling has a guarantee for."""
+    if asked is None:
+        return "add-remove" if training.poisson else "replace"
+    if validate.one_of("adjacency", asked, ADJACENCIES) == "add-remove" and not training.poisson:
+        remedy = "leave it out, or use make_private(poisson_sampling=True)"
+        raise validate.refusal("adjacency", asked, "'replace' without Poisson sampling", remedy)
+    return asked
+
+
+def _wanted(every: object) -> bool:
+    """Whether lines are wanted at all."""
+    return every is not None and validate.one_of("every", every, ("epoch",)) == "epoch"
+
+
+def _refuse_other(saved: dict[str, Any], own: dict[str, Any]) -> None:
+    """Refuse a checkpoint of another training."""
+    if saved.get("version") != STATE_VERSION:
+        remedy = "give what state_dict() returned"
+        raise validate.refusal("version", saved.get("version"), str(STATE_VERSION), remedy)
+    for name in ("sampling", "sample_rate", "adjacency"):
+        if saved[name] != own[name]:
+            remedy = "load it into the training it was saved from"
+            raise validate.refusal(f"the checkpoint's {name}", saved[name], str(own[name]), remedy)
+    names, ours = ([name for name, _ in state["watchers"]] for state in (saved, own))
+    if names != ours:
+        remedy = "attach the same watchers in the same order"
+        wanted = ", ".join(ours) or "none"
+        raise validate.misfit(
+            "the checkpoint's watchers", ", ".join(names) or "none", wanted, remedy
+        )

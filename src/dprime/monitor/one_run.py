@@ -1,0 +1,359 @@
+"""What canaries show at the end of one training: a lower bound on ε, and a verdict on the claim.
+
+Setting. m canaries, each in the training by its own fair coin, and one training with the output y.
+Each canary has a score that depends on y and on nothing that depends on its coin. The c canaries
+of the largest scores are guessed to be in; W is the number of right guesses. c is fixed before
+looking. Nobody is guessed to be out: a record that was never drawn into a batch looks just like one
+that is out, so "out" can never be said with much certainty, and "in" can.
+
+Derivation. Fix all coins but that of canary i. "i is guessed, and so are at least v - 1 others that
+are in" is an event in y alone. If i is in, it says: i is guessed and W ≥ v. If i is out: i is
+guessed, wrongly, and W ≥ v - 1. With F the claimed curve (largest TPR at an FPR, concave) and
+p_k = Pr[W = k], the mean over i and over all other coins (Jensen) is
+
+    (2/m) Σ_{k≥v} k p_k ≤ F((2/m) Σ_{k≥v-1} (c - k) p_k)      for every v,                    (1)
+
+where the 2 is one over the chance of a coin. This is inequality (1) of
+`dprime.audit.estimators.one_run` with m/2 in the place of m, and with the claim in one direction,
+"in", instead of both. So what is derived there holds here with m/2: `least_total` (Mahloujifar,
+Melis and Chaudhuri 2024) for the whole curve, and `exact_p_value` (Steinke, Nasr and Jagielski
+2023) for (ε, δ), where all these events say Σ_k (k p_k - e^ε (c - k + 1) p_{k-1})⁺ ≤ (m/2) δ.
+Guessing in one direction only makes both stronger: F is concave, so (1) with m/2 says more.
+
+Why the curve and not ε alone. However many guesses are right, the bound on ε cannot pass what so
+many guesses can show: 250 right out of 250 show no more than ε = 4.2. A claim of ε = 8 could then
+never be broken. But its curve says much more than its ε at one δ, and that is tested.
+
+Several scores are tested at a level shared between them (Bonferroni), and ties are treated as in
+`dprime.audit.estimators.one_run`: the right guesses are those that 95 % of the ways to break them
+reach, at 0.95 of the level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from dprime import validate
+from dprime.audit.estimators.base import checked_claim
+from dprime.audit.estimators.one_run import (
+    AGREEING,
+    LARGEST_EPSILON,
+    Guessed,
+    exact_p_value,
+    least_total,
+)
+from dprime.curve import TradeOff
+from dprime.privacy_loss import Array
+from dprime.profile import given, round_down, round_up
+
+FEWEST = 50
+"""Fewer canaries show nothing, and coins might fall all on one side."""
+
+GRID = 20
+"""So many numbers of guesses are looked at, up to half the canaries."""
+
+FARTHEST = 60.0
+"""Two bell curves that are never confused."""
+
+Outcome = Literal["broken", "stands", "no claim"]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One score's guesses.
+
+    Attributes:
+        score: its name.
+        right: how many of the guesses were right.
+    """
+
+    score: str
+    right: int
+
+
+@dataclass(frozen=True)
+class OneRun:
+    """What the canaries of one training show.
+
+    Attributes:
+        canaries: their kind.
+        count: how many there were, in or out.
+        guesses: how many were guessed to be in.
+        counted: for each score, how many of these guesses were right.
+        needed: the claim is broken from so many right guesses on; None where not even right guesses
+            throughout would break it, or nothing was claimed.
+        confidence: of the bound, and of the verdict.
+        delta: of the bound on ε.
+        bound: with this confidence, the training's ε at `delta` is at least this.
+        claimed: the claim's ε at `delta`; None where nothing was claimed.
+        verdict: "broken" where so many right guesses contradict the certified curve, "stands"
+            otherwise (which is no proof), "no claim" where none was made.
+        steps: of the training that were seen.
+        notes: what else must be known to read this.
+    """
+
+    canaries: str
+    count: int
+    guesses: int
+    counted: tuple[Counted, ...]
+    needed: int | None
+    confidence: float
+    delta: float
+    bound: float
+    claimed: float | None
+    verdict: Outcome
+    steps: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> bool:
+        """Whether the claim is broken."""
+        return self.verdict == "broken"
+
+    @property
+    def right(self) -> int:
+        """The right guesses of the better score."""
+        return max(counted.right for counted in self.counted)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in plain words."""
+        found = f"{self.right:,} of the {self.guesses:,} canaries guessed to be in were in"
+        if self.verdict == "no claim":
+            return f"{found}; nothing was claimed."
+        claim = f"the claim (ε at most {_up(self.claimed)} at δ = {given(self.delta)})"
+        if self.broken:
+            often = round_up(100.0 * (1.0 - self.confidence))
+            return (
+                f"{found}: {claim} is broken. Where it is true, so many are right in at most "
+                f"{often} % of trainings."
+            )
+        if self.needed is None:
+            return (
+                f"{found}: {claim} stands, but right guesses throughout would not have broken it; "
+                "use more canaries."
+            )
+        return (
+            f"{found}: {claim} stands, which is no proof of it. From {self.needed:,} right guesses "
+            "on it would be broken."
+        )
+
+    def report(self) -> str:
+        """Bound, verdict and notes, a line each."""
+        confidence = f"{100 * self.confidence:g} %"
+        lines = [
+            f"Audit in one run: {self.count:,} {self.canaries}, {self.steps:,} steps.",
+            f"At {confidence} confidence the ε at δ = {given(self.delta)} of this training is at "
+            f"least {round_down(self.bound)}.",
+            f"At {confidence} confidence: {self.sentence}",
+            *self.notes,
+        ]
+        return "\n".join(lines)
+
+    def as_json(self) -> dict[str, object]:
+        """Plain values; no canary's coin is among them."""
+        return {
+            "canaries": self.canaries,
+            "count": self.count,
+            "steps": self.steps,
+            "guesses": self.guesses,
+            "right": {counted.score: counted.right for counted in self.counted},
+            "needed": self.needed,
+            "confidence": self.confidence,
+            "epsilon": {"value": self.bound, "kind": "lower bound", "delta": self.delta},
+            "claimed_epsilon": None
+            if self.claimed is None
+            else {
+                "value": self.claimed if np.isfinite(self.claimed) else None,
+                "kind": "certified",
+                "delta": self.delta,
+            },
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "notes": list(self.notes),
+        }
+
+
+def _up(epsilon: float | None) -> str:
+    return "any number" if epsilon is None or not np.isfinite(epsilon) else round_up(epsilon)
+
+
+def one_run(
+    scores: Mapping[str, Array],
+    inside: NDArray[np.bool_],
+    claim: TradeOff | None,
+    *,
+    delta: float = 1e-5,
+    confidence: float = 0.95,
+    canaries: str = "canaries",
+    steps: int = 0,
+    notes: tuple[str, ...] = (),
+) -> OneRun:
+    """What scores of canaries show of one training.
+
+    Args:
+        scores: one or more scores by name, each with a number for every canary; higher means more
+            like "in". They depend on the training's output alone, never on a coin. A score that is
+            not finite counts as 0.
+        inside: for each canary, how its coin fell.
+        claim: the certified curve that is tested, of adding or removing a record; None for none.
+        delta: of the bound on ε.
+        confidence: of the bound and, apart from it, of the verdict.
+        canaries: what the report calls them.
+        steps: that were seen, for the report.
+        notes: for the report.
+
+    >>> rng = np.random.default_rng(0)
+    >>> inside = rng.random(1000) < 0.5
+    >>> seen = {"score": rng.normal(size=1000) + 4 * inside}
+    >>> found = one_run(seen, inside, TradeOff.gaussian(1.0))
+    >>> found.verdict, found.guesses, found.right, found.needed
+    ('broken', 125, 125, 121)
+    >>> one_run(seen, inside, TradeOff.gaussian(4.0)).verdict
+    'stands'
+    """
+    count = len(inside)
+    if count < FEWEST:
+        remedy = "fewer show nothing; give for example 1000"
+        raise validate.refusal("count", count, f"at least {FEWEST} canaries", remedy)
+    delta = validate.inner_probability("delta", delta, example="1e-5")
+    confidence = validate.inner_probability("confidence", confidence, example=0.95)
+    claim = None if claim is None else checked_claim(claim)
+    level = AGREEING * (1.0 - confidence) / len(scores)  # Bonferroni over the scores
+    guesses, needed = (count // 4, None) if claim is None else plan_guesses(claim, count, level)
+    counted = tuple(Counted(name, right_guesses(s, inside, guesses)) for name, s in scores.items())
+    right = max(c.right for c in counted)
+    return OneRun(
+        canaries=canaries,
+        count=count,
+        guesses=guesses,
+        counted=counted,
+        needed=needed,
+        confidence=confidence,
+        delta=delta,
+        bound=lower_epsilon(_seen(count, guesses, right), delta, level),
+        claimed=None if claim is None else claim.epsilon(delta),
+        verdict=_verdict(claim, needed, right),
+        steps=steps,
+        notes=notes,
+    )
+
+
+def _verdict(claim: TradeOff | None, needed: int | None, right: int) -> Outcome:
+    if claim is None:
+        return "no claim"
+    return "broken" if needed is not None and right >= needed else "stands"
+
+
+def _seen(count: int, guesses: int, right: int) -> Guessed:
+    """Half the canaries, rounded up, stand for all of them: only "in" is guessed."""
+    return Guessed(-(-count // 2), guesses, right)
+
+
+def right_guesses(scores: Array, inside: NDArray[np.bool_], guesses: int) -> int:
+    """How many of the largest scores belong to canaries that are in, ties being broken by most.
+
+    >>> inside = np.array([True, True, False, True, False])
+    >>> right_guesses(np.array([5.0, 4.0, 3.0, np.nan, -1.0]), inside, 3)
+    2
+    """
+    scores = np.where(np.isfinite(scores), scores, 0.0)
+    last = np.partition(scores, len(scores) - guesses)[len(scores) - guesses]
+    above, tied = scores > last, scores == last
+    free = guesses - int(above.sum())
+    right = _reached_by_most(int(tied.sum()), int((tied & inside).sum()), free)
+    return int((above & inside).sum()) + right
+
+
+def _reached_by_most(tied: int, right: int, free: int) -> int:
+    """Right guesses that 95 % of the ways to guess `free` of the `tied` reach."""
+    ways = scipy.stats.hypergeom.pmf(np.arange(free + 1), tied, right, free)
+    return min(int(np.searchsorted(np.cumsum(ways), 1 - AGREEING)), free)
+
+
+def lower_epsilon(seen: Guessed, delta: float, level: float) -> float:
+    """The largest ε that so many right guesses reject at a level; 0 where they reject none."""
+
+    def accepted(epsilon: float) -> bool:
+        return exact_p_value(seen, epsilon, delta) > level
+
+    if accepted(0.0):
+        return 0.0
+    low, high = 0.0, LARGEST_EPSILON
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (low, middle) if accepted(middle) else (middle, high)
+    return low
+
+
+@lru_cache(64)
+def plan_guesses(claim: TradeOff, count: int, level: float) -> tuple[int, int | None]:
+    """How many canaries to guess, and how many right guesses break the claim (None: no number).
+
+    It depends on the claim, the canaries and the level only, so it is fixed before looking. A
+    large claim allows a few guesses to be right throughout: then only many guesses can break it.
+    For each number of guesses there is a least number of right ones that breaks the claim; taken is
+    the number that does so against the weakest attacker, as measured by the d′ of Gaussian scores.
+
+    >>> plan_guesses(TradeOff.gaussian(0.5), 1000, 0.02375)
+    (100, 87)
+    >>> plan_guesses(TradeOff.gaussian(1.5), 1000, 0.02375)
+    (200, 200)
+    >>> plan_guesses(TradeOff.gaussian(2.0), 1000, 0.02375)
+    (250, None)
+    """
+    best: tuple[float, int, int] | None = None
+    for guesses in sorted({max(1, round(count / 2 * k / GRID)) for k in range(1, GRID + 1)}):
+        needed = _needed(claim, count, guesses, level)
+        if needed is None:
+            continue
+        reached_at = _d_prime_for(needed, guesses, count)
+        if best is None or reached_at < best[0]:
+            best = reached_at, guesses, needed
+    return (count // 4, None) if best is None else best[1:]
+
+
+def _needed(claim: TradeOff, count: int, guesses: int, level: float) -> int | None:
+    """The least number of right guesses that breaks the claim: more right ones break it too."""
+
+    def breaks(right: int) -> bool:
+        return least_total(claim.shape.fpr, _seen(count, guesses, right), level) > 1
+
+    if not breaks(guesses):
+        return None
+    low, high = 0, guesses
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if breaks(middle) else (middle, high)
+    return high
+
+
+def _d_prime_for(right: int, guesses: int, count: int) -> float:
+    """The d′ of Gaussian scores at which so many guesses are expected to be right, rounded."""
+    wanted = (right - 0.5) / guesses
+
+    def excess(d_prime: float) -> float:
+        return _expected_share(d_prime, guesses / count) - wanted
+
+    if excess(0.0) >= 0:
+        return 0.0
+    return float(scipy.optimize.brentq(excess, 0.0, FARTHEST, xtol=1e-6))
+
+
+def _expected_share(d_prime: float, guessed: float) -> float:
+    """The share of right guesses among the top `guessed` of N(d′, 1) and N(0, 1) in equal parts."""
+
+    def more(threshold: float) -> float:
+        tails = scipy.special.ndtr(d_prime - threshold) + scipy.special.ndtr(-threshold)
+        return float(tails) / 2 - guessed
+
+    threshold = scipy.optimize.brentq(more, -40.0, 40.0 + d_prime)
+    inside, outside = scipy.special.ndtr([d_prime - threshold, -threshold])
+    return float(inside / (inside + outside))

@@ -1,0 +1,105 @@
+"""Gradients of a record with every value of its attribute, held against each other.
+
+    records ──► completions ──► a twin of the model ──► factors of each layer ──► products
+
+No gradient of a record is kept: what is asked of them, norms and inner products, follows from the
+inputs and errors of each layer.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dprime.monitor.factors import ALL, Factors, Rows
+
+CLIP_MARGIN = 1e-6
+"""Opacus clips by C/(norm + this)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Completions:
+    """Records, each with every value of the attribute.
+
+    Attributes:
+        records: as they are [record, feature].
+        targets: their labels [record, ...].
+        columns: of the attribute [column].
+        values: of those columns [completion, column].
+    """
+
+    records: Tensor
+    targets: Tensor
+    columns: Tensor
+    values: Tensor
+
+    def written_out(self) -> Tensor:
+        """[record · completion, feature]."""
+        count = len(self.values)
+        written = self.records.repeat_interleave(count, dim=0)
+        written[:, self.columns] = self.values.repeat(len(self.records), 1)
+        return written
+
+    def placeholder(self) -> Tensor:
+        """Of the same shape, without its memory."""
+        size = (len(self.records) * len(self.values), self.records.shape[1])
+        return self.records.new_zeros(1, 1).expand(size)
+
+    def only(self, rows: Rows) -> Completions:
+        """Those of some records."""
+        return Completions(self.records[rows], self.targets[rows], self.columns, self.values)
+
+
+class Gradients:
+    """The clipped gradients of completions, in units of the clipping norm.
+
+    Args:
+        layers: their factors, layer by layer.
+        clip_norm: C.
+
+    Attributes:
+        norms: n_a, at most 1 [record, completion].
+    """
+
+    def __init__(self, layers: Sequence[Factors], clip_norm: float) -> None:
+        self._layers = tuple(layers)
+        norms = total(layer.squares() for layer in layers).double().clamp(min=0).sqrt()
+        # What a gradient is multiplied by: clipped, and in units of C.
+        self._factors = (clip_norm / (norms + CLIP_MARGIN)).clamp(max=1.0) / clip_norm
+        self.norms = norms * self._factors
+
+    def products(
+        self,
+        rows: Rows = ALL,
+        left: Rows = ALL,
+        right: Rows = ALL,
+        dtype: torch.dtype = torch.float64,
+    ) -> Tensor:
+        """⟨ḡ_a, ḡ_b⟩ for a in `left` and b in `right` [record, left, right]."""
+        found = total(layer.products(rows, left, right, dtype) for layer in self._layers)
+        factors = self._factors[rows].to(dtype)
+        return found.mul_(factors[:, left, None]).mul_(factors[:, None, right])
+
+    def squared_distances(self, rows: Rows = ALL) -> Tensor:
+        """‖ḡ_a − ḡ_b‖² [record, completion, completion], never below 0."""
+        products = self.products(rows)
+        squares = products.diagonal(dim1=1, dim2=2)
+        found = squares[:, :, None] + squares[:, None, :] - 2 * products
+        return found.clamp_(min=0)
+
+    def from_mean(self, rows: Rows = ALL, dtype: torch.dtype = torch.float64) -> Tensor:
+        """‖ḡ_a − v‖² with v the mean over the completions [record, completion]."""
+        factors = self._factors[rows].to(dtype)
+        mean = factors / factors.shape[1]
+        along = total(layer.along_sum(rows, mean) for layer in self._layers) * factors
+        square = along.mean(dim=1, keepdim=True)  # ‖v‖² = the mean of ⟨ḡ_a, v⟩
+        return (self.norms[rows].to(dtype) ** 2 - 2 * along + square).clamp_(min=0)
+
+
+def total(parts: Iterable[Tensor]) -> Tensor:
+    """Their sum."""
+    return functools.reduce(torch.add, parts)

@@ -1,0 +1,46 @@
+"""Some of a model's weights, as canaries use them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Indices = NDArray[np.int64]
+
+
+class Places:
+    """Weights out of all parameters, in ascending order.
+
+    Args:
+        flat: positions in the parameters laid end to end, ascending.
+        parameters: that they are counted in.
+
+    Attributes:
+        owner: [place], which parameter.
+        offset: [place], where in it.
+
+    >>> places = Places(np.array([1, 4]), [torch.zeros(2, 2), torch.zeros(3)])
+    >>> places.owner.tolist(), places.offset.tolist()
+    ([0, 1], [1, 0])
+    >>> places.read([torch.tensor([5.0, 6.0, 7.0, 8.0]), torch.tensor([1.0, 2.0, 3.0])])
+    tensor([6., 1.])
+    """
+
+    def __init__(self, flat: Indices, parameters: Sequence[Tensor]) -> None:
+        sizes = np.array([p.numel() for p in parameters])
+        ends = np.cumsum(sizes)
+        self.owner = np.searchsorted(ends, flat, side="right").astype(np.int64)
+        self.offset = flat - (ends - sizes)[self.owner]
+        self._own = [
+            torch.from_numpy(self.offset[self.owner == k]).to(p.device)
+            for k, p in enumerate(parameters)
+        ]
+
+    def read(self, parts: Iterable[Tensor]) -> Tensor:
+        """[..., place]: what stands there in parts [..., weight of a parameter]."""
+        pairs = zip(parts, self._own, strict=True)
+        return torch.cat([part[..., own] for part, own in pairs if len(own)], dim=-1)

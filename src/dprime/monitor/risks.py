@@ -1,0 +1,193 @@
+"""From what every step showed of an attribute to the risk that it is inferred.
+
+Both forms say that the attacker's curve is Gaussian with an index μ:
+
+    closed form     μ² = Σ_t (q R_t / z)²       (Cherubin et al. 2024, corollary 10)
+    central limit   μ² = Σ_t q² term_t          (the module `extremes` has the term)
+
+They are estimates, and depend on the data. Membership is the same with R = 2 and the largest term
+that clipping allows, so attribute inference is never estimated to be easier.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprime import estimates, validate
+from dprime.curve import Estimate, TradeOff
+from dprime.monitor.attributes import Attribute
+from dprime.monitor.extremes import FARTHEST, membership_term
+from dprime.shapes import GaussianShape
+
+Form = Literal["central-limit", "closed-form"]
+FORMS: tuple[Form, ...] = ("central-limit", "closed-form")
+
+TWO_VALUES = 0.5
+"""The prior of Cherubin et al. (section 6.2) where none is given: two values, equally likely."""
+
+
+@dataclass
+class Steps:
+    """What is kept of every step: numbers that say nothing about who was in the batch.
+
+    Attributes:
+        rates: q, the probability with which a record is in the step's batch.
+        noises: z.
+        differences: R, by attribute.
+        terms: of the central-limit form, by attribute.
+    """
+
+    rates: array[float] = field(default_factory=lambda: array("d"))
+    noises: array[float] = field(default_factory=lambda: array("d"))
+    differences: dict[str, array[float]] = field(default_factory=dict)
+    terms: dict[str, array[float]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rates)
+
+    @classmethod
+    def of(cls, names: tuple[str, ...]) -> Steps:
+        """None yet, of these attributes."""
+        return cls(
+            differences={name: array("d") for name in names},
+            terms={name: array("d") for name in names},
+        )
+
+    def squares(self, name: str | None, form: str) -> NDArray[np.float64]:
+        """What each step adds to μ², for an attribute, or for membership where it is None."""
+        q, z = np.array(self.rates), np.array(self.noises)
+        if form == "closed-form":
+            reach = FARTHEST if name is None else np.array(self.differences[name])
+            return np.asarray((q * reach / z) ** 2)
+        if name is None:
+            return np.asarray(q**2 * np.array([membership_term(noise) for noise in z]))
+        return np.asarray(q**2 * np.array(self.terms[name]))
+
+    def estimate(self, name: str | None, form: str) -> Estimate:
+        """The attacker's curve after all steps."""
+        return self.estimate_at(math.sqrt(self.squares(name, form).sum()), form)
+
+    def estimate_at(self, mu: float, form: str) -> Estimate:
+        """The curve of an index, with the warning that belongs to its form."""
+        if form == "closed-form" and len(self):
+            least, rate = min(self.noises), self.rates[0]
+            return estimates.attribute_inference(mu * least / rate, least, rate)
+        return Estimate(GaussianShape(mu), source="central limit theorem, attribute inference")
+
+    def state_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "rates": list(self.rates),
+            "noises": list(self.noises),
+            "differences": {name: list(found) for name, found in self.differences.items()},
+            "terms": {name: list(found) for name, found in self.terms.items()},
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Steps:
+        """Those that were saved."""
+        return cls(
+            array("d", state["rates"]),
+            array("d", state["noises"]),
+            {name: array("d", found) for name, found in state["differences"].items()},
+            {name: array("d", found) for name, found in state["terms"].items()},
+        )
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Where a training was at the end of an epoch.
+
+    Attributes:
+        epoch: expected passes over the data.
+        step: counted from 1.
+        attribute: Bayes security against attribute inference.
+        membership: Bayes security against membership inference, by the same form.
+    """
+
+    epoch: int
+    step: int
+    attribute: float
+    membership: float
+
+
+def over_epochs(steps: Steps, name: str, form: str) -> list[Moment]:
+    """The security at the end of every epoch, and at the end."""
+    passes = np.cumsum(np.array(steps.rates))
+    mine, theirs = (np.sqrt(np.cumsum(steps.squares(which, form))) for which in (name, None))
+    found = []
+    for epoch in range(1, math.ceil(float(passes[-1]) - 1e-9) + 1 if len(steps) else 0):
+        at = min(int(np.searchsorted(passes, epoch - 1e-9)), len(passes) - 1)
+        mu = (float(mine[at]), float(theirs[at]))
+        attribute, membership = (steps.estimate_at(one, form).bayes_security() for one in mu)
+        found.append(Moment(epoch, at + 1, attribute, membership))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeRisk:
+    """What an attacker may learn of an attribute, beside what it may learn of membership.
+
+    Attributes:
+        attribute: which.
+        curve: telling one value from another, an estimate.
+        membership: telling one record from another, by the same form, an estimate.
+        certified: telling one record from another, what no attacker can beat; None where no bound
+            is proved.
+        steps: that were seen.
+    """
+
+    attribute: Attribute
+    curve: Estimate
+    membership: Estimate
+    certified: TradeOff | None
+    steps: int
+
+    def bayes_security(self) -> float:
+        """β* against attribute inference: 1 is perfect, 0 is none."""
+        return self.curve.bayes_security()
+
+    def blind(self) -> float:
+        """How often the best guess without the model is right."""
+        prior = self.attribute.prior
+        return TWO_VALUES if prior is None else max(prior)
+
+    def success(self, curve: Estimate | TradeOff | None = None) -> float:
+        """How often the attacker names the value: 1 − β*(1 − the likeliest value's prior).
+
+        Without a prior, of two values that are equally likely.
+        """
+        blind = self.blind()
+        return 1.0 if blind == 1 else (curve or self.curve).secret_success(blind)
+
+    def tpr(self, fpr: float = 0.1) -> float:
+        """How many records with the damaging value are found at a rate of false alarms.
+
+        Whichever value is damaging: the others together are no easier to tell from it than the
+        one that is told from it best, since the curve is concave.
+        """
+        return self.curve.tpr(fpr)
+
+    def paper_tpr(self, fpr: float = 0.1) -> float:
+        """The same as Cherubin et al. read it off β* alone: at most 1 + FPR − β*."""
+        rate = validate.probability("fpr", fpr)
+        return min(1.0, 1.0 + rate - self.bayes_security())
+
+    def precision(self, min_tpr: float = 0.01) -> float:
+        """Share of right answers among those that name the damaging value."""
+        prior, place = self.attribute.prior, self.attribute.damaging
+        if prior is None or place is None:
+            remedy = "give both to the attribute"
+            raise validate.misfit(
+                "prior and damaging", "not both given", "given for a precision", remedy
+            )
+        share = prior[place]
+        if share in (0.0, 1.0):
+            return share
+        return self.curve.precision(share, min_tpr)

@@ -1,0 +1,103 @@
+"""What a monitor says, in plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dprime.asked import describe, shown
+from dprime.mechanisms import Composition, Mechanism
+from dprime.monitor.ledger import Accumulated, Unprotected
+from dprime.profile import Answer
+
+CERTIFIED = "Certified: no attacker does better, whatever they know of the other records."
+
+LISTED = 4
+"""Parts of a training that are described one by one."""
+
+
+def bounded(answer: Answer) -> str:
+    """A certified number in words.
+
+    >>> bounded(Answer("advantage", "Membership advantage", 0.12345, "certified", {}, ""))
+    'at most 0.1235'
+    """
+    text = shown(answer)
+    if text == "no limit":
+        return text
+    return f"at least {text[2:]}" if text.startswith("≥") else f"at most {text}"
+
+
+def place(epoch: int, steps: int, planned_epochs: float | None, planned: int | None) -> str:
+    """Where the training is.
+
+    >>> place(3, 300, 10.0, 1000)
+    'epoch 3 of 10, step 300 of 1,000'
+    """
+    of_epochs = "" if planned_epochs is None else f" of {planned_epochs:.4g}"
+    of_steps = "" if planned is None else f" of {planned:,}"
+    return f"epoch {epoch:,}{of_epochs}, step {steps:,}{of_steps}"
+
+
+def line(where: str, spent: Answer, forecast: Answer | None, mechanism: Mechanism | None) -> str:
+    """One sentence."""
+    if isinstance(mechanism, Unprotected):
+        return f"{where}: not private, {mechanism.reason}."
+    end = "" if forecast is None else f", {bounded(forecast)} at the planned end"
+    return f"{where}: {spent.title} {bounded(spent)} now{end}."
+
+
+def report(
+    where: str,
+    mechanism: Mechanism | None,
+    adjacency: str,
+    spent: Sequence[Answer],
+    forecast: Sequence[Answer] | None,
+    warnings: Iterable[str],
+    findings: Iterable[str],
+) -> str:
+    """The table, the warnings, and what the watchers found."""
+    lines = [f"Privacy of this training ({where})", *_described(mechanism, adjacency), ""]
+    lines += _table(spent, forecast)
+    lines.append(
+        f"Not private: {mechanism.reason}."
+        if isinstance(mechanism, Unprotected)
+        else CERTIFIED
+    )  # fmt: skip
+    listed = list(warnings)
+    if listed:
+        lines += ["", "Warnings:", *(f"- {sentence}" for sentence in listed)]
+    for found in findings:
+        lines += ["", found.rstrip()]
+    return "\n".join(lines)
+
+
+def _described(mechanism: Mechanism | None, adjacency: str) -> list[str]:
+    if mechanism is None:
+        return ["Nothing was spent yet."]
+    parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
+    more = [f"... and {len(parts) - LISTED:,} more"] if len(parts) > LISTED else []
+    return [*(_part(part, adjacency) for part in parts[:LISTED]), *more]
+
+
+def _part(mechanism: Mechanism, adjacency: str) -> str:
+    if isinstance(mechanism, Unprotected):
+        return f"{mechanism.steps:,} steps, not all of them covered by a guarantee"
+    if isinstance(mechanism, Accumulated):
+        inner = describe(mechanism.training, adjacency)
+        return f"{inner}; {mechanism.batches} batches added up in each step"
+    return describe(mechanism, adjacency)
+
+
+def _table(spent: Sequence[Answer], forecast: Sequence[Answer] | None) -> list[str]:
+    columns = [["", *(answer.title for answer in spent)], ["spent now", *map(shown, spent)]]
+    if forecast is not None:
+        columns.append(["at the planned end", *map(shown, forecast)])
+    widths = [max(map(len, column)) for column in columns]
+    rows = zip(*columns, strict=True)
+    return [
+        "  ".join(
+            cell.ljust(width) if number == 0 else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,48 @@
+"""What sees every step of a training that is monitored."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from dprime.monitor.attached import Attached
+
+
+class Watcher:
+    """Sees the moments of every step; a watcher of its own overrides those that it needs.
+
+    `start` once; then for each step `batch` (once for each physical batch), `before_noise`,
+    `after_noise`. A step that Opacus skips, because a large batch comes in parts, has only `batch`.
+
+    Attributes:
+        name: what the report and a checkpoint call it.
+        needs_batches: whether the records and labels of each batch must be handed over.
+
+    """
+
+    name: ClassVar[str]
+    needs_batches: ClassVar[bool] = False
+
+    def start(self, training: Attached) -> None:
+        """The training was attached to."""
+
+    def batch(self, records: Tensor, targets: Tensor) -> None:
+        """Records and labels that the next step is made of."""
+
+    def before_noise(self, training: Attached) -> None:
+        """The clipped sum is in `p.summed_grad`; what is added to it now gets the noise too."""
+
+    def after_noise(self, training: Attached) -> None:
+        """The noisy sum is in `p.grad`, not yet divided by the batch size; weights as before."""
+
+    def report(self) -> str:
+        """What it found, in lines for the monitor's report; empty for nothing."""
+        return ""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What must be saved with a checkpoint: plain values and tensors."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what was saved."""

@@ -1,0 +1,27 @@
+"""Scripts that are checked, and never run."""
+
+import pytest
+
+from dprime.check import check
+
+collect_ignore_glob = ["scripts/*"]
+
+
+@pytest.fixture
+def examine(tmp_path):
+    """Check the text of a script."""
+
+    def run(text, **options):
+        path = tmp_path / "train.py"
+        path.write_text(text)
+        return check(path, **options)
+
+    return run
+
+
+@pytest.fixture
+def codes(examine):
+    """The codes that a script made of these parts shows."""
+    return lambda *parts, **options: [
+        finding.code for finding in examine("\n".join(parts), **options).findings
+    ]

@@ -1,0 +1,34 @@
+# Expected: DP201
+"""The normalisation is an argument."""
+
+from opacus import PrivacyEngine
+from torch import nn, optim
+from torch.utils.data import DataLoader
+from torchvision import datasets
+
+data = datasets.MNIST("data", train=True)
+loader = DataLoader(data, batch_size=256)
+
+
+def network(norm):
+    layers = [nn.Conv2d(1, 8, 3), norm(8), nn.ReLU(), nn.Flatten(), nn.LazyLinear(10)]
+    return nn.Sequential(*layers)
+
+
+model = network(norm=nn.BatchNorm2d)
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+engine = PrivacyEngine(secure_mode=True)
+model, optimizer, loader = engine.make_private(
+    module=model,
+    optimizer=optimizer,
+    data_loader=loader,
+    noise_multiplier=1.1,
+    max_grad_norm=1.0,
+)
+for _ in range(10):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+print(engine.get_epsilon(1e-6))

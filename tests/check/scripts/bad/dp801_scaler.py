@@ -1,0 +1,32 @@
+# Expected: DP801
+"""A scaler that is fitted to the records."""
+
+import pandas as pd
+import torch
+from opacus import PrivacyEngine
+from sklearn.preprocessing import StandardScaler
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+table = pd.read_csv("train.csv")
+scaler = StandardScaler()
+features = scaler.fit_transform(table.drop(columns="label"))
+data = TensorDataset(torch.tensor(features), torch.tensor(table["label"].to_numpy()))
+loader = DataLoader(data, batch_size=256)
+model = nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+engine = PrivacyEngine(secure_mode=True)
+model, optimizer, loader = engine.make_private(
+    module=model,
+    optimizer=optimizer,
+    data_loader=loader,
+    noise_multiplier=1.1,
+    max_grad_norm=1.0,
+)
+for _ in range(10):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+print(engine.get_epsilon(1e-6))

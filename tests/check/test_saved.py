@@ -1,0 +1,177 @@
+"""Saved runs: descriptions, real checkpoints of Opacus, states of the monitor."""
+
+import json
+
+import pytest
+import torch
+from opacus import PrivacyEngine
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from dprime import DPSGD
+from dprime.check import check, check_description
+from dprime.monitor import Ledger, Step
+
+RUN = {"noise_multiplier": 1.1, "sample_rate": 0.01, "steps": 100}
+
+
+def codes(report):
+    return [finding.code for finding in report.findings]
+
+
+def risk(report):
+    (found,) = report.reading.risks
+    return found
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, []),
+        ({"delta": 1e-5, "records": 60_000, "max_grad_norm": 1.0, "sampling": "poisson"}, []),
+        ({"sampling": "shuffle"}, ["DP101"]),
+        ({"sampling": "fixed-size"}, ["DP101"]),
+        ({"max_grad_norm": 1e3}, ["DP307"]),
+        ({"max_grad_norm": float("inf")}, ["DP307"]),
+        ({"noise_multiplier": 0}, ["DP408"]),
+        ({"delta": 1e-4, "records": 60_000}, ["DP501"]),
+        ({"delta": 1e-2}, ["DP502"]),
+        ({"tuning_runs": 7}, ["DP601"]),
+    ],
+)
+def test_a_description_is_judged(more, expected):
+    report = check_description("run.json", RUN | more)
+    assert codes(report) == expected
+    assert report.failed == bool(expected)
+
+
+def test_the_risk_is_that_of_the_core(tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text(
+        json.dumps({"noise_multiplier": 1.1, "batch_size": 256, "records": 60_000, "epochs": 10})
+    )
+    assert risk(check(path)).mechanism == DPSGD(1.1, 1 / 235, 2350)
+    assert risk(check(path, records=1000)).mechanism == DPSGD(1.1, 1 / 4, 40)
+    shuffled = risk(check_description("run.json", RUN | {"sampling": "shuffle"}))
+    assert (shuffled.adjacency, shuffled.mechanism.sampling) == ("replace", "shuffle")
+    one, all_runs = check_description("run.json", RUN | {"tuning_runs": 7}).reading.risks
+    assert (one.mechanism.steps, all_runs.mechanism.steps) == (100, 700)
+    assert check_description("run.json", RUN | {"noise_multiplier": 0}).reading.risks == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({}, "must be a JSON object"),
+        ({"noise": 1}, "key in run.json must be one of"),
+        ({"steps": 3}, "noise_multiplier must be given"),
+        ({"noise_multiplier": 1, "steps": 3}, "Exactly one of sample_rate, batch_size"),
+        ({"noise_multiplier": 1, "batch_size": 3, "steps": 3}, "records must be given"),
+        ({"noise_multiplier": 1, "sample_rate": 0.1}, "Exactly one of steps, epochs"),
+        (RUN | {"sampling": "magic"}, "sampling must be one of"),
+        (RUN | {"noise_multiplier": -1}, "noise_multiplier must be 0 or more"),
+        (RUN | {"noise_multiplier": "1"}, "noise_multiplier must be a number"),
+        (RUN | {"delta": float("nan")}, "delta must be a finite number"),
+        (RUN | {"tuning_runs": 0}, "tuning_runs must be at least 1"),
+        ({"history": [[1, 2]], "mechanism": "prv"}, "history must hold triples"),
+    ],
+)
+def test_a_bad_description_is_refused(values, words):
+    with pytest.raises(ValueError, match=r"must be|Exactly|must hold") as refused:
+        check_description("run.json", values)
+    assert words in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """An engine, a model and an optimizer after 4 private steps."""
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(32, 3), torch.randint(0, 2, (32,)))
+    model = nn.Linear(3, 2)
+    with pytest.warns(UserWarning, match="Secure RNG"):
+        engine = PrivacyEngine()
+    model, optimizer, loader = engine.make_private(
+        module=model, optimizer=torch.optim.Adam(model.parameters()),
+        data_loader=DataLoader(data, batch_size=8), noise_multiplier=1.0, max_grad_norm=1.0,
+    )  # fmt: skip
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    return engine, model, optimizer
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook:UserWarning")
+
+
+def test_a_checkpoint_of_opacus_is_read(tmp_path, trained):
+    engine, model, optimizer = trained
+    engine.save_checkpoint(path=tmp_path / "all.pt", module=model, optimizer=optimizer)
+    torch.save(engine.accountant.state_dict(), tmp_path / "accountant.pt")
+    torch.save(
+        {"epoch": 1, "net": model.state_dict(), "spent": engine.accountant.state_dict()},
+        tmp_path / "own.pt",
+    )
+    for name in ("all.pt", "accountant.pt", "own.pt"):
+        report = check(tmp_path / name)
+        assert codes(report) == []
+        assert risk(report).mechanism == DPSGD(1.0, 0.25, 4)
+
+
+def test_steps_that_were_not_counted_are_found(tmp_path, trained):
+    _, model, optimizer = trained
+    saved = {
+        "optimizer": optimizer.state_dict(),
+        "accountant": {"history": [(1.0, 0.25, 3)], "mechanism": "prv"},
+    }
+    torch.save(saved, tmp_path / "lost.pt")
+    report = check(tmp_path / "lost.pt")
+    assert codes(report) == ["DP409"]
+    assert report.findings[0].sentence == "The optimizer took 4 steps, the accountant counted 3."
+    assert report.reading.risks == ()
+    torch.save(model.state_dict(), tmp_path / "weights.pt")
+    assert codes(check(tmp_path / "weights.pt")) == ["DP409"]
+    torch.save({"history": [], "mechanism": "prv"}, tmp_path / "nothing.pt")
+    assert codes(check(tmp_path / "nothing.pt")) == ["DP409"]
+
+
+def test_running_statistics_and_missing_noise_are_found(tmp_path, trained):
+    engine, _, _ = trained
+    mixing = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    saved = {"model": mixing.state_dict(), "accountant": engine.accountant.state_dict()}
+    torch.save(saved, tmp_path / "mixed.pt")
+    report = check(tmp_path / "mixed.pt")
+    assert codes(report) == ["DP201"]
+    assert report.reading.risks == ()
+    torch.save({"history": [(0.0, 0.1, 5)], "mechanism": "rdp"}, tmp_path / "bare.pt")
+    assert codes(check(tmp_path / "bare.pt")) == ["DP408"]
+
+
+def test_objects_are_not_loaded(tmp_path, trained):
+    torch.save(trained[1], tmp_path / "object.pt")
+    with pytest.raises(ValueError, match="must be a checkpoint of plain values and tensors"):
+        check(tmp_path / "object.pt")
+
+
+def ledger_state(*entries, adjacency="add-remove"):
+    return {"ledger": Ledger(entries).state_dict(), "adjacency": adjacency, "warnings": []}
+
+
+def test_a_monitor_s_state_is_read(tmp_path):
+    path = tmp_path / "monitor.pt"
+    torch.save(ledger_state((Step(1.0, 0.01), 50)), path)
+    assert codes(check(path)) == []
+    assert risk(check(path)).mechanism == DPSGD(1.0, 0.01, 50)
+    assert codes(check(path, records=10, delta=0.5)) == ["DP501"]
+    torch.save(ledger_state((Step(1.0, 0.5, "shuffle", passing=1), 2), adjacency="replace"), path)
+    assert codes(check(path)) == ["DP101"]
+    torch.save(ledger_state((Step(0.0, 0.01), 50)), path)
+    report = check(path)
+    assert (codes(report), report.reading.risks) == (["DP408"], ())
+    torch.save(ledger_state(), path)
+    assert codes(check(path)) == ["DP409"]
+    torch.save({"ledger": 3, "adjacency": "add-remove"}, path)
+    with pytest.raises(ValueError, match="must be a monitor's state"):
+        check(path)
+    torch.save(ledger_state((Step(1.0, 0.01), 50)) | {"warnings": ["Look here."]}, path)
+    assert check(path).unclear == ("The monitor warned: Look here.",)

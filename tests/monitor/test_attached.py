@@ -1,0 +1,140 @@
+"""What is read of a training, and which trainings are refused."""
+
+import opacus
+import pytest
+import torch
+from opacus.utils.adaptive_clipping import PrivacyEngineAdaptiveClipping
+from torch import nn
+
+from dprime.monitor.attached import Attached
+
+pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+
+since_1_6 = pytest.mark.skipif(opacus.__version__ < "1.6", reason="is so since Opacus 1.6")
+
+ADAPTIVE = {
+    "clipping": "adaptive",
+    "target_unclipped_quantile": 0.5,
+    "clipbound_learning_rate": 0.2,
+    "max_clipbound": 10.0,
+    "min_clipbound": 0.1,
+    "unclipped_num_std": 2.0,
+}
+
+
+def attached(made, **changed):
+    return Attached(made.engine, **{**made.named(), **changed})
+
+
+def test_what_is_read(private):
+    training = attached(private(noise=1.5, norm=0.5))
+    assert (training.poisson, training.ghost, training.adaptive) == (True, False, False)
+    assert (training.noise_multiplier, training.clip_norm, training.clipped_to) == (1.5, 0.5, 0.5)
+    assert (training.sample_rate, training.records, training.size) == (1 / 6, 60, 44)
+    assert training.module is training.model._module
+    assert training.device() == torch.device("cpu")
+
+
+def test_in_ghost_mode_the_model_clips(private):
+    made = private("ghost")
+    made.optimizer.max_grad_norm = 0.25
+    training = attached(made)
+    assert training.ghost
+    assert (training.clip_norm, training.clipped_to) == (0.25, 1.0)
+
+
+def test_layers_that_are_clipped_one_by_one_add_up(private):
+    training = attached(private(norm=[0.5, 1.0, 0.5, 2.0], clipping="per_layer"))
+    assert training.clipped_to == training.clip_norm == pytest.approx(5.5**0.5)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ("optimizer", "optimizer must be Opacus' own, but it is a SGD"),
+        ("data_loader", "data_loader must be one whose sampling rate is known"),
+        ("model", "model must be what make_private returned, but it is a Sequential"),
+    ],
+)
+def test_other_objects_are_refused(private, changed, sentence):
+    made = private("ghost")
+    plain = {
+        "optimizer": torch.optim.SGD(made.model.parameters()),
+        "data_loader": iter(()),
+        "model": private.network(),
+    }
+    with pytest.raises(ValueError, match=sentence):
+        _ = attached(made, **{changed: plain[changed]}).sampling
+
+
+def test_an_engine_without_an_accountant_is_refused(private):
+    with pytest.raises(ValueError, match="privacy_engine must be Opacus' own, but it is a object"):
+        Attached(object(), **private().named())
+
+
+def test_adaptive_clipping_with_poisson_batches_is_refused(private):
+    with pytest.raises(ValueError, match="a count divided by a secret size"):
+        attached(private(**ADAPTIVE))
+
+
+@since_1_6
+def test_adaptive_clipping_with_public_batch_sizes_is_read(private):
+    training = attached(private(**ADAPTIVE, poisson_sampling=False))
+    assert training.adaptive
+    assert training.noise_multiplier == 1.0
+
+
+def test_older_releases_do_not_keep_the_noise_of_adaptive_clipping(private, monkeypatch):
+    made = private(**ADAPTIVE, poisson_sampling=False)
+    monkeypatch.setattr("opacus.__version__", "1.5.4")
+    with pytest.raises(ValueError, match=r"opacus must be 1.6 or later .* but it is '1.5.4'"):
+        attached(made)
+
+
+@pytest.mark.parametrize("seen", ["criterion", "engine", "optimizer"])
+def test_adaptive_clipping_in_ghost_mode_is_refused(private, seen):
+    plain, made = private("ghost"), private("ghost", engine=PrivacyEngineAdaptiveClipping)
+    engine = made.engine if seen == "engine" else plain.engine
+    if seen == "optimizer":
+        made.optimizer._adjusted_noise_multiplier = 1.0
+    changed = {} if seen == "criterion" else {"criterion": None}
+    with pytest.raises(ValueError, match="clipping must be flat in ghost mode, but it is adaptive"):
+        Attached(engine, **{**made.named(), **changed})
+
+
+def moved(made, norm, records):
+    """How far the clipped sum moves when the first record is replaced by zeros."""
+    sums = []
+    for first in (records[0], torch.zeros_like(records[0])):
+        batch = torch.cat([first[None], records[1:]])
+        made.model.max_grad_norm = made.optimizer.max_grad_norm = norm
+        made.optimizer.zero_grad()
+        made.criterion(made.model(batch), torch.zeros(len(batch), dtype=torch.long)).backward()
+        sums.append(torch.cat([p.grad.flatten() for p in made.model.parameters()]))
+    return float((sums[0] - sums[1]).norm())
+
+
+@since_1_6
+def test_why_adaptive_clipping_in_ghost_mode_is_refused(private):
+    """Replacing a record may move a clipped sum by 2C; there it moves by much more."""
+    torch.manual_seed(0)
+    records = torch.cat([torch.full((1, 4), -50.0), torch.randn(29, 4)])
+    options = {"min_clipbound": 0.0999, "max_clipbound": 0.1}
+    broken = private("ghost", engine=PrivacyEngineAdaptiveClipping, net=linear(), **options)
+    assert moved(broken, 0.1, records) > 10 * 0.2
+    assert moved(private("ghost", net=linear()), 0.1, records) <= 0.2
+
+
+def linear():
+    net = nn.Linear(4, 2, bias=False)
+    nn.init.constant_(net.weight, 0.0)
+    net.weight.data[0] = 0.1
+    return net
+
+
+@pytest.mark.parametrize("batch", [30, 200])
+def test_a_step_of_adaptive_clipping_costs_what_its_noise_says(batch):
+    """The sum that the docstring of `Attached` has, for both of Opacus' ways."""
+    for noise, count_noise in ((1.0, 2.0), (1.3, batch / 20)):
+        raised = (noise**-2 - (2 * count_noise) ** -2) ** -0.5
+        assert (2 / raised) ** 2 + 1 / count_noise**2 == pytest.approx((2 / noise) ** 2)

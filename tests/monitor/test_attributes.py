@@ -1,0 +1,191 @@
+"""Attributes of a table: their columns, values, priors; and what is refused, in one sentence."""
+
+import numpy as np
+import pytest
+import torch
+
+from dprime.data import Dataset, load
+from dprime.monitor.attributes import Attribute
+
+COLUMNS = ("age", "sex=Female", "sex=Male", "race=A", "race=B", "race=C")
+TABLE = np.array(
+    [
+        [0.1, 1, 0, 0, 1, 0],
+        [0.9, 0, 1, 1, 0, 0],
+        [0.4, 0, 1, 0, 1, 0],
+        [0.4, 1, 0, 1, 0, 0],
+    ],
+    dtype=np.float32,
+)
+
+
+def table_set():
+    return Dataset("people", TABLE, np.zeros(4), "table", None, COLUMNS)
+
+
+def test_values_of_a_column():
+    every = Attribute.column("age", data=table_set())
+    assert every.name == "age"
+    assert every.places == (0,)
+    np.testing.assert_allclose(every.values[:, 0], [0.1, 0.4, 0.9], rtol=1e-6)
+    assert every.labels == ("0.1", "0.4", "0.9")
+    ends = Attribute.column(0, "extremes", data=TABLE)
+    np.testing.assert_allclose(ends.values[:, 0], [0.1, 0.9], rtol=1e-6)
+    own = Attribute.column("age", [0.0, 0.5, 1.0], columns=COLUMNS, name="years")
+    assert (own.name, own.values[:, 0].tolist()) == ("years", [0.0, 0.5, 1.0])
+    assert Attribute.column(0, [0.4, 0.1], data=torch.tensor(TABLE)).values[:, 0].tolist() == [
+        0.4,
+        0.1,
+    ]
+
+
+def test_values_of_a_group():
+    sex = Attribute.one_hot("sex", columns=COLUMNS)
+    assert (sex.name, sex.places, sex.labels) == ("sex", (1, 2), ("Female", "Male"))
+    assert sex.values.tolist() == [[1, 0], [0, 1]]
+    race = Attribute.one_hot("race", data=table_set(), damaging="A")
+    assert race.labels == ("A", "B")  # C does not occur
+    assert race.values.tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert race.damaging == 0
+    some = Attribute.one_hot([3, 4, 5], ["race=C", "A"], columns=COLUMNS)
+    assert (some.name, some.labels) == ("race", ("C", "A"))
+    assert some.values.tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert Attribute.one_hot([1, 2]).name == "columns 1, 2"
+
+
+def test_together():
+    age = Attribute.column("age", [0.0, 1.0], columns=COLUMNS, prior=[0.3, 0.7], damaging=1.0)
+    sex = Attribute.one_hot("sex", columns=COLUMNS, prior=[0.5, 0.5], damaging="Female")
+    both = Attribute.together(age, sex)
+    assert both.name == "age and sex"
+    assert both.places == (0, 1, 2)
+    assert both.values.tolist() == [[0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1]]
+    assert both.prior == pytest.approx((0.15, 0.15, 0.35, 0.35))
+    assert both.labels[both.damaging] == "age 1, sex Female"
+    plain = Attribute.together(age, Attribute.one_hot("race", columns=COLUMNS), name="both")
+    assert (plain.name, plain.prior, plain.damaging) == ("both", None, None)
+
+
+def test_completions():
+    records = torch.tensor(TABLE)
+    both = Attribute.together(Attribute.column(0, [0.2, 0.3]), Attribute.one_hot([1, 2]))
+    made = both.completions(records)
+    assert made.shape == (4, 4, 6)
+    np.testing.assert_allclose(made[2, 3, :3], [0.3, 0, 1], rtol=1e-6)
+    assert torch.equal(made[:, 1, 3:], records[:, 3:])
+    assert torch.equal(records, torch.tensor(TABLE))
+
+
+def test_the_adversary_of_an_attribute():
+    found = Attribute.column("age", [0.2, 0.3, 0.4], columns=COLUMNS).adversary(1, record=2)
+    assert (found.columns, found.values, found.record) == ((0,), ((0.3,), (0.4,)), 2)
+
+
+def test_diabetes_has_two_sexes():
+    assert Attribute.column("sex", data=load("diabetes").train).labels == ("0", "1")
+
+
+NAMED = {"columns": COLUMNS}
+REFUSED = {
+    "no such name": (
+        lambda: Attribute.column("ages", [0, 1], **NAMED),
+        "attribute must be a column of the data, but it is 'ages': give one of age",
+    ),
+    "no names": (
+        lambda: Attribute.column("age", [0, 1]),
+        "attribute must be a column of the data, but it is 'age': give columns=",
+    ),
+    "no such index": (
+        lambda: Attribute.column(6, data=TABLE),
+        "attribute must be a column from 0 to 5, but it is 6",
+    ),
+    "not a column": (lambda: Attribute.column(1.5, [0, 1]), "attribute must be an index or a name"),
+    "no such group": (
+        lambda: Attribute.one_hot("colour", **NAMED),
+        "attribute must be what the names",
+    ),
+    "group index": (lambda: Attribute.one_hot([4, 9], data=TABLE), "from 0 to 5, but it is 9"),
+    "not one-hot": (
+        lambda: Attribute.one_hot([0, 1], data=TABLE),
+        "attribute columns 0, 1 must be a one-hot group",
+    ),
+    "does not occur": (
+        lambda: Attribute.column(0, [0.1, 0.5], data=TABLE),
+        "each value of 0 must be one that occurs in the data, but it is 0.5",
+    ),
+    "category does not occur": (
+        lambda: Attribute.one_hot("race", ["A", "C"], data=table_set()),
+        "each value of race must be one of the group that occurs, but it is 'C'",
+    ),
+    "outside the group": (
+        lambda: Attribute.one_hot("sex", ["Female", "A"], **NAMED),
+        "but it is 'A'",
+    ),
+    "one value": (
+        lambda: Attribute.column(0, [0.1]),
+        "values of column 0 must be at least 2, but it is 1",
+    ),
+    "one that occurs": (
+        lambda: Attribute.column(0, "extremes", data=np.ones((3, 1))),
+        "at least 2, but it is 1",
+    ),
+    "twice": (lambda: Attribute.column(0, [0.1, 0.1]), "must be all different"),
+    "NaN": (lambda: Attribute.column(0, [0.1, np.nan]), "must be a finite number, but it is nan"),
+    "too many": (
+        lambda: Attribute.column(0, data=np.random.default_rng(0).random((1100, 1))),
+        "the number of values of column 0 must be at most 1000, but it is 1100",
+    ),
+    "too many together": (
+        lambda: Attribute.together(*(Attribute.column(i, range(40)) for i in range(2))),
+        "combinations of column 0 and column 1 must be at most 1000, but it is 1600",
+    ),
+    "overlap": (
+        lambda: Attribute.together(*[Attribute.column(0, [0, 1])] * 2),
+        "of columns that differ",
+    ),
+    "prior's length": (
+        lambda: Attribute.column(0, [0, 1], prior=[1.0]),
+        "the number of shares in prior must be 2, but it is 1",
+    ),
+    "prior's sum": (
+        lambda: Attribute.column(0, [0, 1], prior=[0.5, 0.6]),
+        "the sum of prior must be 1, but it is 1.1",
+    ),
+    "prior below 0": (lambda: Attribute.column(0, [0, 1], prior=[1.5, -0.5]), "between 0 and 1"),
+    "damaging": (
+        lambda: Attribute.column(0, [0, 1], damaging=0.5),
+        "damaging must be one of the values of column 0, but it is 0.5",
+    ),
+    "damaging category": (lambda: Attribute.one_hot("sex", damaging="A", **NAMED), "but it is 'A'"),
+    "unknown word": (lambda: Attribute.column(0, "some", data=TABLE), "all, extremes or a list"),
+    "all without data": (lambda: Attribute.column(0, "all"), "a list where no data is given"),
+    "extremes of a group": (
+        lambda: Attribute.one_hot("sex", "extremes", **NAMED),
+        "those of a one-hot",
+    ),
+    "images": (
+        lambda: Attribute.column(0, data=np.ones((2, 1, 3, 3))),
+        "records \\[n, features\\]",
+    ),
+    "names of others": (lambda: Attribute.column(0, data=TABLE, columns=("a",)), "must be 6 names"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case):
+    make, sentence = REFUSED[case]
+    with pytest.raises(ValueError, match=sentence) as refused:
+        make()
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("records", "sentence"),
+    [
+        (torch.zeros(2, 3), "attribute must be a column from 0 to 2, but it is 5"),
+        (torch.zeros(2, 1, 9), "records must be \\[n, features\\]"),
+    ],
+)
+def test_records_without_the_column(records, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Attribute.column(5, [0.0, 1.0]).completions(records)

@@ -1,0 +1,185 @@
+"""The real Lightning and the real Trainer of transformers, on a tiny model."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+import dprime.monitor
+from dprime import DPSGD
+from dprime.monitor import Monitor, PrivacyWarning
+from dprime.profile import Questions
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
+    pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:Checkpoint directory .* exists and is not empty"),
+    pytest.mark.filterwarnings("ignore:.*does not have many workers"),
+]
+
+RATE = 1 / 6
+
+
+def advantage(steps):
+    return DPSGD(1.0, RATE, steps).curve().advantage()
+
+
+def watch(made):
+    return Monitor(made.engine, **made.named(), questions=Questions(delta=1e-3), show=None)
+
+
+class TestLightning:
+    def fit(self, made, callback, folder, epochs, resumed=None, **given):
+        import lightning.pytorch as pl
+
+        class Module(pl.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net = made.model
+                vars(self).update(given)
+
+            def training_step(self, batch, _):
+                return made.criterion(self.net(batch[0]), batch[1])
+
+            def configure_optimizers(self):
+                return made.optimizer
+
+        trainer = pl.Trainer(
+            max_epochs=epochs, default_root_dir=folder, callbacks=[callback], accelerator="cpu",
+            logger=False, enable_progress_bar=False, enable_model_summary=False,
+        )  # fmt: skip
+        trainer.fit(Module(), made.loader, ckpt_path=resumed)
+        return trainer
+
+    def test_it_logs_and_goes_on_from_a_checkpoint(self, private, tmp_path):
+        from dprime.monitor import LightningMonitor
+
+        made = private()
+        trainer = self.fit(made, LightningMonitor(watch(made)), tmp_path, 1)
+        assert float(trainer.callback_metrics["privacy_advantage"]) == pytest.approx(advantage(6))
+        saved = trainer.checkpoint_callback.best_model_path
+
+        again, callback = private(), LightningMonitor()
+        monitor = watch(again)
+        with pytest.warns(PrivacyWarning, match="has recorded 6 steps, but the monitor has 12"):
+            trainer = self.fit(again, callback, tmp_path, 2, saved, monitor=monitor)
+        assert callback.monitor is monitor
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 12)
+        assert [answer.value for answer in monitor.history()] == [advantage(6), advantage(12)]
+        assert float(trainer.callback_metrics["privacy_advantage"]) == pytest.approx(advantage(12))
+
+    def test_a_monitor_must_be_there(self, private, tmp_path):
+        from dprime.monitor import LightningMonitor
+
+        with pytest.raises(ValueError, match="monitor must be given, but it is missing"):
+            self.fit(private(), LightningMonitor(), tmp_path, 1)
+
+
+class Named(Dataset):
+    """Records as the Trainer wants them."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __len__(self):
+        return len(self.data)
+
+    def __getitem__(self, index):
+        records, labels = self.data[index]
+        return {"x": records, "labels": labels}
+
+
+class WithLoss(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x, labels=None, **_):
+        answer = self.net(x)
+        return {"loss": nn.functional.cross_entropy(answer, labels), "logits": answer}
+
+
+class TestTrainer:
+    def train(self, made, monitor, folder, epochs, resumed=None):
+        from transformers import Trainer, TrainerCallback, TrainingArguments
+
+        from dprime.monitor import TrainerMonitor
+
+        class Own(Trainer):
+            def get_train_dataloader(self):
+                return made.loader
+
+        class Clear(TrainerCallback):
+            def on_step_end(self, args, state, control, **_):
+                made.optimizer.zero_grad()
+
+        schedule = torch.optim.lr_scheduler.LambdaLR(made.optimizer, lambda _: 1.0)
+        options = TrainingArguments(
+            output_dir=folder, num_train_epochs=epochs, report_to=[], use_cpu=True,
+            save_strategy="epoch", disable_tqdm=True, max_grad_norm=0.0,
+        )  # fmt: skip
+        trainer = Own(
+            model=made.model, args=options, train_dataset=made.loader.dataset,
+            optimizers=(made.optimizer, schedule), callbacks=[TrainerMonitor(monitor), Clear()],
+        )  # fmt: skip
+        trainer.train(resume_from_checkpoint=resumed)
+        return [log["privacy_advantage"] for log in trainer.state.log_history if len(log) == 3]
+
+    def made(self, private):
+        loader = DataLoader(Named(private.data()), batch_size=10)
+        return private(net=WithLoss(private.network()), loader=loader)
+
+    def test_it_logs_and_goes_on_from_a_checkpoint(self, private, tmp_path):
+        made = self.made(private)
+        assert self.train(made, watch(made), tmp_path, 1) == [advantage(6)]
+
+        again = self.made(private)
+        monitor = watch(again)
+        with pytest.warns(PrivacyWarning, match="has recorded 6 steps, but the monitor has 12"):
+            logged = self.train(again, monitor, tmp_path, 2, resumed=True)
+        assert logged == [advantage(6), advantage(12)]
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 12)
+
+        (tmp_path / "checkpoint-12" / "dprime-monitor.pt").unlink()
+        third = self.made(private)
+        with pytest.raises(ValueError, match="the checkpoint must be one with the monitor's state"):
+            self.train(third, watch(third), tmp_path, 3, resumed=True)
+
+
+def test_nothing_is_loaded_before_it_is_asked_for():
+    heavy = ("torch", "opacus", "lightning", "transformers")
+    code = f"import sys, dprime.monitor; print([n for n in {heavy} if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "missing", "sentence"),
+    [
+        ("LightningMonitor", "lightning", "lightning.pytorch",
+         "LightningMonitor needs Lightning: pip install lightning"),
+        ("TrainerMonitor", "trainer", "transformers",
+         "TrainerMonitor needs transformers: pip install transformers"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_named(monkeypatch, name, module, missing, sentence):
+    monkeypatch.delitem(sys.modules, f"dprime.monitor.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ImportError, match=sentence):
+        getattr(dprime.monitor, name)
+
+
+def test_opacus_is_named_where_it_is_missing(monkeypatch):
+    monkeypatch.setattr("dprime.monitor.find_spec", lambda _: None)
+    with pytest.raises(ImportError, match=r"Monitor needs Opacus: pip install 'dprime\[opacus\]'"):
+        _ = dprime.monitor.Monitor
+
+
+def test_every_name_is_there():
+    for name in dprime.monitor.__all__:
+        assert getattr(dprime.monitor, name).__doc__
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = dprime.monitor.Nothing

@@ -1,0 +1,112 @@
+import io
+
+import numpy as np
+import pytest
+import torch
+
+from dprime.monitor.attached import Attached
+from dprime.monitor.canaries import BATCHES, COINS
+from dprime.monitor.gradients import GradientCanaries
+from dprime.monitor.monitor import Monitor
+from planted_opacus import OPACUS_WARNS, made_private, network, toy
+
+pytestmark = [pytest.mark.filterwarnings(warning) for warning in OPACUS_WARNS]
+
+
+def attached(canaries, **options):
+    private = made_private(network(), toy(), batch=10, **({"noise": 1.0} | options))
+    return private, Monitor(**private.parts(), watchers=[canaries], show=None)
+
+
+def test_coins_are_fair_and_come_from_the_seed():
+    coins = GradientCanaries(10_000, seed=1)._inside
+    assert abs(coins.mean() - 0.5) < 4 * 0.005
+    assert (coins == GradientCanaries(10_000, seed=1)._inside).all()
+    assert (coins != GradientCanaries(10_000, seed=2)._inside).any()
+
+
+def test_a_secret_seed_is_drawn_anew():
+    assert GradientCanaries()._seed != GradientCanaries()._seed
+
+
+def test_purposes_and_steps_share_no_randomness():
+    canaries = GradientCanaries(seed=0)
+    streams = [canaries._stream(COINS), canaries._stream(BATCHES), canaries._stream(BATCHES, 1)]
+    first = {float(stream.random()) for stream in streams}
+    assert len(first) == len(streams)
+
+
+def test_neither_coins_nor_seed_are_shown():
+    canaries = GradientCanaries(60, seed=987654321)
+    private, monitor = attached(canaries)
+    private.train(3)
+    shown = [repr(canaries), canaries.report(), str(canaries.result().as_json()), monitor.report()]
+    assert repr(canaries) == "GradientCanaries(count=60)"
+    for text in shown:
+        assert "987654321" not in text
+        assert "True" not in text
+
+
+def test_the_report_is_empty_before_the_first_step_and_the_result_is_refused():
+    canaries = GradientCanaries(60)
+    attached(canaries)
+    assert canaries.report() == ""
+    with pytest.raises(ValueError, match="result must be asked for after the training"):
+        canaries.result()
+
+
+def test_no_noise_stated_is_no_claim():
+    canaries = GradientCanaries(60, seed=1)
+    private = made_private(network(), toy(), batch=10, noise=0.0)
+    training = Attached(**private.parts())
+    canaries.start(training)
+    optimizer = private.optimizer
+    right = optimizer.add_noise
+
+    def add_noise():
+        canaries.before_noise(training)
+        right()
+        canaries.after_noise(training)
+
+    optimizer.add_noise = add_noise
+    private.train(40)
+    found = canaries.result()
+    assert found.verdict == "no claim"
+    assert found.right == found.guesses
+
+
+def test_the_state_survives_a_file_and_tells_what_does_not_fit():
+    canaries = GradientCanaries(60, seed=1)
+    private, _ = attached(canaries)
+    private.train(3)
+    file = io.BytesIO()
+    torch.save(canaries.state_dict(), file)
+    file.seek(0)
+    state = torch.load(file, weights_only=True)
+    other = GradientCanaries(60)
+    other.load_state_dict(state)
+    assert (other._inside == canaries._inside).all()
+    assert np.array_equal(other._ratio, canaries._ratio)
+    with pytest.raises(ValueError, match="the state's count must be 70, but it is 60"):
+        GradientCanaries(70).load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"count": 20}, "count must be at least 50, but it is 20"),
+        ({"count": 99.5}, "count must be a whole number"),
+        ({"seed": -1}, "seed must be a whole number, 0 or more, but it is -1"),
+        ({"seed": True}, "seed must be a whole number"),
+        ({"confidence": 95}, "confidence must be strictly between 0 and 1"),
+    ],
+)
+def test_bad_input_is_one_sentence(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        GradientCanaries(**options)
+
+
+def test_batches_that_are_not_poisson_are_refused():
+    private = made_private(network(), toy(), noise=1.0, batch=10, poisson_sampling=False)
+    with pytest.raises(ValueError, match="data_loader must be a Poisson one for canaries"):
+        GradientCanaries(60).start(Attached(**private.parts()))

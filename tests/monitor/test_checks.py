@@ -1,0 +1,76 @@
+"""What is found before the first step."""
+
+import pytest
+from torch import nn
+
+from dprime.monitor.attached import Attached
+from dprime.monitor.checks import (
+    MIXED,
+    REASONS,
+    UNKNOWN,
+    at_start,
+    disagreement,
+    mixes,
+    outside,
+    recorded_for,
+)
+from dprime.monitor.ledger import NO_NOISE, Ledger, Step
+from dprime.profile import Questions
+
+
+@pytest.mark.parametrize(
+    ("layer", "found"),
+    [
+        (nn.BatchNorm1d(3), True),
+        (nn.BatchNorm2d(3).eval(), False),
+        (nn.BatchNorm1d(3, track_running_stats=False).eval(), True),
+        (nn.SyncBatchNorm(3), True),
+        (nn.InstanceNorm1d(3), False),
+        (nn.InstanceNorm1d(3, track_running_stats=True), True),
+        (nn.InstanceNorm1d(3, track_running_stats=True).eval(), False),
+        (nn.GroupNorm(1, 3), False),
+        (nn.LayerNorm(3), False),
+    ],
+    ids=str,
+)
+def test_layers_that_mix_records(layer, found):
+    assert mixes(nn.Sequential(nn.Linear(3, 3), nn.Sequential(layer))) is found
+
+
+def test_nothing_is_wrong_with_a_plain_training(private):
+    made = private()
+    assert list(at_start(Attached(made.engine, **made.named()), Questions(delta=1e-3))) == []
+
+
+def test_what_can_be_seen_before_the_first_step(private):
+    made = private(trained=lambda net: net[0].parameters(), poisson_sampling=False)
+    made.model._module.append(nn.BatchNorm1d(2))
+    training = Attached(made.engine, **made.named())
+    sentences = list(at_start(training, Questions(delta=0.1)))
+    assert len(sentences) == 4
+    assert REASONS[MIXED] in sentences
+    assert list(outside(training)) == ["2.weight", "2.bias", "3.weight", "3.bias"]
+    assert "(2.weight, 2.bias, 3.weight, ...)" in sentences[2]
+    assert all(sentence.endswith(".") for sentence in [*sentences, UNKNOWN, *REASONS.values()])
+    assert NO_NOISE in REASONS
+
+
+@pytest.mark.parametrize(
+    ("rate", "batches", "recorded", "agree"),
+    [
+        (1 / 93, 1, 1 / 93, True),  # not Poisson
+        (1 / 93, 1, 1 / 92, True),  # Poisson, and Opacus' rounding
+        (1 / 93, 3, 3 / 92, True),
+        (1 / 93, 3, 1 / 92, False),
+        (1 / 93, 1, 1 / 91, False),
+        (1.0, 1, 1.0, True),
+    ],
+)
+def test_what_opacus_records_for_a_rate(rate, batches, recorded, agree):
+    assert recorded_for(rate, batches, recorded) is agree
+
+
+def test_entries_are_compared_by_noise_and_rate_and_not_by_order():
+    ledger = Ledger([(Step(1.0, 0.1), 3), (Step(2.0, 0.1, batches=2), 4), (Step(1.0, 0.1), 1)])
+    assert disagreement([(2.0, 0.2, 4), (1.0, 0.1, 4)], ledger) is None
+    assert "noise multipliers or rates" in disagreement([(1.0, 0.2, 4), (2.0, 0.1, 4)], ledger)

@@ -1,0 +1,389 @@
+"""Attribute inference on real Opacus trainings: every mode, both ranges, both analyses."""
+
+import itertools
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from dprime import estimates
+from dprime.data import Dataset
+from dprime.mechanisms import DPSGD
+from dprime.monitor.attribute_report import ESTIMATES, LEAK
+from dprime.monitor.attributes import Attribute
+from dprime.monitor.extremes import membership_term
+from dprime.monitor.inference import AttributeInference
+from dprime.monitor.losses import loss_of
+from dprime.monitor.monitor import Monitor
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
+    pytest.mark.filterwarnings("ignore::dprime.monitor.checks.PrivacyWarning"),
+]
+
+FEW = Attribute.column(0, [-1.0, 0.0, 2.0], name="few")
+MANY = Attribute.column(1, [value / 10 for value in range(-20, 21)], name="many")
+
+
+def watched(made, *watchers, epochs=1, **options):
+    """Train with these watchers, and give the first one back."""
+    with Monitor(made.engine, **{**made.named(), **options}, watchers=watchers, show=None):
+        made.train(epochs)
+    return watchers[0]
+
+
+@pytest.mark.parametrize("mode", ["hooks", "functorch", "ew", "ghost"])
+def test_every_mode_of_opacus(private, mode):
+    found = watched(private(mode), AttributeInference(FEW))
+    assert len(found.steps) == 6
+    assert list(found.steps.rates) == pytest.approx([1 / 6] * 6)
+    assert list(found.steps.noises) == [1.0] * 6
+    assert all(0 < r <= 2 for r in found.steps.differences["few"])
+    assert all(0 < term <= membership_term(1.0) for term in found.steps.terms["few"])
+    assert found.report().endswith(LEAK)
+
+
+class Spy(AttributeInference):
+    """Also keeps the weights and the records of every step."""
+
+    def __init__(self, *attributes, **options):
+        super().__init__(*attributes, **options)
+        self.seen = []
+
+    def before_noise(self, training):
+        weights = [p.detach().clone() for p in training.parameters()]
+        self.seen.append((weights, *self._batches[0]))
+        super().before_noise(training)
+
+
+def clipped(net, weights, record, label, norm):
+    """The gradient of one record, made for itself, in units of the clipping norm."""
+    own = dict(zip(dict(net.named_parameters()), weights, strict=True))
+
+    def lost(w):
+        return F.cross_entropy(torch.func.functional_call(net, w, (record[None],)), label[None])
+
+    flat = torch.cat([g.flatten() for g in torch.func.grad(lost)(own).values()]).double()
+    return flat * min(1.0, norm / (float(flat.norm()) + 1e-6)) / norm
+
+
+def term(a, b):
+    """Of the central-limit form at z = 1, as it is written down."""
+    return math.exp(a @ a) + math.exp(b @ b) - 2 * math.exp(a @ b)
+
+
+def test_what_a_step_keeps_is_what_the_gradients_say(private):
+    """The whole way, against gradients that are made one by one at the weights of each step."""
+    spy = watched(private(norm=0.5), Spy(FEW))
+    net = private.network()
+    for step, (weights, records, labels) in enumerate(spy.seen):
+        differences, terms = [], []
+        for made, label in zip(FEW.completions(records), labels, strict=True):
+            gradients = [clipped(net, weights, record, label, 0.5) for record in made]
+            pairs = list(itertools.combinations(gradients, 2))
+            differences += [float((a - b).norm()) for a, b in pairs]
+            terms += [term(a, b) for a, b in pairs]
+        assert spy.steps.differences["few"][step] == pytest.approx(max(differences), rel=1e-4)
+        assert spy.steps.terms["few"][step] == pytest.approx(max(terms), rel=1e-4)
+
+
+def test_all_records_show_no_less_than_the_batch(private):
+    made = private()
+    batch, whole = AttributeInference(FEW, MANY), AttributeInference(FEW, MANY, over="data")
+    rough = AttributeInference(FEW, MANY, analysis="approximate")
+    watched(made, batch, whole, rough)
+    for name in ("few", "many"):
+        for kind in ("differences", "terms"):
+            own, other, bound = (getattr(one.steps, kind)[name] for one in (batch, whole, rough))
+            assert all(b >= a - 1e-12 for a, b in zip(own, other, strict=True))
+            assert any(b > a for a, b in zip(own, other, strict=True))
+            assert all(b >= a for a, b in zip(own, bound, strict=True))
+        for form in ("central-limit", "closed-form"):
+            found = batch.risk(name, form)
+            assert rough.risk(name, form).bayes_security() <= found.bayes_security()
+            assert whole.risk(name, form).bayes_security() <= found.bayes_security()
+            assert rough.risk(name, form).bayes_security() >= found.membership.bayes_security()
+
+
+def test_the_two_forms(private):
+    found = watched(private(), AttributeInference(FEW))
+    q, differences = 1 / 6, list(found.steps.differences["few"])
+    norm = math.sqrt(sum(r**2 for r in differences))
+    closed = found.risk(form="closed-form")
+    wanted = estimates.attribute_inference(norm, 1.0, q)
+    assert closed.curve.kind == "estimate"
+    assert closed.bayes_security() == pytest.approx(wanted.bayes_security())
+    assert closed.membership.advantage() == pytest.approx(estimates.cherubin(1.0, q, 6).advantage())
+    limit = found.risk()
+    mu = q * math.sqrt(sum(found.steps.terms["few"]))
+    assert limit.curve.advantage() == pytest.approx(math.erf(mu / 2 / math.sqrt(2)))
+    assert limit.membership.advantage() == pytest.approx(
+        estimates.central_limit(1.0, q, 6, "replace").advantage()
+    )
+    certified = DPSGD(1.0, q, 6).curve("replace")
+    assert limit.certified.advantage() == pytest.approx(certified.advantage())
+
+
+def test_noise_that_changes_is_added_up_step_by_step(private):
+    made = private()
+    watcher = AttributeInference(FEW, every=100)
+    with Monitor(made.engine, **made.named(), watchers=[watcher], show=None):
+        for step, (x, y) in enumerate(made.loader):
+            made.optimizer.noise_multiplier = 1.0 if step < 3 else 0.8
+            made.step(x, y)
+    assert list(watcher.steps.noises) == [1.0] * 3 + [0.8] * 3
+    terms = list(watcher.steps.terms["few"])
+    assert terms[0] == terms[1] == terms[2] != terms[3] == terms[4] == terms[5]
+    q = 1 / 6
+    wanted = q**2 * (3 * membership_term(1.0) + 3 * membership_term(0.8))
+    mu = watcher.risk().membership.d_prime()
+    assert mu == pytest.approx(math.sqrt(wanted))
+    closed = watcher.risk(form="closed-form").membership
+    assert closed.d_prime() == pytest.approx(2 * q * math.sqrt(3 + 3 / 0.8**2))
+    assert "below noise 1" in closed.warning
+    assert closed.warning in watcher.report(form="closed-form")
+    assert watcher.risk().curve.warning is None
+    assert "One step in 100 was analysed" in watcher.report()
+
+
+def test_large_batches_in_parts(private):
+    x, y = private.data().tensors
+    whole, parts = AttributeInference(FEW, MANY), AttributeInference(FEW, MANY)
+    made = private()
+    with Monitor(made.engine, **made.named(), watchers=[whole], show=None):
+        made.step(x, y)
+    made = private()
+    with Monitor(made.engine, **made.named(), watchers=[parts], show=None):
+        made.optimizer.signal_skip_step(True)
+        made.step(x[:40], y[:40])
+        made.optimizer.signal_skip_step(False)
+        made.step(x[40:], y[40:])
+    assert len(parts.steps) == 1
+    for name in ("few", "many"):
+        assert parts.steps.terms[name] == pytest.approx(whole.steps.terms[name], rel=1e-6)
+
+
+def test_priors_and_the_damaging_value(private):
+    plain = Attribute.column(0, [-1.0, 0.0, 2.0], name="plain")
+    rare = Attribute.column(0, [-1.0, 0.0, 2.0], prior=[0.7, 0.2, 0.1], damaging=2.0, name="rare")
+    found = watched(private(noise=0.6), AttributeInference(plain, rare))
+    risk, other = found.risk("rare"), found.risk("plain")
+    security = risk.bayes_security()
+    assert other.success() == pytest.approx(1 - security / 2)
+    assert risk.success() == pytest.approx(1 - security * 0.3)
+    assert (risk.blind(), other.blind()) == (0.7, 0.5)
+    assert risk.precision() == pytest.approx(risk.curve.precision(0.1, 0.01))
+    assert risk.precision() > 0.1
+    assert risk.tpr(0.1) <= risk.paper_tpr(0.1) == pytest.approx(1.1 - security)
+    with pytest.raises(ValueError, match="prior and damaging must be given for a precision"):
+        other.precision()
+    text = found.report()
+    assert "the best blind guess, '-1', in 70 %" in text
+    assert "of answers '2', about" in text
+    lines = text.splitlines()
+    assert [line.split()[0] for line in lines[2:5]] == ["plain", "rare", "membership"]
+    assert lines[-2:] == [ESTIMATES, LEAK]
+
+
+def test_over_epochs(private):
+    found = watched(private(), AttributeInference(FEW), epochs=3)
+    moments = found.over_epochs()
+    assert [(one.epoch, one.step) for one in moments] == [(1, 6), (2, 12), (3, 18)]
+    securities = [one.attribute for one in moments]
+    assert securities == sorted(securities, reverse=True)
+    assert all(one.membership <= one.attribute for one in moments)
+    assert securities[-1] == pytest.approx(found.risk().bayes_security())
+    assert moments[-1].membership == pytest.approx(found.risk().membership.bayes_security())
+
+
+def test_who_was_worst_is_kept_only_on_request(private):
+    made = private()
+    silent, kept = AttributeInference(FEW), AttributeInference(FEW, over="data", keep_worst=True)
+    watched(made, silent, kept)
+    assert silent.worst is None
+    assert silent.state_dict()["worst"] is None
+    assert [one.term for one in kept.worst["few"]] == list(kept.steps.terms["few"])
+    assert all(0 <= one.place < 60 for one in kept.worst["few"])
+
+
+def test_a_checkpoint_goes_on(private):
+    options = {"keep_worst": True, "every": 4}
+    made = private()
+    x, y = private.data().tensors
+    whole, first, second = (AttributeInference(FEW, MANY, **options) for _ in range(3))
+    with Monitor(made.engine, **made.named(), watchers=[whole], show=None):
+        for _ in range(6):
+            made.step(x, y)
+    again = private()
+    with Monitor(again.engine, **again.named(), watchers=[first], show=None):
+        for _ in range(3):
+            again.step(x, y)
+    with Monitor(again.engine, **again.named(), watchers=[second], show=None):
+        second.load_state_dict(first.state_dict())
+        for _ in range(3):
+            again.step(x, y)
+    assert second.state_dict() == whole.state_dict()
+    assert second.report() == whole.report()
+    with pytest.raises(ValueError, match="the checkpoint's attributes must be few, but it is"):
+        AttributeInference(FEW).load_state_dict(first.state_dict())
+
+
+def test_data_from_anywhere(private):
+    data = private.data()
+    x, y = data.tensors
+    kinds = (None, (x, y), data, Dataset("d", x.numpy(), y.numpy(), "table", 2))
+    watchers = [AttributeInference(FEW, over="data", data=kind) for kind in kinds]
+    watched(private(), *watchers)
+    for one in watchers[1:]:
+        assert one.steps.terms == watchers[0].steps.terms
+
+
+def test_an_empty_batch_shows_nothing(private):
+    made = private()
+    watcher = AttributeInference(FEW)
+    x, y = private.data().tensors
+    with Monitor(made.engine, **made.named(), watchers=[watcher], show=None):
+        made.step(x[:5], y[:5])
+        made.step(x[:0], y[:0])
+    assert watcher.steps.terms["few"][0] > 0
+    assert watcher.steps.terms["few"][1] == watcher.steps.differences["few"][1] == 0
+
+
+class Drops(nn.Module):
+    """Does not look at the first column."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.layer(x[:, 1:])
+
+
+def frozen():
+    """The first layer has no weight on the first column, and never will."""
+    net = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2))
+    net[0].weight.data[:, 0] = 0
+    net[0].weight.requires_grad_(False)
+    return net
+
+
+@pytest.mark.parametrize("net", [Drops, frozen])
+def test_an_attribute_that_the_model_does_not_see(private, net):
+    with pytest.raises(
+        ValueError, match="attribute few must be one that the model sees, but it is"
+    ):
+        watched(private(net=net()), AttributeInference(MANY, FEW))
+
+
+def test_a_column_of_zeros_that_is_trained_is_seen(private):
+    net = private.network()
+    net[0].weight.data[:, 0] = 0
+    assert watched(private(net=net), AttributeInference(FEW)).steps.terms["few"][0] > 0
+
+
+def test_notes(private):
+    net = nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5), nn.Linear(3, 2))
+    found = watched(private(net=net, poisson_sampling=False), AttributeInference(FEW))
+    assert "without dropout" in found.report()
+    assert "assume batches in which every record is drawn for itself" in found.report()
+    assert found.certified().advantage() > 0
+
+
+def test_a_criterion_that_is_a_function(private):
+    made = private()
+    watcher = AttributeInference(FEW)
+    named = {**made.named(), "criterion": F.cross_entropy}
+    with Monitor(made.engine, **named, watchers=[watcher], show=None) as monitor:
+        for x, y in made.loader:
+            monitor.batch(x, y)
+            made.step(x, y)
+    assert len(watcher.steps) == 6
+
+
+def test_losses_of_criteria():
+    outputs, targets = torch.randn(5, 3), torch.randint(3, (5,))
+    wanted = F.cross_entropy(outputs, targets, reduction="none")
+    for criterion in (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(reduction="sum"), F.cross_entropy):
+        torch.testing.assert_close(loss_of(criterion)(outputs, targets), wanted)
+    weighed = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 3.0]), reduction="sum")
+    torch.testing.assert_close(
+        loss_of(weighed)(outputs, targets), wanted * torch.tensor([1.0, 2.0, 3.0])[targets]
+    )
+    squares = torch.randn(5, 2)
+    mean = loss_of(nn.MSELoss())(squares, torch.zeros(5, 2))
+    torch.testing.assert_close(mean, squares.square().mean(dim=1))
+    added = loss_of(nn.MSELoss(reduction="sum"))(squares, torch.zeros(5, 2))
+    torch.testing.assert_close(added, squares.square().sum(dim=1))
+
+
+REFUSED = {
+    "nothing": (AttributeInference, {}, "attributes must be one Attribute or more"),
+    "same names": (
+        lambda: AttributeInference(FEW, FEW),
+        {},
+        "of different names, but it is 'few, few'",
+    ),
+    "over": (lambda: AttributeInference(FEW, over="epoch"), {}, "over must be one of batch, data"),
+    "analysis": (
+        lambda: AttributeInference(FEW, analysis="half"),
+        {},
+        "must be one of full, approx",
+    ),
+    "every": (lambda: AttributeInference(FEW, every=0), {}, "every must be at least 1"),
+    "no noise": (
+        lambda: AttributeInference(FEW),
+        {"noise": 0.0},
+        "above 0 for attribute inference",
+    ),
+    "layers": (
+        lambda: AttributeInference(FEW),
+        {"norm": [1.0] * 4, "clipping": "per_layer"},
+        "clipping must be of the whole gradient",
+    ),
+    "column": (
+        lambda: AttributeInference(Attribute.column(9, [0, 1])),
+        {},
+        "a column from 0 to 3, but it is 9",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(private, case):
+    make, options, sentence = REFUSED[case]
+    with pytest.raises(ValueError, match=sentence):
+        watched(private(**options), make())
+
+
+CRITERIA = {
+    "missing": (None, "criterion must be one whose reduction can be turned off, but it is missing"),
+    "a function": (lambda a, b: a.sum(), "but it is a function: give loss="),
+    "weights": (nn.CrossEntropyLoss(weight=torch.ones(2)), "divides by the batch's weights"),
+}
+
+
+@pytest.mark.parametrize("case", CRITERIA)
+def test_criteria_that_are_refused(private, case):
+    criterion, sentence = CRITERIA[case]
+    with pytest.raises(ValueError, match=sentence):
+        watched(private(), AttributeInference(FEW), criterion=criterion)
+
+
+def test_batches_that_nobody_hands_over(private):
+    with pytest.raises(
+        ValueError, match="the batch must be seen at every step, but it is not seen"
+    ):
+        watched(private(), AttributeInference(FEW), criterion=F.cross_entropy)
+
+
+def test_nothing_is_known_before_the_first_step():
+    watcher = AttributeInference(FEW)
+    assert watcher.report() == ""
+    assert watcher.over_epochs() == []
+    with pytest.raises(ValueError, match="steps must be at least one that was seen"):
+        watcher.risk()
+    with pytest.raises(ValueError, match="form must be one of central-limit, closed-form"):
+        watcher.risk(form="exact")

@@ -1,0 +1,221 @@
+import io
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+from dprime.monitor.attached import Attached
+from dprime.monitor.inputs import InputCanaries, without_hooks
+from dprime.monitor.monitor import Monitor
+from planted_opacus import MISTAKES, MODES, OPACUS_WARNS, made_private, network, toy
+
+pytestmark = [pytest.mark.filterwarnings(warning) for warning in OPACUS_WARNS]
+
+STEPS, NOISE, BATCH, COUNT = 30, 2.0, 30, 120
+DATA = toy(200, features=40)
+
+
+def model():
+    return network(features=40, hidden=32)
+
+
+def audited(mistake=None, *, steps=STEPS, every=2, **options):
+    canaries = InputCanaries.crafted(DATA, COUNT, seed=3, every=every)
+    private = made_private(
+        model(), canaries.mixed(DATA), **({"noise": NOISE, "batch": BATCH} | options)
+    )
+    if mistake is not None:
+        MISTAKES[mistake](private)
+    Monitor(**private.parts(), watchers=[canaries], show=None)
+    private.train(steps)
+    return canaries
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_right_training_stands(mode):
+    found = audited(mode=mode).result()
+    assert found.verdict == "stands"
+    assert found.needed is not None
+    assert found.bound < found.claimed
+
+
+@pytest.mark.filterwarnings("ignore:A step did not pass through Opacus' own")
+@pytest.mark.parametrize("mode", MODES)
+def test_clipping_left_out_is_found_in_the_loss_too(mode):
+    found = audited("clipping left out", mode=mode).result()
+    assert found.verdict == "broken"
+
+
+# Mixing -------------------------------------------------------------------------------------------
+
+
+def test_crafted_records_lie_far_out_and_have_labels_of_the_data():
+    canaries = InputCanaries.crafted(DATA, 100, factor=7.0, seed=1)
+    longest = max(float(record.norm()) for record, _ in DATA)
+    assert canaries.records.shape == (100, 40)
+    assert canaries.records.norm(dim=1) == pytest.approx(7.0 * longest)
+    assert set(canaries.labels.tolist()) == {0, 1, 2}
+    assert torch.equal(InputCanaries.crafted(DATA, 100, seed=1).labels, canaries.labels)
+
+
+def test_the_mixed_data_are_the_data_and_the_canaries_that_are_in():
+    canaries = InputCanaries.crafted(DATA, 100, seed=1)
+    mixed = canaries.mixed(DATA)
+    inside = torch.from_numpy(canaries._inside)
+    assert len(mixed) == 200 + int(inside.sum())
+    assert torch.equal(mixed[3][0], DATA[3][0])
+    assert torch.equal(torch.stack([mixed[i][0] for i in range(200, len(mixed))]), (
+        canaries.records[inside]
+    ))  # fmt: skip
+
+
+class Pairs(Dataset):
+    """Labels are numbers, as torchvision has them."""
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, index):
+        return torch.full((2, 2), float(index + 1)), index % 2
+
+
+def test_labels_that_are_numbers_stay_numbers():
+    mixed = InputCanaries.crafted(Pairs(), 60, seed=1).mixed(Pairs())
+    assert isinstance(mixed[len(mixed) - 1][1], int)
+    records, labels = next(iter(DataLoader(mixed, batch_size=len(mixed))))
+    assert records.shape[1:] == (2, 2)
+    assert labels.dtype == torch.int64
+
+
+# Scoring ------------------------------------------------------------------------------------------
+
+
+def test_hooks_are_taken_off_a_copy_only():
+    module = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU(), nn.Linear(3, 1)))
+    calls = []
+    for layer in module.modules():
+        layer.register_forward_hook(lambda *_: calls.append("forward"))
+        layer.register_full_backward_hook(lambda *_: calls.append("backward"))
+    bare = without_hooks(module)
+    x = torch.ones(1, 2)
+    assert torch.equal(bare(x), module(x)) or calls
+    calls.clear()
+    bare.eval()(x).sum().backward()
+    assert calls == []
+    assert module.training
+    assert bare[1][1].weight is module[1][1].weight
+    module(x)
+    assert len(calls) == 5
+
+
+def test_the_directions_are_the_records_gradients():
+    canaries = audited(steps=1, every=5)
+    training = canaries._training
+    found = canaries._directions(training)
+    bare, record, label = canaries._bare, canaries.records[:1], canaries.labels[:1]
+    loss = nn.functional.cross_entropy(bare(record), label)
+    gradient = torch.autograd.grad(loss, list(bare.parameters()))
+    expected = canaries._places.read(g.flatten() for g in gradient)
+    assert found[0].numpy() == pytest.approx((expected / expected.norm()).numpy(), abs=1e-4)
+
+
+def test_a_canary_in_the_sum_stands_out():
+    canaries = audited(steps=1, every=5)
+    rows = canaries._directions(canaries._training)
+    shown = [4, 8, 15]
+    noisy = 50 * rows[shown].sum(0) + torch.randn(rows.shape[1], generator=torch.Generator())
+    shares = canaries._shares(canaries._training, noisy)
+    assert set(np.argsort(shares)[-3:]) == set(shown)
+
+
+def test_a_sum_that_is_not_finite_adds_nothing_and_is_told():
+    canaries = audited(steps=1, every=1)
+    before, training = canaries._total.copy(), canaries._training
+    for p in training.parameters():
+        p.grad = torch.full_like(p, torch.inf)
+    canaries.after_noise(training)
+    assert np.array_equal(canaries._total, before)
+    assert "1 of the steps had numbers that were not finite" in canaries.result().report()
+
+
+def test_weights_that_are_not_finite_add_nothing():
+    canaries = audited(steps=1, every=1)
+    before, training = canaries._total.copy(), canaries._training
+    with torch.no_grad():
+        for p in training.parameters():
+            p.fill_(torch.nan)
+    canaries.after_noise(training)
+    assert np.array_equal(canaries._total, before)
+
+
+def test_the_report_says_how_long_the_gradients_were():
+    assert "clipping norms long (median)" in audited(steps=5).result().report()
+    near = InputCanaries(torch.zeros(60, 40), torch.zeros(60, dtype=torch.int64), every=1)
+    private = made_private(model(), near.mixed(DATA), noise=1.0, clip_norm=100.0)
+    Monitor(**private.parts(), watchers=[near], show=None)
+    private.train(1)
+    assert "Clipping was hardly on the test" in near.result().report()
+
+
+# Resuming -----------------------------------------------------------------------------------------
+
+
+def test_the_state_survives_a_file_and_needs_the_same_seed():
+    canaries = audited(steps=6)
+    file = io.BytesIO()
+    torch.save(canaries.state_dict(), file)
+    file.seek(0)
+    state = torch.load(file, weights_only=True)
+    again = InputCanaries.crafted(DATA, COUNT, seed=3)
+    again.mixed(DATA)
+    again.load_state_dict(state)
+    assert np.array_equal(again._total, canaries._total)
+    other = InputCanaries.crafted(DATA, COUNT, seed=4)
+    other.mixed(DATA)
+    with pytest.raises(ValueError, match="seed must be that of the training that was saved"):
+        other.load_state_dict(state)
+
+
+# Bad input ----------------------------------------------------------------------------------------
+
+
+def test_a_loader_over_other_data_is_refused():
+    canaries = InputCanaries.crafted(DATA, 60)
+    canaries.mixed(DATA)
+    private = made_private(model(), DATA, noise=1.0)
+    with pytest.raises(
+        ValueError, match=r"data_loader must be over the canaries' mixed\(dataset\)"
+    ):
+        canaries.start(Attached(**private.parts()))
+
+
+def test_a_missing_loss_is_refused():
+    canaries = InputCanaries.crafted(DATA, 60)
+    private = made_private(model(), canaries.mixed(DATA), noise=1.0)
+    with pytest.raises(ValueError, match="loss must be given for input canaries"):
+        canaries.start(Attached(**(private.parts() | {"criterion": None})))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"every": 0}, "every must be at least 1"),
+        ({"factor": 0.0}, "factor must be above 0"),
+        ({"count": 10}, "count must be at least 50"),
+    ],
+)
+def test_bad_input_is_one_sentence(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        InputCanaries.crafted(DATA, **options)
+
+
+def test_data_that_are_no_pairs_of_numbers_are_refused():
+    with pytest.raises(ValueError, match="dataset must be of pairs"):
+        InputCanaries.crafted([(torch.tensor([1, 2]), 0)], 60)
+
+
+def test_labels_must_fit_the_records():
+    with pytest.raises(ValueError, match="labels must be 60 of them, but it is 59"):
+        InputCanaries(torch.zeros(60, 2), torch.zeros(59))

@@ -1,0 +1,472 @@
+"""The monitor's numbers are the core's for what was really run, whatever the loop does."""
+
+import io
+import re
+import warnings
+
+import opacus
+import pytest
+import torch
+from opacus.schedulers import ExponentialGradClip, StepNoise
+from opacus.utils.batch_memory_manager import BatchMemoryManager
+
+from dprime import DPSGD, Composition
+from dprime.interop import from_opacus_history
+from dprime.mechanisms import Gaussian
+from dprime.monitor import Monitor, PrivacyWarning, Watcher
+from dprime.monitor.ledger import Step
+from dprime.profile import Questions, round_up
+
+pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+
+RATE = 1 / 6
+MODES = ("hooks", "functorch", "ew", "ghost")
+ASK = Questions(delta=1e-3)
+ADAPTIVE = {
+    "clipping": "adaptive", "target_unclipped_quantile": 0.5, "clipbound_learning_rate": 0.2,
+    "max_clipbound": 10.0, "min_clipbound": 0.1, "unclipped_num_std": 2.0,
+}  # fmt: skip
+
+
+def watch(made, **options):
+    return Monitor(made.engine, **made.named(), **{"questions": ASK, "show": None, **options})
+
+
+def watch_shuffled(made, **options):
+    with pytest.warns(PrivacyWarning, match="not drawn by Poisson sampling"):
+        return watch(made, **options)
+
+
+def values(answers):
+    return {answer.name: answer.value for answer in answers}
+
+
+class TestTruth:
+    @pytest.mark.parametrize("mode", MODES)
+    def test_the_numbers_are_those_of_the_core(self, private, mode):
+        made = private(mode)
+        monitor = watch(made)
+        made.train(2)
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 12)
+        assert monitor.mechanism() == from_opacus_history(made.engine.accountant.history)
+        assert monitor.curve().advantage() == DPSGD(1.0, RATE, 12).curve().advantage()
+        assert monitor.warnings == []
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_the_noise_that_is_counted_is_the_noise_that_was_added(self, private, mode):
+        class Measure(Watcher):
+            name = "measure"
+            noise = ()
+
+            def after_noise(self, training):
+                parts = zip(training.noisy(), training.summed(), strict=True)
+                self.noise += (torch.cat([noisy - clean for noisy, clean in parts]),)
+
+        measure, made = Measure(), private(mode, net=private.network(200), noise=1.7, norm=0.3)
+        monitor = watch(made, watchers=[measure])
+        made.train()
+        counted = monitor.mechanism().noise_multiplier
+        found = torch.cat(measure.noise).std() / 0.3  # of 8,412 draws: 0.8 % off at one deviation
+        assert counted == pytest.approx(float(found), rel=0.04)
+
+    def test_the_noise_of_every_step_is_read(self, private):
+        made = private()
+        schedule = StepNoise(made.optimizer, step_size=1, gamma=1.5)
+        monitor = watch(made)
+        made.train()
+        schedule.step()
+        made.train()
+        assert monitor.mechanism() == Composition(DPSGD(1.0, RATE, 6), DPSGD(1.5, RATE, 6))
+        other = from_opacus_history(made.engine.accountant.history)
+        assert monitor.curve().epsilon(1e-5) == other.curve().epsilon(1e-5)
+
+    @pytest.mark.parametrize("mode", ["hooks", "ghost"])
+    def test_a_batch_in_parts_is_one_step(self, private, mode):
+        made = private(mode)
+        monitor = watch(made)
+        with BatchMemoryManager(
+            data_loader=made.loader, max_physical_batch_size=3, optimizer=made.optimizer
+        ) as parts:
+            made.train(loader=parts)
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 6)
+        assert monitor.warnings == []
+
+    def test_empty_batches_are_steps_too(self, private):
+        made = private(loader=private.loader(batch_size=1))
+        monitor = watch(made)
+        sizes = []
+        for records, labels in made.loader:
+            sizes.append(len(records))
+            made.step(records, labels)
+        assert 0 in sizes
+        assert monitor.ledger.steps == len(made.loader)
+
+    def test_the_training_is_the_same_as_without(self, private):
+        weights = []
+        for watched in (False, True):
+            made = private()
+            if watched:
+                watch(made, epochs=2, show=lambda _: None)
+            made.train(2)
+            weights.append(torch.cat([p.flatten() for p in made.model.parameters()]))
+        assert torch.equal(*weights)
+
+    def test_what_else_was_read_from_the_data_is_composed(self, private):
+        made = private()
+        monitor = watch(made, besides=[Gaussian(20.0)])
+        made.train()
+        assert monitor.mechanism() == Composition(Gaussian(20.0), DPSGD(1.0, RATE, 6))
+
+    def test_the_norm_that_records_are_clipped_to_counts(self, private):
+        """In ghost mode a schedule changes the noise, but not the clipping."""
+        made = private("ghost")
+        monitor = watch(made, epochs=3)
+        made.train()
+        ExponentialGradClip(made.optimizer, gamma=0.5).step()
+        with pytest.warns(PrivacyWarning, match="clipping norm was changed"):
+            made.train()
+        assert monitor.mechanism() == Composition(DPSGD(1.0, RATE, 6), DPSGD(0.5, RATE, 6))
+        end = Composition(DPSGD(1.0, RATE, 6), DPSGD(0.5, RATE, 12)).curve().advantage()
+        assert values(monitor.forecast())["advantage"] == end
+        assert len(monitor.warnings) == 1  # the accountant has what the optimizer said
+
+    def test_a_changed_clipping_norm_costs_nothing_where_it_clips_too(self, private):
+        made = private()
+        monitor = watch(made)
+        made.train()
+        made.optimizer.max_grad_norm = 0.5
+        with pytest.warns(PrivacyWarning, match="fixed without looking at the data"):
+            made.train()
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 12)
+
+    def test_a_norm_changed_between_the_parts_of_a_batch_counts(self, private):
+        made = private(noise=2.0)
+        monitor = watch(made)
+        records, labels = next(iter(made.loader))
+        half = len(records) // 2
+        made.optimizer.signal_skip_step(do_skip=True)
+        made.optimizer.signal_skip_step(do_skip=False)
+        made.step(records[:half], labels[:half])
+        made.optimizer.max_grad_norm = 0.5
+        made.step(records[half:], labels[half:])
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 1)
+
+    def test_steps_before_attaching_are_taken_over(self, private):
+        made = private()
+        made.train()
+        monitor = watch(made)
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 6)
+        with pytest.warns(PrivacyWarning, match="had recorded 6 steps before"):
+            made.train()
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 12)
+
+
+class TestShown:
+    def test_the_forecast_is_the_core_at_the_planned_end(self, private):
+        made = private(noise=2.0)
+        monitor = watch(made, epochs=5)
+        before = values(monitor.forecast())
+        assert before["advantage"] == DPSGD(2.0, RATE, 30).curve().advantage()
+        assert values(monitor.risk())["advantage"] == 0.0
+        made.train(2)
+        assert values(monitor.forecast()) == before
+        made.optimizer.noise_multiplier = 4.0
+        mixed = Composition(DPSGD(2.0, RATE, 12), DPSGD(4.0, RATE, 18))
+        assert values(monitor.forecast())["advantage"] == mixed.curve().advantage()
+
+    def test_a_forecast_needs_a_planned_end(self, private):
+        with pytest.raises(ValueError, match="the planned end must be known for a forecast"):
+            watch(private()).forecast()
+
+    def test_what_cannot_be_certified_has_no_limit_and_ends_nothing(self, private):
+        made = private(noise=0.001)
+        lines = []
+        monitor = watch(made, show=lines.append, metric="epsilon")
+        monitor.ledger.add(Step(0.001, 0.3, batches=4000), 6)  # mixes too many Gaussians
+        made.engine.accountant.history = [(0.001, 1200.0, 6)]
+        made.train()
+        assert lines[-1].endswith("ε at δ 0.001 no limit now.")
+        assert monitor.curve().advantage() == 1.0
+
+    def test_past_the_planned_end(self, private):
+        made = private()
+        monitor = watch(made, steps=6)
+        made.train()
+        assert monitor.warnings == []
+        with pytest.warns(PrivacyWarning, match="past its planned end"):
+            made.train()
+        assert values(monitor.forecast()) == values(monitor.risk())
+
+    def test_a_line_for_each_epoch(self, private):
+        made, lines = private(), []
+        watch(made, show=lines.append, steps=18, metric="bayes_security")
+        made.train(2)
+        first, end = (DPSGD(1.0, RATE, steps).curve().bayes_security() for steps in (6, 18))
+        assert len(lines) == 2
+        found = re.fullmatch(
+            r"epoch 1 of 3, step 6 of 18: Bayes security at least (\S+) now, "
+            r"at least (\S+) at the planned end\.",
+            lines[0],
+        )
+        assert 0 <= first - float(found[1]) < 1e-4
+        assert 0 <= end - float(found[2]) < 1e-4
+
+    def test_lines_go_to_stderr(self, private, capsys):
+        made = private()
+        Monitor(made.engine, **made.named(), questions=ASK)
+        made.train()
+        bound = round_up(DPSGD(1.0, RATE, 6).curve().advantage())
+        expected = f"dprime: epoch 1, step 6: Membership advantage at most {bound} now.\n"
+        assert capsys.readouterr() == ("", expected)
+
+    def test_no_lines(self, private, capsys):
+        made = private()
+        Monitor(made.engine, **made.named(), questions=ASK, every=None)
+        made.train()
+        assert capsys.readouterr() == ("", "")
+
+    def test_the_history_is_the_metric_at_each_epoch(self, private):
+        made = private()
+        monitor = watch(made, metric="epsilon")
+        made.train(3)
+        expected = [DPSGD(1.0, RATE, steps).curve().epsilon(1e-3) for steps in (6, 12, 18)]
+        assert [answer.value for answer in monitor.history()] == expected
+
+    def test_the_report(self, private):
+        class Finder(Watcher):
+            name = "finder"
+
+            def report(self):
+                return "The finder found 3.\n"
+
+        made = private()
+        monitor = watch(made, epochs=2, watchers=[Finder()])
+        made.train()
+        text = str(monitor)
+        assert text.startswith("Privacy of this training (epoch 1 of 2, step 6 of 12)\nDP-SGD, ")
+        assert text.endswith("\n\nThe finder found 3.")
+        now, end = (round_up(DPSGD(1.0, RATE, s).curve().advantage()) for s in (6, 12))
+        assert re.search(rf"^Membership advantage +{now} +{end}$", text, re.MULTILINE)
+        assert "Warnings" not in text
+
+    @pytest.mark.parametrize(
+        ("wrong", "sentence"),
+        [
+            ({"metric": "secret_success"}, "metric must be one of advantage"),
+            ({"every": "step"}, "every must be one of epoch, but it is 'step'"),
+            ({"epochs": 2, "steps": 12}, "Exactly one of epochs, steps must be given"),
+            ({"steps": 0}, "steps must be at least 1"),
+            ({"adjacency": "both"}, "adjacency must be one of"),
+        ],
+    )
+    def test_bad_options(self, private, wrong, sentence):
+        with pytest.raises(ValueError, match=sentence):
+            watch(private(), **wrong)
+
+
+class TestWatchers:
+    def test_moments_come_in_order(self, private):
+        class Order(Watcher):
+            name = "order"
+            needs_batches = True
+            seen = ()
+
+            def start(self, training):
+                self.seen += ("start",)
+
+            def batch(self, records, targets):
+                assert len(records) == len(targets)
+                self.seen += ("batch",)
+
+            def before_noise(self, training):
+                self.seen += ("before",)
+
+            def after_noise(self, training):
+                self.seen += ("after",)
+
+        order, made = Order(), private()
+        monitor = watch(made, watchers=[order])
+        with BatchMemoryManager(
+            data_loader=made.loader, max_physical_batch_size=100, optimizer=made.optimizer
+        ) as parts:
+            made.train(loader=parts)
+        assert order.seen == ("start", *("batch", "before", "after") * 6)
+        made.model.eval()
+        made.criterion(made.model(torch.zeros(2, 4)), torch.zeros(2, dtype=torch.long))
+        monitor.detach()
+        made.model.train()
+        made.train()
+        assert order.seen.count("batch") == 6
+
+    def test_an_error_of_a_watcher_is_raised_and_spends_nothing(self, private):
+        class Bad(Watcher):
+            name = "bad"
+
+            def before_noise(self, training):
+                raise RuntimeError("broken")
+
+        made = private()
+        monitor = watch(made, watchers=[Bad()])
+        before = [p.clone() for p in made.model.parameters()]
+        with pytest.raises(RuntimeError, match="broken") as caught:
+            made.train()
+        assert caught.value.__notes__ == ["This was raised by a watcher of the monitor, Bad."]
+        assert monitor.ledger.steps == len(made.engine.accountant.history) == 0
+        assert all(map(torch.equal, before, made.model.parameters()))
+        monitor.detach()
+        made.train()
+
+
+class TestCheckpoints:
+    @pytest.mark.parametrize("poisson", [True, False])
+    def test_going_on_is_as_if_undisturbed(self, private, poisson):
+        def start():
+            made = private(poisson_sampling=poisson)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PrivacyWarning)
+                return made, watch(made, epochs=3, watchers=[Counter()])
+
+        made, whole = start()
+        made.train()
+        made.optimizer.noise_multiplier = 2.0
+        made.train(2)
+
+        made, first = start()
+        made.train()
+        file = io.BytesIO()
+        torch.save({"monitor": first.state_dict(), "opacus": made.engine.accountant.history}, file)
+        file.seek(0)
+        saved = torch.load(file, weights_only=True)
+
+        made, second = start()
+        made.engine.accountant.history = saved["opacus"]
+        second.load_state_dict(saved["monitor"])
+        assert str(second) == str(first)
+        made.optimizer.noise_multiplier = 2.0
+        made.train(2)
+        assert second.ledger.entries == whole.ledger.entries
+        assert str(second) == str(whole)
+        assert second.history() == whole.history()
+        assert second.watchers[0].steps.tolist() == [18]
+
+    def test_passes_are_not_mistaken_for_those_before(self, private):
+        first = watch_shuffled(made := private(poisson_sampling=False))
+        made.step(*next(iter(made.loader)))
+        second = watch_shuffled(again := private(poisson_sampling=False))
+        again.engine.accountant.history = made.engine.accountant.history
+        second.load_state_dict(first.state_dict())
+        again.step(*next(iter(again.loader)))
+        expected = Gaussian(1.0, steps=2).curve("replace").advantage()
+        assert second.curve().advantage() == pytest.approx(expected)
+
+    @pytest.mark.parametrize(
+        ("change", "sentence"),
+        [
+            ({"sample_rate": 0.5}, "the checkpoint's sample_rate must be 0.1666.* but it is 0.5"),
+            ({"sampling": "shuffle"}, "the checkpoint's sampling must be poisson"),
+            ({"adjacency": "replace"}, "the checkpoint's adjacency must be add-remove"),
+            ({"watchers": [["counter", {}]]}, "the checkpoint's watchers must be none"),
+            ({"version": 99}, "version must be 1, but it is 99"),
+        ],
+    )
+    def test_a_checkpoint_of_another_training_is_refused(self, private, change, sentence):
+        monitor = watch(private())
+        with pytest.raises(ValueError, match=sentence):
+            monitor.load_state_dict({**monitor.state_dict(), **change})
+
+    def test_another_planned_end_is_named(self, private):
+        state = watch(private(), epochs=2).state_dict()
+        monitor = watch(private(), steps=100)
+        with pytest.warns(PrivacyWarning, match="to end after 2 epochs, .* after 100 steps"):
+            monitor.load_state_dict(state)
+
+
+class Counter(Watcher):
+    name = "counter"
+
+    def __init__(self):
+        self.steps = torch.zeros(1, dtype=torch.long)
+
+    def after_noise(self, training):
+        self.steps += 1
+
+    def state_dict(self):
+        return {"steps": self.steps}
+
+    def load_state_dict(self, state):
+        self.steps = state["steps"]
+
+
+class TestAttaching:
+    @pytest.mark.skipif(opacus.__version__ < "1.6", reason="came with Opacus 1.6")
+    @pytest.mark.parametrize("mode", ["hooks", "ghost"])
+    def test_a_model_that_is_not_wrapped(self, private, mode):
+        net = private.network()
+        made = private(mode, net=net, wrap_model=False)
+        seen = []
+
+        class Sizes(Watcher):
+            name = "sizes"
+            needs_batches = True
+
+            def batch(self, records, targets):
+                seen.append(len(records))
+
+        monitor = watch(made, watchers=[Sizes()])
+        hooks, made.model = made.model, net
+        made.train()
+        hooks.cleanup()
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 6)
+        assert len(seen) == 6
+
+    def test_twice_is_refused(self, private):
+        made = private()
+        first = watch(made)
+        with pytest.raises(ValueError, match=r"already attached: detach\(\) the first monitor"):
+            watch(made)
+        first.detach()
+        watch(made)
+
+    @pytest.mark.parametrize("mode", ["hooks", "ghost"])
+    def test_detaching_leaves_nothing_behind(self, private, mode):
+        class Eager(Watcher):
+            name = "eager"
+            needs_batches = True
+
+        made = private(mode)
+        before = objects(made)
+        with watch(made, watchers=[Eager()]) as monitor:
+            assert objects(made) != before
+            made.train()
+        assert objects(made) == before
+        made.train()
+        assert monitor.ledger.steps == 6
+
+    def test_detaching_does_not_undo_what_others_did(self, private):
+        made = private()
+        monitor = watch(made)
+
+        def own():
+            pass
+
+        made.optimizer.add_noise = own
+        monitor.detach()
+        assert made.optimizer.add_noise is own
+
+    def test_a_failed_attempt_leaves_nothing_behind(self, private):
+        made = private()
+        before = objects(made)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PrivacyWarning)
+            with pytest.raises(PrivacyWarning, match="δ"):
+                watch(made, questions=Questions(delta=0.5))
+        assert objects(made) == before
+
+
+def objects(made):
+    """What a monitor touches, as it is now."""
+    criterion = getattr(made.criterion, "criterion", made.criterion)
+    return (
+        set(vars(made.optimizer)), set(vars(made.engine)), type(made.loader.batch_sampler),
+        len(made.model._module._forward_pre_hooks), len(criterion._forward_pre_hooks),
+    )  # fmt: skip

@@ -1,0 +1,307 @@
+"""What a step spent where the loop is not the plain one, and steps that nothing covers."""
+
+import re
+import warnings
+
+import opacus
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import RandomSampler
+
+from dprime import DPSGD, Composition
+from dprime.mechanisms import Gaussian
+from dprime.monitor import Monitor, PrivacyWarning
+from dprime.monitor.ledger import Accumulated, Unprotected
+from dprime.profile import Questions
+
+pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+
+since_1_6 = pytest.mark.skipif(opacus.__version__ < "1.6", reason="is so since Opacus 1.6")
+
+RATE = 1 / 6
+MODES = ("hooks", "functorch", "ew", "ghost")
+ASK = Questions(delta=1e-3)
+ADAPTIVE = {
+    "clipping": "adaptive", "target_unclipped_quantile": 0.5, "clipbound_learning_rate": 0.2,
+    "max_clipbound": 10.0, "min_clipbound": 0.1, "unclipped_num_std": 2.0,
+}  # fmt: skip
+
+
+def watch(made, **options):
+    return Monitor(made.engine, **made.named(), **{"questions": ASK, "show": None, **options})
+
+
+def watch_shuffled(made, **options):
+    with pytest.warns(PrivacyWarning, match="not drawn by Poisson sampling"):
+        return watch(made, **options)
+
+
+def values(answers):
+    return {answer.name: answer.value for answer in answers}
+
+
+class TestNotPoisson:
+    def test_a_pass_is_one_step_of_the_gaussian(self, private):
+        made = private(poisson_sampling=False)
+        monitor = watch_shuffled(made)
+        made.train(2)
+        assert monitor.adjacency == "replace"
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 12, sampling="shuffle")
+        expected = Gaussian(1.0, steps=2).curve("replace").advantage()
+        assert monitor.curve().advantage() == pytest.approx(expected)
+        assert values(monitor.risk())["epsilon"] > made.engine.get_epsilon(1e-3)
+
+    def test_passes_that_are_left_early_count(self, private):
+        made = private(poisson_sampling=False)
+        monitor = watch_shuffled(made)
+        for _ in range(3):
+            made.step(*next(iter(made.loader)))
+        expected = Gaussian(1.0, steps=3).curve("replace").advantage()
+        assert monitor.curve().advantage() == pytest.approx(expected)
+
+    def test_batches_that_are_added_up(self, private):
+        made = private(poisson_sampling=False)
+        monitor = watch_shuffled(made)
+        added_up(made, 2)
+        assert monitor.mechanism() == DPSGD(1.0, 2 * RATE, 3, sampling="shuffle")
+        assert monitor.epochs == 1
+        assert monitor.warnings[1:] == []
+
+    def test_batches_of_two_passes_are_not_covered(self, private):
+        made = private(poisson_sampling=False)
+        monitor = watch_shuffled(made)
+        added_up(made, 4)  # two batches are left over
+        with pytest.warns(PrivacyWarning, match="batches of two passes"):
+            added_up(made, 4)
+        assert isinstance(monitor.mechanism(), Unprotected)
+
+    def test_two_loops_at_once_are_not_covered(self, private):
+        made = private(poisson_sampling=False)
+        monitor = watch_shuffled(made)
+        made.step(*next(iter(made.loader)))
+        for batch in made.loader:
+            _ = list(made.loader)  # looking at all records between two steps is no loop of steps
+            made.step(*batch)
+        assert monitor.curve().advantage() < 1.0
+        both = (batch for pair in zip(made.loader, made.loader, strict=True) for batch in pair)
+        with pytest.warns(PrivacyWarning, match="Two loops over the data loader"):
+            made.train(loader=both)
+        assert isinstance(monitor.mechanism(), Unprotected)
+
+    def test_adding_a_record_is_refused(self, private):
+        with pytest.raises(ValueError, match="adjacency must be 'replace' without Poisson"):
+            watch(private(poisson_sampling=False), adjacency="add-remove")
+
+    def test_sampling_with_repetition_is_not_private(self, private):
+        sampler = RandomSampler(range(60), replacement=True)
+        made = private(loader=private.loader(sampler=sampler), poisson_sampling=False)
+        with pytest.warns(PrivacyWarning, match="How the data loader makes its batches"):
+            monitor = watch(made, epochs=2)
+        assert values(monitor.forecast())["advantage"] == 1.0
+        made.train()
+        assert monitor.curve().advantage() == 1.0
+
+    @since_1_6
+    def test_adaptive_clipping_is_accounted_by_its_noise(self, private):
+        made = private(**ADAPTIVE, poisson_sampling=False)
+        monitor = watch_shuffled(made)
+        norms = []
+        for records, labels in made.loader:
+            made.step(records, labels)
+            norms.append(float(made.optimizer.max_grad_norm))
+        assert len(set(norms)) == 6
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 6, sampling="shuffle")
+        assert monitor.warnings[1:] == []
+
+
+def added_up(made, batches):
+    """A pass in which each step adds up several batches; those left over stay."""
+    for number, (records, labels) in enumerate(made.loader, start=1):
+        made.criterion(made.model(records), labels).backward()
+        if number % batches == 0:
+            made.optimizer.step()
+            made.optimizer.zero_grad()
+
+
+class TestPoissonAddedUp:
+    def test_a_record_may_be_there_twice(self, private):
+        made = private()
+        made.model.allow_grad_accumulation()
+        monitor = watch(made)
+        added_up(made, 2)
+        assert monitor.mechanism() == Accumulated(DPSGD(1.0, RATE, 3), 2)
+        assert values(monitor.risk())["epsilon"] > DPSGD(1.0, 2 * RATE, 3).curve().epsilon(1e-3)
+        assert "2 batches added up in each step" in str(monitor)
+        assert monitor.warnings == []
+
+    def test_replacing_a_record_is_not_covered_then(self, private):
+        made = private()
+        made.model.allow_grad_accumulation()
+        monitor = watch(made, adjacency="replace")
+        with pytest.warns(PrivacyWarning, match="certified for add-remove only"):
+            added_up(made, 2)
+        assert monitor.curve().advantage() == 1.0
+
+
+class TestMistakes:
+    def test_no_noise(self, private):
+        made = private(noise=0.0)
+        monitor = watch(made)
+        with pytest.warns(PrivacyWarning, match="No noise was added"):
+            made.train()
+        assert monitor.curve().advantage() == 1.0
+        assert "not private, no noise was added" in monitor.line()
+        assert "Not private: no noise was added." in str(monitor)
+
+    def test_noise_that_was_replaced(self, private):
+        made = private()
+        monitor = watch(made)
+        made.train()
+        made.optimizer.add_noise = lambda: [
+            setattr(p, "grad", p.summed_grad.view_as(p)) for p in made.optimizer.params
+        ]
+        with pytest.warns(PrivacyWarning, match="counts as one without noise"):
+            made.train()
+        assert isinstance(monitor.mechanism(), Unprotected)
+
+    def test_noise_that_was_replaced_before(self, private):
+        made = private()
+        made.optimizer.add_noise = made.optimizer.add_noise.__func__.__get__(made.optimizer)
+        watch(made).detach()  # still Opacus' own
+
+        def own():
+            type(made.optimizer).add_noise(made.optimizer)
+
+        made.optimizer.add_noise = own
+        monitor = watch(made)
+        with pytest.warns(PrivacyWarning, match="Opacus' own clipping and noise"):
+            made.train()
+        assert isinstance(monitor.mechanism(), Unprotected)
+
+    @since_1_6
+    def test_random_records_in_empty_batches(self, private):
+        made = private(rand_on_empty=True)
+        monitor = watch(made)
+        with pytest.warns(PrivacyWarning, match="leave rand_on_empty out"):
+            made.train()
+        assert isinstance(monitor.mechanism(), Unprotected)
+
+    def test_the_warning_is_at_the_users_line(self, private):
+        made = private(noise=0.0)
+        watch(made)
+        with pytest.warns(PrivacyWarning) as caught:
+            made.train()
+        assert caught[0].filename.endswith("conftest.py")
+
+    def test_a_loop_over_the_loader_that_is_not_private(self, private):
+        made = private()
+        monitor = watch(made)
+        with pytest.warns(PrivacyWarning, match="loop over the loader that make_private returned"):
+            made.train(loader=private.loader())
+        assert monitor.curve().advantage() == 1.0
+
+    def test_a_rate_that_changes_is_read_again(self, private):
+        made = private()
+        monitor = watch(made)
+        made.train()
+        made.loader.batch_sampler.sample_rate = 0.5
+        with pytest.warns(PrivacyWarning, match="has recorded other noise multipliers or rates"):
+            made.train()
+        assert monitor.mechanism() == Composition(DPSGD(1.0, RATE, 6), DPSGD(1.0, 0.5, 6))
+
+    def test_two_steps_on_one_batch(self, private):
+        made = private()
+        monitor = watch(made)
+        records, labels = next(iter(made.loader))
+        made.step(records, labels)
+        with pytest.warns(PrivacyWarning, match="one step for each batch"):
+            made.step(records, labels)
+        assert isinstance(monitor.mechanism(), Unprotected)
+
+    def test_a_layer_that_mixes_records_comes_in_later(self, private):
+        made = private(net=nn.Sequential(nn.Linear(4, 3), nn.Identity(), nn.Linear(3, 2)))
+        monitor = watch(made)
+        made.train()
+        assert monitor.warnings == []
+        made.model._module[1] = nn.BatchNorm1d(3, affine=False).eval()
+        made.train()  # its statistics are fixed
+        assert monitor.warnings == []
+        made.model._module[1].train()
+        with pytest.warns(PrivacyWarning, match="mixes the records of a batch"):
+            made.train(loader=[batch for batch in made.loader if len(batch[0]) > 1])
+        assert isinstance(monitor.mechanism(), Unprotected)
+
+    def test_weights_that_another_optimizer_trains(self, private):
+        made = private(trained=lambda net: net[0].parameters())
+        other = torch.optim.SGD(made.model._module[2].parameters(), lr=0.1)
+        with pytest.warns(PrivacyWarning, match=r"2 parameters .* \(2.weight, 2.bias\)"):
+            monitor = watch(made)
+
+        def train():
+            for records, labels in made.loader:
+                made.model.zero_grad()
+                made.step(records, labels)
+
+        train()
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 6)
+        other.step()
+        with pytest.warns(PrivacyWarning, match="without clipping or noise"):
+            train()
+        assert isinstance(monitor.mechanism(), Unprotected)
+
+    def test_noise_that_is_not_what_the_optimizer_says(self, private):
+        made = private("ghost")
+        monitor = watch(made)
+        made.optimizer._adjusted_noise_multiplier = 0.01
+        with pytest.warns(PrivacyWarning, match="other noise than its noise multiplier says"):
+            made.train()
+        assert isinstance(monitor.mechanism(), Unprotected)
+
+    @pytest.mark.parametrize(
+        ("tampered", "sentence"),
+        [
+            (lambda made: made.optimizer.attach_step_hook(None), "has recorded 0 steps"),
+            (
+                lambda made: made.optimizer.attach_step_hook(
+                    made.engine.accountant.get_optimizer_hook_fn(0.01)
+                ),
+                "has recorded the sample rate 0.01, which the data loader did not have",
+            ),
+            (
+                lambda made: made.optimizer.attach_step_hook(
+                    lambda _: made.engine.accountant.step(noise_multiplier=9.0, sample_rate=RATE)
+                ),
+                "has recorded other noise multipliers",
+            ),
+        ],
+        ids=["frozen", "rate", "noise"],
+    )
+    def test_an_accountant_that_is_wrong(self, private, tampered, sentence):
+        made = private()
+        tampered(made)
+        monitor = watch(made)
+        with pytest.warns(PrivacyWarning, match=re.escape(sentence)):
+            made.train()
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 6)
+
+    def test_opacus_rounding_of_the_rate_is_no_disagreement(self, private):
+        made = private(loader=private.loader(batch_size=1, sampler=range(93)))
+        assert made.loader.sample_rate == 1 / 93
+        monitor = watch(made)
+        made.train()
+        assert made.engine.accountant.history == [(1.0, 1 / 92, 92)]
+        assert monitor.mechanism() == DPSGD(1.0, 1 / 93, 92)
+        assert monitor.warnings == []
+
+    def test_a_delta_that_gives_records_away(self, private):
+        with pytest.warns(PrivacyWarning, match="δ = 0.05 is above 1/60"):
+            watch(private(), questions=Questions(delta=0.05))
+
+    def test_each_warning_comes_once(self, private):
+        made = private(noise=0.0)
+        monitor = watch(made)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always", PrivacyWarning)
+            made.train(2)
+        assert sum(w.category is PrivacyWarning for w in seen) == len(monitor.warnings) == 1

@@ -1,0 +1,114 @@
+"""How batches are made, and how many were given."""
+
+import pytest
+from opacus.utils.batch_memory_manager import BatchMemoryManager
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    IterableDataset,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+
+from dprime.monitor.sampling import Sampling
+
+
+class Backwards(Sampler):
+    def __init__(self, size):
+        self.size = size
+
+    def __iter__(self):
+        return iter(range(self.size, 0, -1))
+
+    def __len__(self):
+        return self.size
+
+
+class Endless(IterableDataset):
+    def __iter__(self):
+        while True:
+            yield 0
+
+
+def test_poisson_batches_have_the_samplers_own_rate(private):
+    sampling = Sampling(private().loader)
+    assert (sampling.kind, sampling.rate, sampling.length) == ("poisson", 1 / 6, 6)
+
+
+def test_opacus_rounds_the_length_of_some_loaders_down(private):
+    """One over 1/93 is a little less than 93: the rate is right, the length is not."""
+    made = private(loader=private.loader(batch_size=1, sampler=range(93)))
+    sampling = Sampling(made.loader)
+    assert (sampling.rate, sampling.length) == (1 / 93, 92)
+
+
+SAMPLERS = [
+    (SequentialSampler(range(60)), "shuffle"),
+    (RandomSampler(range(60)), "shuffle"),
+    (SubsetRandomSampler([0, 1, 2]), "shuffle"),
+    (SubsetRandomSampler([0, 1, 1]), "unknown"),
+    (RandomSampler(range(60), replacement=True), "unknown"),
+    (RandomSampler(range(60), num_samples=120), "unknown"),
+    (WeightedRandomSampler([1.0] * 60, 60), "unknown"),
+    (Backwards(60), "unknown"),
+]
+
+
+@pytest.mark.parametrize(("sampler", "kind"), SAMPLERS, ids=lambda s: type(s).__name__)
+def test_only_a_pass_without_repetition_is_a_shuffle(private, sampler, kind):
+    sampling = Sampling(private.loader(sampler=sampler))
+    assert sampling.kind == kind
+    assert sampling.rate == 1 / sampling.length
+
+
+def test_batches_of_an_own_sampler_are_not_known(private):
+    class Own(BatchSampler):
+        pass
+
+    own = Own(SequentialSampler(range(60)), 10, drop_last=False)
+    assert Sampling(DataLoader(private.data(), batch_sampler=own)).kind == "unknown"
+
+
+def test_a_loader_without_a_length_is_refused():
+    with pytest.raises(ValueError, match="data_loader must be one whose sampling rate is known"):
+        Sampling(DataLoader(Endless(), batch_size=None))
+
+
+@pytest.mark.parametrize("poisson", [True, False])
+def test_batches_and_passes_are_counted_until_release(private, poisson):
+    made = private(poisson_sampling=poisson)
+    sampling, own = Sampling(made.loader), type(made.loader.batch_sampler)
+    sampling.watch()
+    assert isinstance(made.loader.batch_sampler, own)
+    for _ in made.loader:
+        pass
+    next(iter(made.loader))
+    assert (sampling.given, sampling.passes) == (7, 2)
+    sampling.release()
+    assert type(made.loader.batch_sampler) is own
+    assert len(list(made.loader)) == 6
+    assert (sampling.given, sampling.passes) == (7, 2)
+
+
+def test_a_batch_that_comes_in_parts_is_one(private):
+    made = private()
+    sampling = Sampling(made.loader)
+    sampling.watch()
+    with BatchMemoryManager(
+        data_loader=made.loader, max_physical_batch_size=3, optimizer=made.optimizer
+    ) as parts:
+        assert Sampling(parts).kind == "poisson"
+        assert Sampling(parts).length == 6
+        assert len(list(parts)) > 12
+    assert (sampling.given, sampling.passes) == (6, 1)
+
+
+def test_worker_processes_do_not_hide_what_is_given(private):
+    made = private(loader=private.loader(num_workers=1))
+    sampling = Sampling(made.loader)
+    sampling.watch()
+    assert len(list(made.loader)) == 6
+    assert sampling.given == 6

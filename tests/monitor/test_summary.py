@@ -1,0 +1,44 @@
+"""The words around the numbers."""
+
+import pytest
+
+from dprime import DPSGD, Composition
+from dprime.curve import TradeOff
+from dprime.monitor.ledger import Unprotected
+from dprime.monitor.summary import bounded, line, place, report
+from dprime.profile import Questions, risk_profile
+
+ANSWERS = risk_profile(TradeOff.gaussian(0.5), Questions())
+
+
+@pytest.mark.parametrize(
+    ("planned", "text"),
+    [((None, None), "epoch 2, step 1,200"), ((2.5, 1500), "epoch 2 of 2.5, step 1,200 of 1,500")],
+)
+def test_where_the_training_is(planned, text):
+    assert place(2, 1200, *planned) == text
+
+
+def test_ceilings_go_up_and_floors_down():
+    found = {answer.name: bounded(answer) for answer in ANSWERS}
+    assert found["advantage"] == "at most 0.1975"  # 0.19741
+    assert found["bayes_security"] == "at least 0.8025"  # 0.80259
+    nothing = risk_profile(Unprotected(1, "why").curve(), Questions())
+    assert {a.name: bounded(a) for a in nothing}["epsilon"] == "no limit"
+
+
+def test_the_line_of_a_training_without_protection():
+    assert line("here", ANSWERS[0], None, Unprotected(3, "why")) == "here: not private, why."
+
+
+def test_many_parts_are_not_all_described():
+    parts = Composition(*(DPSGD(1.0 + i, 0.1, 10) for i in range(9)))
+    text = report("here", parts, "add-remove", ANSWERS, None, ["One thing."], [])
+    assert text.count("DP-SGD, noise") == 4
+    assert "\n... and 5 more\n" in text
+    assert text.endswith("\n\nWarnings:\n- One thing.")
+    assert "at the planned end" not in text
+
+
+def test_before_the_first_step():
+    assert "\nNothing was spent yet.\n" in report("here", None, "replace", ANSWERS, None, [], [])

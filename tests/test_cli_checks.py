@@ -1,0 +1,109 @@
+"""`dprime check`: what it prints, its exit codes, and every mistake of the user in one sentence."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from dprime import cli
+from dprime.check import check
+
+SCRIPTS = Path(__file__).parent / "check" / "scripts"
+GOOD = str(SCRIPTS / "good" / "gan.py")
+BAD = str(SCRIPTS / "bad" / "dp102_old_loader.py")
+NOTE = str(SCRIPTS / "bad" / "dp703_not_secure.py")
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Run the command in this process: (exit code, standard output, standard error)."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["dprime", "check", *words])
+        monkeypatch.setenv("COLUMNS", "400")
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        shown = capsys.readouterr()
+        return stop.value.code, shown.out, shown.err
+
+    return run
+
+
+def test_a_finding_is_shown_with_its_line_reason_and_remedy(call):
+    code, out, err = call(BAD)
+    assert (code, err) == (1, "")
+    (finding,) = check(BAD).findings
+    assert f"DP102 error line {finding.line}: {finding.sentence}" in out
+    assert finding.rule.why in out
+    assert finding.rule.remedy in out
+    assert "1 error." in out
+    assert "No certified risk could be computed. Missing: a training without errors (DP102)." in out
+
+
+def test_a_clean_result_never_says_private(call):
+    code, out, _ = call(GOOD)
+    assert code == 0
+    assert "was found. That is no proof of privacy" in out
+    assert "attach dprime.monitor" in out
+    assert "Membership advantage at most 0.08507" in out  # the last digit goes up
+    assert "is private" not in out
+
+
+def test_notes_alone_do_not_fail(call):
+    code, out, _ = call(NOTE)
+    assert code == 0
+    assert "DP703 note" in out
+
+
+def test_several_files_fail_if_one_does(call):
+    code, out, _ = call(GOOD, BAD, NOTE, "--json")
+    shown = json.loads(out)
+    assert (code, shown["failed"]) == (1, True)
+    assert [each["failed"] for each in shown["files"]] == [False, True, False]
+    assert call(GOOD, NOTE)[0] == 0
+
+
+def test_json_is_that_of_the_package(call):
+    code, out, _ = call(BAD, "--json", "--records", "60000", "--delta", "1e-6")
+    assert code == 1
+    expected = check(BAD, records=60_000, delta=1e-6).as_json()
+    assert json.loads(out)["files"] == [expected]
+    assert expected["counts"] == {"error": 1, "warning": 0, "note": 0}
+
+
+def test_what_is_set_aside_is_said(call, tmp_path):
+    text = Path(BAD).read_text().replace("in loader:", "in loader:  # dprime: ignore[DP102]")
+    path = tmp_path / "train.py"
+    path.write_text(text)
+    code, out, _ = call(str(path))
+    assert code == 0
+    assert "1 finding was set aside by a comment (DP102)." in out
+
+
+def test_options_reach_the_check(call):
+    code, out, _ = call(GOOD, "--records", "1000")
+    assert code == 0
+    assert "rate 0.0666667" in out
+    assert "δ 0.001" in call(GOOD, "--delta", "1/1000")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["nothing.py"], "nothing.py must be a file, but it is missing"),
+        ([str(SCRIPTS)], "must be a file, but it is a folder"),
+        ([GOOD, "--delta", "2"], "delta must be strictly between 0 and 1, but it is 2.0"),
+        ([GOOD, "--delta", "x"], "delta must be a number, but it is 'x'"),
+        ([GOOD, "--records", "-3"], "records must be a whole number"),
+        ([GOOD, "--records", "0"], "records must be at least 1"),
+        ([], "Missing argument"),
+        ([GOOD, "--strict"], "No such option"),
+    ],
+)
+def test_bad_input_ends_with_code_2_and_one_sentence(call, words, sentence):
+    code, out, err = call(*words)
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
