@@ -94,3 +94,10 @@ def test_words_for_shares_and_chances_err_to_the_safe_side():
     assert profile.percent_down(0.98765) == "98.76 %"
     assert profile.times_up(0.015) == "66"  # not 67, which would be less often than the truth
     assert profile.round_down(-0.1234, 2) == "-0.13"
+
+
+def test_a_belief_that_is_shown_as_certain_is_said_to_have_no_limit():
+    for mu, certain in ((1.0, False), (9.0, True), (30.0, True)):
+        said = next(a for a in risk_profile(TradeOff.gaussian(mu)) if a.name == "belief").sentence
+        assert "100 % sure" not in said
+        assert ("No limit below certainty" in said) == certain

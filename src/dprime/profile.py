@@ -138,7 +138,7 @@ def _belief(curve: TradeOff | Estimate, ask: Questions) -> Answer:
     sentence = (
         f"Someone {given(100 * ask.belief_prior)} % sure that a member was in the data ends up "
         f"more than {percent_up(value)} sure {_most(curve)} {_odds(ask.exceeded)}."
-        if value < 1
+        if percent_up(value) != percent_up(1.0)
         else "No limit below certainty can be given for what someone may come to believe."
     )
     conditions = {"prior": ask.belief_prior, "exceeded": ask.exceeded}
