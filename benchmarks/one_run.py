@@ -119,7 +119,7 @@ def _canaries(data: TensorDataset, watching: str, seed: int) -> tuple[Canaries |
         return GradientCanaries(GRADIENT, seed=1000 + seed, confidence=CONFIDENCE), data
     if watching == "input canaries":
         inputs = InputCanaries.crafted(
-            data, INPUT, seed=1000 + seed, every=EVERY, confidence=CONFIDENCE
+            data, INPUT, classes=10, seed=1000 + seed, every=EVERY, confidence=CONFIDENCE
         )
         return inputs, inputs.mixed(data)
     return None, data

@@ -104,6 +104,15 @@ def test_equal_gradients_reveal_no_attribute():
     assert same.advantage() == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.parametrize("noise", [0.01, 0.03, 0.2, 1.0])
+def test_hardly_any_noise_hides_no_difference(noise):
+    near = estimates.attribute_inference_central_limit([(1.0, 1.0, 0.999)], noise, 0.5)
+    assert near.d_prime() > 0.01
+    if noise > 0.1:  # where nothing overflows: the form as it is printed
+        term = 2 * math.exp(1 / noise**2) - 2 * math.exp(0.999 / noise**2)
+        assert near.d_prime() == pytest.approx(0.5 * math.sqrt(term), rel=1e-9)
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -73,7 +73,7 @@ def test_a_target_is_read_as_a_promise(examine):
         ("optimizer.zero_grad()", "optimizer.noise_multiplier *= 1", "stays the same"),
         ("noise_multiplier=1.1", "noise_multiplier=0", "a training without errors (DP408)"),
         ("noise_multiplier=1.1", "noise_multiplier=1e-9", "parameters that can be certified"),
-        ("y in loader", "y in itertools.cycle(loader)", "how often the loop in line"),
+        ("y in loader", "y in itertools.cycle(loader)", "(DP107)"),
         (
             "optimizer.step()",
             "mine(optimizer)\n        optimizer.step()",

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dprime import DPSGD
 from dprime.check import check, check_description
-from dprime.monitor import Ledger, Step
+from dprime.check.saved import check_saved
 
 RUN = {"noise_multiplier": 1.1, "sample_rate": 0.01, "steps": 100}
 
@@ -153,25 +153,21 @@ def test_objects_are_not_loaded(tmp_path, trained):
         check(tmp_path / "object.pt")
 
 
-def ledger_state(*entries, adjacency="add-remove"):
-    return {"ledger": Ledger(entries).state_dict(), "adjacency": adjacency, "warnings": []}
-
-
-def test_a_monitor_s_state_is_read(tmp_path):
-    path = tmp_path / "monitor.pt"
-    torch.save(ledger_state((Step(1.0, 0.01), 50)), path)
-    assert codes(check(path)) == []
-    assert risk(check(path)).mechanism == DPSGD(1.0, 0.01, 50)
-    assert codes(check(path, records=10, delta=0.5)) == ["DP501"]
-    torch.save(ledger_state((Step(1.0, 0.5, "shuffle", passing=1), 2), adjacency="replace"), path)
-    assert codes(check(path)) == ["DP101"]
-    torch.save(ledger_state((Step(0.0, 0.01), 50)), path)
-    report = check(path)
-    assert (codes(report), report.reading.risks) == (["DP408"], ())
-    torch.save(ledger_state(), path)
-    assert codes(check(path)) == ["DP409"]
-    torch.save({"ledger": 3, "adjacency": "add-remove"}, path)
-    with pytest.raises(ValueError, match="must be a monitor's state"):
-        check(path)
-    torch.save(ledger_state((Step(1.0, 0.01), 50)) | {"warnings": ["Look here."]}, path)
-    assert check(path).unclear == ("The monitor warned: Look here.",)
+@pytest.mark.parametrize(
+    ("history", "words"),
+    [
+        (5, "history must be a list"),
+        (None, "history must be a list"),
+        ([(1.0, 0.1)], "history must hold triples"),
+        ([(1.0, 0.1, -5)], "steps must be at least 1"),
+        ([(1.0, 0.1, "x")], "steps must be a number"),
+        ([(1.0, 1.5, 5)], "sample_rate must be"),
+        ([(-1.0, 0.1, 5)], "noise_multiplier must be 0 or more"),
+    ],
+)
+def test_a_damaged_accountant_is_refused_in_one_sentence(history, words):
+    accountant = {"history": history, "mechanism": "prv"}
+    for saved in (accountant, {"spent": accountant}):
+        with pytest.raises(ValueError, match="must") as refused:
+            check_saved("run.pt", saved)
+        assert words in str(refused.value)

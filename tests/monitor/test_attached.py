@@ -35,6 +35,31 @@ def test_what_is_read(private):
     assert training.device() == torch.device("cpu")
 
 
+@pytest.mark.parametrize(
+    ("digits", "factor"),
+    [(torch.float64, 1.0), (torch.float32, 1.0), (torch.bfloat16, 1.03125)],
+    ids=str,
+)
+def test_few_digits_let_a_clipped_norm_exceed_its_bound(private, digits, factor):
+    torch.manual_seed(0)
+    made = private(net=nn.Linear(100, 20).to(digits), loader=private.loader(batch_size=1))
+    training = attached(made)
+    assert training.rounding == factor
+    largest = 0.0
+    for record in 20 * torch.randn(60, 1, 100).to(digits):
+        made.optimizer.zero_grad()
+        made.criterion(made.model(record), torch.tensor([3])).backward()
+        made.optimizer.clip_and_accumulate()
+        norm = sum(float(part.double().norm()) ** 2 for part in training.summed()) ** 0.5
+        largest = max(largest, norm)
+    assert largest < factor * (1 + 1e-6)
+    assert (largest > 1.001) is (digits == torch.bfloat16)
+
+
+def test_nothing_is_claimed_without_a_monitor(private):
+    assert attached(private()).claim() is None
+
+
 def test_in_ghost_mode_the_model_clips(private):
     made = private("ghost")
     made.optimizer.max_grad_norm = 0.25

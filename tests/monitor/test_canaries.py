@@ -5,12 +5,16 @@ import pytest
 import torch
 
 from dprime.monitor.attached import Attached
-from dprime.monitor.canaries import BATCHES, COINS
+from dprime.monitor.canaries import BATCHES, COINS, PLACES, RECORDS
 from dprime.monitor.gradients import GradientCanaries
 from dprime.monitor.monitor import Monitor
 from planted_opacus import OPACUS_WARNS, made_private, network, toy
 
 pytestmark = [pytest.mark.filterwarnings(warning) for warning in OPACUS_WARNS]
+
+
+DIFFERS = pytest.mark.filterwarnings("ignore:The accountant of the privacy engine has recorded")
+"""The monitor's own word on what the canaries notice here."""
 
 
 def attached(canaries, **options):
@@ -34,6 +38,14 @@ def test_purposes_and_steps_share_no_randomness():
     streams = [canaries._stream(COINS), canaries._stream(BATCHES), canaries._stream(BATCHES, 1)]
     first = {float(stream.random()) for stream in streams}
     assert len(first) == len(streams)
+
+
+@pytest.mark.parametrize("purpose", [COINS, PLACES, BATCHES, RECORDS])
+def test_no_stream_is_one_that_a_user_draws_from_the_same_seed(purpose):
+    own = GradientCanaries(seed=7)._stream(purpose).random(4)
+    theirs = [7, [7], [7, purpose], [7, purpose, 0], np.random.SeedSequence(7).spawn(4)[purpose]]
+    for seed in theirs:
+        assert not np.array_equal(own, np.random.default_rng(seed).random(4))
 
 
 def test_neither_coins_nor_seed_are_shown():
@@ -73,6 +85,43 @@ def test_no_noise_stated_is_no_claim():
     found = canaries.result()
     assert found.verdict == "no claim"
     assert found.right == found.guesses
+
+
+def resumed(state=None, history=()):
+    """Twenty steps in fresh objects, after what was loaded of a training before."""
+    canaries = GradientCanaries(400, seed=3)
+    private, monitor = attached(canaries)
+    private.engine.accountant.history = list(history)
+    if state is not None:
+        monitor.load_state_dict(state)
+    private.train(20)
+    return private, monitor, canaries
+
+
+@DIFFERS
+def test_an_accountant_that_was_not_loaded_is_no_claim():
+    first, saved, _ = resumed()
+    _, monitor, canaries = resumed(saved.state_dict())
+    found = canaries.result()
+    assert (found.verdict, found.claimed) == ("no claim", None)
+    assert "has recorded 20 steps, and the canaries saw 40" in found.report()
+    assert "load the accountant's state too" in found.report()
+    asked = canaries.result(monitor.curve())
+    assert asked.verdict == "stands"
+    assert "No verdict" not in asked.report()
+    history = first.engine.accountant.history
+    whole = resumed(saved.state_dict(), history)[2].result()
+    assert whole.claimed == pytest.approx(asked.claimed)
+    assert "No verdict" not in whole.report()
+
+
+@DIFFERS
+def test_a_state_that_was_not_loaded_is_no_claim_either():
+    first, _, _ = resumed()
+    found = resumed(history=first.engine.accountant.history)[2].result()
+    assert found.verdict == "no claim"
+    assert "has recorded 40 steps, and the canaries saw 20" in found.report()
+    assert "load the monitor's state too" in found.report()
 
 
 def test_the_state_survives_a_file_and_tells_what_does_not_fit():

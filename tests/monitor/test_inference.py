@@ -10,9 +10,10 @@ from torch import nn
 
 from dprime import estimates
 from dprime.data import Dataset
-from dprime.mechanisms import DPSGD
+from dprime.mechanisms import DPSGD, Gaussian
 from dprime.monitor.attribute_report import ESTIMATES, LEAK
 from dprime.monitor.attributes import Attribute
+from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.extremes import membership_term
 from dprime.monitor.inference import AttributeInference
 from dprime.monitor.losses import loss_of
@@ -124,6 +125,23 @@ def test_the_two_forms(private):
     )
     certified = DPSGD(1.0, q, 6).curve("replace")
     assert limit.certified.advantage() == pytest.approx(certified.advantage())
+
+
+def test_the_certified_line_is_the_monitors(private):
+    made, watcher = private(), AttributeInference(FEW)
+    before = Gaussian(noise_multiplier=2.0)
+    with Monitor(
+        made.engine, **made.named(), watchers=[watcher], show=None, besides=[before]
+    ) as monitor:  # fmt: skip
+        made.train()
+        assert watcher.certified().advantage() == monitor.mechanism().curve("replace").advantage()
+        assert watcher.certified().advantage() > DPSGD(1.0, 1 / 6, 6).curve("replace").advantage()
+    made, watcher = private(), AttributeInference(FEW)
+    made.optimizer.add_noise = lambda own=made.optimizer.add_noise: own()
+    with pytest.warns(PrivacyWarning):
+        watched(made, watcher)
+    assert watcher.certified().advantage() == 1
+    assert "certified: nothing" in watcher.report()
 
 
 def test_noise_that_changes_is_added_up_step_by_step(private):
@@ -304,6 +322,7 @@ def test_a_criterion_that_is_a_function(private):
 
 
 def test_losses_of_criteria():
+    torch.manual_seed(0)
     outputs, targets = torch.randn(5, 3), torch.randint(3, (5,))
     wanted = F.cross_entropy(outputs, targets, reduction="none")
     for criterion in (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(reduction="sum"), F.cross_entropy):
@@ -311,6 +330,23 @@ def test_losses_of_criteria():
     weighed = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 3.0]), reduction="sum")
     torch.testing.assert_close(
         loss_of(weighed)(outputs, targets), wanted * torch.tensor([1.0, 2.0, 3.0])[targets]
+    )
+    smooth = nn.CrossEntropyLoss(label_smoothing=0.1)
+    softly = F.cross_entropy(outputs, targets, reduction="none", label_smoothing=0.1)
+    torch.testing.assert_close(loss_of(smooth)(outputs, targets), softly)
+    shares = torch.rand(5, 3)
+    torch.testing.assert_close(
+        loss_of(nn.CrossEntropyLoss())(outputs, shares),
+        F.cross_entropy(outputs, shares, reduction="none"),
+    )
+    places, labels = torch.randn(5, 3, 4), torch.randint(3, (5, 4))
+    torch.testing.assert_close(
+        loss_of(nn.CrossEntropyLoss())(places, labels),
+        F.cross_entropy(places, labels, reduction="none").mean(dim=1),
+    )
+    torch.testing.assert_close(
+        loss_of(nn.CrossEntropyLoss(reduction="sum"))(places, labels),
+        F.cross_entropy(places, labels, reduction="none").sum(dim=1),
     )
     squares = torch.randn(5, 2)
     mean = loss_of(nn.MSELoss())(squares, torch.zeros(5, 2))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from dprime.monitor.attached import Attached
 from dprime.monitor.inputs import InputCanaries, without_hooks
@@ -15,6 +15,8 @@ pytestmark = [pytest.mark.filterwarnings(warning) for warning in OPACUS_WARNS]
 
 STEPS, NOISE, BATCH, COUNT = 30, 2.0, 30, 120
 DATA = toy(200, features=40)
+PUBLIC = {"classes": 3, "scale": 3.0}
+"""What is known of the data without looking."""
 
 
 def model():
@@ -22,7 +24,7 @@ def model():
 
 
 def audited(mistake=None, *, steps=STEPS, every=2, **options):
-    canaries = InputCanaries.crafted(DATA, COUNT, seed=3, every=every)
+    canaries = InputCanaries.crafted(DATA, COUNT, seed=3, every=every, **PUBLIC)
     private = made_private(
         model(), canaries.mixed(DATA), **({"noise": NOISE, "batch": BATCH} | options)
     )
@@ -51,24 +53,78 @@ def test_clipping_left_out_is_found_in_the_loss_too(mode):
 # Mixing -------------------------------------------------------------------------------------------
 
 
-def test_crafted_records_lie_far_out_and_have_labels_of_the_data():
-    canaries = InputCanaries.crafted(DATA, 100, factor=7.0, seed=1)
-    longest = max(float(record.norm()) for record, _ in DATA)
+def test_crafted_records_lie_far_out_and_have_every_class():
+    canaries = InputCanaries.crafted(DATA, 100, classes=3, scale=2.0, factor=7.0, seed=1)
     assert canaries.records.shape == (100, 40)
-    assert canaries.records.norm(dim=1) == pytest.approx(7.0 * longest)
+    assert canaries.records.norm(dim=1) == pytest.approx(7.0 * 2.0 * 40**0.5)
     assert set(canaries.labels.tolist()) == {0, 1, 2}
-    assert torch.equal(InputCanaries.crafted(DATA, 100, seed=1).labels, canaries.labels)
+    assert torch.equal(InputCanaries.crafted(DATA, 100, classes=3, seed=1).labels, canaries.labels)
 
 
-def test_the_mixed_data_are_the_data_and_the_canaries_that_are_in():
-    canaries = InputCanaries.crafted(DATA, 100, seed=1)
+def test_crafted_canaries_follow_no_record():
+    def crafted(records, labels):
+        return InputCanaries.crafted(TensorDataset(records, labels), 100, seed=1, **PUBLIC)
+
+    records, labels = DATA.tensors
+    far = records.clone()
+    far[0] *= 50
+    whole = crafted(far, labels)
+    unknown = torch.full_like(records, torch.nan)
+    for other in (crafted(far[1:], labels[1:]), crafted(unknown, 2 - labels)):
+        assert torch.equal(other.records, whole.records)
+        assert torch.equal(other.labels, whole.labels)
+
+
+@pytest.mark.parametrize("label", [torch.tensor([1.0]), torch.tensor(1), 1, 0.5])
+def test_crafted_labels_look_like_the_data_s(label):
+    canaries = InputCanaries.crafted([(torch.ones(4), label)], 60, classes=2, seed=1)
+    like = torch.as_tensor(label)
+    assert canaries.labels.dtype == like.dtype
+    assert canaries.labels.shape == (60, *like.shape)
+
+
+def test_a_batch_has_the_canaries_that_are_in_and_skips_the_others():
+    canaries = InputCanaries.crafted(DATA, 100, seed=1, **PUBLIC)
     mixed = canaries.mixed(DATA)
     inside = torch.from_numpy(canaries._inside)
-    assert len(mixed) == 200 + int(inside.sum())
     assert torch.equal(mixed[3][0], DATA[3][0])
-    assert torch.equal(torch.stack([mixed[i][0] for i in range(200, len(mixed))]), (
-        canaries.records[inside]
-    ))  # fmt: skip
+    records, labels = next(iter(DataLoader(mixed, batch_size=300)))
+    assert torch.equal(records, torch.cat([DATA.tensors[0], canaries.records[inside]]))
+    assert torch.equal(labels, torch.cat([DATA.tensors[1], canaries.labels[inside]]))
+    assert canaries._inside[4]
+    assert torch.equal(mixed[204][0], canaries.records[4])
+    with pytest.raises(ValueError, match="index must be that of a record, but it is an empty"):
+        mixed[200 + int(np.argmin(canaries._inside))]
+
+
+def test_nothing_but_the_batches_tells_how_the_coins_fell():
+    seen = set()
+    for seed in range(4):
+        canaries = InputCanaries.crafted(DATA, COUNT, seed=seed, **PUBLIC)
+        private = made_private(model(), canaries.mixed(DATA), noise=NOISE, batch=10)
+        seen.add((
+            len(private.loader.dataset), len(private.loader), private.loader.sample_rate,
+            private.optimizer.expected_batch_size,
+        ))  # fmt: skip
+    assert seen == {(320, 32, 1 / 32, 10)}
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "ew"])  # needs one record
+def test_a_batch_of_empty_places_only_is_a_step_without_records(mode):
+    canaries = InputCanaries.crafted(DATA, COUNT, seed=3, **PUBLIC)
+    private = made_private(model(), canaries.mixed(DATA), noise=NOISE, batch=BATCH, mode=mode)
+    private.train(1)
+    before = torch.cat([p.detach().flatten() for p in private.model.parameters()])
+    empty = (200 + np.flatnonzero(~canaries._inside)[:3]).tolist()
+    assert private.loader.dataset.filled([7, *empty]) == [7]
+    x, y = private.loader.collate_fn(private.loader.dataset.__getitems__(empty))
+    private.optimizer.zero_grad()
+    private.criterion(private.model(x), y).backward()
+    private.optimizer.step()
+    after = torch.cat([p.detach().flatten() for p in private.model.parameters()])
+    moved = (before - after) * private.optimizer.expected_batch_size / 0.1  # the learning rate
+    assert len(x) == 0
+    assert float(moved.std()) == pytest.approx(NOISE, rel=0.1)  # of 1,411 weights: 5 errors
 
 
 class Pairs(Dataset):
@@ -82,8 +138,9 @@ class Pairs(Dataset):
 
 
 def test_labels_that_are_numbers_stay_numbers():
-    mixed = InputCanaries.crafted(Pairs(), 60, seed=1).mixed(Pairs())
-    assert isinstance(mixed[len(mixed) - 1][1], int)
+    canaries = InputCanaries.crafted(Pairs(), 60, classes=2, seed=1)
+    mixed = canaries.mixed(Pairs())
+    assert isinstance(mixed[10 + int(np.argmax(canaries._inside))][1], int)
     records, labels = next(iter(DataLoader(mixed, batch_size=len(mixed))))
     assert records.shape[1:] == (2, 2)
     assert labels.dtype == torch.int64
@@ -168,11 +225,11 @@ def test_the_state_survives_a_file_and_needs_the_same_seed():
     torch.save(canaries.state_dict(), file)
     file.seek(0)
     state = torch.load(file, weights_only=True)
-    again = InputCanaries.crafted(DATA, COUNT, seed=3)
+    again = InputCanaries.crafted(DATA, COUNT, seed=3, **PUBLIC)
     again.mixed(DATA)
     again.load_state_dict(state)
     assert np.array_equal(again._total, canaries._total)
-    other = InputCanaries.crafted(DATA, COUNT, seed=4)
+    other = InputCanaries.crafted(DATA, COUNT, seed=4, **PUBLIC)
     other.mixed(DATA)
     with pytest.raises(ValueError, match="seed must be that of the training that was saved"):
         other.load_state_dict(state)
@@ -182,7 +239,7 @@ def test_the_state_survives_a_file_and_needs_the_same_seed():
 
 
 def test_a_loader_over_other_data_is_refused():
-    canaries = InputCanaries.crafted(DATA, 60)
+    canaries = InputCanaries.crafted(DATA, 60, **PUBLIC)
     canaries.mixed(DATA)
     private = made_private(model(), DATA, noise=1.0)
     with pytest.raises(
@@ -192,7 +249,7 @@ def test_a_loader_over_other_data_is_refused():
 
 
 def test_a_missing_loss_is_refused():
-    canaries = InputCanaries.crafted(DATA, 60)
+    canaries = InputCanaries.crafted(DATA, 60, **PUBLIC)
     private = made_private(model(), canaries.mixed(DATA), noise=1.0)
     with pytest.raises(ValueError, match="loss must be given for input canaries"):
         canaries.start(Attached(**(private.parts() | {"criterion": None})))
@@ -204,16 +261,24 @@ def test_a_missing_loss_is_refused():
         ({"every": 0}, "every must be at least 1"),
         ({"factor": 0.0}, "factor must be above 0"),
         ({"count": 10}, "count must be at least 50"),
+        ({"scale": -1.0}, "scale must be above 0"),
+        ({"classes": 0}, "classes must be at least 1"),
     ],
 )
 def test_bad_input_is_one_sentence(options, sentence):
     with pytest.raises(ValueError, match=sentence):
-        InputCanaries.crafted(DATA, **options)
+        InputCanaries.crafted(DATA, **(PUBLIC | options))
 
 
 def test_data_that_are_no_pairs_of_numbers_are_refused():
     with pytest.raises(ValueError, match="dataset must be of pairs"):
-        InputCanaries.crafted([(torch.tensor([1, 2]), 0)], 60)
+        InputCanaries.crafted([(torch.tensor([1, 2]), 0)], 60, classes=2)
+
+
+@pytest.mark.parametrize("label", ["cat", torch.ones(3)])
+def test_labels_that_are_no_number_are_refused(label):
+    with pytest.raises(ValueError, match="dataset must be one whose labels are a number each"):
+        InputCanaries.crafted([(torch.ones(4), label)], 60, classes=2)
 
 
 def test_labels_must_fit_the_records():

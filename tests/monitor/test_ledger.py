@@ -80,6 +80,61 @@ def test_a_forecast_goes_on_where_the_pass_is(begun, more, passes):
     assert curve.d_prime() == pytest.approx(math.sqrt(passes))
 
 
+def test_a_forecast_after_a_pass_that_was_left():
+    now = shuffled(2.0, 1)
+    future = Ledger([(now, 2)]).extended(now, 4, batches_in_epoch=2, left=True)
+    assert future.steps == 6
+    assert future.mechanism().curve("replace").d_prime() == pytest.approx(math.sqrt(3.0))
+
+
+def test_how_long_passes_were():
+    steps = [(shuffled(2.0, 1), 2), (shuffled(1.0, 1), 2), (shuffled(2.0, 2, batches=2), 1)]
+    ledger = Ledger([*steps, (shuffled(2.0, 3), 1)])
+    assert ledger.usual_pass(but=3) == 3
+    assert ledger.usual_pass() == 2
+    assert Ledger().usual_pass() is None
+
+
+GOOD = [1.0, 0.0625, "poisson", 1, 0, "", None, 500]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "sentence"),
+    [
+        (0, -1.0, "noise_multiplier"),
+        (0, math.nan, "noise_multiplier"),
+        (0, "1", "noise_multiplier"),
+        (1, 0.0, "sample_rate"),
+        (1, 1.5, "sample_rate"),
+        (2, "Poisson", "sampling must be one that a monitor writes, but it is 'Poisson'"),
+        (2, "unknown", "sampling"),
+        (3, 0, "batches"),
+        (3, 1.5, "batches"),
+        (4, -1, "passing"),
+        (5, None, "uncovered"),
+        (6, -2.0, "stated"),
+        (7, -3, "number of steps must be 1 or more, but it is -3"),
+        (7, True, "number of steps"),
+    ],
+)
+def test_a_damaged_state_is_refused(place, value, sentence):
+    row = [*GOOD[:place], value, *GOOD[place + 1 :]]
+    with pytest.raises(ValueError, match=f"the ledger's {sentence}"):
+        Ledger.from_state([GOOD, row])
+
+
+def test_a_row_of_another_length_is_refused():
+    with pytest.raises(ValueError, match="row must be one of 8 values"):
+        Ledger.from_state([GOOD[:-1]])
+
+
+def test_unknown_sampling_never_vanishes():
+    found = Ledger([(Step(1.0, 0.1), 5), (Step(1.0, 0.1, "Poisson"), 500)]).mechanism()
+    assert found == Unprotected(505, "the sampling of the batches is not known")
+    known = Ledger([(Step(1.0, 0.1, "unknown", uncovered="why"), 5)])
+    assert Ledger.from_state(known.state_dict()).entries == known.entries
+
+
 def test_a_forecast_of_poisson_batches_only_adds_steps():
     now = Step(1.0, 0.1)
     assert Ledger([(now, 3)]).extended(now, 4, 10).mechanism() == DPSGD(1.0, 0.1, 7)

@@ -1,6 +1,8 @@
 """The monitor's numbers are the core's for what was really run, whatever the loop does."""
 
+import copy
 import io
+import pickle
 import re
 import warnings
 
@@ -9,11 +11,13 @@ import pytest
 import torch
 from opacus.schedulers import ExponentialGradClip, StepNoise
 from opacus.utils.batch_memory_manager import BatchMemoryManager
+from torch.optim.optimizer import _global_optimizer_pre_hooks
 
 from dprime import DPSGD, Composition
 from dprime.interop import from_opacus_history
 from dprime.mechanisms import Gaussian
 from dprime.monitor import Monitor, PrivacyWarning, Watcher
+from dprime.monitor.hooks import _Listener
 from dprime.monitor.ledger import Step
 from dprime.profile import Questions, round_up
 
@@ -188,6 +192,20 @@ class TestShown:
         assert lines[-1].endswith("ε at δ 0.001 no limit now.")
         assert monitor.curve().advantage() == 1.0
 
+    def test_the_forecast_of_passes_that_are_left_is_what_comes(self, private):
+        made = private(poisson_sampling=False)
+        monitor = watch_shuffled(made, epochs=3)
+        forecasts = []
+        for _ in range(6):
+            for number, (records, labels) in enumerate(made.loader):
+                if number == 3:
+                    break
+                made.step(records, labels)
+            forecasts.append(values(monitor.forecast())["epsilon"])
+        assert forecasts == pytest.approx([values(monitor.risk())["epsilon"]] * 6)
+        expected = Gaussian(1.0, steps=6).curve("replace").epsilon(1e-3)
+        assert forecasts[0] == pytest.approx(expected)
+
     def test_past_the_planned_end(self, private):
         made = private()
         monitor = watch(made, steps=6)
@@ -298,6 +316,28 @@ class TestWatchers:
         made.train()
         assert order.seen.count("batch") == 6
 
+    def test_a_watcher_can_ask_what_is_claimed(self, private):
+        class Asks(Watcher):
+            name = "asks"
+            claims = ()
+
+            def after_noise(self, training):
+                self.claims += (training.claim(),)
+
+        asks, made = Asks(), private(noise=1.0)
+        monitor = watch(made, watchers=[asks], besides=[Gaussian(20.0)])
+        made.train()
+        assert asks.claims[0] == Gaussian(20.0)
+        assert asks.claims[3] == Composition(Gaussian(20.0), DPSGD(1.0, RATE, 3))
+        made.optimizer.noise_multiplier = 0.0
+        with pytest.warns(PrivacyWarning, match="No noise"):
+            made.train()
+        assert (
+            monitor.training.claim()
+            == monitor.mechanism()
+            == asks.claims[-1].__class__(12, "no noise was added")
+        )
+
     def test_an_error_of_a_watcher_is_raised_and_spends_nothing(self, private):
         class Bad(Watcher):
             name = "bad"
@@ -374,6 +414,38 @@ class TestCheckpoints:
         with pytest.raises(ValueError, match=sentence):
             monitor.load_state_dict({**monitor.state_dict(), **change})
 
+    def test_what_was_read_besides_is_saved_and_must_be_there_again(self, private):
+        state = watch(private(), besides=[Gaussian(20.0)]).state_dict()
+        assert state["besides"] == [Gaussian(20.0).describe()]
+        file = io.BytesIO()
+        torch.save(state, file)
+        file.seek(0)
+        state = torch.load(file, weights_only=True)
+        watch(private(), besides=[Gaussian(20.0)]).load_state_dict(state)
+        for other in ((), (Gaussian(30.0),), (Gaussian(20.0), Gaussian(20.0))):
+            monitor = watch(private(), besides=other)
+            with pytest.raises(ValueError, match="the checkpoint's besides must be as in the"):
+                monitor.load_state_dict(state)
+
+    def test_a_state_from_before_besides_were_saved(self, private):
+        monitor = watch(private())
+        old = {name: value for name, value in monitor.state_dict().items() if name != "besides"}
+        monitor.load_state_dict(old)
+        with pytest.raises(ValueError, match="the checkpoint's besides"):
+            watch(private(), besides=[Gaussian(20.0)]).load_state_dict(old)
+
+    def test_going_back_is_named(self, private):
+        made = private()
+        monitor = watch(made)
+        made.train()
+        state, recorded = monitor.state_dict(), list(made.engine.accountant.history)
+        monitor.load_state_dict(state)  # nothing was spent since
+        made.train()
+        made.engine.accountant.history = recorded
+        with pytest.warns(PrivacyWarning, match="does not have all the steps that were seen"):
+            monitor.load_state_dict(state)
+        assert monitor.ledger.steps == 6
+
     def test_another_planned_end_is_named(self, private):
         state = watch(private(), epochs=2).state_dict()
         monitor = watch(private(), steps=100)
@@ -442,6 +514,23 @@ class TestAttaching:
         made.train()
         assert monitor.ledger.steps == 6
 
+    def test_copies_of_the_model_are_not_watched(self, private):
+        made = private()
+        monitor = watch(made)
+        plain = private.network()
+        plain.load_state_dict(made.model._module.state_dict())
+        for copied in (
+            copy.deepcopy(made.model._module),
+            pickle.loads(pickle.dumps(made.model._module)),
+        ):
+            answers = copied.eval()(torch.ones(2, 4))
+            assert torch.equal(answers, plain(torch.ones(2, 4)))
+            assert not any(
+                isinstance(hook, _Listener) for hook in copied._forward_pre_hooks.values()
+            )
+        made.train()
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 6)
+
     def test_detaching_does_not_undo_what_others_did(self, private):
         made = private()
         monitor = watch(made)
@@ -469,4 +558,5 @@ def objects(made):
     return (
         set(vars(made.optimizer)), set(vars(made.engine)), type(made.loader.batch_sampler),
         len(made.model._module._forward_pre_hooks), len(criterion._forward_pre_hooks),
+        set(vars(made.model)), len(_global_optimizer_pre_hooks),
     )  # fmt: skip

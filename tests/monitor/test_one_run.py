@@ -120,7 +120,7 @@ def test_no_claim_still_has_a_bound():
     found = one_run(*gaussian_scores(1000, 4.0, 0), None)
     assert (found.verdict, found.claimed, found.needed) == ("no claim", None, None)
     assert found.bound > 3.0
-    assert "nothing was claimed" in found.sentence
+    assert "no claim was tested" in found.sentence
 
 
 def test_two_scores_share_the_level():

@@ -117,7 +117,7 @@ def test_products_are_those_of_the_gradients(network, clip_norm):
     torch.testing.assert_close(found.products(), wanted @ wanted.mT, atol=1e-9, rtol=1e-9)
     torch.testing.assert_close(found.norms, wanted.norm(dim=2), atol=1e-9, rtol=1e-9)
     distances = torch.cdist(wanted, wanted, compute_mode="donot_use_mm_for_euclid_dist") ** 2
-    torch.testing.assert_close(found.squared_distances(), distances, atol=1e-9, rtol=1e-9)
+    torch.testing.assert_close(found.exactly()[1], distances, atol=1e-9, rtol=1e-9)
     around = (wanted - wanted.mean(dim=1, keepdim=True)).square().sum(dim=2)
     torch.testing.assert_close(found.from_mean(), around, atol=1e-9, rtol=1e-9)
     some, left = torch.tensor([3, 1]), torch.tensor([2, 0])
@@ -144,7 +144,13 @@ def test_any_columns_and_values(seed, columns, count, clip_norm):
 
 def test_frozen_weights_do_not_count():
     module, completions = made("dense")
-    for frozen in ((module[0].weight,), (module[0].bias, module[2].weight), (module[2].bias,)):
+    first, last = module[0], module[2]
+    for frozen in (
+        (first.weight,),
+        (first.weight, first.bias),
+        (first.bias, last.weight),
+        (last.bias,),
+    ):
         for weight in module.parameters():
             weight.requires_grad_(all(weight is not one for one in frozen))
         found, wanted = gradients(module, completions), explicit(module, completions, 1.0)
@@ -178,10 +184,28 @@ def test_squared_distances_in_float32_are_not_negative():
         completions.records.float(), completions.targets, completions.columns,
         torch.tensor([[1.0], [1.0 + 1e-6], [1.0 + 2e-6]]),
     )  # fmt: skip
-    found = gradients(module.float(), close).squared_distances()
+    found = gradients(module.float(), close).exactly()[1]
     assert found.dtype == torch.float64
     assert (found >= 0).all()
     assert 0 < found.max() < 1e-10
+
+
+def test_gradients_near_each_other_lose_nothing_to_float32():
+    module, completions = made("dense")
+    values = torch.tensor([[1.0], [1.0 + 2**-12]])
+    close = Completions(
+        completions.records.float(), completions.targets, completions.columns, values
+    )
+    found = gradients(module.float(), close, 0.01)
+    exact = Completions(
+        completions.records.float().double(), completions.targets, completions.columns,
+        values.double(),
+    )  # fmt: skip
+    wanted = explicit(module.double(), exact, 0.01)
+    squares, distances = found.exactly()
+    apart = (wanted[:, 0] - wanted[:, 1]).square().sum(dim=1)
+    torch.testing.assert_close(distances[:, 0, 1], apart, rtol=5e-3, atol=0)
+    torch.testing.assert_close(squares, wanted.square().sum(dim=2), rtol=1e-6, atol=0)
 
 
 class Mixing(nn.Module):

@@ -6,8 +6,9 @@ import warnings
 import opacus
 import pytest
 import torch
+from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
-from torch.utils.data import RandomSampler
+from torch.utils.data import DataLoader, RandomSampler, TensorDataset, default_collate
 
 from dprime import DPSGD, Composition
 from dprime.mechanisms import Gaussian
@@ -245,9 +246,65 @@ class TestMistakes:
 
         train()
         assert monitor.mechanism() == DPSGD(1.0, RATE, 6)
-        other.step()
         with pytest.warns(PrivacyWarning, match="without clipping or noise"):
-            train()
+            other.step()
+        assert monitor.mechanism() == Unprotected(7, "weights were trained outside the optimizer")
+        train()
+        assert len(monitor.warnings) == 2
+
+    def test_the_optimizer_under_the_private_one_steps_by_itself(self, private):
+        made = private()
+        monitor = watch(made)
+        made.train()
+        records, labels = next(iter(made.loader))
+        made.optimizer.zero_grad()
+        made.criterion(made.model(records), labels).backward()
+        with pytest.warns(PrivacyWarning, match="call only the step of the optimizer"):
+            made.optimizer.original_optimizer.step()
+        assert isinstance(monitor.mechanism(), Unprotected)
+        made.optimizer.step()
+        assert len(monitor.warnings) == 1
+
+    def test_layers_that_thaw_and_are_trained_elsewhere(self, private):
+        net = private.network()
+        for p in net[0].parameters():
+            p.requires_grad_(False)
+        made = private(net=net, trained=lambda net: net[2].parameters())
+        monitor = watch(made)
+        with torch.no_grad():
+            net[0].weight.add_(0.1)  # new weights while they are frozen, as from a checkpoint
+        made.train()
+        assert monitor.warnings == []
+        net[0].weight.requires_grad_(True)
+        with torch.no_grad():
+            net[0].weight.add_(0.1)
+        with pytest.warns(PrivacyWarning, match="without clipping or noise"):
+            made.step(*next(iter(made.loader)))
+        assert isinstance(monitor.mechanism(), Unprotected)
+
+    def test_other_models_may_be_trained_beside(self, private):
+        made, other = private(), nn.Linear(4, 2)
+        monitor = watch(made)
+        descent = torch.optim.SGD(other.parameters(), lr=0.1)
+        for records, labels in made.loader:
+            made.step(records, labels)
+            nn.functional.cross_entropy(other(records), labels).backward()
+            descent.step()
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 6)
+        assert monitor.warnings == []
+
+    @pytest.mark.parametrize("change", [
+        lambda p: p.grad.mul_(10.0), lambda p: setattr(p, "grad", 10.0 * p.grad),
+    ], ids=["in place", "anew"])  # fmt: skip
+    def test_gradients_that_were_changed_after_ghost_clipping(self, private, change):
+        made = private("ghost")
+        monitor = watch(made)
+        made.train()
+        records, labels = next(iter(made.loader))
+        made.criterion(made.model(records), labels).backward()
+        change(next(made.model.parameters()))
+        with pytest.warns(PrivacyWarning, match="Gradients were changed between"):
+            made.optimizer.step()
         assert isinstance(monitor.mechanism(), Unprotected)
 
     def test_noise_that_is_not_what_the_optimizer_says(self, private):
@@ -305,3 +362,214 @@ class TestMistakes:
             warnings.simplefilter("always", PrivacyWarning)
             made.train(2)
         assert sum(w.category is PrivacyWarning for w in seen) == len(monitor.warnings) == 1
+
+
+def skipped(made, batches, passes=1):
+    """Steps that each add up several batches, by telling the optimizer to skip by hand."""
+    number = 0
+    for _ in range(passes):
+        for records, labels in made.loader:
+            number += 1
+            made.optimizer.signal_skip_step(do_skip=number % batches != 0)
+            made.step(records, labels)
+
+
+def many(private, **options):
+    """A loader whose batches tell enough to be known again: 32 of 400 records."""
+    generator = torch.Generator().manual_seed(5)
+    data = TensorDataset(
+        torch.randn(400, 4, generator=generator),
+        torch.randint(0, 2, (400,), generator=generator),
+    )
+    return DataLoader(data, batch_size=32, **options)
+
+
+class TestWhichBatches:
+    """The records that were clipped are held against those that were drawn."""
+
+    @pytest.mark.parametrize("mode", ["hooks", "ghost"])
+    def test_batches_that_are_skipped_by_hand_are_added_up(self, private, mode):
+        made = private(mode)
+        monitor = watch(made)
+        with pytest.warns(PrivacyWarning, match="as if they were made of one"):
+            skipped(made, 3)
+        assert monitor.mechanism() == Accumulated(DPSGD(1.0, RATE, 2), 3)
+
+    def test_a_skipped_sum_over_two_passes_is_not_covered(self, private):
+        made = private(poisson_sampling=False)
+        monitor = watch_shuffled(made)
+        with (
+            pytest.warns(PrivacyWarning, match="as if they were made of one"),
+            pytest.warns(PrivacyWarning, match="batches of two passes"),
+        ):
+            skipped(made, 4, passes=2)
+        assert isinstance(monitor.mechanism(), Unprotected)
+
+    def test_a_skipped_sum_of_one_pass_is_a_larger_batch(self, private):
+        made = private(poisson_sampling=False)
+        monitor = watch_shuffled(made)
+        with pytest.warns(PrivacyWarning, match="as if they were made of one"):
+            skipped(made, 3, passes=2)
+        assert monitor.mechanism() == DPSGD(1.0, 3 * RATE, 4, sampling="shuffle")
+
+    def test_backward_of_ghost_mode_forgets_the_batch_before(self, private):
+        made = private("ghost")
+        monitor = watch(made)
+        batches = iter(made.loader)
+        for _ in range(3):
+            records, labels = next(batches)
+            made.criterion(made.model(records), labels).backward()
+        both = [p.grad.clone() for p in made.model.parameters()]
+        made.optimizer.step()
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 1)
+        again = private("ghost")
+        again.criterion(again.model(records), labels).backward()
+        alone = [p.grad for p in again.model.parameters()]
+        assert all(map(torch.allclose, both, alone))
+
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_two_steps_on_a_batch_where_others_are_at_hand(self, private, workers):
+        made = private(loader=many(private, num_workers=workers))
+        monitor = watch(made)
+        if not workers:
+            made.model.eval()
+            for records, _ in made.loader:
+                made.model(records)
+            made.model.train()
+        records, labels = next(batches := iter(made.loader))
+        made.step(records, labels)
+        assert monitor.warnings == []
+        with pytest.warns(PrivacyWarning, match="A batch was used again"):
+            made.step(records.clone(), labels)
+        assert isinstance(monitor.mechanism(), Unprotected)
+        del batches
+
+    def test_a_list_of_batches_is_good_for_one_epoch(self, private):
+        made = private(loader=many(private))
+        monitor = watch(made)
+        batches = list(made.loader)
+        made.train(loader=batches)
+        assert monitor.mechanism() == DPSGD(1.0, made.loader.sample_rate, len(made.loader))
+        _ = list(made.loader)
+        with pytest.warns(PrivacyWarning, match="A batch was used again"):
+            made.train(loader=batches[:1])
+
+    def test_records_that_are_repeated_within_a_batch(self, private):
+        made = private()
+        monitor = watch(made)
+        records, labels = next(iter(made.loader))
+        with pytest.warns(PrivacyWarning, match="one record may count several times"):
+            made.step(records.repeat(4, 1), labels.repeat(4))
+        assert isinstance(monitor.mechanism(), Unprotected)
+
+    def test_repeated_records_do_not_pass_for_batches_that_are_at_hand(self, private):
+        made = private(poisson_sampling=False)
+        monitor = watch_shuffled(made)
+        _ = list(made.loader)
+        records, labels = next(iter(made.loader))
+        with pytest.warns(PrivacyWarning, match="one record may count several times"):
+            made.step(records.repeat(4, 1), labels.repeat(4))
+        assert isinstance(monitor.mechanism(), Unprotected)
+
+    def test_one_batch_several_times_is_not_several_batches(self, private):
+        made = private(loader=many(private), poisson_sampling=False)
+        monitor = watch_shuffled(made)
+        _ = list(made.loader)
+        records, labels = next(iter(made.loader))
+        made.optimizer.signal_skip_step(do_skip=True)
+        made.optimizer.signal_skip_step(do_skip=False)
+        made.step(records, labels)
+        with pytest.warns(PrivacyWarning, match="A batch was used again"):
+            made.step(records, labels)
+        assert isinstance(monitor.mechanism(), Unprotected)
+
+    def test_records_that_the_collate_function_leaves_out(self, private):
+        def sound(items):
+            return default_collate([item for item in items if item[0][0] > -1.0] or items[:1])
+
+        made = private(loader=private.loader(collate_fn=sound))
+        monitor = watch(made)
+        with pytest.warns(PrivacyWarning, match="fewer records than the data loader drew"):
+            made.train(3)
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 18)
+        assert len(monitor.warnings) == 1
+
+
+class TestCorrectTrainings:
+    """None of these is a mistake."""
+
+    @pytest.mark.parametrize("options", [
+        {"num_workers": 2}, {"num_workers": 1, "persistent_workers": True},
+    ], ids=["workers", "persistent"])  # fmt: skip
+    def test_worker_processes(self, private, options):
+        made = private(loader=private.loader(**options))
+        monitor = watch(made)
+        made.train(2)
+        assert monitor.mechanism() == DPSGD(1.0, RATE, 12)
+        assert monitor.warnings == []
+
+    @pytest.mark.parametrize("mode", ["hooks", "ghost"])
+    def test_looking_at_the_training_data_between_steps(self, private, mode):
+        made = private(mode, loader=many(private, num_workers=1))
+        monitor = watch(made)
+        for number, (records, labels) in enumerate(made.loader):
+            made.step(records, labels)
+            if number % 5 == 0:
+                made.model.eval()
+                with torch.no_grad():
+                    for seen, _ in made.loader:
+                        made.model(seen)
+                made.model.train()
+        assert monitor.mechanism() == DPSGD(1.0, made.loader.sample_rate, len(made.loader))
+        assert monitor.warnings == []
+
+    def test_empty_batches_that_are_passed_over(self, private):
+        made = private(loader=private.loader(batch_size=1))
+        monitor = watch(made)
+        for records, labels in made.loader:
+            if len(records):
+                made.step(records, labels)
+        assert 0 < monitor.ledger.steps < len(made.loader)
+        assert isinstance(monitor.mechanism(), DPSGD)
+
+    @pytest.mark.parametrize("poisson", [True, False])
+    def test_parts_of_a_batch_with_workers_and_empty_batches(self, private, poisson):
+        loader = private.loader(batch_size=3, num_workers=1)
+        made = private(loader=loader, poisson_sampling=poisson)
+        monitor = watch(made) if poisson else watch_shuffled(made)
+        with BatchMemoryManager(
+            data_loader=made.loader, max_physical_batch_size=2, optimizer=made.optimizer
+        ) as parts:
+            made.train(2, loader=parts)
+        assert monitor.ledger.steps == 40
+        assert isinstance(monitor.mechanism(), DPSGD)
+
+    def test_batches_in_the_same_order_in_each_pass(self, private):
+        made = private(loader=many(private, shuffle=False), poisson_sampling=False)
+        monitor = watch_shuffled(made)
+        made.train(2)
+        assert monitor.curve().d_prime() == pytest.approx(8.0**0.5)
+
+    def test_the_whole_data_set_in_each_step(self, private):
+        made = private(loader=private.loader(batch_size=60))
+        monitor = watch(made)
+        made.train(3)
+        assert monitor.mechanism() == DPSGD(1.0, 1.0, 3)
+
+    def test_records_that_are_all_alike(self, private):
+        data = TensorDataset(torch.ones(400, 4), torch.zeros(400, dtype=torch.long))
+        made = private(loader=DataLoader(data, batch_size=32))
+        monitor = watch(made)
+        made.train(3)
+        assert monitor.warnings == []
+
+
+def test_weights_with_few_digits_reach_further(private):
+    net = private.network().to(torch.bfloat16)
+    made = private(net=net)
+    with pytest.warns(PrivacyWarning, match="fewer digits than float32"):
+        monitor = watch(made)
+    for records, labels in made.loader:
+        made.step(records.bfloat16(), labels)
+    assert monitor.mechanism() == DPSGD(1.0 / 1.03125, RATE, 6)
+    assert len(monitor.warnings) == 1

@@ -13,7 +13,7 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from dprime.monitor.sampling import Sampling
+from dprime.monitor.sampling import KEPT, Sampling, matched
 
 
 class Backwards(Sampler):
@@ -112,3 +112,87 @@ def test_worker_processes_do_not_hide_what_is_given(private):
     sampling.watch()
     assert len(list(made.loader)) == 6
     assert sampling.given == 6
+
+
+@pytest.mark.parametrize(
+    ("parts", "pending", "found"),
+    [
+        ([10], [10], (0, 1)),
+        ([10], [4, 6, 10], (2, 1)),  # not the two before, which would need two parts
+        ([4, 6], [4, 6, 10], (0, 2)),
+        ([4, 6], [5, 10], (1, 1)),
+        ([3, 3, 5], [6, 5], (0, 2)),
+        ([20], [10, 10], None),
+        ([0], [5, 0], (1, 1)),
+        ([5], [0, 5, 0], (1, 1)),
+        ([5, 0], [5, 0, 0], (0, 2)),  # an empty batch was drawn too
+        ([0, 0], [0, 0, 0], (0, 2)),
+        ([0, 5], [0, 5], (0, 2)),
+        ([5], [], None),
+    ],
+)
+def test_the_batches_that_a_step_was_made_of(parts, pending, found):
+    assert matched(parts, pending) == found
+
+
+def drawn(private, *sizes):
+    sampling = Sampling(private().loader)
+    for size in sizes:
+        sampling._drawn(size)
+    return sampling
+
+
+def test_batches_are_used_once_and_those_passed_over_are_gone(private):
+    sampling = drawn(private, 8, 9, 10, 11)
+    assert sampling.take([10]) == (1, "")
+    assert sampling.pending == [11]
+    assert sampling.take([9]) == (1, "fewer")
+    assert sampling.take([11]) == (1, "elsewhere")
+
+
+@pytest.mark.parametrize("parts", [[12], [40], [4, 5]])
+def test_records_that_fit_nothing_that_was_drawn(private, parts):
+    sampling = drawn(private, 10, 11)
+    assert sampling.take(parts) == (1, "more")
+
+
+def test_once_records_are_lost_the_next_batch_is_meant(private):
+    sampling = drawn(private, 10, 8, 9, 7)
+    assert sampling.take([6]) == (1, "fewer")
+    assert sampling.take([7]) == (1, "fewer")
+    assert sampling.pending == [9, 7]
+
+
+def test_what_is_not_used_is_not_remembered_for_ever(private):
+    sampling = drawn(private, *range(KEPT + 5))
+    assert len(sampling.pending) == KEPT
+    assert sampling.pending[-1] == KEPT + 4
+
+
+@pytest.mark.parametrize("poisson", [True, False])
+def test_a_pass_that_is_left_is_told_from_one_that_ended(private, poisson):
+    made = private(poisson_sampling=poisson)
+    sampling = Sampling(made.loader)
+    sampling.watch()
+    _ = list(made.loader)
+    assert not sampling.left
+    next(iter(made.loader))
+    assert sampling.left
+    first = iter(made.loader)
+    next(first)
+    second = iter(made.loader)
+    next(second)
+    del first  # not the latest
+    assert not sampling.left
+    assert sampling.under_way == 1
+
+
+def test_empty_places_of_a_data_set_are_no_records():
+    class Places(list):
+        def filled(self, indices):
+            return [i for i in indices if i % 2]
+
+    sampling = Sampling(loader := DataLoader(Places(range(60)), batch_size=7))
+    sampling.watch()
+    _ = list(loader)
+    assert sampling.pending == [3, 4, 3, 4, 3, 4, 3, 4, 2]

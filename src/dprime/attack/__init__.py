@@ -12,6 +12,7 @@ from dprime import validate
 from dprime.attack.adaptive_poisoning import AdaptivePoisoning
 from dprime.attack.adversary import Adversary, Attack, Probes, Scorer, Setting
 from dprime.attack.api_access import ApiAccess
+from dprime.attack.attribute import OneAttribute
 from dprime.attack.chosen_weights import ChosenWeights
 from dprime.attack.di import DI
 from dprime.attack.gradient import Gradient
@@ -24,7 +25,7 @@ ADVERSARIES: dict[str, type[Adversary]] = {
     kind.name: kind
     for kind in (
         DI, ApiAccess, StaticPoisoning, IntermediateModels, AdaptivePoisoning, Gradient,
-        MaliciousDataset, OpposingDataset, ChosenWeights,
+        MaliciousDataset, OpposingDataset, ChosenWeights, OneAttribute,
     )
 }  # fmt: skip
 """By name; the six of Nasr et al. in the order of their strength."""
@@ -51,6 +52,7 @@ __all__ = [
     "Gradient",
     "IntermediateModels",
     "MaliciousDataset",
+    "OneAttribute",
     "OpposingDataset",
     "OwnTrainer",
     "Probes",

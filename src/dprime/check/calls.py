@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dprime.check import library, methods
+from dprime.check import library, methods, rows
 from dprime.check.networks import mixes_records
 from dprime.check.trace import Loop
 from dprime.check.values import (
@@ -21,6 +21,7 @@ from dprime.check.values import (
     Method,
     Model,
     Optimizer,
+    Output,
     Super,
     Table,
     Value,
@@ -159,14 +160,29 @@ def apply(callee: Value, call: Call) -> Value:  # noqa: PLR0911  one for each ki
             _give_away(callee.name, call)
             _hand_over(callee.name, call, callee.receiver)
             return methods.call(callee.receiver, callee.name, call)
+        case Model(cls=Class() as cls) if _is_loss(callee):
+            found = cls.find("forward")
+            assert isinstance(found, Function)
+            return walker.invoke(found, call, callee, cls)
         case Model():
-            return call.result()
+            private = callee.private or callee.root in walker.marked
+            name = callee.layers[0].name.rpartition(".")[2] if callee.layers else ""
+            across = rows.function(name, call)
+            return across or Output(call.line, call.all(), walker.loops, private=private)
         case Instance(cls=Class() as cls) if isinstance(cls.find("__call__"), Function):
             found = cls.find("__call__")
             assert isinstance(found, Function)
             return walker.invoke(found, call, callee, cls)
         case _:
             return call.result(callee)
+
+
+def _is_loss(model: Model) -> bool:
+    """A module of the script that has no layers but losses: it is followed like a function."""
+    forward = model.cls.find("forward") if model.cls else None
+    own = not model.private and model.wraps is None and not model.opaque
+    losses = all(layer.name.endswith("Loss") for layer in model.layers)
+    return own and losses and isinstance(forward, Function)
 
 
 def _is_static(function: Function) -> bool:

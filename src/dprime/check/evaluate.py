@@ -7,11 +7,12 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dprime.check import calls
+from dprime.check import calls, rows
 from dprime.check.streams import stream
 from dprime.check.trace import Loop
 from dprime.check.values import (
     Accountant,
+    Across,
     Batch,
     Class,
     Constant,
@@ -74,6 +75,8 @@ def _name(walker: Walker, node: ast.Name, scope: Scope) -> Value:
 
 def _attribute(walker: Walker, node: ast.Attribute, scope: Scope) -> Value:
     base = evaluate(walker, node.value, scope)
+    if node.attr == "__dict__":
+        walker.event("inner", node.lineno, base)
     return either(attribute(walker, each, node.attr, node.lineno) for each in options(base))
 
 
@@ -173,6 +176,8 @@ def _binary(walker: Walker, node: ast.BinOp, scope: Scope) -> Value:
     if isinstance(node.op, ast.Add) and any(isinstance(v, Dataset) for v in (left, right)):
         return Dataset(node.lineno, (), walker.loops, name="ConcatDataset", parts=(left, right))
     computed = _computed(node.op, constant(left), constant(right))
+    if computed is None and rows.bends(node.op, left, right):
+        return Across(node.lineno, (left, right), walker.loops, linear=False)
     if computed is None:
         return Value(node.lineno, (left, right), walker.loops)
     default = any(isinstance(v, Constant) and v.default for v in (left, right))

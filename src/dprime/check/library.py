@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dprime.check import datasets, networks
+from dprime.check import datasets, networks, rows
 from dprime.check.streams import stream
 from dprime.check.values import (
     Accountant,
@@ -47,9 +47,14 @@ STATISTICS = {"mean", "std", "var", "min", "max", "amin", "amax", "median", "qua
 VOCABULARIES = {"build_vocab_from_iterator", "build_vocab", "train_new_from_iterator"}
 SEEDS = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed",
          "torch.cuda.manual_seed_all", "seed_everything", "set_seed")  # fmt: skip
-NOISE_SCHEDULES = {"ExponentialNoise", "LambdaNoise", "StepNoise"}
+SCHEDULES = {
+    **dict.fromkeys(("ExponentialNoise", "LambdaNoise", "StepNoise"), "noise schedule"),
+    **dict.fromkeys(("ExponentialGradClip", "LambdaGradClip", "StepGradClip"), "norm schedule"),
+}
 SAME_STREAM = {"iter", "tqdm", "trange", "cycle", "islice", "list", "tuple", "reversed",
                "progressbar", "track", "auto", "notebook_tqdm"}  # fmt: skip
+KEEPING = {"list", "tuple", "cycle"}
+"""Of these, those that keep what a loader gave."""
 
 
 def tuner(name: str, receiver: Value | None) -> str:
@@ -71,8 +76,8 @@ def call(name: str, call: Call) -> Value:  # noqa: PLR0911  a table in words
     if name.endswith(SEEDS):
         call.walker.event("seed", call.line, Value(call.line), name, seed=call.whole("seed", 0))
         return call.result()
-    if last in NOISE_SCHEDULES:
-        call.walker.event("noise schedule", call.line, call.whole("optimizer", 0), last)
+    if last in SCHEDULES:
+        call.walker.event(SCHEDULES[last], call.line, call.whole("optimizer", 0), last)
         return call.result()
     if last in HANDLERS:
         return HANDLERS[last](call)
@@ -87,16 +92,23 @@ def call(name: str, call: Call) -> Value:  # noqa: PLR0911  a table in words
     if _gives_model(name, last):
         return Model(call.line, (), call.walker.loops, opaque=True)
     made_by = External(call.line, name=name)
-    return call.result(made_by)
+    if last.endswith("_like"):
+        return Value(call.line, (made_by,), call.walker.loops)  # of the same shape, no more
+    return rows.function(last, call) or call.result(made_by)
 
 
 def _same_stream(name: str, call: Call) -> Value:
     found = stream(call.positional[0])
     if name == "trange":
         return _range(call)
-    if name == "cycle":
-        return Stream(call.line, over=found.over, element=found.element, times=Value(call.line))
-    return found
+    if name not in KEEPING or not any(isinstance(o, Loader) for o in options(found.over)):
+        return found
+    times = Value(call.line) if name == "cycle" else found.times
+    born = found.born if found.kept else call.walker.loops
+    kept = "cycle" if "cycle" in (name, found.kept) else name
+    return Stream(
+        call.line, (), born, over=found.over, element=found.element, times=times, kept=kept
+    )
 
 
 def _gives_model(name: str, last: str) -> bool:
@@ -138,14 +150,20 @@ def _range(call: Call) -> Value:
 def _enumerate(call: Call) -> Value:
     inner = stream(call.whole("iterable", 0))
     pair = Items(call.line, items=(Value(call.line), inner.element))
-    return Stream(call.line, over=inner.over, element=pair, times=inner.times)
+    return Stream(
+        call.line, (), inner.born, over=inner.over, element=pair, times=inner.times, kept=inner.kept
+    )
 
 
 def _zip(call: Call) -> Value:
     inner = [stream(each) for each in call.positional]
-    loaders = [s.over for s in inner if any(isinstance(o, Loader) for o in options(s.over))]
-    over = loaders[0] if loaders else call.result()
-    return Stream(call.line, over=over, element=Items(items=tuple(s.element for s in inner)))
+    loaders = [s for s in inner if any(isinstance(o, Loader) for o in options(s.over))]
+    kept = next((s for s in loaders if s.kept), None)
+    return Stream(
+        call.line, (), kept.born if kept else (), kept=kept.kept if kept else "",
+        over=loaders[0].over if loaders else call.result(),
+        element=Items(items=tuple(s.element for s in inner)),
+    )  # fmt: skip
 
 
 def _next(call: Call) -> Value:
@@ -162,6 +180,28 @@ def _length(call: Call) -> Value:
     if isinstance(given, Items):
         return Constant(call.line, value=len(given.items))
     return Value(call.line)
+
+
+def _inside(call: Call) -> Value:
+    """`vars(thing)`, through which anything in it can be set."""
+    if call.positional:
+        call.walker.event("inner", call.line, call.positional[0])
+    return call.result()
+
+
+def _set_attribute(call: Call) -> Value:
+    """`setattr(thing, name, value)`."""
+    name = constant(call.get("name", 1))
+    for base in options(call.whole("obj", 0)):
+        set_attribute(base, name, call, 2)
+    return Value(call.line)
+
+
+def set_attribute(base: Value, name: object, call: Call, place: int) -> None:
+    """The same as `base.name = value`; a name that is not known is none."""
+    value, known = call.whole("value", place), name if isinstance(name, str) else ""
+    call.walker.attributes[base, known] = value
+    call.walker.event("set", call.line, base, known, value=value)
 
 
 def _rounded(rule: Callable[[float], float]) -> Callable[[Call], Value]:
@@ -221,6 +261,9 @@ HANDLERS: dict[str, Callable[[Call], Value]] = {
     "zip": _zip,
     "next": _next,
     "len": _length,
+    "vars": _inside,
+    "setattr": _set_attribute,
+    "__setattr__": _set_attribute,
     "int": _rounded(int),
     "float": _rounded(float),
     "round": _rounded(round),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dprime.check import networks
-from dprime.check.library import FITTED, STATISTICS
+from dprime.check import networks, rows
+from dprime.check.library import FITTED, STATISTICS, set_attribute
 from dprime.check.values import (
     Accountant,
     Constant,
@@ -125,6 +125,9 @@ def _optimizer(optimizer: Value, name: str, call: Call) -> Value | None:
     if name == "step":
         call.note("step", optimizer)
         return Value(call.line)
+    if name == "signal_skip_step":
+        call.note("skip", optimizer, skip=call.get("do_skip", 0) or Constant(value=True))
+        return Value(call.line)
     if name == "attach_step_hook":
         call.note("hook", optimizer, hook=call.whole("fn", 0))
         return Value(call.line)
@@ -208,6 +211,10 @@ def _other(receiver: Value, name: str, call: Call) -> Value:
     stepped = options(call.get("optimizer", 0))
     if name == "step" and any(isinstance(each, Optimizer) for each in stepped):
         walker.event("step", call.line, either(stepped))  # a GradScaler's
+    if name in ("backward", "manual_backward"):
+        walker.event("backward", call.line, call.result(receiver))
+    if name == "__setattr__":
+        set_attribute(receiver, constant(call.get("name", 0)), call, 1)
     if name == "get_epsilon":
         call.note("epsilon", receiver, delta=call.whole("delta", 0))
     elif name == "load_state_dict" and "accountant" in _words(receiver):
@@ -220,7 +227,7 @@ def _other(receiver: Value, name: str, call: Call) -> Value:
         walker.trace.flows.setdefault(receiver, []).extend(call.all())
     elif name.endswith("_") and call.all():
         call.note("changed", receiver, name, value=call.result())
-    return call.result(receiver)
+    return rows.method(receiver, name, call) or call.result(receiver)
 
 
 def _words(value: Value) -> str:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from dprime.check import rows
 from dprime.check.values import (
+    Constant,
     External,
     Function,
     Layer,
@@ -90,8 +92,9 @@ def constant_name(value: Value | None) -> str:
 
 def _utility(name: str, call: Call) -> Value:
     if name.endswith(("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")):
-        call.walker.event("clip", call.line, call.whole("parameters", 0))
-    return call.result()
+        norm = call.get("norm_type", 2) or Constant(call.line, value=2)
+        call.walker.event("clip", call.line, call.whole("parameters", 0), norm=norm)
+    return rows.function(name.rpartition(".")[2], call) or call.result()
 
 
 def wrapped(call: Call) -> Value:

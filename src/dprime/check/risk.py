@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dprime.check.doubts import doubts
+from dprime.check.draws import draw_of
+from dprime.check.looks.accounting import epochs_of
 from dprime.check.looks.deltas import training_records
 from dprime.check.trace import Event, Loop, Trace, certain
 from dprime.check.values import Loader, Value, is_default, number, options
@@ -71,9 +74,11 @@ def read_risk(trace: Trace, records: int | None, delta: float | None) -> Reading
     event = events[0]
     records = training_records(trace) if records is None else records
     delta = _delta(trace) if delta is None else delta
+    unsure = tuple(dict.fromkeys(doubts(trace, event)))
     if event.text == "make_private_with_epsilon":
-        return _promised(event)
+        return Reading(missing=unsure) if unsure else _promised(event, trace)
     described = _Described(event, trace, records)
+    described.missing += unsure
     if described.missing:
         return Reading(missing=tuple(described.missing))
     return _computed(described, 1e-5 if delta is None else delta)
@@ -85,8 +90,13 @@ def _delta(trace: Trace) -> float | None:
     return known[-1] if known else None
 
 
-def _promised(event: Event) -> Reading:
+def _promised(event: Event, trace: Trace) -> Reading:
     """With a target ε the noise is Opacus' choice; the target itself bounds the risk."""
+    taken = [epochs_of(step, event) for step in trace.private_steps()]
+    planned = number(event.arguments.get("epochs"))
+    known = [each for each in taken if each is not None]
+    if not taken or len(known) < len(taken) or planned is None or sum(known) > planned:
+        return Reading(missing=("a training of as many epochs as the target is for",))
     epsilon = number(event.arguments.get("target_epsilon"))
     delta = number(event.arguments.get("target_delta"))
     if epsilon is None or delta is None or not 0 <= delta < 1 or epsilon <= 0:
@@ -108,14 +118,9 @@ class _Described:
         self.steps = self._steps(event, trace)
         self.runs = _product([loop.times for loop in event.loops])
         self.repeated = self.runs != 1
-        if trace.has("noise schedule") or _is_changed(trace):
-            self.missing.append("a noise that stays the same")
-        if trace.has("adaptive") or certain(event.arguments.get("clipping"), "adaptive"):
-            self.missing.append("a clipping norm that does not adapt to the records")
-        for given in trace.of("optimizer given"):
-            self.missing.append(f"what {given.text} (line {given.line}) does with the optimizer")
-        if trace.cut_short or trace.has("not followed"):
-            self.missing.append("calls that could be followed to their end")
+        whole = all(draw_of(step, trace).shuffled for step in trace.private_steps())
+        if self.shuffled and not whole:
+            self.missing.append("shuffled batches that are taken pass by pass")
 
     def _number(self, name: str, value: Value | None) -> float | None:
         found = number(value)
@@ -169,12 +174,6 @@ class _Described:
             return None
         self.defaults |= is_default(loop.times)
         return int(times)
-
-
-def _is_changed(trace: Trace) -> bool:
-    """Whether a noise or a rate is set somewhere, on whatever it may be."""
-    changed = ("noise_multiplier", "sample_rate", "batch_sampler", "expected_batch_size")
-    return any(event.text in changed for event in trace.of("set"))
 
 
 def _product(times: list[Value | None]) -> int | None:

@@ -126,9 +126,33 @@ _ALL = (
         "DP106",
         "error",
         "gradients gathered over several batches",
-        "Opacus refuses this with Poisson sampling, and a step over several batches is not the "
-        "step that is accounted.",
+        "A record may be in several of the batches and is clipped in each for itself, so it can do "
+        "more to the sum than the noise is made for, and than the accountant counts.",
         "Use a larger batch_size, and BatchMemoryManager to cut it to what fits in memory.",
+    ),
+    Rule(
+        "DP107",
+        "error",
+        "one batch for several steps",
+        "The noise is fresh, but a record of that batch is in every one of these steps, while the "
+        "accountant counts each as a batch of its own: drawing at random gains nothing then.",
+        "Take one step for each batch that the loader gives; for more steps, run over the loader "
+        "again.",
+    ),
+    Rule(
+        "DP108",
+        "error",
+        "a random record in place of an empty batch",
+        "A record that is alone in its batch then takes the place of a random one, which moves the "
+        "sum by up to two clipping norms; the noise is accounted for one.",
+        "Leave rand_on_empty at False.",
+    ),
+    Rule(
+        "DP109",
+        "error",
+        "the rate of the batches is changed",
+        "The accountant goes on with the rate that the loader had in make_private.",
+        "Give the DataLoader the batch_size that is wanted before make_private.",
     ),
     Rule(
         "DP201",
@@ -144,6 +168,14 @@ _ALL = (
         "perhaps normalisation that mixes records",
         "Batch normalisation in the model that is made private would break its clipping.",
         "Make sure that ModuleValidator.fix or GroupNorm is used for the private model.",
+    ),
+    Rule(
+        "DP203",
+        "warning",
+        "a number across the records of a batch",
+        "With it each record changes the gradients of the others, so clipping one record's "
+        "gradient does not bound what that record does.",
+        "Let inputs and loss be made of each record for itself, and average the losses alone.",
     ),
     Rule(
         "DP301",
@@ -181,9 +213,10 @@ _ALL = (
     Rule(
         "DP305",
         "note",
-        "clipping without effect",
-        "Opacus clips each record's gradient and replaces the batch's gradient in step(), so this "
-        "call changes nothing.",
+        "clipping that is not for privacy",
+        "Opacus has its own clipping, of each record's gradient: for privacy this call does "
+        "neither good nor harm; by default step() sets its result aside, with ghost clipping it "
+        "shortens the sum but not the noise, which harms the training.",
         "Remove the call; max_grad_norm is what clips.",
     ),
     Rule(
@@ -208,6 +241,22 @@ _ALL = (
         "Opacus counts the clipped records of each batch and divides by the batch's true size, "
         "which no published analysis covers with Poisson sampling.",
         'Use clipping="flat" with a fixed max_grad_norm.',
+    ),
+    Rule(
+        "DP309",
+        "error",
+        "the noise follows the norm, the clipping does not",
+        "With ghost clipping and with clipping for each layer, a new max_grad_norm changes the "
+        "noise alone: gradients are still clipped to the norm of make_private.",
+        "Keep one max_grad_norm, or change it in the default mode (hooks, flat clipping).",
+    ),
+    Rule(
+        "DP310",
+        "warning",
+        "the clipping norm is set during the training",
+        "A norm that is computed from gradients, weights before the noise or records tells of "
+        "them, and nothing counts that.",
+        "Fix the norm or its schedule in advance (opacus.schedulers).",
     ),
     Rule(
         "DP401",
@@ -293,6 +342,14 @@ _ALL = (
         "Give epochs= the number of epochs that the training really has.",
     ),
     Rule(
+        "DP412",
+        "warning",
+        "a target ε with a noise that changes",
+        "make_private_with_epsilon chooses one noise for the whole training; where a schedule "
+        "lowers it, more than the target is spent.",
+        "Give the noise to make_private yourself, and read ε after the last step.",
+    ),
+    Rule(
         "DP501",
         "warning",
         "δ above 1/N",
@@ -363,6 +420,14 @@ _ALL = (
         "less.",
         "Keep each record once and augment it when it is drawn, or certify with dprime risk "
         "--group-size.",
+    ),
+    Rule(
+        "DP803",
+        "warning",
+        "several rows of a batch for one record",
+        "Each row is clipped for itself, so a record with four rows does four times what the noise "
+        "is made for.",
+        "Give the model one row for each record, and augment when a record is drawn.",
     ),
 )
 

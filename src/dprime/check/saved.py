@@ -15,6 +15,7 @@ from dprime.check.looks.updates import LARGE_NORM
 from dprime.check.report import Report
 from dprime.check.risk import Reading, Risk, certified
 from dprime.check.rules import Finding
+from dprime.check.states import LOOKED_FOR, check_state
 from dprime.interop import from_opacus_history
 from dprime.mechanisms import (
     ADJACENCIES,
@@ -24,16 +25,12 @@ from dprime.mechanisms import (
     Composition,
     Mechanism,
 )
-from dprime.monitor.ledger import Ledger, Unprotected
 
 KEYS = (
     "noise_multiplier", "sample_rate", "batch_size", "records", "steps", "epochs", "delta",
     "max_grad_norm", "sampling", "adjacency", "tuning_runs", "history", "mechanism",
 )  # fmt: skip
 """What a description may have; `history` and `mechanism` are those of an Opacus accountant."""
-
-LOOKED_FOR = ("DP101", "DP201", "DP307", "DP408", "DP409", "DP501", "DP502", "DP601")
-"""What a saved run can show."""
 
 ZIP = b"PK\x03\x04"
 """How a file of torch.save begins."""
@@ -90,7 +87,8 @@ class _Run:
             yield Finding("DP307", None, sentence)
         if self._noise() == 0:
             yield Finding("DP408", None, "noise_multiplier is 0.")
-        yield from history_findings(self.values.get("history"))
+        if "history" in self.values:
+            yield from history_findings(checked_history(self.values["history"]))
         if self.delta is not None:
             yield from judged(self.delta, self.records, None)
         if self.runs > 1:
@@ -148,14 +146,31 @@ def _positive_or_inf(name: str, value: object) -> float:
     return validate.positive(name, value)
 
 
-def history_findings(history: Any) -> Iterator[Finding]:
+def checked_history(history: Any) -> list[tuple[float, float, int]]:
+    """An accountant's history, if it is one: noise, rate and steps of each entry."""
+    remedy = "pass accountant.history as it is"
+    if not isinstance(history, list | tuple):
+        kind = f"of the type {type(history).__name__}"
+        raise validate.misfit("history", kind, "a list of (noise, rate, steps)", remedy)
+    checked = []
+    for entry in history:
+        if not isinstance(entry, list | tuple) or len(entry) != 3:
+            raise ValueError(
+                f"history must hold triples (noise, rate, steps), but one entry is {entry!r}: "
+                f"{remedy}."
+            )
+        noise = validate.at_least_zero("noise_multiplier", entry[0])
+        rate = validate.rate("sample_rate", entry[1])
+        checked.append((noise, rate, validate.whole("steps", entry[2])))
+    return checked
+
+
+def history_findings(history: list[tuple[float, float, int]]) -> Iterator[Finding]:
     """An accountant that counted nothing, or steps without noise."""
-    if history is None:
-        return
     if not history:
         yield Finding("DP409", None, "The accountant has counted no step.")
         return
-    if any(isinstance(e, list | tuple) and len(e) == 3 and e[0] == 0 for e in history):
+    if any(noise == 0 for noise, _, _ in history):
         yield Finding("DP408", None, "Steps were taken with noise 0.")
 
 
@@ -191,7 +206,7 @@ def check_saved(
 ) -> Report:
     """Judge a checkpoint, a monitor's state, or a description."""
     if isinstance(values, Mapping) and "ledger" in values:
-        return _check_ledger(path, values, records, delta)
+        return check_state(path, values, records, delta)
     if not path.endswith(".json") and isinstance(values, Mapping) and "history" not in values:
         return _check_checkpoint(path, values, records, delta)
     return check_description(path, values, records=records, delta=delta)
@@ -209,36 +224,6 @@ def _part(saved: Mapping[str, Any], *keys: str) -> Mapping[str, Any] | None:
     return None
 
 
-def _check_ledger(
-    path: str, state: Mapping[str, Any], records: int | None, delta: float | None
-) -> Report:
-    try:
-        ledger = Ledger.from_state(state["ledger"])
-        adjacency = validate.one_of("adjacency", state.get("adjacency"), ADJACENCIES)
-    except (TypeError, KeyError, IndexError):
-        remedy = "save Monitor.state_dict() again"
-        raise validate.misfit(path, "another", "a monitor's state", remedy) from None
-    found = list(judged(delta, records, None)) if delta is not None else []
-    mechanism = ledger.mechanism()
-    reading = Reading()
-    if mechanism is None:
-        found.append(Finding("DP409", None, "The monitor has seen no step."))
-    elif isinstance(mechanism, Unprotected):
-        found.append(Finding("DP408", None, f"No guarantee covers the run: {mechanism.reason}."))
-        reading = Reading(missing=("steps that a guarantee covers",))
-    else:
-        about = "the steps that the monitor saw"
-        risk = certified(about, mechanism, adjacency, 1e-5 if delta is None else delta)
-        reading = Reading((risk,))
-    if any(step.sampling != "poisson" for step, _ in ledger.entries):
-        found.append(Finding("DP101", None, "Steps were taken on batches that are not Poisson."))
-    unclear = [f"The monitor warned: {each}" for each in state.get("warnings", ())]
-    return Report(
-        path, "saved run", tuple(found), reading=reading, unclear=tuple(unclear),
-        looked_for=LOOKED_FOR,
-    )  # fmt: skip
-
-
 def _check_checkpoint(
     path: str, saved: Mapping[str, Any], records: int | None, delta: float | None
 ) -> Report:
@@ -246,7 +231,7 @@ def _check_checkpoint(
     if accountant is None:
         finding = Finding("DP409", None, "The checkpoint has no accountant.")
         return Report(path, "saved run", (finding,), looked_for=LOOKED_FOR)
-    history = list(accountant["history"])
+    history = checked_history(accountant["history"])
     found = [*history_findings(history), *_mixing(saved), *_uncounted(saved, history)]
     if delta is not None:
         found += judged(delta, records, None)
@@ -272,11 +257,13 @@ def _mixing(saved: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("DP201", None, sentence)
 
 
-def _uncounted(saved: Mapping[str, Any], history: list[Any]) -> Iterator[Finding]:
+def _uncounted(
+    saved: Mapping[str, Any], history: list[tuple[float, float, int]]
+) -> Iterator[Finding]:
     """Optimizers such as Adam count their own steps."""
     optimizer = _part(saved, "state", "param_groups") or {"state": {}}
     taken = [float(each["step"]) for each in optimizer["state"].values() if "step" in each]
-    counted = sum(int(entry[2]) for entry in history)
+    counted = sum(steps for _, _, steps in history)
     if taken and history and max(taken) > counted:
         sentence = (
             f"The optimizer took {max(taken):,.0f} steps, the accountant counted {counted:,}."

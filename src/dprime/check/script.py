@@ -33,6 +33,9 @@ OTHERS = {
 RISK_STANDS_WITH = {"DP101"}
 """Errors that the risk takes into account itself."""
 
+RISK_FALLS_WITH = {"DP202", "DP203", "DP310", "DP412", "DP802", "DP803"}
+"""Warnings with which the risk of the steps is not known for sure."""
+
 
 def check_script(
     source: Source, *, records: int | None = None, delta: float | None = None
@@ -105,12 +108,15 @@ def _is_part(name: str, library: str) -> bool:
 def _reading(
     trace: Trace, found: list[Finding], records: int | None, delta: float | None
 ) -> Reading:
+    codes = {f.code for f in found}
     errors = {f.code for f in found if f.rule.severity == "error"} - RISK_STANDS_WITH
+    doubts = codes & RISK_FALLS_WITH
     if not trace.has("private"):
         return Reading()
-    if errors:
-        codes = ", ".join(sorted(errors))
-        return Reading(missing=(f"a training without errors ({codes})",))
+    if errors or doubts:
+        what = "errors" if errors else "these warnings"
+        listed = ", ".join(sorted(errors | doubts))
+        return Reading(missing=(f"a training without {what} ({listed})",))
     return read_risk(trace, records, delta)
 
 

@@ -114,6 +114,7 @@ def _for(walker: Walker, node: ast.For | ast.AsyncFor, scope: Scope) -> bool:
     batches = any(isinstance(o, Loader) for o in options(found.over))
     kind = "batches" if batches else "loop"
     loop = Loop(node.lineno, found.over, found.times, kind, found.element)
+    loop.kept, loop.drawn = found.kept, found.born
 
     def body() -> None:
         walker.event("iterate", node.lineno, found.over)

@@ -24,8 +24,11 @@ def stream(value: Value) -> Stream:
     if len(found) == 1:
         return found[0]
     times = [each.times for each in found if each.times is not None]
+    kept = next((each for each in found if each.kept), None)
     return Stream(
         value.line,
+        born=kept.born if kept else (),
+        kept=kept.kept if kept else "",
         over=either(each.over for each in found),
         element=either(each.element for each in found),
         times=either(times) if len(times) == len(found) else None,

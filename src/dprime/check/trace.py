@@ -31,6 +31,10 @@ class Loop:
     target: Value | None = None
     tests: int = 0
     """How many conditions it stands under."""
+    kept: str = ""
+    """What keeps the batches of one pass, where the loop runs over such a store."""
+    drawn: tuple[Loop, ...] = ()
+    """The loops inside which kept batches were drawn."""
 
 
 @dataclass(eq=False)
@@ -84,6 +88,14 @@ class Trace:
     def private_steps(self) -> list[Event]:
         """Steps of an optimizer that may be the private one."""
         return [e for e in self.of("step") if any(_is_private(o) for o in options(e.subject))]
+
+    def ghost(self) -> bool | None:
+        """Whether gradients are clipped without being kept for each record; None if not known."""
+        modes = [event.arguments.get("grad_sample_mode") for event in self.of("private")]
+        known = [constant(mode) for mode in modes if mode is not None]
+        if any(isinstance(mode, str) and "ghost" in mode for mode in known):
+            return True
+        return False if all(isinstance(mode, str) for mode in known) else None
 
     def models_behind(self, value: Value) -> list[Model]:
         """Models whose parameters a value may be."""

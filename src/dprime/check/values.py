@@ -143,6 +143,8 @@ class Stream(Value):
     over: Value = field(default_factory=Value)
     element: Value = field(default_factory=Value)
     times: Value | None = None
+    kept: str = ""
+    """What keeps the batches of one pass (`list(loader)`), to give the same ones again."""
 
 
 @dataclass(eq=False)
@@ -158,6 +160,34 @@ class Batch(Value):
     """Records that a loader gave. It has no sources: what is computed of it is not the data."""
 
     loader: Value = field(default_factory=Value)
+
+
+@dataclass(eq=False)
+class Output(Value):
+    """What a model makes of what it is given."""
+
+    private: bool = False
+    """Whether the model had been given to make_private by then."""
+
+
+@dataclass(eq=False)
+class Multiplied(Value):
+    """Records of a training batch, several rows for each."""
+
+    sure: bool = True
+
+
+@dataclass(eq=False)
+class Widened(Value):
+    """Records of a training batch, with copies along another dimension than the rows."""
+
+
+@dataclass(eq=False)
+class Across(Value):
+    """A number that is taken across the records of a training batch."""
+
+    linear: bool = True
+    """Whether the gradient of one record is still free of the others."""
 
 
 @dataclass(eq=False)
@@ -249,6 +279,13 @@ class PrivateTraining(Value):
         four = count == 4 if count else self.ghost
         middle = (self.criterion,) if four else ()
         return (self.model, self.optimizer, *middle, self.loader)
+
+
+def owner(value: Value) -> Value:
+    """What an attribute, or an attribute of one, belongs to."""
+    while isinstance(value, Method):
+        value = value.receiver
+    return value
 
 
 def options(value: Value | None) -> tuple[Value, ...]:

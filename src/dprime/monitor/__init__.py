@@ -12,16 +12,22 @@ from dprime.monitor.one_run import OneRun
 
 if TYPE_CHECKING:
     from dprime.monitor.attached import Attached
+    from dprime.monitor.attributes import Attribute
     from dprime.monitor.checks import PrivacyWarning
     from dprime.monitor.gradients import GradientCanaries
+    from dprime.monitor.inference import AttributeInference
     from dprime.monitor.inputs import InputCanaries
     from dprime.monitor.lightning import LightningMonitor
     from dprime.monitor.monitor import Monitor
+    from dprime.monitor.risks import AttributeRisk
     from dprime.monitor.trainer import TrainerMonitor
     from dprime.monitor.watcher import Watcher
 
 NEED_OPACUS = {
     "Attached": "attached",
+    "Attribute": "attributes",
+    "AttributeInference": "inference",
+    "AttributeRisk": "risks",
     "GradientCanaries": "gradients",
     "InputCanaries": "inputs",
     "LightningMonitor": "lightning",
@@ -44,6 +50,9 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Accumulated",
     "Attached",
+    "Attribute",
+    "AttributeInference",
+    "AttributeRisk",
     "GradientCanaries",
     "InputCanaries",
     "Ledger",

@@ -45,7 +45,9 @@ def _membership(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
 def _certified(risk: AttributeRisk) -> str:
     if risk.certified is None:
         return "Membership, certified: no bound is proved for these batches."
-    least = round_down(max(0.0, risk.certified.bayes_security()))
+    if risk.certified.bayes_security() <= 0:
+        return "Membership, certified: nothing; the monitor's warnings say why."
+    least = round_down(risk.certified.bayes_security())
     return f"Membership, certified (one record replaced): Bayes security at least {least}."
 
 

@@ -4,7 +4,11 @@ What every kind of canary shares: coins from a secret seed, a state to save, and
 
 The coins must be independent of everything else that is random in the training, the noise above
 all. So they come from a generator of their own, of another kind than PyTorch's: a training seeded
-with the same number shares nothing with it.
+with the same number shares nothing with it. Nor does anybody's NumPy generator with that seed: a
+tag that is dprime's own goes into every stream.
+
+Coins, scores and the whole state are secrets of the one who trains: the certificate is about the
+weights. What may be said of a report is at each kind of canary.
 """
 
 from __future__ import annotations
@@ -28,6 +32,9 @@ from dprime.privacy_loss import Array
 
 COINS, PLACES, BATCHES, RECORDS = range(4)
 """What randomness is drawn for: each purpose has a stream of its own."""
+
+TAG = int.from_bytes(b"dprime canaries")
+"""Makes these streams differ from those that anybody else draws from the same seed."""
 
 
 class Canaries(Watcher):
@@ -55,7 +62,8 @@ class Canaries(Watcher):
 
     def _stream(self, purpose: int, step: int = 0) -> np.random.Generator:
         """The randomness of one purpose at one step, the same whenever it is asked for."""
-        return np.random.default_rng([self._seed, purpose, step])
+        key = (TAG, purpose, step)
+        return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=key))
 
     @property
     def _inside(self) -> NDArray[np.bool_]:
@@ -80,39 +88,66 @@ class Canaries(Watcher):
     def result(self, claim: TradeOff | None = None, *, delta: float = 1e-5) -> OneRun:
         """What the canaries show of the training so far.
 
-        Look at the end, once: each look has the confidence, many looks together have less.
+        Look at the end, once: each look has the confidence, many looks together have less. It is
+        for the one who trains: what may be published is said at each kind of canary.
 
         Args:
             claim: the certified curve to test, for adding or removing a record; where it is left
-                out, that of the steps that the privacy engine's accountant has recorded.
+                out, that of the steps that the privacy engine's accountant has recorded. If those
+                are not as many as the canaries saw, there is no verdict, and a note says why.
             delta: of the bound on ε.
         """
         if not self._steps:
             raise validate.misfit(
                 "result", "asked for before any step", "asked for after the training", "train first"
             )
+        notes = self._notes()
+        if claim is None:
+            claim = self._recorded()
+            notes += self._unlike_recorded()
         return one_run(
             self._scores(),
             self._inside,
-            self._recorded() if claim is None else claim,
+            claim,
             delta=delta,
             confidence=self.confidence,
             canaries=self.name,
             steps=self._steps,
-            notes=tuple(self._notes()),
+            notes=tuple(notes),
         )
 
     def report(self) -> str:
         """The result's lines; empty before the first step."""
         return self.result().report() if self._steps else ""
 
-    def _recorded(self) -> TradeOff | None:
-        """The curve of what Opacus' accountant recorded; None where a step had no noise."""
+    @property
+    def _history(self) -> list[tuple[float, float, int]]:
+        """(noise, rate, steps) as Opacus' accountant recorded them."""
         assert self._training is not None
-        history = self._training.privacy_engine.accountant.history
-        if not history or min(noise for noise, _, _ in history) <= 0:
+        return list(self._training.privacy_engine.accountant.history)
+
+    @property
+    def _recorded_steps(self) -> int:
+        return sum(steps for _, _, steps in self._history)
+
+    def _recorded(self) -> TradeOff | None:
+        """The curve of what was recorded; None for other steps than were seen, or without noise."""
+        history = self._history
+        if self._recorded_steps != self._steps or min(noise for noise, _, _ in history) <= 0:
             return None
         return from_opacus_history(history).curve()
+
+    def _unlike_recorded(self) -> list[str]:
+        """Why the accountant's record is no claim about what the canaries saw."""
+        recorded = self._recorded_steps
+        if recorded == self._steps:
+            return []
+        missing = "the accountant's state" if recorded < self._steps else "the monitor's state"
+        return [
+            f"No verdict: Opacus' accountant has recorded {recorded:,} steps, and the canaries saw "
+            f"{self._steps:,}. Where the training was resumed, load {missing} too; or ask for "
+            "result(claim=monitor.curve())."
+        ]
 
     @abstractmethod
     def _scores(self) -> dict[str, Array]:
@@ -128,7 +163,11 @@ class Canaries(Watcher):
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """What must be saved with a checkpoint. It tells the coins: keep it to yourself."""
+        """What must be saved with a checkpoint, and kept to yourself.
+
+        It tells the coins, and scores from which noise can be computed: whoever has this and the
+        weights is not held by the certificate.
+        """
         return {
             "kind": self.name,
             "count": self.count,

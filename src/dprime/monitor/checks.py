@@ -12,7 +12,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm
 
 from dprime.monitor.attached import Attached
-from dprime.monitor.ledger import NO_NOISE, Ledger
+from dprime.monitor.ledger import NO_NOISE, UNKNOWN_SAMPLING, Ledger, Step
 from dprime.profile import Questions, given
 
 
@@ -33,13 +33,29 @@ SCHEDULED = (
     "The clipping norm was changed during the training: that is covered only if the schedule was "
     "fixed without looking at the data."
 )
+FEWER = (
+    "A step had fewer records than the data loader drew for it: that is covered only if whether a "
+    "record is left out depends on nothing but the record itself."
+)
+COARSE = (
+    "The weights have fewer digits than float32, and Opacus clips and sums with no more: the noise "
+    "is counted a little smaller for the clipping, but what rounding does to the sums is covered "
+    "by no analysis; keep the weights in float32 and let autocast compute with fewer."
+)
+FORGOTTEN = (
+    "A state was loaded that does not have all the steps that were seen since: they were spent too "
+    "if anything of them was looked at or kept; the numbers are for the loaded state alone."
+)
 PAST_THE_END = (
     "The training went on past its planned end: the forecast is what was spent until now."
 )
 
 REPLACED = "the optimizer's own clipping or noise was replaced"
-UNSAMPLED = "the sampling of the batches is not known"
+UNSAMPLED = UNKNOWN_SAMPLING
 ELSEWHERE = "records came from elsewhere than the loader"
+MULTIPLIED = "other records were clipped than were drawn"
+REPEATED = "a batch was used again"
+CHANGED = "gradients were changed after the clipping"
 MIXED = "records of a batch are mixed"
 HIDDEN = "the noise is not what the optimizer says"
 TWO_PASSES = "batches of two passes were added up"
@@ -62,6 +78,19 @@ REASONS = {
         "There were more steps than batches from the attached data loader, so it is not known how "
         "their records were sampled: loop over the loader that make_private returned, take one "
         "step for each batch, and attach the monitor before the loop."
+    ),
+    MULTIPLIED: (
+        "The records that were clipped for a step are not those of the batches that the data "
+        "loader drew for it, so one record may count several times: put each record through the "
+        "model once, one batch at a time, and leave batches whole."
+    ),
+    REPEATED: (
+        "A batch was used again for a later step, and who is in it was in both, which sampling "
+        "does not cover: take one step for each batch, and draw new ones for each epoch."
+    ),
+    CHANGED: (
+        "Gradients were changed between backward and step, after ghost clipping, so that the noise "
+        "may not fit them: leave that out, also clip_grad_norm_ and the scaling of gradients."
     ),
     MIXED: (
         "A layer mixes the records of a batch or keeps running statistics of them, so clipping "
@@ -89,8 +118,9 @@ REASONS = {
         "the clipping norm, which no analysis covers: leave rand_on_empty out of make_private."
     ),
     OUTSIDE: (
-        "Parameters that are not in Opacus' optimizer were changed during the training, without "
-        "clipping or noise: give them to the optimizer before make_private, or freeze them."
+        "Weights were trained by another optimizer than Opacus', or by the one under it, without "
+        "clipping or noise: give all of them to the optimizer before make_private or freeze them, "
+        "and call only the step of the optimizer that it returned."
     ),
 }
 """Why no guarantee covers a step, and the warning."""
@@ -104,6 +134,8 @@ def at_start(training: Attached, ask: Questions) -> Iterator[str]:
         yield UNKNOWN
     if mixes(training.module):
         yield REASONS[MIXED]
+    if training.rounding > 1.0:
+        yield COARSE
     names = list(outside(training))
     if names:
         shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
@@ -130,20 +162,24 @@ def mixes(module: nn.Module) -> bool:
     return False
 
 
-def outside(training: Attached) -> dict[str, nn.Parameter]:
-    """Parameters that could be trained, but not by the optimizer that was attached."""
+def outside(training: Attached, *, frozen: bool = False) -> dict[str, nn.Parameter]:
+    """Parameters that could be trained, but not by the optimizer that was attached.
+
+    With `frozen` also those that could be only later.
+    """
     trained = {id(p) for p in training.parameters()}
     return {
         name: p
         for name, p in training.module.named_parameters()
-        if p.requires_grad and id(p) not in trained
+        if (p.requires_grad or frozen) and id(p) not in trained
     }
 
 
 def disagreement(history: Sequence[tuple[Any, Any, Any]], ledger: Ledger) -> str | None:
     """How Opacus' accountant differs from what was seen; None where they agree."""
     seen = Counter[tuple[float, float]]()
-    for step, count in ledger.entries:
+    entries = [(step, n) for step, n in ledger.entries if not _elsewhere(step)]
+    for step, count in entries:
         seen[step.recorded, step.batches * step.sample_rate] += count
     steps = sum(int(count) for *_, count in history)
     if steps != seen.total():
@@ -152,10 +188,16 @@ def disagreement(history: Sequence[tuple[Any, Any, Any]], ledger: Ledger) -> str
             f"has {seen.total():,}: its ε is wrong; keep its step hook, and load both from the "
             "same checkpoint."
         )
-    own = {(step.sample_rate, step.batches) for step, _ in ledger.entries}
+    own = {(step.sample_rate, step.batches) for step, _ in entries}
     recorded = Counter[tuple[float, float]]()
     for noise, rate, count in history:
         known = [own_rate * n for own_rate, n in own if recorded_for(own_rate, n, float(rate))]
+        if not known and any(recorded_for(own_rate, 1, float(rate)) for own_rate, _ in own):
+            return (
+                "The accountant of the privacy engine has recorded steps that added up several "
+                "batches as if they were made of one: its ε is wrong; take a step for each batch, "
+                "and leave signal_skip_step to BatchMemoryManager."
+            )
         if not known:
             return (
                 f"The accountant of the privacy engine has recorded the sample rate "
@@ -170,6 +212,11 @@ def disagreement(history: Sequence[tuple[Any, Any, Any]], ledger: Ledger) -> str
         "the training had: its ε is wrong; keep its step hook, and load both from the same "
         "checkpoint."
     )
+
+
+def _elsewhere(step: Step) -> bool:
+    """Whether it stands for what another optimizer did."""
+    return step.uncovered == OUTSIDE and not step.noise_multiplier
 
 
 def recorded_for(rate: float, batches: int, recorded: float) -> bool:

@@ -34,8 +34,8 @@ LARGEST_EXPONENT = 300.0
 LANDMARKS = (2, 12)
 """Values that all others are held against, to see which records need not be looked at: in turns."""
 
-FEW = 8
-"""Records of which all pairs of values are compared at once."""
+FEW = 6
+"""Records with the largest bounds, of which all pairs of values are compared first."""
 
 ROUGH = torch.float32
 """What bounds are computed in; the largest itself is computed in float64."""
@@ -97,11 +97,12 @@ def full(gradients: Gradients, noise_multiplier: float, known: Largest | None = 
     rows = torch.arange(records, device=gradients.norms.device)
     if noise_multiplier >= LEAST_NOISE:
         for landmarks in LANDMARKS:
-            if completions > 4 * landmarks and len(rows) > FEW:
+            if completions > 4 * landmarks and len(rows) > 2 * FEW:
                 bounds = _upper_bounds(gradients, rows, landmarks, noise_multiplier)
-                first = torch.stack([bound.argmax() for bound in bounds]).unique()
+                first = torch.cat([bound.topk(FEW).indices for bound in bounds]).unique()
                 found = found.merged(_exact(gradients, rows[first], noise_multiplier))
-                rows = rows[_above(bounds, found)]
+                left = _above(bounds, found)
+                rows = rows[left[~torch.isin(left, first)]]
     for part in rows.split(max(1, AT_ONCE // completions**2)):
         found = found.merged(_exact(gradients, part, noise_multiplier))
     return found
@@ -138,8 +139,8 @@ def _exact(gradients: Gradients, rows: Tensor, z: float) -> Largest:
     """Over all pairs of values of some records."""
     if not len(rows):
         return Largest()
-    squared = gradients.squared_distances(rows)
-    a = _growth(_squares(gradients)[rows], z)
+    squares, squared = gradients.exactly(rows)
+    a = _growth(squares, z)
     terms = _terms(a[:, :, None], a[:, None, :], squared, z)
     best = int(terms.argmax())
     count = squared.shape[1]

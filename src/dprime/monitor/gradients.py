@@ -22,6 +22,16 @@ the steps of ln(1 - q + q e^((2 a x - a²) / 2 z²)), with a the clipped length 
 noise that is left out or too small, and clipping that is left out.
 "repeated noise": the sum of (x - x of the step before)². Where the noise is the same at every step
 it cancels, and every turn of a canary stands out.
+
+What may be published. x is the noise at the canary's weight, so scores together with the weights
+before and after a step give the clipped sum of the records there, without noise. The number of
+right guesses is made of x too, and not of the published weights alone, because the records' own sum
+was subtracted: it is no post-processing of them. Let an attacker have all noisy sums and all
+records but one: then the sum that was subtracted follows from the last record, and with it the
+number. So the pair (weights, report) has no certificate; that of the weights alone remains. In a
+right training the report alone follows, but for rounding, from noise and coins, whatever the
+records are. So it is for those who may see the records, unless the weights stay secret too; an
+audit of the same code on public data is for everybody.
 """
 
 from __future__ import annotations
@@ -56,6 +66,10 @@ class GradientCanaries(Canaries):
     not go through the data loader and the model; `InputCanaries` do. Every step gets q count / 2
     further gradients of norm C on average, each in one weight: nobody's guarantee gets worse by it,
     and the training is disturbed a little.
+
+    Scores, coins and the whole state are secrets of the one who trains. The report too depends on
+    noise that protects the records: it is not covered by the certificate of the weights, and not
+    for publication beside them.
 
     Args:
         count: how many canaries, each in by its own coin; at most one for each weight.
@@ -164,18 +178,21 @@ class GradientCanaries(Canaries):
         return notes
 
     def state_dict(self) -> dict[str, Any]:
-        """Coins' seed and scores."""
-        before = np.full(self.count, np.nan) if self._before is None else self._before
-        scores = {"ratio": self._ratio, "repeated": self._repeated, "before": before}
+        """Coins' seed and scores, which are secrets.
+
+        What was seen in the last step is left out: it is that step's noise. So the score for
+        repeated noise lacks one term for every resume, and all else is as without one.
+        """
+        scores = {"ratio": self._ratio, "repeated": self._repeated}
         return super().state_dict() | {name: saved(array) for name, array in scores.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on with the same coins, weights and scores."""
         super().load_state_dict(state)
-        self._ratio, self._repeated, before = (
-            state[name].cpu().numpy().copy() for name in ("ratio", "repeated", "before")
+        self._ratio, self._repeated = (
+            state[name].cpu().numpy().copy() for name in ("ratio", "repeated")
         )
-        self._before = before if self._steps else None
+        self._before = None
         if self._training is not None:
             self._draw_places()
 

@@ -6,9 +6,36 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import nn
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 MARK = "dprime_monitor"
 """The attribute that says that an object is being watched."""
+
+
+class _Listener:
+    """A hook that stays behind where its module is copied or saved as a whole."""
+
+    def __init__(self, seen: Callable[..., None]) -> None:
+        self._seen = seen
+
+    def __call__(self, *arguments: Any) -> None:
+        self._seen(*arguments)
+
+    def __deepcopy__(self, _: object) -> Callable[..., None]:
+        return _deaf
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[()]]:
+        return _no_listener, ()
+
+
+def _deaf(*_: object) -> None:
+    """Hears nothing."""
+
+
+def _no_listener() -> Callable[..., None]:
+    """What a saved listener is when it is loaded."""
+    return _deaf
 
 
 class Hooks:
@@ -37,9 +64,20 @@ class Hooks:
         setattr(owner, name, wrapped)
         self._undo.append(restore)
 
-    def before_call(self, module: nn.Module, seen: Callable[..., None]) -> None:
-        """Call `seen(module, inputs)` before the module is."""
-        self._undo.append(module.register_forward_pre_hook(seen).remove)
+    def before_call(
+        self, module: nn.Module, seen: Callable[..., None], *, named: bool = False
+    ) -> None:
+        """Call `seen(module, inputs)` before the module is; with `named`, also the named ones."""
+        handle = module.register_forward_pre_hook(_Listener(seen), with_kwargs=named)
+        self._undo.append(handle.remove)
+
+    def before_any_step(self, stepping: Callable[[Optimizer], None]) -> None:
+        """Call `stepping(optimizer)` before any optimizer of PyTorch changes weights."""
+
+        def hook(optimizer: Optimizer, _: tuple[Any, ...], __: dict[str, Any]) -> None:
+            stepping(optimizer)
+
+        self._undo.append(register_optimizer_step_pre_hook(hook).remove)
 
     def later(self, undo: Callable[[], None]) -> None:
         """Something else to be undone."""

@@ -21,7 +21,6 @@ from dprime.monitor import attribute_report, extremes
 from dprime.monitor.attached import Attached
 from dprime.monitor.attributes import Attribute
 from dprime.monitor.extremes import Largest
-from dprime.monitor.ledger import Ledger, Step
 from dprime.monitor.losses import loss_of
 from dprime.monitor.pairs import Completions
 from dprime.monitor.risks import FORMS, AttributeRisk, Form, Moment, Steps, over_epochs
@@ -82,7 +81,7 @@ class AttributeInference(Watcher):
         if keep_worst:
             self.worst = {name: [] for name in self.attributes}
         self.steps = Steps.of(tuple(self.attributes))
-        self.ledger = Ledger()
+        self._training: Attached | None = None
         self._loss, self._data = loss, data
         self._twin: Twin | None = None
         self._batches: list[tuple[Tensor, Tensor]] = []
@@ -103,6 +102,7 @@ class AttributeInference(Watcher):
                 "noise_multiplier", training.noise_multiplier, "above 0 for attribute inference",
                 "give a noise such as 1.1",
             )  # fmt: skip
+        self._training = training
         loss = self._loss or loss_of(training.criterion)
         self._twin = Twin(training.module, training.parameters(), loss)
         self.notes = list(_notes(training))
@@ -120,17 +120,13 @@ class AttributeInference(Watcher):
         if self._is_due(noise):
             self._last = self._analysed(training.clipped_to, noise, training.device())
         self._batches = []
-        batches = training.accumulated
-        self.steps.rates.append(min(1.0, training.sample_rate * batches))
+        self.steps.rates.append(min(1.0, training.sample_rate * training.accumulated))
         self.steps.noises.append(noise)
         for name, found in self._last.items():
             self.steps.differences[name].append(found.difference)
             self.steps.terms[name].append(found.term)
             if self.worst is not None:
                 self.worst[name].append(found)
-        passing = training.sampling.passes if not training.poisson else 0
-        kind = training.sampling.kind
-        self.ledger.add(Step(noise, training.sample_rate, kind, batches, passing))
 
     def _is_due(self, noise: float) -> bool:
         """Whether this step is analysed: each so many, and where the noise has changed."""
@@ -219,8 +215,8 @@ class AttributeInference(Watcher):
         return over_epochs(self.steps, self._named(name), validate.one_of("form", form, FORMS))
 
     def certified(self) -> TradeOff | None:
-        """The certified curve of the steps seen, one record replaced; None where none is proved."""
-        mechanism = self.ledger.mechanism()
+        """What the monitor certifies of the training, one record replaced; None for no bound."""
+        mechanism = None if self._training is None else self._training.claim()
         try:
             return None if mechanism is None else mechanism.curve("replace")
         except ValueError:  # no bound for several Poisson batches a step
@@ -264,7 +260,6 @@ class AttributeInference(Watcher):
             worst = {name: [_plain(found) for found in kept] for name, kept in self.worst.items()}
         return {
             "steps": self.steps.state_dict(),
-            "ledger": self.ledger.state_dict(),
             "last": last,
             "worst": worst,
         }
@@ -278,7 +273,7 @@ class AttributeInference(Watcher):
                 "the checkpoint's attributes", ", ".join(steps.differences),
                 ", ".join(self.attributes), remedy,
             )  # fmt: skip
-        self.steps, self.ledger = steps, Ledger.from_state(state["ledger"])
+        self.steps = steps
         self._last = {name: _largest(found) for name, found in state["last"].items()}
         self._reached = set(self.attributes) if len(steps) else set()
         if self.worst is not None and state["worst"] is not None:

@@ -11,16 +11,31 @@ are not. So a training that grows without limit is seen as well as any other. Ad
 logarithm of the likelihood ratio that x_k would have if it stood out by four such errors; what is
 not finite adds nothing. All of it is a function of what the training gave out, and of records that
 the curve's attacker chose, so the score obeys the certified curve.
+
+Coins. Every canary has a place in the data, in or out. A place whose canary is out is drawn like
+any other and then skipped, so it adds nothing to the batch. So the number of records, and with it
+rate, expected batch size, steps and claim, are the same however the coins fall: a coin decides
+whether one gradient is added, which is what the curve of adding a record is about.
+
+Records. Canaries must not depend on the data: if one record of the data changed all canaries, the
+training would differ in more than that record, and its certificate would be void. `crafted` uses
+the shape and the type of a record, never its values.
+
+What may be published. Scores, and the number of right guesses, are functions of the noisy sums, the
+canaries and the coins, so the certificate of the steps covers them for every record of the data.
+The state tells the coins: whoever knows them before the end can spoil the audit.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, func, nn
 from torch.utils.data import Dataset
 
@@ -30,9 +45,6 @@ from dprime.monitor.canaries import PLACES, RECORDS, Canaries, saved
 from dprime.monitor.gradients import log_ratio
 from dprime.monitor.places import Places
 from dprime.privacy_loss import Array
-
-LOOKED_AT = 1000
-"""So many records of the data are looked at to place canaries outside of it."""
 
 MOST_NUMBERS = 2**24
 """Gradients of canaries are made for at most so many numbers at a time (64 MiB)."""
@@ -56,13 +68,12 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 class InputCanaries(Canaries):
     """An audit in one run by records that are mixed into the data.
 
-    Make the data loader from `mixed(dataset)`, then call make_private as ever. The data grow by
-    about half the canaries, and with them the number of records that rate and steps follow from;
-    these numbers count as public, as they always do for DP-SGD.
+    Make the data loader from `mixed(dataset)`, then call make_private as ever. The data set grows
+    by `count` places, whether their canaries are in or out, so rate and steps tell no coin.
 
     Args:
-        records: [canary, ...], far from the data; `crafted` makes them.
-        labels: [canary, ...].
+        records: [canary, ...], far from the data, but not made from them: see `crafted`.
+        labels: [canary, ...], not made from the data either.
         loss: of (outputs, labels) for a batch; the monitor's criterion if not given.
         every: one of so many steps is looked at; each look costs about as much as a training step
             on all canaries.
@@ -100,41 +111,57 @@ class InputCanaries(Canaries):
         dataset: Any,
         count: int = 500,
         *,
+        classes: int,
+        scale: float = 1.0,
         factor: float = 10.0,
         seed: int | None = None,
         **options: Any,
     ) -> Self:
-        """Canaries for a data set of (tensor, label) pairs.
+        """Canaries for a data set of (tensor, class) pairs.
 
-        Each is a random direction, `factor` times as long as the longest of the first thousand
-        records, with a label that is drawn from theirs.
+        Each is a random direction, `factor` times as long as a record can be, with a random class.
+        No record's values have a part in that, because canaries that follow the data would tell of
+        them. So give `scale` and `classes` as they are known without looking.
 
         Args:
-            dataset: what is trained on.
+            dataset: what is trained on; shape and type of its first pair are used.
             count: how many canaries.
+            classes: how many there are; labels are drawn from 0 to classes - 1.
+            scale: the largest number that a record may hold, such as 1 for pixels from 0 to 1; a
+                rough one will do. A record of d numbers is at most scale √d long.
             factor: how far out.
             seed: of records and coins; drawn in secret if not given.
             options: of `InputCanaries`.
+
+        >>> from torch.utils.data import TensorDataset
+        >>> data = TensorDataset(torch.rand(30, 4), torch.arange(30) % 3)
+        >>> canaries = InputCanaries.crafted(data, 60, classes=3, seed=1)
+        >>> float(canaries.records[0].norm()), len(canaries.mixed(data))
+        (20.0, 90)
         """
         count = validate.whole("count", count, example=500)
+        classes = validate.whole("classes", classes, example=10)
+        scale = validate.positive("scale", scale, example=1.0)
         factor = validate.positive("factor", factor, example=10.0)
-        seen = [dataset[i] for i in range(min(LOOKED_AT, len(dataset)))]
-        first = _record_of(seen[0])
-        longest = max(float(_record_of(pair).norm()) for pair in seen)
+        record, label = _record_of(dataset[0]), _label_of(dataset[0])
         made = cls(torch.zeros(count, 1), torch.zeros(count), seed=seed, **options)
         rng = made._stream(RECORDS)
-        directions = torch.from_numpy(rng.normal(size=(count, first.numel())))
-        directions *= factor * longest / directions.norm(dim=1, keepdim=True)
-        made.records = directions.to(first.dtype).view(count, *first.shape)
-        labels = [torch.as_tensor(pair[1]) for pair in seen]
-        made.labels = torch.stack([labels[i] for i in rng.integers(len(labels), size=count)])
+        directions = torch.from_numpy(rng.normal(size=(count, record.numel())))
+        length = factor * scale * math.sqrt(record.numel())
+        directions *= length / directions.norm(dim=1, keepdim=True)
+        made.records = directions.to(record.dtype).view(count, *record.shape)
+        drawn = torch.from_numpy(rng.integers(classes, size=count))
+        made.labels = drawn.to(label.dtype).view(count, *label.shape)
         return made
 
     def mixed(self, dataset: Any) -> Dataset[Any]:
-        """The data set with those canaries that are in; make the data loader from it."""
+        """The data set with a place for every canary; make the loader of the training from it.
+
+        Where a place is drawn whose canary is out, the batch is one record shorter. Test and
+        analyse the model on `dataset` itself.
+        """
         _record_of(dataset[0])
-        inside = torch.from_numpy(self._inside)
-        self._mixed = Mixed(dataset, self.records[inside], self.labels[inside])
+        self._mixed = Mixed(dataset, self.records, self.labels, self._inside)
         return self._mixed
 
     def start(self, training: Attached) -> None:
@@ -234,18 +261,33 @@ class InputCanaries(Canaries):
 
 
 class Mixed(Dataset[Any]):
-    """A data set with further records behind its own."""
+    """A data set with places for further records behind its own, some of which are empty."""
 
-    def __init__(self, dataset: Any, records: Tensor, labels: Tensor) -> None:
+    def __init__(
+        self, dataset: Any, records: Tensor, labels: Tensor, inside: NDArray[np.bool_]
+    ) -> None:
         self.dataset, self.records, self.labels = dataset, records, labels
+        self._inside = inside
 
     def __len__(self) -> int:
         return len(self.dataset) + len(self.records)
+
+    def filled(self, indices: Sequence[int]) -> list[int]:
+        """Those of some places that have a record."""
+        own = len(self.dataset)
+        return [i for i in indices if i < own or self._inside[i - own]]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        """The records of a batch, as loaders ask for them: empty places are skipped."""
+        return [self[i] for i in self.filled(indices)]
 
     def __getitem__(self, index: int) -> Any:
         own = len(self.dataset)
         if index < own:
             return self.dataset[index]
+        if not self._inside[index - own]:
+            remedy = "take batches from a DataLoader, which skips it"
+            raise validate.misfit("index", "an empty place", "that of a record", remedy)
         label = self.labels[index - own]
         as_own = isinstance(self.dataset[0][1], Tensor)
         return self.records[index - own], label if as_own else label.item()
@@ -277,3 +319,16 @@ def _record_of(pair: Any) -> Tensor:
     raise validate.misfit(
         "dataset", f"of {type(pair).__name__}", "of pairs (tensor of numbers, label)", remedy
     )
+
+
+def _label_of(pair: Any) -> Tensor:
+    """The label of a pair, which must be one number."""
+    label = pair[1]
+    if isinstance(label, (int, float, np.generic, Tensor)):
+        found = torch.as_tensor(label)
+        if found.numel() == 1:
+            return found
+    raise validate.misfit(
+        "dataset", "one with other labels", "one whose labels are a number each",
+        "make records and labels yourself and give them to InputCanaries",
+    )  # fmt: skip

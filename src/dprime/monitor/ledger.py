@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from dprime.mechanisms import DPSGD, LEAST_NOISE, Composition, Losses, Mechanism
 from dprime.privacy_loss import PrivacyLoss
 
 NO_NOISE = "no noise was added"
+UNKNOWN_SAMPLING = "the sampling of the batches is not known"
+SAMPLINGS = ("poisson", "shuffle")
 
 MANY_NOISES = 64
 """With more different noise multipliers than this they are brought to a grid, from above."""
@@ -109,7 +111,11 @@ class Step:
     @property
     def reason(self) -> str:
         """Why the step hides nothing; empty where it does."""
-        return self.uncovered or ("" if self.noise_multiplier >= LEAST_NOISE else NO_NOISE)
+        if self.uncovered:
+            return self.uncovered
+        if self.sampling not in SAMPLINGS:
+            return UNKNOWN_SAMPLING
+        return "" if self.noise_multiplier >= LEAST_NOISE else NO_NOISE
 
 
 class Ledger:
@@ -171,16 +177,31 @@ class Ledger:
             taken += step.batches * count
         return taken
 
-    def extended(self, step: Step, steps: int, batches_in_epoch: int) -> Ledger:
-        """What it will be after so many steps more like this one, epoch after epoch."""
+    def usual_pass(self, but: int | None = None) -> int | None:
+        """Batches that steps took of a pass over the loader, on average; one pass is left out."""
+        taken: dict[int, int] = {}
+        for step, count in self._entries:
+            if step.sampling == "shuffle" and step.passing != but:
+                taken[step.passing] = taken.get(step.passing, 0) + step.batches * count
+        return sum(taken.values()) // len(taken) if taken else None
+
+    def extended(
+        self, step: Step, steps: int, batches_in_epoch: int, *, left: bool = False
+    ) -> Ledger:
+        """What it will be after so many steps more like this one, epoch after epoch.
+
+        The latest pass over shuffled batches goes on, unless it was left.
+        """
         future = Ledger(self._entries)
         if step.sampling != "shuffle":
             future.add(step, steps)
             return future
         in_epoch = max(1, batches_in_epoch // step.batches)
         begun = self.batches_in_pass(step.passing) // step.batches
+        if left:
+            begun, step = 0, replace(step, passing=step.passing + 1)
         while steps > 0:
-            now = min(steps, in_epoch - begun)
+            now = min(steps, max(0, in_epoch - begun))
             if now > 0:
                 future.add(step, now)
             steps, begun, step = steps - now, 0, replace(step, passing=step.passing + 1)
@@ -202,8 +223,45 @@ class Ledger:
 
     @classmethod
     def from_state(cls, rows: Iterable[Sequence[Any]]) -> Ledger:
-        """The ledger whose `state_dict` this is."""
-        return cls((Step(*row[:-1]), row[-1]) for row in rows)
+        """The ledger whose `state_dict` this is; a damaged one is refused."""
+        return cls(_row(row) for row in rows)
+
+
+def _row(row: Sequence[Any]) -> tuple[Step, int]:
+    """One row of a state, if every value of it can be."""
+    if len(row) != len(fields(Step)) + 1:
+        raise _damaged("row", row, f"one of {len(fields(Step)) + 1} values")
+    step, count = Step(*row[:-1]), row[-1]
+    stated = 0.0 if step.stated is None else step.stated
+    fit = {
+        "noise_multiplier": _number(step.noise_multiplier) and step.noise_multiplier >= 0.0,
+        "stated": _number(stated) and stated >= 0.0,
+        "sample_rate": _number(step.sample_rate) and 0.0 < step.sample_rate <= 1.0,
+        "sampling": step.sampling in SAMPLINGS or (step.sampling == "unknown" and step.uncovered),
+        "batches": _whole(step.batches, least=1),
+        "passing": _whole(step.passing, least=0),
+        "uncovered": isinstance(step.uncovered, str),
+    }
+    for name, fits in fit.items():
+        if not fits:
+            raise _damaged(name, getattr(step, name), "one that a monitor writes")
+    if not _whole(count, least=1):
+        raise _damaged("number of steps", count, "1 or more")
+    return step, count
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _damaged(name: str, value: object, requirement: str) -> ValueError:
+    return validate.refusal(
+        f"the ledger's {name}", value, requirement, "give what state_dict() returned"
+    )
 
 
 def _sampled(entries: Iterable[tuple[Step, int]]) -> list[Mechanism]:

@@ -33,7 +33,7 @@ def loss_of(criterion: Any) -> Loss:
                 "give loss=, which weighs every record for itself",
             )  # fmt: skip
         if _is_plain_cross_entropy(inner):
-            return _cross_entropy
+            return lambda outputs, targets: _cross_entropy(outputs, targets, averages)
         alone: Any = copy.copy(inner)
         alone.reduction = "none"
         return lambda outputs, targets: _each(alone(outputs, targets), averages)
@@ -56,11 +56,11 @@ def _is_plain_cross_entropy(criterion: nn.Module) -> bool:
     )
 
 
-def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+def _cross_entropy(logits: Tensor, labels: Tensor, averages: bool) -> Tensor:
     """The engine's own, which is faster for few classes."""
     if logits.ndim == 2 and labels.ndim == 1 and not labels.is_floating_point():
         return cross_entropy(logits[None], labels[None])[0]
-    return _each(F.cross_entropy(logits, labels, reduction="none"), averages=True)
+    return _each(F.cross_entropy(logits, labels, reduction="none"), averages)
 
 
 def _arguments(function: Any) -> Sequence[str]:

@@ -29,6 +29,9 @@ from dprime.profile import Answer, Questions, risk_profile
 STATE_VERSION = 1
 """Of what `state_dict` returns."""
 
+PASSED_BY = ("dprime.monitor", "opacus.", "torch.optim", "torch.utils._contextlib")
+"""Modules between a warning and the user's line."""
+
 
 def to_stderr(text: str) -> None:
     """Where the line of each epoch goes unless told otherwise."""
@@ -97,7 +100,9 @@ class Monitor:
         besides: Sequence[Mechanism] = (),
     ) -> None:
         _refuse_second(privacy_engine=privacy_engine, optimizer=optimizer)
-        self.training = Attached(privacy_engine, model, optimizer, data_loader, criterion)
+        self.training = Attached(
+            privacy_engine, model, optimizer, data_loader, criterion, self.mechanism
+        )
         self.watchers = tuple(watchers)
         self.questions = questions or Questions()
         self.adjacency = _adjacency(adjacency, self.training)
@@ -109,10 +114,13 @@ class Monitor:
         self.warnings: list[str] = []
         self.ledger = taken_over(self.training)
         self._unseen = self.ledger.steps
+        self._seen = False
         self._epoch_ends: list[int] = []
         self._reader = StepReader(self.training, self.adjacency)
         self._reader.follow(self.ledger)
-        self._steps = Steps(self.training, self._reader, self.watchers, self._book)
+        self._steps = Steps(
+            self.training, self._reader, self.watchers, self._book, self._trained_elsewhere
+        )
         try:
             self._steps.watch()
             for sentence in checks.at_start(self.training, self.questions):
@@ -136,7 +144,11 @@ class Monitor:
         return risk_profile(self.curve(), self.questions)
 
     def forecast(self) -> list[Answer]:
-        """Every metric at the planned end, if noise and rate stay as they are."""
+        """Every metric at the planned end, if noise and rate stay as they are.
+
+        Where passes over the data are counted, those to come are taken to have as many steps as
+        those that are over had on average.
+        """
         if not self.plan.known:
             remedy = "give epochs or steps when attaching"
             raise validate.misfit("the planned end", "missing", "known for a forecast", remedy)
@@ -215,8 +227,11 @@ class Monitor:
         left = (self._planned_steps() or 0) - self.ledger.steps
         if left <= 0:
             return self.mechanism()
-        length = self.training.sampling.length
-        return self.ledger.extended(self._now(), left, length).mechanism(*self.besides)
+        now, sampling = self._now(), self.training.sampling
+        over = sampling.left or now.passing != self._reader.passing
+        usual = self.ledger.usual_pass(but=None if over else now.passing)
+        in_pass = min(usual or sampling.length, sampling.length)
+        return self.ledger.extended(now, left, in_pass, left=over).mechanism(*self.besides)
 
     # Steps, as they happen
 
@@ -226,9 +241,10 @@ class Monitor:
 
     def _book(self) -> None:
         """Count the step that is about to change the weights."""
-        step = self._reader.read(self.ledger)
+        step = self._reader.read()
         epochs = self.epochs
         self.ledger.add(step)
+        self._seen = True
         if self._unseen:
             self._warn(
                 f"The privacy engine had recorded {self._unseen:,} steps before the monitor was "
@@ -239,6 +255,8 @@ class Monitor:
             self._warn(checks.REASONS[step.reason])
         if self._reader.scheduled:
             self._warn(checks.SCHEDULED)
+        if self._reader.fewer:
+            self._warn(checks.FEWER)
         end = self._planned_steps()
         if end is not None and self.ledger.steps > end:
             self._warn(checks.PAST_THE_END)
@@ -247,6 +265,12 @@ class Monitor:
             self._compare_accountant()
             if self._show is not None:
                 self._show(self.line())
+
+    def _trained_elsewhere(self) -> None:
+        """Count, once, that weights are changed by something else than a step that was made."""
+        if all(step.uncovered != checks.OUTSIDE for step, _ in self.ledger.entries):
+            self.ledger.add(self._reader.outside())
+            self._warn(checks.REASONS[checks.OUTSIDE])
 
     def _compare_accountant(self) -> None:
         accountant = self.training.privacy_engine.accountant
@@ -272,6 +296,7 @@ class Monitor:
             "sample_rate": self.training.sample_rate,
             "adjacency": self.adjacency,
             "plan": self.plan.state_dict(),
+            "besides": [mechanism.describe() for mechanism in self.besides],
             "ledger": self.ledger.state_dict(),
             "epoch_ends": list(self._epoch_ends),
             "warnings": list(self.warnings),
@@ -281,11 +306,15 @@ class Monitor:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what was saved, in place of what was seen since.
 
-        A training with another sampling, adjacency or other watchers is refused; another planned
-        end is a warning.
+        A training with another sampling or adjacency, or with other watchers or other mechanisms
+        besides, is refused. Another planned end is a warning, and so is a state that does not have
+        the steps that were seen before it is loaded.
         """
         _refuse_other(state, self.state_dict())
-        self.ledger = Ledger.from_state(state["ledger"])
+        ledger = Ledger.from_state(state["ledger"])
+        if self._seen and ledger.first(self.ledger.steps).entries != self.ledger.entries:
+            self._warn(checks.FORGOTTEN)
+        self.ledger, self._seen = ledger, False
         self._unseen = 0
         self._reader.follow(self.ledger)
         self._epoch_ends = list(state["epoch_ends"])
@@ -318,7 +347,7 @@ class Monitor:
 def _depth() -> int:
     """How far above `_warn` the user's own line is."""
     frame, depth = inspect.currentframe(), 0
-    while frame and frame.f_globals.get("__name__", "").startswith(("dprime.monitor", "opacus.")):
+    while frame and frame.f_globals.get("__name__", "").startswith(PASSED_BY):
         frame, depth = frame.f_back, depth + 1
     return depth
 
@@ -354,6 +383,14 @@ def _refuse_other(saved: dict[str, Any], own: dict[str, Any]) -> None:
         if saved[name] != own[name]:
             remedy = "load it into the training it was saved from"
             raise validate.refusal(f"the checkpoint's {name}", saved[name], str(own[name]), remedy)
+    if saved.get("besides", []) != own["besides"]:
+        remedy = "attach with the same mechanisms in besides, because their cost goes on counting"
+        described, wanted = (
+            ", ".join(str(each["name"]) for each in state.get("besides", [])) or "none"
+            for state in (saved, own)
+        )
+        wanted = "as in the training that goes on: " + wanted
+        raise validate.misfit("the checkpoint's besides", described, wanted, remedy)
     names, ours = ([name for name, _ in state["watchers"]] for state in (saved, own))
     if names != ours:
         remedy = "attach the same watchers in the same order"

@@ -1,6 +1,8 @@
 """What canaries show at the end of one training: a lower bound on ε, and a verdict on the claim.
 
 Setting. m canaries, each in the training by its own fair coin, and one training with the output y.
+A coin decides one thing, whether its canary's gradient is added in the steps where it is drawn:
+the number of records, the rate, the steps, the claim and c are the same however the coins fall.
 Each canary has a score that depends on y and on nothing that depends on its coin. The c canaries
 of the largest scores are guessed to be in; W is the number of right guesses. c is fixed before
 looking. Nobody is guessed to be out: a record that was never drawn into a batch looks just like one
@@ -88,13 +90,13 @@ class OneRun:
         guesses: how many were guessed to be in.
         counted: for each score, how many of these guesses were right.
         needed: the claim is broken from so many right guesses on; None where not even right guesses
-            throughout would break it, or nothing was claimed.
+            throughout would break it, or no claim was tested.
         confidence: of the bound, and of the verdict.
         delta: of the bound on ε.
         bound: with this confidence, the training's ε at `delta` is at least this.
-        claimed: the claim's ε at `delta`; None where nothing was claimed.
+        claimed: the claim's ε at `delta`; None where no claim was tested.
         verdict: "broken" where so many right guesses contradict the certified curve, "stands"
-            otherwise (which is no proof), "no claim" where none was made.
+            otherwise (which is no proof), "no claim" where none was tested.
         steps: of the training that were seen.
         notes: what else must be known to read this.
     """
@@ -127,7 +129,7 @@ class OneRun:
         """The verdict in plain words."""
         found = f"{self.right:,} of the {self.guesses:,} canaries guessed to be in were in"
         if self.verdict == "no claim":
-            return f"{found}; nothing was claimed."
+            return f"{found}; no claim was tested."
         claim = f"the claim (ε at most {_up(self.claimed)} at δ = {given(self.delta)})"
         if self.broken:
             often = round_up(100.0 * (1.0 - self.confidence))

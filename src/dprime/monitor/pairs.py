@@ -67,10 +67,14 @@ class Gradients:
 
     def __init__(self, layers: Sequence[Factors], clip_norm: float) -> None:
         self._layers = tuple(layers)
+        self._clip_norm = clip_norm
         norms = total(layer.squares() for layer in layers).double().clamp(min=0).sqrt()
-        # What a gradient is multiplied by: clipped, and in units of C.
-        self._factors = (clip_norm / (norms + CLIP_MARGIN)).clamp(max=1.0) / clip_norm
+        self._factors = self._clipping(norms)
         self.norms = norms * self._factors
+
+    def _clipping(self, norms: Tensor) -> Tensor:
+        """What gradients are multiplied by: clipped, and in units of C."""
+        return (self._clip_norm / (norms + CLIP_MARGIN)).clamp(max=1.0) / self._clip_norm
 
     def products(
         self,
@@ -84,12 +88,19 @@ class Gradients:
         factors = self._factors[rows].to(dtype)
         return found.mul_(factors[:, left, None]).mul_(factors[:, None, right])
 
-    def squared_distances(self, rows: Rows = ALL) -> Tensor:
-        """‖ḡ_a − ḡ_b‖² [record, completion, completion], never below 0."""
-        products = self.products(rows)
-        squares = products.diagonal(dim1=1, dim2=2)
-        found = squares[:, :, None] + squares[:, None, :] - 2 * products
-        return found.clamp_(min=0)
+    def exactly(self, rows: Rows = ALL) -> tuple[Tensor, Tensor]:
+        """Squared norms and squared distances, in float64 from the first product on.
+
+        [record, completion] and [record, completion, completion], never below 0. Gradients that lie
+        near each other lose nothing to the rounding of `norms`.
+        """
+        products = total(layer.products(rows, ALL, ALL, torch.float64) for layer in self._layers)
+        norms = products.diagonal(dim1=1, dim2=2).clamp(min=0).sqrt()
+        factors = self._clipping(norms)
+        products.mul_(factors[:, :, None]).mul_(factors[:, None, :])
+        squares = products.diagonal(dim1=1, dim2=2).clone()
+        distances = products.mul_(-2).add_(squares[:, :, None]).add_(squares[:, None, :])
+        return squares.clamp(min=0), distances.clamp_(min=0)
 
     def from_mean(self, rows: Rows = ALL, dtype: torch.dtype = torch.float64) -> Tensor:
         """‖ḡ_a − v‖² with v the mean over the completions [record, completion]."""

@@ -1,12 +1,18 @@
-"""How a data loader makes its batches, and how many it has given.
+"""How a data loader makes its batches, and which of them a step was made of.
 
 Only what is seen is believed: a loader's class does not say that the training uses it. So its
-batch sampler counts what it gives, and a step on anything else is noticed.
+batch sampler notes how many records it gives, and a step has to be made of as many:
+
+    drawn:  12  9  0  11 ...     clipped for one noise:  12 + 9 records  ──►  two batches
+
+Batches may be passed over, and one batch may be clipped in parts. A part never holds two batches:
+that looks like records that were multiplied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any, Literal
 
 from opacus.utils.batch_memory_manager import BatchSplittingSampler
@@ -19,6 +25,11 @@ from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler, Sub
 from dprime import validate
 
 Kind = Literal["poisson", "shuffle", "unknown"]
+
+Found = Literal["", "elsewhere", "more", "fewer"]
+
+KEPT = 1000
+"""Batches that were drawn and not used yet are remembered up to this many, or two epochs."""
 
 POISSON = (UniformWithReplacementSampler, DistributedUniformWithReplacementSampler)
 
@@ -33,6 +44,8 @@ class Sampling:
         given: batches that were drawn since `watch`.
         passes: how often drawing began anew since `watch`.
         under_way: passes that were begun and neither ended nor given up.
+        left: whether the latest pass was given up before its end.
+        pending: sizes of the batches that were drawn and are in no step yet, in order.
 
     """
 
@@ -43,7 +56,13 @@ class Sampling:
         self.given = 0
         self.passes = 0
         self.under_way = 0
+        self.left = False
+        self.pending: list[int] = []
+        self._loses_records = False
         self._class: type | None = None
+        # A data set may have places without a record, which its batches skip.
+        dataset = getattr(data_loader, "dataset", None)
+        self._filled = getattr(dataset, "filled", lambda places: places)
 
     @property
     def rate(self) -> float:
@@ -62,20 +81,77 @@ class Sampling:
         if self._class is not None:
             self._sampler.__class__, self._class = self._class, None
 
+    def take(self, parts: Sequence[int]) -> tuple[int, Found]:
+        """The number of batches that a step of these parts is made of, and what is odd about it.
+
+        "elsewhere": nothing was drawn for it; "more": there are more records than were drawn, or
+        they cannot be told apart; "fewer": some were drawn and then left out.
+        """
+        if not self.pending:
+            return 1, "elsewhere"
+        fewer = len(parts) == 1 and parts[0] < self.pending[0]
+        found = None if fewer and self._loses_records else matched(parts, self.pending)
+        if found is not None:
+            del self.pending[: sum(found)]
+            return found[1], ""
+        if not fewer:
+            return 1, "more"
+        self._loses_records = True
+        del self.pending[0]
+        return 1, "fewer"
+
+    def _drawn(self, records: int) -> None:
+        """Remember a batch."""
+        self.pending.append(records)
+        if len(self.pending) > max(KEPT, 2 * self.length):
+            del self.pending[0]
+
     def _counting(self, own: type) -> type:
         """The sampler's class, which says here what it gives."""
 
         def draw(sampler: Any) -> Iterator[Any]:
             self.passes += 1
             self.under_way += 1
+            number, self.left = self.passes, False
             try:
                 for batch in own.__iter__(sampler):  # type: ignore[attr-defined]
                     self.given += 1
+                    self._drawn(len(self._filled(batch)))
                     yield batch
+            except GeneratorExit:
+                self.left = self.left or number == self.passes
+                raise
             finally:
                 self.under_way -= 1
 
         return type(own.__name__, (own,), {"__iter__": draw})
+
+
+def matched(parts: Sequence[int], pending: Sequence[int]) -> tuple[int, int] | None:
+    """The first place where batches of the sizes of these parts were drawn, and how many there are.
+
+    >>> matched([3, 3, 4], [7, 10, 8]), matched([7, 10], [7, 10, 8]), matched([20], [10, 10])
+    ((1, 1), (0, 2), None)
+    """
+    ends, records = set(accumulate(parts)), sum(parts)
+    for first in range(len(pending)):
+        total = 0
+        for last in range(first, len(pending)):
+            total += pending[last]
+            if total not in ends:
+                break
+            if total == records:
+                return first, last + 1 - first + _empty(parts, pending, first, last)
+    return None
+
+
+def _empty(parts: Sequence[int], pending: Sequence[int], first: int, last: int) -> int:
+    """Empty batches at the end of a step, which add no records but were drawn."""
+    wanted = sum(part == 0 for part in parts) - sum(n == 0 for n in pending[first : last + 1])
+    more = 0
+    while more < wanted and last + 1 + more < len(pending) and not pending[last + 1 + more]:
+        more += 1
+    return more
 
 
 def _batch_sampler(data_loader: Any) -> Any:

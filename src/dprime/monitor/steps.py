@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from dprime.monitor.attached import Attached
 from dprime.monitor.hooks import Hooks
@@ -24,6 +26,7 @@ class Steps:
         reader: is told when records are clipped and when noise is added.
         watchers: are told too.
         made: called when a step was made, just before the weights change.
+        elsewhere: called when something else than that step is about to change the weights.
 
     """
 
@@ -33,11 +36,15 @@ class Steps:
         reader: StepReader,
         watchers: Sequence[Watcher],
         made: Callable[[], None],
+        elsewhere: Callable[[], None],
     ) -> None:
         self.training = training
         self.reader = reader
         self.watchers = watchers
         self._made = made
+        self._elsewhere = elsewhere
+        self._expected = False
+        self._noising = False
         self._records: Tensor | None = None
         self._hooks = Hooks()
 
@@ -49,6 +56,10 @@ class Steps:
         hooks.wrap(optimizer, self.training.clips_with, self._clip)
         hooks.wrap(optimizer, "add_noise", self._add_noise)
         hooks.wrap(optimizer, "pre_step", self._pre_step)
+        hooks.before_any_step(self._stepping)
+        hooks.before_call(self.training.module, self._called, named=True)
+        if self.training.ghost:
+            self._see_loss()
         self.training.sampling.watch()
         hooks.later(self.training.sampling.release)
         if any(watcher.needs_batches for watcher in self.watchers):
@@ -64,6 +75,30 @@ class Steps:
         """Hand a batch to the watchers."""
         for watcher in self.watchers:
             _told(watcher, watcher.batch, records, targets)
+
+    def _called(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+        if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            self.reader.called((*inputs, *named.values()))
+
+    def _see_loss(self) -> None:
+        """In ghost mode backward clips: it asks the model for factors, and gives it back after."""
+
+        def factors(own: Callable[[], Tensor]) -> Tensor:
+            found = own()
+            self.reader.clipped_in_loss(len(found))
+            return found
+
+        def done(own: Callable[[], None]) -> None:
+            own()
+            self.reader.backward_done()
+
+        def clear(own: Callable[..., None], *arguments: Any, **named: Any) -> None:
+            own(*arguments, **named)
+            self.reader.cleared()
+
+        self._hooks.wrap(self.training.model, "get_clipping_coef", factors)
+        self._hooks.wrap(self.training.model, "enable_hooks", done)
+        self._hooks.wrap(self.training.optimizer, "zero_grad", clear)
 
     def _see_batches(self) -> None:
         """Take records from the model's calls and labels from the criterion's."""
@@ -83,12 +118,16 @@ class Steps:
             self._hooks.before_call(criterion, judged)
 
     def _clip(self, clip: Callable[[], None]) -> None:
-        self.reader.clipped()
+        self.reader.clipped(own=not self._noising)
         clip()
 
     def _add_noise(self, add_noise: Callable[[], None]) -> None:
-        for watcher in self.watchers:
-            _told(watcher, watcher.before_noise, self.training)
+        self._noising = True
+        try:
+            for watcher in self.watchers:
+                _told(watcher, watcher.before_noise, self.training)
+        finally:
+            self._noising = False
         self.reader.noised()
         add_noise()
         for watcher in self.watchers:
@@ -98,7 +137,21 @@ class Steps:
         made = pre_step(*arguments)
         if made:
             self._made()
+            self._expected = True
         return made
+
+    def _stepping(self, optimizer: Optimizer) -> None:
+        """An optimizer changes weights: once for each step that was made it may."""
+        if optimizer is self.training.optimizer:
+            return  # it lets another one do so
+        if optimizer is self.training.optimizer.original_optimizer:
+            expected, self._expected = self._expected, False
+            if expected:
+                return
+        own = {id(p) for p in self.training.module.parameters()}
+        theirs = (p for group in optimizer.param_groups for p in group["params"])
+        if any(p.grad is not None and id(p) in own for p in theirs):
+            self._elsewhere()
 
 
 def _told(watcher: Watcher, moment: Callable[..., None], *arguments: Any) -> None:

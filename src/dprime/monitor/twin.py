@@ -49,7 +49,8 @@ class Twin:
             layer.register_forward_hook(self._passed)
             if type(layer) is nn.Linear:
                 layer.forward = partial(self._first, layer)  # type: ignore[method-assign]
-        self._skips = type(_first_leaf(self._module)) is nn.Linear
+        first = _first_leaf(self._module)
+        self._skips = type(first) is nn.Linear and first in self._layers
         self.widest = max(
             (max(weight.shape) for weight in self._module.parameters() if weight.ndim), default=1
         )
@@ -96,7 +97,7 @@ class Twin:
         seen = [output for _, _, output in self._calls]
         found = torch.autograd.grad(losses.sum(), seen, allow_unused=True)
         return tuple(
-            torch.zeros_like(output) if error is None else error
+            torch.zeros_like(output) if error is None else error.contiguous()
             for output, error in zip(seen, found, strict=True)
         )
 

@@ -387,6 +387,8 @@ ATTACKS: Mapping[str, str] = {
     "update.",
     "chosen-weights": "It chooses the weights that the training starts from and a blank record, "
     "and asks the finished model about it.",
+    "attribute": "It knows all but one attribute of one record, sees every noisy update, and "
+    "weighs which of two values explains it better.",
 }
 """What each adversary does, by name."""
 

@@ -10,8 +10,8 @@ SEX = SecurityLine("sex", "estimate", ((1.0, 0.995), (2.0, 0.985)))
 
 def test_what_is_certified_is_rounded_down_and_an_estimate_is_called_one():
     assert SecurityFigure((MEMBERSHIP, AGE), "Adult").title == (
-        "At the end on Adult, Bayes security is at least 0.912 for membership and about 0.98 for "
-        "age."
+        "After 2 epochs on Adult, Bayes security is at least 0.912 for membership and about 0.98 "
+        "for age."
     )
 
 
@@ -33,6 +33,7 @@ def test_accuracy_is_a_share():
     line = SecurityLine("membership", "certified", ((0.8, 0.95), (0.83, 0.9)))
     figure = SecurityFigure((line,), "Adult", "accuracy")
     assert "80 %: at least 0.95; 83 %: at least 0.9" in figure.text
+    assert figure.title.startswith("At 83 % accuracy on Adult, Bayes security is at least 0.9 ")
 
 
 def test_one_point_can_be_drawn():

@@ -10,6 +10,7 @@ from dprime.check.looks import (
     deltas,
     layers,
     loaders,
+    mixing,
     randomness,
     tuning,
     updates,
@@ -20,6 +21,7 @@ from dprime.check.trace import Trace
 LOOKS: tuple[Callable[[Trace, int | None], Iterator[Finding]], ...] = (
     loaders.look,
     layers.look,
+    mixing.look,
     updates.look,
     accounting.look,
     deltas.look,

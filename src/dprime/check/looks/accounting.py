@@ -18,7 +18,7 @@ from dprime.check.values import (
 
 
 def look(trace: Trace, records: int | None) -> Iterator[Finding]:
-    """Codes DP401 to DP408 and DP411."""
+    """Codes DP401 to DP408, DP411 and DP412."""
     yield from _resumed(trace)
     yield from _engines(trace)
     yield from _too_early(trace)
@@ -26,6 +26,7 @@ def look(trace: Trace, records: int | None) -> Iterator[Finding]:
     yield from _history(trace)
     yield from _noise(trace)
     yield from _longer(trace)
+    yield from _planned(trace)
 
 
 def _resumed(trace: Trace) -> Iterator[Finding]:
@@ -177,6 +178,14 @@ def _longer(trace: Trace) -> Iterator[Finding]:
             if planned is not None and taken is not None and taken > planned:
                 sentence = f"The noise is for {planned:g} epochs, the loop trains for {taken:g}."
                 yield Finding("DP411", event.line, sentence)
+
+
+def _planned(trace: Trace) -> Iterator[Finding]:
+    """A target ε, and a schedule that changes the noise that was chosen for it."""
+    if any(event.text == "make_private_with_epsilon" for event in trace.of("private")):
+        for event in trace.of("noise schedule"):
+            sentence = f"{event.text} changes the noise that was chosen for the target ε."
+            yield Finding("DP412", event.line, sentence)
 
 
 def epochs_of(step: Event, private: Event) -> float | None:

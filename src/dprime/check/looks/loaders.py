@@ -6,19 +6,34 @@ import ast
 from collections.abc import Iterator
 
 from dprime.check.datasets import SAMPLERS_WITH_WEIGHTS
+from dprime.check.draws import draw_of
 from dprime.check.rules import Finding
 from dprime.check.trace import Event, Loop, Trace, certain
-from dprime.check.values import Loader, Value, options
+from dprime.check.values import Loader, Value, options, owner
+
+RATES = ("sample_rate", "sampler", "batch_sampler")
+"""What decides how often a record is drawn."""
 
 
 def look(trace: Trace, records: int | None) -> Iterator[Finding]:
-    """Codes DP101 to DP106."""
+    """Codes DP101 to DP109."""
     for event in trace.of("private"):
         yield from _not_poisson(event)
         yield from _sampler(event)
+        if certain(event.arguments.get("rand_on_empty"), True):
+            sentence = "rand_on_empty=True puts a random record into a batch that is empty."
+            yield Finding("DP108", event.line, sentence)
     for event in trace.private_steps():
         yield from _other_loader(event, trace)
         yield from _gathered(event)
+        draw = draw_of(event, trace)
+        if draw.again:
+            yield Finding("DP107", draw.line, draw.again)
+    for event in trace.of("skip"):
+        yield from _skipped(event)
+    for event in trace.of("set"):
+        if event.text in RATES and isinstance(owner(event.subject), Loader):
+            yield from _changed_rate(event)
     for event in trace.of("count"):
         yield from _by_hand(event)
 
@@ -86,6 +101,21 @@ def _gathered(event: Event) -> Iterator[Finding]:
         if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(test)):
             sentence = "The private optimizer steps only after several batches."
             yield Finding("DP106", event.line, sentence)
+
+
+def _skipped(event: Event) -> Iterator[Finding]:
+    """signal_skip_step by hand, over batches and not over parts of one."""
+    if certain(event.arguments["skip"], False) or not event.loops:
+        return
+    if event.loops[-1].kind == "batches":
+        sentence = "signal_skip_step adds up several batches of the loader before the noise."
+        yield Finding("DP106", event.line, sentence)
+
+
+def _changed_rate(event: Event) -> Iterator[Finding]:
+    loader = owner(event.subject)
+    if isinstance(loader, Loader) and loader.private:
+        yield Finding("DP109", event.line, f"{event.text} of the private loader is set anew.")
 
 
 def _is_private(value: Value) -> bool:

@@ -9,6 +9,7 @@ from dprime.check.datasets import SIZES
 from dprime.check.rules import Finding
 from dprime.check.trace import Event, Trace, certain
 from dprime.check.values import (
+    Constant,
     Dataset,
     Loader,
     Method,
@@ -18,14 +19,22 @@ from dprime.check.values import (
     Value,
     number,
     options,
+    origins,
 )
 
 LARGE_NORM = 1e3
 """Clipping norms from here on clip nothing."""
 
+CLIPPED_AGAIN = {
+    False: "clip_grad_norm_ is called on gradients that Opacus replaces in step().",
+    True: "clip_grad_norm_ shortens the sum of the clipped gradients, but not the noise.",
+    None: "clip_grad_norm_ is called on gradients that Opacus clips already.",
+}
+"""By whether the training has ghost clipping; None where that is not known."""
+
 
 def look(trace: Trace, records: int | None) -> Iterator[Finding]:
-    """Codes DP301 to DP308 and DP410."""
+    """Codes DP301 to DP310 and DP410."""
     for event in trace.of("private"):
         yield from _other_model(event, trace)
         yield from _norm(event)
@@ -35,6 +44,7 @@ def look(trace: Trace, records: int | None) -> Iterator[Finding]:
         yield Finding("DP308", event.line, "The engine adapts the clipping norm to the records.")
     for event in trace.of("step"):
         yield from _step(event, trace)
+    yield from _norm_changes(trace)
     yield from _clipped(trace)
     yield from _by_hand(trace)
 
@@ -61,6 +71,30 @@ def _norm(event: Event) -> Iterator[Finding]:
     if norm is not None and (norm >= LARGE_NORM or math.isinf(norm)):
         sentence = f"max_grad_norm is {norm:g}: hardly any gradient is that long."
         yield Finding("DP307", event.line, sentence)
+
+
+def _norm_changes(trace: Trace) -> Iterator[Finding]:
+    """A schedule of the clipping norm, or one that is set by hand."""
+    apart = trace.ghost() or any(
+        certain(event.arguments.get("clipping"), "per_layer") for event in trace.of("private")
+    )
+    for event in trace.of("norm schedule"):
+        if apart:
+            yield Finding("DP309", event.line, f"{event.text} changes the noise alone here.")
+    for event in trace.of("set"):
+        optimizer = event.subject
+        if event.text != "max_grad_norm" or not isinstance(optimizer, Optimizer):
+            continue
+        if optimizer.private and apart:
+            yield Finding("DP309", event.line, "max_grad_norm is set, but changes the noise alone.")
+        elif optimizer.private and not _is_fixed(event.arguments["value"], optimizer, trace):
+            yield Finding("DP310", event.line, "max_grad_norm is set to a number that is computed.")
+
+
+def _is_fixed(value: Value, optimizer: Optimizer, trace: Trace) -> bool:
+    """Whether only written numbers, and the norm before, go into it."""
+    found = [each for each in trace.behind(value) if not list(origins(each))]
+    return all(isinstance(each, Constant) or each is optimizer for each in found)
 
 
 def _step(event: Event, trace: Trace) -> Iterator[Finding]:
@@ -114,7 +148,7 @@ def _clipped(trace: Trace) -> Iterator[Finding]:
     for event in trace.of("clip"):
         together = [step for step in trace.private_steps() if _share_a_loop(step, event)]
         if together:
-            sentence = "clip_grad_norm_ is called on gradients that Opacus replaces."
+            sentence = CLIPPED_AGAIN[trace.ghost()]
             yield Finding("DP305", event.line, sentence)
         elif any(_noises_gradients(e, trace) for e in trace.of("changed", "set")) and event.loops:
             sentence = "The gradient of a whole batch is clipped, and noise is added to it by hand."

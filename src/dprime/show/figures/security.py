@@ -68,8 +68,9 @@ class SecurityFigure(Figure):
 
     >>> member = SecurityLine("membership", "certified", ((10, 0.92), (20, 0.89)))
     >>> age = SecurityLine("age", "estimate", ((10, 0.97), (20, 0.945)))
-    >>> SecurityFigure((member, age), "Adult").title
-    'At the end on Adult, Bayes security is at least 0.89 for membership and about 0.945 for age.'
+    >>> SecurityFigure((member, age), "Adult").title  # doctest: +NORMALIZE_WHITESPACE
+    'After 20 epochs on Adult, Bayes security is at least 0.89 for membership and about 0.945 for
+    age.'
     """
 
     lines: tuple[SecurityLine, ...]
@@ -93,7 +94,9 @@ class SecurityFigure(Figure):
     def title(self) -> str:
         """Every line at its end."""
         told = comparing.listed([f"{line.told(line.last)} for {line.name}" for line in self.lines])
-        return f"At the end on {self.data}, Bayes security is {told}."
+        last = self._at(self.lines[0].points[-1][0])
+        where = f"After {last}" if self.across == "epochs" else f"At {last} accuracy"
+        return f"{where} on {self.data}, Bayes security is {told}."
 
     @property
     def text(self) -> str:

@@ -1,6 +1,6 @@
 """Attribute inference on Adult: figures 1 and 9 and the table of section 6.2.
 
-    DPRIME_DATA=… python papers/cherubin/attributes.py --out papers/cherubin/results/adult.json
+    DPRIME_DATA=… python papers/cherubin/adult.py --out papers/cherubin/results/adult.json
 
 Age is the sensitive attribute, all of 17 to 90. Batches of 256, 30 epochs, C = 1, and the noise
 that the paper's equation 4 gives for a Bayes security of 0.9 against membership after 20 epochs.

@@ -1,0 +1,33 @@
+# Expected: DP107
+"""A function that steps several times on what it is given."""
+
+from opacus import PrivacyEngine
+from torch import nn, optim
+from torch.utils.data import DataLoader
+from torchvision import datasets
+
+data = datasets.MNIST("data", train=True)
+loader = DataLoader(data, batch_size=256)
+model = nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+engine = PrivacyEngine(secure_mode=True)
+model, optimizer, loader = engine.make_private(
+    module=model,
+    optimizer=optimizer,
+    data_loader=loader,
+    noise_multiplier=1.1,
+    max_grad_norm=1.0,
+)
+
+
+def fit(net, opt, x, y, rounds=5):
+    for _ in range(rounds):
+        opt.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        opt.step()
+
+
+for _ in range(10):
+    for x, y in loader:
+        fit(model, optimizer, x, y)
+print(engine.get_epsilon(1e-6))

@@ -1,0 +1,36 @@
+"""Loops inside the loop over batches, of which none steps; kept batches only to look at."""
+
+import torch
+from opacus import PrivacyEngine
+from torch import nn, optim
+from torch.utils.data import DataLoader
+from torchvision import datasets
+
+data = datasets.MNIST("data", train=True)
+loader = DataLoader(data, batch_size=256)
+model = nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+engine = PrivacyEngine(secure_mode=True)
+model, optimizer, loader = engine.make_private(
+    module=model,
+    optimizer=optimizer,
+    data_loader=loader,
+    noise_multiplier=1.1,
+    max_grad_norm=1.0,
+)
+watched = list(loader)
+for _ in range(10):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        for group in optimizer.param_groups:
+            group["lr"] *= 0.999
+        for name, p in model.named_parameters():
+            if p.grad is None:
+                print(name)
+    with torch.no_grad():
+        for x, y in watched:
+            print((model(x).argmax(1) == y).float().mean().item())
+print(engine.get_epsilon(1e-6))

@@ -1,0 +1,32 @@
+"""Several views of each test image, one of each training image."""
+
+import torch
+from opacus import PrivacyEngine
+from torch import nn, optim
+from torch.utils.data import DataLoader
+from torchvision import datasets
+
+data = datasets.MNIST("data", train=True)
+loader = DataLoader(data, batch_size=256)
+model = nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+engine = PrivacyEngine(secure_mode=True)
+model, optimizer, loader = engine.make_private(
+    module=model,
+    optimizer=optimizer,
+    data_loader=loader,
+    noise_multiplier=1.1,
+    max_grad_norm=1.0,
+)
+for _ in range(10):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x.repeat(1, 1, 1, 1)), y)
+        loss.backward()
+        optimizer.step()
+model.eval()
+for x, _ in DataLoader(datasets.MNIST("data", train=False), batch_size=500):
+    views = torch.cat([x, x.flip(-1), x.roll(1, 2)])
+    out = model(views.repeat(2, 1, 1, 1))
+    print((out.mean(0) ** 2).sum().item())
+print(engine.get_epsilon(1e-6))

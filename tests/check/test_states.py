@@ -1,0 +1,98 @@
+"""States of the monitor: the steps, and what else read the data."""
+
+import pytest
+import torch
+
+from dprime import DPSGD, Composition, Gaussian, Laplace
+from dprime.check import check
+from dprime.check.saved import check_saved
+from dprime.monitor import Ledger, Step
+
+
+def codes(report):
+    return [finding.code for finding in report.findings]
+
+
+def risk(report):
+    (found,) = report.reading.risks
+    return found
+
+
+def ledger_state(*entries, adjacency="add-remove"):
+    return {"ledger": Ledger(entries).state_dict(), "adjacency": adjacency, "warnings": []}
+
+
+def test_a_monitor_s_state_is_read(tmp_path):
+    path = tmp_path / "monitor.pt"
+    torch.save(ledger_state((Step(1.0, 0.01), 50)), path)
+    assert codes(check(path)) == []
+    assert risk(check(path)).mechanism == DPSGD(1.0, 0.01, 50)
+    assert codes(check(path, records=10, delta=0.5)) == ["DP501"]
+    torch.save(ledger_state((Step(1.0, 0.5, "shuffle", passing=1), 2), adjacency="replace"), path)
+    assert codes(check(path)) == ["DP101"]
+    torch.save(ledger_state((Step(0.0, 0.01), 50)), path)
+    report = check(path)
+    assert (codes(report), report.reading.risks) == (["DP408"], ())
+    torch.save(ledger_state(), path)
+    assert codes(check(path)) == ["DP409"]
+    torch.save({"ledger": 3, "adjacency": "add-remove"}, path)
+    with pytest.raises(ValueError, match="must be a monitor's state"):
+        check(path)
+    torch.save(ledger_state((Step(1.0, 0.01), 50)) | {"warnings": ["Look here."]}, path)
+    assert check(path).unclear == ("The monitor warned: Look here.",)
+
+
+def besides(*mechanisms):
+    described = [mechanism.describe() for mechanism in mechanisms]
+    return ledger_state((Step(1.0, 0.01), 50)) | {"besides": described}
+
+
+def test_what_read_the_data_besides_is_composed_and_named():
+    steps, norm, before = DPSGD(1.0, 0.01, 50), Gaussian(20.0), DPSGD(2.0, 0.02, 10)
+    found = risk(check_saved("run.pt", besides(norm)))
+    assert found.about == (
+        "the steps that the monitor saw and what read the data besides them (Gaussian)"
+    )
+    assert found.mechanism.curve().epsilon(1e-5) == Composition(norm, steps).curve().epsilon(1e-5)
+    assert found.answers[0].value > steps.curve().advantage()
+    both = risk(check_saved("run.pt", besides(norm, before)))
+    assert "(1. Gaussian, 2. DPSGD)" in both.about
+    assert both.answers[0].value > found.answers[0].value
+    assert risk(check_saved("run.pt", besides())).mechanism == steps
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        Laplace(3.0).describe(),
+        Gaussian().describe(),
+        {"name": "Gaussian", "noise_multiplier": 20.0},
+        {"name": "Gaussian", "noise_multiplier": "20", "steps": 1},
+        {},
+    ],
+)
+def test_what_cannot_be_read_takes_the_number_away(described):
+    state = ledger_state((Step(1.0, 0.01), 50)) | {"besides": [described]}
+    reading = check_saved("run.pt", state).reading
+    assert reading.risks == ()
+    assert described.get("name", "unnamed") in reading.missing[0]
+
+
+GOOD_ROW = Ledger([(Step(1.0, 0.01), 50)]).state_dict()[0]
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [(0, -1.0), (1, 2.0), (2, "magic"), (3, 0), (-1, -5), (-1, 0)]
+)
+def test_a_damaged_ledger_is_refused_and_not_read_as_less(place, value):
+    row = list(GOOD_ROW)
+    row[place] = value
+    state = {"ledger": [GOOD_ROW, row], "adjacency": "add-remove"}
+    with pytest.raises(ValueError, match=r"run.pt must be a monitor's state, but it is damaged \("):
+        check_saved("run.pt", state)
+
+
+def test_damaged_besides_are_refused():
+    state = ledger_state((Step(1.0, 0.01), 50)) | {"besides": "Gaussian"}
+    with pytest.raises(ValueError, match="damaged"):
+        check_saved("run.pt", state)
