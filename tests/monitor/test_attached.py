@@ -92,6 +92,11 @@ def test_other_objects_are_refused(private, changed, sentence):
         _ = attached(made, **{changed: plain[changed]}).sampling
 
 
+def test_a_model_that_is_not_trained_is_refused(private):
+    with pytest.raises(ValueError, match="model must be the one that is trained, but it is one"):
+        attached(private(), model=private.network())
+
+
 def test_an_engine_without_an_accountant_is_refused(private):
     with pytest.raises(ValueError, match="privacy_engine must be Opacus' own, but it is a object"):
         Attached(object(), **private().named())

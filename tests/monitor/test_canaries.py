@@ -29,6 +29,14 @@ def test_coins_are_fair_and_come_from_the_seed():
     assert (coins != GradientCanaries(10_000, seed=2)._inside).any()
 
 
+def test_canaries_are_for_one_training():
+    canaries = GradientCanaries(50, seed=1)
+    _, monitor = attached(canaries)
+    monitor.detach()
+    with pytest.raises(ValueError, match="canaries must be new ones for each training"):
+        attached(canaries)
+
+
 def test_a_secret_seed_is_drawn_anew():
     assert GradientCanaries()._seed != GradientCanaries()._seed
 

@@ -275,6 +275,11 @@ class TestShown:
             ({"epochs": 2, "steps": 12}, "Exactly one of epochs, steps must be given"),
             ({"steps": 0}, "steps must be at least 1"),
             ({"adjacency": "both"}, "adjacency must be one of"),
+            ({"show": True}, "show must be a function that takes a line, or None, but it is True"),
+            ({"besides": [3]}, "besides must be a list of mechanisms"),
+            ({"questions": {"delta": 1e-6}}, "questions must be dprime.profile.Questions"),
+            ({"watchers": [Watcher]}, "watchers must be a list of watchers"),
+            ({"watchers": Watcher()}, "watchers must be a list of watchers"),
         ],
     )
     def test_bad_options(self, private, wrong, sentence):
@@ -414,6 +419,13 @@ class TestCheckpoints:
         with pytest.raises(ValueError, match=sentence):
             monitor.load_state_dict({**monitor.state_dict(), **change})
 
+    def test_a_state_of_something_else_is_refused(self, private):
+        made = private()
+        monitor = watch(made)
+        for other in ({}, made.engine.accountant.state_dict()):
+            with pytest.raises(ValueError, match="state must be a monitor's, but it is another"):
+                monitor.load_state_dict(other)
+
     def test_what_was_read_besides_is_saved_and_must_be_there_again(self, private):
         state = watch(private(), besides=[Gaussian(20.0)]).state_dict()
         assert state["besides"] == [Gaussian(20.0).describe()]
@@ -511,8 +523,11 @@ class TestAttaching:
             assert objects(made) != before
             made.train()
         assert objects(made) == before
+        assert "detached" not in str(watch(private(mode)))
         made.train()
         assert monitor.ledger.steps == 6
+        assert "step 6; detached there: later steps are not in these numbers)" in str(monitor)
+        assert "Warnings" not in str(monitor)
 
     def test_copies_of_the_model_are_not_watched(self, private):
         made = private()

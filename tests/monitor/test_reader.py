@@ -564,6 +564,7 @@ class TestCorrectTrainings:
         assert monitor.warnings == []
 
 
+@since_1_6
 def test_weights_with_few_digits_reach_further(private):
     net = private.network().to(torch.bfloat16)
     made = private(net=net)

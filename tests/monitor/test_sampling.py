@@ -150,6 +150,20 @@ def test_batches_are_used_once_and_those_passed_over_are_gone(private):
     assert sampling.take([11]) == (1, "elsewhere")
 
 
+def test_the_loop_that_is_under_way_comes_first(private):
+    """Or parts of one batch would pass for batches of a pass before, which nobody used."""
+    made = private(poisson_sampling=False)
+    sampling = Sampling(made.loader)
+    sampling.watch()
+    _ = list(made.loader)
+    sampling.pending[:] = [4, 6, 10, 10, 10, 10]
+    loop = iter(made.loader)
+    next(loop)
+    assert sampling.take([1] * 10) == (1, "")
+    assert sampling.pending == []
+    del loop
+
+
 @pytest.mark.parametrize("parts", [[12], [40], [4, 5]])
 def test_records_that_fit_nothing_that_was_drawn(private, parts):
     sampling = drawn(private, 10, 11)

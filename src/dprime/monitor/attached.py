@@ -78,7 +78,17 @@ class Attached:
                 "model", f"a {type(self.model).__name__}", "what make_private returned",
                 "in ghost mode that is what clips",
             )  # fmt: skip
+        self._refuse_other_model()
         self._refuse_adaptive()
+
+    def _refuse_other_model(self) -> None:
+        """Nothing of another model would be seen."""
+        trained = {id(p) for p in self.parameters()}
+        if not any(id(p) in trained for p in self.module.parameters()):
+            raise validate.misfit(
+                "model", "one without any weight of the optimizer", "the one that is trained",
+                "give what make_private returned",
+            )  # fmt: skip
 
     def _refuse_adaptive(self) -> None:
         """Only with public batch sizes, and not in ghost mode: see above."""

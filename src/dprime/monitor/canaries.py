@@ -71,7 +71,12 @@ class Canaries(Watcher):
         return self._stream(COINS).random(self.count) < 0.5
 
     def start(self, training: Attached) -> None:
-        """Refuse a training whose claim is not about adding one record."""
+        """Refuse a second training, and one whose claim is not about adding one record."""
+        if self._training is not None:
+            raise validate.misfit(
+                "canaries", "those of another training", "new ones for each training",
+                f"make a {type(self).__name__} for this one",
+            )  # fmt: skip
         if not training.poisson:
             raise validate.misfit(
                 "data_loader", "not Poisson", "a Poisson one for canaries",

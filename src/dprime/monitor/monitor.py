@@ -103,18 +103,19 @@ class Monitor:
         self.training = Attached(
             privacy_engine, model, optimizer, data_loader, criterion, self.mechanism
         )
-        self.watchers = tuple(watchers)
-        self.questions = questions or Questions()
+        self.watchers = _watchers(watchers)
+        self.questions = _questions(questions)
         self.adjacency = _adjacency(adjacency, self.training)
         names = [a.name for a in risk_profile(TradeOff.gaussian(0.0), self.questions)]
         self.metric = validate.one_of("metric", metric, names)
         self.plan = Plan(epochs, steps)
-        self._show = show if _wanted(every) else None
-        self.besides = tuple(besides)
+        self._show = _sink(show) if _wanted(every) else None
+        self.besides = _mechanisms(besides)
         self.warnings: list[str] = []
         self.ledger = taken_over(self.training)
         self._unseen = self.ledger.steps
         self._seen = False
+        self._detached = False
         self._epoch_ends: list[int] = []
         self._reader = StepReader(self.training, self.adjacency)
         self._reader.follow(self.ledger)
@@ -179,9 +180,13 @@ class Monitor:
 
     def report(self) -> str:
         """Everything: the numbers now and at the planned end, warnings, what watchers found."""
-        self._compare_accountant()
+        if not self._detached:
+            self._compare_accountant()
+        where = self._place()
+        if self._detached:
+            where += "; detached there: later steps are not in these numbers"
         return summary.report(
-            self._place(),
+            where,
             self.mechanism(),
             self.adjacency,
             self.risk(),
@@ -336,6 +341,7 @@ class Monitor:
     def detach(self) -> None:
         """Take everything off the training's objects; what was seen stays readable."""
         self._steps.release()
+        self._detached = True
 
     def __enter__(self) -> Self:
         return self
@@ -369,6 +375,37 @@ def _adjacency(asked: str | None, training: Attached) -> str:
     return asked
 
 
+def _watchers(given: Any) -> tuple[Watcher, ...]:
+    """A sequence of watchers, made objects and not classes."""
+    if isinstance(given, Sequence) and all(isinstance(one, Watcher) for one in given):
+        return tuple(given)
+    remedy = "give for example watchers=[GradientCanaries()]"
+    raise validate.refusal("watchers", given, "a list of watchers", remedy)
+
+
+def _questions(given: object) -> Questions:
+    if given is None:
+        return Questions()
+    if isinstance(given, Questions):
+        return given
+    remedy = "give for example Questions(delta=1e-6)"
+    raise validate.refusal("questions", given, "dprime.profile.Questions", remedy)
+
+
+def _sink(show: Any) -> Callable[[str], object] | None:
+    if show is None or callable(show):
+        return show  # type: ignore[no-any-return]
+    remedy = "leave it out for lines on stderr, or give for example logger.info"
+    raise validate.refusal("show", show, "a function that takes a line, or None", remedy)
+
+
+def _mechanisms(given: Any) -> tuple[Mechanism, ...]:
+    if isinstance(given, Sequence) and all(isinstance(one, Mechanism) for one in given):
+        return tuple(given)
+    remedy = "give for example besides=[clip_norm.cost]"
+    raise validate.refusal("besides", given, "a list of mechanisms", remedy)
+
+
 def _wanted(every: object) -> bool:
     """Whether lines are wanted at all."""
     return every is not None and validate.one_of("every", every, ("epoch",)) == "epoch"
@@ -376,9 +413,12 @@ def _wanted(every: object) -> bool:
 
 def _refuse_other(saved: dict[str, Any], own: dict[str, Any]) -> None:
     """Refuse a checkpoint of another training."""
-    if saved.get("version") != STATE_VERSION:
-        remedy = "give what state_dict() returned"
-        raise validate.refusal("version", saved.get("version"), str(STATE_VERSION), remedy)
+    if "ledger" not in saved or "version" not in saved:
+        remedy = "give what the monitor's state_dict() returned"
+        raise validate.misfit("state", "another one", "a monitor's", remedy)
+    if saved["version"] != STATE_VERSION:
+        remedy = "load it with the release of dprime that saved it"
+        raise validate.refusal("version", saved["version"], str(STATE_VERSION), remedy)
     for name in ("sampling", "sample_rate", "adjacency"):
         if saved[name] != own[name]:
             remedy = "load it into the training it was saved from"

@@ -58,6 +58,8 @@ class Sampling:
         self.under_way = 0
         self.left = False
         self.pending: list[int] = []
+        self._latest_from = 0
+        self._drawing = False
         self._loses_records = False
         self._class: type | None = None
         # A data set may have places without a record, which its batches skip.
@@ -90,21 +92,34 @@ class Sampling:
         if not self.pending:
             return 1, "elsewhere"
         fewer = len(parts) == 1 and parts[0] < self.pending[0]
-        found = None if fewer and self._loses_records else matched(parts, self.pending)
+        found = None if fewer and self._loses_records else self._matched(parts)
         if found is not None:
-            del self.pending[: sum(found)]
+            self._drop(sum(found))
             return found[1], ""
         if not fewer:
             return 1, "more"
         self._loses_records = True
-        del self.pending[0]
+        self._drop(1)
         return 1, "fewer"
+
+    def _matched(self, parts: Sequence[int]) -> tuple[int, int] | None:
+        """Where the batches of a step are: the next of the only loop under way, or anywhere."""
+        if self._drawing and self.under_way == 1:
+            found = matched(parts, self.pending[self._latest_from :])
+            if found is not None and found[0] == 0:
+                return self._latest_from, found[1]
+        return matched(parts, self.pending)
+
+    def _drop(self, batches: int) -> None:
+        """Forget those that are used or passed over."""
+        del self.pending[:batches]
+        self._latest_from = max(0, self._latest_from - batches)
 
     def _drawn(self, records: int) -> None:
         """Remember a batch."""
         self.pending.append(records)
         if len(self.pending) > max(KEPT, 2 * self.length):
-            del self.pending[0]
+            self._drop(1)
 
     def _counting(self, own: type) -> type:
         """The sampler's class, which says here what it gives."""
@@ -113,6 +128,7 @@ class Sampling:
             self.passes += 1
             self.under_way += 1
             number, self.left = self.passes, False
+            self._drawing, self._latest_from = True, len(self.pending)
             try:
                 for batch in own.__iter__(sampler):  # type: ignore[attr-defined]
                     self.given += 1
@@ -123,6 +139,7 @@ class Sampling:
                 raise
             finally:
                 self.under_way -= 1
+                self._drawing = self._drawing and number != self.passes
 
         return type(own.__name__, (own,), {"__iter__": draw})
 
