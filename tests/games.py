@@ -52,3 +52,18 @@ def played(setting, attack, trials=10, block=None, reverse=False):
     blocks = {number: game.play(number) for number in order}
     parts = [blocks[number] for number in range(blocks_of(game.trials, game.block))]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+GAMES = [
+    (name, adjacency)
+    for name in ADVERSARIES
+    for adjacency in ("add-remove", "replace")
+    if (name, adjacency) != ("attribute", "add-remove")  # its record is there in both worlds
+]
+
+
+def setting_for(name, **options):
+    """What an adversary is tried on: attributes are columns of a table."""
+    if name == "attribute":
+        options = {"split": TABLE, "adjacency": "replace", **options}
+    return engine_setting(**options)

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from dprime.attack import ADVERSARIES
-from games import IMAGES, TABLE, engine_setting, played, quick
+from games import GAMES, IMAGES, TABLE, engine_setting, played, quick, setting_for
 
-ADJACENCIES = ["add-remove", "replace"]
 CASES = {
     "images": {"split": IMAGES},
     "images, sampled": {"split": IMAGES, "sample_rate": 0.3},
@@ -18,22 +17,8 @@ CASES = {
     "table, regression": {"split": TABLE},
 }
 
-GAMES = [
-    (name, adjacency)
-    for name in ADVERSARIES
-    for adjacency in ADJACENCIES
-    if (name, adjacency) != ("attribute", "add-remove")  # its record is there in both worlds
-]
-
 every_adversary = pytest.mark.parametrize("name", ADVERSARIES)
 every_game = pytest.mark.parametrize(("name", "adjacency"), GAMES)
-
-
-def setting_for(name, **options):
-    """What an adversary is tried on: attributes are columns of a table."""
-    if name == "attribute":
-        options = {"split": TABLE, "adjacency": "replace", **options}
-    return engine_setting(**options)
 
 
 def snapshot(setting):

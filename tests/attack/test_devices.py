@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dprime.attack import ADVERSARIES
-from games import engine_setting, played, quick
+from games import GAMES, played, quick, setting_for
 
 DEVICES = [
     "cpu",
@@ -18,11 +18,17 @@ DEVICES = [
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("model", ["linear", "conv-4"])
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-@pytest.mark.parametrize("name", list(ADVERSARIES))
+@pytest.mark.parametrize(
+    ("name", "adjacency", "model"),
+    [
+        (*game, model)
+        for game in GAMES
+        for model in ("linear", "conv-4")
+        if (game[0], model) != ("attribute", "conv-4")
+    ],
+)
 def test_scores_agree(name, adjacency, model, device):
-    here = engine_setting(adjacency=adjacency, model=model)
+    here = setting_for(name, adjacency=adjacency, model=model)
     there = dataclasses.replace(here, trainer=dataclasses.replace(here.trainer, device=device))
     attack = quick(name).craft(here)
     first, second = played(here, attack)["score"], played(there, attack)["score"]
@@ -32,7 +38,7 @@ def test_scores_agree(name, adjacency, model, device):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", list(ADVERSARIES))
 def test_attacks_are_crafted_there(name, device):
-    setting = engine_setting(model="conv-4")
+    setting = setting_for(name, model="linear" if name == "attribute" else "conv-4")
     setting = dataclasses.replace(
         setting, trainer=dataclasses.replace(setting.trainer, device=device)
     )

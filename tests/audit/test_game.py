@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from dprime.attack import ADVERSARIES, ApiAccess, Attack, OwnTrainer, Probes, Setting
+from dprime.attack import ApiAccess, Attack, OwnTrainer, Probes, Setting
 from dprime.audit.game import Game, blocks_of
 from dprime.train import Worlds
-from games import IMAGES, engine_setting, played, quick
+from games import GAMES, IMAGES, engine_setting, played, quick, setting_for
 
 DATA = IMAGES.train.take(range(6))
 
@@ -52,10 +52,9 @@ def test_worlds_are_what_the_engine_trains_on():
     assert ((found["score"] > 0) == found["in_world"]).all()
 
 
-@pytest.mark.parametrize("name", ADVERSARIES)
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize(("name", "adjacency"), GAMES)
 def test_a_model_that_has_diverged_is_least_like_in(name, adjacency):
-    setting = engine_setting(adjacency=adjacency, model="dense-4", learning_rate=1e30, steps=12)
+    setting = setting_for(name, adjacency=adjacency, model="dense-4", learning_rate=1e30, steps=12)
     found = played(setting, quick(name).craft(setting), trials=3)
     assert found["diverged"].all()
     assert (found["score"] == -np.inf).all()

@@ -118,3 +118,42 @@ def test_a_step_without_a_loop_is_not_counted_once(examine):
 def test_more_than_one_private_training_has_no_single_risk(examine):
     reading = examine(START + PRIVATE + PRIVATE + LOOP).reading
     assert reading.risks == ()
+
+
+def test_arrays_with_a_written_shape_have_so_many_records(examine):
+    made = "data = torch.utils.data.TensorDataset({}, torch.randint(0, 2, (1000,)))\nloader = "
+    for array in ("torch.randn(1000, 5)", "torch.zeros((1000, 5))", "torch.rand(size=(1000, 5))"):
+        text = START.replace("loader = ", made.format(array)) + PRIVATE + LOOP
+        (risk,) = examine(text).reading.risks
+        assert_same(risk, DPSGD(1.1, 1 / 4, 40), 1e-5)
+    for array in ("torch.randn(n, 5)", "torch.randn(1000, 5)[:10]", "torch.load('x.pt')"):
+        text = START.replace("loader = ", made.format(array)) + PRIVATE + LOOP
+        assert "the number of records (--records)" in examine(text).reading.missing
+
+
+def test_a_while_loop_that_counts_is_counted(examine):
+    counted = "n = 0\nwhile n < 10:\n    n += 1" + LOOP.split("range(10):")[1]
+    (risk,) = examine(START + PRIVATE + counted).reading.risks
+    assert_same(risk, DPSGD(1.1, 1 / 235, 2350), 1e-5)
+    (risk,) = examine(START + PRIVATE + counted.replace("n < 10", "n <= 10")).reading.risks
+    assert_same(risk, DPSGD(1.1, 1 / 235, 11 * 235), 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("n < 10", "n != 10"),
+        ("n < 10", "more(n)"),
+        ("n += 1", "n += step"),
+        ("n += 1", "n -= 1"),
+        ("n += 1\n", "n += 1\n    if again():\n        n = 0\n"),
+        ("n += 1\n", "n += 1\n    if again():\n        continue\n"),
+        ("n = 0\nwhile n < 10", "n, m = 0, 10\nwhile n < m"),
+    ],
+)
+def test_another_while_loop_is_not_counted(examine, old, new):
+    loop = "n = 0\nwhile n < 10:\n    n += 1" + LOOP.split("range(10):")[1] + "    m = next_one()\n"
+    assert loop.count(old) == 1
+    reading = examine(START + PRIVATE + loop.replace(old, new)).reading
+    assert reading.risks == ()
+    assert "how often the loop in line" in " ".join(reading.missing)

@@ -47,10 +47,15 @@ def test_a_description_is_judged(more, expected):
 
 def test_the_risk_is_that_of_the_core(tmp_path):
     path = tmp_path / "run.json"
-    path.write_text(
-        json.dumps({"noise_multiplier": 1.1, "batch_size": 256, "records": 60_000, "epochs": 10})
-    )
-    assert risk(check(path)).mechanism == DPSGD(1.1, 1 / 235, 2350)
+    run = {"noise_multiplier": 1.1, "batch_size": 256, "records": 60_000, "epochs": 10}
+    path.write_text(json.dumps(run))
+    report = check(path)
+    assert risk(report).mechanism == DPSGD(1.1, 256 / 60_000, 2350)
+    assert report.unclear[0].startswith("The rate is batch_size/records")
+    path.write_text(json.dumps(run | {"library": "opacus"}))
+    report = check(path)
+    assert risk(report).mechanism == DPSGD(1.1, 1 / 235, 2350)
+    assert report.unclear[0].startswith("The rate is one over the number of batches")
     assert risk(check(path, records=1000)).mechanism == DPSGD(1.1, 1 / 4, 40)
     shuffled = risk(check_description("run.json", RUN | {"sampling": "shuffle"}))
     assert (shuffled.adjacency, shuffled.mechanism.sampling) == ("replace", "shuffle")
@@ -68,6 +73,11 @@ def test_the_risk_is_that_of_the_core(tmp_path):
         ({"noise_multiplier": 1, "steps": 3}, "Exactly one of sample_rate, batch_size"),
         ({"noise_multiplier": 1, "batch_size": 3, "steps": 3}, "records must be given"),
         ({"noise_multiplier": 1, "sample_rate": 0.1}, "Exactly one of steps, epochs"),
+        (
+            {"noise_multiplier": 1, "batch_size": 70, "records": 60, "steps": 3},
+            "batch_size must be at most the number of records, but it is 70 for 60",
+        ),
+        (RUN | {"library": "keras"}, "library must be one of"),
         (RUN | {"sampling": "magic"}, "sampling must be one of"),
         (RUN | {"noise_multiplier": -1}, "noise_multiplier must be 0 or more"),
         (RUN | {"noise_multiplier": "1"}, "noise_multiplier must be a number"),
@@ -145,6 +155,13 @@ def test_running_statistics_and_missing_noise_are_found(tmp_path, trained):
     assert report.reading.risks == ()
     torch.save({"history": [(0.0, 0.1, 5)], "mechanism": "rdp"}, tmp_path / "bare.pt")
     assert codes(check(tmp_path / "bare.pt")) == ["DP408"]
+
+
+def test_a_history_of_other_batches_than_poisson_has_no_number():
+    run = {"history": [[1.0, 0.01, 100]], "sampling": "shuffle"}
+    report = check_description("run.json", run)
+    assert codes(report) == ["DP101"]
+    assert report.reading.risks == ()
 
 
 def test_objects_are_not_loaded(tmp_path, trained):

@@ -114,3 +114,9 @@ def test_a_function_that_calls_itself_is_followed_once(codes):
 def test_nesting_beyond_reason_is_refused(examine):
     with pytest.raises(ValueError, match="must be a"):
         examine("x = " + "-" * 30_000 + "1\n")
+
+
+def test_the_monitor_is_advised_only_where_it_is_not_attached(examine):
+    assert "attach dprime.monitor" in examine(START + PRIVATE + LOOP).summary()
+    for line in ("from dprime.monitor import Monitor\n", "import dprime.monitor as m\n"):
+        assert "attach dprime.monitor" not in examine(line + START + PRIVATE + LOOP).summary()

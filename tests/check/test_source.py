@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from check.parts import LOOP, PRIVATE, START
 from dprime.check import check
 
 CODE = {"cell_type": "code"}
@@ -47,3 +48,15 @@ def test_a_syntax_error_is_named_with_its_line(tmp_path):
     path.write_text(json.dumps({"cells": [{**CODE, "source": "x = 1"}, {**CODE, "source": "y ="}]}))
     with pytest.raises(ValueError, match=r"cell 2, line 1"):
         check(path)
+
+
+def test_lines_inside_sentences_of_a_notebook_are_counted_by_cell(tmp_path):
+    cells = [START, PRIVATE.replace("loader = engine", "other = engine"), LOOP]
+    path = tmp_path / "train.ipynb"
+    path.write_text(json.dumps({"cells": [{**CODE, "source": each} for each in cells]}))
+    (finding,) = check(path).findings
+    assert finding.place == "cell 3, line 3"
+    assert "(cell 3, line 7) runs over" in finding.sentence
+    cells = [START, PRIVATE, LOOP.replace("range(10)", "epochs()")]
+    path.write_text(json.dumps({"cells": [{**CODE, "source": each} for each in cells]}))
+    assert check(path).reading.missing == ("how often the loop in cell 3, line 2 runs",)

@@ -96,3 +96,35 @@ def test_damaged_besides_are_refused():
     state = ledger_state((Step(1.0, 0.01), 50)) | {"besides": "Gaussian"}
     with pytest.raises(ValueError, match="damaged"):
         check_saved("run.pt", state)
+
+
+def test_in_a_file_with_both_the_monitor_s_state_is_read():
+    monitor = ledger_state((Step(1.0, 0.01), 50))
+    both = {"acc": {"history": [(1.0, 0.01, 50)], "mechanism": "rdp"}, "monitor": monitor}
+    report = check_saved("run.pt", both)
+    assert codes(report) == []
+    assert risk(report).about == "the steps that the monitor saw"
+    assert risk(report).mechanism == DPSGD(1.0, 0.01, 50)
+
+
+def test_steps_that_the_monitor_did_not_see_take_the_number_away():
+    monitor = ledger_state((Step(1.0, 0.01), 50))
+    more = {"acc": {"history": [(1.0, 0.01, 51)], "mechanism": "rdp"}, "monitor": monitor}
+    report = check_saved("run.pt", more)
+    assert [each.sentence for each in report.findings] == [
+        "The accountant counted 51 steps, the monitor saw 50."
+    ]
+    assert report.reading.risks == ()
+    optimizer = {"state": {0: {"step": 60.0}}, "param_groups": []}
+    report = check_saved("run.pt", {"optimizer": optimizer, "monitor": monitor})
+    assert "the monitor counted 50" in report.findings[0].sentence
+    mixing = {"net": {"norm.num_batches_tracked": 3}, "monitor": monitor}
+    report = check_saved("run.pt", mixing)
+    assert (codes(report), report.reading.risks) == (["DP201"], ())
+
+
+def test_the_monitor_is_not_advised_where_it_is_attached():
+    state = ledger_state((Step(1.0, 0.01), 50))
+    assert "attach dprime.monitor" not in check_saved("run.pt", state).summary()
+    accountant = {"history": [(1.0, 0.01, 50)], "mechanism": "rdp"}
+    assert "attach dprime.monitor" in check_saved("run.pt", accountant).summary()

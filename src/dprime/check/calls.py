@@ -64,6 +64,7 @@ class Call:
         """`*value`."""
         if isinstance(value, Items) and not self.rest:
             self.positional.extend(value.items)
+            self.rest.extend(self.walker.trace.flows.get(value, ()))
         else:
             self.rest.append(value)
 
@@ -138,6 +139,7 @@ def new_instance(cls: Class, call: Call) -> Instance:
 def apply(callee: Value, call: Call) -> Value:  # noqa: PLR0911  one for each kind
     """What a call gives."""
     walker = call.walker
+    walker.call = call
     match callee:
         case Function():
             return walker.invoke(callee, call)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dprime.check.values import (
+    Array,
     Constant,
     Dataset,
     External,
@@ -35,6 +36,9 @@ SIZES = {
 }
 """Records for training and for testing in torchvision's data sets."""
 
+ARRAYS = {"randn", "rand", "zeros", "ones", "empty", "randint"}
+"""Functions of PyTorch that make an array in a given shape."""
+
 SAMPLERS_WITH_WEIGHTS = {"WeightedRandomSampler", "ImbalancedDatasetSampler"}
 PLAIN_SAMPLERS = {"RandomSampler", "SequentialSampler", "DistributedSampler"}
 
@@ -47,7 +51,25 @@ def data_set(name: str, call: Call) -> Value:
     is_test = training is False or split == "test"
     plain = not is_test and split in (None, "train") and not isinstance(training, str)
     records = known[1] if known and is_test else known[0] if known and plain else None
+    if name == "TensorDataset" and call.positional:
+        records = _rows(call.positional[0])
     return Dataset(call.line, call.all(), call.walker.loops, name=name, records=records)
+
+
+def _rows(value: Value) -> int | None:
+    counts = {o.rows if isinstance(o, Array) else None for o in options(value)}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def array(name: str, call: Call) -> Value:
+    """`torch.randn(1000, 5)` and its like: so many rows."""
+    place = len(call.positional) - 1 if name == "randint" else 0
+    shape = call.get("size", place)
+    first = shape.items[0] if isinstance(shape, Items) and shape.items else shape
+    count = number(first) if name != "randint" or isinstance(shape, Items) else None
+    made = (*call.all(), External(call.line, name=name))
+    rows = int(count) if count is not None and count >= 1 else None
+    return Array(call.line, made, call.walker.loops, rows=rows)
 
 
 def _concatenated(call: Call) -> Value:

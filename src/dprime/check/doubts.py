@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dprime.check import losses
 from dprime.check.draws import draw_of
 from dprime.check.trace import Event, Trace, certain
 from dprime.check.values import (
@@ -32,6 +33,7 @@ def doubts(trace: Trace, event: Event) -> Iterator[str]:
             yield doubt
         if not _refuses_second(trace, event) and _often_backward(step, trace):
             yield f"one backward() for step() in line {step.line}"
+    yield from losses.doubts(trace)
     yield from _changes(trace)
     yield from _clipping(trace, event)
     if any(not certain(each.arguments["skip"], False) for each in trace.of("skip")):

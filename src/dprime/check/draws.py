@@ -112,7 +112,7 @@ def _same_round(earlier: Event, step: Event) -> bool:
         {o for o in options(each.subject) if isinstance(o, Optimizer) and o.private}
         for each in (earlier, step)
     ]
-    seen_twice = earlier.line == step.line and step.order == earlier.order + 1
+    seen_twice = earlier.call is step.call
     together = earlier.loops == step.loops and not step.excludes(earlier)
     return together and not seen_twice and bool(private[0] & private[1])
 

@@ -172,12 +172,19 @@ def _item(base: Value, key: object, line: int) -> Value:
 def _binary(walker: Walker, node: ast.BinOp, scope: Scope) -> Value:
     left, right = evaluate(walker, node.left, scope), evaluate(walker, node.right, scope)
     if isinstance(left, Items) and isinstance(right, Items) and isinstance(node.op, ast.Add):
-        return Items(node.lineno, (), walker.loops, items=left.items + right.items)
+        both = Items(node.lineno, (), walker.loops, items=left.items + right.items)
+        put = [each for side in (left, right) for each in walker.trace.flows.get(side, ())]
+        walker.trace.flows[both] = put
+        return both
     if isinstance(node.op, ast.Add) and any(isinstance(v, Dataset) for v in (left, right)):
         return Dataset(node.lineno, (), walker.loops, name="ConcatDataset", parts=(left, right))
     computed = _computed(node.op, constant(left), constant(right))
     if computed is None and rows.bends(node.op, left, right):
         return Across(node.lineno, (left, right), walker.loops, linear=False)
+    if isinstance(node.op, ast.MatMult):
+        crossed = rows.product(left, right, walker, node.lineno)
+        if crossed is not None:
+            return crossed
     if computed is None:
         return Value(node.lineno, (left, right), walker.loops)
     default = any(isinstance(v, Constant) and v.default for v in (left, right))

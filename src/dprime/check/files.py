@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import io
+import tokenize
 from pathlib import Path
 
 from dprime import validate
 from dprime.check.report import Report
 from dprime.check.saved import ZIP, check_saved, read_saved
 from dprime.check.script import check_script
-from dprime.check.source import read_source
+from dprime.check.source import Source, read_source
 
 SCRIPTS = (".py", ".pyw", ".ipynb")
 REMEDY = "give a training script, a notebook, a JSON description or a checkpoint"
@@ -33,8 +36,19 @@ def check(path: str | Path, *, records: int | None = None, delta: float | None =
     if path.suffix not in SCRIPTS and (content.startswith(ZIP) or path.suffix == ".json"):
         values = read_saved(path, content[:4])
         return check_saved(str(path), values, records=records, delta=delta)
-    text = _text(path, content)
-    return check_script(read_source(path, text), records=records, delta=delta)
+    source = read_source(path, _text(path, content))
+    if path.suffix not in SCRIPTS and not _is_script(source):
+        raise validate.misfit(str(path), "a text of another kind", "a script", REMEDY)
+    return check_script(source, records=records, delta=delta)
+
+
+def _is_script(source: Source) -> bool:
+    """Whether a text with another ending can be read as Python and uses some library."""
+    try:
+        tree = source.tree()
+    except ValueError:
+        return False
+    return any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree))
 
 
 def _content(path: Path) -> bytes:
@@ -53,8 +67,9 @@ def _content(path: Path) -> bytes:
 
 def _text(path: Path, content: bytes) -> str:
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        text = content.decode("utf-8-sig" if path.suffix == ".ipynb" else encoding)
+    except (UnicodeDecodeError, SyntaxError):
         text = "\0"
     if "\0" in text:
         raise validate.misfit(str(path), "a binary file of another kind", "a text", REMEDY)

@@ -77,8 +77,7 @@ def call(name: str, call: Call) -> Value:  # noqa: PLR0911  a table in words
         call.walker.event("seed", call.line, Value(call.line), name, seed=call.whole("seed", 0))
         return call.result()
     if last in SCHEDULES:
-        call.walker.event(SCHEDULES[last], call.line, call.whole("optimizer", 0), last)
-        return call.result()
+        return _schedule(last, call)
     if last in HANDLERS:
         return HANDLERS[last](call)
     if last in datasets.SIZES or "datasets." in name or last.endswith("Dataset"):
@@ -91,10 +90,23 @@ def call(name: str, call: Call) -> Value:  # noqa: PLR0911  a table in words
         return networks.layer(name, call)
     if _gives_model(name, last):
         return Model(call.line, (), call.walker.loops, opaque=True)
+    if last in datasets.ARRAYS and name == f"torch.{last}":
+        return datasets.array(name, call)
     made_by = External(call.line, name=name)
     if last.endswith("_like"):
         return Value(call.line, (made_by,), call.walker.loops)  # of the same shape, no more
     return rows.function(last, call) or call.result(made_by)
+
+
+def _schedule(name: str, call: Call) -> Value:
+    """A schedule of the noise or the norm, with the factor that it multiplies by."""
+    rule = call.get("noise_lambda", 1) if name == "LambdaNoise" else call.get("gamma")
+    factor = rule or Value(call.line)
+    if isinstance(rule, Function):
+        factor = call.walker.invoke(rule, type(call)(call.walker, call.line, [Value(call.line)]))
+    optimizer = call.whole("optimizer", 0)
+    call.walker.event(SCHEDULES[name], call.line, optimizer, name, factor=factor)
+    return call.result()
 
 
 def _same_stream(name: str, call: Call) -> Value:
@@ -159,6 +171,8 @@ def _zip(call: Call) -> Value:
     inner = [stream(each) for each in call.positional]
     loaders = [s for s in inner if any(isinstance(o, Loader) for o in options(s.over))]
     kept = next((s for s in loaders if s.kept), None)
+    if sum(any(isinstance(o, Loader) and o.private for o in options(s.over)) for s in loaders) > 1:
+        call.walker.event("zipped", call.line, call.result())
     return Stream(
         call.line, (), kept.born if kept else (), kept=kept.kept if kept else "",
         over=loaders[0].over if loaders else call.result(),

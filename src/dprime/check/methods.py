@@ -10,6 +10,7 @@ from dprime.check.library import FITTED, STATISTICS, set_attribute
 from dprime.check.values import (
     Accountant,
     Constant,
+    Criterion,
     Engine,
     External,
     Items,
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 SAME = {"to", "cuda", "cpu", "train", "eval", "double", "float", "half", "bfloat16",
         "requires_grad_", "apply", "share_memory"}  # fmt: skip
 """Methods of a model that return it."""
+
+ADDING = {"append", "extend", "insert", "add_module", "register_module"}
+"""Methods of a network that give it more layers."""
 
 PUTTING = {"append", "extend", "update", "add", "insert", "setdefault"}
 
@@ -71,7 +75,7 @@ def _make_private(receiver: Value, name: str, call: Call) -> Value:
         line, (), loops,
         model=Value(line, (module,)) if hooks_only else either(wrapped),
         optimizer=either(_private_optimizer(o, line, call) for o in options(optimizer)),
-        criterion=Value(line),
+        criterion=Criterion(line, (), loops),
         loader=either(_private_loader(each, line, call) for each in options(loader)),
         ghost=isinstance(mode, str) and "ghost" in mode,
     )  # fmt: skip
@@ -151,6 +155,8 @@ def _model(model: Value, name: str, call: Call) -> Value | None:
         return Value(line)
     if name == "state_dict":
         return Value(line, (model,))
+    if name in ADDING and isinstance(model, Model):
+        model.hold(call.all())
     return None
 
 
@@ -208,6 +214,8 @@ def _other(receiver: Value, name: str, call: Call) -> Value:
     walker = call.walker
     if name in ("size", "dim", "numel"):
         return Value(call.line)
+    if name in rows.TURNED and not call.all():
+        return Method(call.line, (receiver,), walker.loops, receiver=receiver, name=name)
     stepped = options(call.get("optimizer", 0))
     if name == "step" and any(isinstance(each, Optimizer) for each in stepped):
         walker.event("step", call.line, either(stepped))  # a GradScaler's

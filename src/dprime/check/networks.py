@@ -31,6 +31,9 @@ MIXING_MODELS = re.compile(
 )
 """Constructors of torchvision.models whose networks have batch normalisation."""
 
+HOLDING = (".Sequential", ".ModuleList", ".ModuleDict")
+"""Containers of layers."""
+
 SAME_MODEL = {
     "DistributedDataParallel", "DifferentiallyPrivateDistributedDataParallel", "DataParallel",
     "FullyShardedDataParallel", "GradSampleModule", "compile",
@@ -63,7 +66,7 @@ def layer(name: str, call: Call) -> Value:
     if MIXING_MODELS.search(name) and own_norm and not mixes_records(own_norm):
         return Model(call.line, (), walker.loops, opaque=True)
     for given in call.all():
-        for each in behind(given, origins):
+        for each in walker.trace.behind(given):
             if isinstance(each, Model):
                 inside += each.all_layers()
     layers = [Layer(name, call.line), *inside]
@@ -71,13 +74,21 @@ def layer(name: str, call: Call) -> Value:
         walker.event("mixing layer", call.line, Value(call.line), name)
     for building in walker.building:
         building.layers.extend(layers[:1])
-    opaque = "models" in name
+    opaque = "models" in name or (name.endswith(HOLDING) and not _followed(call))
     model = Model(call.line, (), walker.loops, layers=layers, opaque=opaque)
     for given in call.all():
-        for each in behind(given, origins):
+        for each in walker.trace.behind(given):
             if isinstance(each, Model) and each.owner is None:
                 each.owner = model
     return model
+
+
+def _followed(call: Call) -> bool:
+    """Whether every part of a container is a network or holds some, and none is from elsewhere."""
+    return all(
+        any(isinstance(each, Model) for each in call.walker.trace.behind(given))
+        for given in call.all()
+    )
 
 
 def constant_name(value: Value | None) -> str:

@@ -29,6 +29,7 @@ class Report:
         reading: the certified risk, or what was missing for it.
         unclear: what could not be followed, in sentences.
         looked_for: the codes of the mistakes that this kind of file can show.
+        monitored: whether dprime.monitor is attached already.
     """
 
     path: str
@@ -38,6 +39,7 @@ class Report:
     reading: Reading = field(default_factory=Reading)
     unclear: tuple[str, ...] = ()
     looked_for: tuple[str, ...] = tuple(RULES)
+    monitored: bool = False
 
     def count(self, severity: Severity) -> int:
         """How many findings of this severity there are."""
@@ -59,7 +61,7 @@ class Report:
         known = sum(RULES[code].severity != "note" for code in self.looked_for)
         what = f"None of the {known} mistakes that are looked for in a {self.kind} was found"
         notes = f" ({counts[0]})" if counts else ""
-        return [f"{what}{notes}.", LIMITS, NEXT]
+        return [f"{what}{notes}.", LIMITS, *(() if self.monitored else (NEXT,))]
 
     def _aside(self) -> list[str]:
         n = len(self.set_aside)

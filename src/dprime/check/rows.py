@@ -13,17 +13,20 @@ from dprime.check.values import (
     Across,
     Batch,
     Items,
+    Method,
     Multiplied,
     Value,
     Widened,
     behind,
     constant,
     number,
+    options,
     origins,
 )
 
 if TYPE_CHECKING:
     from dprime.check.calls import Call
+    from dprime.check.walk import Walker
 
 JOINING = {"cat", "concat", "concatenate", "vstack", "row_stack", "stack"}
 SHAPING = {"view", "reshape", "flatten", "rearrange", "transpose", "permute"}
@@ -32,6 +35,15 @@ SHAPING = {"view", "reshape", "flatten", "rearrange", "transpose", "permute"}
 LINEAR = {"mean", "sum"}
 BENT = {"std", "var", "std_mean", "var_mean"}
 """Numbers across records in which the records multiply each other."""
+
+PRODUCTS = {"mm", "matmul", "einsum", "cdist", "tensordot"}
+"""Functions that may hold each row of one array against each row of another."""
+
+TURNED = {"T", "t", "mT"}
+"""Attributes and methods that make columns of the rows."""
+
+ALONG = {"softmax", "log_softmax", "logsumexp", "normalize"}
+"""Functions that are not linear along one dimension."""
 
 BENDING = {
     "pow", "square", "sqrt", "abs", "exp", "log", "norm", "sigmoid", "tanh", "relu", "softmax",
@@ -43,6 +55,8 @@ BENDING = {
 
 def method(receiver: Value, name: str, call: Call) -> Value | None:
     """`receiver.name(...)`, where it multiplies rows or goes across them."""
+    if name in PRODUCTS and call.positional:
+        return product(receiver, call.positional[0], call.walker, call.line)
     return _rows(receiver, name, call, 0)
 
 
@@ -52,6 +66,9 @@ def function(name: str, call: Call) -> Value | None:
         return None
     if name in JOINING:
         return _joined(name, call)
+    if name in PRODUCTS and len(call.positional) > 1:
+        left, right = call.positional[-2:]
+        return product(left, right, call.walker, call.line)
     return _rows(call.positional[0], name, call, 1)
 
 
@@ -62,6 +79,15 @@ def bends(operation: ast.operator, left: Value, right: Value) -> bool:
     if isinstance(operation, ast.Mult | ast.MatMult):
         return _is_across(left) and _is_across(right)
     return isinstance(operation, ast.Div) and _is_across(right)
+
+
+def product(left: Value, right: Value, walker: Walker, line: int) -> Value | None:
+    """`left @ right`, where both are made of the batch: surely each record by each, or perhaps."""
+    from_batch = walker.trace.from_training_batch
+    if not from_batch(left) or not from_batch(right):
+        return None
+    sure = any(isinstance(each, Method) and each.name in TURNED for each in options(right))
+    return Across(line, (left, right), walker.loops, linear=False, sure=sure)
 
 
 def _is_across(value: Value) -> bool:
@@ -79,6 +105,10 @@ def _rows(rows: Value, name: str, call: Call, first: int) -> Value | None:
         whole = dim is None and name != "sum"
         if whole or (dim is not None and constant(dim) == 0):
             return Across(call.line, (rows,), call.walker.loops, linear=name in LINEAR)
+    if name in ALONG and call.walker.trace.from_training_batch(rows):
+        dim = call.get("dim", first + (name == "normalize"))
+        if dim is not None and constant(dim) == 0:
+            return Across(call.line, (rows,), call.walker.loops, linear=False)
     if name in BENDING and _is_across(rows) and not _with_labels(call):
         return Across(call.line, (rows, *call.all()), call.walker.loops, linear=False)
     return None

@@ -259,6 +259,14 @@ _ALL = (
         "Fix the norm or its schedule in advance (opacus.schedulers).",
     ),
     Rule(
+        "DP311",
+        "error",
+        "ghost clipping with a loss of one's own",
+        "With ghost clipping it is the criterion that make_private returned that clips; any other "
+        "loss gives the gradients to the optimizer as they are.",
+        "Compute the loss with the criterion that make_private returned, and call its backward().",
+    ),
+    Rule(
         "DP401",
         "error",
         "training goes on, the count starts again",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,17 @@ from dprime.mechanisms import (
     Composition,
     Mechanism,
 )
+from dprime.monitor.ledger import Ledger
 
 KEYS = (
     "noise_multiplier", "sample_rate", "batch_size", "records", "steps", "epochs", "delta",
     "max_grad_norm", "sampling", "adjacency", "tuning_runs", "history", "mechanism",
+    "library",
 )  # fmt: skip
 """What a description may have; `history` and `mechanism` are those of an Opacus accountant."""
+
+LIBRARIES = ("opacus", "other")
+"""Opacus rounds the rate: it is one over the number of batches."""
 
 ZIP = b"PK\x03\x04"
 """How a file of torch.save begins."""
@@ -68,14 +74,21 @@ class _Run:
         self.sampling = validate.one_of("sampling", values.get("sampling", "poisson"), SAMPLINGS)
         own = DEFAULT_ADJACENCY if self.sampling == "poisson" else "replace"
         self.adjacency = validate.one_of("adjacency", values.get("adjacency", own), ADJACENCIES)
+        self.library = validate.one_of("library", values.get("library", "other"), LIBRARIES)
         self.runs = validate.whole("tuning_runs", values.get("tuning_runs", 1), example=1)
 
     def report(self, path: str) -> Report:
         found = [*self._findings()]
         codes = {finding.code for finding in found}
         void = sorted(codes & {"DP408", "DP409"})
-        reading = _void(void) if void else self._reading()
-        return Report(path, "saved run", tuple(found), reading=reading, looked_for=LOOKED_FOR)
+        if "history" in self.values and self.sampling != "poisson":
+            reading = Reading(missing=("Poisson batches: a history is of no others",))
+        else:
+            reading = _void(void) if void else self._reading()
+        return Report(
+            path, "saved run", tuple(found), reading=reading, looked_for=LOOKED_FOR,
+            unclear=self._about_rate(),
+        )  # fmt: skip
 
     def _findings(self) -> Iterator[Finding]:
         if self.sampling != "poisson":
@@ -129,7 +142,26 @@ class _Run:
         size = validate.whole("batch_size", given["batch_size"], example=256)
         if self.records is None:
             raise validate.misfit("records", "missing", "given with batch_size", "add it")
-        return 1.0 / math.ceil(self.records / size)  # as Opacus: one over the number of batches
+        if size > self.records:
+            remedy = "mend one of the two"
+            more = f"{size:,} for {self.records:,}"
+            raise validate.misfit("batch_size", more, "at most the number of records", remedy)
+        if self._rounded():
+            return 1.0 / math.ceil(self.records / size)
+        return size / self.records
+
+    def _rounded(self) -> bool:
+        """Whether the rate is one over the number of batches."""
+        return self.library == "opacus" or self.sampling == "shuffle"
+
+    def _about_rate(self) -> tuple[str, ...]:
+        """How the rate was taken from the size of the batches, in a sentence."""
+        if self.values.get("batch_size") is None or "history" in self.values:
+            return ()
+        if self._rounded():
+            return ("The rate is one over the number of batches, records/batch_size rounded up.",)
+        opacus = 'for Opacus\' own, one over the number of batches, add "library": "opacus"'
+        return (f"The rate is batch_size/records; {opacus}.",)
 
     def _steps(self, rate: float) -> int:
         given = {name: self.values.get(name) for name in ("steps", "epochs")}
@@ -228,6 +260,9 @@ def _check_checkpoint(
     path: str, saved: Mapping[str, Any], records: int | None, delta: float | None
 ) -> Report:
     accountant = _part(saved, "history", "mechanism")
+    monitor = _part(saved, "ledger", "adjacency")
+    if monitor is not None:
+        return _check_both(path, saved, monitor, records, delta)
     if accountant is None:
         finding = Finding("DP409", None, "The checkpoint has no accountant.")
         return Report(path, "saved run", (finding,), looked_for=LOOKED_FOR)
@@ -248,6 +283,28 @@ def _check_checkpoint(
     )  # fmt: skip
 
 
+def _check_both(
+    path: str,
+    saved: Mapping[str, Any],
+    monitor: Mapping[str, Any],
+    records: int | None,
+    delta: float | None,
+) -> Report:
+    """The monitor's state, held against the accountant's and the optimizer's in the same file."""
+    report = check_state(path, monitor, records, delta)
+    accountant = _part(saved, "history", "mechanism") or {"history": []}
+    counted = sum(steps for _, _, steps in checked_history(accountant["history"]))
+    seen = Ledger.from_state(monitor["ledger"])
+    history = [(1.0, 1.0, seen.steps)] if seen.steps else []
+    more = [*_mixing(saved), *_uncounted(saved, history, "monitor")]
+    if counted > seen.steps:
+        sentence = f"The accountant counted {counted:,} steps, the monitor saw {seen.steps:,}."
+        more.append(Finding("DP409", None, sentence))
+    errors = sorted({each.code for each in more if each.rule.severity == "error"})
+    reading = _void(errors) if errors else report.reading
+    return replace(report, findings=(*report.findings, *more), reading=reading)
+
+
 def _mixing(saved: Mapping[str, Any]) -> Iterator[Finding]:
     states = [value for value in saved.values() if isinstance(value, Mapping)]
     names = [n for state in states for n in state if str(n).endswith("num_batches_tracked")]
@@ -258,14 +315,12 @@ def _mixing(saved: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _uncounted(
-    saved: Mapping[str, Any], history: list[tuple[float, float, int]]
+    saved: Mapping[str, Any], history: list[tuple[float, float, int]], counter: str = "accountant"
 ) -> Iterator[Finding]:
     """Optimizers such as Adam count their own steps."""
     optimizer = _part(saved, "state", "param_groups") or {"state": {}}
     taken = [float(each["step"]) for each in optimizer["state"].values() if "step" in each]
     counted = sum(steps for _, _, steps in history)
     if taken and history and max(taken) > counted:
-        sentence = (
-            f"The optimizer took {max(taken):,.0f} steps, the accountant counted {counted:,}."
-        )
+        sentence = f"The optimizer took {max(taken):,.0f} steps, the {counter} counted {counted:,}."
         yield Finding("DP409", None, sentence)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -49,17 +50,33 @@ def check_script(
             source.path, "nested too deeply", "a script that can be followed", "make it simpler"
         ) from None
     found = list(dict.fromkeys([*_nothing_private(trace), *_looks(trace, records)]))
-    placed = [replace(f, place=source.place(f.line)) for f in _distinct(found)]
+    placed = [
+        replace(f, place=source.place(f.line), sentence=_in_cells(f.sentence, source))
+        for f in _distinct(found)
+    ]
     kept, aside = _sorted_out(placed, source, tree)
     return Report(
         path=source.path,
         kind="notebook" if source.cells else "script",
         findings=tuple(kept),
         set_aside=tuple(aside),
-        reading=_reading(trace, [*kept, *aside], records, delta),
+        reading=_in_place(_reading(trace, [*kept, *aside], records, delta), source),
         unclear=(*_unclear(trace, source), *_unknown_codes(source)),
         looked_for=tuple(code for code in RULES if code not in SAVED_ONLY),
+        monitored=any(_is_part(name, "dprime.monitor") for name in trace.names),
     )
+
+
+def _in_cells(sentence: str, source: Source) -> str:
+    """Lines that a sentence names, by cell where the source is a notebook."""
+    if not source.cells:
+        return sentence
+    apart = re.sub(r"\blines (\d+) and (\d+)", r"line \1 and line \2", sentence)
+    return re.sub(r"\bline (\d+)", lambda found: source.place(int(found[1])), apart)
+
+
+def _in_place(reading: Reading, source: Source) -> Reading:
+    return replace(reading, missing=tuple(_in_cells(each, source) for each in reading.missing))
 
 
 def _looks(trace: Trace, records: int | None) -> Iterator[Finding]:

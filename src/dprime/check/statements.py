@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 from dprime.check.evaluate import evaluate
 from dprime.check.streams import stream
 from dprime.check.trace import Loop
-from dprime.check.values import Engine, External, Loader, Method, Value, options
+from dprime.check.values import (
+    Constant,
+    Engine,
+    External,
+    Loader,
+    Method,
+    Value,
+    constant,
+    is_default,
+    options,
+)
 
 if TYPE_CHECKING:
     from dprime.check.walk import Scope, Walker
@@ -126,11 +136,53 @@ def _for(walker: Walker, node: ast.For | ast.AsyncFor, scope: Scope) -> bool:
 
 
 def _while(walker: Walker, node: ast.While, scope: Scope) -> bool:
-    loop = Loop(node.lineno, Value(node.lineno))
+    loop = Loop(node.lineno, Value(node.lineno), _counted(walker, node, scope))
     walker.inside(
         loop, lambda: (evaluate(walker, node.test, scope), walker.block(node.body, scope))
     )
     return walker.block(node.orelse, scope)
+
+
+def _counted(walker: Walker, node: ast.While, scope: Scope) -> Value | None:
+    """How often `while n < 10: ...; n += 1` runs, where nothing else leaves it or sets n."""
+    test, inner = node.test, [each for part in node.body for each in ast.walk(part)]
+    if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name):
+        return None
+    name, jumps = test.left.id, (ast.Break, ast.Continue, ast.Return, ast.Global, ast.Nonlocal)
+    raised = [each for each in node.body if _raises(each, name)]
+    stored = [e for e in inner if isinstance(e, ast.Name) and e.id == name and not _is_read(e)]
+    if len(raised) != 1 or len(stored) != 1 or any(isinstance(each, jumps) for each in inner):
+        return None
+    changed = {each.id for each in inner if isinstance(each, ast.Name) and not _is_read(each)}
+    named = {each.id for each in ast.walk(test.comparators[0]) if isinstance(each, ast.Name)}
+    if walker.loops or named & changed:
+        return None
+    if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Lt | ast.LtE):
+        return None
+    start, limit = scope.names.get(name), evaluate(walker, test.comparators[0], scope)
+    first, last = constant(start), constant(limit)
+    if type(first) is not int or type(last) is not int:
+        return None
+    times = max(0, last - first + isinstance(test.ops[0], ast.LtE))
+    default = is_default(start) or is_default(limit)
+    return Constant(node.lineno, value=times, default=default)
+
+
+def _is_read(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Load)
+
+
+def _raises(node: ast.stmt, name: str) -> bool:
+    """`name += 1`."""
+    return (
+        isinstance(node, ast.AugAssign)
+        and isinstance(node.op, ast.Add)
+        and isinstance(node.target, ast.Name)
+        and node.target.id == name
+        and isinstance(node.value, ast.Constant)
+        and type(node.value.value) is int
+        and node.value.value == 1
+    )
 
 
 def _with(walker: Walker, node: ast.With | ast.AsyncWith, scope: Scope) -> bool:

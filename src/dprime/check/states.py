@@ -41,7 +41,7 @@ def check_state(
     unclear = [f"The monitor warned: {each}" for each in state.get("warnings", ())]
     return Report(
         path, "saved run", tuple(found), reading=reading, unclear=tuple(unclear),
-        looked_for=LOOKED_FOR,
+        looked_for=LOOKED_FOR, monitored=True,
     )  # fmt: skip
 
 

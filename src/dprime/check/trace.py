@@ -55,6 +55,8 @@ class Event:
     order: int = 0
     sure: bool = True
     """Whether the script itself tells how often it happens."""
+    call: object = None
+    """The call in which it happens; one call may be noted several times."""
 
     def excludes(self, other: Event) -> bool:
         """Whether the two are in different arms of one branch."""

@@ -116,6 +116,13 @@ class Either(Value):
 
 
 @dataclass(eq=False)
+class Array(Value):
+    """An array that a library makes in a shape that is written down."""
+
+    rows: int | None = None
+
+
+@dataclass(eq=False)
 class Dataset(Value):
     """Records."""
 
@@ -188,6 +195,7 @@ class Across(Value):
 
     linear: bool = True
     """Whether the gradient of one record is still free of the others."""
+    sure: bool = True
 
 
 @dataclass(eq=False)
@@ -226,6 +234,13 @@ class Model(Instance):
         """Its own and those of what it wraps."""
         return self.layers + (self.wraps.all_layers() if isinstance(self.wraps, Model) else [])
 
+    def hold(self, given: Iterable[Value]) -> None:
+        """It gets the layers of these values, too."""
+        for each in (found for value in given for found in behind(value, origins)):
+            if isinstance(each, Model) and each is not self:
+                own = self.all_layers()
+                self.layers += [layer for layer in each.all_layers() if layer not in own]
+
     @property
     def seen(self) -> bool:
         """Whether all its layers are known."""
@@ -262,6 +277,11 @@ class Engine(Value):
 @dataclass(eq=False)
 class Accountant(Value):
     """What counts the steps."""
+
+
+@dataclass(eq=False)
+class Criterion(Value):
+    """The loss function that make_private returned."""
 
 
 @dataclass(eq=False)

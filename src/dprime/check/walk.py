@@ -79,6 +79,7 @@ class Walker:
         self._instances: dict[Class, Instance] = {}
         self._entered: set[ast.AST] = set()
         self.sure = True
+        self.call: calls.Call | None = None
         self._read = 0
 
     def read(self, tree: ast.Module) -> Trace:
@@ -100,7 +101,7 @@ class Walker:
         self.trace.events.append(
             Event(
                 kind, line, subject, more, text, self.loops, self._tests, self._path, self.marked,
-                len(self.trace.events), self.sure,
+                len(self.trace.events), self.sure, self.call,
             )
         )  # fmt: skip
 
@@ -154,6 +155,7 @@ class Walker:
             for part in options(value):
                 if isinstance(base, Model) and isinstance(part, Model) and part is not base:
                     part.owner = part.owner or base
+                    base.hold([part])
 
     def _put(self, target: ast.Subscript, value: Value, scope: Scope) -> None:
         """`table[key] = value`: it is in there from now on."""

@@ -158,12 +158,20 @@ def _counts_for_engine(value: Value) -> bool:
 def _noise(trace: Trace) -> Iterator[Finding]:
     for event in trace.of("private", "by hand"):
         name = "noise" if event.kind == "by hand" else "noise_multiplier"
-        if number(event.arguments.get(name)) == 0:
-            yield Finding("DP408", event.line, "noise_multiplier is 0.")
+        noise = number(event.arguments.get(name))
+        if noise is not None and noise <= 0:
+            yield Finding("DP408", event.line, f"noise_multiplier is {noise:g}.")
+    for event in trace.of("noise schedule"):
+        factor = number(event.arguments["factor"])
+        if factor is not None and factor <= 0:
+            sentence = f"{event.text} multiplies the noise by {factor:g}."
+            yield Finding("DP408", event.line, sentence)
     for event in trace.of("set"):
         if event.text == "noise_multiplier" and _certainly_private(event.subject):
-            if number(event.arguments["value"]) == 0:
-                yield Finding("DP408", event.line, "The private optimizer's noise is set to 0.")
+            noise = number(event.arguments["value"])
+            if noise is not None and noise <= 0:
+                sentence = f"The private optimizer's noise is set to {noise:g}."
+                yield Finding("DP408", event.line, sentence)
             else:
                 sentence = "The private optimizer's noise is changed by hand."
                 yield Finding("DP407", event.line, sentence)

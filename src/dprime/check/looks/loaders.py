@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from dprime.check.datasets import SAMPLERS_WITH_WEIGHTS
 from dprime.check.draws import draw_of
+from dprime.check.losses import on_other_batches
 from dprime.check.rules import Finding
 from dprime.check.trace import Event, Loop, Trace, certain
 from dprime.check.values import Loader, Value, options, owner
@@ -29,6 +30,11 @@ def look(trace: Trace, records: int | None) -> Iterator[Finding]:
         draw = draw_of(event, trace)
         if draw.again:
             yield Finding("DP107", draw.line, draw.again)
+    for event in on_other_batches(trace):
+        loop = _batches(event)
+        if loop is not None and not all(_is_plain(each) for each in options(loop.over)):
+            sentence = "The loss is of batches from another loader than make_private returned."
+            yield Finding("DP102", event.line, sentence)
     for event in trace.of("skip"):
         yield from _skipped(event)
     for event in trace.of("set"):

@@ -16,7 +16,7 @@ def look(trace: Trace, records: int | None) -> Iterator[Finding]:
         return  # where the first dimension is time, nothing can be told
     for event in trace.of("backward"):
         for each in trace.behind(event.subject):
-            if isinstance(each, Across) and not each.linear:
+            if isinstance(each, Across) and each.sure and not each.linear:
                 sentence = "The loss has a number that is taken across the records of the batch."
                 yield Finding("DP203", each.line, sentence)
             if isinstance(each, Output) and each.private:
@@ -26,7 +26,7 @@ def look(trace: Trace, records: int | None) -> Iterator[Finding]:
 def _inputs(output: Output, trace: Trace) -> Iterator[Finding]:
     """What the private model is given."""
     for each in _given(output, trace):
-        if isinstance(each, Across):
+        if isinstance(each, Across) and each.sure:
             sentence = "The model's input has a number that is taken across the batch."
             yield Finding("DP203", each.line, sentence)
         if isinstance(each, Multiplied) and each.sure:

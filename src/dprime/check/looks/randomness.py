@@ -43,7 +43,7 @@ def _seeds(trace: Trace) -> Iterator[Finding]:
         if loop is not None:
             sentence = f"A constant seed is set in every round of the loop in line {loop.line}."
             yield Finding("DP701", event.line, sentence)
-        elif not secure and not noted:
+        elif not noted and (not secure or event.kind == "generator seed"):
             noted = True
             yield Finding("DP702", event.line, "The noise comes from a seed in the script.")
 

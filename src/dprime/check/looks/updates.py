@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from dprime.check.datasets import SIZES
+from dprime.check.losses import unclipped
 from dprime.check.rules import Finding
 from dprime.check.trace import Event, Trace, certain
 from dprime.check.values import (
@@ -34,7 +35,10 @@ CLIPPED_AGAIN = {
 
 
 def look(trace: Trace, records: int | None) -> Iterator[Finding]:
-    """Codes DP301 to DP310 and DP410."""
+    """Codes DP301 to DP311 and DP410."""
+    for event in unclipped(trace):
+        sentence = "The loss is not made by the criterion that make_private returned."
+        yield Finding("DP311", event.line, sentence)
     for event in trace.of("private"):
         yield from _other_model(event, trace)
         yield from _norm(event)
