@@ -230,7 +230,8 @@ class InputCanaries(Canaries):
 
     def _loss_of_one(self, weights: dict[str, Tensor], record: Tensor, label: Tensor) -> Tensor:
         assert self._loss is not None
-        return self._loss(func.functional_call(self._bare, weights, record[None]), label[None])
+        found = self._loss(func.functional_call(self._bare, weights, record[None]), label[None])
+        return found.sum()  # a criterion may give one number a record
 
     def _scores(self) -> dict[str, Array]:
         return {"share of the sum": self._total}
