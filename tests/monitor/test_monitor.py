@@ -20,29 +20,9 @@ from dprime.monitor import Monitor, PrivacyWarning, Watcher
 from dprime.monitor.hooks import _Listener
 from dprime.monitor.ledger import Step
 from dprime.profile import Questions, round_up
+from watching import ASK, MODES, RATE, values, watch, watch_shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
-
-RATE = 1 / 6
-MODES = ("hooks", "functorch", "ew", "ghost")
-ASK = Questions(delta=1e-3)
-ADAPTIVE = {
-    "clipping": "adaptive", "target_unclipped_quantile": 0.5, "clipbound_learning_rate": 0.2,
-    "max_clipbound": 10.0, "min_clipbound": 0.1, "unclipped_num_std": 2.0,
-}  # fmt: skip
-
-
-def watch(made, **options):
-    return Monitor(made.engine, **made.named(), **{"questions": ASK, "show": None, **options})
-
-
-def watch_shuffled(made, **options):
-    with pytest.warns(PrivacyWarning, match="not drawn by Poisson sampling"):
-        return watch(made, **options)
-
-
-def values(answers):
-    return {answer.name: answer.value for answer in answers}
 
 
 class TestTruth:

@@ -12,34 +12,14 @@ from torch.utils.data import DataLoader, RandomSampler, TensorDataset, default_c
 
 from dprime import DPSGD, Composition
 from dprime.mechanisms import Gaussian
-from dprime.monitor import Monitor, PrivacyWarning
+from dprime.monitor import PrivacyWarning
 from dprime.monitor.ledger import Accumulated, Unprotected
 from dprime.profile import Questions
+from watching import ADAPTIVE, RATE, values, watch, watch_shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 
 since_1_6 = pytest.mark.skipif(opacus.__version__ < "1.6", reason="is so since Opacus 1.6")
-
-RATE = 1 / 6
-MODES = ("hooks", "functorch", "ew", "ghost")
-ASK = Questions(delta=1e-3)
-ADAPTIVE = {
-    "clipping": "adaptive", "target_unclipped_quantile": 0.5, "clipbound_learning_rate": 0.2,
-    "max_clipbound": 10.0, "min_clipbound": 0.1, "unclipped_num_std": 2.0,
-}  # fmt: skip
-
-
-def watch(made, **options):
-    return Monitor(made.engine, **made.named(), **{"questions": ASK, "show": None, **options})
-
-
-def watch_shuffled(made, **options):
-    with pytest.warns(PrivacyWarning, match="not drawn by Poisson sampling"):
-        return watch(made, **options)
-
-
-def values(answers):
-    return {answer.name: answer.value for answer in answers}
 
 
 class TestNotPoisson:
