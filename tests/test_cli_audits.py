@@ -13,9 +13,11 @@ import pytest
 import torch
 
 from dprime import cli
+from dprime.attack import ADVERSARIES
 from dprime.audit import lower_bound
 from dprime.audit.game import Game
 from dprime.audit.store import Store
+from dprime.cli import audits
 
 AUDIT = ["audit", "--epsilon", "4", "--records", "8", "--steps", "2", "--seed", "1"]
 FEW = ["--trials", "12", "--block", "8"]
@@ -107,6 +109,68 @@ def test_a_large_seed_is_kept_to_its_last_digit(call):
     assert code == 0
     with Store.open("a.run") as store:
         assert store.seed == largest
+
+
+def test_help_names_every_adversary(call):
+    assert tuple(ADVERSARIES) == audits.ADVERSARIES
+    code, out, _ = call("audit", "--help")
+    assert code == 0
+    shown = " ".join(out.replace("│", " ").split())
+    assert f"{', '.join(tuple(ADVERSARIES)[:-1])} or attribute;" in shown
+
+
+ATTRIBUTE = [
+    "audit", "--adversary", "attribute", "--data", "diabetes", "--records", "8", "--steps", "2",
+    "--noise-multiplier", "2", "--seed", "1", *FEW,
+]  # fmt: skip
+
+
+def test_audit_of_an_attribute(call):
+    """The record is there in both worlds: replace, and no word of membership but that."""
+    code, out, err = call(*ATTRIBUTE, "--column", "age", "--values", "0.2, 0.8", "--record", "3")
+    assert (code, err) == (0, "")
+    shown = " ".join(out.split())
+    assert "attribute: age of record 3: 0.2 or 0.8" in shown
+    assert "Advantage between the two values" in shown
+    assert "Membership advantage" not in shown
+    assert "Differential identifiability" not in shown
+    assert "no test of membership. The claim that it is held against is that of one record" in shown
+    code, out, _ = call(*ATTRIBUTE, "--json")
+    shown = as_json(out)
+    assert code == 0
+    assert shown["about"].startswith("age of record ")
+    with Store.open(shown["run"]) as store:
+        assert store.settings["adjacency"] == "replace"
+    assert as_json(call("resume", shown["run"], "--json")[1]) == shown
+
+
+def test_an_attribute_in_a_file(call, tmp_path):
+    (tmp_path / "audit.toml").write_text(
+        'adversary = "attribute"\ndata = "diabetes"\nrecords = 8\nrecord = 2\n'
+        "trials = 12\nseed = 1\n"
+        "[training]\nsteps = 2\nnoise_multiplier = 2.0\n"
+        '[options]\ncolumns = "sex"\nvalues = [1, 0]\n'
+    )
+    assert as_json(call("audit", "audit.toml", "--json")[1])["about"] == "sex of record 2: 1 or 0"
+    shown = as_json(call("audit", "audit.toml", "--values", "0,1", "--json")[1])
+    assert shown["about"] == "sex of record 2: 0 or 1"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--column", "ages"], "a column of the data, but it is 'ages': give one of age, sex"),
+        (["--column", "30"], "a column from 0 to 9, but it is 30"),
+        (["--values", "1"], "values must be two that differ, but it is 1"),
+        (["--values", "1,a"], "values must be a number, but it is 'a'"),
+        (["--adjacency", "add-remove"], 'give adjacency="replace" (--adjacency replace)'),
+        (["--data", "digits"], "dataset must be a table for attribute"),
+        (["--adversary", "di", "--column", "age"], "but it is 'age': give --adversary attribute"),
+    ],
+)
+def test_attributes_that_are_refused(call, tmp_path, words, message):
+    refused(call(*ATTRIBUTE, *words), message)
+    assert not (tmp_path / "runs").exists()
 
 
 def test_options_override_a_file(call, tmp_path):

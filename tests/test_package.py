@@ -1,11 +1,13 @@
 """The package as a whole: layers, exports, changelog, a base install without any extra."""
 
 import ast
+import pickle
 import re
 import subprocess
 import sys
 import tomllib
 import venv
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,101 @@ def test_exports():
     assert dprime.__all__ == sorted(dprime.__all__, key=lambda n: (not n.isupper(), n))
     for name in dprime.__all__:
         assert getattr(dprime, name).__doc__
+
+
+def test_names_are_where_the_table_says():
+    assert sorted(dprime.PLACES) == sorted(dprime.__all__)
+    for name, place in dprime.PLACES.items():
+        found = getattr(dprime, name)
+        assert found is getattr(import_module(f"dprime.{place}"), name)
+        assert found.__module__ == f"dprime.{place}"
+        assert pickle.loads(pickle.dumps(found)) is found
+
+
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse((SOURCE / "__init__.py").read_text())
+    static = {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    named = {name: f"dprime.{place}" for name, place in dprime.PLACES.items()}
+    assert {name: static.get(name) for name in named} == named
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(AttributeError, match="module 'dprime' has no attribute 'chose'"):
+        dprime.chose  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'chose' from 'dprime'"):
+        from dprime import chose  # noqa: F401
+
+
+def fresh(code):
+    """What a fresh interpreter prints."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_the_package_loads_no_library_until_it_is_asked():
+    out = fresh(
+        "import dprime, sys\n"
+        "names = dir(dprime)\n"
+        "assert {*dprime.__all__, *dprime.MODULES, '__version__'} <= {*names}, names\n"
+        "print(sorted({'numpy', 'scipy', 'torch'} & {*sys.modules}))\n"
+        "dprime.TradeOff\n"
+        "print(sorted({'numpy', 'scipy', 'torch'} & {*sys.modules}))"
+    )
+    assert out == "[]\n['numpy', 'scipy']\n"
+
+
+def test_a_star_gives_every_name():
+    out = fresh("from dprime import *\nprint(*(n for n in dir() if n[0] != '_'), sep=',')")
+    assert out.strip().split(",") == sorted(dprime.__all__)
+
+
+def test_modules_of_the_core_are_there_without_an_import():
+    out = fresh("import dprime\nfor name in dprime.MODULES: print(getattr(dprime, name).__name__)")
+    assert out.split() == [f"dprime.{name}" for name in dprime.MODULES]
+
+
+def test_only_choose_is_a_name_and_a_module():
+    assert {name for name in dprime.__all__ if name in LAYERS} == {"choose"}
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import dprime.choose",
+        "import dprime.choose as choose; assert choose is dprime.choose",
+        "from dprime import choose; assert choose is dprime.choose",
+        "from dprime.choose import choose; assert choose is dprime.choose",
+        "import dprime.asked",
+        "from dprime import *; assert choose is dprime.choose",
+        "import importlib; importlib.import_module('dprime.choose'); importlib.reload(dprime)",
+    ],
+)
+def test_choose_stays_the_function_whatever_is_imported_first(first):
+    out = fresh(
+        f"import sys, dprime\n{first}\n"
+        "import dprime.choose\n"
+        "from dprime import choose as again\n"
+        "assert again is dprime.choose\n"
+        "assert sys.modules['dprime.choose'].__name__ == 'dprime.choose'\n"
+        "chosen = dprime.choose(dprime.Gaussian(), advantage=0.1)\n"
+        "print(type(dprime.choose).__name__, round(chosen.noise_multiplier, 2))"
+    )
+    assert out == "function 3.98\n"
+
+
+def test_another_function_can_stand_in_for_choose(monkeypatch):
+    before = dprime.choose
+    with monkeypatch.context() as patched:
+        patched.setattr(dprime, "choose", len)
+        assert dprime.choose is len
+    assert dprime.choose is before
 
 
 def test_changelog_names_the_version():

@@ -14,21 +14,27 @@ Or say what is acceptable, and get the parameter that keeps it:
 1.9
 """
 
-from dprime.choose import choose
-from dprime.curve import Estimate, LowerCurve, TradeOff, best
-from dprime.guarantees import (
-    GDP,
-    PLD,
-    RDP,
-    ZCDP,
-    EpsilonDelta,
-    EpsilonDeltaProfile,
-    Laplace,
-    RandomizedResponse,
-)
-from dprime.interop import from_dp_event, from_opacus_history
-from dprime.mechanisms import DPSGD, Composition, Gaussian, Mechanism, PoolSampled
-from dprime.privacy_loss import NotCertifiableError
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dprime.choose import choose
+    from dprime.curve import Estimate, LowerCurve, TradeOff, best
+    from dprime.guarantees import (
+        GDP,
+        PLD,
+        RDP,
+        ZCDP,
+        EpsilonDelta,
+        EpsilonDeltaProfile,
+        Laplace,
+        RandomizedResponse,
+    )
+    from dprime.interop import from_dp_event, from_opacus_history
+    from dprime.mechanisms import DPSGD, Composition, Gaussian, Mechanism, PoolSampled
+    from dprime.privacy_loss import NotCertifiableError
 
 __all__ = [
     "DPSGD",
@@ -55,3 +61,62 @@ __all__ = [
 ]
 
 __version__ = "0.6.0"
+
+PLACES = {
+    "DPSGD": "mechanisms",
+    "GDP": "guarantees",
+    "PLD": "guarantees",
+    "RDP": "guarantees",
+    "ZCDP": "guarantees",
+    "Composition": "mechanisms",
+    "EpsilonDelta": "guarantees",
+    "EpsilonDeltaProfile": "guarantees",
+    "Estimate": "curve",
+    "Gaussian": "mechanisms",
+    "Laplace": "guarantees",
+    "LowerCurve": "curve",
+    "Mechanism": "mechanisms",
+    "NotCertifiableError": "privacy_loss",
+    "PoolSampled": "mechanisms",
+    "RandomizedResponse": "guarantees",
+    "TradeOff": "curve",
+    "best": "curve",
+    "choose": "choose",
+    "from_dp_event": "interop",
+    "from_opacus_history": "interop",
+}
+"""The modules where the names are: loaded, and SciPy with them, when one is first asked for."""
+
+MODULES = (
+    "accountant", "curve", "estimates", "guarantees", "interop", "mechanisms", "privacy_loss",
+    "shapes", "targets", "validate",
+)  # fmt: skip
+"""Modules that need no import of their own: `dprime.estimates` is there after `import dprime`."""
+
+
+class _Package(ModuleType):
+    """Keeps `dprime.choose` the function, though it is in a module of the same name.
+
+    Python sets a submodule as an attribute of its package when it is first imported.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in PLACES and isinstance(value, ModuleType):
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        if name in PLACES:
+            return getattr(import_module(f"dprime.{PLACES[name]}"), name)
+        if name in MODULES:
+            return import_module(f"dprime.{name}")
+        raise AttributeError(f"module 'dprime' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *PLACES, *MODULES})

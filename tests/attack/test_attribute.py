@@ -31,7 +31,7 @@ def test_worlds_differ_in_the_attribute_alone():
     assert np.array_equal(second, wanted)
     assert np.unique(attack.worlds.differing.labels).tolist() == [own.dataset.labels[5]]
     assert np.array_equal(attack.worlds.common.records, np.delete(own.dataset.records, 5, axis=0))
-    assert attack.about == "column sex of the record named: 0 or 1"
+    assert attack.about == "sex of record 5: 0 or 1"
 
 
 def test_values_that_are_not_given():
@@ -54,6 +54,51 @@ def test_options_of_a_file():
     assert OneAttribute(3, [0, 1]) == OneAttribute((3,), ((0.0,), (1.0,)))
 
 
+def people():
+    """A setting whose data have a one-hot group."""
+    records = np.array([[1, 0, 0.3], [0, 1, 0.1], [0, 1, 0.9]])
+    names = ("sex=Female", "sex=Male", "age")
+    data = Dataset("people", records, np.array([0.1, 0.2, 0.3]), "table", None, names)
+    own = setting()
+    return type(own)(own.trainer, data, "replace")
+
+
+def test_a_group_by_its_name():
+    """sex stands for its columns, and its categories for their values."""
+    usual = OneAttribute("sex", record=1).craft(people())
+    assert usual.worlds.differing.records[:, :2].tolist() == [[1, 0], [0, 1]]
+    assert usual.about == "sex of record 1: Female or Male"
+    other = OneAttribute("sex", ("Male", "sex=Female"), record=1).craft(people())
+    assert other.worlds.differing.records[:, :2].tolist() == [[0, 1], [1, 0]]
+    assert other.about == "sex of record 1: Male or Female"
+    numbers = OneAttribute("age", ("0.2", "4/5"), record=0).craft(people())
+    assert numbers.about == "age of record 0: 0.2 or 0.8"
+    raw = OneAttribute("age", (17, 90), record=0).craft(people())
+    assert raw.about == "age of record 0: 17 or 90 (the data has 0.1 to 0.9)"
+    mixed = OneAttribute((1, "age"), ((0, 0.5), (1, 0.5)), record=0).craft(people())
+    assert mixed.about == "columns sex=Male, age of record 0: 0, 0.5 or 1, 0.5"
+
+
+@pytest.mark.parametrize(
+    ("columns", "values", "sentence"),
+    [
+        ("sex", ("Female", "Men"), "categories of the group, but it is 'Men': give two of Female,"),
+        ("sex", (0, 1), "two different settings of 2 columns, but it is 0 and 1: give two categor"),
+        ("sex", ("Male", "sex=Male"), "two different settings of 2 columns"),
+        ("age", ("old", "young"), "values must be a number, but it is 'old'"),
+    ],
+)
+def test_categories_that_are_refused(columns, values, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        OneAttribute(columns, values).check(people())
+
+
+def test_nothing_of_another_game_is_kept():
+    """The beliefs and ε′ of Bernau et al. are about membership."""
+    own = setting(record=5)
+    assert "log_ratio" not in played(own, OneAttribute(("sex",)).craft(own), trials=4)
+
+
 def test_the_record_that_shows_most():
     """A target far from all others makes a gradient that is far from clipped away."""
     own = setting(records=9, clip_norm=50.0)
@@ -63,7 +108,7 @@ def test_the_record_that_shows_most():
         made = type(own)(own.trainer, data, "replace")
         assert most_revealing(made, (SEX,), ((0.0,), (1.0,))) == odd
         about = OneAttribute((SEX,)).craft(made).about
-        assert about == "column 1 of the record that shows most: 0 or 1"
+        assert about == f"column 1 of record {odd}, the one that shows most: 0 or 1"
 
 
 class Terms(Observer):
@@ -108,7 +153,11 @@ def test_the_audit_plays_it():
 
 
 REFUSED = {
-    "adjacency": ({"adjacency": "add-remove"}, {}, "adjacency must be replace for attribute"),
+    "adjacency": (
+        {"adjacency": "add-remove"},
+        {},
+        'replace for attribute.*give adjacency="replace"',
+    ),
     "images": ({"split": IMAGES}, {}, "dataset must be a table for attribute, but it is images"),
     "no noise": ({"noise_multiplier": 0.0}, {}, "training must be private for attribute"),
     "name": (
@@ -120,8 +169,12 @@ REFUSED = {
     "twice": ({}, {"columns": (1, "sex")}, "attribute must be of columns that differ"),
     "nothing": ({}, {"columns": ()}, "attribute must be at least one column, but it is empty"),
     "record": ({}, {"record": 99}, "record must be an index from 0 to 11, but it is 99"),
-    "one value": ({}, {"values": ((0.0,),)}, "values must be two different settings of 1 column"),
-    "same values": ({}, {"values": ((0.0,), (0.0,))}, "two different settings"),
+    "one value": (
+        {},
+        {"values": ((0.0,),)},
+        "values must be two that differ, but it is 0: give two",
+    ),
+    "same values": ({}, {"values": ((0.0,), (0.0,))}, "two that differ, but it is 0 and 0"),
     "widths": ({}, {"values": ((0.0, 1.0), (1.0, 0.0))}, "two different settings of 1 column"),
     "not numbers": ({}, {"values": (("a",), ("b",))}, "values must be a number, but it is 'a'"),
 }

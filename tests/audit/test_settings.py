@@ -108,6 +108,15 @@ def test_what_is_not_said():
     assert len(settings.setting().dataset) == 1438
 
 
+def test_the_usual_adjacency_is_the_adversarys():
+    """Of an attribute the record is there in both worlds; what is said wins."""
+    assert AuditSettings().adjacency == "add-remove"
+    usual = AuditSettings(adversary="attribute")
+    assert usual.adjacency == usual.plain()["adjacency"] == "replace"
+    assert AuditSettings(adversary="attribute", adjacency="add-remove").adjacency == "add-remove"
+    refused({"adjacency": ""}, "adjacency must be one of add-remove, replace, but it is ''")
+
+
 def test_numbers_with_a_point_and_exponents():
     settings = AuditSettings.of(tomllib.loads("trials = 1e2\nseed = 1\n[claim]\nepsilon = 4"))
     assert settings.trials == 100

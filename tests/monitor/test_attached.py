@@ -121,6 +121,15 @@ def test_older_releases_do_not_keep_the_noise_of_adaptive_clipping(private, monk
         attached(made)
 
 
+def test_another_engine_than_the_one_that_made_the_optimizer_is_refused(private):
+    made, other = private(), private()
+    sentence = "privacy_engine must be the one that made the optimizer, but it is another one"
+    with pytest.raises(ValueError, match=sentence):
+        Attached(other.engine, **made.named())
+    made.optimizer.attach_step_hook(lambda _: None)  # whom it tells cannot be seen
+    Attached(other.engine, **made.named())
+
+
 @pytest.mark.parametrize("seen", ["criterion", "engine", "optimizer"])
 def test_adaptive_clipping_in_ghost_mode_is_refused(private, seen):
     plain, made = private("ghost"), private("ghost", engine=PrivacyEngineAdaptiveClipping)

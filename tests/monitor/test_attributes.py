@@ -1,11 +1,14 @@
 """Attributes of a table: their columns, values, priors; and what is refused, in one sentence."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
 
 from dprime.data import Dataset, load
 from dprime.monitor.attributes import Attribute
+from dprime.monitor.checks import PrivacyWarning
 
 COLUMNS = ("age", "sex=Female", "sex=Male", "race=A", "race=B", "race=C")
 TABLE = np.array(
@@ -85,7 +88,54 @@ def test_diabetes_has_two_sexes():
     assert Attribute.column("sex", data=load("diabetes").train).labels == ("0", "1")
 
 
+def seen_by(attribute, *batches):
+    """What is doubted after some batches, without the warning itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        for batch in batches:
+            attribute.check(torch.as_tensor(batch, dtype=torch.float32))
+    return attribute.doubt
+
+
+def test_values_in_another_scaling_are_doubted_once():
+    rng = np.random.default_rng(0)
+    batches = [rng.random((20, 3)) for _ in range(4)]
+    raw = Attribute.column(1, [17.0, 90.0], name="age")
+    assert seen_by(raw, *batches[:2]) is None  # 40 records are too few to say so
+    with pytest.warns(PrivacyWarning, match="The values of age, 17 to 90, are far"):
+        raw.check(torch.tensor(batches[2]))
+    raw.check(torch.tensor(batches[3]))  # a second warning would be an error
+    assert "in column 1, 0.0" in raw.doubt
+    assert seen_by(Attribute.column(1, [-4.0, -3.0]), *batches).startswith("The values of column 1")
+    both = Attribute.together(Attribute.column(0, [0.0, 1.0]), Attribute.column(2, [5.0, 6.0]))
+    assert "in column 2" in seen_by(both, *batches)
+
+
+def test_records_far_beyond_values_that_cover_the_data_are_doubted():
+    sex = np.tile([[0.0, 1.0], [1.0, 0.0]], (30, 1))
+    for attribute in (Attribute.column(0, data=sex), Attribute.one_hot([0, 1])):
+        assert seen_by(attribute, 5 * sex) is not None
+    for attribute in (Attribute.column(0, "extremes", data=sex), Attribute.one_hot([0, 1])):
+        assert seen_by(attribute, sex) is None
+    part = Attribute.one_hot([0, 1, 2], [0, 1])  # some categories only are asked about
+    assert seen_by(part, np.tile(np.eye(3), (20, 1))) is None
+    narrow = Attribute.column(0, [0.2, 0.3])  # and so are some values
+    assert seen_by(narrow, np.random.default_rng(0).random((60, 1))) is None
+
+
+def test_values_that_fit_are_not_doubted():
+    rng = np.random.default_rng(0)
+    wide = rng.standard_cauchy((60, 1))
+    assert seen_by(Attribute.column(0, [-1e6, 1e6]), wide) is None  # the extremes of a wide column
+    assert seen_by(Attribute.column(0, [0.0, 1e6]), wide) is None
+    rare = np.tile([1.0, 0.0, 0.0], (60, 1))  # no record of the batch has the other categories
+    assert seen_by(Attribute.one_hot([0, 1, 2]), rare) is None
+    assert seen_by(Attribute.column(1, [1.0, 2.0]), rare) is None  # no width to judge by
+    assert seen_by(Attribute.column(0, [1.2, 1.9]), rng.random((60, 1))) is None  # near
+
+
 NAMED = {"columns": COLUMNS}
+HOLED = np.where(np.arange(24).reshape(4, 6) == 6, np.nan, TABLE)
 REFUSED = {
     "no such name": (
         lambda: Attribute.column("ages", [0, 1], **NAMED),
@@ -131,6 +181,54 @@ REFUSED = {
     ),
     "twice": (lambda: Attribute.column(0, [0.1, 0.1]), "must be all different"),
     "NaN": (lambda: Attribute.column(0, [0.1, np.nan]), "must be a finite number, but it is nan"),
+    "NaN in the data": (
+        lambda: Attribute.column(0, data=HOLED),
+        "column 0 of the data must be of finite numbers, but it is NaN or infinite in 1 of 4",
+    ),
+    "NaN under extremes": (lambda: Attribute.column(0, "extremes", data=HOLED), "in 1 of 4 rec"),
+    "NaN under a list": (lambda: Attribute.column(0, [0.1, 0.4], data=HOLED), "in 1 of 4 records"),
+    "category twice": (
+        lambda: Attribute.one_hot("sex", ["Male", "sex=Male"], **NAMED),
+        "values of sex must be all different, but it is Male, Male",
+    ),
+    "empty group": (lambda: Attribute.one_hot([]), "at least one column, but it is empty"),
+    "nothing together": (Attribute.together, "attributes must be one Attribute or more"),
+    "below the first": (
+        lambda: Attribute.column(-1, [0, 1]),
+        "attribute must be a column from 0 on, but it is -1",
+    ),
+    "constructed twice": (
+        lambda: Attribute("x", (0,), np.zeros((2, 1)), ("a", "b")),
+        "values of x must be all different",
+    ),
+    "constructed width": (
+        lambda: Attribute("x", (0, 1), np.array([[0.0], [1.0]]), ("a", "b")),
+        "values of x must be \\[value, column\\], but it is of shape \\(2, 1\\)",
+    ),
+    "constructed NaN": (
+        lambda: Attribute("x", (0,), np.array([[0.0], [np.nan]]), ("a", "b")),
+        "values of x must be finite numbers",
+    ),
+    "constructed labels": (
+        lambda: Attribute("x", (0,), np.array([[0.0], [1.0]]), ("a",)),
+        "the number of labels of x must be 2, one for each value, but it is 1",
+    ),
+    "constructed damaging": (
+        lambda: Attribute("x", (0,), np.array([[0.0], [1.0]]), ("a", "b"), damaging=7),
+        "damaging must be a whole number from 0 to 1, but it is 7",
+    ),
+    "adversary's value": (
+        lambda: Attribute.column(0, [0, 1]).adversary(0, 7),
+        "second must be a whole number from 0 to 1, but it is 7",
+    ),
+    "adversary's same value": (
+        lambda: Attribute.column(0, [0, 1]).adversary(1),
+        "second must be another value than first, 1, but it is -1",
+    ),
+    "certain prior": (
+        lambda: Attribute.column(0, [0, 1], prior=[1, 0]),
+        "the largest share of prior must be below 1, but it is 1",
+    ),
     "too many": (
         lambda: Attribute.column(0, data=np.random.default_rng(0).random((1100, 1))),
         "the number of values of column 0 must be at most 1000, but it is 1100",

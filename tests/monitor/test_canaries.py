@@ -1,12 +1,15 @@
 import io
+import re
 
 import numpy as np
 import pytest
 import torch
 
+from dprime import DPSGD
 from dprime.monitor.attached import Attached
 from dprime.monitor.canaries import BATCHES, COINS, PLACES, RECORDS
 from dprime.monitor.gradients import GradientCanaries
+from dprime.monitor.ledger import Step
 from dprime.monitor.monitor import Monitor
 from planted_opacus import OPACUS_WARNS, made_private, network, toy
 
@@ -107,29 +110,39 @@ def resumed(state=None, history=()):
 
 
 @DIFFERS
-def test_an_accountant_that_was_not_loaded_is_no_claim():
+def test_the_claim_is_that_of_the_whole_training_also_after_a_resume():
     first, saved, _ = resumed()
-    _, monitor, canaries = resumed(saved.state_dict())
-    found = canaries.result()
-    assert (found.verdict, found.claimed) == ("no claim", None)
-    assert "has recorded 20 steps, and the canaries saw 40" in found.report()
-    assert "load the accountant's state too" in found.report()
-    asked = canaries.result(monitor.curve())
-    assert asked.verdict == "stands"
-    assert "No verdict" not in asked.report()
-    history = first.engine.accountant.history
-    whole = resumed(saved.state_dict(), history)[2].result()
-    assert whole.claimed == pytest.approx(asked.claimed)
-    assert "No verdict" not in whole.report()
+    for history in ([], first.engine.accountant.history):
+        _, monitor, canaries = resumed(saved.state_dict(), history)
+        found = canaries.result()
+        assert monitor.mechanism() == DPSGD(1.0, monitor.training.sample_rate, 40)
+        assert found.claimed == monitor.curve().epsilon(1e-5)
+        assert (found.verdict, found.steps) == ("stands", 40)
+        assert "No verdict" not in found.report()
 
 
 @DIFFERS
-def test_a_state_that_was_not_loaded_is_no_claim_either():
-    first, _, _ = resumed()
-    found = resumed(history=first.engine.accountant.history)[2].result()
-    assert found.verdict == "no claim"
-    assert "has recorded 40 steps, and the canaries saw 20" in found.report()
-    assert "load the monitor's state too" in found.report()
+@pytest.mark.parametrize(
+    ("recorded", "sentence"),
+    [
+        (20, "has recorded 20 steps, and the canaries saw 40. .* load the accountant's state too"),
+        (60, "has recorded 60 steps, and the canaries saw 40. .* load the monitor's state too"),
+        (40, None),
+    ],
+)
+def test_where_the_monitor_certifies_nothing_the_accountant_is_held_to_its_word(recorded, sentence):
+    canaries = GradientCanaries(60, seed=3)
+    private, monitor = attached(canaries)
+    private.train(40)
+    rate = monitor.training.sample_rate
+    monitor.ledger.add(Step(0.0, rate))
+    private.engine.accountant.history = [(1.0, rate, recorded)]
+    found = canaries.result()
+    if sentence:
+        assert (found.verdict, found.claimed) == ("no claim", None)
+        assert re.search(sentence, found.report())
+    else:
+        assert found.claimed == DPSGD(1.0, rate, 40).curve().epsilon(1e-5)
 
 
 def test_the_state_survives_a_file_and_tells_what_does_not_fit():

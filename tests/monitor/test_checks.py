@@ -6,7 +6,9 @@ from torch import nn
 from dprime.monitor.attached import Attached
 from dprime.monitor.checks import (
     MIXED,
+    NOT_RETURNED,
     REASONS,
+    SHUFFLED,
     UNKNOWN,
     at_start,
     disagreement,
@@ -14,8 +16,9 @@ from dprime.monitor.checks import (
     outside,
     recorded_for,
 )
-from dprime.monitor.ledger import NO_NOISE, Ledger, Step
+from dprime.monitor.ledger import LITTLE_NOISE, NO_NOISE, Ledger, Step
 from dprime.profile import Questions
+from watching import ASK
 
 
 @pytest.mark.parametrize(
@@ -52,7 +55,19 @@ def test_what_can_be_seen_before_the_first_step(private):
     assert list(outside(training)) == ["2.weight", "2.bias", "3.weight", "3.bias"]
     assert "(2.weight, 2.bias, 3.weight, ...)" in sentences[2]
     assert all(sentence.endswith(".") for sentence in [*sentences, UNKNOWN, *REASONS.values()])
-    assert NO_NOISE in REASONS
+    assert {NO_NOISE, LITTLE_NOISE} < set(REASONS)
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_the_loader_from_before_make_private_is_named(private, mode):
+    made = private(mode)
+    sentences = list(at_start(Attached(made.engine, **made.named()), ASK))
+    assert sentences == []
+    made.loader = private.loader()
+    sentences = list(at_start(Attached(made.engine, **made.named()), ASK))
+    assert sentences == [NOT_RETURNED]
+    made = private(mode, poisson_sampling=False)
+    assert list(at_start(Attached(made.engine, **made.named()), ASK)) == [SHUFFLED]
 
 
 @pytest.mark.parametrize(

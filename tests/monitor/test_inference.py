@@ -53,10 +53,10 @@ class Spy(AttributeInference):
         super().__init__(*attributes, **options)
         self.seen = []
 
-    def before_noise(self, training):
+    def clipped(self, training):
         weights = [p.detach().clone() for p in training.parameters()]
         self.seen.append((weights, *self._batches[0]))
-        super().before_noise(training)
+        super().clipped(training)
 
 
 def clipped(net, weights, record, label, norm):

@@ -4,7 +4,7 @@ import pytest
 
 from dprime import DPSGD, Composition
 from dprime.mechanisms import Gaussian
-from dprime.monitor.ledger import NO_NOISE, Accumulated, Ledger, Step, Unprotected
+from dprime.monitor.ledger import LITTLE_NOISE, NO_NOISE, Accumulated, Ledger, Step, Unprotected
 from dprime.profile import risk_profile
 
 
@@ -38,10 +38,17 @@ def test_the_state_comes_back():
     assert (again.entries, again.steps, again.batches) == (ledger.entries, 7, 7)
 
 
-@pytest.mark.parametrize("bad", [Step(0.0, 0.1), Step(1e-4, 0.1), Step(1.0, 0.1, uncovered="why")])
-def test_one_step_without_protection_leaves_none(bad):
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (Step(0.0, 0.1), NO_NOISE),
+        (Step(1e-4, 0.1), LITTLE_NOISE),
+        (Step(1.0, 0.1, uncovered="why"), "why"),
+    ],
+)
+def test_one_step_without_protection_leaves_none(bad, reason):
     found = Ledger([(Step(1.0, 0.1), 5), (bad, 1)]).mechanism()
-    assert found == Unprotected(6, bad.uncovered or NO_NOISE)
+    assert found == Unprotected(6, reason)
     curve = Composition(DPSGD(1.0, 0.1, 10), found).curve()
     assert (curve.advantage(), curve.epsilon(1e-5)) == (1.0, math.inf)
     assert [answer.value for answer in risk_profile(curve)][:2] == [1.0, 0.0]

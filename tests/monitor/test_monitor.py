@@ -5,6 +5,7 @@ import io
 import pickle
 import re
 import warnings
+from types import SimpleNamespace
 
 import opacus
 import pytest
@@ -247,6 +248,13 @@ class TestShown:
         assert re.search(rf"^Membership advantage +{now} +{end}$", text, re.MULTILINE)
         assert "Warnings" not in text
 
+    def test_a_notebook_shows_the_report_and_an_error_one_line(self, private):
+        monitor = watch(private(), epochs=2)
+        assert repr(monitor) == "<Monitor: epoch 0 of 2, step 0 of 12>"
+        printed = []
+        monitor._repr_pretty_(SimpleNamespace(text=printed.append), cycle=False)
+        assert printed == [str(monitor)]
+
     @pytest.mark.parametrize(
         ("wrong", "sentence"),
         [
@@ -438,6 +446,20 @@ class TestCheckpoints:
             monitor.load_state_dict(state)
         assert monitor.ledger.steps == 6
 
+    def test_one_warning_of_each_kind_with_its_latest_numbers(self, private):
+        first = watch(made := private())
+        made.train()
+        second = watch(again := private())
+        second.load_state_dict(first.state_dict())
+        with pytest.warns(PrivacyWarning) as caught:
+            again.train(3)
+        own = [warning for warning in caught if warning.category is PrivacyWarning]
+        assert len(own) == len(second.warnings) == 1
+        assert "has recorded 18 steps, but the monitor has 24:" in second.warnings[0]
+        third = watch(private())
+        third.load_state_dict(second.state_dict())
+        assert third.warnings == second.warnings
+
     def test_another_planned_end_is_named(self, private):
         state = watch(private(), epochs=2).state_dict()
         monitor = watch(private(), steps=100)
@@ -486,9 +508,12 @@ class TestAttaching:
     def test_twice_is_refused(self, private):
         made = private()
         first = watch(made)
-        with pytest.raises(ValueError, match=r"already attached: detach\(\) the first monitor"):
+        with pytest.raises(ValueError, match=r"already attached: take .* with (\S+)\.$") as caught:
             watch(made)
-        first.detach()
+        remedy = str(caught.value).rsplit(" ", 1)[-1].removesuffix(".")
+        eval(remedy, {"privacy_engine": made.engine})  # what the sentence says
+        made.train()
+        assert first.ledger.steps == 0
         watch(made)
 
     @pytest.mark.parametrize("mode", ["hooks", "ghost"])

@@ -13,7 +13,13 @@ ANSWERS = risk_profile(TradeOff.gaussian(0.5), Questions())
 
 @pytest.mark.parametrize(
     ("planned", "text"),
-    [((None, None), "epoch 2, step 1,200"), ((2.5, 1500), "epoch 2 of 2.5, step 1,200 of 1,500")],
+    [
+        ((None, None), "epoch 2, step 1,200"),
+        ((2.5, 1500), "epoch 2 of 2.5, step 1,200 of 1,500"),
+        ((2.522, 1500), "epoch 2 of 2.5, step 1,200 of 1,500"),
+        ((1.5, 1199), "epoch 2 of 1.5, step 1,200, past the planned 1,199"),
+        ((1.0, 600), "epoch 2, past the planned 1, step 1,200, past the planned 600"),
+    ],
 )
 def test_where_the_training_is(planned, text):
     assert place(2, 1200, *planned) == text

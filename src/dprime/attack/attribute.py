@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, Setting
+from dprime.attack.adversary import Adversary, Arrays, Attack, Setting
 from dprime.attack.records import LOOKED_AT
 from dprime.attack.scorers import Likelihood
 from dprime.data.dataset import Dataset
@@ -27,6 +27,10 @@ from dprime.train.observe import clip_factors
 from dprime.train.worlds import check_record
 
 Column = int | str
+Row = str | tuple[float, ...]
+"""A value: a number for each column, or a text: a number, or a category of a one-hot group."""
+
+Pair = tuple[tuple[float, ...], tuple[float, ...]]
 
 MOMENTS = 8
 """Steps of the adversary's own training at which it looks for the record that shows most."""
@@ -40,14 +44,16 @@ class OneAttribute(Adversary):
     """Tells one value of an attribute from another by the likelihood of every update.
 
     Attributes:
-        columns: that the attribute is made of, by index or name: one, or those of a one-hot group.
-        values: of those columns in D and in D′; None takes the least and the largest that occur,
-            for one column, or the first two of a one-hot group.
+        columns: that the attribute is made of, by index or name: one, or those of a one-hot group,
+            or what the names of the group begin with: "sex" for sex=Female and sex=Male.
+        values: of those columns in D and in D′, or two categories of a one-hot group, "Female" and
+            "Male"; None takes the least and the largest that occur, for one column, or the first
+            two of a one-hot group.
         record: whose attribute is in question; None takes the setting's, and without that the one
             whose gradients differ most in a training of the adversary's own.
 
-    >>> OneAttribute(columns=("sex",), values=((0.0,), (1.0,))).name
-    'attribute'
+    >>> OneAttribute("age", (0.2, 0.8)).values
+    ((0.2,), (0.8,))
     """
 
     name = "attribute"
@@ -55,7 +61,7 @@ class OneAttribute(Adversary):
     title = "attribute inference"
 
     columns: tuple[Column, ...] = (0,)
-    values: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    values: tuple[Row, Row] | None = None
     record: int | None = None
 
     def __post_init__(self) -> None:
@@ -63,10 +69,10 @@ class OneAttribute(Adversary):
         columns = (given,) if isinstance(given, int | str) else tuple(given)
         object.__setattr__(self, "columns", columns)
         if self.values is not None:
-            object.__setattr__(self, "values", _checked_values(self.values, len(columns)))
+            object.__setattr__(self, "values", _two_rows(self.values))
 
-    def craft(self, setting: Setting) -> Attack:
-        """Two data sets that differ in the attribute of one record."""
+    def check(self, setting: Setting) -> None:
+        """Refuse what cannot be attacked, before any training."""
         recipe = setting.engine(self.name).training
         if recipe.noise_multiplier == 0 or recipe.clip_norm is None:
             raise validate.misfit(
@@ -74,25 +80,68 @@ class OneAttribute(Adversary):
                 "give a noise_multiplier and a clip_norm",
             )  # fmt: skip
         if setting.adjacency != "replace":
-            remedy = 'give adjacency="replace": the record is there, with one value or another'
-            raise validate.refusal("adjacency", setting.adjacency, "replace for attribute", remedy)
+            remedy = 'give adjacency="replace" (--adjacency replace)'
+            wanted = "replace for attribute, where the record is there with one value or another"
+            raise validate.refusal("adjacency", setting.adjacency, wanted, remedy)
         dataset = setting.dataset
         if dataset.records.ndim != 2:
             remedy = "give a table"
             raise validate.misfit("dataset", "images", "a table for attribute", remedy)
-        places = places_of(self.columns, dataset.columns, dataset.records.shape[1])
-        values = self.values or usual_values(dataset.records, places)
-        named = setting.record if self.record is None else self.record
-        record = (
-            most_revealing(setting, places, values)
-            if named is None
-            else check_record(named, len(dataset))
-        )
+        named = self._record(setting)
+        if named is not None:
+            check_record(named, len(dataset))
+        self._pair(dataset)
+
+    def craft(self, setting: Setting) -> Attack:
+        """Two data sets that differ in the attribute of one record."""
+        self.check(setting)
+        dataset = setting.dataset
+        places, values = self._pair(dataset)
+        named = self._record(setting)
+        record = most_revealing(setting, places, values) if named is None else named
         both = completed(dataset.take([record]), places, values)
         others = np.delete(np.arange(len(dataset)), record)
-        which = "the record named" if named is not None else "the record that shows most"
-        about = f"{_said(self.columns)} of {which}: {_value(values[0])} or {_value(values[1])}"
-        return Attack(Worlds(dataset.take(others), both), Likelihood, about)
+        chosen = ", the one that shows most" if named is None else ""
+        first, second = (_value(row, places, dataset.columns) for row in values)
+        about = f"{_said(places, dataset.columns)} of record {record}{chosen}: {first} or {second}"
+        about += _outside(dataset.records, places, values)
+        return Attack(Worlds(dataset.take(others), both), _LastRatio, about)
+
+    def _record(self, setting: Setting) -> int | None:
+        return setting.record if self.record is None else self.record
+
+    def _pair(self, dataset: Dataset) -> tuple[tuple[int, ...], Pair]:
+        """The columns' places, and both values."""
+        names, columns = dataset.columns, self.columns
+        if len(columns) == 1 and columns[0] not in names:
+            columns = group_named(columns[0], names) or columns
+        places = places_of(columns, names, dataset.records.shape[1])
+        if self.values is None:
+            return places, usual_values(dataset.records, places)
+        first, second = (_numbers(row, places, names) for row in self.values)
+        if first == second or {len(first), len(second)} != {len(places)}:
+            many = len(places) > 1
+            wanted = f"two different settings of {len(places)} column{'s' if many else ''}"
+            remedy = "give two categories" if many and names else "give two, such as 0 and 1"
+            raise validate.misfit("values", _shown(self.values), wanted, remedy)
+        return places, (first, second)
+
+
+class _LastRatio(Likelihood):
+    """The log ratio after the last step alone: Bernau et al.'s numbers are of another game."""
+
+    def arrays(self) -> Arrays:
+        """The score."""
+        return {"score": super().arrays()["score"]}
+
+
+def group_named(name: Column, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a one-hot group, by what their names begin with; none if there are none.
+
+    >>> group_named("sex", ("age", "sex=Female", "sex=Male"))
+    ('sex=Female', 'sex=Male')
+    """
+    return tuple(one for one in names if one.startswith(f"{name}="))
 
 
 def places_of(
@@ -119,20 +168,18 @@ def _place(column: Column, names: Sequence[str], width: int) -> int:
     if isinstance(column, str):
         if column in names:
             return list(names).index(column)
-        shown = ", ".join([*names[:6], "..."] if len(names) > 6 else names)
+        shown = ", ".join([*names[:6], f"... ({len(names)} in all)"] if len(names) > 6 else names)
         remedy = f"give one of {shown}" if names else "give columns=, their names, or an index"
         raise validate.refusal("attribute", column, "a column of the data", remedy)
     if isinstance(column, int | np.integer) and not isinstance(column, bool):
         if 0 <= column < width:
             return int(column)
-        remedy = "give an index that the data has"
-        raise validate.refusal("attribute", column, f"a column from 0 to {width - 1}", remedy)
+        wanted = f"a column from 0 to {width - 1}" if width > 0 else "a column from 0 on"
+        raise validate.refusal("attribute", column, wanted, "give an index that the data has")
     raise validate.refusal("attribute", column, "an index or a name", "give for example 0")
 
 
-def usual_values(
-    records: NDArray[Any], places: Sequence[int]
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def usual_values(records: NDArray[Any], places: Sequence[int]) -> Pair:
     """The least and the largest of one column, or the first two of a one-hot group."""
     if len(places) > 1:
         first, second, *_ = np.eye(len(places))
@@ -216,30 +263,94 @@ def _terms(first: Tensor, second: Tensor, recipe: Training) -> NDArray[np.float6
     return found
 
 
-def _checked_values(
-    values: Sequence[Sequence[float]], width: int
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Two different settings of the columns."""
-    remedy = "give two, such as ((0.0,), (1.0,))"
-    rows = [
-        tuple(validate.number("values", value) for value in (row if _is_row(row) else (row,)))
-        for row in (values if _is_row(values) else (values,))
-    ]
-    if len(rows) != 2 or {len(row) for row in rows} != {width} or rows[0] == rows[1]:
-        wanted = f"two different settings of {width} column{'s' if width > 1 else ''}"
-        raise validate.refusal("values", values, wanted, remedy)
+def _two_rows(values: Any) -> tuple[Row, Row]:
+    """Two values, each a text or numbers; whether they fit the columns is for the data to say."""
+    rows = tuple(_row(row) for row in (values if _is_row(values) else (values,)))
+    if len(rows) != 2 or rows[0] == rows[1]:
+        remedy = "give two, such as 0 and 1"
+        raise validate.misfit("values", _shown(values), "two that differ", remedy)
     return rows[0], rows[1]
+
+
+def _row(value: Any) -> Row:
+    parts = tuple(value) if _is_row(value) else (value,)
+    if len(parts) == 1 and isinstance(parts[0], str):
+        return parts[0]
+    return tuple(validate.number("values", part) for part in parts)
 
 
 def _is_row(value: object) -> bool:
     return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
 
 
-def _said(columns: Sequence[Column]) -> str:
+def _numbers(row: Row, places: Sequence[int], names: Sequence[str]) -> tuple[float, ...]:
+    """A value in numbers: of a category its row of 0 and 1."""
+    if not isinstance(row, str):
+        return row
+    if len(places) == 1:
+        return (validate.number("values", validate.parse("values", row)),)
+    known = [category(place, names) for place in places]
+    full = [names[place] if names else "" for place in places]
+    if row not in known and row not in full:
+        raise validate.refusal(
+            "values", row, "two categories of the group", f"give two of {', '.join(known)}"
+        )
+    at = known.index(row) if row in known else full.index(row)
+    return tuple(float(place == at) for place in range(len(places)))
+
+
+def category(place: int, names: Sequence[str]) -> str:
+    """What a column of a one-hot group stands for.
+
+    >>> category(1, ("age", "sex=Female"))
+    'Female'
+    """
+    return (names[place].partition("=")[2] or names[place]) if names else f"column {place}"
+
+
+def beginning(places: Sequence[int], names: Sequence[str]) -> str | None:
+    """What the names of a one-hot group begin with, where they have it in common.
+
+    >>> beginning((1, 2), ("age", "sex=Female", "sex=Male"))
+    'sex'
+    """
+    found = {names[place].partition("=")[0] for place in places} if names else set()
+    return found.pop() if len(found) == 1 else None
+
+
+def _said(places: Sequence[int], names: Sequence[str]) -> str:
     """The columns as a reader names them."""
-    shown = ", ".join(str(column) for column in columns)
-    return f"column {shown}" if len(columns) == 1 else f"columns {shown}"
+    if len(places) == 1:
+        return names[places[0]] if names else f"column {places[0]}"
+    shown = ", ".join(names[place] if names else str(place) for place in places)
+    return beginning(places, names) or f"columns {shown}"
 
 
-def _value(row: Sequence[float]) -> str:
+def _value(row: Sequence[float], places: Sequence[int], names: Sequence[str]) -> str:
+    """A value as a reader names it: of a one-hot group the category."""
+    if len(row) > 1 and sorted(row) == [0.0] * (len(row) - 1) + [1.0]:
+        return category(places[list(row).index(1.0)], names)
     return ", ".join(f"{value:.4g}" for value in row)
+
+
+def _outside(records: NDArray[Any], places: Sequence[int], values: Pair) -> str:
+    """What the data has, where a value of one column is beyond it: the scaling may be another."""
+    if len(places) > 1:
+        return ""
+    low, high = float(records[:, places[0]].min()), float(records[:, places[0]].max())
+    within = all(np.float32(low) <= np.float32(value) <= np.float32(high) for (value,) in values)
+    return "" if within else f" (the data has {low:.4g} to {high:.4g})"
+
+
+def _shown(values: Any) -> str:
+    """0 and 1 rather than ((0.0,), (1.0,))."""
+    if not _is_row(values):
+        return str(values)
+    rows = [row if _is_row(row) else (row,) for row in values]
+    return (
+        " and ".join(
+            ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in row)
+            for row in rows
+        )
+        or "nothing"
+    )

@@ -9,27 +9,32 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from dprime.audit.estimators import (
-    Band,
-    Bayesian,
-    ClopperPearson,
-    Estimator,
-    GaussianScores,
-    Mahloujifar,
-    Steinke,
-    rejects,
-)
-from dprime.audit.identifiability import Identifiability, PointEstimate, identify
-from dprime.audit.lower import LowerBound, lower_bound
-from dprime.audit.metrics import Metric
-from dprime.audit.planner import Plan, best_possible, epsilon_limit, largest_epsilon, plan
-from dprime.audit.runner import BlocksFailedError, run_blocks
-from dprime.audit.store import State, Store, Summary, not_runs, runs
-from dprime.audit.verdict import Verdict, judge
-
 if TYPE_CHECKING:
     from dprime.audit.audits import Audit, Question, audit
+    from dprime.audit.estimators import (
+        Band,
+        Bayesian,
+        ClopperPearson,
+        Estimator,
+        GaussianScores,
+        Mahloujifar,
+        Steinke,
+        rejects,
+    )
+    from dprime.audit.identifiability import Identifiability, PointEstimate, identify
+    from dprime.audit.lower import LowerBound, lower_bound
+    from dprime.audit.metrics import Metric
+    from dprime.audit.planner import (
+        Plan,
+        best_possible,
+        epsilon_limit,
+        largest_epsilon,
+        plan,
+    )
+    from dprime.audit.runner import BlocksFailedError, run_blocks
     from dprime.audit.settings import AuditSettings, begin, resume
+    from dprime.audit.store import State, Store, Summary, not_runs, runs
+    from dprime.audit.verdict import Verdict, judge
 
 NEED_TORCH = {
     "Audit": "audits",
@@ -41,8 +46,42 @@ NEED_TORCH = {
 }
 """What trains, and the modules where it is: loaded when it is first asked for."""
 
+PLACES = {
+    "Band": "estimators",
+    "Bayesian": "estimators",
+    "ClopperPearson": "estimators",
+    "Estimator": "estimators",
+    "GaussianScores": "estimators",
+    "Mahloujifar": "estimators",
+    "Steinke": "estimators",
+    "rejects": "estimators",
+    "Identifiability": "identifiability",
+    "PointEstimate": "identifiability",
+    "identify": "identifiability",
+    "LowerBound": "lower",
+    "lower_bound": "lower",
+    "Metric": "metrics",
+    "Plan": "planner",
+    "best_possible": "planner",
+    "epsilon_limit": "planner",
+    "largest_epsilon": "planner",
+    "plan": "planner",
+    "BlocksFailedError": "runner",
+    "run_blocks": "runner",
+    "State": "store",
+    "Store": "store",
+    "Summary": "store",
+    "not_runs": "store",
+    "runs": "store",
+    "Verdict": "verdict",
+    "judge": "verdict",
+}
+"""The modules where the others are: loaded, and SciPy with most, when one is first asked for."""
+
 
 def __getattr__(name: str) -> Any:
+    if name in PLACES:
+        return getattr(import_module(f"dprime.audit.{PLACES[name]}"), name)
     if name in NEED_TORCH:
         if find_spec("torch") is None:
             raise ImportError(f"dprime.audit.{name} needs PyTorch: pip install 'dprime[train]'")

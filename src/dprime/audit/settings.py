@@ -16,7 +16,15 @@ from typing import Any
 import torch
 
 from dprime import validate
-from dprime.attack import ADVERSARIES, Adversary, EngineTrainer, OwnTrainer, Setting, function_named
+from dprime.attack import (
+    ADVERSARIES,
+    Adversary,
+    EngineTrainer,
+    OneAttribute,
+    OwnTrainer,
+    Setting,
+    function_named,
+)
 from dprime.attack.trainer import Trainer
 from dprime.audit.audits import Audit, Question, check_local_claim, play, usual_block
 from dprime.audit.game import blocks_of
@@ -39,6 +47,9 @@ from dprime.train.worlds import check_record
 RECIPE = {"steps": 30, "learning_rate": 0.1, "clip_norm": 1.0}
 """Of a training where nothing else is said."""
 
+USUAL_ADJACENCY = {OneAttribute.name: "replace"}
+"""Where nothing else is said, of adversaries whose record is there in both worlds."""
+
 BESIDE_RECIPE = ("optimizer", "momentum")
 CLAIMS = ("epsilon", "delta", "noise_multiplier", "sample_rate", "steps")
 
@@ -54,7 +65,7 @@ class AuditSettings:
         data_dir: where the data sets' files are.
         model: "linear", "dense-64-32", "conv-16-32", or "module:function" that returns a network.
         trainer: "module:function" of your own, given a data set and a seed, returning a model.
-        adjacency: "add-remove" or "replace".
+        adjacency: "add-remove" or "replace"; None takes "replace" for attribute, else "add-remove".
         record: the index of the record in question; None takes the most unusual one.
         trials: in each world.
         block: trials that are played and stored together.
@@ -73,7 +84,7 @@ class AuditSettings:
         claim: {"epsilon": …, "delta": …}, or the noise_multiplier, sample_rate and steps that are
             claimed. Without it the recipe's own. Without a noise_multiplier in the recipe, the
             noise is chosen so that the claimed ε is kept.
-        options: of the adversary.
+        options: of the adversary, such as {"columns": "age", "values": [0.2, 0.8]} for attribute.
 
     >>> settings = AuditSettings(claim={"epsilon": 4.0}, trials=100, seed=1)
     >>> round(settings.recipe().noise_multiplier, 2)
@@ -86,7 +97,7 @@ class AuditSettings:
     data_dir: str | None = None
     model: str = "linear"
     trainer: str | None = None
-    adjacency: str = "add-remove"
+    adjacency: str | None = None
     record: int | None = None
     trials: int = 1000
     block: int | None = None
@@ -106,7 +117,11 @@ class AuditSettings:
 
     def __post_init__(self) -> None:
         validate.one_of("adversary", self.adversary, tuple(ADVERSARIES))
-        validate.one_of("adjacency", self.adjacency, ("add-remove", "replace"))
+        adjacency = self.adjacency
+        if adjacency is None:
+            adjacency = USUAL_ADJACENCY.get(self.adversary, "add-remove")
+        validate.one_of("adjacency", adjacency, ("add-remove", "replace"))
+        object.__setattr__(self, "adjacency", adjacency)
         validate.one_of("metric", self.metric, (*KINDS, "curve"))
         trials = validate.whole("trials", self.trials)
         if trials < 2:
@@ -199,6 +214,7 @@ class AuditSettings:
                 "noise_multiplier", "missing", "given in the training", "give it, or an ε to claim"
             )
         open_ = DPSGD(sample_rate=recipe.get("sample_rate", 1.0), steps=recipe["steps"])
+        assert self.adjacency is not None
         chosen = choose(
             open_, epsilon=self.claim["epsilon"], delta=self.claim.get("delta", self.delta),
             adjacency=self.adjacency,
@@ -217,6 +233,7 @@ class AuditSettings:
                 "claim", "missing", "given for a training function of your own",
                 "give epsilon and delta, or noise_multiplier, sample_rate and steps",
             )  # fmt: skip
+        assert self.adjacency is not None
         named = {name: self.claim[name] for name in CLAIMS[2:] if name in self.claim}
         if self.trainer is None:
             recipe = self.recipe()
@@ -262,9 +279,11 @@ class AuditSettings:
 
 def begin(settings: AuditSettings, path: str | Path, *, progress: bool | None = None) -> Audit:
     """Begin a run in a new file, and play it to its end."""
-    settings.attacker()
+    attacker = settings.attacker()
     settings.claimed()
-    settings.setting()  # what is wrong with any of them is said before there is a file
+    setting = settings.setting()  # what is wrong with any of them is said before there is a file
+    if isinstance(attacker, OneAttribute):
+        attacker.check(setting)
     with Store.create(path, settings.plain(), settings.blocks) as store:
         return _play(store, settings, progress)
 

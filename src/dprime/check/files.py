@@ -9,11 +9,14 @@ from pathlib import Path
 
 from dprime import validate
 from dprime.check.report import Report
-from dprime.check.saved import ZIP, check_saved, read_saved
 from dprime.check.script import check_script
 from dprime.check.source import Source, read_source
 
 SCRIPTS = (".py", ".pyw", ".ipynb")
+
+ZIP = b"PK\x03\x04"
+"""How a file of torch.save begins."""
+
 REMEDY = "give a training script, a notebook, a JSON description or a checkpoint"
 
 
@@ -34,6 +37,8 @@ def check(path: str | Path, *, records: int | None = None, delta: float | None =
         delta = validate.inner_probability("delta", delta, example="1e-5")
     content = _content(path)
     if path.suffix not in SCRIPTS and (content.startswith(ZIP) or path.suffix == ".json"):
+        from dprime.check.saved import check_saved, read_saved  # noqa: PLC0415  it needs SciPy
+
         values = read_saved(path, content[:4])
         return check_saved(str(path), values, records=records, delta=delta)
     source = read_source(path, _text(path, content))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dprime.check.doubts import doubts
 from dprime.check.draws import draw_of
@@ -11,9 +12,10 @@ from dprime.check.looks.accounting import epochs_of
 from dprime.check.looks.deltas import training_records
 from dprime.check.trace import Event, Loop, Trace, certain
 from dprime.check.values import Loader, Value, is_default, number, options
-from dprime.guarantees import EpsilonDelta
-from dprime.mechanisms import DEFAULT_ADJACENCY, DPSGD, Mechanism
-from dprime.profile import Answer, Questions, risk_profile
+
+if TYPE_CHECKING:
+    from dprime.mechanisms import DPSGD, Mechanism
+    from dprime.profile import Answer
 
 SHOWN = ("advantage", "epsilon")
 """Of all metrics, those that a check shows."""
@@ -48,10 +50,13 @@ class Risk:
 def certified(about: str, mechanism: Mechanism, adjacency: str, delta: float) -> Risk:
     """The risk of a mechanism; it refuses what cannot be certified.
 
+    >>> from dprime import DPSGD
     >>> risk = certified("one run", DPSGD(1.0, 0.01, 2000), "add-remove", 1e-5)
     >>> [round(answer.value, 3) for answer in risk.answers]
     [0.226, 2.584]
     """
+    from dprime.profile import Questions, risk_profile  # noqa: PLC0415  it needs SciPy
+
     curve = mechanism.curve(adjacency)
     answers = risk_profile(curve, Questions(delta=delta))
     return Risk(about, mechanism, adjacency, tuple(a for a in answers if a.name in SHOWN))
@@ -101,6 +106,9 @@ def _promised(event: Event, trace: Trace) -> Reading:
     delta = number(event.arguments.get("target_delta"))
     if epsilon is None or delta is None or not 0 <= delta < 1 or epsilon <= 0:
         return Reading(missing=("target_epsilon and target_delta as numbers",))
+    from dprime.guarantees import EpsilonDelta  # noqa: PLC0415  they need SciPy
+    from dprime.mechanisms import DEFAULT_ADJACENCY  # noqa: PLC0415
+
     about = "a training that keeps its target ε, whatever noise Opacus chose for it"
     risk = certified(about, EpsilonDelta(epsilon, delta), DEFAULT_ADJACENCY, delta)
     return Reading((risk,))
@@ -213,5 +221,7 @@ def _computed(found: _Described, delta: float) -> Reading:
 def _training(found: _Described, runs: int, sampling: str) -> DPSGD:
     assert found.batches is not None
     assert found.steps is not None
+    from dprime.mechanisms import DPSGD  # noqa: PLC0415  it needs SciPy
+
     rate, steps = 1.0 / found.batches, found.steps * runs
     return DPSGD(found.noise, rate, steps, sampling=sampling)  # type: ignore[arg-type]

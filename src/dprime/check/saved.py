@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dprime import validate
+from dprime.check.files import ZIP
 from dprime.check.looks.deltas import judged
 from dprime.check.looks.updates import LARGE_NORM
 from dprime.check.report import Report
@@ -37,9 +38,6 @@ KEYS = (
 
 LIBRARIES = ("opacus", "other")
 """Opacus rounds the rate: it is one over the number of batches."""
-
-ZIP = b"PK\x03\x04"
-"""How a file of torch.save begins."""
 
 
 def check_description(

@@ -6,21 +6,12 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 import dprime
-from dprime.cli.audits import audit, bound, resume, runs
-from dprime.cli.checks import check
-from dprime.cli.consequences import consequences
-from dprime.cli.explore import explore
-from dprime.cli.frontiers import frontier
-from dprime.cli.inferences import infer
-from dprime.cli.plans import plan
-from dprime.cli.reports import report
-from dprime.cli.risks import choose, risk
-from dprime.cli.samples import sample
+from dprime.cli.commands import OnDemand, listed
 
 app = typer.Typer(
+    cls=OnDemand,
     help="What differential privacy really buys: risks from parameters, parameters from risks.",
     add_completion=False,
     no_args_is_help=True,
@@ -34,21 +25,7 @@ BAD_INPUT = 2
 """Exit code for every error that the user can mend."""
 
 
-COMMANDS = (
-    risk, choose, consequences, check, sample, frontier, infer, plan, audit, resume, runs, report,
-    bound, explore,
-)  # fmt: skip
-
-for command in COMMANDS:
-    app.command()(command)
-
-
-@app.command()
-def demo() -> None:
-    """A worked example: what a training reveals, and the noise that would reveal less."""
-    from dprime.demo import run  # noqa: PLC0415  only this command needs it
-
-    run(Console())
+listed(app)
 
 
 def _version(show: bool) -> None:

@@ -1,4 +1,4 @@
-"""`dprime audit`, `resume`, `runs` and `bound`: claims put to the test."""
+"""`dprime audit`, `resume` and `bound`: claims put to the test."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from dprime import validate
 from dprime.audit.estimators import ESTIMATORS
 from dprime.audit.lower import LowerBound, lower_bound
 from dprime.audit.metrics import KINDS, Metric
-from dprime.audit.run_file import ENDING
-from dprime.audit.store import not_runs
-from dprime.audit.store import runs as list_runs
+from dprime.cli.listing import FOLDER
 from dprime.cli.options import (
     INTERRUPTED,
     AsJson,
@@ -35,12 +33,21 @@ if TYPE_CHECKING:
     from dprime.audit.audits import Audit
     from dprime.audit.identifiability import Identifiability, Mean
 
-FOLDER = "runs"
-"""Where runs are kept unless another place is given."""
-
 FOR_TRIALS = [name for name in ESTIMATORS if name not in ("steinke", "mahloujifar")]
 """Methods for trials of two worlds; the others are for canaries of one run."""
 
+ADVERSARIES = (
+    "di", "api-access", "static-poisoning", "intermediate-models", "adaptive-poisoning",
+    "gradient", "malicious-dataset", "opposing-dataset", "chosen-weights", "attribute",
+)  # fmt: skip
+"""Named here too: the adversaries themselves need PyTorch, and the help does not."""
+
+OF_AN_ATTRIBUTE = (
+    "The record is there in both worlds, with one value or the other: this is no test of "
+    "membership. The claim that it is held against is that of one record replaced, which covers "
+    "every attribute; what this attribute alone reveals, AttributeInference of dprime.monitor "
+    "estimates."
+)
 
 Text = str | None
 Confidence = Annotated[Text, number_option("Of the lower bound [0.95].")]
@@ -49,7 +56,13 @@ Delta = Annotated[Text, number_option("δ at which ε is read [1e-5].")]
 
 def audit(
     file: Annotated[Path | None, typer.Argument(help="A TOML file; options override it.")] = None,
-    adversary: Annotated[Text, text_option("Who attacks, e.g. malicious-dataset, di.")] = None,
+    adversary: Annotated[
+        Text,
+        text_option(
+            f"Who attacks: {', '.join(ADVERSARIES[:-1])} or {ADVERSARIES[-1]}; "
+            "malicious-dataset if not given."
+        ),
+    ] = None,
     data: Annotated[Text, text_option("The data set's name, e.g. digits, mnist.")] = None,
     data_dir: Annotated[Text, text_option("The folder of the data sets' files.")] = None,
     records: Annotated[Text, number_option("Use so many records, from the first.")] = None,
@@ -58,7 +71,9 @@ def audit(
         Text, text_option("linear, dense-64-32, conv-16-32 or module:function.")
     ] = None,
     trainer: Annotated[Text, text_option("Your own training function, module:function.")] = None,
-    adjacency: Annotated[Text, text_option("add-remove or replace.")] = None,
+    adjacency: Annotated[
+        Text, text_option("add-remove or replace; replace for attribute, else add-remove.")
+    ] = None,
     epsilon: Annotated[
         Text, number_option("The claim: ε at --delta; the noise is chosen for it.")
     ] = None,
@@ -82,6 +97,21 @@ def audit(
     confidence: Confidence = None,
     belief: Annotated[Text, number_option("For di: the belief that counts [0.9].")] = None,
     belief_prior: Annotated[Text, number_option("For di: belief before looking [0.5].")] = None,
+    column: Annotated[
+        Text,
+        text_option(
+            "For attribute: the column in question, a name, an index or a one-hot group [0]."
+        ),
+    ] = None,
+    two_values: Annotated[
+        Text,
+        typer.Option(
+            "--values",
+            help="For attribute: two values of it in the data's own scaling, as 0.2,0.8, or two "
+            "categories, as Female,Male; else its least and largest, or its first two.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[Text, number_option("Gives the whole audit.")] = None,
     device: Annotated[Text, text_option("cpu or cuda.")] = None,
     out: Annotated[Path | None, text_option("The run's file; else one in runs/.")] = None,
@@ -112,9 +142,27 @@ def audit(
     _merge(values, "claim", _numbers({"epsilon": epsilon}))
     conditions = {"fpr": fpr, "prior": prior, "min_tpr": min_tpr, "exceeded": exceeded}
     _merge(values, "conditions", _numbers(conditions))
+    _merge(values, "options", _attribute(values.get("adversary"), column, two_values))
     settings = AuditSettings.of(values)
     path = out or _free_path(settings.adversary, settings.data)
     _finish(path, lambda: begin(settings, path, progress=None), as_json)
+
+
+def _attribute(adversary: object, column: Text, values: Text) -> dict[str, Any]:
+    """The options of the adversary of that name; no other one has a column in question."""
+    given = _given({"column": column, "values": values})
+    if adversary != "attribute":
+        for name, text in given.items():
+            raise validate.refusal(
+                name, text, "left out for other adversaries", "give --adversary attribute"
+            )
+    options: dict[str, Any] = {}
+    if column is not None:
+        parts = [part.strip() for part in column.split(",")]
+        options["columns"] = [int(part) if part.isdecimal() else part for part in parts]
+    if values is not None:
+        options["values"] = [part.strip() for part in values.split(",")]
+    return options
 
 
 def resume(
@@ -125,36 +173,6 @@ def resume(
     from dprime.audit.settings import resume as go_on  # noqa: PLC0415  it needs PyTorch
 
     _finish(run, lambda: go_on(run, progress=None), as_json)
-
-
-def runs(
-    folder: Annotated[Path, typer.Argument(help="Where the runs are.")] = Path(FOLDER),
-    as_json: AsJson = False,
-) -> None:
-    """List the runs in a folder."""
-    if not folder.is_dir():
-        raise validate.refusal("folder", str(folder), "a folder", "give the one that runs are in")
-    others = {name: why for name, why in not_runs(folder).items() if name.endswith(ENDING)}
-    found = list_runs(folder)
-    if as_json:
-        listed = [{**vars(each), "changed": each.changed.isoformat()} for each in found]
-        print(json.dumps({"runs": listed, "not_runs": others}, indent=2))
-        return
-    table = Table(title=f"Runs in {folder}", title_justify="left", pad_edge=False)
-    for name in ("Run", "What", "Blocks", "Trials", "State", "Last change"):
-        justify: Any = "right" if name in ("Blocks", "Trials") else "left"
-        table.add_column(
-            name, justify=justify, no_wrap=name not in ("Run", "What"), overflow="fold"
-        )
-    for each in found:
-        table.add_row(
-            each.name, f"{each.adversary} on {each.data}", f"{each.done}/{each.blocks}",
-            f"{each.trials:,}", each.state, f"{each.changed:%m-%d %H:%M}",
-        )  # fmt: skip
-    console = Console()
-    console.print(table if found else f"There is no run in {folder}.")
-    for name, reason in others.items():
-        console.print(f"{name}: {reason}", style="dim", highlight=False)
 
 
 def bound(
@@ -248,6 +266,8 @@ def _finish(path: Path, run: Any, as_json: bool) -> None:
     console.print(audit_table(found))
     if found.identified is not None:
         console.print(identified_table(found.identified))
+    if found.adversary == "attribute":
+        console.print(OF_AN_ATTRIBUTE, highlight=False)
     console.print(found.sentence(), highlight=False)
     console.print(f"Kept in {path}.", style="dim", highlight=False)
 
@@ -260,7 +280,9 @@ def audit_table(found: Audit) -> Table:
     table.add_column("Reached, at least", justify="right")
     table.add_column("Allowed, at most", justify="right")
     for metric, reached, allowed in found.rows():
-        table.add_row(metric.title, round_down(reached), round_up(allowed).replace("inf", "any"))
+        table.add_row(
+            _what(found, metric), round_down(reached), round_up(allowed).replace("inf", "any")
+        )
     trials = f"{len(found.in_scores):,} + {len(found.out_scores):,} trials"
     table.caption = (
         f"Reached: by the distribution-free band at {100 * found.question.confidence:g} % "
@@ -268,6 +290,13 @@ def audit_table(found: Audit) -> Table:
     )
     table.caption_justify = "left"
     return table
+
+
+def _what(found: Audit, metric: Metric) -> str:
+    """What a row is called: an advantage of the attribute's values is none of membership."""
+    if found.adversary == "attribute" and metric.name == "advantage":
+        return "Advantage between the two values"
+    return metric.title
 
 
 def identified_table(found: Identifiability) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -12,13 +12,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from dprime import validate
-from dprime.asked import describe, shown
-from dprime.check import Report
 from dprime.check import check as look
-from dprime.check.risk import Risk
-from dprime.check.rules import Finding
 from dprime.cli.options import AsJson, number_option, whole
-from dprime.mechanisms import DPSGD
+
+if TYPE_CHECKING:
+    from dprime.check import Finding, Report
+    from dprime.check.risk import Risk
 
 FOUND = 1
 """Exit code where there is an error or a warning."""
@@ -84,6 +83,9 @@ def _show_finding(console: Console, finding: Finding) -> None:
 
 
 def _risk_line(risk: Risk) -> str:
+    from dprime.asked import describe, shown  # noqa: PLC0415  where there is a risk, SciPy is too
+    from dprime.mechanisms import DPSGD  # noqa: PLC0415
+
     numbers = ", ".join(f"{a.title} at most {shown(a)}" for a in risk.answers)
     is_known = isinstance(risk.mechanism, DPSGD)
     what = f" ({describe(risk.mechanism, risk.adjacency)})" if is_known else ""

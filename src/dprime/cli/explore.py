@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from dprime import validate
-from dprime.cli.audits import FOLDER
+from dprime.cli.listing import FOLDER
 from dprime.cli.options import AsJson
 from dprime.show.needs import check_server
 

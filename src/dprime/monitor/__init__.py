@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dprime.monitor.attached import Attached
     from dprime.monitor.attributes import Attribute
     from dprime.monitor.checks import PrivacyWarning
+    from dprime.monitor.epochs import AtEpoch
     from dprime.monitor.gradients import GradientCanaries
     from dprime.monitor.inference import AttributeInference
     from dprime.monitor.inputs import InputCanaries
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from dprime.monitor.watcher import Watcher
 
 NEED_OPACUS = {
+    "AtEpoch": "epochs",
     "Attached": "attached",
     "Attribute": "attributes",
     "AttributeInference": "inference",
@@ -49,6 +51,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Accumulated",
+    "AtEpoch",
     "Attached",
     "Attribute",
     "AttributeInference",

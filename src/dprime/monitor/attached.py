@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,7 @@ from opacus.optimizers import (
     DPOptimizerFastGradientClipping,
     DPPerLayerOptimizer,
 )
+from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
 from torch import Tensor, nn
 
 from dprime import validate
@@ -80,6 +82,19 @@ class Attached:
             )  # fmt: skip
         self._refuse_other_model()
         self._refuse_adaptive()
+        self._refuse_other_engine()
+
+    def _refuse_other_engine(self) -> None:
+        """Its accountant would hear of no step: the optimizer tells the one that made it."""
+        hook = getattr(self.optimizer, "step_hook", None)
+        told = (
+            inspect.getclosurevars(hook).nonlocals.get("self") if inspect.isfunction(hook) else None
+        )
+        if hasattr(told, "history") and told is not self.privacy_engine.accountant:
+            raise validate.misfit(
+                "privacy_engine", "another one", "the one that made the optimizer",
+                "give the PrivacyEngine whose make_private was called",
+            )  # fmt: skip
 
     def _refuse_other_model(self) -> None:
         """Nothing of another model would be seen."""
@@ -172,6 +187,11 @@ class Attached:
         return self.sampling.kind == "poisson"
 
     @property
+    def made_poisson(self) -> bool:
+        """Whether `make_private` was asked for Poisson batches, as far as the model tells."""
+        return not getattr(self.model, "grad_accumulation_allowed", True)
+
+    @property
     def sample_rate(self) -> float:
         """The probability with which a record is in a batch."""
         return self.sampling.rate
@@ -249,6 +269,12 @@ class Attached:
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.parameters()).device
+
+
+def own_criterion(criterion: Any) -> Any:
+    """The user's, without the loss that ghost mode wraps around it."""
+    wrapped = isinstance(criterion, DPLossFastGradientClipping)
+    return criterion.criterion if wrapped else criterion
 
 
 def _release() -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dprime.monitor.risks import AttributeRisk
+from dprime.monitor.risks import TWO_VALUES, AttributeRisk
 from dprime.profile import given, percent_up, round_down
 
 LEAK = (
@@ -17,10 +17,12 @@ ESTIMATES = "They are estimates, not bounds; only the certified line is one."
 
 def lines(title: str, risks: Sequence[AttributeRisk], fpr: float, notes: Sequence[str]) -> str:
     """The whole report."""
-    head = ("", "values", "Bayes security", "attacker right", f"TPR at FPR {given(fpr)}")
+    right = ("attacker right", "without training")
+    head = ("", "values", "Bayes security", *right, f"TPR at FPR {given(fpr)}")
     rows = [head, *(_row(risk, fpr) for risk in risks), _membership(risks[0], fpr)]
-    shown = [title, *_table(rows), _certified(risks[0])]
+    shown = [title, *_table(rows), _among(risks), _certified(risks[0])]
     shown += [sentence for risk in risks for sentence in _sentences(risk)]
+    shown += [risk.attribute.doubt for risk in risks if risk.attribute.doubt is not None]
     warning = risks[0].curve.warning
     return "\n".join([*shown, *([warning] if warning else []), *notes, ESTIMATES, LEAK])
 
@@ -31,6 +33,7 @@ def _row(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
         str(len(risk.attribute.values)),
         round_down(risk.bayes_security()),
         percent_up(risk.success()),
+        _percent(risk.blind()),
         percent_up(risk.tpr(fpr)),
     )
 
@@ -38,8 +41,22 @@ def _row(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
 def _membership(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
     """The same columns for which of two records was used."""
     curve = risk.membership
-    right = percent_up(curve.success(0.5))
-    return ("membership", "", round_down(curve.bayes_security()), right, percent_up(curve.tpr(fpr)))
+    right = (percent_up(curve.success(TWO_VALUES)), _percent(TWO_VALUES))
+    security = round_down(curve.bayes_security())
+    return ("membership", "", security, *right, percent_up(curve.tpr(fpr)))
+
+
+def _among(risks: Sequence[AttributeRisk]) -> str:
+    """What "attacker right" is about, row by row."""
+    drawn = ", ".join(risk.attribute.name for risk in risks if risk.attribute.prior is not None)
+    even = ", ".join(risk.attribute.name for risk in risks if risk.attribute.prior is None)
+    values = f"of two equally likely values for {even}; " if even else ""
+    shares = f"of all values, with the prior that was given, for {drawn}; " if drawn else ""
+    apart = " Compare a row with its own share without training, not with other rows."
+    return (
+        f"Attacker right: {values}{shares}of two equally likely records for membership."
+        f"{apart if drawn else ''}"
+    )
 
 
 def _certified(risk: AttributeRisk) -> str:
@@ -59,16 +76,20 @@ def _sentences(risk: AttributeRisk) -> list[str]:
     found = [
         f"{attribute.name}: an attacker names the value in about {percent_up(risk.success())} of "
         f"cases; the best blind guess, {attribute.labels[_likeliest(attribute.prior)]!r}, in "
-        f"{given(100 * risk.blind())} %."
+        f"{_percent(risk.blind())}."
     ]
     if attribute.damaging is not None:
         place = attribute.damaging
         found.append(
             f"{attribute.name}: of answers {attribute.labels[place]!r}, about "
-            f"{percent_up(risk.precision())} are right where {given(100 * attribute.prior[place])} "
-            "% of records have it (of attackers who find at least 1 % of them)."
+            f"{percent_up(risk.precision())} are right where {_percent(attribute.prior[place])} "
+            "of records have it (of attackers who find at least 1 % of them)."
         )
     return found
+
+
+def _percent(share: float) -> str:
+    return f"{given(100 * share)} %"
 
 
 def _likeliest(prior: Sequence[float]) -> int:

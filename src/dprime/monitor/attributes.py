@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dprime import validate
-from dprime.attack.attribute import Column, OneAttribute, places_of
+from dprime.attack.attribute import (
+    Column,
+    OneAttribute,
+    beginning,
+    category,
+    group_named,
+    places_of,
+)
 from dprime.data.dataset import Dataset
 
 MOST_VALUES = 1000
@@ -23,7 +31,52 @@ MOST_VALUES = 1000
 CLOSE = 1e-6
 """A value is one that occurs where it is this close, relative to the column's largest."""
 
-Value = float | str
+ENOUGH = 50
+"""Records that are seen before anything is said about the scaling of the values."""
+
+
+@dataclass(eq=False)
+class _Span:
+    """What the records that were seen have in the columns, and what it says of the values.
+
+    Values are in doubt where all of them lie on one side of a column, farther from it than it is
+    wide. The extremes of a wide column lie on both sides of most records, and a column that was the
+    same in all of them, as a rare category is, has no width to judge by. Values that were said to
+    cover the data are also in doubt where a record lies beyond them, farther than they are wide.
+    """
+
+    count: int = 0
+    low: NDArray[np.float64] | None = None
+    high: NDArray[np.float64] | None = None
+    doubt: str | None = None
+
+    def see(self, attribute: Attribute, records: Tensor) -> None:
+        """Count records in until there are enough, and then judge once."""
+        if self.count >= ENOUGH or not len(records):
+            return
+        seen = records.detach()[:, list(attribute.places)].double().cpu().numpy()
+        low, high = seen.min(axis=0), seen.max(axis=0)
+        self.low = low if self.low is None else np.minimum(self.low, low)
+        self.high = high if self.high is None else np.maximum(self.high, high)
+        self.count += len(seen)
+        if self.count >= ENOUGH:
+            self.doubt = self._judged(attribute)
+
+    def _judged(self, attribute: Attribute) -> str | None:
+        assert self.low is not None
+        assert self.high is not None
+        width = self.high - self.low
+        least, largest = attribute.values.min(axis=0), attribute.values.max(axis=0)
+        far = (least > self.high + width) | (largest < self.low - width)
+        beyond = np.maximum(self.high - largest, least - self.low) > largest - least
+        for at in np.flatnonzero((far & (width > 0)) | (beyond & attribute.covers)):
+            return (
+                f"The values of {attribute.name}, {least[at]:.6g} to {largest[at]:.6g}, are far "
+                f"from what the model is given in column {attribute.places[at]}, "
+                f"{self.low[at]:.6g} to {self.high[at]:.6g}: give them in the scaling of those "
+                "records, or the analysis is about values that nobody has."
+            )
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +92,7 @@ class Attribute:
         labels: what each value is called.
         prior: how likely each value is before the attack, where it is known.
         damaging: the place of the value whose discovery does harm, where there is one.
+        covers: whether the values, or their extremes, are all that a record may have.
 
     >>> age = Attribute.column("age", [0.0, 0.5, 1.0], columns=("age", "income"))
     >>> age.completions(torch.tensor([[0.2, 7.0]])).tolist()
@@ -51,8 +105,11 @@ class Attribute:
     labels: tuple[str, ...]
     prior: tuple[float, ...] | None = None
     damaging: int | None = None
+    covers: bool = False
+    _span: _Span = field(default_factory=_Span, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self._check_shapes()
         if len(self.values) < 2:
             remedy = "give two or more, or nothing is to be guessed"
             raise validate.refusal(
@@ -64,8 +121,34 @@ class Attribute:
                 f"the number of values of {self.name}", len(self.values),
                 f"at most {MOST_VALUES}", remedy,
             )  # fmt: skip
+        if len(np.unique(self.values, axis=0)) < len(self.values):
+            shown = ", ".join(self.labels[:6])
+            raise validate.misfit(
+                f"values of {self.name}", shown, "all different", "give each once"
+            )
         if self.prior is not None:
             object.__setattr__(self, "prior", _checked_prior(self.prior, len(self.values)))
+        if self.damaging is not None:
+            _check_place("damaging", self.damaging, len(self.values))
+
+    def _check_shapes(self) -> None:
+        """Refuse values that do not fit the columns, or labels that do not fit the values."""
+        object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
+        places_of(self.places, (), max(map(_unknown, self.places), default=0))
+        width = len(self.places)
+        if self.values.ndim != 2 or self.values.shape[1] != width:
+            shape = f"of shape {self.values.shape}"
+            remedy = f"give {width} number{'s' if width > 1 else ''} for each value"
+            raise validate.misfit(f"values of {self.name}", shape, "[value, column]", remedy)
+        if not np.isfinite(self.values).all():
+            remedy = "leave out what is NaN or infinite"
+            raise validate.misfit(f"values of {self.name}", "not", "finite numbers", remedy)
+        if len(self.labels) != len(self.values):
+            wanted_labels = f"{len(self.values)}, one for each value"
+            raise validate.refusal(
+                f"the number of labels of {self.name}", len(self.labels), wanted_labels,
+                "name every value",
+            )  # fmt: skip
 
     @classmethod
     def column(
@@ -98,11 +181,13 @@ class Attribute:
         table, names = _table(data, columns)
         width = None if table is None else table.shape[1]
         (place,) = places_of((column,), names, width if width or names else _unknown(column))
+        _check_finite(column, table, place)
         found = _column_values(str(column), values, None if table is None else table[:, place])
         called = name or (names[place] if names else f"column {place}")
         chosen = None if damaging is None else _nearest(called, found, damaging)
         labels = tuple(f"{value:.6g}" for value in found)
-        return cls(called, (place,), found[:, None], labels, _plain(prior), chosen)
+        covers = isinstance(values, str)
+        return cls(called, (place,), found[:, None], labels, _plain(prior), chosen, covers)
 
     @classmethod
     def one_hot(
@@ -134,10 +219,11 @@ class Attribute:
         table, names = _table(data, columns)
         members = _group(group, names)
         width = None if table is None else table.shape[1]
-        wide = width if width or names else max(map(_unknown, members))
+        wide = width if width or names else max(map(_unknown, members), default=0)
         places = places_of(members, names, wide)
-        called = name or (group if isinstance(group, str) else _group_name(places, names))
-        labels = tuple(_category(place, names) for place in places)
+        called = name or (group if isinstance(group, str) else beginning(places, names))
+        called = called or f"columns {', '.join(map(str, places))}"
+        labels = tuple(category(place, names) for place in places)
         rows = np.arange(len(places))
         if table is not None:
             rows = np.flatnonzero(_occurring(called, table[:, list(places)]))
@@ -150,7 +236,8 @@ class Attribute:
         if damaging is not None:
             chosen = rows.tolist().index(_member(called, damaging, places, labels, names, rows))
         shown = tuple(labels[row] for row in rows)
-        return cls(called, places, np.eye(len(places))[rows], shown, _plain(prior), chosen)
+        covers = len(rows) == len(places)
+        return cls(called, places, np.eye(len(places))[rows], shown, _plain(prior), chosen, covers)
 
     @classmethod
     def together(cls, *attributes: Attribute, name: str | None = None) -> Attribute:
@@ -163,6 +250,9 @@ class Attribute:
         >>> both.places, len(both.values)
         ((0, 2), 6)
         """
+        if not attributes or not all(isinstance(one, cls) for one in attributes):
+            remedy = "give for example age and sex, each an Attribute"
+            raise validate.refusal("attributes", list(attributes), "one Attribute or more", remedy)
         places = tuple(place for one in attributes for place in one.places)
         called = name or " and ".join(one.name for one in attributes)
         if len(set(places)) < len(places):
@@ -189,7 +279,8 @@ class Attribute:
         damaging = None
         if all(one.damaging is not None for one in attributes):
             damaging = picks.index(tuple(one.damaging for one in attributes))  # type: ignore[misc]
-        return cls(called, places, values, labels, prior, damaging)
+        covers = all(one.covers for one in attributes)
+        return cls(called, places, values, labels, prior, damaging, covers)
 
     def completions(self, records: Tensor) -> Tensor:
         """Every record with every value: [n, features] → [n, values, features]."""
@@ -201,7 +292,7 @@ class Attribute:
         return made
 
     def check(self, records: Tensor) -> None:
-        """Refuse records that have no such columns."""
+        """Refuse records that have no such columns; warn once of values in another scaling."""
         if records.ndim != 2:
             remedy = "analyse tables only"
             raise validate.misfit(
@@ -212,6 +303,21 @@ class Attribute:
             raise validate.refusal(
                 "attribute", max(self.places), f"a column from 0 to {records.shape[1] - 1}", remedy
             )
+        known = self._span.doubt
+        self._span.see(self, records)
+        if self.doubt is not None and known is None:
+            from dprime.monitor.checks import PrivacyWarning  # noqa: PLC0415  it needs Opacus
+
+            warnings.warn(self.doubt, PrivacyWarning, stacklevel=2)
+
+    @property
+    def doubt(self) -> str | None:
+        """What is doubtful about the values, beside the records that were seen; None for nothing.
+
+        It is settled after the first 50 records: whether all values lie on one side of what a
+        column has, farther from it than it is wide.
+        """
+        return self._span.doubt
 
     def adversary(
         self, first: int = 0, second: int = -1, record: int | None = None
@@ -223,6 +329,11 @@ class Attribute:
             second: of the value in D′; the last one unless given.
             record: whose attribute is in question.
         """
+        for name, place in (("first", first), ("second", second)):
+            _check_place(name, place, len(self.values))
+        if first % len(self.values) == second % len(self.values):
+            remedy = "give the places of two values"
+            raise validate.refusal("second", second, f"another value than first, {first}", remedy)
         pair = tuple(self.values[first].tolist()), tuple(self.values[second].tolist())
         return OneAttribute(self.places, pair, record)
 
@@ -248,7 +359,27 @@ def _table(
 
 def _unknown(column: Column) -> int:
     """The least width at which a column exists, where nothing is known of the data."""
-    return column + 1 if isinstance(column, int) and not isinstance(column, bool) else 0
+    counts = isinstance(column, int | np.integer) and not isinstance(column, bool)
+    return int(column) + 1 if counts else 0
+
+
+def _check_place(name: str, place: object, count: int) -> None:
+    """Refuse what is not the place of a value; −1 is the last."""
+    counts = isinstance(place, int | np.integer) and not isinstance(place, bool)
+    if not counts or not -count <= place < count:  # type: ignore[operator]
+        remedy = "give the place of one of the values"
+        raise validate.refusal(name, place, f"a whole number from 0 to {count - 1}", remedy)
+
+
+def _check_finite(column: Column, table: NDArray[Any] | None, place: int) -> None:
+    """Refuse a column in which something is missing."""
+    if table is None:
+        return
+    missing = int((~np.isfinite(table[:, place])).sum())
+    if missing:
+        shown = f"NaN or infinite in {missing:,} of {len(table):,} records"
+        remedy = "leave those out, or give them a value as the training does"
+        raise validate.misfit(f"column {column} of the data", shown, "of finite numbers", remedy)
 
 
 def _column_values(
@@ -298,25 +429,13 @@ def _group(group: str | Sequence[Column], names: Sequence[str]) -> tuple[Column,
     """The columns of a one-hot group."""
     if not isinstance(group, str):
         return tuple(group)
-    found = tuple(name for name in names if name.startswith(f"{group}="))
+    found = group_named(group, names)
     if not found:
         remedy = "give the columns themselves" if names else "give columns=, their names"
         raise validate.refusal(
             "attribute", group, "what the names of a group's columns begin with", remedy
         )
     return found
-
-
-def _group_name(places: Sequence[int], names: Sequence[str]) -> str:
-    beginnings = {names[place].partition("=")[0] for place in places} if names else set()
-    return beginnings.pop() if len(beginnings) == 1 else f"columns {', '.join(map(str, places))}"
-
-
-def _category(place: int, names: Sequence[str]) -> str:
-    """sex=Female → Female."""
-    if not names:
-        return f"column {place}"
-    return names[place].partition("=")[2] or names[place]
 
 
 def _occurring(name: str, group: NDArray[Any]) -> NDArray[np.bool_]:
@@ -366,4 +485,7 @@ def _checked_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:
     if abs(total - 1) > 1e-6:
         remedy = "divide them by their sum"
         raise validate.refusal("the sum of prior", round(total, 6), "1", remedy)
+    if max(shares) == 1:
+        remedy = "leave out the values that nobody has, or the prior"
+        raise validate.refusal("the largest share of prior", 1, "below 1", remedy)
     return shares

@@ -26,6 +26,7 @@ from dprime import validate
 from dprime.curve import TradeOff
 from dprime.interop import from_opacus_history
 from dprime.monitor.attached import Attached
+from dprime.monitor.ledger import Unprotected
 from dprime.monitor.one_run import FEWEST, OneRun, one_run
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import Array
@@ -98,8 +99,10 @@ class Canaries(Watcher):
 
         Args:
             claim: the certified curve to test, for adding or removing a record; where it is left
-                out, that of the steps that the privacy engine's accountant has recorded. If those
-                are not as many as the canaries saw, there is no verdict, and a note says why.
+                out, what the monitor certifies of the whole training, also of the steps before a
+                resume. Where it certifies nothing, that of the steps that the privacy engine's
+                accountant has recorded; if those are not as many as the canaries saw, there is no
+                verdict, and a note says why.
             delta: of the bound on ε.
         """
         if not self._steps:
@@ -107,6 +110,8 @@ class Canaries(Watcher):
                 "result", "asked for before any step", "asked for after the training", "train first"
             )
         notes = self._notes()
+        if claim is None:
+            claim = self._certified()
         if claim is None:
             claim = self._recorded()
             notes += self._unlike_recorded()
@@ -124,6 +129,13 @@ class Canaries(Watcher):
     def report(self) -> str:
         """The result's lines; empty before the first step."""
         return self.result().report() if self._steps else ""
+
+    def _certified(self) -> TradeOff | None:
+        """The monitor's curve of the whole training; None where it has none."""
+        mechanism = None if self._training is None else self._training.claim()
+        if mechanism is None or isinstance(mechanism, Unprotected):
+            return None
+        return mechanism.curve()
 
     @property
     def _history(self) -> list[tuple[float, float, int]]:

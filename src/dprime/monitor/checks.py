@@ -11,8 +11,9 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm
 
+from dprime.mechanisms import LEAST_NOISE
 from dprime.monitor.attached import Attached
-from dprime.monitor.ledger import NO_NOISE, UNKNOWN_SAMPLING, Ledger, Step
+from dprime.monitor.ledger import LITTLE_NOISE, NO_NOISE, UNKNOWN_SAMPLING, Ledger, Step
 from dprime.profile import Questions, given
 
 
@@ -24,6 +25,11 @@ SHUFFLED = (
     "The batches are not drawn by Poisson sampling, so the ε of the privacy engine does not hold "
     "for them: dprime certifies a replaced record, with no credit for sampling; use "
     "make_private(poisson_sampling=True)."
+)
+NOT_RETURNED = (
+    "The data loader is not the one that make_private returned, which draws Poisson batches, so "
+    "the ε of the privacy engine does not hold for what comes from it: attach to the loader that "
+    "make_private returned, and loop over that one."
 )
 UNKNOWN = (
     "How the data loader makes its batches is not known, so no guarantee covers the training: use "
@@ -68,6 +74,10 @@ REASONS = {
     NO_NOISE: (
         "No noise was added in a step, so the training is not private: set a noise multiplier of "
         "1 or so in make_private."
+    ),
+    LITTLE_NOISE: (
+        f"The noise multiplier of a step was below {given(LEAST_NOISE)}, which hides nothing, so "
+        "the training is not private: set a noise multiplier of 1 or so in make_private."
     ),
     REPLACED: (
         "A step did not pass through Opacus' own clipping and noise, so it counts as one without "
@@ -128,7 +138,9 @@ REASONS = {
 
 def at_start(training: Attached, ask: Questions) -> Iterator[str]:
     """What can be seen before the first step."""
-    if training.sampling.kind == "shuffle":
+    if training.made_poisson and not training.poisson:
+        yield NOT_RETURNED
+    elif training.sampling.kind == "shuffle":
         yield SHUFFLED
     if training.sampling.kind == "unknown":
         yield UNKNOWN
@@ -178,7 +190,7 @@ def outside(training: Attached, *, frozen: bool = False) -> dict[str, nn.Paramet
 def disagreement(history: Sequence[tuple[Any, Any, Any]], ledger: Ledger) -> str | None:
     """How Opacus' accountant differs from what was seen; None where they agree."""
     seen = Counter[tuple[float, float]]()
-    entries = [(step, n) for step, n in ledger.entries if not _elsewhere(step)]
+    entries = [(step, n) for step, n in ledger.entries if not elsewhere(step)]
     for step, count in entries:
         seen[step.recorded, step.batches * step.sample_rate] += count
     steps = sum(int(count) for *_, count in history)
@@ -214,7 +226,7 @@ def disagreement(history: Sequence[tuple[Any, Any, Any]], ledger: Ledger) -> str
     )
 
 
-def _elsewhere(step: Step) -> bool:
+def elsewhere(step: Step) -> bool:
     """Whether it stands for what another optimizer did."""
     return step.uncovered == OUTSIDE and not step.noise_multiplier
 

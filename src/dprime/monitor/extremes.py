@@ -43,6 +43,9 @@ ROUGH = torch.float32
 SLACK = 2e-5
 """How much that may move a squared distance, relative to the squared norms, and any bound."""
 
+ROUNDING = 1e-9
+"""More than sums in float64 lose, so that a bound stays one."""
+
 LEAST_NOISE = 0.2
 """With less noise the terms are too large for such bounds."""
 
@@ -72,6 +75,11 @@ class Largest:
         return Largest(max(self.difference, other.difference), ahead.term, ahead.place, ahead.pair)
 
 
+def membership(noise_multiplier: float) -> Largest:
+    """What clipping allows at most: one record replaced by any other."""
+    return Largest(FARTHEST, membership_term(noise_multiplier))
+
+
 def membership_term(noise_multiplier: float) -> float:
     """4 sinh(1/z²): one record replaced by another whose gradient is opposite, both of norm C.
 
@@ -99,7 +107,7 @@ def full(gradients: Gradients, noise_multiplier: float, known: Largest | None = 
         for landmarks in LANDMARKS:
             if completions > 4 * landmarks and len(rows) > 2 * FEW:
                 bounds = _upper_bounds(gradients, rows, landmarks, noise_multiplier)
-                first = torch.cat([bound.topk(FEW).indices for bound in bounds]).unique()
+                first = _foremost(bounds, found)
                 found = found.merged(_exact(gradients, rows[first], noise_multiplier))
                 left = _above(bounds, found)
                 rows = rows[left[~torch.isin(left, first)]]
@@ -127,12 +135,24 @@ def approximate(
         (_distance_bound(most), _term_bound(a, _distance_bound(most), noise_multiplier)),
         known,
     )
+    for part in rows.split(max(1, AT_ONCE // squares.shape[1] ** 2)):
+        known = known.merged(_around_mean(gradients, part, noise_multiplier))
+    return known
+
+
+def _around_mean(gradients: Gradients, rows: Tensor, z: float) -> Largest:
+    """The bounds of some records, from their exact distances.
+
+    ‖g_a − mean‖² is the mean of d(a, b)² over b, less half of the mean of d(b, c)² over all pairs.
+    """
     if not len(rows):
-        return known
-    distance = _distance_bound(gradients.from_mean(rows).amax(dim=1))
-    term = _term_bound(a[rows], distance, noise_multiplier)
+        return Largest()
+    squares, squared = gradients.exactly(rows)
+    around = squared.mean(dim=2).amax(dim=1) - squared.mean(dim=(1, 2)) / 2
+    distance = _distance_bound(around * (1 + ROUNDING))
+    term = _term_bound(_growth(squares, z), distance, z)
     best = int(term.argmax())
-    return known.merged(Largest(float(distance.max()), float(term[best]), int(rows[best])))
+    return Largest(float(distance.max()), float(term[best]), int(rows[best]))
 
 
 def _exact(gradients: Gradients, rows: Tensor, z: float) -> Largest:
@@ -183,6 +203,12 @@ def _upper_bounds(
 def _in_the_middle(values: int, parts: int) -> Tensor:
     """The places in the middle of equal parts: neighbours in a list are often neighbours at all."""
     return ((torch.arange(parts) + 0.5) * values / parts).long()
+
+
+def _foremost(bounds: tuple[Tensor, Tensor], found: Largest) -> Tensor:
+    """The places of the records with the largest bounds, where these exceed what was found."""
+    first: Tensor = torch.cat([bound.topk(FEW).indices for bound in bounds]).unique()
+    return first[torch.isin(first, _above(bounds, found))]
 
 
 def _above(bounds: tuple[Tensor, Tensor], found: Largest) -> Tensor:

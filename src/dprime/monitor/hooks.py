@@ -10,7 +10,17 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 MARK = "dprime_monitor"
-"""The attribute that says that an object is being watched."""
+"""The attribute of an object that is being watched: has `detach`, which takes the monitor off."""
+
+
+class _Mark:
+    """Stands for the monitor on what it watches; stays behind where that is copied or saved."""
+
+    def __init__(self, detach: Callable[[], None]) -> None:
+        self.detach = detach
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any]]:
+        return _Mark, (_deaf,)
 
 
 class _Listener:
@@ -33,6 +43,28 @@ def _deaf(*_: object) -> None:
     """Hears nothing."""
 
 
+class _Wrapped:
+    """A method of one object that does more for a while; a copy of the object has its own."""
+
+    def __init__(self, owner: Any, name: str, around: Callable[..., Any]) -> None:
+        self._owner, self._name = owner, name
+        self.before = vars(owner).get(name)
+        self._original = getattr(owner, name)
+        self._around = around
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._around(self._original, *arguments, **named)
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        if self.before is not None:
+            return _itself, (self.before,)
+        return getattr, (self._owner, self._name)  # of the copy, which has its class already
+
+
+def _itself(method: Any) -> Any:
+    return method
+
+
 def _no_listener() -> Callable[..., None]:
     """What a saved listener is when it is loaded."""
     return _deaf
@@ -44,21 +76,18 @@ class Hooks:
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] = []
 
-    def mark(self, owner: Any) -> None:
-        """Say that an object is being watched."""
-        setattr(owner, MARK, True)
+    def mark(self, owner: Any, detach: Callable[[], None]) -> None:
+        """Say that an object is being watched, and how to end it."""
+        setattr(owner, MARK, _Mark(detach))
         self._undo.append(lambda: delattr(owner, MARK))
 
     def wrap(self, owner: Any, name: str, around: Callable[..., Any]) -> None:
         """Call `around(original, *arguments)` in place of a method of one object."""
-        before = vars(owner).get(name)
-        original = getattr(owner, name)
-
-        def wrapped(*arguments: Any, **named: Any) -> Any:
-            return around(original, *arguments, **named)
+        wrapped = _Wrapped(owner, name, around)
 
         def restore() -> None:
             if vars(owner).get(name) is wrapped:  # else someone has replaced it since
+                before = wrapped.before
                 setattr(owner, name, before) if before else delattr(owner, name)
 
         setattr(owner, name, wrapped)

@@ -7,6 +7,7 @@ attribute, and the clipped gradients of its completions are held against each ot
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -17,21 +18,31 @@ from torch.utils.data import DataLoader
 from dprime import validate
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
-from dprime.monitor import attribute_report, extremes
+from dprime.monitor import agreement, attribute_report, extremes
 from dprime.monitor.attached import Attached
 from dprime.monitor.attributes import Attribute
+from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.extremes import Largest
+from dprime.monitor.inputs import Mixed
 from dprime.monitor.losses import loss_of
 from dprime.monitor.pairs import Completions
 from dprime.monitor.risks import FORMS, AttributeRisk, Form, Moment, Steps, over_epochs
 from dprime.monitor.twin import Twin
 from dprime.monitor.watcher import Watcher
 
-NUMBERS_AT_ONCE = 1 << 21
+NUMBERS_AT_ONCE = 1 << 22
 """That a layer has of the completions that are looked at together."""
 
-UNMOVED = 1e-7
-"""Gradients that differ by less, relative to their norm, are the same."""
+UNMOVED = 1e-6
+"""Gradients that differ by less, relative to their norm, are the same: float32 rounds as much."""
+
+UNCHECKED = (
+    "What was analysed could not be held against the gradients that Opacus clipped: because of "
+    "dropout, or because no batch was seen."
+)
+
+CHECKED_EVERY = 10
+"""Steps after which the gradients are held against those of Opacus again."""
 
 ANALYSES: dict[str, Callable[..., Largest]] = {
     "full": extremes.full,
@@ -76,6 +87,7 @@ class AttributeInference(Watcher):
         self.over = validate.one_of("over", over, ("batch", "data"))
         self.analysis = validate.one_of("analysis", analysis, tuple(ANALYSES))
         self.every = validate.whole("every", every, example=1)
+        _refuse_no_function(loss)
         self.notes: list[str] = []
         self.worst: dict[str, list[Largest]] | None = None
         if keep_worst:
@@ -87,11 +99,20 @@ class AttributeInference(Watcher):
         self._batches: list[tuple[Tensor, Tensor]] = []
         self._last: dict[str, Largest] = {}
         self._reached: set[str] = set()
+        self._waited = self.every
+        self._agreed_at: int | None = None
+        self._doubted = False
+        self._overflown = 0
 
     # What is seen
 
     def start(self, training: Attached) -> None:
         """Make a twin of the model, and look at what cannot be analysed."""
+        if self._training is not None:
+            raise validate.misfit(
+                "AttributeInference", "used for another training already", "new for each training",
+                "make another one",
+            )  # fmt: skip
         if hasattr(training.optimizer, "max_grad_norms"):
             raise validate.misfit(
                 "clipping", "layer by layer", "of the whole gradient for attribute inference",
@@ -107,18 +128,25 @@ class AttributeInference(Watcher):
         self._twin = Twin(training.module, training.parameters(), loss)
         self.notes = list(_notes(training))
         if self.over == "data":
-            self._data = _all_records(self._data or training.data_loader.dataset)
+            self._data = _all_records(_users_own(training) if self._data is None else self._data)
 
     def batch(self, records: Tensor, targets: Tensor) -> None:
         """Keep the records until the step."""
-        if self.over == "batch":
-            self._batches.append((records.detach(), targets.detach()))
+        self._batches.append((records.detach(), targets.detach()))
 
-    def before_noise(self, training: Attached) -> None:
+    def clipped(self, training: Attached) -> None:
         """Analyse the step; the weights are those that its gradients were taken at."""
         noise = training.noise_multiplier * training.clip_norm / training.clipped_to
-        if self._is_due(noise):
-            self._last = self._analysed(training.clipped_to, noise, training.device())
+        self._waited += 1
+        if not self._doubted and self._is_due(noise):
+            if self._agrees(training):
+                self._last = self._analysed(training.clipped_to, noise, training.device())
+                empty = self.over == "batch" and not any(len(x) for x, _ in self._batches)
+                self._waited = self.every if empty else 0  # it says nothing of the next ones
+            else:
+                self._doubt()
+        if self._doubted:
+            self._last = dict.fromkeys(self.attributes, extremes.membership(noise))
         self._batches = []
         self.steps.rates.append(min(1.0, training.sample_rate * training.accumulated))
         self.steps.noises.append(noise)
@@ -130,8 +158,39 @@ class AttributeInference(Watcher):
 
     def _is_due(self, noise: float) -> bool:
         """Whether this step is analysed: each so many, and where the noise has changed."""
-        taken = len(self.steps)
-        return taken % self.every == 0 or noise != self.steps.noises[-1]
+        return self._waited >= self.every or noise != self.steps.noises[-1]
+
+    def _agrees(self, training: Attached) -> bool:
+        """Hold the gradients against those of Opacus, now and then.
+
+        A training that differs from the first step on is refused.
+        """
+        assert self._twin is not None
+        taken, before = len(self.steps), self._agreed_at
+        due = before is None or taken >= before + CHECKED_EVERY
+        if not due or not self._batches or not agreement.can_be_checked(training.module):
+            return True
+        if before is None and self.over == "data" and not _has_canaries(training):
+            agreement.refuse_strangers(self._data, self._batches)
+        if agreement.agrees(self._twin, training, self._batches):
+            self._agreed_at = taken
+            return True
+        if before is None:
+            raise agreement.refusal()
+        return False
+
+    def _doubt(self) -> None:
+        """After a step that differs nothing is known of those since the last that agreed."""
+        assert self._agreed_at is not None
+        self._doubted = True
+        since = self._agreed_at + 1
+        self.steps.count_as_membership(since)
+        note = (
+            f"From step {since + 1:,} on the gradients of the batch were others than those that "
+            "were analysed, so these steps count as they would against membership."
+        )
+        self.notes.append(note)
+        warnings.warn(f"{note} To mend it, {agreement.REMEDY}.", PrivacyWarning, stacklevel=2)
 
     def _analysed(self, clip_norm: float, noise: float, device: torch.device) -> dict[str, Largest]:
         return {
@@ -155,6 +214,9 @@ class AttributeInference(Watcher):
             for x, y in parts if len(records) else ():
                 completions = Completions(x.to(device), y.to(device), columns, values)
                 gradients = self._twin.gradients(completions, clip_norm)
+                if not bool(gradients.norms.isfinite().all()):
+                    self._overflown += 1
+                    return extremes.membership(noise)
                 longest = max(longest, float(gradients.norms.max()))
                 fresh = search(gradients, noise, found)
                 ahead = fresh.term > found.term  # its place counts from the first of this part
@@ -234,6 +296,13 @@ class AttributeInference(Watcher):
             f"Attribute inference after {len(self.steps):,} steps ({sum(rates):.4g} epochs), {how}"
         )
         notes = list(self.notes)
+        if self._agreed_at is None:
+            notes.append(UNCHECKED)
+        if self._overflown:
+            notes.append(
+                "Some gradients were too large or no numbers; those "
+                f"{self._overflown:,} steps count as they would against membership."
+            )
         if self.every > 1:
             notes.append(
                 f"One step in {self.every} was analysed; the others count as the one before them."
@@ -262,7 +331,19 @@ class AttributeInference(Watcher):
             "steps": self.steps.state_dict(),
             "last": last,
             "worst": worst,
+            "waited": self._waited,
+            "analysed": self._analysed_how(),
+            "doubted": self._doubted,
+            "overflown": self._overflown,
+            "notes": self.notes,
         }
+
+    def _analysed_how(self) -> dict[str, Any]:
+        """What steps must have in common to be added up."""
+        values = {
+            name: [list(one.places), one.values.tolist()] for name, one in self.attributes.items()
+        }
+        return {"over": self.over, "analysis": self.analysis, "values": values}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what was saved, with the same attributes."""
@@ -273,13 +354,31 @@ class AttributeInference(Watcher):
                 "the checkpoint's attributes", ", ".join(steps.differences),
                 ", ".join(self.attributes), remedy,
             )  # fmt: skip
+        if (saved := state["analysed"]) != self._analysed_how():
+            remedy = "go on with the values and the analysis that it was saved with"
+            raise validate.refusal(
+                "the checkpoint's analysis", saved, str(self._analysed_how()), remedy
+            )
         self.steps = steps
+        self._waited = state["waited"]
+        self._doubted, self._overflown = state["doubted"], state["overflown"]
+        self.notes = list(dict.fromkeys([*self.notes, *state["notes"]]))
         self._last = {name: _largest(found) for name, found in state["last"].items()}
         self._reached = set(self.attributes) if len(steps) else set()
         if self.worst is not None and state["worst"] is not None:
             self.worst = {
                 name: [_largest(found) for found in kept] for name, kept in state["worst"].items()
             }
+
+
+def _has_canaries(training: Attached) -> bool:
+    return isinstance(training.data_loader.dataset, Mixed)
+
+
+def _users_own(training: Attached) -> Any:
+    """The records of the loader, without canaries."""
+    dataset = training.data_loader.dataset
+    return dataset.dataset if isinstance(dataset, Mixed) else dataset
 
 
 def _all_records(data: Any) -> tuple[Tensor, Tensor]:
@@ -289,7 +388,8 @@ def _all_records(data: Any) -> tuple[Tensor, Tensor]:
     if isinstance(data, tuple | list) and len(data) == 2 and isinstance(data[0], Tensor):
         return data[0], data[1]
     try:
-        parts = [(x, y) for x, y in DataLoader(data, batch_size=1024)]
+        own = torch.Generator()  # the training's random numbers stay its own
+        parts = [(x, y) for x, y in DataLoader(data, batch_size=1024, generator=own)]
     except (TypeError, ValueError) as error:
         remedy = "give data=, a pair of tensors"
         reason = f"a {type(data).__name__} that gives no pairs ({error})"
@@ -308,6 +408,12 @@ def _notes(training: Attached) -> Iterator[str]:
         yield "Both forms assume batches in which every record is drawn for itself; these are not."
     if training.adaptive:
         yield "Adaptive clipping also releases a noisy count of clipped records; it is left out."
+
+
+def _refuse_no_function(loss: Any) -> None:
+    if loss is not None and not callable(loss):
+        remedy = "give one of outputs and targets that returns one loss a record"
+        raise validate.refusal("loss", loss, "a function", remedy)
 
 
 def _checked(attributes: Sequence[Attribute]) -> Sequence[Attribute]:

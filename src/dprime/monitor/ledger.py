@@ -19,6 +19,7 @@ from dprime.mechanisms import DPSGD, LEAST_NOISE, Composition, Losses, Mechanism
 from dprime.privacy_loss import PrivacyLoss
 
 NO_NOISE = "no noise was added"
+LITTLE_NOISE = "the noise is too small to hide anything"
 UNKNOWN_SAMPLING = "the sampling of the batches is not known"
 SAMPLINGS = ("poisson", "shuffle")
 
@@ -115,7 +116,9 @@ class Step:
             return self.uncovered
         if self.sampling not in SAMPLINGS:
             return UNKNOWN_SAMPLING
-        return "" if self.noise_multiplier >= LEAST_NOISE else NO_NOISE
+        if self.noise_multiplier >= LEAST_NOISE:
+            return ""
+        return LITTLE_NOISE if self.noise_multiplier else NO_NOISE
 
 
 class Ledger:

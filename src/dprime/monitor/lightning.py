@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dprime import validate
+from dprime.monitor.checkpoint import restore, whole_state
 from dprime.monitor.monitor import Monitor
 
 try:
@@ -14,10 +15,10 @@ except ImportError as error:
 
 
 class LightningMonitor(Callback):
-    """Logs the metric at each epoch, and keeps the monitor's state in the checkpoints.
+    """Logs the metric at each epoch, and keeps what was spent in the checkpoints.
 
-    Opacus' accountant is not in them: a training that goes on from one has an ε of Opacus that
-    forgets what came before, and the monitor says so.
+    That is the monitor's state and the history of Opacus' accountant: a training that goes on from
+    a checkpoint has both, and `get_epsilon` is that of all its steps.
 
     Args:
         monitor: attached to what `make_private` returned. Where it is left out, the attribute
@@ -41,7 +42,7 @@ class LightningMonitor(Callback):
             )
         self.monitor = found
         if self._saved:
-            found.load_state_dict(self._saved)
+            restore(found, self._saved)
             self._saved = {}
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -51,8 +52,8 @@ class LightningMonitor(Callback):
         pl_module.log(f"privacy_{answer.name}", answer.value)
 
     def state_dict(self) -> dict[str, Any]:
-        """The monitor's."""
-        return {} if self.monitor is None else self.monitor.state_dict()
+        """The monitor's, and the accountant's."""
+        return {} if self.monitor is None else whole_state(self.monitor)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Kept until the training starts."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dprime import validate
+from dprime.monitor.attached import own_criterion
 from dprime.monitor.twin import Loss
 from dprime.train.losses import cross_entropy
 
@@ -24,26 +26,40 @@ def loss_of(criterion: Any) -> Loss:
     >>> loss_of(nn.MSELoss())(torch.tensor([[1.0, 3.0], [0.0, 0.0]]), torch.zeros(2, 2)).tolist()
     [5.0, 0.0]
     """
-    inner = getattr(criterion, "criterion", criterion)  # ghost mode wraps it
-    averages = getattr(criterion, "loss_reduction", getattr(inner, "reduction", "mean")) != "sum"
+    inner = own_criterion(criterion)
+    reduction = _reduction(criterion, inner)
+    averages = reduction == "mean"
+    if averages and _weight(inner) is not None:
+        raise validate.misfit(
+            "criterion", "one that divides by the batch's weights", "of each record alone",
+            "give loss=, which weighs every record for itself",
+        )  # fmt: skip
     if isinstance(inner, nn.Module) and isinstance(getattr(inner, "reduction", None), str):
-        if averages and getattr(inner, "weight", None) is not None:
-            raise validate.misfit(
-                "criterion", "one that divides by the batch's weights", "of each record alone",
-                "give loss=, which weighs every record for itself",
-            )  # fmt: skip
         if _is_plain_cross_entropy(inner):
             return lambda outputs, targets: _cross_entropy(outputs, targets, averages)
         alone: Any = copy.copy(inner)
         alone.reduction = "none"
-        return lambda outputs, targets: _each(alone(outputs, targets), averages)
+        return partial(_each, alone, reduction)
     if callable(inner) and "reduction" in _arguments(inner):
-        return lambda outputs, targets: _each(inner(outputs, targets, reduction="none"), averages)
+        return partial(_each, partial(inner, reduction="none"), reduction)
     shown = "missing" if criterion is None else f"a {type(inner).__name__}"
     raise validate.misfit(
         "criterion", shown, "one whose reduction can be turned off",
         "give loss=, a function of outputs and targets that returns one loss a record",
     )  # fmt: skip
+
+
+def _reduction(criterion: Any, inner: Any) -> str:
+    """How the losses of records, and of a record's outputs, become one."""
+    if criterion is not inner:  # ghost mode has a reduction of its own
+        return str(criterion.loss_reduction)
+    given = getattr(inner, "keywords", {}).get("reduction", getattr(inner, "reduction", "mean"))
+    return str(given)
+
+
+def _weight(criterion: Any) -> Any:
+    """Of the classes, where some count more than others."""
+    return getattr(criterion, "keywords", {}).get("weight", getattr(criterion, "weight", None))
 
 
 def _is_plain_cross_entropy(criterion: nn.Module) -> bool:
@@ -60,7 +76,8 @@ def _cross_entropy(logits: Tensor, labels: Tensor, averages: bool) -> Tensor:
     """The engine's own, which is faster for few classes."""
     if logits.ndim == 2 and labels.ndim == 1 and not labels.is_floating_point():
         return cross_entropy(logits[None], labels[None])[0]
-    return _each(F.cross_entropy(logits, labels, reduction="none"), averages)
+    alone = partial(F.cross_entropy, reduction="none")
+    return _each(alone, "mean" if averages else "sum", logits, labels)
 
 
 def _arguments(function: Any) -> Sequence[str]:
@@ -70,9 +87,31 @@ def _arguments(function: Any) -> Sequence[str]:
         return ()
 
 
-def _each(losses: Tensor, averages: bool) -> Tensor:
-    """One loss a record."""
+def _each(alone: Loss, reduction: str, outputs: Tensor, targets: Tensor) -> Tensor:
+    """One loss a record, from one for each of its outputs."""
+    if targets.is_floating_point() and outputs.squeeze(-1).shape == targets.squeeze(-1).shape:
+        outputs = outputs.view_as(targets)  # model(x).squeeze(-1) beside y, and the like
+    try:
+        losses = alone(outputs, targets)
+    except (ValueError, RuntimeError):
+        raise _other_shapes(outputs, targets) from None
+    if losses.numel() > max(outputs.numel(), targets.numel()):
+        raise _other_shapes(outputs, targets)
     if losses.ndim < 2:
         return losses
+    if reduction == "none":
+        raise validate.misfit(
+            "criterion", "one that leaves a record's outputs apart", "one that adds them up",
+            "give loss=, a function of outputs and targets that returns one loss a record",
+        )  # fmt: skip
     flat = losses.flatten(1)
-    return flat.mean(dim=1) if averages else flat.sum(dim=1)
+    return flat.mean(dim=1) if reduction == "mean" else flat.sum(dim=1)
+
+
+def _other_shapes(outputs: Tensor, targets: Tensor) -> ValueError:
+    """Something happens to the model's outputs before the criterion sees them."""
+    return validate.misfit(
+        "criterion", f"given outputs {tuple(outputs.shape)} and targets {tuple(targets.shape)}",
+        "of outputs and targets that belong together",
+        "give loss=, a function that brings the model's own outputs into the shape of the targets",
+    )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from dprime.mechanisms import ADJACENCIES, Mechanism
 from dprime.monitor import checks, summary
 from dprime.monitor.attached import Attached
 from dprime.monitor.checks import PrivacyWarning
+from dprime.monitor.epochs import AtEpoch, Epochs
 from dprime.monitor.hooks import MARK
 from dprime.monitor.ledger import Ledger, Step
 from dprime.monitor.plan import Plan
@@ -29,7 +31,7 @@ from dprime.profile import Answer, Questions, risk_profile
 STATE_VERSION = 1
 """Of what `state_dict` returns."""
 
-PASSED_BY = ("dprime.monitor", "opacus.", "torch.optim", "torch.utils._contextlib")
+PASSED_BY = ("dprime.monitor", "opacus.", "torch.optim", "torch.utils.")
 """Modules between a warning and the user's line."""
 
 
@@ -116,12 +118,13 @@ class Monitor:
         self._unseen = self.ledger.steps
         self._seen = False
         self._detached = False
-        self._epoch_ends: list[int] = []
+        self._epochs = Epochs(self.training.sampling, self.ledger.batches)
         self._reader = StepReader(self.training, self.adjacency)
         self._reader.follow(self.ledger)
         self._steps = Steps(
-            self.training, self._reader, self.watchers, self._book, self._trained_elsewhere
-        )
+            self.training, self._reader, self.watchers, self._book, self._trained_elsewhere,
+            self._between_loops, self.detach,
+        )  # fmt: skip
         try:
             self._steps.watch()
             for sentence in checks.at_start(self.training, self.questions):
@@ -159,22 +162,29 @@ class Monitor:
         """The metric that is shown at each epoch, of what was spent until now."""
         return self._answer(self.curve())
 
-    def history(self) -> list[Answer]:
-        """The metric at the end of each epoch so far."""
+    def history(self) -> list[AtEpoch]:
+        """The metric at the end of each epoch so far, with the epoch's number and its last step."""
         return [
-            self._answer(_curve(self.ledger.first(end).mechanism(*self.besides), self.adjacency))
-            for end in self._epoch_ends
+            AtEpoch(**vars(self._answer(self._curve_after(step))), epoch=epoch, step=step)
+            for epoch, step in self._epochs.ends(self.ledger.steps)
         ]
+
+    def _curve_after(self, steps: int) -> TradeOff:
+        return _curve(self.ledger.first(steps).mechanism(*self.besides), self.adjacency)
 
     @property
     def epochs(self) -> int:
-        """Epochs that are over: as many batches as the loader gives in one."""
-        return self.ledger.batches // self.training.sampling.length
+        """Epochs that are over: passes over the loader in which steps were made.
+
+        A pass that was left early is one too. Steps that no batch was drawn for are an epoch for as
+        many batches as the loader gives in one.
+        """
+        return self._epochs.over()
 
     def line(self) -> str:
         """Where the training is and what it has spent, in one sentence."""
         future = None
-        if self.plan.known:
+        if self.plan.known and not self._past_the_end():
             future = self._answer(_curve(self._future(), self.adjacency))
         return summary.line(self._place(), self.answer(), future, self.mechanism())
 
@@ -190,7 +200,7 @@ class Monitor:
             self.mechanism(),
             self.adjacency,
             self.risk(),
-            self.forecast() if self.plan.known else None,
+            self.forecast() if self.plan.known and not self._past_the_end() else None,
             self.warnings,
             [found for watcher in self.watchers if (found := watcher.report())],
         )
@@ -198,16 +208,31 @@ class Monitor:
     def __str__(self) -> str:
         return self.report()
 
+    def __repr__(self) -> str:
+        return f"<Monitor: {self._place()}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """A notebook shows the report."""
+        printer.text(repr(self) if cycle else self.report())
+
     def _answer(self, curve: TradeOff) -> Answer:
         answers = risk_profile(curve, self.questions)
         return next(answer for answer in answers if answer.name == self.metric)
 
     def _place(self) -> str:
-        steps = self._planned_steps()
-        epochs = None
-        if steps is not None:
+        steps, epochs = self._planned_steps(), self.plan.epochs
+        if steps is not None and epochs is None:
             epochs = steps * self._now().batches / self.training.sampling.length
-        return summary.place(self.epochs, self.ledger.steps, epochs, steps)
+        return summary.place(self.epochs, self._steps_made(), epochs, steps)
+
+    def _steps_made(self) -> int:
+        """Steps of Opacus' optimizer; the ledger may have one that stands for another's."""
+        others = (n for step, n in self.ledger.entries if checks.elsewhere(step))
+        return self.ledger.steps - sum(others)
+
+    def _past_the_end(self) -> bool:
+        end = self._planned_steps()
+        return end is not None and self.ledger.steps > end and self._steps_made() > end
 
     def _planned_steps(self) -> int | None:
         """The planned end in steps, at as many batches a step as now."""
@@ -247,7 +272,9 @@ class Monitor:
     def _book(self) -> None:
         """Count the step that is about to change the weights."""
         step = self._reader.read()
-        epochs = self.epochs
+        step_of = self.training.sampling.used
+        if self._epochs.follows(step_of):
+            self._end_epoch()
         self.ledger.add(step)
         self._seen = True
         if self._unseen:
@@ -262,14 +289,23 @@ class Monitor:
             self._warn(checks.SCHEDULED)
         if self._reader.fewer:
             self._warn(checks.FEWER)
-        end = self._planned_steps()
-        if end is not None and self.ledger.steps > end:
+        if self._past_the_end():
             self._warn(checks.PAST_THE_END)
-        if self.epochs > epochs:
-            self._epoch_ends.append(self.ledger.steps)
+        if self._epochs.step(step_of, step.batches):
             self._compare_accountant()
-            if self._show is not None:
-                self._show(self.line())
+            self._end_epoch()
+
+    def _between_loops(self, beginning: bool) -> None:
+        """A loop over the loader begins or has ended."""
+        if self._epochs.between(beginning=beginning):
+            self._compare_accountant()
+            self._end_epoch()
+
+    def _end_epoch(self) -> None:
+        """The latest step was the last one of an epoch."""
+        self._epochs.end(self.ledger.steps)
+        if self._show is not None:
+            self._show(self.line())
 
     def _trained_elsewhere(self) -> None:
         """Count, once, that weights are changed by something else than a step that was made."""
@@ -284,9 +320,16 @@ class Monitor:
             self._warn(sentence)
 
     def _warn(self, sentence: str) -> None:
-        if sentence not in self.warnings:
-            self.warnings.append(sentence)
-            warnings.warn(sentence, PrivacyWarning, stacklevel=_depth())
+        """Warn once of each kind, and keep the latest numbers."""
+        if sentence in self.warnings:
+            return
+        kinds = [_without_numbers(said) for said in self.warnings]
+        kind = _without_numbers(sentence)
+        if kind in kinds:
+            self.warnings[kinds.index(kind)] = sentence
+            return
+        self.warnings.append(sentence)
+        warnings.warn(sentence, PrivacyWarning, stacklevel=_depth())
 
     # Checkpoints
 
@@ -303,7 +346,7 @@ class Monitor:
             "plan": self.plan.state_dict(),
             "besides": [mechanism.describe() for mechanism in self.besides],
             "ledger": self.ledger.state_dict(),
-            "epoch_ends": list(self._epoch_ends),
+            **self._epochs.state_dict(self.ledger.steps),
             "warnings": list(self.warnings),
             "watchers": [[watcher.name, watcher.state_dict()] for watcher in self.watchers],
         }
@@ -322,11 +365,9 @@ class Monitor:
         self.ledger, self._seen = ledger, False
         self._unseen = 0
         self._reader.follow(self.ledger)
-        self._epoch_ends = list(state["epoch_ends"])
-        self.warnings = [
-            *state["warnings"],
-            *(w for w in self.warnings if w not in state["warnings"]),
-        ]
+        self._epochs.load_state_dict(state)
+        said = {_without_numbers(w): w for w in (*state["warnings"], *self.warnings)}
+        self.warnings = list(said.values())
         for watcher, (_, saved) in zip(self.watchers, state["watchers"], strict=True):
             watcher.load_state_dict(saved)
         before = Plan.from_state(state["plan"])
@@ -358,10 +399,15 @@ def _depth() -> int:
     return depth
 
 
+def _without_numbers(sentence: str) -> str:
+    """What a sentence says, whatever its numbers are."""
+    return re.sub(r"\d[\d,.e-]*", "#", sentence)
+
+
 def _refuse_second(**objects: Any) -> None:
     for name, thing in objects.items():
         if hasattr(thing, MARK):
-            remedy = "detach() the first monitor"
+            remedy = f"take the first one off with {name}.{MARK}.detach()"
             raise validate.misfit(name, "already attached", "watched by one monitor only", remedy)
 
 

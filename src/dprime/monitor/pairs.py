@@ -37,6 +37,12 @@ class Completions:
     columns: Tensor
     values: Tensor
 
+    @classmethod
+    def unchanged(cls, records: Tensor, targets: Tensor) -> Completions:
+        """Records as they are: no column is completed."""
+        none = torch.zeros(0, dtype=torch.long, device=records.device)
+        return cls(records, targets, none, records.new_zeros(1, 0))
+
     def written_out(self) -> Tensor:
         """[record · completion, feature]."""
         count = len(self.values)
@@ -71,6 +77,10 @@ class Gradients:
         norms = total(layer.squares() for layer in layers).double().clamp(min=0).sqrt()
         self._factors = self._clipping(norms)
         self.norms = norms * self._factors
+
+    def kept(self) -> Tensor:
+        """What clipping leaves of each gradient, at most 1 [record, completion]."""
+        return self._factors * self._clip_norm
 
     def _clipping(self, norms: Tensor) -> Tensor:
         """What gradients are multiplied by: clipped, and in units of C."""

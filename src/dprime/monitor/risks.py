@@ -80,6 +80,15 @@ class Steps:
             return estimates.attribute_inference(mu * least / rate, least, rate)
         return Estimate(GaussianShape(mu), source="central limit theorem, attribute inference")
 
+    def count_as_membership(self, since: int) -> None:
+        """Say of the steps from one on what clipping allows at most."""
+        for place in range(since, len(self)):
+            for differences, terms in zip(
+                self.differences.values(), self.terms.values(), strict=True
+            ):
+                differences[place] = FARTHEST
+                terms[place] = membership_term(self.noises[place])
+
     def state_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
@@ -163,8 +172,7 @@ class AttributeRisk:
 
         Without a prior, of two values that are equally likely.
         """
-        blind = self.blind()
-        return 1.0 if blind == 1 else (curve or self.curve).secret_success(blind)
+        return (curve or self.curve).secret_success(self.blind())
 
     def tpr(self, fpr: float = 0.1) -> float:
         """How many records with the damaging value are found at a rate of false alarms.
@@ -188,6 +196,6 @@ class AttributeRisk:
                 "prior and damaging", "not both given", "given for a precision", remedy
             )
         share = prior[place]
-        if share in (0.0, 1.0):
-            return share
+        if share == 0:
+            return 0.0
         return self.curve.precision(share, min_tpr)

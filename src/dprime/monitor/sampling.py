@@ -11,7 +11,8 @@ that looks like records that were multiplied.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -34,6 +35,17 @@ KEPT = 1000
 POISSON = (UniformWithReplacementSampler, DistributedUniformWithReplacementSampler)
 
 
+@dataclass(eq=False)
+class Pass:
+    """One loop over the loader: batches drawn, taken by steps, and whether it ended or was left."""
+
+    number: int
+    drawn: int = 0
+    taken: int = 0
+    ended: bool = False
+    left: bool = False
+
+
 class Sampling:
     """The batches of one loader.
 
@@ -45,6 +57,8 @@ class Sampling:
         passes: how often drawing began anew since `watch`.
         under_way: passes that were begun and neither ended nor given up.
         left: whether the latest pass was given up before its end.
+        latest: the pass that drew the latest batch.
+        used: the pass that the latest step is of; None where nothing was drawn for it.
         pending: sizes of the batches that were drawn and are in no step yet, in order.
 
     """
@@ -57,11 +71,14 @@ class Sampling:
         self.passes = 0
         self.under_way = 0
         self.left = False
+        self.latest: Pass | None = None
+        self.used: Pass | None = None
         self.pending: list[int] = []
         self._latest_from = 0
         self._drawing = False
         self._loses_records = False
         self._class: type | None = None
+        self._between: Callable[[bool], None] = _nobody
         # A data set may have places without a record, which its batches skip.
         dataset = getattr(data_loader, "dataset", None)
         self._filled = getattr(dataset, "filled", lambda places: places)
@@ -71,8 +88,12 @@ class Sampling:
         """The probability with which a record is in a batch, as it is now."""
         return float(self._sampler.sample_rate) if self.kind == "poisson" else 1.0 / self.length
 
-    def watch(self) -> None:
-        """Count what the loader gives, until `release`."""
+    def watch(self, between: Callable[[bool], None] | None = None) -> None:
+        """Count what the loader gives, until `release`.
+
+        `between` is called when a loop begins (with True) and when one has ended (with False).
+        """
+        self._between = between or _nobody
         if self.kind != "unknown":
             self._class = type(self._sampler)
             # A loader does not let go of its batch sampler, so the sampler itself has to count.
@@ -80,6 +101,7 @@ class Sampling:
 
     def release(self) -> None:
         """Leave the loader as it was."""
+        self._between = _nobody
         if self._class is not None:
             self._sampler.__class__, self._class = self._class, None
 
@@ -89,6 +111,14 @@ class Sampling:
         "elsewhere": nothing was drawn for it; "more": there are more records than were drawn, or
         they cannot be told apart; "fewer": some were drawn and then left out.
         """
+        self.used = self.latest if self.pending else None
+        batches, found = self._taken(parts)
+        if self.used is not None:
+            self.used.taken += batches
+        return batches, found
+
+    def _taken(self, parts: Sequence[int]) -> tuple[int, Found]:
+        """The same; batches that are used or passed over are forgotten."""
         if not self.pending:
             return 1, "elsewhere"
         fewer = len(parts) == 1 and parts[0] < self.pending[0]
@@ -101,6 +131,15 @@ class Sampling:
         self._loses_records = True
         self._drop(1)
         return 1, "fewer"
+
+    def over(self, one: Pass) -> bool:
+        """Whether no more steps are to come of a pass."""
+        used_up = not self.pending or one.taken >= one.drawn
+        return one.left or (used_up and self.complete(one))
+
+    def complete(self, one: Pass) -> bool:
+        """Whether a pass has drawn all its batches, of which some may wait to be used."""
+        return one.ended or one.drawn >= self.length
 
     def _matched(self, parts: Sequence[int]) -> tuple[int, int] | None:
         """Where the batches of a step are: the next of the only loop under way, or anywhere."""
@@ -125,23 +164,34 @@ class Sampling:
         """The sampler's class, which says here what it gives."""
 
         def draw(sampler: Any) -> Iterator[Any]:
+            self._between(True)
             self.passes += 1
             self.under_way += 1
             number, self.left = self.passes, False
+            this = Pass(number)
             self._drawing, self._latest_from = True, len(self.pending)
             try:
                 for batch in own.__iter__(sampler):  # type: ignore[attr-defined]
                     self.given += 1
+                    this.drawn += 1
+                    self.latest = this
                     self._drawn(len(self._filled(batch)))
                     yield batch
+                this.ended = True
             except GeneratorExit:
+                this.left = not self.complete(this)
                 self.left = self.left or number == self.passes
                 raise
             finally:
                 self.under_way -= 1
                 self._drawing = self._drawing and number != self.passes
+            self._between(False)
 
         return type(own.__name__, (own,), {"__iter__": draw})
+
+
+def _nobody(_: bool) -> None:
+    """Is told of loops where nobody wants to know."""
 
 
 def matched(parts: Sequence[int], pending: Sequence[int]) -> tuple[int, int] | None:

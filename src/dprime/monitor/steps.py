@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from dprime.monitor.attached import Attached
+from dprime.monitor.attached import Attached, own_criterion
 from dprime.monitor.hooks import Hooks
 from dprime.monitor.reader import StepReader
 from dprime.monitor.watcher import Watcher
@@ -27,6 +27,8 @@ class Steps:
         watchers: are told too.
         made: called when a step was made, just before the weights change.
         elsewhere: called when something else than that step is about to change the weights.
+        between: called when a loop over the loader begins (True), and when one has ended (False).
+        detach: takes the monitor off.
 
     """
 
@@ -37,22 +39,26 @@ class Steps:
         watchers: Sequence[Watcher],
         made: Callable[[], None],
         elsewhere: Callable[[], None],
+        between: Callable[[bool], None],
+        detach: Callable[[], None],
     ) -> None:
         self.training = training
         self.reader = reader
         self.watchers = watchers
         self._made = made
         self._elsewhere = elsewhere
+        self._between = between
+        self._detach = detach
         self._expected = False
         self._noising = False
-        self._records: Tensor | None = None
+        self._records: list[Tensor] = []
         self._hooks = Hooks()
 
     def watch(self) -> None:
         """Put everything on."""
         optimizer, hooks = self.training.optimizer, self._hooks
-        hooks.mark(optimizer)
-        hooks.mark(self.training.privacy_engine)
+        hooks.mark(optimizer, self._detach)
+        hooks.mark(self.training.privacy_engine, self._detach)
         hooks.wrap(optimizer, self.training.clips_with, self._clip)
         hooks.wrap(optimizer, "add_noise", self._add_noise)
         hooks.wrap(optimizer, "pre_step", self._pre_step)
@@ -60,7 +66,7 @@ class Steps:
         hooks.before_call(self.training.module, self._called, named=True)
         if self.training.ghost:
             self._see_loss()
-        self.training.sampling.watch()
+        self.training.sampling.watch(self._between)
         hooks.later(self.training.sampling.release)
         if any(watcher.needs_batches for watcher in self.watchers):
             self._see_batches()
@@ -103,19 +109,22 @@ class Steps:
     def _see_batches(self) -> None:
         """Take records from the model's calls and labels from the criterion's."""
 
-        def called(module: nn.Module, inputs: tuple[Any, ...]) -> None:
-            if module.training and inputs:
-                self._records = inputs[0].detach()
+        def called(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+            given = (*inputs, *named.values())
+            if module.training and torch.is_grad_enabled() and given:
+                self._records.append(given[0].detach())
 
-        def judged(module: nn.Module, inputs: tuple[Any, ...]) -> None:
-            if self._records is not None:
-                self.batch(self._records, inputs[1])
-                self._records = None
+        def judged(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+            _, targets = (*inputs, *named.values())[:2]
+            for place, records in enumerate(self._records):
+                if len(records) == len(targets):  # several calls of the model may come before
+                    self.batch(self._records.pop(place), targets)
+                    return
 
-        self._hooks.before_call(self.training.module, called)
-        criterion = getattr(self.training.criterion, "criterion", self.training.criterion)
+        self._hooks.before_call(self.training.module, called, named=True)
+        criterion = own_criterion(self.training.criterion)
         if isinstance(criterion, nn.Module):
-            self._hooks.before_call(criterion, judged)
+            self._hooks.before_call(criterion, judged, named=True)
 
     def _clip(self, clip: Callable[[], None]) -> None:
         self.reader.clipped(own=not self._noising)
@@ -125,9 +134,12 @@ class Steps:
         self._noising = True
         try:
             for watcher in self.watchers:
+                _told(watcher, watcher.clipped, self.training)
+            for watcher in self.watchers:
                 _told(watcher, watcher.before_noise, self.training)
         finally:
             self._noising = False
+        self._records = []
         self.reader.noised()
         add_noise()
         for watcher in self.watchers:

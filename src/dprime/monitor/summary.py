@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from dprime.asked import describe, shown
@@ -32,10 +33,23 @@ def place(epoch: int, steps: int, planned_epochs: float | None, planned: int | N
 
     >>> place(3, 300, 10.0, 1000)
     'epoch 3 of 10, step 300 of 1,000'
+    >>> place(3, 49, 2.0, 46)
+    'epoch 3, past the planned 2, step 49, past the planned 46'
     """
-    of_epochs = "" if planned_epochs is None else f" of {planned_epochs:.4g}"
-    of_steps = "" if planned is None else f" of {planned:,}"
-    return f"epoch {epoch:,}{of_epochs}, step {steps:,}{of_steps}"
+    return f"epoch {_reached(epoch, planned_epochs)}, step {_reached(steps, planned)}"
+
+
+def _reached(number: int, planned: float | None) -> str:
+    """A number, and that of the plan to at most one decimal.
+
+    >>> _reached(1, 2.522), _reached(3, 2.5), _reached(4, 2.5)
+    ('1 of 2.5', '3 of 2.5', '4, past the planned 2.5')
+    """
+    if planned is None:
+        return f"{number:,}"
+    end = f"{planned:,.1f}".removesuffix(".0")
+    past = number > math.ceil(planned - 1e-9)
+    return f"{number:,}, past the planned {end}" if past else f"{number:,} of {end}"
 
 
 def line(where: str, spent: Answer, forecast: Answer | None, mechanism: Mechanism | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from dprime import validate
+from dprime.monitor.checkpoint import restore, whole_state
 from dprime.monitor.monitor import Monitor
 
 try:
@@ -16,11 +17,14 @@ except ImportError as error:
     raise ImportError("TrainerMonitor needs transformers: pip install transformers") from error
 
 FILE = "dprime-monitor.pt"
-"""The monitor's state in the folder of a checkpoint."""
+"""The monitor's state and the accountant's, in the folder of a checkpoint."""
 
 
 class TrainerMonitor(TrainerCallback):
-    """Logs the metric at each epoch, and keeps the monitor's state in the checkpoints.
+    """Logs the metric at each epoch, and keeps what was spent in the checkpoints.
+
+    That is the monitor's state and the history of Opacus' accountant: a training that goes on from
+    a checkpoint has both, and `get_epsilon` is that of all its steps.
 
     The Trainer clears the gradients of the model, but Opacus wants those of its optimizer cleared:
     call `optimizer.zero_grad()` in a callback of your own, in `on_step_end`.
@@ -45,7 +49,7 @@ class TrainerMonitor(TrainerCallback):
                 "the checkpoint", "one without it", "one with the monitor's state",
                 f"call monitor.load_state_dict before train, with what is in its {FILE}",
             )  # fmt: skip
-        self.monitor.load_state_dict(torch.load(file, weights_only=True))
+        restore(self.monitor, torch.load(file, weights_only=True))
 
     def on_epoch_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
@@ -59,7 +63,7 @@ class TrainerMonitor(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Save with the checkpoint."""
-        torch.save(self.monitor.state_dict(), _folder(args, state) / FILE)
+        torch.save(whole_state(self.monitor), _folder(args, state) / FILE)
 
 
 def _folder(args: TrainingArguments, state: TrainerState) -> Path:

@@ -6,6 +6,7 @@ completions ──► twin ──► inputs and errors of each layer ──► f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -57,6 +58,34 @@ class Twin:
         self._given: Completions | None = None
         self._input: Tensor | None = None
         self._calls: list[tuple[nn.Module, Tensor, Tensor]] = []
+        self._original: nn.Module | None = module  # until its layers are known to stay out of it
+
+    def clipped_sum(
+        self, records: Tensor, targets: Tensor, clip_norm: float
+    ) -> tuple[dict[int, Tensor], float]:
+        """What the clipped gradients of a batch add up to, and the root of their squared norms.
+
+        One flat part for each trained weight, by its identity.
+        """
+        gradients = self.gradients(Completions.unchanged(records, targets), clip_norm)
+        kept = gradients.kept()[:, 0]
+        weights = {id(theirs): mine for mine, theirs in self._weights if id(theirs) in self._moved}
+        for weight in weights.values():
+            weight.requires_grad_(True)
+        try:
+            with torch.enable_grad():
+                losses = self.loss(self._module(records), targets)
+                total_loss = (losses * kept.to(losses.dtype)).sum()
+            found = torch.autograd.grad(total_loss, list(weights.values()), allow_unused=True)
+        finally:
+            for weight in weights.values():
+                weight.requires_grad_(False)
+        sums = {
+            place: part.flatten()
+            for place, part in zip(weights, found, strict=True)
+            if part is not None
+        }
+        return sums, clip_norm * float(torch.linalg.vector_norm(gradients.norms))
 
     def gradients(self, completions: Completions, clip_norm: float) -> Gradients:
         """At the weights as they are now."""
@@ -65,7 +94,7 @@ class Twin:
         self._calls, self._given = [], completions
         self._input = completions.placeholder() if self._skips else completions.written_out()
         try:
-            with torch.enable_grad():
+            with torch.enable_grad(), self._original_untouched():
                 errors = self._errors(self._input, completions)
         finally:
             self._given = None
@@ -84,7 +113,7 @@ class Twin:
         outputs = self._module(x)
         targets = completions.targets.repeat_interleave(len(completions.values), dim=0)
         losses = self.loss(outputs, targets)
-        if losses.shape[:1] != x.shape[:1]:
+        if losses.numel() != len(x):
             raise validate.misfit(
                 "loss", f"of shape {tuple(losses.shape)} for {len(x)} records", "one a record",
                 'give loss=, a function that does not average, such as one with reduction="none"',
@@ -100,6 +129,26 @@ class Twin:
             torch.zeros_like(output) if error is None else error.contiguous()
             for output, error in zip(seen, found, strict=True)
         )
+
+    @contextmanager
+    def _original_untouched(self) -> Iterator[None]:
+        """At the first call, refuse a twin that still reaches the user's own layers.
+
+        They would take what the twin computes for a part of the training.
+        """
+        if self._original is None:
+            yield
+            return
+        handles = [
+            module.register_forward_pre_hook(_reached, prepend=True)
+            for module in self._original.modules()
+        ]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+        self._original = None
 
     def _first(self, layer: nn.Linear, x: Tensor) -> Tensor:
         """A linear layer; where it sees the completions, they differ in few columns."""
@@ -201,7 +250,31 @@ def _bare(module: nn.Module, made: dict[int, nn.Module]) -> nn.Module:
         name: None if child is None else _bare(child, made)
         for name, child in module._modules.items()
     }
+    for name, value in module.__dict__.items():
+        if name not in ("_parameters", "_modules"):
+            twin.__dict__[name] = _with_twins(twin.__dict__[name], value, made)
     return twin
+
+
+def _with_twins(own: Any, value: Any, made: dict[int, nn.Module]) -> Any:
+    """A list or dictionary of layers becomes one of their twins; the rest stays as it is."""
+    if isinstance(value, list | tuple) and any(isinstance(one, nn.Module) for one in value):
+        twins = [_bare(one, made) if isinstance(one, nn.Module) else one for one in value]
+        return twins if isinstance(value, list) else tuple(twins)
+    if type(value) is dict and any(isinstance(one, nn.Module) for one in value.values()):
+        return {
+            key: _bare(one, made) if isinstance(one, nn.Module) else one
+            for key, one in value.items()
+        }
+    return own
+
+
+def _reached(module: nn.Module, inputs: tuple[Any, ...]) -> None:
+    raise validate.misfit(
+        "model", f"one that reaches a {type(module).__name__} past its own attributes",
+        "one that calls its layers as attributes, such as self.layer(x)",
+        "do not keep layers in functions or other objects",
+    )  # fmt: skip
 
 
 def _weights(module: nn.Module) -> Iterator[nn.Parameter]:

@@ -12,8 +12,9 @@ from dprime.monitor.attached import Attached
 class Watcher:
     """Sees the moments of every step; a watcher of its own overrides those that it needs.
 
-    `start` once; then for each step `batch` (once for each physical batch), `before_noise`,
-    `after_noise`. A step that Opacus skips, because a large batch comes in parts, has only `batch`.
+    `start` once; then for each step `batch` (once for each physical batch), `clipped`,
+    `before_noise`, `after_noise`. A step that Opacus skips, because a large batch comes in parts,
+    has only `batch`.
 
     Attributes:
         name: what the report and a checkpoint call it.
@@ -29,6 +30,9 @@ class Watcher:
 
     def batch(self, records: Tensor, targets: Tensor) -> None:
         """Records and labels that the next step is made of."""
+
+    def clipped(self, training: Attached) -> None:
+        """The clipped sum of the batch is in `p.summed_grad`, and no watcher has added to it."""
 
     def before_noise(self, training: Attached) -> None:
         """The clipped sum is in `p.summed_grad`; what is added to it now gets the noise too."""

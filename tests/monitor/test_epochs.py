@@ -1,0 +1,191 @@
+"""An epoch is a pass over the loader in which steps were made."""
+
+import pytest
+from torch.utils.data import DataLoader
+
+from dprime import DPSGD
+from dprime.monitor import PrivacyWarning
+from watching import RATE, watch
+
+pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+
+
+def pairs(monitor):
+    return [(at.epoch, at.step) for at in monitor.history()]
+
+
+def part(made, batches):
+    for number, (records, labels) in enumerate(made.loader):
+        made.step(records, labels)
+        if number + 1 == batches:
+            break
+
+
+def places(lines):
+    return [line.split(":")[0] for line in lines]
+
+
+def test_each_pass_that_is_left_early_is_an_epoch(private):
+    made, lines = private(), []
+    monitor = watch(made, epochs=2, show=lines.append)
+    part(made, 2)
+    assert (monitor.epochs, pairs(monitor)) == (1, [(1, 2)])
+    part(made, 3)
+    assert places(lines) == ["epoch 1 of 2, step 2 of 12"]  # when the next pass began
+    assert pairs(monitor) == [(1, 2), (2, 5)]
+    assert "(epoch 2 of 2, step 5 of 12)" in str(monitor)
+
+
+def test_a_pass_that_was_interrupted_ends_with_the_first_step_of_the_next(private):
+    made, lines = private(), []
+    monitor = watch(made, epochs=2, show=lines.append)
+    kept = iter(made.loader)  # as the traceback of an interrupt keeps it
+    for _ in range(2):
+        made.step(*next(kept))
+    assert monitor.epochs == 0
+    with pytest.warns(PrivacyWarning, match="past its planned end"):
+        made.train(2)
+    assert places(lines) == [
+        "epoch 1 of 2, step 2 of 12",
+        "epoch 2 of 2, step 8 of 12",
+        "epoch 3, past the planned 2, step 14, past the planned 12",
+    ]
+    assert "planned end" not in lines[-1]
+    assert "at the planned end" not in str(monitor)
+    assert [at.value for at in monitor.history()] == [
+        DPSGD(1.0, RATE, steps).curve().advantage() for steps in (2, 8, 14)
+    ]
+    assert len(monitor.warnings) == 1  # the accountant is not asked in the middle of a step
+
+
+def test_looking_at_the_data_is_no_epoch(private):
+    made, lines = private(), []
+    monitor = watch(made, show=lines.append)
+    next(iter(made.loader))
+    loop = iter(made.loader)
+    for number, (records, labels) in enumerate(loop):
+        made.step(records, labels)
+        if number == 2:
+            _ = list(made.loader)
+    _ = list(made.loader)
+    made.train()
+    assert pairs(monitor) == [(1, 6), (2, 12)]
+    assert places(lines) == ["epoch 1, step 6", "epoch 2, step 12"]
+
+
+@pytest.mark.parametrize("way", ["next", "break"])
+def test_batches_that_come_one_by_one_are_counted(private, way):
+    made, lines = private(), []
+    monitor = watch(made, show=lines.append)
+    for _ in range(13):
+        if way == "break":
+            part(made, 1)
+        else:
+            made.step(*next(iter(made.loader)))
+    assert pairs(monitor) == [(1, 6), (2, 12)]
+    assert len(lines) == 2
+
+
+def test_batches_that_are_passed_over(private):
+    made = private()
+    monitor = watch(made)
+    for _ in range(2):
+        for number, (records, labels) in enumerate(made.loader):
+            if number % 2:
+                made.step(records, labels)
+    assert pairs(monitor) == [(1, 3), (2, 6)]
+
+
+def test_batches_that_are_drawn_ahead(private):
+    """As workers do, and frameworks that look whether a batch is the last one."""
+    made, lines = private(), []
+    monitor = watch(made, show=lines.append)
+    for _ in range(2):
+        for records, labels in list(made.loader):
+            made.step(records, labels)
+    assert pairs(monitor) == [(1, 6), (2, 12)]
+    assert places(lines) == ["epoch 1, step 6", "epoch 2, step 12"]
+
+
+def test_an_epoch_that_seemed_over_is_corrected(private):
+    made = private()
+    monitor = watch(made)
+    ahead = list(made.loader)
+    for records, labels in ahead[:4]:
+        made.step(records, labels)
+    loop = iter(made.loader)
+    next(loop)  # all of the pass before were drawn
+    assert pairs(monitor) == [(1, 4)]
+    monitor._epochs.step(monitor._epochs._closed, 1)
+    monitor._epochs.end(6)
+    assert pairs(monitor) == [(1, 6)]
+
+
+@pytest.mark.filterwarnings("ignore::dprime.monitor.PrivacyWarning")
+def test_steps_that_nobody_saw_batches_for_are_counted(private):
+    made = private()
+    monitor = watch(made)
+    made.train(2, loader=private.loader())
+    assert pairs(monitor) == [(1, 6), (2, 12)]
+
+
+@pytest.mark.filterwarnings("ignore::dprime.monitor.PrivacyWarning")
+def test_steps_that_fit_no_batch_are_counted_with_their_pass(private):
+    made = private()
+    monitor = watch(made)
+    for _ in range(2):
+        for records, labels in made.loader:
+            made.step(records.repeat(3, 1), labels.repeat(3))
+    assert pairs(monitor) == [(1, 6), (2, 12)]
+
+
+@pytest.mark.filterwarnings("ignore::dprime.monitor.PrivacyWarning")
+def test_batches_that_are_used_again_are_counted(private):
+    made, lines = private(), []
+    monitor = watch(made, show=lines.append)
+    batches = list(made.loader)
+    _ = list(made.loader), list(made.loader)
+    made.train(3, loader=batches)
+    assert pairs(monitor) == [(1, 6), (2, 12), (3, 18)]
+    assert len(lines) == 3
+
+
+@pytest.mark.filterwarnings("ignore:The privacy engine had recorded")
+def test_steps_before_the_monitor_are_epochs_too(private):
+    made = private()
+    made.train()
+    monitor = watch(made)
+    assert monitor.epochs == 1
+    made.train()
+    assert pairs(monitor) == [(2, 12)]
+    state = monitor.state_dict()
+    again = private()
+    resumed = watch(again)
+    resumed.load_state_dict(state)
+    assert (resumed.epochs, pairs(resumed)) == (2, [(2, 12)])
+    old = {k: v for k, v in state.items() if k not in ("epochs_before", "batches_unseen")}
+    resumed.load_state_dict(old)
+    assert pairs(resumed) == [(1, 12)]
+
+
+def test_lines_end_with_the_monitor(private):
+    made, lines = private(), []
+    monitor = watch(made, show=lines.append)
+    for number, (records, labels) in enumerate(made.loader):
+        made.step(records, labels)
+        if number == 3:
+            monitor.detach()
+    assert lines == []
+
+
+def test_the_numbers_of_an_epoch_in_json(private):
+    made = private()
+    monitor = watch(made)
+    made.train()
+    (at,) = monitor.history()
+    assert at.as_json() == {"epoch": 1, "step": 6, "value": at.value, "kind": "certified"}
+
+
+def test_a_planned_end_between_epochs_is_said_as_given(private):
+    monitor = watch(private(loader=DataLoader(private.data(), batch_size=7)), epochs=2.5)
+    assert repr(monitor) == "<Monitor: epoch 0 of 2.5, step 0 of 23>"  # 2.556 of 9
