@@ -239,8 +239,15 @@ def _squared(vectors: Tensor) -> Tensor:
 
 def _products(vectors: Tensor, rows: Rows, left: Rows, right: Rows, dtype: torch.dtype) -> Tensor:
     """Of some of a record's vectors with others [record, left, right]."""
-    chosen = vectors[rows]
-    return chosen[:, left].to(dtype) @ chosen[:, right].to(dtype).mT
+    chosen = _picked(vectors, 0, rows)
+    return _picked(chosen, 1, left).to(dtype) @ _picked(chosen, 1, right).to(dtype).mT
+
+
+def _picked(vectors: Tensor, dim: int, places: Rows) -> Tensor:
+    """Some of them; slices are taken without a copy."""
+    if isinstance(places, Tensor):
+        return vectors.index_select(dim, places)
+    return vectors[(slice(None),) * dim + (places,)]
 
 
 def _flat(vectors: Tensor) -> Tensor:

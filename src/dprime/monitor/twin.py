@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from dprime import validate
+from dprime.monitor.chain import Chain
 from dprime.monitor.factors import Direct, Factors, OuterProducts, Substituted, linear
 from dprime.monitor.pairs import Completions, Gradients, total
 
@@ -59,6 +60,7 @@ class Twin:
         self._input: Tensor | None = None
         self._calls: list[tuple[nn.Module, Tensor, Tensor]] = []
         self._original: nn.Module | None = module  # until its layers are known to stay out of it
+        self._chain = Chain(self._module) if Chain.fits(self._module) else None
 
     def clipped_sum(
         self, records: Tensor, targets: Tensor, clip_norm: float
@@ -88,9 +90,32 @@ class Twin:
         return sums, clip_norm * float(torch.linalg.vector_norm(gradients.norms))
 
     def gradients(self, completions: Completions, clip_norm: float) -> Gradients:
-        """At the weights as they are now."""
+        """At the weights as they are now; they are good until the next call."""
         for mine, theirs in self._weights:
             mine.data = theirs.data
+        found = self._in_chain(completions) if self._chain else self._in_general(completions)
+        return Gradients(found, clip_norm)
+
+    def _in_chain(self, completions: Completions) -> list[Factors]:
+        """Of a chain of linear layers, fast."""
+        assert self._chain is not None
+        with torch.no_grad():
+            kept, moved = _first_sums(self._chain.first, completions)
+        calls = self._chain.calls(kept, moved, lambda outputs: self._lost(outputs, completions))
+        shape = (len(completions.records), len(completions.values))
+        found = []
+        for place, (layer, seen, error) in enumerate(calls):
+            if names := self._layers.get(layer):
+                flags = {"weight": "weight" in names, "bias": "bias" in names}
+                if place:
+                    inputs, errors = _positions(seen, shape), _positions(error, shape)
+                    found.append(linear(inputs, errors, **flags))
+                else:
+                    found.append(_substituted(completions, error, **flags))
+        return found
+
+    def _in_general(self, completions: Completions) -> list[Factors]:
+        """Of any model, by what its layers see."""
         self._calls, self._given = [], completions
         self._input = completions.placeholder() if self._skips else completions.written_out()
         try:
@@ -106,18 +131,23 @@ class Twin:
             self._factors(layer, calls, completions, shape) for layer, calls in by_layer.items()
         ]
         self._calls, self._input = [], None
-        return Gradients(found, clip_norm)
+        return found
+
+    def _lost(self, outputs: Tensor, completions: Completions) -> Tensor:
+        """One loss for each completion."""
+        targets = completions.targets.repeat_interleave(len(completions.values), dim=0)
+        losses = self.loss(outputs, targets)
+        if losses.numel() != len(targets):
+            raise validate.misfit(
+                "loss", f"of shape {tuple(losses.shape)} for {len(targets)} records",
+                "one a record",
+                'give loss=, a function that does not average, such as one with reduction="none"',
+            )  # fmt: skip
+        return losses
 
     def _errors(self, x: Tensor, completions: Completions) -> tuple[Tensor, ...]:
         """The gradient of the summed loss at each layer's output."""
-        outputs = self._module(x)
-        targets = completions.targets.repeat_interleave(len(completions.values), dim=0)
-        losses = self.loss(outputs, targets)
-        if losses.numel() != len(x):
-            raise validate.misfit(
-                "loss", f"of shape {tuple(losses.shape)} for {len(x)} records", "one a record",
-                'give loss=, a function that does not average, such as one with reduction="none"',
-            )  # fmt: skip
+        losses = self._lost(self._module(x), completions)
         if not self._calls:
             raise validate.misfit(
                 "model", "without a layer that was called and is trained", "made of layers",
@@ -154,11 +184,7 @@ class Twin:
         """A linear layer; where it sees the completions, they differ in few columns."""
         if x is not self._input or self._given is None:
             return F.linear(x, layer.weight, layer.bias)
-        given = self._given
-        rest = given.records.clone()
-        rest[:, given.columns] = 0
-        kept = F.linear(rest, layer.weight, layer.bias)
-        moved = given.values @ layer.weight[:, given.columns].mT
+        kept, moved = _first_sums(layer, self._given)
         return (kept[:, None] + moved).flatten(0, 1)
 
     def _passed(self, layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
@@ -309,6 +335,14 @@ def _first_leaf(module: nn.Module) -> nn.Module | None:
         if not isinstance(child, PASSED_THROUGH):
             return _first_leaf(child)
     return None
+
+
+def _first_sums(layer: nn.Linear, completions: Completions) -> tuple[Tensor, Tensor]:
+    """What the first layer's output has of the other columns, and of the attribute's."""
+    rest = completions.records.clone()
+    rest[:, completions.columns] = 0
+    kept = F.linear(rest, layer.weight, layer.bias)
+    return kept, completions.values @ layer.weight[:, completions.columns].mT
 
 
 def _substituted(completions: Completions, errors: Tensor, *, weight: bool, bias: bool) -> Factors:
