@@ -11,6 +11,7 @@ from torch import nn
 from dprime import estimates
 from dprime.data import Dataset
 from dprime.mechanisms import DPSGD, Gaussian
+from dprime.monitor import inference
 from dprime.monitor.attribute_report import ESTIMATES, LEAK
 from dprime.monitor.attributes import Attribute
 from dprime.monitor.checks import PrivacyWarning
@@ -423,3 +424,20 @@ def test_nothing_is_known_before_the_first_step():
         watcher.risk()
     with pytest.raises(ValueError, match="form must be one of central-limit, closed-form"):
         watcher.risk(form="exact")
+
+
+@pytest.mark.parametrize("over", ["batch", "data"])
+def test_what_is_analysed_beside_the_training_is_the_step_itself(private, over, monkeypatch):
+    beside = watched(private(), AttributeInference(FEW, MANY, over=over, keep_worst=True), epochs=3)
+    monkeypatch.setattr(inference, "BEHIND", 0)  # each step waits for its analysis
+    waited = watched(private(), AttributeInference(FEW, MANY, over=over, keep_worst=True), epochs=3)
+    assert beside.state_dict() == waited.state_dict()
+
+
+def test_the_training_goes_on_while_a_step_is_analysed(private):
+    made, watcher = private(), AttributeInference(FEW)
+    with Monitor(made.engine, **made.named(), watchers=[watcher], show=None):
+        made.train()
+        assert len(watcher._under_way) == inference.BEHIND
+        assert len(watcher.steps) == 6  # reading waits for them
+        assert not watcher._under_way

@@ -7,8 +7,12 @@ attribute, and the clipped gradients of its completions are held against each ot
 from __future__ import annotations
 
 import dataclasses
+import math
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -40,6 +44,9 @@ UNCHECKED = (
     "What was analysed could not be held against the gradients that Opacus clipped: because of "
     "dropout, or because no batch was seen."
 )
+
+BEHIND = 2
+"""Steps whose analysis may be under way while the training goes on, on another core."""
 
 CHECKED_EVERY = 10
 """Steps after which the gradients are held against those of Opacus again."""
@@ -89,16 +96,19 @@ class AttributeInference(Watcher):
         self.every = validate.whole("every", every, example=1)
         _refuse_no_function(loss)
         self.notes: list[str] = []
-        self.worst: dict[str, list[Largest]] | None = None
+        self._worst: dict[str, list[Largest]] | None = None
         if keep_worst:
-            self.worst = {name: [] for name in self.attributes}
-        self.steps = Steps.of(tuple(self.attributes))
+            self._worst = {name: [] for name in self.attributes}
+        self._steps = Steps.of(tuple(self.attributes))
         self._training: Attached | None = None
         self._loss, self._data = loss, data
         self._twin: Twin | None = None
         self._batches: list[tuple[Tensor, Tensor]] = []
         self._last: dict[str, Largest] = {}
         self._reached: set[str] = set()
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="dprime")
+        self._under_way: deque[tuple[float, float, Future[dict[str, Largest]] | None]] = deque()
+        self._noise = math.nan
         self._waited = self.every
         self._agreed_at: int | None = None
         self._doubted = False
@@ -138,27 +148,71 @@ class AttributeInference(Watcher):
         """Analyse the step; the weights are those that its gradients were taken at."""
         noise = training.noise_multiplier * training.clip_norm / training.clipped_to
         self._waited += 1
+        look = None
         if not self._doubted and self._is_due(noise):
             if self._agrees(training):
-                self._last = self._analysed(training.clipped_to, noise, training.device())
+                look = self._begun(training, noise)
                 empty = self.over == "batch" and not any(len(x) for x, _ in self._batches)
                 self._waited = self.every if empty else 0  # it says nothing of the next ones
             else:
                 self._doubt()
-        if self._doubted:
-            self._last = dict.fromkeys(self.attributes, extremes.membership(noise))
-        self._batches = []
-        self.steps.rates.append(min(1.0, training.sample_rate * training.accumulated))
-        self.steps.noises.append(noise)
-        for name, found in self._last.items():
-            self.steps.differences[name].append(found.difference)
-            self.steps.terms[name].append(found.term)
-            if self.worst is not None:
-                self.worst[name].append(found)
+        rate = min(1.0, training.sample_rate * training.accumulated)
+        self._under_way.append((rate, noise, look))
+        self._batches, self._noise = [], noise
+        self._settle(BEHIND if self._taken > 1 else 0)  # what is wrong is said at the first step
 
     def _is_due(self, noise: float) -> bool:
         """Whether this step is analysed: each so many, and where the noise has changed."""
-        return self._waited >= self.every or noise != self.steps.noises[-1]
+        return self._waited >= self.every or noise != self._noise
+
+    def _begun(self, training: Attached, noise: float) -> Future[dict[str, Largest]]:
+        """A look at the step, beside the training where it is on a processor too."""
+        assert self._twin is not None
+        for attribute in self.attributes.values():
+            for records, _ in self._looked_at():
+                attribute.check(records)
+        analyse = partial(
+            self._analysed, training.clipped_to, noise, training.device(), self._twin.copied(),
+            [(x.clone(), y.clone()) for x, y in self._batches],
+        )  # fmt: skip
+        if training.device().type == "cpu":
+            return self._beside.submit(analyse)
+        look: Future[dict[str, Largest]] = Future()
+        look.set_result(analyse())
+        return look
+
+    def _settle(self, behind: int = 0) -> None:
+        """Wait until no more steps than that are under way, and keep what the others showed."""
+        while len(self._under_way) > behind:
+            rate, noise, look = self._under_way.popleft()
+            if look is not None:
+                self._last = look.result()
+            if self._doubted:
+                self._last = dict.fromkeys(self.attributes, extremes.membership(noise))
+            self._steps.rates.append(rate)
+            self._steps.noises.append(noise)
+            for name, found in self._last.items():
+                self._steps.differences[name].append(found.difference)
+                self._steps.terms[name].append(found.term)
+                if self._worst is not None:
+                    self._worst[name].append(found)
+
+    @property
+    def steps(self) -> Steps:
+        """What every step so far showed."""
+        self._settle()
+        return self._steps
+
+    @property
+    def worst(self) -> dict[str, list[Largest]] | None:
+        """Which record showed most at each step, where it was asked for."""
+        self._settle()
+        return self._worst
+
+    @property
+    def _taken(self) -> int:
+        """Steps so far."""
+        return len(self._steps) + len(self._under_way)
 
     def _agrees(self, training: Attached) -> bool:
         """Hold the gradients against those of Opacus, now and then.
@@ -166,10 +220,11 @@ class AttributeInference(Watcher):
         A training that differs from the first step on is refused.
         """
         assert self._twin is not None
-        taken, before = len(self.steps), self._agreed_at
+        taken, before = self._taken, self._agreed_at
         due = before is None or taken >= before + CHECKED_EVERY
         if not due or not self._batches or not agreement.can_be_checked(training.module):
             return True
+        self._settle()
         if before is None and self.over == "data" and not _has_canaries(training):
             agreement.refuse_strangers(self._data, self._batches)
         if agreement.agrees(self._twin, training, self._batches):
@@ -184,7 +239,7 @@ class AttributeInference(Watcher):
         assert self._agreed_at is not None
         self._doubted = True
         since = self._agreed_at + 1
-        self.steps.count_as_membership(since)
+        self._steps.count_as_membership(since)
         note = (
             f"From step {since + 1:,} on the gradients of the batch were others than those that "
             "were analysed, so these steps count as they would against membership."
@@ -192,22 +247,37 @@ class AttributeInference(Watcher):
         self.notes.append(note)
         warnings.warn(f"{note} To mend it, {agreement.REMEDY}.", PrivacyWarning, stacklevel=2)
 
-    def _analysed(self, clip_norm: float, noise: float, device: torch.device) -> dict[str, Largest]:
-        return {
-            name: self._largest(attribute, clip_norm, noise, device)
-            for name, attribute in self.attributes.items()
-        }
+    def _analysed(
+        self,
+        clip_norm: float,
+        noise: float,
+        device: torch.device,
+        weights: Sequence[Tensor],
+        batches: Sequence[tuple[Tensor, Tensor]],
+    ) -> dict[str, Largest]:
+        """At these weights, for every attribute."""
+        assert self._twin is not None
+        looked_at = [self._data] if self.over == "data" else batches
+        with self._twin.at(weights):
+            return {
+                name: self._largest(attribute, clip_norm, noise, device, looked_at)
+                for name, attribute in self.attributes.items()
+            }
 
     def _largest(
-        self, attribute: Attribute, clip_norm: float, noise: float, device: torch.device
+        self,
+        attribute: Attribute,
+        clip_norm: float,
+        noise: float,
+        device: torch.device,
+        looked_at: Sequence[tuple[Tensor, Tensor]],
     ) -> Largest:
         """Over the records that are looked at, part by part."""
         assert self._twin is not None
         search = ANALYSES[self.analysis]
         columns = torch.tensor(attribute.places, device=device)
         found, longest, first = Largest(), 0.0, 0
-        for records, targets in self._looked_at():
-            attribute.check(records)
+        for records, targets in looked_at:
             values = torch.tensor(attribute.values, dtype=records.dtype, device=device)
             size = max(1, NUMBERS_AT_ONCE // (len(values) * self._twin.widest))
             parts = zip(records.split(size), targets.split(size), strict=True)
@@ -323,6 +393,7 @@ class AttributeInference(Watcher):
 
     def state_dict(self) -> dict[str, Any]:
         """The numbers of every step, and what is needed to go on."""
+        self._settle()
         last = {name: _plain(found) for name, found in self._last.items()}
         worst = None
         if self.worst is not None:
@@ -359,14 +430,16 @@ class AttributeInference(Watcher):
             raise validate.refusal(
                 "the checkpoint's analysis", saved, str(self._analysed_how()), remedy
             )
-        self.steps = steps
+        self._settle()
+        self._steps = steps
+        self._noise = steps.noises[-1] if len(steps) else math.nan
         self._waited = state["waited"]
         self._doubted, self._overflown = state["doubted"], state["overflown"]
         self.notes = list(dict.fromkeys([*self.notes, *state["notes"]]))
         self._last = {name: _largest(found) for name, found in state["last"].items()}
         self._reached = set(self.attributes) if len(steps) else set()
-        if self.worst is not None and state["worst"] is not None:
-            self.worst = {
+        if self._worst is not None and state["worst"] is not None:
+            self._worst = {
                 name: [_largest(found) for found in kept] for name, kept in state["worst"].items()
             }
 

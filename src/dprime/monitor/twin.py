@@ -60,7 +60,21 @@ class Twin:
         self._input: Tensor | None = None
         self._calls: list[tuple[nn.Module, Tensor, Tensor]] = []
         self._original: nn.Module | None = module  # until its layers are known to stay out of it
+        self._held: Sequence[Tensor] | None = None
         self._chain = Chain(self._module) if Chain.fits(self._module) else None
+
+    def copied(self) -> list[Tensor]:
+        """The model's weights as they are now, for a look that is taken later."""
+        return [theirs.detach().clone() for _, theirs in self._weights]
+
+    @contextmanager
+    def at(self, weights: Sequence[Tensor]) -> Iterator[None]:
+        """Look at these weights instead of the model's own."""
+        self._held = weights
+        try:
+            yield
+        finally:
+            self._held = None
 
     def clipped_sum(
         self, records: Tensor, targets: Tensor, clip_norm: float
@@ -91,8 +105,9 @@ class Twin:
 
     def gradients(self, completions: Completions, clip_norm: float) -> Gradients:
         """At the weights as they are now; they are good until the next call."""
-        for mine, theirs in self._weights:
-            mine.data = theirs.data
+        now = self._held or [theirs.data for _, theirs in self._weights]
+        for (mine, _), weight in zip(self._weights, now, strict=True):
+            mine.data = weight
         found = self._in_chain(completions) if self._chain else self._in_general(completions)
         return Gradients(found, clip_norm)
 
