@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -441,3 +442,14 @@ def test_the_training_goes_on_while_a_step_is_analysed(private):
         assert len(watcher._under_way) == inference.BEHIND
         assert len(watcher.steps) == 6  # reading waits for them
         assert not watcher._under_way
+
+
+def test_the_training_keeps_its_threads(private):
+    torch.set_num_threads(2)
+    made, watcher = private(), AttributeInference(FEW)
+    with Monitor(made.engine, **made.named(), watchers=[watcher], show=None):
+        made.train()
+        assert watcher._beside.submit(torch.get_num_threads).result() == 1
+    assert torch.get_num_threads() == 2
+    with ThreadPoolExecutor(1) as another:
+        assert another.submit(torch.get_num_threads).result() == 2

@@ -106,7 +106,7 @@ class AttributeInference(Watcher):
         self._batches: list[tuple[Tensor, Tensor]] = []
         self._last: dict[str, Largest] = {}
         self._reached: set[str] = set()
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="dprime")
+        self._beside: ThreadPoolExecutor | None = None
         self._under_way: deque[tuple[float, float, Future[dict[str, Largest]] | None]] = deque()
         self._noise = math.nan
         self._waited = self.every
@@ -176,6 +176,7 @@ class AttributeInference(Watcher):
             [(x.clone(), y.clone()) for x, y in self._batches],
         )  # fmt: skip
         if training.device().type == "cpu":
+            self._beside = self._beside or _another_thread()
             return self._beside.submit(analyse)
         look: Future[dict[str, Largest]] = Future()
         look.set_result(analyse())
@@ -442,6 +443,16 @@ class AttributeInference(Watcher):
             self._worst = {
                 name: [_largest(found) for found in kept] for name, kept in state["worst"].items()
             }
+
+
+def _another_thread() -> ThreadPoolExecutor:
+    """A thread whose operations stay on one core: the training has the others."""
+    own = torch.get_num_threads()
+    beside = ThreadPoolExecutor(1, thread_name_prefix="dprime")
+    torch.set_num_threads(1)  # what a thread begins with when it first asks
+    beside.submit(torch.get_num_threads).result()
+    torch.set_num_threads(own)
+    return beside
 
 
 def _has_canaries(training: Attached) -> bool:
