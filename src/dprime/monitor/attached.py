@@ -232,7 +232,8 @@ class Attached:
         Opacus computes norms, factors and products in the weights' own precision: five roundings
         for each record, of half an ε of the precision. bfloat16 reached 1.005 C; 1 + 4 ε is 1.031.
         """
-        coarsest = max(torch.finfo(p.dtype).eps for p in self.parameters())
+        kinds = {p.dtype for p in self.parameters()}
+        coarsest = max(torch.finfo(kind).eps for kind in kinds)
         return 1.0 if coarsest <= FINE else 1.0 + 4.0 * coarsest
 
     def clipped_rows(self) -> list[int]:

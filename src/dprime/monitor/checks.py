@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from torch import nn
@@ -144,7 +144,7 @@ def at_start(training: Attached, ask: Questions) -> Iterator[str]:
         yield SHUFFLED
     if training.sampling.kind == "unknown":
         yield UNKNOWN
-    if mixes(training.module):
+    if mixes(normalising(training.module)):
         yield REASONS[MIXED]
     if training.rounding > 1.0:
         yield COARSE
@@ -163,9 +163,15 @@ def at_start(training: Attached, ask: Questions) -> Iterator[str]:
         )
 
 
-def mixes(module: nn.Module) -> bool:
+def normalising(module: nn.Module) -> list[nn.Module]:
+    """The layers that may mix records, by how they are set."""
+    kinds = (_InstanceNorm, _BatchNorm)
+    return [layer for layer in module.modules() if isinstance(layer, kinds)]
+
+
+def mixes(layers: Iterable[nn.Module]) -> bool:
     """Whether a layer makes one record's output depend on the others, or keeps their statistics."""
-    for layer in module.modules():
+    for layer in layers:
         if isinstance(layer, _InstanceNorm):
             if layer.track_running_stats and layer.training:
                 return True

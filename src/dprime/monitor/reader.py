@@ -35,6 +35,7 @@ class StepReader:
         self._latest = 0
         self._outside: dict[str, tuple[nn.Parameter, int]] | None = None
         self._repeats = Repeats(training.records)
+        self._normalising = checks.normalising(training.module)
         self._in_loss: list[int] = []
         self._gradients: list[tuple[Tensor, int]] = []
         self._begin()
@@ -154,7 +155,7 @@ class StepReader:
             checks.TWO_PASSES: batches > 1 and len(self._passes) > 1,
             checks.ADDED_UP: batches > 1 and training.poisson and self.adjacency == "replace",
             checks.FILLED: training.fills_empty_batches,
-            checks.MIXED: checks.mixes(training.module),
+            checks.MIXED: checks.mixes(self._normalising),
             checks.OUTSIDE: self._trained_outside(),
         }  # fmt: skip
         return next((reason for reason, holds in found.items() if holds), "")

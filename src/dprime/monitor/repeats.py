@@ -9,6 +9,7 @@ as guessing 40 coins.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -70,27 +71,29 @@ class Repeats:
         self._now = []
         return again
 
-    def _numbers(self, records: Tensor) -> NDArray[np.float64]:
+    def _numbers(self, records: Tensor) -> NDArray[np.float32]:
         """One for each record."""
         rows = records.reshape(len(records), -1)
         if rows.shape[1] > MOST_VALUES:
             rows = rows[:, :: -(-rows.shape[1] // MOST_VALUES)]
         key = rows.shape[1], rows.device
         if key not in self._weights:
-            drawn = np.random.default_rng(0).uniform(1.0, 2.0, key[0])
+            drawn = np.random.default_rng(0).uniform(1.0, 2.0, key[0]).astype(np.float32)
             self._weights = {key: torch.from_numpy(drawn).to(rows.device)}
-        numbers: NDArray[np.float64] = (rows.double() @ self._weights[key]).cpu().numpy()
+        numbers: NDArray[np.float32] = (rows.float() @ self._weights[key]).cpu().numpy()
         return numbers
 
-    def _bits(self, numbers: NDArray[np.float64]) -> float:
+    def _bits(self, numbers: NDArray[np.float32]) -> float:
         """How much a batch tells: by its records' variety, and by how many such batches there are.
 
         The least of the entropy of the numbers, of what their kinds tell where records are sorted,
         and of log2 of the ways to draw so many of all records.
         """
-        size = len(numbers)
-        counts = np.unique(numbers, return_counts=True)[1]
-        variety = min(-float(counts @ np.log2(counts / size)), BITS_OF_A_KIND * len(counts))
+        size, counts = len(numbers), Counter(numbers.tolist()).values()
+        entropy = size * math.log2(size)
+        if len(counts) < size:
+            entropy -= sum(count * math.log2(count) for count in counts)
+        variety = min(entropy, BITS_OF_A_KIND * len(counts))
         if self._records is None or size > self._records:
             return variety
         ways = math.lgamma(self._records + 1) - math.lgamma(size + 1)
