@@ -236,7 +236,8 @@ class Monitor:
 
     def _planned_steps(self) -> int | None:
         """The planned end in steps, at as many batches a step as now."""
-        return self.plan.end(self._now().batches, self.training.sampling.length)
+        last = self.ledger.last
+        return self.plan.end(last.batches if last else 1, self.training.sampling.length)
 
     def _now(self) -> Step:
         """A step as the next one will be, as far as can be told."""

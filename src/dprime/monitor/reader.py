@@ -30,12 +30,12 @@ class StepReader:
         self.scheduled = False
         self.fewer = False
         self._own = training.untouched()
+        self._rounding = training.rounding
         self._norm: float | None = None
         self._passes_before = 0
         self._latest = 0
         self._outside: dict[str, tuple[nn.Parameter, int]] | None = None
         self._repeats = Repeats(training.records)
-        self._normalising = checks.normalising(training.module)
         self._in_loss: list[int] = []
         self._gradients: list[tuple[Tensor, int]] = []
         self._begin()
@@ -64,8 +64,12 @@ class StepReader:
 
     def backward_done(self) -> None:
         """A backward call of ghost mode is over: the gradients should stay as they are now."""
-        gradients = (p.grad for p in self.training.parameters())
-        self._gradients = [(grad, grad._version) for grad in gradients if grad is not None]
+        self._gradients = self._with_versions()
+
+    def _with_versions(self) -> list[tuple[Tensor, int]]:
+        """The gradients, and how often each was written to."""
+        gradients = [p.grad for p in self.training.optimizer.params]
+        return [(grad, grad._version) for grad in gradients if grad is not None]
 
     def cleared(self) -> None:
         """The gradients were set to zero; in ghost mode every backward call does so."""
@@ -90,16 +94,16 @@ class StepReader:
 
     def _touched(self) -> bool:
         """Whether gradients are not those that the backward call left."""
-        now = [p.grad for p in self.training.parameters() if p.grad is not None]
+        now = self._with_versions()
         return len(now) != len(self._gradients) or any(
-            grad is not before or grad._version != version
-            for grad, (before, version) in zip(now, self._gradients, strict=True)
+            grad is not before or version != version_before
+            for (grad, version), (before, version_before) in zip(now, self._gradients, strict=True)
         )
 
     def noised(self) -> None:
         """The noise is being added."""
         stated, norm = self.training.noise_multiplier, self.training.clip_norm
-        reach = (self._clipped_to or norm) * self.training.rounding
+        reach = (self._clipped_to or norm) * self._rounding
         self._noises = stated, stated if norm == reach else stated * norm / reach
         if self._norm is not None and norm != self._norm and not self.training.adaptive:
             self.scheduled = True
@@ -155,7 +159,7 @@ class StepReader:
             checks.TWO_PASSES: batches > 1 and len(self._passes) > 1,
             checks.ADDED_UP: batches > 1 and training.poisson and self.adjacency == "replace",
             checks.FILLED: training.fills_empty_batches,
-            checks.MIXED: checks.mixes(self._normalising),
+            checks.MIXED: checks.mixes(training.module),
             checks.OUTSIDE: self._trained_outside(),
         }  # fmt: skip
         return next((reason for reason, holds in found.items() if holds), "")

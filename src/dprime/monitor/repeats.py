@@ -26,7 +26,7 @@ BITS_OF_A_KIND = 2.0
 Where data are sorted by kind that is all: the entropy of a Poisson count of mean 1 is 1.9 bits.
 """
 
-MOST_VALUES = 1024
+MOST_VALUES = 128
 """Values of a record that are looked at."""
 
 REMEMBERED = 50_000
@@ -71,29 +71,29 @@ class Repeats:
         self._now = []
         return again
 
-    def _numbers(self, records: Tensor) -> NDArray[np.float32]:
+    def _numbers(self, records: Tensor) -> NDArray[np.float64]:
         """One for each record."""
         rows = records.reshape(len(records), -1)
         if rows.shape[1] > MOST_VALUES:
             rows = rows[:, :: -(-rows.shape[1] // MOST_VALUES)]
         key = rows.shape[1], rows.device
         if key not in self._weights:
-            drawn = np.random.default_rng(0).uniform(1.0, 2.0, key[0]).astype(np.float32)
+            drawn = np.random.default_rng(0).uniform(1.0, 2.0, key[0])
             self._weights = {key: torch.from_numpy(drawn).to(rows.device)}
-        numbers: NDArray[np.float32] = (rows.float() @ self._weights[key]).cpu().numpy()
+        numbers: NDArray[np.float64] = (rows.double() @ self._weights[key]).cpu().numpy()
         return numbers
 
-    def _bits(self, numbers: NDArray[np.float32]) -> float:
+    def _bits(self, numbers: NDArray[np.float64]) -> float:
         """How much a batch tells: by its records' variety, and by how many such batches there are.
 
         The least of the entropy of the numbers, of what their kinds tell where records are sorted,
         and of log2 of the ways to draw so many of all records.
         """
-        size, counts = len(numbers), Counter(numbers.tolist()).values()
-        entropy = size * math.log2(size)
-        if len(counts) < size:
-            entropy -= sum(count * math.log2(count) for count in counts)
-        variety = min(entropy, BITS_OF_A_KIND * len(counts))
+        size, each = len(numbers), numbers.tolist()
+        kinds, entropy = len(set(each)), size * math.log2(size)
+        if kinds < size:
+            entropy -= sum(count * math.log2(count) for count in Counter(each).values())
+        variety = min(entropy, BITS_OF_A_KIND * kinds)
         if self._records is None or size > self._records:
             return variety
         ways = math.lgamma(self._records + 1) - math.lgamma(size + 1)
