@@ -427,6 +427,12 @@ def test_nothing_is_known_before_the_first_step():
         watcher.risk(form="exact")
 
 
+@pytest.fixture
+def spare_core(monkeypatch):
+    monkeypatch.setattr(inference, "_cores", lambda: 64)
+
+
+@pytest.mark.usefixtures("spare_core")
 @pytest.mark.parametrize("over", ["batch", "data"])
 def test_what_is_analysed_beside_the_training_is_the_step_itself(private, over, monkeypatch):
     beside = watched(private(), AttributeInference(FEW, MANY, over=over, keep_worst=True), epochs=3)
@@ -435,6 +441,7 @@ def test_what_is_analysed_beside_the_training_is_the_step_itself(private, over, 
     assert beside.state_dict() == waited.state_dict()
 
 
+@pytest.mark.usefixtures("spare_core")
 def test_the_training_goes_on_while_a_step_is_analysed(private):
     made, watcher = private(), AttributeInference(FEW)
     with Monitor(made.engine, **made.named(), watchers=[watcher], show=None):
@@ -444,6 +451,7 @@ def test_the_training_goes_on_while_a_step_is_analysed(private):
         assert not watcher._under_way
 
 
+@pytest.mark.usefixtures("spare_core")
 def test_the_training_keeps_its_threads(private):
     torch.set_num_threads(2)
     made, watcher = private(), AttributeInference(FEW)

@@ -34,7 +34,7 @@ LARGEST_EXPONENT = 300.0
 LANDMARKS = (2, 12)
 """Values that all others are held against, to see which records need not be looked at: in turns."""
 
-FEW = 6
+FEW = 5
 """Records with the largest bounds, of which all pairs of values are compared first."""
 
 ROUGH = torch.float32

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -166,7 +167,7 @@ class AttributeInference(Watcher):
         return self._waited >= self.every or noise != self._noise
 
     def _begun(self, training: Attached, noise: float) -> Future[dict[str, Largest]]:
-        """A look at the step, beside the training where it is on a processor too."""
+        """A look at the step, beside the training where that leaves a core free."""
         assert self._twin is not None
         for attribute in self.attributes.values():
             for records, _ in self._looked_at():
@@ -175,7 +176,7 @@ class AttributeInference(Watcher):
             self._analysed, training.clipped_to, noise, training.device(), self._twin.copied(),
             [(x.clone(), y.clone()) for x, y in self._batches],
         )  # fmt: skip
-        if training.device().type == "cpu":
+        if training.device().type == "cpu" and torch.get_num_threads() < _cores():
             self._beside = self._beside or _another_thread()
             return self._beside.submit(analyse)
         look: Future[dict[str, Largest]] = Future()
@@ -443,6 +444,11 @@ class AttributeInference(Watcher):
             self._worst = {
                 name: [_largest(found) for found in kept] for name, kept in state["worst"].items()
             }
+
+
+def _cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _another_thread() -> ThreadPoolExecutor:
