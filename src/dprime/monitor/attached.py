@@ -140,13 +140,13 @@ class Attached:
         """How the batches are made."""
         return Sampling(self.data_loader)
 
-    @property
+    @cached_property
     def module(self) -> nn.Module:
         """The user's model under Opacus' wrapper."""
         found: nn.Module = getattr(self.model, "_module", self.model)
         return found
 
-    @property
+    @cached_property
     def ghost(self) -> bool:
         """Whether records are clipped inside the loss, and no gradient of a record is kept."""
         return isinstance(self.optimizer, DPOptimizerFastGradientClipping)
@@ -176,7 +176,7 @@ class Attached:
         methods = (getattr(self.optimizer, name) for name in (self.clips_with, "add_noise"))
         return all(str(method.__module__).startswith("opacus.") for method in methods)
 
-    @property
+    @cached_property
     def fills_empty_batches(self) -> bool:
         """Whether Opacus puts random records where no record was drawn."""
         return bool(getattr(getattr(self.data_loader, "collate_fn", None), "rand_on_empty", False))

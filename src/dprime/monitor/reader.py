@@ -31,6 +31,7 @@ class StepReader:
         self.fewer = False
         self._own = training.untouched()
         self._rounding = training.rounding
+        self._weights = tuple(training.parameters())
         self._norm: float | None = None
         self._passes_before = 0
         self._latest = 0
@@ -68,7 +69,7 @@ class StepReader:
 
     def _with_versions(self) -> list[tuple[Tensor, int]]:
         """The gradients, and how often each was written to."""
-        gradients = [p.grad for p in self.training.optimizer.params]
+        gradients = [p.grad for p in self._weights]
         return [(grad, grad._version) for grad in gradients if grad is not None]
 
     def cleared(self) -> None:

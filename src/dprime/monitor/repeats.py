@@ -1,21 +1,22 @@
 """Tells whether records that a step was made on were those of a step before.
 
-Each record becomes one number, a sum of its values with fixed weights, and a batch the row of these
-numbers. Equal rows mean the same batch, unless that can happen by chance: batches of few records,
-or of records that are alike, are drawn again. So only those are judged for which this is as likely
-as guessing 40 coins.
+Of each record some values are looked at, and a batch is remembered by their hash. Equal ones mean
+the same batch, unless that can happen by chance: batches of few records, or of records that are
+alike, are drawn again. So only those are judged for which this is as likely as guessing 40 coins.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+Values = NDArray[Any]
+"""Of records [record, value]."""
 
 ENOUGH_BITS = 40.0
 """Batches that tell less than this may come again by chance."""
@@ -26,7 +27,7 @@ BITS_OF_A_KIND = 2.0
 Where data are sorted by kind that is all: the entropy of a Poisson count of mean 1 is 1.9 bits.
 """
 
-MOST_VALUES = 128
+MOST_VALUES = 16
 """Values of a record that are looked at."""
 
 REMEMBERED = 50_000
@@ -44,17 +45,13 @@ class Repeats:
     def __init__(self, records: int | None) -> None:
         self._records = records
         self._before: dict[int, None] = {}
-        self._now: list[tuple[int, int]] = []
-        self._weights: dict[tuple[int, torch.device], Tensor] = {}
+        self._now: list[Values] = []
 
     def see(self, inputs: Any) -> None:
         """A batch went through the model and may become part of a step."""
         records = _records(inputs)
-        if records is None or not len(records):
-            return
-        numbers = self._numbers(records.detach())
-        if self._bits(numbers) >= ENOUGH_BITS:
-            self._now.append((len(numbers), hash(numbers.tobytes())))
+        if records is not None and records.shape[0]:
+            self._now.append(_values(records))
 
     def forget(self) -> None:
         """What comes again from here on is no repetition."""
@@ -62,43 +59,44 @@ class Repeats:
 
     def step(self, parts: list[int]) -> bool:
         """Whether what was seen since the last step, in parts of these sizes, was there before."""
-        now = [key for size, key in self._now if size in parts]
-        again = any(key in self._before for key in now)
-        again = again or (len(parts) > 1 and len(set(now)) < len(now))
-        self._before.update(dict.fromkeys(now))
+        known: list[Values] = []
+        now: dict[int, None] = {}
+        for values in self._now:
+            if len(values) in parts:
+                key = hash(values.tobytes())
+                if key in self._before or (len(parts) > 1 and key in now):
+                    known.append(values)
+                now[key] = None
+        again = any(self._bits(values) >= ENOUGH_BITS for values in known)
+        self._before.update(now)
         while len(self._before) > REMEMBERED:
             del self._before[next(iter(self._before))]
         self._now = []
         return again
 
-    def _numbers(self, records: Tensor) -> NDArray[np.float64]:
-        """One for each record."""
-        rows = records.reshape(len(records), -1)
-        if rows.shape[1] > MOST_VALUES:
-            rows = rows[:, :: -(-rows.shape[1] // MOST_VALUES)]
-        key = rows.shape[1], rows.device
-        if key not in self._weights:
-            drawn = np.random.default_rng(0).uniform(1.0, 2.0, key[0])
-            self._weights = {key: torch.from_numpy(drawn).to(rows.device)}
-        numbers: NDArray[np.float64] = (rows.double() @ self._weights[key]).cpu().numpy()
-        return numbers
-
-    def _bits(self, numbers: NDArray[np.float64]) -> float:
+    def _bits(self, values: Values) -> float:
         """How much a batch tells: by its records' variety, and by how many such batches there are.
 
-        The least of the entropy of the numbers, of what their kinds tell where records are sorted,
+        The least of the entropy of the records, of what their kinds tell where records are sorted,
         and of log2 of the ways to draw so many of all records.
         """
-        size, each = len(numbers), numbers.tolist()
-        kinds, entropy = len(set(each)), size * math.log2(size)
-        if kinds < size:
-            entropy -= sum(count * math.log2(count) for count in Counter(each).values())
-        variety = min(entropy, BITS_OF_A_KIND * kinds)
+        size, counts = len(values), np.unique(values, axis=0, return_counts=True)[1]
+        variety = min(-float(counts @ np.log2(counts / size)), BITS_OF_A_KIND * len(counts))
         if self._records is None or size > self._records:
             return variety
         ways = math.lgamma(self._records + 1) - math.lgamma(size + 1)
         ways -= math.lgamma(self._records - size + 1)
         return min(variety, ways / math.log(2.0))
+
+
+def _values(records: Tensor) -> Values:
+    """Some of each record's values, kept until the step."""
+    try:
+        values = records.detach().numpy()
+    except TypeError:  # on a GPU, or of a kind that NumPy does not have
+        values = records.detach().float().cpu().numpy()
+    rows = values.reshape(values.shape[0], -1)
+    return rows[:, :: 1 + (rows.shape[1] - 1) // MOST_VALUES].astype(np.float64)
 
 
 def _records(inputs: Any) -> Tensor | None:
