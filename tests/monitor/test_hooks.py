@@ -1,8 +1,10 @@
 """What a monitor puts on objects stays behind where they are copied or saved."""
 
 import copy
+import gc
 import io
 import pickle
+import weakref
 
 import pytest
 import torch
@@ -61,3 +63,13 @@ def test_a_method_that_was_replaced_before_is_what_a_copy_has():
     assert copy.deepcopy(owner).act is twice
     hooks.remove()
     assert owner.act is twice
+
+
+def test_a_training_that_is_over_is_let_go(private):
+    made = private()
+    watch(made)
+    made.train()
+    model = weakref.ref(made.model)
+    del made
+    gc.collect()
+    assert model() is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -101,10 +102,16 @@ class Hooks:
         self._undo.append(handle.remove)
 
     def before_any_step(self, stepping: Callable[[Optimizer], None]) -> None:
-        """Call `stepping(optimizer)` before any optimizer of PyTorch changes weights."""
+        """Call `stepping(optimizer)`, a method, before any optimizer of PyTorch changes weights.
+
+        PyTorch keeps the hook for ever, so it must not keep the training.
+        """
+        method = weakref.WeakMethod(stepping)
 
         def hook(optimizer: Optimizer, _: tuple[Any, ...], __: dict[str, Any]) -> None:
-            stepping(optimizer)
+            seen = method()
+            if seen is not None:
+                seen(optimizer)
 
         self._undo.append(register_optimizer_step_pre_hook(hook).remove)
 
