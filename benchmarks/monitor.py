@@ -39,7 +39,7 @@ def main() -> None:
     warnings.filterwarnings("ignore", "Secure RNG turned off")
     warnings.filterwarnings("ignore", "Full backward hook is firing")
     torch.set_num_threads(1)  # steadier, and the monitor itself uses no more
-    rounds = 50 if options.quick else 500
+    rounds = 50 if options.quick else 200
     result: dict[str, Any] = {"machine": _machine(), "settings": _settings(), "modes": []}
     for mode, batch in itertools.product(MODES, BATCHES):
         found = measure(mode, batch, rounds)

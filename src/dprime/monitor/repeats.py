@@ -1,6 +1,6 @@
 """Tells whether records that a step was made on were those of a step before.
 
-Of each record some values are looked at, and a batch is remembered by their hash. Equal ones mean
+Some values of some records are looked at, and a batch is remembered by their hash. Equal ones mean
 the same batch, unless that can happen by chance: batches of few records, or of records that are
 alike, are drawn again. So only those are judged for which this is as likely as guessing 40 coins.
 """
@@ -27,8 +27,8 @@ BITS_OF_A_KIND = 2.0
 Where data are sorted by kind that is all: the entropy of a Poisson count of mean 1 is 1.9 bits.
 """
 
-MOST_VALUES = 16
-"""Values of a record that are looked at."""
+MOST_VALUES, MOST_RECORDS = 16, 64
+"""Values of a record, and records of a batch, that are looked at."""
 
 REMEMBERED = 50_000
 """Batches that are remembered."""
@@ -45,13 +45,13 @@ class Repeats:
     def __init__(self, records: int | None) -> None:
         self._records = records
         self._before: dict[int, None] = {}
-        self._now: list[Values] = []
+        self._now: list[tuple[int, Values]] = []
 
     def see(self, inputs: Any) -> None:
         """A batch went through the model and may become part of a step."""
         records = _records(inputs)
         if records is not None and records.shape[0]:
-            self._now.append(_values(records))
+            self._now.append((records.shape[0], _values(records)))
 
     def forget(self) -> None:
         """What comes again from here on is no repetition."""
@@ -59,29 +59,28 @@ class Repeats:
 
     def step(self, parts: list[int]) -> bool:
         """Whether what was seen since the last step, in parts of these sizes, was there before."""
-        known: list[Values] = []
-        now: dict[int, None] = {}
-        for values in self._now:
-            if len(values) in parts:
-                key = hash(values.tobytes())
+        again, now = False, {}
+        for size, values in self._now:
+            if size in parts:
+                key = hash((size, values.tobytes()))
                 if key in self._before or (len(parts) > 1 and key in now):
-                    known.append(values)
+                    again = again or self._bits(size, values) >= ENOUGH_BITS
                 now[key] = None
-        again = any(self._bits(values) >= ENOUGH_BITS for values in known)
         self._before.update(now)
         while len(self._before) > REMEMBERED:
             del self._before[next(iter(self._before))]
         self._now = []
         return again
 
-    def _bits(self, values: Values) -> float:
+    def _bits(self, size: int, values: Values) -> float:
         """How much a batch tells: by its records' variety, and by how many such batches there are.
 
         The least of the entropy of the records, of what their kinds tell where records are sorted,
         and of log2 of the ways to draw so many of all records.
         """
-        size, counts = len(values), np.unique(values, axis=0, return_counts=True)[1]
-        variety = min(-float(counts @ np.log2(counts / size)), BITS_OF_A_KIND * len(counts))
+        counts = np.unique(values, axis=0, return_counts=True)[1]
+        entropy = -float(counts @ np.log2(counts / len(values)))
+        variety = min(entropy, BITS_OF_A_KIND * len(counts))
         if self._records is None or size > self._records:
             return variety
         ways = math.lgamma(self._records + 1) - math.lgamma(size + 1)
@@ -90,13 +89,17 @@ class Repeats:
 
 
 def _values(records: Tensor) -> Values:
-    """Some of each record's values, kept until the step."""
+    """Some values of some records, kept until the step."""
     try:
         values = records.detach().numpy()
     except TypeError:  # on a GPU, or of a kind that NumPy does not have
         values = records.detach().float().cpu().numpy()
     rows = values.reshape(values.shape[0], -1)
-    return rows[:, :: 1 + (rows.shape[1] - 1) // MOST_VALUES].astype(np.float64)
+    some = tuple(
+        slice(None, None, 1 + (length - 1) // most)
+        for length, most in zip(rows.shape, (MOST_RECORDS, MOST_VALUES), strict=True)
+    )
+    return rows[some].astype(np.float64)
 
 
 def _records(inputs: Any) -> Tensor | None:

@@ -121,6 +121,9 @@ class Sampling:
         """The same; batches that are used or passed over are forgotten."""
         if not self.pending:
             return 1, "elsewhere"
+        if len(parts) == len(self.pending) == 1 and parts[0] == self.pending[0] > 0:
+            self.pending, self._latest_from = [], 0  # as nearly always
+            return 1, ""
         fewer = len(parts) == 1 and parts[0] < self.pending[0]
         found = None if fewer and self._loses_records else self._matched(parts)
         if found is not None:
