@@ -51,7 +51,7 @@ benchmark:
 $(READY): pyproject.toml constraints.txt Makefile
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/pip install --quiet -c constraints.txt -e ".[train,opacus,web]" --group test --group check --group docs
+	$(BIN)/pip install --quiet -c constraints.txt -e ".[train,opacus,ray,web]" --group test --group check --group docs
 	@touch $(READY)
 
 clean:

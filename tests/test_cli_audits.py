@@ -17,7 +17,7 @@ from dprime.attack import ADVERSARIES
 from dprime.audit import lower_bound
 from dprime.audit.game import Game
 from dprime.audit.store import Store
-from dprime.cli import audits
+from dprime.cli import audits, listing
 
 AUDIT = ["audit", "--epsilon", "4", "--records", "8", "--steps", "2", "--seed", "1"]
 FEW = ["--trials", "12", "--block", "8"]
@@ -462,6 +462,52 @@ def test_runs_of_what_is_no_folder(call, tmp_path):
     refused(call("runs"), "folder must be a folder, but it is 'runs'")
     (tmp_path / "file").touch()
     refused(call("runs", "file"), "folder must be a folder, but it is 'file'")
+
+
+def test_watching_a_run_from_elsewhere(call, tmp_path, monkeypatch):
+    path = tmp_path / "runs" / "a.run"
+    settings = {"adversary": "di", "data": "digits", "seed": 1}
+    with Store.create(path, settings, blocks=4) as store, store.working():
+        store.finish(0, {"score": np.zeros(50)}, 0.5, "process 1")
+        store.fail(1, "its process died", "lost with its worker", "process 2")
+        seen = []
+
+        def looked(_):
+            seen.append(None)
+            if len(seen) > 2:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(listing.time, "sleep", looked)
+        code, out, _ = call("runs", "--watch")
+    assert code == 0
+    for words in (
+        "a.run", "running", "process 1: 1 blocks, 50 trials, 100 a second",
+        "lost with its worker: block 1, its process died", "left",
+    ):  # fmt: skip
+        assert words in out
+
+
+def test_an_audit_in_processes_is_the_same(call, tmp_path):
+    here = as_json(call(*AUDIT, *FEW, "--out", tmp_path / "a.run", "--json")[1])
+    there = (*FEW, "--backend", "processes", "--workers", "2", "--out", tmp_path / "b.run")
+    code, out, err = call(*AUDIT, *there, "--json")
+    assert (code, err) == (0, "")
+    assert as_json(out)["bounds"] == here["bounds"]
+    with Store.open(tmp_path / "a.run") as a, Store.open(tmp_path / "b.run") as b:
+        np.testing.assert_array_equal(a.arrays()["score"], b.arrays()["score"])
+        assert set(b.workers()) <= {"process 1", "process 2"}
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["--backend", "cloud"], "backend must be one of here, processes, ray"),
+        (["--workers", "2"], "workers must be left out for here"),
+        (["--backend", "processes", "--workers", "1.5"], "workers must be a whole number"),
+    ],
+)
+def test_where_an_audit_cannot_run(call, given, sentence):
+    refused(call(*AUDIT, *FEW, *given), sentence)
 
 
 # bound --------------------------------------------------------------------------------------------

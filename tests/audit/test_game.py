@@ -1,5 +1,7 @@
 """The game: blocks in any order, models without a score, and functions of the user's own."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -129,3 +131,22 @@ def test_the_score_is_that_of_the_probes():
         attack = Attack(worlds, lambda: None, "by hand", probes=probes)
         found = Game(Setting(trainer, DATA), attack, 1, 2, seed=0).play(0)
         np.testing.assert_allclose(found["score"], sign * loss, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "adjacency"), GAMES)
+def test_a_game_can_be_sent_and_is_the_same_elsewhere(name, adjacency):
+    setting = setting_for(name, adjacency=adjacency)
+    game = Game(setting, quick(name).craft(setting), trials=4, block=4, seed=setting.seed)
+    sent = pickle.loads(pickle.dumps(game))
+    for kind, array in game.play(1).items():
+        np.testing.assert_array_equal(sent.play(1)[kind], array)
+
+
+def test_a_game_in_less_memory_has_the_same_trials():
+    setting = engine_setting(records=60, model="dense-32")
+    game = Game(setting, quick("di").craft(setting), trials=20, block=40, seed=setting.seed)
+    small = game.halved(3)
+    assert small.setting.trainer.memory == game.setting.trainer.memory / 8
+    np.testing.assert_allclose(small.play(0)["score"], game.play(0)["score"], rtol=1e-4, atol=1e-5)
+    placed = game.placed("cpu", 0.5).setting.trainer
+    assert (placed.device, placed.memory) == ("cpu", 0.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -100,4 +101,4 @@ class AdaptivePoisoning(Adversary):
         assert worlds.differing is not None
         insert = Remade(setting.dataset, worlds.differing.take([0]), self.bends, self.size)
         about = "a record that is made anew at every step"
-        return Attack(worlds, lambda: Gain(insert.current), about, insert=insert)
+        return Attack(worlds, partial(Gain, insert.current), about, insert=insert)

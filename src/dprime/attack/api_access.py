@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from dprime.attack.adversary import Adversary, Attack, Probes, Setting
 from dprime.attack.records import natural_worlds
@@ -24,5 +25,5 @@ class ApiAccess(Adversary):
         assert worlds.differing is not None
         probes = Probes(worlds.differing)
         return Attack(
-            worlds, lambda: FinalLoss(probes), "the loss of a natural record", probes=probes
+            worlds, partial(FinalLoss, probes), "the loss of a natural record", probes=probes
         )

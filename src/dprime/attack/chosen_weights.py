@@ -8,6 +8,7 @@ label that the model finds least likely.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class ChosenWeights(Adversary):
         probes = Probes(worlds.differing)
         about = f"weights trained beforehand for {self.steps} steps, and a blank record"
         start = before.weights[0]
-        return Attack(worlds, lambda: FinalLoss(probes), about, initial=start, probes=probes)
+        return Attack(worlds, partial(FinalLoss, probes), about, initial=start, probes=probes)
 
     def _fitted(self, engine: EngineTrainer, setting: Setting) -> Trained:
         recipe = Training(

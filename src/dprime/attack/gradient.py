@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -63,4 +64,4 @@ class Gradient(Adversary):
         direction[movement.squares.argsort(stable=True)[:count]] = 1.0
         insert = Fixed(direction)
         about = f"a gradient along the {count:,} weights that the other records move least"
-        return Attack(worlds, lambda: Projection(insert), about, insert=insert)
+        return Attack(worlds, partial(Projection, insert), about, insert=insert)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from dprime.attack.adversary import Attack, Setting
 from dprime.attack.poison import Poisoning, by_scorer, poison
@@ -23,7 +24,7 @@ class IntermediateModels(Poisoning):
         setting.engine(self.name)
         worlds = poison(setting, self.shadows, self.outliers, by_scorer(_gain)).worlds
         about = "a record made with shadow models, judged after every step"
-        return Attack(worlds, lambda: _gain(worlds), about)
+        return Attack(worlds, partial(_gain, worlds), about)
 
 
 def _gain(worlds: Worlds) -> Gain:

@@ -8,6 +8,7 @@ the worst case of the analysis, so this adversary reaches the certified curve.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -92,4 +93,4 @@ def _checked(copies: int | None) -> int | None:
 
 def _attack(worlds: Worlds, insert: DirectedInsert, where: str) -> Attack:
     about = f"{len(worlds.common)} copies of one record, and a gradient {where}"
-    return Attack(worlds, lambda: Projection(insert), about, insert=insert)
+    return Attack(worlds, partial(Projection, insert), about, insert=insert)

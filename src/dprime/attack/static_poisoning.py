@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from dprime.attack.adversary import Attack, Setting
 from dprime.attack.poison import Poisoning, by_final_loss, poison
@@ -24,4 +25,4 @@ class StaticPoisoning(Poisoning):
         probes = found.probes
         assert probes is not None
         about = f"a record made with shadow models, whose scores lie {found.gap:.1f} apart (d′)"
-        return Attack(found.worlds, lambda: FinalLoss(probes), about, probes=probes)
+        return Attack(found.worlds, partial(FinalLoss, probes), about, probes=probes)

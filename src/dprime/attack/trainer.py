@@ -41,6 +41,14 @@ class Trainer(ABC):
     def describe(self) -> dict[str, str]:
         """In words that are the same in every process."""
 
+    def halved(self, times: int) -> Trainer:
+        """The same in a half, a quarter, … of the memory, where it can be told."""
+        return self
+
+    def placed(self, device: str, memory: float) -> Trainer:
+        """The same on this device, in no more memory (GB) than this, where it can be told."""
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class EngineTrainer(Trainer):
@@ -69,6 +77,14 @@ class EngineTrainer(Trainer):
         )  # fmt: skip
         assert trained.weights is not None
         return evaluate.losses(trained.network, trained.weights, records, self.training.loss)
+
+    def halved(self, times: int) -> EngineTrainer:
+        """In smaller slices of trials, whose numbers are the same."""
+        return dataclasses.replace(self, memory=self.memory / 2**times)
+
+    def placed(self, device: str, memory: float) -> EngineTrainer:
+        """There, in slices that fit."""
+        return dataclasses.replace(self, device=device, memory=min(self.memory, memory))
 
     @property
     def alone(self) -> Training:

@@ -9,7 +9,8 @@ import dataclasses
 import hashlib
 import math
 import tempfile
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -21,14 +22,16 @@ from numpy.typing import NDArray
 from dprime import validate
 from dprime.attack import Adversary, Attack, Setting, adversary_named
 from dprime.attack.trainer import EngineTrainer
+from dprime.audit.backends.base import Backend, End
+from dprime.audit.errors import describe
 from dprime.audit.estimators import ESTIMATORS, Estimator
 from dprime.audit.estimators.base import checked_claim
 from dprime.audit.game import Game, blocks_of
 from dprime.audit.identifiability import Identifiability, identify
 from dprime.audit.lower import LowerBound, lower_bound
 from dprime.audit.metrics import Metric
-from dprime.audit.runner import describe, run_blocks
-from dprime.audit.store import State, Store
+from dprime.audit.runner import run_blocks
+from dprime.audit.store import Event, State, Store
 from dprime.audit.verdict import Verdict, judge
 from dprime.curve import TradeOff, _Readings
 from dprime.data import Dataset
@@ -108,6 +111,7 @@ class Audit:
             sees of it.
         label: what the noise protects; "not DP" for local sensitivity.
         identified: Bernau et al.'s numbers, for their adversary.
+        events: what went wrong with blocks on the way, most of which were played again.
     """
 
     verdict: Verdict
@@ -124,6 +128,7 @@ class Audit:
     attacked: Mapping[str, Any]
     label: str | None = None
     identified: Identifiability | None = None
+    events: tuple[Event, ...] = ()
 
     def rows(self) -> list[tuple[Metric, float, float]]:
         """Each metric with what was reached and what is allowed.
@@ -148,7 +153,7 @@ class Audit:
                 f"; {self.state.failed} of {self.state.blocks} blocks failed and count against the "
                 f"attacker, the last with {self.state.last_error}"
             )
-        words += "."
+        words += f".{on_the_way(self.events)}"
         if self.diverged:
             words += (
                 f" {self.diverged:,} of the models had diverged; what that speaks for was settled "
@@ -175,6 +180,7 @@ class Audit:
                 "diverged": self.diverged,
             },
             "blocks": dataclasses.asdict(self.state),
+            "events": [dataclasses.asdict(event) for event in self.events],
             "metrics": {
                 metric.name: {
                     **metric.conditions,
@@ -226,6 +232,7 @@ def audit(
     question: Question | None = None,
     block: int | None = None,
     path: str | Path | None = None,
+    backend: Backend | None = None,
     progress: bool | None = None,
 ) -> Audit:
     """Let an adversary try to break a claim.
@@ -240,6 +247,8 @@ def audit(
             function of your own.
         path: of the run's file; where it exists and was made with the same settings, the audit goes
             on with what is left. None keeps nothing.
+        backend: where blocks are played, such as `Processes()` or `Ray(address="auto")`; in this
+            process unless given. The scores are the same.
         progress: whether to show a bar; None shows it for long work on a terminal.
 
     >>> from dprime.data import load
@@ -269,7 +278,10 @@ def audit(
     with tempfile.TemporaryDirectory() as nowhere:
         place = Path(nowhere) / "audit.run" if path is None else Path(path)
         with _opened(place, settings, blocks_of(count, size)) as store:
-            return play(store, attacker, setting, claimed, ask, count, size, progress=progress)
+            return play(
+                store, attacker, setting, claimed, ask, count, size,
+                backend=backend, progress=progress,
+            )  # fmt: skip
 
 
 def play(
@@ -281,6 +293,7 @@ def play(
     trials: int,
     block: int,
     *,
+    backend: Backend | None = None,
     progress: bool | None = None,
 ) -> Audit:
     """Play what is left of a stored run, and conclude."""
@@ -296,7 +309,7 @@ def play(
             advance(state.trials - done, title)
             done = state.trials
 
-        run_blocks(store, game.play, on_block=on_block)
+        run_blocks(store, game, backend=backend, on_block=on_block)
     found = conclude(store, setting, attacker, attack.about, claim, question, trials)
     store.keep_answer(found.record())
     return found
@@ -346,6 +359,23 @@ def conclude(
         attacked=_attacked(setting, attacker),
         label=_label(setting),
         identified=_identified(arrays, setting, question),
+        events=tuple(store.events()),
+    )
+
+
+def on_the_way(events: Sequence[Event]) -> str:
+    """A sentence on tries that ended before their block could; empty where there were none.
+
+    >>> on_the_way([Event("2026-01-01", 3, "out of memory", "MemoryError")])
+    ' On the way 1 try was out of memory; its block was given out again, and no trial counts twice.'
+    """
+    counts = Counter(event.how for event in events if event.how != End.FAILED.value)
+    if not counts:
+        return ""
+    listed = [f"{n} {'try was' if n == 1 else 'tries were'} {how}" for how, n in counts.items()]
+    whose = "its block was" if counts.total() == 1 else "their blocks were"
+    return (
+        f" On the way {' and '.join(listed)}; {whose} given out again, and no trial counts twice."
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime.attack.adversary import Arrays, Attack, Setting
-from dprime.attack.trainer import EngineTrainer, OwnTrainer
+from dprime.attack.trainer import EngineTrainer, OwnTrainer, Trainer
 from dprime.train import train
 
 Block = dict[str, NDArray[Any]]
@@ -46,6 +46,21 @@ class Game:
     trials: int
     block: int
     seed: int
+
+    def __call__(self, block: int) -> Block:
+        """As the work of a run."""
+        return self.play(block)
+
+    def halved(self, times: int) -> Game:
+        """The same game in a half, a quarter, … of the memory."""
+        return self._with(self.setting.trainer.halved(times))
+
+    def placed(self, device: str, memory: float) -> Game:
+        """The same game on another device, in no more memory than this."""
+        return self._with(self.setting.trainer.placed(device, memory))
+
+    def _with(self, trainer: Trainer) -> Game:
+        return dataclasses.replace(self, setting=dataclasses.replace(self.setting, trainer=trainer))
 
     def play(self, block: int) -> Block:
         """Scores and worlds of a block's trials, even trials in world `in`.

@@ -1,39 +1,34 @@
-"""Runs the blocks of a stored run, one after the other, whatever happens to single ones.
+"""Runs the blocks of a stored run, wherever they are played, whatever happens to single ones.
 
-A block that ends is stored at once. A block that fails is recorded with its error, and the rest
-goes on; it is tried again at the end. Killed or interrupted, the run is resumed by calling
-`run_blocks` again: finished blocks are not run twice.
+    pending blocks ──► tasks ──► a backend's workers ──► outcomes ──► Store
+
+A block that ends is stored at once, by the driver alone. One that fails is recorded with its error,
+and the rest goes on; it is tried again at the end. A block whose worker died or hung is given to
+another, one that did not fit into memory is given in smaller slices, and the run keeps what
+happened. Killed or interrupted, the run is resumed by calling `run_blocks` again: finished blocks
+are not run twice.
 """
 
 from __future__ import annotations
 
-import sysconfig
-import time
-import traceback
+import dataclasses
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
+from collections.abc import Callable, Iterable
 
 from dprime import validate
+from dprime.audit.backends.base import Backend, Crew, Divisible, End, Outcome, Task, Work
+from dprime.audit.backends.here import Here
+from dprime.audit.errors import describe
 from dprime.audit.store import State, Store
-
-Work = Callable[[int], Mapping[str, NDArray[Any]]]
-"""Runs a block, given its number, and returns its arrays, each with the trial first."""
 
 HOPELESS = 3
 """When so many blocks have failed for one reason and none has succeeded, the rest is not tried."""
 
-LONGEST_MESSAGE = 400
-"""Characters of an error's message that are kept."""
+LOSSES = 3
+"""How often a block may be lost with its worker, or take too long, before it is left as failed."""
 
-LIBRARIES = (
-    str(Path(__file__).parents[1]),
-    *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")),
-)
-"""Where code lies that the user did not write."""
+HALVINGS = 6
+"""How often the memory of a block is halved before it is left as failed."""
 
 
 class BlocksFailedError(ValueError):
@@ -44,20 +39,24 @@ def run_blocks(
     store: Store,
     work: Work,
     *,
+    backend: Backend | None = None,
     attempts: int = 2,
     on_block: Callable[[int, State], None] | None = None,
 ) -> None:
-    """Run the pending blocks in order and store each as it ends.
+    """Run the pending blocks and store each as it ends.
 
     Args:
         store: the run; nobody else may work on it meanwhile.
         work: runs one block. The same block must give the same arrays, so draw every random number
             from the run's seed and the block's number.
-        attempts: how often a block is tried in this call before it is left as failed.
-        on_block: called after each block with its number and the state of the run.
+        backend: where; in this process unless given.
+        attempts: how often a block that raises an error is tried in this call before it is left as
+            failed.
+        on_block: called after each try with the block's number and the state of the run.
 
     Raises:
-        BlocksFailedError: when the first three blocks all fail for the same reason.
+        BlocksFailedError: when the first three blocks all fail for the same reason, when no worker
+            survives a block, or when a worker cannot play any.
 
     >>> import tempfile
     >>> import numpy as np
@@ -68,73 +67,136 @@ def run_blocks(
     ...     store.state().trials
     500
     """
-    limit = validate.whole("attempts", attempts, example=2)
+
+    def keep(outcome: Outcome) -> Outcome:
+        kept = _stored(store, outcome)
+        if on_block is not None:
+            on_block(outcome.task.block, store.state())
+        return kept
+
     with store.working():
-        waiting = deque(store.pending())
-        tries: Counter[int] = Counter()
-        first_errors: list[str] = []
-        while waiting:
-            block = waiting.popleft()
-            tries[block] += 1
-            error = _try(store, work, block)
-            if error is not None and tries[block] < limit:
-                waiting.append(block)
-            if on_block is not None:
-                on_block(block, store.state())
-            if len(first_errors) < HOPELESS:
-                first_errors.append(error or "")
-                _stop_if_hopeless(first_errors, tries)
+        play_all(work, store.pending(), keep, backend=backend, attempts=attempts)
 
 
-def _try(store: Store, work: Work, block: int) -> str | None:
-    """Run a block once and store how it ended; returns what went wrong."""
-    start = time.perf_counter()
-    try:
-        arrays = work(block)
-        store.check(arrays)
-    except Exception as error:  # whatever the user's code raises is a state of the block
-        reason = describe(error)
-    else:
-        try:
-            store.finish(block, arrays, time.perf_counter() - start)
-        except MemoryError as error:
-            reason = describe(error)
-        else:
-            return None
-    store.fail(block, reason)
-    return reason
+def play_all(
+    work: Work,
+    blocks: Iterable[int],
+    keep: Callable[[Outcome], Outcome],
+    *,
+    backend: Backend | None = None,
+    attempts: int = 2,
+) -> None:
+    """Play blocks until each is done or given up.
 
-
-def _stop_if_hopeless(errors: list[str], tries: Counter[int]) -> None:
-    """Give up when the first blocks all fail for one reason; each is tried once until then."""
-    if len(errors) == HOPELESS == len(tries) and len(set(errors)) == 1 and errors[0]:
-        raise BlocksFailedError(
-            f"work must succeed on one of the first {HOPELESS} blocks, but it failed on each with "
-            f"{errors[0]}: mend that and resume the run, which keeps every finished block."
-        )
-
-
-def describe(error: Exception) -> str:
-    """An error in one line: its type, its message, and the last line of the user's own code.
-
-    >>> try:
-    ...     [].pop()
-    ... except IndexError as error:
-    ...     describe(error).split(" (")[0]
-    'IndexError: pop from empty list'
+    Args:
+        work: plays one.
+        blocks: their numbers, in the order in which they are begun.
+        keep: is given how every try ended, and returns it, or how it ended after all.
+        backend: where; in this process unless given.
+        attempts: how often a block that raises an error is tried.
     """
-    message = " ".join(str(error).split())
-    if len(message) > LONGEST_MESSAGE:
-        message = message[: LONGEST_MESSAGE - 1] + "…"
-    what = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    frame = _users_frame(traceback.extract_tb(error.__traceback__))
-    if frame is None:
-        return what
-    line = f": {frame.line}" if frame.line else ""
-    return f"{what} ({Path(frame.filename).name}, line {frame.lineno}{line})"
+    tries = Tries(
+        blocks, validate.whole("attempts", attempts, example=2), isinstance(work, Divisible)
+    )
+    with (backend or Here()).crew(work) as crew:
+        while tries.waiting or crew.busy():
+            _begin(crew, tries.waiting)
+            for outcome in crew.ended():
+                tries.judge(keep(outcome))
 
 
-def _users_frame(frames: traceback.StackSummary) -> traceback.FrameSummary | None:
-    """The innermost place in the user's code; where there is none, the innermost of all."""
-    own = [frame for frame in frames if not frame.filename.startswith(LIBRARIES)]
-    return next(reversed(own or frames), None)
+def _begin(crew: Crew, waiting: deque[Task]) -> None:
+    """Hand out as many tasks as there are hands."""
+    while waiting and crew.free() > 0:
+        crew.give(waiting.popleft())
+
+
+class Tries:
+    """Which block comes next, and whether one is tried again.
+
+    Args:
+        blocks: their numbers.
+        attempts: how often a block that raises an error is tried.
+        divisible: whether the work can be done in less memory.
+    """
+
+    def __init__(self, blocks: Iterable[int], attempts: int, divisible: bool) -> None:
+        self.waiting = deque(Task(block) for block in blocks)
+        self._attempts, self._divisible = attempts, divisible
+        self._failed: Counter[int] = Counter()
+        self._lost: Counter[int] = Counter()
+        self._first: list[tuple[int, str]] = []
+        self._any_done = False
+
+    def judge(self, outcome: Outcome) -> None:
+        """Put the block back where it is worth another try; stop where no block is."""
+        task = outcome.task
+        if outcome.end is End.UNFIT:
+            raise _stopped(f"workers must fit the driver, but {outcome.error}")
+        if outcome.end is End.DONE:
+            self._any_done = True
+        elif outcome.end is End.MEMORY and self._divisible and task.halvings < HALVINGS:
+            self.waiting.appendleft(dataclasses.replace(task, halvings=task.halvings + 1))
+        elif outcome.end in (End.LOST, End.LATE):
+            self._judge_lost(outcome)
+        else:
+            self._failed[task.block] += 1
+            if self._failed[task.block] < self._attempts:
+                self.waiting.append(task)
+        self._stop_if_hopeless(outcome)
+
+    def _judge_lost(self, outcome: Outcome) -> None:
+        block = outcome.task.block
+        self._lost[block] += 1
+        if self._lost[block] < LOSSES:
+            self.waiting.appendleft(outcome.task)
+        elif not self._any_done:
+            raise _stopped(
+                f"work must be survived by a worker, but block {block} was lost {LOSSES} times: "
+                f"{outcome.error}"
+            )
+
+    def _stop_if_hopeless(self, outcome: Outcome) -> None:
+        """Give up when the first blocks all fail for one reason; each is tried once until then."""
+        if len(self._first) >= HOPELESS or outcome.end in (End.LOST, End.LATE, End.MEMORY):
+            return
+        self._first.append((outcome.task.block, outcome.error))
+        blocks, errors = ({*each} for each in zip(*self._first, strict=True))
+        if len(blocks) == HOPELESS and len(errors) == 1 and outcome.error:
+            raise _stopped(
+                f"work must succeed on one of the first {HOPELESS} blocks, but it failed on each "
+                f"with {outcome.error}"
+            )
+
+
+def _stopped(sentence: str) -> BlocksFailedError:
+    return BlocksFailedError(
+        f"{sentence}: mend that and resume the run, which keeps every finished block."
+    )
+
+
+def _stored(store: Store, outcome: Outcome) -> Outcome:
+    """Store how a try ended; arrays that cannot be stored are a failure of the block."""
+    if outcome.end is End.DONE:
+        assert outcome.arrays is not None
+        reason = _refused(store, outcome)
+        if reason is None:
+            return outcome
+        outcome = dataclasses.replace(outcome, end=End.FAILED, arrays=None, error=reason)
+    if outcome.end is not End.UNFIT:
+        store.fail(outcome.task.block, outcome.error, outcome.end.value, outcome.worker)
+    return outcome
+
+
+def _refused(store: Store, outcome: Outcome) -> str | None:
+    """Store a block's arrays, or say why not."""
+    assert outcome.arrays is not None
+    try:
+        store.check(outcome.arrays)
+    except Exception as error:  # whatever the user's code returned is a state of the block
+        return describe(error)
+    try:
+        store.finish(outcome.task.block, outcome.arrays, outcome.seconds, outcome.worker)
+    except MemoryError as error:
+        return describe(error)
+    return None

@@ -27,6 +27,7 @@ from dprime.attack import (
 )
 from dprime.attack.trainer import Trainer
 from dprime.audit.audits import Audit, Question, check_local_claim, play, usual_block
+from dprime.audit.backends.base import Backend
 from dprime.audit.game import blocks_of
 from dprime.audit.metrics import KINDS, Metric
 from dprime.audit.store import Store
@@ -277,7 +278,13 @@ class AuditSettings:
         return EngineTrainer(network, recipe, self.device, self.memory)
 
 
-def begin(settings: AuditSettings, path: str | Path, *, progress: bool | None = None) -> Audit:
+def begin(
+    settings: AuditSettings,
+    path: str | Path,
+    *,
+    backend: Backend | None = None,
+    progress: bool | None = None,
+) -> Audit:
     """Begin a run in a new file, and play it to its end."""
     attacker = settings.attacker()
     settings.claimed()
@@ -285,13 +292,15 @@ def begin(settings: AuditSettings, path: str | Path, *, progress: bool | None = 
     if isinstance(attacker, OneAttribute):
         attacker.check(setting)
     with Store.create(path, settings.plain(), settings.blocks) as store:
-        return _play(store, settings, progress)
+        return _play(store, settings, backend, progress)
 
 
-def resume(path: str | Path, *, progress: bool | None = None) -> Audit:
+def resume(
+    path: str | Path, *, backend: Backend | None = None, progress: bool | None = None
+) -> Audit:
     """Go on with a run, and conclude; a finished block is not played again."""
     with Store.open(path) as store:
-        return _play(store, settings_of(store), progress)
+        return _play(store, settings_of(store), backend, progress)
 
 
 def settings_of(store: Store) -> AuditSettings:
@@ -304,11 +313,13 @@ def settings_of(store: Store) -> AuditSettings:
     return AuditSettings.of(store.settings)
 
 
-def _play(store: Store, settings: AuditSettings, progress: bool | None) -> Audit:
+def _play(
+    store: Store, settings: AuditSettings, backend: Backend | None, progress: bool | None
+) -> Audit:
     assert settings.block is not None
     return play(
         store, settings.attacker(), settings.setting(), settings.claimed(), settings.question(),
-        settings.trials, settings.block, progress=progress,
+        settings.trials, settings.block, backend=backend, progress=progress,
     )  # fmt: skip
 
 

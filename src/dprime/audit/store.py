@@ -9,6 +9,7 @@ that was finished, and `run_blocks` goes on from there.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import json
 import os
@@ -19,7 +20,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Self, final
@@ -35,6 +36,9 @@ from dprime.audit.run_file import in_words
 Arrays = dict[str, NDArray[Any]]
 
 LARGEST_SEED = 2**64 - 1
+
+MOST_EVENTS = 1000
+"""That a run remembers."""
 
 LARGEST_BLOCK = 900_000_000
 """Bytes; SQLite takes values of up to 1,000,000,000."""
@@ -55,6 +59,35 @@ class State:
     def complete(self) -> bool:
         """Whether every block is done."""
         return self.done == self.blocks
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that went wrong with a block.
+
+    Attributes:
+        when: an ISO date and time.
+        block: its number.
+        how: in a few words.
+        what: in a line.
+        worker: who had it; empty where that is not known.
+    """
+
+    when: str
+    block: int
+    how: str
+    what: str
+    worker: str = ""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What a worker has played: blocks, trials, seconds of work, and when the last one ended."""
+
+    blocks: int = 0
+    trials: int = 0
+    seconds: float = 0.0
+    changed: str = ""
 
 
 @dataclass(frozen=True)
@@ -187,9 +220,9 @@ class Store:
         ...     store.answer
         {'epsilon': 1.5}
         """
-        row = run_file.about_row("answer", _json("answer", answer))
+        text = _json("answer", answer)
         with self._transaction() as db:
-            db.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?, ?)", row)
+            self._put(db, "answer", text)
 
     def pending(self) -> list[int]:
         """The blocks still to be run: those never tried first, then those that failed."""
@@ -247,8 +280,17 @@ class Store:
                 "return arrays of the same names, types and shapes for every block",
             )  # fmt: skip
 
-    def finish(self, block: int, arrays: Mapping[str, NDArray[Any]], seconds: float) -> None:
-        """Store a block's arrays, each with the trial first; a finished block is never replaced."""
+    def finish(
+        self, block: int, arrays: Mapping[str, NDArray[Any]], seconds: float, worker: str = ""
+    ) -> None:
+        """Store a block's arrays, each with the trial first; a finished block is never replaced.
+
+        Args:
+            block: its number.
+            arrays: by name.
+            seconds: that it took.
+            worker: who played it, as people call it.
+        """
         self.check(arrays)
         layout, packed = _layout(arrays), _packed(arrays)
         taken = validate.at_least_zero("seconds", seconds)
@@ -263,17 +305,67 @@ class Store:
                     run_file.digest(block, layout, packed), run_file.now(), block,
                 ),
             )  # fmt: skip
+            if worker:
+                self._count(db, worker, _trials(arrays), taken)
 
-    def fail(self, block: int, error: str) -> None:
-        """Record that a block failed, and why; it stays to be tried again."""
+    def fail(self, block: int, error: str, how: str = "failed", worker: str = "") -> None:
+        """Record that a block failed, and why; it stays to be tried again.
+
+        Args:
+            block: its number.
+            error: what went wrong, in a line.
+            how: in a few words, such as "out of memory".
+            worker: who had it, as people call it.
+        """
         reason = error.encode(errors="replace").decode()
+        event = Event(run_file.now(), block, how, reason, worker)
+        events = [*map(dataclasses.asdict, self.events()), dataclasses.asdict(event)]
         with self._transaction() as db:
+            self._put(db, "events", json.dumps(events[-MOST_EVENTS:]))
             self._check_open(block)
             db.execute(
                 "UPDATE blocks SET state = 'failed', attempts = attempts + 1, error = ?, "
                 "changed = ? WHERE number = ?",
                 (reason, run_file.now(), block),
             )
+
+    def events(self) -> list[Event]:
+        """What went wrong on the way, the latest last; a block that failed may be done by now."""
+        return [Event(**event) for event in json.loads(self._text_or("events", "[]"))]
+
+    def workers(self) -> dict[str, Worker]:
+        """Who played how much, by name."""
+        found = json.loads(self._text_or("workers", "{}"))
+        return {name: Worker(**counted) for name, counted in found.items()}
+
+    def pace(self) -> float:
+        """Trials a second, over the last minute in which blocks ended; 0 before the first."""
+        row = self._row("SELECT max(changed) FROM blocks WHERE state = 'done'")
+        if row is None or row[0] is None:
+            return 0.0
+        last = datetime.fromisoformat(row[0])
+        since = max(self.created, last - timedelta(minutes=1))
+        row = self._row(
+            "SELECT total(trials) FROM blocks WHERE state = 'done' AND changed > ?",
+            since.isoformat(),
+        )
+        assert row is not None
+        return float(row[0]) / max((last - since).total_seconds(), 1e-3)
+
+    def _count(self, db: sqlite3.Connection, worker: str, trials: int, seconds: float) -> None:
+        """Add a block to what a worker has played."""
+        known = self.workers()
+        so_far = known.get(worker, Worker())
+        known[worker] = Worker(
+            so_far.blocks + 1, so_far.trials + trials, so_far.seconds + seconds, run_file.now()
+        )
+        plain = {name: dataclasses.asdict(each) for name, each in known.items()}
+        self._put(db, "workers", json.dumps(plain))
+
+    @staticmethod
+    def _put(db: sqlite3.Connection, name: str, text: str) -> None:
+        row = run_file.about_row(name, text)
+        db.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?, ?)", row)
 
     def attempts(self, block: int) -> int:
         """How often a block ended, done or failed; a try that was killed does not count."""
@@ -345,6 +437,10 @@ class Store:
         if row is None:
             raise run_file.damaged(self.path)
         return str(row[0])
+
+    def _text_or(self, name: str, usual: str) -> str:
+        row = self._row("SELECT value FROM about WHERE name = ?", name)
+        return usual if row is None else str(row[0])
 
     def _block(self, block: int) -> tuple[Any, ...]:
         """A block's attempts and state."""

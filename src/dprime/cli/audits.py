@@ -20,7 +20,12 @@ from dprime.audit.metrics import KINDS, Metric
 from dprime.cli.listing import FOLDER
 from dprime.cli.options import (
     INTERRUPTED,
+    Address,
     AsJson,
+    TimeLimit,
+    Where,
+    Workers,
+    backend_asked,
     check_torch,
     look_here,
     number_option,
@@ -114,6 +119,10 @@ def audit(
     ] = None,
     seed: Annotated[Text, number_option("Gives the whole audit.")] = None,
     device: Annotated[Text, text_option("cpu or cuda.")] = None,
+    backend: Where = "here",
+    workers: Workers = None,
+    address: Address = None,
+    time_limit: TimeLimit = None,
     out: Annotated[Path | None, text_option("The run's file; else one in runs/.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -145,7 +154,8 @@ def audit(
     _merge(values, "options", _attribute(values.get("adversary"), column, two_values))
     settings = AuditSettings.of(values)
     path = out or _free_path(settings.adversary, settings.data)
-    _finish(path, lambda: begin(settings, path, progress=None), as_json)
+    where = backend_asked(backend, workers, address, time_limit, settings.device)
+    _finish(path, lambda: begin(settings, path, backend=where), as_json)
 
 
 def _attribute(adversary: object, column: Text, values: Text) -> dict[str, Any]:
@@ -166,13 +176,19 @@ def _attribute(adversary: object, column: Text, values: Text) -> dict[str, Any]:
 
 
 def resume(
-    run: Annotated[Path, typer.Argument(help="The run's file.")], as_json: AsJson = False
+    run: Annotated[Path, typer.Argument(help="The run's file.")],
+    backend: Where = "here",
+    workers: Workers = None,
+    address: Address = None,
+    time_limit: TimeLimit = None,
+    as_json: AsJson = False,
 ) -> None:
     """Go on with a run where it was left; no finished block is played again."""
     check_torch("an audit")
     from dprime.audit.settings import resume as go_on  # noqa: PLC0415  it needs PyTorch
 
-    _finish(run, lambda: go_on(run, progress=None), as_json)
+    where = backend_asked(backend, workers, address, time_limit, "auto")
+    _finish(run, lambda: go_on(run, backend=where), as_json)
 
 
 def bound(

@@ -55,7 +55,7 @@ COMMANDS = {
     ),
     "runs": (
         "listing",
-        "List the runs in a folder.",
+        "List the runs in a folder, or watch them.",
     ),
     "report": (
         "reports",

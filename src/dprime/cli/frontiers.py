@@ -14,7 +14,12 @@ from rich.table import Table
 from dprime import validate
 from dprime.cli.options import (
     INTERRUPTED,
+    Address,
     AsJson,
+    TimeLimit,
+    Where,
+    Workers,
+    backend_asked,
     check_torch,
     look_here,
     number_option,
@@ -65,6 +70,10 @@ def frontier(
     seed: Annotated[Text, number_option("Gives draws and trainings.")] = None,
     device: Annotated[str, text_option("cpu (if not given) or cuda.")] = "cpu",
     memory: Annotated[str, number_option("GB that the training may use [2].")] = "2",
+    backend: Where = "here",
+    workers: Workers = None,
+    address: Address = None,
+    time_limit: TimeLimit = None,
     out: Annotated[
         Path | None,
         text_option("JSON file for finished points; those in it are not trained again."),
@@ -96,6 +105,7 @@ def frontier(
         "seed": None if seed is None else whole("seed", seed),
         "memory": validate.parse("memory", memory),
         "device": device,
+        "backend": backend_asked(backend, workers, address, time_limit, device),
         "file": out,
     }
     found = _trained(made, split, model, validate.parse("momentum", momentum), options)

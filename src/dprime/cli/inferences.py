@@ -13,7 +13,12 @@ from rich.table import Table
 from dprime import validate
 from dprime.cli.options import (
     INTERRUPTED,
+    Address,
     AsJson,
+    TimeLimit,
+    Where,
+    Workers,
+    backend_asked,
     check_torch,
     look_here,
     number_option,
@@ -68,6 +73,10 @@ def infer(
     seed: Annotated[str, number_option("Gives everything [0].")] = "0",
     device: Annotated[Text, text_option("cpu (if not given) or cuda.")] = None,
     memory: Annotated[Text, number_option("GB that the training may use [2].")] = None,
+    backend: Where = "here",
+    workers: Workers = None,
+    address: Address = None,
+    time_limit: TimeLimit = None,
     shadow_file: Annotated[
         Path | None, text_option("Keeps the shadow models' answers, for the same settings only.")
     ] = None,
@@ -109,6 +118,7 @@ def infer(
         min_tpr=validate.parse("min_tpr", min_tpr),
         confidence=validate.parse("confidence", confidence),
     )
+    where = backend_asked(backend, workers, address, time_limit, device or "cpu")
     found: list[Inference] = []
     try:
         for share in priors:
@@ -119,7 +129,7 @@ def infer(
                 probability=share, shadow_probability=validate.parse("shadow_pi", shadow_pi),
                 shadows=whole("shadows", shadows), targets=whole("targets", targets),
                 records=_in_question(records, split.train), seed=whole("seed", seed),
-                asked=question, shadow_file=shadow_file,
+                asked=question, shadow_file=shadow_file, backend=where,
                 shadow_models=found[0].shadow_models if found else None,
             )  # fmt: skip
             found.append(one)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
+from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from dprime import validate
 from dprime.audit.run_file import ENDING
-from dprime.audit.store import not_runs
+from dprime.audit.store import State, Store, Summary, not_runs
 from dprime.audit.store import runs as list_runs
 from dprime.cli.options import AsJson
 
@@ -20,19 +25,58 @@ FOLDER = "runs"
 """Where runs are kept unless another place is given."""
 
 
+INTERVAL = 1.0
+"""Seconds between two looks."""
+
+
 def runs(
     folder: Annotated[Path, typer.Argument(help="Where the runs are.")] = Path(FOLDER),
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Look again every second, until Ctrl-C.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the runs in a folder."""
+    """List the runs in a folder, or watch them."""
     if not folder.is_dir():
         raise validate.refusal("folder", str(folder), "a folder", "give the one that runs are in")
-    others = {name: why for name, why in not_runs(folder).items() if name.endswith(ENDING)}
-    found = list_runs(folder)
     if as_json:
-        listed = [{**vars(each), "changed": each.changed.isoformat()} for each in found]
-        print(json.dumps({"runs": listed, "not_runs": others}, indent=2))
-        return
+        _print_json(folder)
+    elif watch:
+        _watch(folder)
+    else:
+        Console().print(_shown(folder))
+
+
+def _print_json(folder: Path) -> None:
+    listed = [{**vars(each), "changed": each.changed.isoformat()} for each in list_runs(folder)]
+    print(json.dumps({"runs": listed, "not_runs": _no_runs(folder)}, indent=2))
+
+
+def _watch(folder: Path) -> None:
+    """Show them anew until somebody has seen enough."""
+    with suppress(KeyboardInterrupt), Live(_shown(folder), refresh_per_second=4) as live:
+        while True:
+            time.sleep(INTERVAL)
+            live.update(_shown(folder, workers=True))
+
+
+def _shown(folder: Path, *, workers: bool = False) -> Group:
+    """The runs, who works on those that are under way, and what is none."""
+    found = list_runs(folder)
+    parts: list[RenderableType] = [_table(folder, found)]
+    if not found:
+        parts = [f"There is no run in {folder}."]
+    if workers:
+        parts += [_at_work(folder / each.name) for each in found if each.state == "running"]
+    parts += [Text(f"{name}: {why}", style="dim") for name, why in _no_runs(folder).items()]
+    return Group(*parts)
+
+
+def _no_runs(folder: Path) -> dict[str, str]:
+    return {name: why for name, why in not_runs(folder).items() if name.endswith(ENDING)}
+
+
+def _table(folder: Path, found: list[Summary]) -> Table:
     table = Table(title=f"Runs in {folder}", title_justify="left", pad_edge=False)
     for name in ("Run", "What", "Blocks", "Trials", "State", "Last change"):
         justify: Any = "right" if name in ("Blocks", "Trials") else "left"
@@ -44,7 +88,27 @@ def runs(
             each.name, f"{each.adversary} on {each.data}", f"{each.done}/{each.blocks}",
             f"{each.trials:,}", each.state, f"{each.changed:%m-%d %H:%M}",
         )  # fmt: skip
-    console = Console()
-    console.print(table if found else f"There is no run in {folder}.")
-    for name, reason in others.items():
-        console.print(f"{name}: {reason}", style="dim", highlight=False)
+    return table
+
+
+def _at_work(path: Path) -> Text:
+    """Who works on a run, how fast, and what is left."""
+    with Store.open(path) as store:
+        workers, state, pace = store.workers(), store.state(), store.pace()
+        events = store.events()
+    lines = [f"{path.name}: {pace:,.3g} trials/s, {_left(state, pace)}"]
+    for name, each in sorted(workers.items()):
+        speed = each.trials / each.seconds if each.seconds else 0.0
+        lines.append(
+            f"  {name}: {each.blocks} blocks, {each.trials:,} trials, {speed:,.3g} a second"
+        )
+    lines += [f"  {event.how}: block {event.block}, {event.what}" for event in events[-3:]]
+    return Text("\n".join(lines), style="dim")
+
+
+def _left(state: State, pace: float) -> str:
+    """The time until the last block, as far as can be told."""
+    if not state.trials or not pace:
+        return "no block is done yet"
+    seconds = (state.blocks - state.done) * state.trials / state.done / pace
+    return f"about {timedelta(seconds=round(seconds))} left"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dprime import validate
+
+if TYPE_CHECKING:
+    from dprime.audit.backends import Backend
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
@@ -49,4 +52,32 @@ def check_torch(work: str) -> None:
         raise validate.misfit("PyTorch", "missing", f"installed for {work}", remedy)
 
 
+def backend_asked(
+    name: str, workers: str | None, address: str | None, time_limit: str | None, device: str
+) -> Backend:
+    """Where the work is done, from the options below."""
+    from dprime.audit.backends import backend_named  # noqa: PLC0415  only where it is asked for
+
+    return backend_named(
+        name,
+        workers=None if workers is None else whole("workers", workers),
+        address=address,
+        time_limit=None if time_limit is None else validate.parse("time-limit", time_limit),
+        device=device,
+    )
+
+
+Where = Annotated[
+    str, text_option("Where the work is done: here (if not given), processes or ray.")
+]
+Workers = Annotated[
+    str | None, number_option("For processes: how many; one for each core if not given.")
+]
+Address = Annotated[
+    str | None,
+    text_option("For ray: auto, host:port or ray://…; one is started here if not given."),
+]
+TimeLimit = Annotated[
+    str | None, number_option("For processes and ray: seconds after which a block is given anew.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

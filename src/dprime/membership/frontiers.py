@@ -9,12 +9,12 @@ by trainings on the pool is not part of it.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, final
 
@@ -25,6 +25,9 @@ from torch import nn
 import dprime
 from dprime import validate
 from dprime.attack.trainer import EngineTrainer
+from dprime.audit.backends.base import Backend, End, Outcome
+from dprime.audit.backends.here import Here
+from dprime.audit.runner import play_all
 from dprime.data.dataset import Dataset, Split
 from dprime.data.devices import device_named
 from dprime.membership.confidence import over_repetitions
@@ -233,6 +236,7 @@ def frontier(
     file: str | os.PathLike[str] | None = None,
     device: str = "cpu",
     memory: float = 2.0,
+    backend: Backend | None = None,
     progress: bool | None = None,
 ) -> Frontier:
     """Train at every point of a plan, and measure the accuracy on the test part.
@@ -255,6 +259,7 @@ def frontier(
             with exactly the same settings are not trained again.
         device: "cpu" or "cuda".
         memory: in GB.
+        backend: where points are trained; in this process unless given.
         progress: whether to show a bar; None shows it for long work on a terminal.
 
     >>> from dprime.data import load
@@ -272,24 +277,81 @@ def frontier(
     _check_data(plan, data)
     device_named(device)
     test, choosing = _test_parts(data.test, len(rates) > 1)
-    with bar("training", count * len(plan.points) * len(rates), progress) as advance:
-        work = _Work(
-            pool=data.train, test=test, choosing=choosing, repetitions=count, plan=plan,
-            given_seed=seed, seed=fresh_seed() if seed is None else check_seed(seed),
-            kept=_Kept(None if file is None else Path(file)), advance=advance,
+    kept = _Kept(None if file is None else Path(file))
+    jobs = []
+    for point in plan.points:
+        for rate in rates:
+            training = Training(
+                steps=point.steps, learning_rate=rate, clip_norm=clip_norm,
+                noise_multiplier=point.noise_multiplier, sample_rate=point.sample_rate,
+                optimizer=optimizer or SGD(),
+            )  # fmt: skip
+            jobs.append((point, EngineTrainer(model, training, device, memory)))
+    common = _common(plan, data.train, test, choosing, count, seed)
+    with bar("training", count * len(jobs), progress) as advance:
+        work = _Points(
+            jobs=tuple(jobs), pool=data.train, test=test, choosing=choosing, repetitions=count,
+            seed=fresh_seed() if seed is None else check_seed(seed),
+            advance=advance if backend is None or isinstance(backend, Here) else None,
         )  # fmt: skip
-        measured = []
-        for point in plan.points:
-            tried = []
-            for rate in rates:
-                training = Training(
-                    steps=point.steps, learning_rate=rate, clip_norm=clip_norm,
-                    noise_multiplier=point.noise_multiplier, sample_rate=point.sample_rate,
-                    optimizer=optimizer or SGD(),
-                )  # fmt: skip
-                tried.append(work.measured(point, EngineTrainer(model, training, device, memory)))
-            measured.append(max(tried, key=lambda each: each.choosing or 0.0))
+        found = _measured(work, kept, common, advance, backend)
+    by_point = [found[i : i + len(rates)] for i in range(0, len(found), len(rates))]
+    measured = [max(tried, key=lambda each: each.choosing or 0.0) for tried in by_point]
     return Frontier(plan, tuple(measured), data.train.name, count, rates)
+
+
+def _measured(
+    work: _Points,
+    kept: _Kept,
+    common: Mapping[str, Any],
+    advance: Advance,
+    backend: Backend | None,
+) -> list[Measured]:
+    """Every job's result: found among the finished ones, or trained now and kept at once."""
+    settings = [
+        {**common, "probability": point.probability, "trainer": trainer.describe()}
+        for point, trainer in work.jobs
+    ]
+    found = [
+        kept.found(described, point)
+        for described, (point, _) in zip(settings, work.jobs, strict=True)
+    ]
+    advance(work.repetitions * sum(each is not None for each in found))
+
+    def keep(outcome: Outcome) -> Outcome:
+        block = outcome.task.block
+        if outcome.end is End.DONE:
+            assert outcome.arrays is not None
+            measured = found[block] = work.measured(block, outcome.arrays)
+            kept.add(settings[block], measured)
+            if work.advance is None:
+                advance(work.repetitions)
+        elif outcome.end is End.FAILED:
+            raise ValueError(f"a point of the frontier could not be trained: {outcome.error}.")
+        return outcome
+
+    left = [place for place, each in enumerate(found) if each is None]
+    play_all(work, left, keep, backend=backend, attempts=1)
+    if any(each is None for each in found):
+        raise ValueError("points of the frontier were lost with their workers: try again.")
+    return [each for each in found if each is not None]
+
+
+def _common(
+    plan: Plan,
+    pool: Dataset,
+    test: Dataset,
+    choosing: Dataset | None,
+    repetitions: int,
+    seed: int | None,
+) -> dict[str, Any]:
+    """What is the same for all trainings of a frontier."""
+    return {
+        "dprime": dprime.__version__, "pool": digest(pool), "test": digest(test),
+        "choosing": None if choosing is None else digest(choosing),
+        "target": plan.target, "min_tpr": plan.min_tpr, "delta": plan.delta,
+        "repetitions": repetitions, "seed": seed,
+    }  # fmt: skip
 
 
 def _checked_rates(given: float | Sequence[float]) -> tuple[float, ...]:
@@ -332,43 +394,20 @@ def _test_parts(test: Dataset, halve: bool) -> tuple[Dataset, Dataset | None]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
-    """What is the same for all trainings of a frontier."""
+class _Points:
+    """The work of training at points, one to a block."""
 
+    jobs: tuple[tuple[Point, EngineTrainer], ...]
     pool: Dataset
     test: Dataset
     choosing: Dataset | None
     repetitions: int
-    plan: Plan
-    given_seed: int | None
     seed: int
-    kept: _Kept
-    advance: Advance
+    advance: Advance | None = None
 
-    def measured(self, point: Point, trainer: EngineTrainer) -> Measured:
-        """Trained now, or found among the finished ones."""
-        settings = {
-            **self._common, "probability": point.probability, "trainer": trainer.describe(),
-        }  # fmt: skip
-        found = self.kept.found(settings, point)
-        if found is not None:
-            self.advance(self.repetitions)
-            return found
-        found = self._train(point, trainer)
-        self.kept.add(settings, found)
-        return found
-
-    @cached_property
-    def _common(self) -> dict[str, Any]:
-        return {
-            "dprime": dprime.__version__, "pool": digest(self.pool), "test": digest(self.test),
-            "choosing": None if self.choosing is None else digest(self.choosing),
-            "target": self.plan.target, "min_tpr": self.plan.min_tpr, "delta": self.plan.delta,
-            "repetitions": self.repetitions, "seed": self.given_seed,
-        }  # fmt: skip
-
-    def _train(self, point: Point, trainer: EngineTrainer) -> Measured:
+    def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
         """All repetitions of a point at once, each on a draw of its own."""
+        point, trainer = self.jobs[block]
         bits = int(np.float64(point.probability).view(np.uint64))
         words = np.random.SeedSequence([self.seed, bits])
         own, *drawn = words.generate_state(1 + self.repetitions, np.uint64)
@@ -378,20 +417,43 @@ class _Work:
         parts = Subsets(self.pool, np.stack(members), point.probability)
         accuracy = AccuracyEvery(self.test, max(1, round(1 / point.sample_rate)))
         choosing = None if self.choosing is None else FinalAccuracy(self.choosing)
-        watch = _Watch(self.advance, lambda: f"π = {point.probability:g}", point.steps)
+        watch = []
+        if self.advance is not None:
+            watch = [_Watch(self.advance, lambda: f"π = {point.probability:g}", point.steps)]
         trained = train(
             trainer.model, parts, trainer.training, seed=int(own), keep_weights=False,
-            observers=[accuracy, watch, *([choosing] if choosing else [])],
+            observers=[accuracy, *watch, *([choosing] if choosing else [])],
             device=trainer.device, memory=trainer.memory, progress=False,
         )  # fmt: skip
+        found = {
+            "accuracies": accuracy.values, "diverged": np.asarray(trained.diverged),
+            "after": np.array(accuracy.after),
+        }  # fmt: skip
+        return found if choosing is None else {**found, "choosing": choosing.values}
+
+    def measured(self, block: int, arrays: Mapping[str, NDArray[Any]]) -> Measured:
+        """What the arrays of a block say."""
+        point, trainer = self.jobs[block]
         return Measured(
             point=point,
             learning_rate=trainer.training.learning_rate,
-            after=accuracy.after,
-            accuracies=accuracy.values,
-            diverged=int(trained.diverged.sum()),
-            choosing=None if choosing is None else float(choosing.values.mean()),
+            after=tuple(int(each) for each in arrays["after"]),
+            accuracies=arrays["accuracies"],
+            diverged=int(arrays["diverged"].sum()),
+            choosing=float(arrays["choosing"].mean()) if "choosing" in arrays else None,
         )
+
+    def halved(self, times: int) -> _Points:
+        """In a half, a quarter, … of the memory."""
+        return self._with(lambda trainer: trainer.halved(times))
+
+    def placed(self, device: str, memory: float) -> _Points:
+        """On another device, in no more memory than this."""
+        return self._with(lambda trainer: trainer.placed(device, memory))
+
+    def _with(self, change: Callable[[EngineTrainer], EngineTrainer]) -> _Points:
+        jobs = tuple((point, change(trainer)) for point, trainer in self.jobs)
+        return dataclasses.replace(self, jobs=jobs)
 
 
 class _Watch(Observer):

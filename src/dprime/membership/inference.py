@@ -19,6 +19,7 @@ import numpy as np
 
 from dprime import validate
 from dprime.attack.trainer import Trainer
+from dprime.audit.backends.base import Backend
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
 from dprime.membership.attacks import Attack, attack_named
@@ -238,6 +239,7 @@ def infer(
     asked: Asked | None = None,
     shadow_file: str | Path | None = None,
     shadow_models: Answers | None = None,
+    backend: Backend | None = None,
     progress: bool | None = None,
 ) -> Inference:
     """Attack models that are trained on parts of a pool, and say what was reached.
@@ -258,6 +260,7 @@ def infer(
         asked: at which rates and with what confidence.
         shadow_file: keeps the shadow models' answers for the next time.
         shadow_models: those of an inference with another π, to be used again.
+        backend: where models are trained; in this process unless given.
         progress: whether to show bars; None shows them for long work on a terminal.
 
     >>> from dprime.attack import EngineTrainer
@@ -296,14 +299,16 @@ def infer(
             attack.told(had[:, :count])
     under_attack = answers(
         trainer(probability), pool, population, models=targets, probability=probability,
-        seed=_own(seed, 1, round(1e9 * probability)), title="targets", progress=progress,
+        seed=_own(seed, 1, round(1e9 * probability)), title="targets",
+        backend=backend, progress=progress,
     )  # fmt: skip
     _check_finite("targets", under_attack)
     own = shadow_models
     if needy and own is None:
         own = answers(
             trainer(shadow_probability), pool, population, models=shadows,
-            probability=shadow_probability, seed=_own(seed, 2), file=shadow_file, progress=progress,
+            probability=shadow_probability, seed=_own(seed, 2), file=shadow_file,
+            backend=backend, progress=progress,
         )  # fmt: skip
         _check_finite("shadow models", own)
     scored = tuple(score(attack, under_attack, own, range(count)) for attack in chosen)

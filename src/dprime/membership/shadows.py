@@ -8,6 +8,7 @@ digit of the data; a training that was killed goes on where it stopped.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import tempfile
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 import dprime
 from dprime import validate
 from dprime.attack.trainer import EngineTrainer, OwnTrainer, Trainer
+from dprime.audit.backends.base import Backend
 from dprime.audit.runner import run_blocks
 from dprime.audit.store import Store
 from dprime.data.dataset import Dataset
@@ -71,6 +73,7 @@ def answers(
     seed: int,
     file: str | os.PathLike[str] | None = None,
     title: str = "shadow models",
+    backend: Backend | None = None,
     progress: bool | None = None,
 ) -> Answers:
     """Train models on random parts of a pool and ask them about every record.
@@ -85,6 +88,7 @@ def answers(
         file: where the answers are kept. One that holds the same is used; one that holds other
             settings is refused.
         title: of the progress bar.
+        backend: where they are trained; in this process unless given.
         progress: whether to show it; None shows it for long work on a terminal.
 
     >>> from dprime.data import load
@@ -110,24 +114,47 @@ def answers(
     }  # fmt: skip
     members = parts(count, len(pool), share, seed)
 
-    def work(block: int) -> Mapping[str, NDArray[Any]]:
-        rows = slice(block * together, min((block + 1) * together, count))
-        part = Subsets(pool, members[rows], share)
-        own = int(np.random.SeedSequence([seed, 1 + block]).generate_state(1, np.uint64)[0])
-        inside, outside = _trained(trainer, part, population, own)
-        return {
-            "members": members[rows], "pool_right": inside.right, "pool_wrong": inside.wrong,
-            "population_right": outside.right, "population_wrong": outside.wrong,
-        }  # fmt: skip
-
+    work = _Models(trainer, pool, population, members, share, seed, together)
     with tempfile.TemporaryDirectory() as nowhere:
         place = Path(nowhere) / "answers" if file is None else Path(file)
         with _opened(place, settings, -(-count // together)) as store:
             with bar(title, count, progress) as advance:
                 advance(store.state().trials)
-                run_blocks(store, work, on_block=lambda *_: advance(together))
+                run_blocks(store, work, backend=backend, on_block=lambda *_: advance(together))
             _check_complete(store)
             return _read(store)
+
+
+@dataclass(frozen=True, eq=False)
+class _Models:
+    """The work of training models, some of them in each block."""
+
+    trainer: Trainer
+    pool: Dataset
+    population: Dataset
+    members: NDArray[np.bool_]
+    probability: float
+    seed: int
+    together: int
+
+    def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
+        """Train the models of a block, and ask them."""
+        rows = slice(block * self.together, (block + 1) * self.together)
+        part = Subsets(self.pool, self.members[rows], self.probability)
+        own = int(np.random.SeedSequence([self.seed, 1 + block]).generate_state(1, np.uint64)[0])
+        inside, outside = _trained(self.trainer, part, self.population, own)
+        return {
+            "members": self.members[rows], "pool_right": inside.right, "pool_wrong": inside.wrong,
+            "population_right": outside.right, "population_wrong": outside.wrong,
+        }  # fmt: skip
+
+    def halved(self, times: int) -> _Models:
+        """In a half, a quarter, … of the memory."""
+        return dataclasses.replace(self, trainer=self.trainer.halved(times))
+
+    def placed(self, device: str, memory: float) -> _Models:
+        """On another device, in no more memory than this."""
+        return dataclasses.replace(self, trainer=self.trainer.placed(device, memory))
 
 
 def parts(models: int, records: int, probability: float, seed: int) -> NDArray[np.bool_]:

@@ -36,6 +36,7 @@ audit of the same code on public data is for everybody.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, final
 
@@ -123,8 +124,9 @@ class GradientCanaries(Canaries):
         rate, noise = training.sample_rate, training.noise_multiplier
         self._ratio += log_ratio(x, self._reach, noise, rate)
         if self._before is not None:
-            both = np.isfinite(x) & np.isfinite(self._before)
-            self._repeated += np.subtract(x, self._before, where=both, out=np.zeros_like(x)) ** 2
+            with np.errstate(invalid="ignore"):  # infinity less infinity
+                change = x - self._before
+            self._repeated += np.where(np.isfinite(change), change, 0.0) ** 2
         self._before = x
         self._steps += 1
 
@@ -159,9 +161,10 @@ class GradientCanaries(Canaries):
 
     def _add_clipped(self, training: Attached, drawn: Indices) -> None:
         """Where the loss clips, canaries are added as they should come out of it."""
-        values = (self._signs * self._reach * training.clip_norm)[drawn]
-        for k, flat in enumerate(training.summed()):
-            here = self._places.owner[drawn] == k
+        values = self._signs[drawn] * self._reach[drawn] * training.clip_norm
+        owners, sums = self._places.owner[drawn], list(training.summed())
+        for k in set(owners.tolist()):  # a few of many parameters
+            here, flat = owners == k, sums[k]
             offsets = torch.from_numpy(self._places.offset[drawn[here]]).to(flat.device)
             flat[offsets] += torch.from_numpy(values[here]).to(flat)
 
@@ -207,8 +210,10 @@ def log_ratio(x: Array, reach: Array | float, noise: float, rate: float) -> Arra
     array([0.5, 0. ])
     """
     finite = np.isfinite(x)
-    known = np.where(finite, x, 0.0)
-    exponent = reach * (2.0 * known - reach) / (2.0 * max(noise, LEAST_NOISE) ** 2)
+    if not finite.all():
+        known = log_ratio(np.where(finite, x, 0.0), reach, noise, rate)
+        return np.where(finite, known, 0.0)
+    exponent = reach * (2.0 * x - reach) / (2.0 * max(noise, LEAST_NOISE) ** 2)
     if rate < 1.0:
-        exponent = np.logaddexp(np.log1p(-rate), np.log(rate) + exponent)
-    return np.where(finite, exponent, 0.0)
+        exponent = np.logaddexp(math.log1p(-rate), math.log(rate) + exponent)
+    return exponent

@@ -43,4 +43,5 @@ class Places:
     def read(self, parts: Iterable[Tensor]) -> Tensor:
         """[..., place]: what stands there in parts [..., weight of a parameter]."""
         pairs = zip(parts, self._own, strict=True)
-        return torch.cat([part[..., own] for part, own in pairs if len(own)], dim=-1)
+        found = [part.index_select(-1, own) for part, own in pairs if own.shape[0]]
+        return torch.cat(found, dim=-1)

@@ -1,0 +1,245 @@
+"""Blocks on a Ray cluster: one machine or many, with or without GPUs.
+
+Ray starts the workers, sends them the work once, and tells when one of them or a node is gone.
+Every task is given once: what is lost comes back to the driver, which alone decides.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Any, Literal
+
+import dprime
+from dprime import validate
+from dprime.audit.backends import worker
+from dprime.audit.backends.base import Backend, Crew, End, Outcome, Placeable, Task, Work
+
+INSTALL = "pip install 'dprime[ray]'"
+
+PATIENCE = 0.5
+"""Seconds to wait before looking at the clock again."""
+
+LOOK_AGAIN = 2.0
+"""Seconds after which the nodes are counted anew: they come and go."""
+
+REACH = 3.0
+"""Seconds that a cluster has to answer."""
+
+SHARE = 0.5
+"""Of a node's memory, for all its workers together."""
+
+Device = Literal["cpu", "cuda", "auto"]
+
+
+class Ray(Backend):
+    """A Ray cluster.
+
+    Args:
+        address: "auto" for the cluster that this machine is part of, "host:port", or "ray://…";
+            None starts one on this machine for the time of the run.
+        time_limit: seconds for a block, counted from when it is handed out.
+        device: "cpu" takes a core for each worker, "cuda" a GPU, "auto" both: every GPU, and the
+            cores that are left.
+    """
+
+    name = "ray"
+
+    def __init__(
+        self,
+        address: str | None = None,
+        time_limit: float | None = None,
+        device: Device = "cpu",
+    ) -> None:
+        self.address = address
+        self.time_limit = (
+            None if time_limit is None else validate.positive("time_limit", time_limit, example=600)
+        )
+        self.device: Device = validate.one_of("device", device, ("cpu", "cuda", "auto"))  # type: ignore[assignment]
+        library()
+
+    @contextmanager
+    def crew(self, work: Work) -> Iterator[Crew]:
+        """Connected for the time of the run; a connection that was there stays."""
+        ray = library()
+        before = ray.is_initialized()
+        if not before:
+            _connect(ray, self.address)
+        try:
+            crew = _Cluster(ray, work, self.device, self.time_limit)
+            try:
+                yield crew
+            finally:
+                crew.end()
+        finally:
+            if not before:
+                ray.shutdown()
+
+
+def library() -> Any:
+    """Ray itself, or the line that installs it."""
+    try:
+        return import_module("ray")
+    except ImportError:
+        raise validate.misfit("backend", "ray, which is not installed", "there", INSTALL) from None
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    if address is not None:
+        _refuse_unreachable(address)
+    options: dict[str, Any] = {
+        "log_to_driver": False, "logging_level": "ERROR",
+        "runtime_env": {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
+    }  # fmt: skip
+    if address is None:
+        options["include_dashboard"] = False
+    try:
+        ray.init(address=address or "local", **options)
+    except (ConnectionError, RuntimeError, OSError, TimeoutError) as error:
+        raise _unreachable(address or "local", " ".join(str(error).split())[:200]) from None
+
+
+def _refuse_unreachable(address: str) -> None:
+    """Knock first: Ray itself tries for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        return  # "auto", or a name that Ray knows
+    try:
+        socket.create_connection((host, int(port)), REACH).close()
+    except OSError as error:
+        raise _unreachable(address, error.strerror or str(error)) from None
+
+
+def _unreachable(address: str, reason: str) -> ValueError:
+    remedy = "start Ray with ray start --head, give its address, or leave the address out"
+    return validate.refusal("address", address, f"that of a running Ray cluster ({reason})", remedy)
+
+
+class _Cluster(Crew):
+    def __init__(self, ray: Any, work: Work, device: Device, time_limit: float | None) -> None:
+        self._ray, self._device, self._time_limit = ray, device, time_limit
+        self._work = ray.put(work)
+        self._given: dict[Any, tuple[Task, float, bool]] = {}
+        self._counted, self._places = -LOOK_AGAIN, (0, 0)
+
+    def free(self) -> int:
+        cores, gpus = self._left()
+        return cores + gpus
+
+    def busy(self) -> int:
+        return len(self._given)
+
+    def give(self, task: Task) -> None:
+        on_gpu = self._left()[1] > 0
+        resources = {"num_cpus": 1, "num_gpus": int(on_gpu), "max_retries": 0}
+        remote = self._ray.remote(**resources)(_play)
+        reference = remote.remote([self._work], task, dprime.__version__, on_gpu)
+        self._given[reference] = (task, time.monotonic(), on_gpu)
+
+    def ended(self) -> Iterator[Outcome]:
+        if not self._given:
+            return
+        self._ray.wait(list(self._given), num_returns=1, timeout=PATIENCE)
+        ready, waiting = self._ray.wait(list(self._given), num_returns=len(self._given), timeout=0)
+        for reference in ready:
+            task, since, _ = self._given.pop(reference)
+            yield self._outcome(reference, task, since)
+        for reference in waiting:
+            task, since, _ = self._given[reference]
+            if self._time_limit is not None and time.monotonic() - since > self._time_limit:
+                del self._given[reference]
+                self._cancel(reference)
+                error = f"it took longer than {self._time_limit:g} s"
+                yield Outcome(task, End.LATE, None, error, time.monotonic() - since)
+
+    def _outcome(self, reference: Any, task: Task, since: float) -> Outcome:
+        """What came back, or why nothing did."""
+        errors = self._ray.exceptions
+        try:
+            outcome: Outcome = self._ray.get(reference)
+        except errors.OutOfMemoryError:
+            return Outcome(task, End.MEMORY, None, "its node ran out of memory")
+        except errors.RayTaskError as error:  # not of the block: those come back as outcomes
+            reason = " ".join(str(error.cause).split())[:200]
+            sentence = f"a worker cannot play blocks ({type(error.cause).__name__}: {reason})"
+            return Outcome(task, End.UNFIT, None, sentence)
+        except errors.RayError as error:
+            gone = f"its worker is gone ({type(error).__name__})"
+            return Outcome(task, End.LOST, None, gone, time.monotonic() - since)
+        return outcome
+
+    def _left(self) -> tuple[int, int]:
+        """Cores and GPUs for which there is no task yet; at least one task is always under way."""
+        cores, gpus = self._all()
+        on_gpu = sum(each for _, _, each in self._given.values())
+        left = max(0, cores - (len(self._given) - on_gpu)), max(0, gpus - on_gpu)
+        if not self._given and left == (0, 0):  # nodes may be on their way
+            return (0, 1) if self._device == "cuda" else (1, 0)
+        return left
+
+    def _all(self) -> tuple[int, int]:
+        """Cores and GPUs of the cluster that may be used, as of a moment ago."""
+        if time.monotonic() - self._counted > LOOK_AGAIN:
+            found = self._ray.cluster_resources()
+            cores, gpus = int(found.get("CPU", 0)), int(found.get("GPU", 0))
+            if self._device == "cpu":
+                gpus = 0
+            self._places = (0 if self._device == "cuda" else max(0, cores - gpus), gpus)
+            self._counted = time.monotonic()
+        return self._places
+
+    def _cancel(self, reference: Any) -> None:
+        with suppress(Exception):  # it may have ended meanwhile, or its node with it
+            self._ray.cancel(reference, force=True)
+
+    def end(self) -> None:
+        for reference in self._given:
+            self._cancel(reference)
+        self._given.clear()
+
+
+_known: dict[str, Work] = {}
+"""In a worker: the work that it has unpacked, so that this is done once."""
+
+
+def _play(sent: list[Any], task: Task, version: str, on_gpu: bool) -> Outcome:
+    """In a worker: play a block."""
+    if version != dprime.__version__:
+        error = f"a worker has dprime {dprime.__version__}, and the driver has {version}"
+        return Outcome(task, End.UNFIT, None, error, worker=_name())
+    ray = library()
+    key = sent[0].hex()
+    if key not in _known:
+        _known.clear()
+        _known[key] = _placed(ray.get(sent[0]), on_gpu)
+    return worker.play(_known[key], task, _name())
+
+
+def _placed(work: Work, on_gpu: bool) -> Work:
+    """On this worker's device, in its part of the memory."""
+    torch = import_module("torch")
+    if on_gpu:
+        memory = torch.cuda.mem_get_info()[0] * SHARE
+    else:
+        torch.set_num_threads(1)
+        memory = _memory() * SHARE / max(1, os.cpu_count() or 1)
+    place = "cuda" if on_gpu else "cpu"
+    return work.placed(place, memory / (1 << 30)) if isinstance(work, Placeable) else work
+
+
+def _memory() -> float:
+    """Bytes of this machine."""
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
+@functools.cache
+def _name() -> str:
+    """Machine, node and process, as people call a worker."""
+    node = library().get_runtime_context().get_node_id()[:6]
+    return f"{socket.gethostname()} {node} {os.getpid()}"

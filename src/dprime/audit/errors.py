@@ -1,0 +1,42 @@
+"""What went wrong, in a line."""
+
+from __future__ import annotations
+
+import sysconfig
+import traceback
+from pathlib import Path
+
+LONGEST_MESSAGE = 400
+"""Characters of an error's message that are kept."""
+
+LIBRARIES = (
+    str(Path(__file__).parents[1]),
+    *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")),
+)
+"""Where code lies that the user did not write."""
+
+
+def describe(error: Exception) -> str:
+    """An error in one line: its type, its message, and the last line of the user's own code.
+
+    >>> try:
+    ...     [].pop()
+    ... except IndexError as error:
+    ...     describe(error).split(" (")[0]
+    'IndexError: pop from empty list'
+    """
+    message = " ".join(str(error).split())
+    if len(message) > LONGEST_MESSAGE:
+        message = message[: LONGEST_MESSAGE - 1] + "…"
+    what = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    frame = _users_frame(traceback.extract_tb(error.__traceback__))
+    if frame is None:
+        return what
+    line = f": {frame.line}" if frame.line else ""
+    return f"{what} ({Path(frame.filename).name}, line {frame.lineno}{line})"
+
+
+def _users_frame(frames: traceback.StackSummary) -> traceback.FrameSummary | None:
+    """The innermost place in the user's code; where there is none, the innermost of all."""
+    own = [frame for frame in frames if not frame.filename.startswith(LIBRARIES)]
+    return next(reversed(own or frames), None)

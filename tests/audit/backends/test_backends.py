@@ -1,0 +1,139 @@
+"""What every backend keeps: the same blocks, each once, whatever happens on the way."""
+
+import numpy as np
+import pytest
+
+from dprime.audit.backends import End, Here, Processes, backend_named
+from dprime.audit.runner import LOSSES, BlocksFailedError, run_blocks
+from dprime.audit.store import Store
+from works import Broken, Deadly, Hanging, Large, Noted, Unsendable, scores
+
+BLOCKS = 5
+ELSEWHERE = ("processes", pytest.param("ray", marks=pytest.mark.ray))
+EVERYWHERE = ("here", *ELSEWHERE)
+LIMIT = 12.0
+"""Seconds for a block, and for a worker to begin with it: machines may be busy."""
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.create(tmp_path / "a.run", {"seed": 7}, blocks=BLOCKS) as made:
+        yield made
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = tmp_path / "tries"
+    place.mkdir()
+    return place
+
+
+@pytest.fixture
+def backend(request, cluster):
+    """By name; time limits where one can be kept."""
+
+    def made(name, **options):
+        if name == "here":
+            return Here()
+        if name == "processes":
+            return Processes(2, **options)
+        return cluster(**options)
+
+    return made
+
+
+def is_whole(store):
+    """Every block is there, and is what it must be."""
+    expected = np.concatenate([scores(block)["scores"] for block in range(BLOCKS)])
+    np.testing.assert_array_equal(store.arrays()["scores"], expected)
+    assert store.state().complete
+    return True
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_every_block_is_played_once(name, backend, store, folder):
+    work = Noted(folder)
+    run_blocks(store, work, backend=backend(name))
+    assert is_whole(store)
+    assert [work.tries(block) for block in range(BLOCKS)] == [1] * BLOCKS
+    assert store.events() == []
+    counted = store.workers().values()
+    assert sum(each.blocks for each in counted) == BLOCKS
+    assert sum(each.trials for each in counted) == 10 * BLOCKS
+    assert all(name and worker.seconds >= 0 for name, worker in store.workers().items())
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_an_error_is_tried_again_and_remembered(name, backend, store, folder):
+    work = Broken(folder)
+    run_blocks(store, work, backend=backend(name))
+    assert is_whole(store)
+    assert work.tries(1) == 2
+    (event,) = store.events()
+    assert (event.block, event.how) == (1, End.FAILED.value)
+    assert event.what.startswith("ValueError: block 1 is broken (works.py, line")
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_a_block_too_large_is_played_in_less_memory(name, backend, store, folder):
+    work = Large(folder)
+    run_blocks(store, work, backend=backend(name))
+    assert is_whole(store)
+    assert [event.how for event in store.events()] == [End.MEMORY.value] * 2
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_a_worker_that_dies(name, backend, store, folder):
+    work = Deadly(folder)
+    run_blocks(store, work, backend=backend(name))
+    assert is_whole(store)
+    assert work.tries(1) == 2
+    assert [(event.block, event.how) for event in store.events()] == [(1, End.LOST.value)]
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_a_block_that_kills_every_worker_is_left(name, backend, store, folder):
+    run_blocks(store, Deadly(folder, times=100), backend=backend(name))
+    state = store.state()
+    assert (state.done, state.failed) == (BLOCKS - 1, 1)
+    assert len(store.events()) == LOSSES
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_a_block_that_hangs(name, backend, store, folder):
+    work = Hanging(folder)
+    run_blocks(store, work, backend=backend(name, time_limit=LIMIT))
+    assert is_whole(store)
+    assert [(event.block, event.how) for event in store.events()] == [(1, End.LATE.value)]
+    assert store.events()[0].what == "it took longer than 12 s"
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_what_fails_everywhere_stops_the_run(name, backend, store):
+    with pytest.raises(BlocksFailedError, match="work must succeed on one of the first 3 blocks"):
+        run_blocks(store, len, backend=backend(name))
+    assert store.state().done == 0
+
+
+def test_what_cannot_be_sent():
+    with (
+        pytest.raises(ValueError, match="work must be made of importable parts, but it is one"),
+        Processes(1).crew(Unsendable()),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"name": "cloud"}, "backend must be one of here, processes, ray, but it is 'cloud'"),
+        ({"workers": 2}, "workers must be left out for here, but it is 2: give the backend"),
+        ({"name": "processes", "workers": 0}, "workers must be at least 1"),
+        ({"name": "processes", "address": "auto"}, "address must be left out for processes"),
+        ({"name": "processes", "time_limit": 0.0}, "time_limit must be above 0"),
+        ({"name": "ray", "workers": 2}, "workers must be left out for ray"),
+    ],
+)
+def test_options(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        backend_named(**options)

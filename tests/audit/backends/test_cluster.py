@@ -1,0 +1,154 @@
+"""A Ray cluster on this machine: nodes leave, drivers are killed, versions differ."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import dprime
+from dprime.audit.backends import backend_named, cluster
+from dprime.audit.backends.base import End
+from dprime.audit.store import Store
+from works import Slow
+
+pytest.importorskip("ray")
+pytestmark = pytest.mark.ray
+
+TESTS = str(Path(__file__).parents[2])
+
+DRIVER = """
+import sys
+from pathlib import Path
+from dprime.audit.backends import Ray
+from dprime.audit.runner import run_blocks
+from dprime.audit.store import Store
+from works import Slow
+
+path, folder, address = sys.argv[1:]
+with Store.open(path) as store:
+    told = lambda block, state: print(state.done, flush=True)
+    run_blocks(store, Slow(Path(folder)), backend=Ray(address), on_block=told)
+"""
+
+
+@pytest.fixture
+def nodes():
+    """A head with one core and a node with another, both ended at the end."""
+    from ray.cluster_utils import Cluster
+
+    quiet = {"num_cpus": 1, "include_dashboard": False}
+    made = Cluster(initialize_head=True, connect=False, head_node_args=quiet)
+    made.add_node(num_cpus=1)
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of twelve blocks, and the work that marks its tries."""
+    (tmp_path / "tries").mkdir()
+    Store.create(tmp_path / "a.run", {"seed": 7}, blocks=12).close()
+    return tmp_path / "a.run", Slow(tmp_path / "tries")
+
+
+def driver(path, work, address):
+    """Another process that plays the run."""
+    found = os.pathsep.join([TESTS, os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(path), str(work.folder), address],
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": found},
+    )  # fmt: skip
+
+
+def played(process, blocks):
+    """Wait until so many blocks are done."""
+    for line in process.stdout:
+        if int(line) >= blocks:
+            return
+
+
+def is_whole(path, work):
+    """Every block is done, and none was played again after it was."""
+    with Store.open(path) as store:
+        assert store.state().complete
+        assert store.state().trials == 120
+        lost = [event.block for event in store.events()]
+        assert all(work.tries(block) <= 1 + lost.count(block) + 1 for block in range(12))
+        return store.events()
+
+
+def test_a_node_that_leaves(nodes, run):
+    path, work = run
+    process = driver(path, work, nodes.address)
+    played(process, 3)
+    leaving = next(node for node in nodes.list_all_nodes() if node is not nodes.head_node)
+    nodes.remove_node(leaving, allow_graceful=False)
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+    events = is_whole(path, work)
+    assert {event.how for event in events} <= {End.LOST.value}
+
+
+def test_a_driver_that_is_killed_and_resumed(nodes, run):
+    path, work = run
+    process = driver(path, work, nodes.address)
+    played(process, 3)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    with Store.open(path) as store:
+        done = store.state().done
+        assert 3 <= done < 12
+        kept = store.done()
+        before = {block: work.tries(block) for block in kept}
+    again = driver(path, work, nodes.address)
+    again.communicate(timeout=120)
+    assert again.returncode == 0
+    assert is_whole(path, work) == []
+    assert {block: work.tries(block) for block in kept} == before  # none of them again
+
+
+def test_a_worker_of_another_version(tmp_path, run):
+    other = tmp_path / "other" / "dprime"
+    shutil.copytree(Path(dprime.__file__).parent, other, ignore=shutil.ignore_patterns("*.pyc"))
+    text = (other / "__init__.py").read_text()
+    (other / "__init__.py").write_text(text.replace(f'"{dprime.__version__}"', '"0.0.1"'))
+    path, work = run
+    script = (
+        "import ray, sys\n"
+        f"env = {{'PYTHONPATH': {str(other.parent) + os.pathsep + TESTS!r}}}\n"
+        "ray.init(address='local', num_cpus=1, include_dashboard=False, log_to_driver=False,\n"
+        "         logging_level='ERROR', runtime_env={'env_vars': env})\n"
+    )
+    script += DRIVER.replace("Ray(address)", "Ray()")
+    found = subprocess.run(
+        [sys.executable, "-c", script, str(path), str(work.folder), ""],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": TESTS},
+    )  # fmt: skip
+    sentence = f"a worker has dprime 0.0.1, and the driver has {dprime.__version__}"
+    assert sentence in found.stderr
+    with Store.open(path) as store:
+        assert store.state().pending == 12
+
+
+def test_an_address_where_nobody_is():
+    began = time.monotonic()
+    with (
+        pytest.raises(ValueError, match="address must be that of a running Ray cluster"),
+        backend_named("ray", address="127.0.0.1:1").crew(len),
+    ):
+        pass
+    assert time.monotonic() - began < 30
+
+
+def test_without_ray(monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(cluster, "import_module", missing)
+    with pytest.raises(ValueError, match=r"not installed: pip install 'dprime\[ray\]'"):
+        backend_named("ray")
