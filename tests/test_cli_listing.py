@@ -1,0 +1,84 @@
+"""`dprime runs`: what there is, how far it is, and who works on it."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from dprime import cli
+from dprime.audit.store import Store
+from dprime.cli import listing
+
+AUDIT = ["audit", "--epsilon", "4", "--records", "8", "--steps", "2", "--seed", "1"]
+FEW = ["--trials", "12", "--block", "8"]
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    """Run the command line in an empty folder: (exit code, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("COLUMNS", "140")
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["dprime", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        shown = capsys.readouterr()
+        return stop.value.code, shown.out, shown.err
+
+    return run
+
+
+def test_runs_of_an_empty_folder(call, tmp_path):
+    (tmp_path / "runs").mkdir()
+    assert call("runs")[:2] == (0, "There is no run in runs.\n")
+    assert json.loads(call("runs", "--json")[1]) == {"runs": [], "not_runs": {}}
+
+
+def test_runs_and_what_is_none(call, tmp_path):
+    folder = tmp_path / "mine"
+    assert call(*AUDIT, *FEW, "--out", folder / "a.run")[0] == 0
+    (folder / "notes.txt").write_text("Try a stronger adversary.")
+    (folder / "empty.run").touch()
+    (folder / "cut.run").write_bytes((folder / "a.run").read_bytes()[:3000])
+    code, out, err = call("runs", "mine")
+    assert (code, err) == (0, "")
+    for words in ("a.run", "malicious-dataset", "digits", "3/3", "24", "complete", "cut.run: "):
+        assert words in out
+    shown = json.loads(call("runs", "mine", "--json")[1])
+    (only,) = shown["runs"]
+    assert (only["name"], only["state"], only["trials"]) == ("a.run", "complete", 24)
+    assert set(shown["not_runs"]) == {"empty.run", "cut.run"}
+
+
+def test_runs_of_what_is_no_folder(call, tmp_path):
+    (tmp_path / "file").touch()
+    for words in (["runs"], ["runs", "file"]):
+        code, out, err = call(*words)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"Error: folder must be a folder, but it is '{words[-1]}'")
+
+
+def test_watching_a_run_from_elsewhere(call, tmp_path, monkeypatch):
+    path = tmp_path / "runs" / "a.run"
+    settings = {"adversary": "di", "data": "digits", "seed": 1}
+    with Store.create(path, settings, blocks=4) as store, store.working():
+        store.finish(0, {"score": np.zeros(50)}, 0.5, "process 1")
+        store.fail(1, "its process died", "lost with its worker", "process 2")
+        seen = []
+
+        def looked(_):
+            seen.append(None)
+            if len(seen) > 2:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(listing.time, "sleep", looked)
+        code, out, _ = call("runs", "--watch")
+    assert code == 0
+    for words in (
+        "a.run", "running", "process 1: 1 blocks, 50 trials, 100 a second",
+        "lost with its worker: block 1, its process died", "left",
+    ):  # fmt: skip
+        assert words in out
