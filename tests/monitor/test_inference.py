@@ -429,7 +429,7 @@ def test_nothing_is_known_before_the_first_step():
 
 @pytest.fixture
 def spare_core(monkeypatch):
-    monkeypatch.setattr(inference, "_cores", lambda: 64)
+    monkeypatch.setattr(inference, "cores", lambda: 64)
 
 
 @pytest.mark.usefixtures("spare_core")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +33,7 @@ from dprime.monitor.pairs import Completions
 from dprime.monitor.risks import FORMS, AttributeRisk, Form, Moment, Steps, over_epochs
 from dprime.monitor.twin import Twin
 from dprime.monitor.watcher import Watcher
+from dprime.train.workers import cores
 
 NUMBERS_AT_ONCE = 1 << 22
 """That a layer has of the completions that are looked at together."""
@@ -176,7 +176,7 @@ class AttributeInference(Watcher):
             self._analysed, training.clipped_to, noise, training.device(), self._twin.copied(),
             [(x.clone(), y.clone()) for x, y in self._batches],
         )  # fmt: skip
-        if training.device().type == "cpu" and torch.get_num_threads() < _cores():
+        if training.device().type == "cpu" and torch.get_num_threads() < cores():
             self._beside = self._beside or _another_thread()
             return self._beside.submit(analyse)
         look: Future[dict[str, Largest]] = Future()
@@ -444,11 +444,6 @@ class AttributeInference(Watcher):
             self._worst = {
                 name: [_largest(found) for found in kept] for name, kept in state["worst"].items()
             }
-
-
-def _cores() -> int:
-    """That this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _another_thread() -> ThreadPoolExecutor:

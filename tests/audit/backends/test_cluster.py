@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -143,6 +144,16 @@ def test_an_address_where_nobody_is():
     ):
         pass
     assert time.monotonic() - began < 30
+
+
+def test_another_cluster_than_the_one_that_is_connected(local_ray):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        with (
+            pytest.raises(ValueError, match="that of the cluster which this process is connected"),
+            backend_named("ray", address=address).crew(len),
+        ):
+            pass
 
 
 def test_without_ray(monkeypatch):

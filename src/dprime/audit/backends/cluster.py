@@ -68,8 +68,12 @@ class Ray(Backend):
     def crew(self, work: Work) -> Iterator[Crew]:
         """Connected for the time of the run; a connection that was there stays."""
         ray = library()
+        if self.address is not None:
+            _refuse_unreachable(self.address)
         before = ray.is_initialized()
-        if not before:
+        if before:
+            _refuse_other(ray, self.address)
+        else:
             _connect(ray, self.address)
         try:
             crew = _Cluster(ray, work, self.device, self.time_limit)
@@ -91,8 +95,6 @@ def library() -> Any:
 
 
 def _connect(ray: Any, address: str | None) -> None:
-    if address is not None:
-        _refuse_unreachable(address)
     options: dict[str, Any] = {
         "log_to_driver": False, "logging_level": "ERROR",
         "runtime_env": {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
@@ -103,6 +105,15 @@ def _connect(ray: Any, address: str | None) -> None:
         ray.init(address=address or "local", **options)
     except (ConnectionError, RuntimeError, OSError, TimeoutError) as error:
         raise _unreachable(address or "local", " ".join(str(error).split())[:200]) from None
+
+
+def _refuse_other(ray: Any, address: str | None) -> None:
+    """A process can be part of one cluster only."""
+    now = ray.get_runtime_context().gcs_address
+    if address not in (None, "auto", now):
+        remedy = "call ray.shutdown() first, or leave the address out"
+        wanted = f"that of the cluster which this process is connected to, {now}"
+        raise validate.refusal("address", address, wanted, remedy)
 
 
 def _refuse_unreachable(address: str) -> None:

@@ -7,7 +7,6 @@ a pipe of its own, so that one that is killed in the middle of a sentence distur
 from __future__ import annotations
 
 import multiprocessing
-import os
 import pickle
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from dprime import validate
 from dprime.audit.backends import worker
 from dprime.audit.backends.base import Arrays, Backend, Crew, End, Outcome, Task, Work
 from dprime.audit.errors import describe
+from dprime.train.workers import cores
 
 PATIENCE = 0.5
 """Seconds to wait before looking at the clock again."""
@@ -40,7 +40,7 @@ class Processes(Backend):
     name = "processes"
 
     def __init__(self, workers: int | None = None, time_limit: float | None = None) -> None:
-        self.workers = _cores() if workers is None else validate.whole("workers", workers)
+        self.workers = cores() if workers is None else validate.whole("workers", workers)
         self.time_limit = (
             None if time_limit is None else validate.positive("time_limit", time_limit, example=600)
         )
@@ -186,8 +186,3 @@ def _unpacked(packed: bytes) -> Work:
             raise ValueError(reason)
 
     return work
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
