@@ -2,8 +2,8 @@
 
     python benchmarks/membership_page.py
 
-From `membership.json`, `shadows.json` and `shadows-gpu.json` beside this file and
-`papers/thudi/summary.json`; three of the paper's figures are copied beside the page.
+From `membership.json`, `shadows.json` and `shadows-gpu.json` beside this file and the full results
+in `papers/thudi/results`; three of the paper's figures are copied beside the page.
 """
 
 from __future__ import annotations
@@ -20,36 +20,42 @@ ROOT = HERE.parent
 PAGE, ASSETS = ROOT / "docs" / "membership.md", ROOT / "docs" / "assets"
 PAPER = ROOT / "papers" / "thudi"
 TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
-SHOWN = ("figure-3-mnist", "figure-4-mnist", "figure-11-none-mnist")
-FIGURES = {
-    "3": "3: LiRA, best of 40",
-    "3-held-out": "3: LiRA, held out",
-    "rmia": "RMIA, best of 40",
-    "14": "14: attack P aimed at FPR 0.1",
-    "15": "15: attack R aimed at FPR 0.1",
-    "15-printed": "15: attack R as printed",
-    "16-0.05": "16: attack R aimed at FPR 0.05",
-    "16-0.2": "16: attack R aimed at FPR 0.2",
-    "16-0.3": "16: attack R aimed at FPR 0.3",
-    "16-0.5": "16: attack R aimed at FPR 0.5",
-    "17": "17: attack R, matched rates",
+SHOWN = {
+    "figure3-mnist": "figure-3-mnist",
+    "figure4-mnist": "figure-4-mnist",
+    "figure11-mnist-none": "figure-11-none-mnist",
 }
+"""Pictures, and their names beside the page."""
+
+FIGURES = {
+    "3: LiRA, best of 40": ("figure3", "lira"),
+    "3: LiRA, held out": ("figure3", "lira_held_out"),
+    "RMIA, best of 40": ("figure3", "rmia"),
+    "14: attack P aimed at FPR 0.1": ("figure14",),
+    "15: attack R aimed at FPR 0.1": ("figure15", "corrected"),
+    "15: attack R as printed": ("figure15", "printed"),
+    **{
+        f"16: attack R aimed at FPR {rate}": ("figure16", rate, "corrected")
+        for rate in ("0.05", "0.2", "0.3", "0.5")
+    },
+    "17: attack R, matched rates": ("figure17", "corrected"),
+}
+"""Where the counts of a figure are: its result, then names below the data set."""
 
 FPR = 0.01
 
-BEST = ("3", "rmia")
+BEST = ("3: LiRA, best of 40", "RMIA, best of 40")
 """Figures of the best of 40, which shuffled scores are set beside."""
 
 Found = dict[str, Any]
 
 
 def main() -> None:
-    summary = json.loads((PAPER / "summary.json").read_text())
-    for name in SHOWN:
-        shutil.copyfile(PAPER / "figures" / f"{name}.svg", ASSETS / f"thudi-{name}.svg")
+    for name, beside in SHOWN.items():
+        shutil.copyfile(PAPER / "figures" / f"{name}.svg", ASSETS / f"thudi-{beside}.svg")
     tables = {
         "overfitted": _overfitted(json.loads((HERE / "membership.json").read_text())),
-        "thudi": _thudi(summary),
+        "thudi": _thudi(),
         "speed": _speed(
             *(json.loads((HERE / n).read_text()) for n in ("shadows.json", "shadows-gpu.json"))
         ),
@@ -73,15 +79,29 @@ def _overfitted(found: Found) -> str:
     return "\n".join([*lines, "", setting])
 
 
-def _thudi(summary: Found) -> str:
+def _numbers(figure: str) -> Found:
+    """Of a full result."""
+    found: Found = json.loads((PAPER / "results" / f"{figure}.json").read_text())["numbers"]
+    return found
+
+
+def _counts(data: str, figure: str, *names: str) -> Found:
+    """How many settings lie above what."""
+    found: Found = _numbers(figure)[data]
+    for name in names:
+        found = found[name]
+    return found
+
+
+def _thudi() -> str:
     lines = [
         "| figure | data | FPR that was had | above the baseline: with DP | no DP | above shuffled "
         "scores: with DP | no DP | above the certified precision |",
         "| :--- | :--- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for name, title in FIGURES.items():
-        for data, found in summary.items():
-            cell = found[name]
+    for title, place in FIGURES.items():
+        for data, name in TITLES.items():
+            cell = _counts(data, *place)
             had = "{:.2f} to {:.2f}".format(*cell["fpr_had"]) if "fpr_had" in cell else ""
             private, open_ = cell["private"], cell["no DP"]
             counts = [
@@ -89,11 +109,11 @@ def _thudi(summary: Found) -> str:
                 for kind in ("above_baseline", "above_shuffled")
                 for part in (private, open_)
                 for shown in [
-                    ("above_baseline", "above_shuffled") if name in BEST else ("above_baseline",)
+                    ("above_baseline", "above_shuffled") if title in BEST else ("above_baseline",)
                 ]
             ]
             lines.append(
-                f"| {title} | {TITLES[data]} | {had} | {' | '.join(counts)} | "
+                f"| {title} | {name} | {had} | {' | '.join(counts)} | "
                 f"{private['above_certified']} |"
             )
     note = (
@@ -103,39 +123,38 @@ def _thudi(summary: Found) -> str:
         "the largest over all settings, where the stated one was aimed at; shadow models at π = ½ "
         "are not like targets at another π."
     )
-    return "\n".join(
-        [*lines, "", note, "", *_improvement(summary), "", *_aucs(summary), "", *_pictures()]
-    )
+    return "\n".join([*lines, "", note, "", *_improvement(), "", *_aucs(), "", *_pictures()])
 
 
-def _improvement(summary: Found) -> list[str]:
+def _improvement() -> list[str]:
     """Figure 4 as numbers."""
-    priors = next(iter(summary.values()))["4"]["prior"]
+    numbers = _numbers("figure4")
+    priors = numbers["mnist"]["prior"]
     lines = [
         "Figure 4, the mean gain over the baseline by π, over all private ε, in points:",
         "",
         "| data | | " + " | ".join(f"{prior:g}" for prior in priors) + " |",
         "| :--- | :--- |" + " ---: |" * len(priors),
     ]
-    for data, found in summary.items():
+    for data, found in numbers.items():
         for name, title in (("improvement", "LiRA"), ("shuffled", "shuffled scores")):
-            values = " | ".join(f"{100 * value:.1f}" for value in found["4"][name])
+            values = " | ".join(f"{100 * value:.1f}" for value in found[name])
             lines.append(f"| {TITLES[data]} | {title} | {values} |")
     return lines
 
 
-def _aucs(summary: Found) -> list[str]:
+def _aucs() -> list[str]:
     """The area under the curve, over all π."""
-    first = next(iter(summary.values()))["auc_over_all_priors"]
-    labels = list(next(iter(first.values())))
+    numbers = _numbers("figure11")["auc"]
+    labels = list(numbers["mnist"]["lira"])
     lines = [
         "AUC, which no threshold enters, mean over all π with its 95 % interval over repetitions:",
         "",
         "| data | attack | " + " | ".join(labels) + " |",
         "| :--- | :--- |" + " ---: |" * len(labels),
     ]
-    for data, found in summary.items():
-        for attack, values in found["auc_over_all_priors"].items():
+    for data, found in numbers.items():
+        for attack, values in found.items():
             shown = " | ".join("{:.3f} ({:.3f} to {:.3f})".format(*values[name]) for name in labels)
             lines.append(f"| {TITLES[data]} | `{attack}` | {shown} |")
     return lines
@@ -148,7 +167,8 @@ def _pictures() -> list[str]:
         "Figure 11: true against false positives of LiRA on MNIST without privacy",
     )
     return [
-        f"![{text}](assets/thudi-{name}.svg)\n" for name, text in zip(SHOWN, texts, strict=True)
+        f"![{text}](assets/thudi-{name}.svg)\n"
+        for name, text in zip(SHOWN.values(), texts, strict=True)
     ]
 
 

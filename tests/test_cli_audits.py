@@ -195,7 +195,8 @@ def test_every_option_reaches_the_settings(call):
         "--sample-rate", "1/2", "--steps", "2", "--learning-rate", "0.3", "--clip-norm", "0.7",
         "--sensitivity", "local", "--trials", "4", "--block", "5", "--metric", "precision",
         "--prior", "0.2", "--min-tpr", "0.1", "--delta", "1e-4", "--method", "band",
-        "--confidence", "0.8", "--seed", "5", "--device", "cpu", "--out", "here/a.run", "--json",
+        "--confidence", "0.8", "--seed", "5", "--device", "cpu", "--memory", "1.5",
+        "--out", "here/a.run", "--json",
     )  # fmt: skip
     assert (code, err) == (0, "")
     shown = as_json(out)
@@ -208,7 +209,7 @@ def test_every_option_reaches_the_settings(call):
         "adversary": "di", "data": "diabetes", "records": 9, "record": 0, "model": "dense-3",
         "adjacency": "replace", "trials": 4, "block": 5, "metric": "precision", "method": "band",
         "conditions": {"prior": 0.2, "min_tpr": 0.1}, "delta": 1e-4, "confidence": 0.8, "seed": 5,
-        "device": "cpu", "claim": {"epsilon": 9.0},
+        "device": "cpu", "memory": 1.5, "claim": {"epsilon": 9.0},
         "training": {
             "noise_multiplier": 2.0, "sample_rate": 0.5, "steps": 2, "learning_rate": 0.3,
             "clip_norm": 0.7, "sensitivity": "local",

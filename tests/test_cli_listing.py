@@ -78,7 +78,7 @@ def test_watching_a_run_from_elsewhere(call, tmp_path, monkeypatch):
         code, out, _ = call("runs", "--watch")
     assert code == 0
     for words in (
-        "a.run", "running", "process 1: 1 blocks, 50 trials, 100 a second",
+        "a.run", "running", "process 1: 1 block, 50 trials, 100 trials/s",
         "lost with its worker: block 1, its process died", "left",
     ):  # fmt: skip
         assert words in out

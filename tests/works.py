@@ -87,6 +87,44 @@ class Slow(Noted):
         time.sleep(self.seconds)
 
 
+def on_gpu(block):
+    """Whether Ray lent a GPU for the block."""
+    import ray
+
+    time.sleep(0.3)
+    lent = ray.get_runtime_context().get_accelerator_ids()["GPU"]
+    return {"scores": np.full(10, float(bool(lent)))}
+
+
+@dataclass(frozen=True)
+class Somewhere:
+    """Work that can be placed, and says where."""
+
+    device: str = "nowhere"
+    memory: float = 0.0
+
+    def placed(self, device, memory):
+        return Somewhere(device, memory)
+
+    def __call__(self, block):
+        return scores(block)
+
+
+def _made_slowly(folder, seconds):
+    time.sleep(seconds)
+    return Noted(folder)
+
+
+@dataclass(frozen=True)
+class Late(Noted):
+    """Takes a while until it can be had in another process."""
+
+    seconds: float = 3.0
+
+    def __reduce__(self):
+        return _made_slowly, (self.folder, self.seconds)
+
+
 class Unsendable:
     """Cannot be sent to another process."""
 

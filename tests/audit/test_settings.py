@@ -276,6 +276,33 @@ def test_the_noise_is_chosen_for_the_claim(adjacency, rate):
     assert 2.99 < settings.claimed().epsilon(1e-4) <= 3.0
 
 
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_a_belief_may_be_claimed(adjacency):
+    values = {"adjacency": adjacency, "training": {"steps": 8}}
+    tight = AuditSettings(**values, claim={"belief": 0.9, "delta": 0.01})
+    assert 0.899 < tight.claimed().belief(exceeded=0.01) <= 0.9
+    by_rdp = AuditSettings(**values, claim={"belief": 0.9, "delta": 0.01, "composition": "rdp"})
+    noise = by_rdp.recipe().noise_multiplier
+    assert noise == dprime.bounds.rdp_noise_multiplier_from_epsilon(
+        dprime.bounds.epsilon_from_belief(0.9), delta=0.01, steps=8, adjacency=adjacency
+    )
+    assert noise > tight.recipe().noise_multiplier
+    assert by_rdp.claimed().belief(exceeded=0.01) < 0.9
+    by_epsilon = {"epsilon": dprime.bounds.epsilon_from_belief(0.9), "delta": 0.01}
+    same = AuditSettings(**values, claim={**by_epsilon, "composition": "rdp"})
+    assert same.recipe().noise_multiplier == noise
+
+
+def test_what_no_noise_is_chosen_for():
+    belief = {"belief": 0.9, "delta": 0.01}
+    given = {"noise_multiplier": 2.0, **SHORT}
+    refused({"claim": belief, "training": given}, "belief must be one that the noise is chosen for",
+            AuditSettings.claimed)  # fmt: skip
+    sampled = {"sample_rate": 0.5, **SHORT}
+    refused({"claim": {**belief, "composition": "rdp"}, "training": sampled},
+            "sample_rate must be 1 for Rényi composition", AuditSettings.claimed)  # fmt: skip
+
+
 def test_delta_is_that_of_the_audit_where_the_claim_has_none():
     settings = AuditSettings(claim={"epsilon": 3.0}, delta=1e-3, training=SHORT)
     assert settings.claimed().epsilon(1e-3) == pytest.approx(3.0, abs=0.01)
@@ -304,9 +331,12 @@ def test_other_numbers_of_a_training_may_be_claimed():
 @pytest.mark.parametrize(
     ("claim", "message"),
     [
-        ({"epsilon": 3.0, "steps": 4}, "claim must be an epsilon, or the numbers of a training"),
+        ({"epsilon": 3.0, "steps": 4}, "claim must be an epsilon, a belief, or the numbers of"),
         ({"epsilon": 3.0, "noise_multiplier": 4}, "but it is epsilon and noise_multiplier"),
-        ({"delta": 1e-5}, "claim must be an epsilon with it, but it is a delta alone"),
+        ({"epsilon": 3.0, "belief": 0.9}, "but it is epsilon and belief"),
+        ({"delta": 1e-5}, "claim must be an epsilon or a belief with it, but it is a delta alone"),
+        ({"composition": "rdp"}, "but it is a composition alone"),
+        ({"epsilon": 3.0, "composition": "basic"}, "composition must be one of tight, rdp"),
     ],
 )
 def test_two_claims_at_once(claim, message):

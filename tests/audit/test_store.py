@@ -17,7 +17,8 @@ import pytest
 
 import dprime
 from dprime.audit import run_file
-from dprime.audit.store import State, Store, not_runs, runs
+from dprime.audit.states import State
+from dprime.audit.store import Store, not_runs, runs
 
 SETTINGS = {"adversary": "gradient", "data": {"name": "digits", "records": 100}, "seed": 7}
 

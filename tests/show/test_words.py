@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from audited import CONCLUDED, run
 from dprime.attack import ADVERSARIES
 from dprime.audit.metrics import KINDS, Metric
+from dprime.audit.states import Event
 from dprime.show import facts_of, words
 from dprime.show.facts import Group, Measured, compared
 
@@ -66,6 +67,13 @@ NOTICES = {
 @pytest.mark.parametrize(("name", "expected"), NOTICES.items())
 def test_notices(name, expected):
     assert any(expected in notice for notice in words.notices(facts_of(run(name))))
+
+
+def test_what_happened_on_the_way_is_noticed():
+    lost = Event("2026-01-01", 3, "lost with its worker", "its process died", "process 1")
+    facts = dataclasses.replace(facts_of(run("stands")), events=(lost,))
+    (notice,) = words.notices(facts)
+    assert notice.startswith("On the way 1 try was lost with its worker; its block was given out")
 
 
 @pytest.mark.parametrize("name", ["stands", "broken", "curve"])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dprime.audit.audits import Audit, Question, audit
+    from dprime.audit.batch import Played, audits_in, play_batch
     from dprime.audit.estimators import (
         Band,
         Bayesian,
@@ -33,11 +34,15 @@ if TYPE_CHECKING:
     )
     from dprime.audit.runner import BlocksFailedError, run_blocks
     from dprime.audit.settings import AuditSettings, begin, resume
-    from dprime.audit.store import State, Store, Summary, not_runs, runs
+    from dprime.audit.states import State, Summary
+    from dprime.audit.store import Store, not_runs, runs
     from dprime.audit.verdict import Verdict, judge
 
 NEED_TORCH = {
     "Audit": "audits",
+    "Played": "batch",
+    "audits_in": "batch",
+    "play_batch": "batch",
     "Question": "audits",
     "audit": "audits",
     "AuditSettings": "settings",
@@ -68,9 +73,9 @@ PLACES = {
     "plan": "planner",
     "BlocksFailedError": "runner",
     "run_blocks": "runner",
-    "State": "store",
+    "State": "states",
     "Store": "store",
-    "Summary": "store",
+    "Summary": "states",
     "not_runs": "store",
     "runs": "store",
     "Verdict": "verdict",
@@ -103,6 +108,7 @@ __all__ = [
     "Mahloujifar",
     "Metric",
     "Plan",
+    "Played",
     "PointEstimate",
     "Question",
     "State",
@@ -111,6 +117,7 @@ __all__ = [
     "Summary",
     "Verdict",
     "audit",
+    "audits_in",
     "begin",
     "best_possible",
     "epsilon_limit",
@@ -120,6 +127,7 @@ __all__ = [
     "lower_bound",
     "not_runs",
     "plan",
+    "play_batch",
     "rejects",
     "resume",
     "run_blocks",

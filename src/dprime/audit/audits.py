@@ -9,8 +9,7 @@ import dataclasses
 import hashlib
 import math
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from dprime import validate
 from dprime.attack import Adversary, Attack, Setting, adversary_named
 from dprime.attack.trainer import EngineTrainer
-from dprime.audit.backends.base import Backend, End
+from dprime.audit.backends.base import Backend
 from dprime.audit.errors import describe
 from dprime.audit.estimators import ESTIMATORS, Estimator
 from dprime.audit.estimators.base import checked_claim
@@ -31,7 +30,8 @@ from dprime.audit.identifiability import Identifiability, identify
 from dprime.audit.lower import LowerBound, lower_bound
 from dprime.audit.metrics import Metric
 from dprime.audit.runner import run_blocks
-from dprime.audit.store import Event, State, Store
+from dprime.audit.states import Event, State, on_the_way, worker_lines
+from dprime.audit.store import Store
 from dprime.audit.verdict import Verdict, judge
 from dprime.curve import TradeOff, _Readings
 from dprime.data import Dataset
@@ -302,7 +302,10 @@ def play(
     done = store.state().trials
     with bar(attacker.title, 2 * trials, progress) as advance:
         advance(done)
-        title = _running_answer(store, claim, question, attacker.title)
+        answer = _running_answer(store, claim, question, attacker.title)
+
+        def title() -> str:
+            return "\n  ".join([answer(), *_several(store)])
 
         def on_block(_: int, state: State) -> None:
             nonlocal done
@@ -360,22 +363,6 @@ def conclude(
         label=_label(setting),
         identified=_identified(arrays, setting, question),
         events=tuple(store.events()),
-    )
-
-
-def on_the_way(events: Sequence[Event]) -> str:
-    """A sentence on tries that ended before their block could; empty where there were none.
-
-    >>> on_the_way([Event("2026-01-01", 3, "out of memory", "MemoryError")])
-    ' On the way 1 try was out of memory; its block was given out again, and no trial counts twice.'
-    """
-    counts = Counter(event.how for event in events if event.how != End.FAILED.value)
-    if not counts:
-        return ""
-    listed = [f"{n} {'try was' if n == 1 else 'tries were'} {how}" for how, n in counts.items()]
-    whose = "its block was" if counts.total() == 1 else "their blocks were"
-    return (
-        f" On the way {' and '.join(listed)}; {whose} given out again, and no trial counts twice."
     )
 
 
@@ -514,6 +501,12 @@ def _running_answer(
         return f"{title}: {metric.title} ≥ {reached:.3g} so far, {allowed:.3g} allowed"
 
     return answer
+
+
+def _several(store: Store) -> list[str]:
+    """A line for each worker, where there are several."""
+    workers = store.workers()
+    return worker_lines(workers) if len(workers) > 1 else []
 
 
 def _identified(

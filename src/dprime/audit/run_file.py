@@ -108,6 +108,12 @@ def create(path: Path, about: Mapping[str, str], blocks: int) -> None:
         _sync_folder(path.parent)
 
 
+def remove(path: Path) -> None:
+    """A run that nothing has happened in, and the files beside it."""
+    for place in (path, *(beside(path, ending) for ending in COMPANIONS)):
+        place.unlink(missing_ok=True)
+
+
 def locked(path: Path) -> sqlite3.Connection:
     """The run's lock: held until this connection is closed or its process ends."""
     lock = _database(beside(path, LOCK), "rwc", patience=LOCK_PATIENCE)

@@ -19,7 +19,8 @@ from dprime import validate
 from dprime.audit.backends.base import Backend, Crew, Divisible, End, Outcome, Task, Work
 from dprime.audit.backends.here import Here
 from dprime.audit.errors import describe
-from dprime.audit.store import State, Store
+from dprime.audit.states import State
+from dprime.audit.store import Store
 
 HOPELESS = 3
 """When so many blocks have failed for one reason and none has succeeded, the rest is not tried."""

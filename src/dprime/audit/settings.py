@@ -26,11 +26,13 @@ from dprime.attack import (
     function_named,
 )
 from dprime.attack.trainer import Trainer
+from dprime.audit import run_file
 from dprime.audit.audits import Audit, Question, check_local_claim, play, usual_block
-from dprime.audit.backends.base import Backend
+from dprime.audit.backends.base import Backend, NoWorkersError
 from dprime.audit.game import blocks_of
 from dprime.audit.metrics import KINDS, Metric
 from dprime.audit.store import Store
+from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
 from dprime.choose import choose
 from dprime.curve import TradeOff
 from dprime.data import Dataset, Split, load
@@ -52,7 +54,9 @@ USUAL_ADJACENCY = {OneAttribute.name: "replace"}
 """Where nothing else is said, of adversaries whose record is there in both worlds."""
 
 BESIDE_RECIPE = ("optimizer", "momentum")
-CLAIMS = ("epsilon", "delta", "noise_multiplier", "sample_rate", "steps")
+OF_NOISE = ("noise_multiplier", "sample_rate", "steps")
+CLAIMS = ("epsilon", "belief", "delta", "composition", *OF_NOISE)
+COMPOSITIONS = ("tight", "rdp")
 
 
 @dataclass(frozen=True)
@@ -82,9 +86,11 @@ class AuditSettings:
         memory: in GB.
         training: the recipe: steps, learning_rate, clip_norm, noise_multiplier, sample_rate,
             sensitivity, loss, optimizer ("sgd", "adam"), momentum.
-        claim: {"epsilon": …, "delta": …}, or the noise_multiplier, sample_rate and steps that are
-            claimed. Without it the recipe's own. Without a noise_multiplier in the recipe, the
-            noise is chosen so that the claimed ε is kept.
+        claim: {"epsilon": …, "delta": …}; or {"belief": …, "delta": …}, a posterior belief that is
+            exceeded with probability δ at most; or the noise_multiplier, sample_rate and steps that
+            are claimed. Without it the recipe's own. Without a noise_multiplier in the recipe, the
+            noise is chosen so that the claim is kept: by the tight accountant, or with
+            {"composition": "rdp"} by Rényi composition, as Bernau et al. 2021 do, which takes more.
         options: of the adversary, such as {"columns": "age", "values": [0.2, 0.8]} for attribute.
 
     >>> settings = AuditSettings(claim={"epsilon": 4.0}, trials=100, seed=1)
@@ -113,7 +119,7 @@ class AuditSettings:
     device: str = "cpu"
     memory: float = 2.0
     training: Mapping[str, Any] = field(default_factory=dict)
-    claim: Mapping[str, float] = field(default_factory=dict)
+    claim: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -210,16 +216,24 @@ class AuditSettings:
         return Training(**values, optimizer=optimizer)
 
     def _noise(self, recipe: Mapping[str, Any]) -> float:
-        if "epsilon" not in self.claim:
+        if not {"epsilon", "belief"} & set(self.claim):
             raise validate.misfit(
                 "noise_multiplier", "missing", "given in the training", "give it, or an ε to claim"
             )
-        open_ = DPSGD(sample_rate=recipe.get("sample_rate", 1.0), steps=recipe["steps"])
         assert self.adjacency is not None
-        chosen = choose(
-            open_, epsilon=self.claim["epsilon"], delta=self.claim.get("delta", self.delta),
-            adjacency=self.adjacency,
-        )  # fmt: skip
+        rate, steps = recipe.get("sample_rate", 1.0), recipe["steps"]
+        delta = self.claim.get("delta", self.delta)
+        if self.claim.get("composition") == "rdp":
+            if rate != 1.0:
+                raise validate.refusal("sample_rate", rate, "1 for Rényi composition", "give tight")
+            epsilon = self.claim.get("epsilon") or epsilon_from_belief(self.claim["belief"])
+            return rdp_noise_multiplier_from_epsilon(
+                epsilon, delta=delta, steps=steps, adjacency=self.adjacency
+            )
+        target = {"epsilon": self.claim.get("epsilon"), "delta": delta}
+        if "belief" in self.claim:
+            target = {"belief": self.claim["belief"], "exceeded": delta}
+        chosen = choose(DPSGD(sample_rate=rate, steps=steps), adjacency=self.adjacency, **target)
         assert isinstance(chosen, DPSGD)
         assert chosen.noise_multiplier is not None
         return chosen.noise_multiplier
@@ -235,17 +249,26 @@ class AuditSettings:
                 "give epsilon and delta, or noise_multiplier, sample_rate and steps",
             )  # fmt: skip
         assert self.adjacency is not None
-        named = {name: self.claim[name] for name in CLAIMS[2:] if name in self.claim}
+        if "belief" in self.claim and (self.trainer or "noise_multiplier" in self.training):
+            remedy = "leave the noise_multiplier out, or claim an epsilon"
+            wanted = "one that the noise is chosen for"
+            raise validate.refusal("belief", self.claim["belief"], wanted, remedy)
+        named = {name: self.claim[name] for name in OF_NOISE if name in self.claim}
         if self.trainer is None:
             recipe = self.recipe()
             check_local_claim(recipe, self.adjacency)
-            own = {name: getattr(recipe, name) for name in CLAIMS[2:]}
+            own = {name: getattr(recipe, name) for name in OF_NOISE}
             named = {**own, **named}
-        return DPSGD(**named).curve(self.adjacency)  # type: ignore[arg-type]
+        return DPSGD(**named).curve(self.adjacency)
 
-    def setting(self) -> Setting:
-        """What is attacked."""
-        split = _loaded(self.data, self.data_dir)
+    def split(self) -> Split:
+        """The data, with the records that may take another's place."""
+        validate.one_of("data", self.data, names())
+        return load(self.data, self.data_dir)
+
+    def setting(self, split: Split | None = None) -> Setting:
+        """What is attacked; the data are loaded unless they are given."""
+        split = split or self.split()
         dataset = split.train
         device_named(self.device)
         if self.records is not None:
@@ -284,23 +307,41 @@ def begin(
     *,
     backend: Backend | None = None,
     progress: bool | None = None,
+    split: Split | None = None,
 ) -> Audit:
-    """Begin a run in a new file, and play it to its end."""
+    """Begin a run in a new file, and play it to its end.
+
+    Args:
+        settings: of the audit.
+        path: of the file.
+        backend: where blocks are played; in this process unless given.
+        progress: whether to show a bar; None shows it for long work on a terminal.
+        split: the data, where they are loaded already.
+    """
     attacker = settings.attacker()
     settings.claimed()
-    setting = settings.setting()  # what is wrong with any of them is said before there is a file
+    setting = settings.setting(split)  # what is wrong with any is said before there is a file
     if isinstance(attacker, OneAttribute):
         attacker.check(setting)
-    with Store.create(path, settings.plain(), settings.blocks) as store:
-        return _play(store, settings, backend, progress)
+    try:
+        with Store.create(path, settings.plain(), settings.blocks) as store:
+            return _play(store, settings, setting, backend, progress)
+    except NoWorkersError:  # there is nothing in it
+        run_file.remove(Path(path))
+        raise
 
 
 def resume(
-    path: str | Path, *, backend: Backend | None = None, progress: bool | None = None
+    path: str | Path,
+    *,
+    backend: Backend | None = None,
+    progress: bool | None = None,
+    split: Split | None = None,
 ) -> Audit:
     """Go on with a run, and conclude; a finished block is not played again."""
     with Store.open(path) as store:
-        return _play(store, settings_of(store), backend, progress)
+        settings = settings_of(store)
+        return _play(store, settings, settings.setting(split), backend, progress)
 
 
 def settings_of(store: Store) -> AuditSettings:
@@ -314,18 +355,17 @@ def settings_of(store: Store) -> AuditSettings:
 
 
 def _play(
-    store: Store, settings: AuditSettings, backend: Backend | None, progress: bool | None
+    store: Store,
+    settings: AuditSettings,
+    setting: Setting,
+    backend: Backend | None,
+    progress: bool | None,
 ) -> Audit:
     assert settings.block is not None
     return play(
-        store, settings.attacker(), settings.setting(), settings.claimed(), settings.question(),
+        store, settings.attacker(), setting, settings.claimed(), settings.question(),
         settings.trials, settings.block, backend=backend, progress=progress,
     )  # fmt: skip
-
-
-def _loaded(name: str, data_dir: str | None) -> Split:
-    validate.one_of("data", name, names())
-    return load(name, data_dir)
 
 
 def _optimizer(name: str, momentum: float) -> Optimizer:
@@ -338,16 +378,19 @@ def _check_text(name: str, given: object) -> None:
         raise validate.refusal(name, given, "a text that is not empty", "give a name")
 
 
-def _check_claim(claim: Mapping[str, float]) -> None:
+def _check_claim(claim: Mapping[str, Any]) -> None:
     """Refuse unknown names, and an ε beside another claim."""
     _check_names("claim", claim, CLAIMS)
-    others = [name for name in CLAIMS[2:] if name in claim]
-    if "epsilon" in claim and others:
+    validate.one_of("composition", claim.get("composition", "tight"), COMPOSITIONS)
+    claimed = [name for name in ("epsilon", "belief", *OF_NOISE) if name in claim]
+    if len(claimed) > 1 and claimed[0] not in OF_NOISE:
         remedy = "leave one of them out"
-        wanted = "an epsilon, or the numbers of a training"
-        raise validate.misfit("claim", f"epsilon and {others[0]}", wanted, remedy)
-    if "delta" in claim and "epsilon" not in claim:
-        raise validate.misfit("claim", "a delta alone", "an epsilon with it", "give both")
+        wanted = "an epsilon, a belief, or the numbers of a training"
+        raise validate.misfit("claim", f"{claimed[0]} and {claimed[1]}", wanted, remedy)
+    for name in ("delta", "composition"):
+        if name in claim and not {"epsilon", "belief"} & set(claim):
+            wanted = "an epsilon or a belief with it"
+            raise validate.misfit("claim", f"a {name} alone", wanted, "give both")
 
 
 def _check_table(name: str, given: object, known: tuple[str, ...] = ()) -> None:

@@ -19,7 +19,6 @@ import sqlite3
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib import metadata
 from pathlib import Path
@@ -32,6 +31,7 @@ import dprime
 from dprime import validate
 from dprime.audit import run_file
 from dprime.audit.run_file import in_words
+from dprime.audit.states import Event, State, Summary, Worker
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -42,66 +42,6 @@ MOST_EVENTS = 1000
 
 LARGEST_BLOCK = 900_000_000
 """Bytes; SQLite takes values of up to 1,000,000,000."""
-
-
-@dataclass(frozen=True)
-class State:
-    """How far a run is: its blocks by state, its trials so far, and what went wrong last."""
-
-    blocks: int
-    done: int
-    failed: int
-    pending: int
-    trials: int
-    last_error: str | None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every block is done."""
-        return self.done == self.blocks
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that went wrong with a block.
-
-    Attributes:
-        when: an ISO date and time.
-        block: its number.
-        how: in a few words.
-        what: in a line.
-        worker: who had it; empty where that is not known.
-    """
-
-    when: str
-    block: int
-    how: str
-    what: str
-    worker: str = ""
-
-
-@dataclass(frozen=True)
-class Worker:
-    """What a worker has played: blocks, trials, seconds of work, and when the last one ended."""
-
-    blocks: int = 0
-    trials: int = 0
-    seconds: float = 0.0
-    changed: str = ""
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A run in a list of runs; `state` is complete, running, failed or incomplete."""
-
-    name: str
-    adversary: str
-    data: str
-    blocks: int
-    done: int
-    trials: int
-    state: str
-    changed: datetime
 
 
 @final
@@ -520,7 +460,7 @@ def _about(settings: object, blocks: int) -> dict[str, str]:
         raise validate.refusal("settings", settings, "a mapping of JSON values", remedy)
     return {
         "settings": _json("settings", settings),
-        "versions": _json("versions", _versions()),
+        "versions": _json("versions", versions()),
         "seed": str(_seed(settings.get("seed"))),
         "created": run_file.now(),
         "blocks": str(blocks),
@@ -535,7 +475,8 @@ def _seed(value: object) -> int:
     raise validate.refusal("seed", value, "a whole number from 0 to 2^64 - 1", "give for example 1")
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Of dprime, Python, and the libraries that a result may depend on."""
     found = {"dprime": dprime.__version__, "python": platform.python_version()}
     for library in ("numpy", "scipy", "torch"):
         with contextlib.suppress(metadata.PackageNotFoundError):

@@ -17,6 +17,8 @@ from dprime import validate
 from dprime.audit.estimators import ESTIMATORS
 from dprime.audit.lower import LowerBound, lower_bound
 from dprime.audit.metrics import KINDS, Metric
+from dprime.audit.states import worker_lines
+from dprime.audit.store import Store
 from dprime.cli.listing import FOLDER
 from dprime.cli.options import (
     INTERRUPTED,
@@ -36,6 +38,7 @@ from dprime.profile import round_down, round_up
 
 if TYPE_CHECKING:
     from dprime.audit.audits import Audit
+    from dprime.audit.backends import Backend
     from dprime.audit.identifiability import Identifiability, Mean
 
 FOR_TRIALS = [name for name in ESTIMATORS if name not in ("steinke", "mahloujifar")]
@@ -60,7 +63,10 @@ Delta = Annotated[Text, number_option("δ at which ε is read [1e-5].")]
 
 
 def audit(
-    file: Annotated[Path | None, typer.Argument(help="A TOML file; options override it.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="A TOML file, of one audit or several; options override it."),
+    ] = None,
     adversary: Annotated[
         Text,
         text_option(
@@ -119,43 +125,60 @@ def audit(
     ] = None,
     seed: Annotated[Text, number_option("Gives the whole audit.")] = None,
     device: Annotated[Text, text_option("cpu or cuda.")] = None,
+    memory: Annotated[Text, number_option("GB that training may take [2].")] = None,
     backend: Where = "here",
     workers: Workers = None,
     address: Address = None,
     time_limit: TimeLimit = None,
-    out: Annotated[Path | None, text_option("The run's file; else one in runs/.")] = None,
+    out: Annotated[
+        Path | None, text_option("The run's file, or the folder of several; else in runs/.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Let an adversary try to break a claim. Ctrl-C leaves a run to go on with: dprime resume."""
     check_torch("an audit")
-    from dprime.audit.settings import AuditSettings, begin  # noqa: PLC0415  it needs PyTorch
+    from dprime.audit.batch import KEY, audits_in  # noqa: PLC0415  it needs PyTorch
+    from dprime.audit.settings import AuditSettings, begin  # noqa: PLC0415
+    from dprime.cli.batches import finish_batch  # noqa: PLC0415
 
-    values = {} if file is None else AuditSettings.from_file(file)
     plain = {
         "adversary": adversary, "data": data, "data_dir": data_dir, "model": model,
         "trainer": trainer, "adjacency": adjacency, "metric": metric, "method": method,
         "device": device,
     }  # fmt: skip
     numbers = {"confidence": confidence, "delta": delta, "belief": belief,
-               "belief_prior": belief_prior}  # fmt: skip
+               "belief_prior": belief_prior, "memory": memory}  # fmt: skip
     counts = {"records": records, "record": record, "trials": trials, "block": block, "seed": seed}
-    values |= _given(plain) | _numbers(numbers) | _counts(counts)
     recipe = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate,
               "learning_rate": learning_rate, "clip_norm": clip_norm}  # fmt: skip
-    described = _numbers(recipe) | _counts({"steps": steps})
-    if values.get("trainer") and epsilon is None:  # the recipe is the function's: this is the claim
-        claimed = ("noise_multiplier", "sample_rate", "steps")
-        _merge(values, "claim", {k: described.pop(k) for k in claimed if k in described})
-    _merge(values, "training", described)
-    _merge(values, "training", _given({"sensitivity": sensitivity}))
-    _merge(values, "claim", _numbers({"epsilon": epsilon}))
     conditions = {"fpr": fpr, "prior": prior, "min_tpr": min_tpr, "exceeded": exceeded}
-    _merge(values, "conditions", _numbers(conditions))
-    _merge(values, "options", _attribute(values.get("adversary"), column, two_values))
-    settings = AuditSettings.of(values)
+
+    def settled(values: dict[str, Any]) -> AuditSettings:
+        """What a file has, and over it what was given here."""
+        values = {**values, **_given(plain), **_numbers(numbers), **_counts(counts)}
+        described = _numbers(recipe) | _counts({"steps": steps})
+        if values.get("trainer") and epsilon is None:  # the function's recipe: this is the claim
+            claimed = ("noise_multiplier", "sample_rate", "steps")
+            _merge(values, "claim", {k: described.pop(k) for k in claimed if k in described})
+        _merge(values, "training", described)
+        _merge(values, "training", _given({"sensitivity": sensitivity}))
+        _merge(values, "claim", _numbers({"epsilon": epsilon}))
+        _merge(values, "conditions", _numbers(conditions))
+        _merge(values, "options", _attribute(values.get("adversary"), column, two_values))
+        return AuditSettings.of(values)
+
+    def where(settings: AuditSettings) -> Backend:
+        return backend_asked(backend, workers, address, time_limit, settings.device)
+
+    values = {} if file is None else AuditSettings.from_file(file)
+    if KEY in values:
+        several = {name: settled(each) for name, each in audits_in(values).items()}
+        folder = out or Path(FOLDER) / (file.stem if file else KEY)
+        finish_batch(several, folder, where(next(iter(several.values()))), as_json)
+        return
+    settings = settled(values)
     path = out or _free_path(settings.adversary, settings.data)
-    where = backend_asked(backend, workers, address, time_limit, settings.device)
-    _finish(path, lambda: begin(settings, path, backend=where), as_json)
+    _finish(path, lambda: begin(settings, path, backend=where(settings)), as_json)
 
 
 def _attribute(adversary: object, column: Text, values: Text) -> dict[str, Any]:
@@ -285,7 +308,16 @@ def _finish(path: Path, run: Any, as_json: bool) -> None:
     if found.adversary == "attribute":
         console.print(OF_AN_ATTRIBUTE, highlight=False)
     console.print(found.sentence(), highlight=False)
+    for line in _played_by(path):
+        console.print(line, style="dim", highlight=False)
     console.print(f"Kept in {path}.", style="dim", highlight=False)
+
+
+def _played_by(path: Path) -> list[str]:
+    """A line for each worker, where there were several."""
+    with Store.open(path) as store:
+        workers = store.workers()
+    return worker_lines(workers) if len(workers) > 1 else []
 
 
 def audit_table(found: Audit) -> Table:

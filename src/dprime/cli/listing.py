@@ -17,7 +17,8 @@ from rich.text import Text
 
 from dprime import validate
 from dprime.audit.run_file import ENDING
-from dprime.audit.store import State, Store, Summary, not_runs
+from dprime.audit.states import State, Summary, worker_lines
+from dprime.audit.store import Store, not_runs
 from dprime.audit.store import runs as list_runs
 from dprime.cli.options import AsJson
 
@@ -97,11 +98,7 @@ def _at_work(path: Path) -> Text:
         workers, state, pace = store.workers(), store.state(), store.pace()
         events = store.events()
     lines = [f"{path.name}: {pace:,.3g} trials/s, {_left(state, pace)}"]
-    for name, each in sorted(workers.items()):
-        speed = each.trials / each.seconds if each.seconds else 0.0
-        lines.append(
-            f"  {name}: {each.blocks} blocks, {each.trials:,} trials, {speed:,.3g} a second"
-        )
+    lines += [f"  {line}" for line in worker_lines(workers)]
     lines += [f"  {event.how}: block {event.block}, {event.what}" for event in events[-3:]]
     return Text("\n".join(lines), style="dim")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import platform
+
 import torch
 
 from dprime import validate
@@ -17,3 +20,11 @@ def device_named(device: str | torch.device) -> torch.device:
             "device", str(device), "available", "give cpu, or cuda with a GPU"
         ) from None
     return found
+
+
+def device_title(device: str | torch.device) -> str:
+    """What a device is called: that of a GPU as its maker names it, else the processor's kind."""
+    found = torch.device(device)
+    if found.type == "cuda":
+        return torch.cuda.get_device_name(found)
+    return f"{platform.machine()} processor, {os.cpu_count()} cores"

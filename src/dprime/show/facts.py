@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from dprime import validate
 from dprime.audit.lower import lower_bound
 from dprime.audit.metrics import BLIND, KINDS, Metric
-from dprime.audit.store import Arrays, State, Store
+from dprime.audit.states import Event, State
+from dprime.audit.store import Arrays, Store
 from dprime.show.claims import Claim, claim_of
 
 Floats = NDArray[np.float64]
@@ -164,6 +165,7 @@ class Facts:
         groups: beliefs by group size; empty where the claimed curve is not known, and where the
             training is not DP.
         played: scores and beliefs of all trials.
+        events: what went wrong with blocks on the way.
         beside: other runs that put the same claim and the same training to the test.
     """
 
@@ -193,6 +195,7 @@ class Facts:
     identifiability: Mapping[str, Any] | None
     groups: tuple[Group, ...]
     played: Trials
+    events: tuple[Event, ...] = ()
     beside: tuple[Facts, ...] = ()
 
     def _repr_html_(self) -> str:
@@ -326,6 +329,7 @@ def _facts(store: Store) -> Facts:
         attacked=answer["attacked"],
         trials=answer["trials"],
         blocks=State(**answer["blocks"]),
+        events=tuple(Event(**each) for each in answer.get("events", ())),
         label=answer.get("label"),
         lower={
             name: (tuple(curve["fpr"]), tuple(curve["tpr"]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+from dprime.audit.states import on_the_way
 from dprime.mechanisms import DPSGD
 from dprime.profile import (
     given,
@@ -154,6 +155,8 @@ def _losses(facts: Facts) -> list[str]:
             f"{facts.trials['diverged']:,} of the models diverged and had no score of their own; "
             "what they count as was settled before the trials."
         )
+    if happened := on_the_way(facts.events):
+        found.append(happened.strip())
     return found
 
 

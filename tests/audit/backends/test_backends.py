@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dprime.audit.backends import End, Here, Processes, backend_named
+from dprime.audit.backends import End, Processes, backend_named
 from dprime.audit.runner import LOSSES, BlocksFailedError, run_blocks
 from dprime.audit.store import Store
-from works import Broken, Deadly, Hanging, Large, Noted, Unsendable, scores
+from works import Broken, Deadly, Hanging, Large, Late, Noted, Unsendable, scores
 
 BLOCKS = 5
 ELSEWHERE = ("processes", pytest.param("ray", marks=pytest.mark.ray))
@@ -26,20 +26,6 @@ def folder(tmp_path):
     place = tmp_path / "tries"
     place.mkdir()
     return place
-
-
-@pytest.fixture
-def backend(request, cluster):
-    """By name; time limits where one can be kept."""
-
-    def made(name, **options):
-        if name == "here":
-            return Here()
-        if name == "processes":
-            return Processes(2, **options)
-        return cluster(**options)
-
-    return made
 
 
 def is_whole(store):
@@ -106,6 +92,12 @@ def test_a_block_that_hangs(name, backend, store, folder):
     assert is_whole(store)
     assert [(event.block, event.how) for event in store.events()] == [(1, End.LATE.value)]
     assert store.events()[0].what == "it took longer than 12 s"
+
+
+def test_the_time_limit_counts_from_when_a_process_can_begin(store, folder):
+    run_blocks(store, Late(folder), backend=Processes(2, time_limit=1.5))
+    assert is_whole(store)
+    assert store.events() == []
 
 
 @pytest.mark.parametrize("name", EVERYWHERE)

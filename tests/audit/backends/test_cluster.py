@@ -14,8 +14,10 @@ import pytest
 import dprime
 from dprime.audit.backends import backend_named, cluster
 from dprime.audit.backends.base import End
+from dprime.audit.runner import run_blocks
+from dprime.audit.settings import AuditSettings, begin
 from dprime.audit.store import Store
-from works import Slow
+from works import Slow, Somewhere, on_gpu
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.ray
@@ -136,6 +138,24 @@ def test_a_worker_of_another_version(tmp_path, run):
         assert store.state().pending == 12
 
 
+@pytest.mark.parametrize(
+    ("device", "lent"), [("cpu", {0.0}), ("cuda", {1.0}), ("auto", {0.0, 1.0})]
+)
+def test_blocks_go_to_the_devices_that_are_asked_for(tmp_path, local_ray, device, lent):
+    with Store.create(tmp_path / "a.run", {"seed": 7}, blocks=6) as store:
+        run_blocks(store, on_gpu, backend=backend_named("ray", device=device))
+        assert set(store.arrays()["scores"]) == lent
+
+
+def test_work_is_placed_where_its_worker_is(monkeypatch):
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda: (8 << 30, 80 << 30))
+    monkeypatch.setattr("torch.set_num_threads", lambda threads: None)
+    assert cluster._placed(Somewhere(), on_gpu=True) == Somewhere("cuda", 4.0)
+    placed = cluster._placed(Somewhere(), on_gpu=False)
+    assert placed.device == "cpu"
+    assert 0 < placed.memory < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
+
+
 def test_an_address_where_nobody_is():
     began = time.monotonic()
     with (
@@ -144,6 +164,14 @@ def test_an_address_where_nobody_is():
     ):
         pass
     assert time.monotonic() - began < 30
+
+
+def test_a_run_that_nobody_can_play_leaves_no_file(tmp_path):
+    claim = {"epsilon": 4.0}
+    settings = AuditSettings(records=8, trials=4, seed=1, training={"steps": 1}, claim=claim)
+    with pytest.raises(ValueError, match="address must be that of a running Ray cluster"):
+        begin(settings, tmp_path / "a.run", backend=backend_named("ray", address="127.0.0.1:1"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_cluster_than_the_one_that_is_connected(local_ray):

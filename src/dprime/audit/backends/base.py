@@ -17,6 +17,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
+from dprime.audit.states import FAILED
+
 Arrays = Mapping[str, NDArray[Any]]
 
 Work = Callable[[int], Arrays]
@@ -56,7 +58,7 @@ class End(Enum):
     """How a task ended."""
 
     DONE = "done"
-    FAILED = "failed"
+    FAILED = FAILED
     """It raised an error."""
     MEMORY = "out of memory"
     LATE = "over the time limit"
@@ -84,6 +86,10 @@ class Outcome:
     error: str = ""
     seconds: float = 0.0
     worker: str = ""
+
+
+class NoWorkersError(ValueError):
+    """There is nobody to play a block: nothing has happened yet."""
 
 
 class Crew(ABC):

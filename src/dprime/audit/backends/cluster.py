@@ -19,7 +19,16 @@ from typing import Any, Literal
 import dprime
 from dprime import validate
 from dprime.audit.backends import worker
-from dprime.audit.backends.base import Backend, Crew, End, Outcome, Placeable, Task, Work
+from dprime.audit.backends.base import (
+    Backend,
+    Crew,
+    End,
+    NoWorkersError,
+    Outcome,
+    Placeable,
+    Task,
+    Work,
+)
 
 INSTALL = "pip install 'dprime[ray]'"
 
@@ -113,7 +122,7 @@ def _refuse_other(ray: Any, address: str | None) -> None:
     if address not in (None, "auto", now):
         remedy = "call ray.shutdown() first, or leave the address out"
         wanted = f"that of the cluster which this process is connected to, {now}"
-        raise validate.refusal("address", address, wanted, remedy)
+        raise NoWorkersError(str(validate.refusal("address", address, wanted, remedy)))
 
 
 def _refuse_unreachable(address: str) -> None:
@@ -129,7 +138,8 @@ def _refuse_unreachable(address: str) -> None:
 
 def _unreachable(address: str, reason: str) -> ValueError:
     remedy = "start Ray with ray start --head, give its address, or leave the address out"
-    return validate.refusal("address", address, f"that of a running Ray cluster ({reason})", remedy)
+    wanted = f"that of a running Ray cluster ({reason})"
+    return NoWorkersError(str(validate.refusal("address", address, wanted, remedy)))
 
 
 class _Cluster(Crew):
@@ -215,8 +225,8 @@ class _Cluster(Crew):
         self._given.clear()
 
 
-_known: dict[str, Work] = {}
-"""In a worker: the work that it has unpacked, so that this is done once."""
+_known: dict[tuple[str, bool], Work] = {}
+"""In a worker: the work that it has unpacked, and whether for a GPU, so that this is done once."""
 
 
 def _play(sent: list[Any], task: Task, version: str, on_gpu: bool) -> Outcome:
@@ -225,7 +235,7 @@ def _play(sent: list[Any], task: Task, version: str, on_gpu: bool) -> Outcome:
         error = f"a worker has dprime {dprime.__version__}, and the driver has {version}"
         return Outcome(task, End.UNFIT, None, error, worker=_name())
     ray = library()
-    key = sent[0].hex()
+    key = (sent[0].hex(), on_gpu)
     if key not in _known:
         _known.clear()
         _known[key] = _placed(ray.get(sent[0]), on_gpu)
@@ -234,19 +244,18 @@ def _play(sent: list[Any], task: Task, version: str, on_gpu: bool) -> Outcome:
 
 def _placed(work: Work, on_gpu: bool) -> Work:
     """On this worker's device, in its part of the memory."""
-    torch = import_module("torch")
+    if not on_gpu:
+        import_module("torch").set_num_threads(1)
+    return work.placed(*_place(on_gpu)) if isinstance(work, Placeable) else work
+
+
+def _place(on_gpu: bool) -> tuple[str, float]:
+    """The device, and how many GB of it: a share of the GPU, or of the machine for each core."""
     if on_gpu:
-        memory = torch.cuda.mem_get_info()[0] * SHARE
-    else:
-        torch.set_num_threads(1)
-        memory = _memory() * SHARE / max(1, os.cpu_count() or 1)
-    place = "cuda" if on_gpu else "cpu"
-    return work.placed(place, memory / (1 << 30)) if isinstance(work, Placeable) else work
-
-
-def _memory() -> float:
-    """Bytes of this machine."""
-    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        free = import_module("torch").cuda.mem_get_info()[0]
+        return "cuda", free * SHARE / (1 << 30)
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return "cpu", whole * SHARE / max(1, os.cpu_count() or 1) / (1 << 30)
 
 
 @functools.cache

@@ -24,6 +24,11 @@ from dprime.train.workers import cores
 PATIENCE = 0.5
 """Seconds to wait before looking at the clock again."""
 
+STARTING = 120.0
+"""Seconds that a process may take, beside the time limit, until it can begin with a block."""
+
+READY = "ready"
+
 GRACE = 2.0
 """Seconds that a process has to end by itself."""
 
@@ -33,8 +38,8 @@ class Processes(Backend):
 
     Args:
         workers: how many; one for each core unless given.
-        time_limit: seconds for a block, after which its process is ended and the block is tried
-            again; None waits for ever.
+        time_limit: seconds for a block, from when its process begins with it, after which the
+            process is ended and the block is tried again; None waits for ever.
     """
 
     name = "processes"
@@ -64,6 +69,7 @@ class _Hand:
     pipe: Connection
     task: Task | None = None
     since: float = 0.0
+    ready: bool = False
 
     @property
     def name(self) -> str:
@@ -109,26 +115,33 @@ class _Pool(Crew):
         ready = set(wait(signs, PATIENCE)) if signs else set()
         for hand in waiting:
             if hand.pipe in ready:
-                yield self._said(hand)
+                yield from self._said(hand)
             elif hand.process.sentinel in ready:
                 yield self._replaced(hand, End.LOST, "its process died without a word")
             elif self._is_late(hand):
                 limit = f"it took longer than {self._time_limit:g} s"
                 yield self._replaced(hand, End.LATE, limit)
 
-    def _said(self, hand: _Hand) -> Outcome:
+    def _said(self, hand: _Hand) -> Iterator[Outcome]:
         """The outcome that a process sent, if it lived to send all of it."""
         try:
-            outcome: Outcome = hand.pipe.recv()
+            said: Outcome | str = hand.pipe.recv()
         except (EOFError, OSError, pickle.UnpicklingError):
             hand.process.join(GRACE)
             code = hand.process.exitcode
-            return self._replaced(hand, End.LOST, f"its process died (exit code {code})")
-        hand.task = None
-        return outcome
+            yield self._replaced(hand, End.LOST, f"its process died (exit code {code})")
+            return
+        if isinstance(said, Outcome):
+            hand.task = None
+            yield said
+        else:
+            hand.ready, hand.since = True, time.monotonic()
 
     def _is_late(self, hand: _Hand) -> bool:
-        return self._time_limit is not None and time.monotonic() - hand.since > self._time_limit
+        if self._time_limit is None:
+            return False
+        allowed = self._time_limit + (0.0 if hand.ready else STARTING)
+        return time.monotonic() - hand.since > allowed
 
     def _replaced(self, hand: _Hand, end: End, error: str) -> Outcome:
         """End a process, and start another in its place."""
@@ -171,6 +184,7 @@ def _serve(pipe: Connection, work: bytes, name: str) -> None:
     torch.set_num_threads(1)
     with suppress(EOFError, OSError, KeyboardInterrupt):  # the driver is gone, or will say so
         played = _unpacked(work)
+        pipe.send(READY)
         while (task := pipe.recv()) is not None:
             pipe.send(worker.play(played, task, name))
 

@@ -1,0 +1,105 @@
+"""How far a run is, who works on it, and what went wrong on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+FAILED = "failed"
+"""Of a block that raised an error."""
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a run is: its blocks by state, its trials so far, and what went wrong last."""
+
+    blocks: int
+    done: int
+    failed: int
+    pending: int
+    trials: int
+    last_error: str | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every block is done."""
+        return self.done == self.blocks
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that went wrong with a block.
+
+    Attributes:
+        when: an ISO date and time.
+        block: its number.
+        how: in a few words.
+        what: in a line.
+        worker: who had it; empty where that is not known.
+    """
+
+    when: str
+    block: int
+    how: str
+    what: str
+    worker: str = ""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What a worker has played: blocks, trials, seconds of work, and when the last one ended."""
+
+    blocks: int = 0
+    trials: int = 0
+    seconds: float = 0.0
+    changed: str = ""
+
+    @property
+    def speed(self) -> float:
+        """Trials in a second of work."""
+        return self.trials / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A run in a list of runs; `state` is complete, running, failed or incomplete."""
+
+    name: str
+    adversary: str
+    data: str
+    blocks: int
+    done: int
+    trials: int
+    state: str
+    changed: datetime
+
+
+def worker_lines(workers: Mapping[str, Worker]) -> list[str]:
+    """A line for each worker: what it has played, and how fast it is.
+
+    >>> worker_lines({"process 1": Worker(2, 400, 8.0)})
+    ['process 1: 2 blocks, 400 trials, 50 trials/s']
+    """
+    return [
+        f"{name}: {each.blocks:,} {'block' if each.blocks == 1 else 'blocks'}, "
+        f"{each.trials:,} trials, {each.speed:,.3g} trials/s"
+        for name, each in sorted(workers.items())
+    ]
+
+
+def on_the_way(events: Sequence[Event]) -> str:
+    """A sentence on tries that ended before their block could; empty where there were none.
+
+    >>> on_the_way([Event("2026-01-01", 3, "out of memory", "MemoryError")])
+    ' On the way 1 try was out of memory; its block was given out again, and no trial counts twice.'
+    """
+    counts = Counter(event.how for event in events if event.how != FAILED)
+    if not counts:
+        return ""
+    listed = [f"{n} {'try was' if n == 1 else 'tries were'} {how}" for how, n in counts.items()]
+    whose = "its block was" if counts.total() == 1 else "their blocks were"
+    return (
+        f" On the way {' and '.join(listed)}; {whose} given out again, and no trial counts twice."
+    )

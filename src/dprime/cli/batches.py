@@ -1,0 +1,121 @@
+"""Several audits of one file: played one after the other, and one table of all."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dprime.audit.backends import Backend
+from dprime.audit.batch import Played, play_batch
+from dprime.audit.metrics import Metric
+from dprime.audit.settings import AuditSettings
+from dprime.audit.store import versions
+from dprime.cli.options import INTERRUPTED, look_here
+from dprime.data.devices import device_title
+from dprime.profile import round_down, round_up
+
+
+def finish_batch(
+    settings: Mapping[str, AuditSettings], folder: Path, backend: Backend, as_json: bool
+) -> None:
+    """Play them all, and print what they found; what is finished stays, whatever happens."""
+    look_here()
+    start = time.perf_counter()
+    errors = Console(stderr=True)
+    played: list[Played] = []
+    try:
+        for each in play_batch(settings, folder, backend=backend):
+            played.append(each)
+            errors.print(
+                f"{len(played)} of {len(settings)}: {each.name}, {each.found.verdict.outcome}, "
+                f"{each.seconds:.1f} s",
+                style="dim", highlight=False,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        errors.print(
+            f"Stopped after {len(played)} of {len(settings)} audits. Give the same command to go "
+            f"on: runs are kept in {folder}.",
+            highlight=False,
+        )
+        raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        answer = {
+            "device": sorted({device_title(each.device) for each in settings.values()}),
+            "versions": versions(),
+            "seconds": time.perf_counter() - start,
+            "audits": [_json(each) for each in played],
+        }
+        print(json.dumps(answer, indent=2, allow_nan=False))
+        return
+    console = Console()
+    console.print(batch_table(played))
+    if any(each.found.identified is not None for each in played):
+        console.print(identified_batch(played))
+    for sentence in dict.fromkeys(each.found.label for each in played if each.found.label):
+        console.print(f"* {sentence}.", style="dim", highlight=False)
+    console.print(f"Kept in {folder}; dprime report tells more of each.", style="dim")
+
+
+def _json(played: Played) -> dict[str, Any]:
+    found = played.found.as_json()
+    return {"name": played.name, "run": str(played.path), "seconds": played.seconds, **found}
+
+
+def batch_table(played: list[Played]) -> Table:
+    """A line for each audit: what was reached beside what is allowed, in its own metric.
+
+    What all of them have in common is in the title.
+    """
+    asked = [f"{each.found.adversary}: {_what(each)}" for each in played]
+    apart = len(set(asked)) > 1
+    title = "Audits" if apart else f"Audits by {asked[0]}"
+    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
+    table.add_column("Audit", no_wrap=True)
+    if apart:
+        table.add_column("By, and what")
+    for name in ("Reached ≥", "Allowed ≤", "Claim", "Trials", "Time"):
+        table.add_column(name, justify="left" if name == "Claim" else "right", no_wrap=True)
+    for each, what in zip(played, asked, strict=True):
+        found = each.found
+        table.add_row(
+            _starred(each), *([what] if apart else []), round_down(found.verdict.reached),
+            round_up(found.verdict.allowed).replace("inf", "any"),
+            found.verdict.outcome, f"{found.state.trials:,}", f"{each.seconds:.1f} s",
+        )  # fmt: skip
+    return table
+
+
+def identified_batch(played: list[Played]) -> Table:
+    """The numbers of Bernau et al. for each audit by their adversary."""
+    title = "Differential identifiability"
+    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
+    for name in ("Audit", "Advantage", "Predicted", "δ′, 95 % interval"):
+        table.add_column(name, justify="left" if name == "Audit" else "right", no_wrap=True)
+    for each in played:
+        found = each.found.identified
+        if found is not None:
+            seen = found.advantage
+            predicted = "" if found.predicted is None else f"{found.predicted.value:.3f}"
+            exceeded = found.exceedance
+            table.add_row(
+                _starred(each), f"{seen.value:.3f} ± {seen.standard_error:.3f}", predicted,
+                f"{exceeded.value:.4f} ({exceeded.low:.4f} to {exceeded.high:.4f})",
+            )  # fmt: skip
+    return table
+
+
+def _what(played: Played) -> str:
+    metric = played.found.question.metric
+    return metric.title if isinstance(metric, Metric) else "The whole curve"
+
+
+def _starred(played: Played) -> str:
+    """The name, with a mark where the training is not DP."""
+    return f"{played.name} *" if played.found.label else played.name

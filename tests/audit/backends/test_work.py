@@ -1,0 +1,57 @@
+"""The product's own work on every backend: audits, shadow models and points of a frontier."""
+
+import numpy as np
+import pytest
+import torch
+
+from dprime.attack import EngineTrainer
+from dprime.audit.audits import audit
+from dprime.data.dataset import Split
+from dprime.membership.frontiers import frontier
+from dprime.membership.planner import plan
+from dprime.membership.shadows import answers
+from dprime.train import Training
+from games import engine_setting
+from pools import OTHERS, POOL, network
+
+ELSEWHERE = ("processes", pytest.param("ray", marks=pytest.mark.ray))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """As workers have it: then sums are added in the same order."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_an_audit(name, backend):
+    setting = engine_setting()
+    here = audit("di", setting, trials=12, block=5)
+    there = audit("di", setting, trials=12, block=5, backend=backend(name))
+    np.testing.assert_array_equal(there.in_scores, here.in_scores)
+    np.testing.assert_array_equal(there.out_scores, here.out_scores)
+    assert there.as_json() == here.as_json()
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_shadow_models(name, backend):
+    trainer = EngineTrainer(network(), Training(steps=5, learning_rate=0.5, sample_rate=0.5))
+    here = answers(trainer, POOL, OTHERS, models=20, seed=3)
+    there = answers(trainer, POOL, OTHERS, models=20, seed=3, backend=backend(name))
+    np.testing.assert_array_equal(there.members, here.members)
+    np.testing.assert_allclose(there.pool.right, here.pool.right, rtol=1e-4)
+    np.testing.assert_allclose(there.population.wrong, here.population.wrong, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_points_of_a_frontier(name, backend):
+    points = plan(0.7, pool_size=80, batch_size=20, epochs=1, probabilities=[0.3, 0.5])
+    given = {"learning_rate": 0.5, "clip_norm": 1.0, "seed": 5, "repetitions": 3}
+    data = Split(POOL, OTHERS)
+    here = frontier(points, data, network(), **given)
+    there = frontier(points, data, network(), **given, backend=backend(name))
+    for one, other in zip(here.measured, there.measured, strict=True):
+        np.testing.assert_allclose(other.accuracies, one.accuracies)

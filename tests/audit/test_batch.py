@@ -1,0 +1,79 @@
+"""Several audits in one file: what they share, what is their own, and what is there already."""
+
+import pytest
+
+from dprime.audit.batch import audits_in, play_batch
+from dprime.audit.settings import AuditSettings, begin
+from dprime.audit.store import Store
+
+COMMON = {"records": 8, "trials": 6, "seed": 1, "training": {"steps": 2, "clip_norm": 2.0}}
+
+
+def settings(**own):
+    values = {**COMMON, "claim": {"epsilon": 4.0}}
+    return {name: AuditSettings.of({**values, **each}) for name, each in own.items()}
+
+
+def test_what_is_common_and_what_is_not():
+    found = audits_in(
+        {**COMMON, "audits": [{"name": "a", "training": {"steps": 3}}, {"name": "b", "seed": 2}]}
+    )
+    assert found["a"] == {**COMMON, "training": {"steps": 3, "clip_norm": 2.0}}
+    assert found["b"] == {**COMMON, "seed": 2}
+    assert COMMON["training"] == {"steps": 2, "clip_norm": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("listed", "sentence"),
+    [
+        ({"name": "a"}, "audits must be a list of tables, but it is .*: begin each with"),
+        ([3], "audits must be a list of tables"),
+        ([{}], "name must be letters, digits, spaces"),
+        ([{"name": "../a"}], r"name must be letters, digits, spaces .* but it is '\.\./a'"),
+        ([{"name": "a"}, {"name": "a"}], r"name must be of one of \[\[audits\]\] only"),
+    ],
+)
+def test_lists_that_are_none(listed, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        audits_in({"audits": listed})
+
+
+def test_each_is_the_audit_that_it_would_be_alone(tmp_path):
+    several = settings(one={"adversary": "di"}, other={"adversary": "gradient"})
+    for each in play_batch(several, tmp_path / "new" / "folder"):
+        alone = begin(several[each.name], tmp_path / f"{each.name}.run")
+        assert each.path == tmp_path / "new" / "folder" / f"{each.name}.run"
+        assert each.found.as_json() == alone.as_json()
+        assert each.seconds > 0
+
+
+def test_what_is_there_is_gone_on_with(tmp_path, monkeypatch):
+    several = settings(one={}, other={"seed": 3})
+    played = play_batch(several, tmp_path)
+    first = next(played).found.as_json()
+    played.close()
+    assert not (tmp_path / "other.run").exists()
+    again = [each.found.as_json() for each in play_batch(several, tmp_path)]
+    assert again[0] == first
+    with Store.open(tmp_path / "one.run") as store:
+        assert all(store.attempts(block) == 1 for block in store.done())
+
+
+def test_a_seed_that_was_drawn_is_no_other_setting(tmp_path):
+    values = {"records": 8, "trials": 6, "training": {"steps": 2}, "claim": {"epsilon": 4.0}}
+    (first,) = play_batch({"a": AuditSettings.of(values)}, tmp_path)
+    (again,) = play_batch({"a": AuditSettings.of(values)}, tmp_path)
+    assert again.found.as_json() == first.found.as_json()
+
+
+def test_other_settings_do_not_write_over_a_run(tmp_path):
+    list(play_batch(settings(a={}), tmp_path))
+    with pytest.raises(ValueError, match=r"a\.run, one with another trials"):
+        list(play_batch(settings(a={"trials": 7}), tmp_path))
+
+
+def test_what_is_wrong_with_one_is_said_before_the_first(tmp_path):
+    several = settings(a={}, b={"claim": {}})
+    with pytest.raises(ValueError, match="noise_multiplier must be given"):
+        list(play_batch(several, tmp_path / "none"))
+    assert not (tmp_path / "none").exists()
