@@ -2,7 +2,7 @@
 
 import pytest
 
-from dprime.audit.batch import audits_in, play_batch
+from dprime.audit.batch import audits_in, play_batch, seed_of
 from dprime.audit.settings import AuditSettings, begin
 from dprime.audit.store import Store
 
@@ -61,8 +61,10 @@ def test_what_is_there_is_gone_on_with(tmp_path, monkeypatch):
 
 def test_a_seed_that_was_drawn_is_no_other_setting(tmp_path):
     values = {"records": 8, "trials": 6, "training": {"steps": 2}, "claim": {"epsilon": 4.0}}
+    assert seed_of(tmp_path, "a") == {}
     (first,) = play_batch({"a": AuditSettings.of(values)}, tmp_path)
-    (again,) = play_batch({"a": AuditSettings.of(values)}, tmp_path)
+    kept = {**seed_of(tmp_path, "a"), **values}
+    (again,) = play_batch({"a": AuditSettings.of(kept)}, tmp_path)
     assert again.found.as_json() == first.found.as_json()
 
 
@@ -70,6 +72,8 @@ def test_other_settings_do_not_write_over_a_run(tmp_path):
     list(play_batch(settings(a={}), tmp_path))
     with pytest.raises(ValueError, match=r"a\.run, one with another trials"):
         list(play_batch(settings(a={"trials": 7}), tmp_path))
+    with pytest.raises(ValueError, match=r"a\.run, one with another seed"):
+        list(play_batch(settings(a={"seed": 2}), tmp_path))
 
 
 def test_what_is_wrong_with_one_is_said_before_the_first(tmp_path):

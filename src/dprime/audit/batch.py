@@ -105,7 +105,7 @@ def play_batch(
     data: tuple[str, str | None] | None = None
     for name, each in settings.items():
         start = time.perf_counter()
-        path = place / f"{name}.run"
+        path = path_of(place, name)
         if data != (each.data, each.data_dir):  # loading may take longer than an audit
             data, split = (each.data, each.data_dir), each.split()
         if path.exists():
@@ -116,11 +116,25 @@ def play_batch(
         yield Played(name, path, found, time.perf_counter() - start)
 
 
+def path_of(folder: Path, name: str) -> Path:
+    """Of an audit's run."""
+    return folder / f"{name}.run"
+
+
+def seed_of(folder: Path, name: str) -> dict[str, int]:
+    """The seed that a run was begun with, for settings that name none; nothing where it is new."""
+    path = path_of(folder, name)
+    if not path.exists():
+        return {}
+    with Store.open(path) as store:
+        return {"seed": store.seed}
+
+
 def _check_same(settings: AuditSettings, path: Path) -> None:
     with Store.open(path) as store:
         before = store.settings
     now = settings.plain()
-    apart = [name for name in now if name != "seed" and now[name] != before.get(name)]
+    apart = [name for name in now if now[name] != before.get(name)]
     if apart:
         shown = f"one with another {apart[0]}"
         remedy = "give another folder with --out, or remove the run"

@@ -137,7 +137,7 @@ def audit(
 ) -> None:
     """Let an adversary try to break a claim. Ctrl-C leaves a run to go on with: dprime resume."""
     check_torch("an audit")
-    from dprime.audit.batch import KEY, audits_in  # noqa: PLC0415  it needs PyTorch
+    from dprime.audit.batch import KEY, audits_in, seed_of  # noqa: PLC0415  it needs PyTorch
     from dprime.audit.settings import AuditSettings, begin  # noqa: PLC0415
     from dprime.cli.batches import finish_batch  # noqa: PLC0415
 
@@ -172,8 +172,11 @@ def audit(
 
     values = {} if file is None else AuditSettings.from_file(file)
     if KEY in values:
-        several = {name: settled(each) for name, each in audits_in(values).items()}
         folder = out or Path(FOLDER) / (file.stem if file else KEY)
+        several = {
+            name: settled({**seed_of(folder, name), **each})
+            for name, each in audits_in(values).items()
+        }
         finish_batch(several, folder, where(next(iter(several.values()))), as_json)
         return
     settings = settled(values)
