@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test oldest browser check docs benchmark evidence clean
+.PHONY: demo test oldest browser check docs benchmark evidence clean papers
 
 demo: $(READY)
 	@$(BIN)/dprime demo
@@ -40,6 +40,14 @@ docs: $(READY)
 
 evidence: $(READY)
 	$(BIN)/python benchmarks/tightness.py
+
+# The tables and figures of the papers, quick versions: make papers, or make paper-bernau and so on.
+# DPRIME_DATA names the folder of the data; SIZE=--full DEVICE=cuda gives the papers' repetitions.
+papers: $(READY)
+	$(BIN)/python -m papers $(SIZE) --device $(or $(DEVICE),cpu)
+
+paper-%: $(READY)
+	$(BIN)/python -m papers $* $(SIZE) --device $(or $(DEVICE),cpu)
 
 # Beside its peers, in one run; they need an environment of their own and Python 3.13.
 benchmark:

@@ -5,7 +5,7 @@
 The first part is figure 8 of Cherubin et al. (2024): the time of an epoch without privacy, with
 Opacus, with its accountant asked for ε after every epoch, with the risk of membership inference,
 and with both analyses of attribute inference. The trainings take turns, epoch by epoch, so that
-what else the machine does meets all of them. The setting is that of papers/cherubin/adult.py.
+what else the machine does meets all of them. The setting is that of papers/cherubin/trainings.py.
 
 The second part plays the adversary that the analysis is about, on the record of the diabetes data
 that shows most, and holds its advantage against the estimate for that record along Opacus'

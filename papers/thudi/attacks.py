@@ -1,27 +1,24 @@
-"""Attacks on models that were trained on a part of a pool: figures 3, 4, 11, 12 and 14 to 17.
+"""Attacks on models that were trained on a part of a pool, for one data set and ε.
 
-    DPRIME_DATA=… python papers/thudi/attacks.py --data mnist --epsilon 3 [--device cuda] --out FILE
+    data, ε, setup ──► shadow models at π = ½, targets at every π ──► attacks ──► a `Found`
 
-One file of results for each data set and ε ("none" trains without privacy). For each π of 0.1 to
-0.9 five targets are trained, each attacked with 20 shadow models of its own, so that the intervals
-cover the shadow models too. The first 1,000 records of the pool are in question, as in the paper;
-the pool has 5,000 of the training records (the paper's has all). `figures.py` draws the figures.
+Each target is attacked with shadow models of its own, so that intervals over repetitions cover the
+shadow models too. The first records of the pool are in question, as in the paper.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from torch import nn
 
 from dprime.attack import EngineTrainer
-from dprime.data import load
+from dprime.curve import TradeOff
 from dprime.membership.attacks import RMIA, Attack, AttackP, AttackR, LiRA, YeomLoss
 from dprime.membership.confidence import contradicts
 from dprime.membership.game import Scored, score
@@ -36,17 +33,54 @@ from dprime.membership.results import (
     top_precision,
 )
 from dprime.membership.shadows import Answers, answers
+from papers.reproduce import Scale
 
-PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
-POOL, RECORDS, POPULATION = 5000, 1000, 1000
-SHADOWS, REPETITIONS, SHADOW_PRIOR = 20, 5, 0.5
-DELTA, MIN_TPR = 1e-5, 0.01
-BATCH, EPOCHS = 250, 20
-TOP = 0.1
+SHADOW_PRIOR, DELTA, MIN_TPR, TOP = 0.5, 1e-5, 0.01, 0.1
 FPRS = tuple(float(f"{x:.3g}") for x in np.geomspace(1e-3, 1.0, 31))
-LEARNING_RATES = {1.0: 0.5, 3.0: 1.0, 7.0: 1.0, 15.0: 2.0}
+LEARNING_RATES = {1.0: 0.5, 3.0: 1.0, 5.0: 1.0, 7.0: 1.0, 9.0: 1.0, 12.0: 2.0, 15.0: 2.0}
 MATCHED = (3.0, 7.0)
 """Values of ε at which figure 17 trains shadow models at the target's own rate."""
+
+RAW_SEED = 2021
+"""The seed of the raw results: with it the draws are theirs."""
+
+Found = dict[str, Any]
+"""Of one data set and ε: settings, and a `Cell` for each π."""
+
+Cell = dict[str, Any]
+"""Of one π: what each attack reached, a number for each repetition."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How much is trained and attacked.
+
+    Attributes:
+        pool: records of which parts are trained on.
+        records: of the pool, in question.
+        population: other records, for attack P.
+        shadows: models for each repetition.
+        repetitions: targets at each π.
+        batch: expected records in a step.
+        epochs: of every model.
+        priors: every π.
+    """
+
+    pool: int
+    records: int
+    population: int
+    shadows: int
+    repetitions: int
+    batch: int
+    epochs: int
+    priors: tuple[float, ...]
+
+
+SETUPS = {
+    "smoke": Setup(200, 100, 100, 6, 2, 20, 1, (0.1, 0.5, 0.9)),
+    "quick": Setup(1000, 1000, 1000, 10, 3, 50, 10, (0.1, 0.5, 0.9)),
+    "full": Setup(5000, 1000, 1000, 20, 5, 250, 20, (0.1, 0.3, 0.5, 0.7, 0.9)),
+}
 
 
 def network(channels: int, flat: int) -> nn.Module:
@@ -61,118 +95,105 @@ def network(channels: int, flat: int) -> nn.Module:
 NETWORKS = {"mnist": (1, 512), "cifar10": (3, 800)}
 
 
-def main() -> None:
-    options = _options()
-    epsilon = None if options.epsilon == "none" else float(options.epsilon)
-    start = time.perf_counter()
-    found = Reproduction(options.data, epsilon, options).results()
-    found["seconds"] = time.perf_counter() - start
-    options.out.write_text(json.dumps(found) + "\n")
-    print(f"{options.data} ε = {options.epsilon}: {found['seconds']:.0f} s")
+class Game:
+    """All of one data set and ε; None trains without privacy."""
 
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", choices=tuple(NETWORKS), required=True)
-    parser.add_argument("--epsilon", required=True, help="or none")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--memory", type=float, default=2.0)
-    parser.add_argument("--small", action="store_true", help="a quick try, of no meaning")
-    parser.add_argument("--skip-matched", action="store_true", help="leave figure 17 out")
-    parser.add_argument("--out", type=Path, required=True)
-    return parser.parse_args()
-
-
-class Reproduction:
-    """All of one data set and ε."""
-
-    def __init__(self, name: str, epsilon: float | None, options: argparse.Namespace) -> None:
-        self.name, self.epsilon, self.options = name, epsilon, options
-        split = load(name)
-        small = options.small
-        self.pool = split.train.take(range(600 if small else POOL))
-        self.population = split.test.take(range(200 if small else POPULATION))
-        self.epochs = 2 if small else EPOCHS
-        self.records = range(300 if small else RECORDS)
+    def __init__(self, data: str, epsilon: float | None, scale: Scale) -> None:
+        self.data, self.epsilon, self.scale = data, epsilon, scale
+        self.setup = SETUPS[scale.size]
+        split = scale.data(data)
+        self.pool = split.train.take(range(self.setup.pool))
+        self.population = split.test.take(range(self.setup.population))
+        self.records = range(self.setup.records)
         self.rng = np.random.default_rng([5, self.own_seed(0)])
 
     def own_seed(self, purpose: int) -> int:
-        """Draws that no other data set or ε has."""
+        """Draws that no other data set, ε or seed has."""
         place = 0 if self.epsilon is None else round(10 * self.epsilon)
-        return 1_000_000 * (1 + list(NETWORKS).index(self.name)) + 1000 * place + purpose
+        other = 10_000_000 * abs(self.scale.seed - RAW_SEED)
+        own = 1_000_000 * (1 + list(NETWORKS).index(self.data)) + 1000 * place + purpose
+        return other + own
 
     def recipe(self) -> Recipe:
         """The training of targets and shadow models alike."""
-        batch = min(BATCH, int(PRIORS[0] * len(self.pool)))
+        setup = self.setup
         if self.epsilon is None:
-            return Recipe(batch, self.epochs, learning_rate=0.1, momentum=0.9)
+            return Recipe(setup.batch, setup.epochs, learning_rate=0.1, momentum=0.9)
         rate = LEARNING_RATES[self.epsilon]
         return Recipe(
-            batch, self.epochs, learning_rate=rate,
-            epsilon=self.epsilon, delta=DELTA,
-        )  # fmt: skip
-
-    def trained(self, prior: float, models: int, seed: int) -> Answers:
-        """Models on parts of the pool."""
-        trainer = EngineTrainer(
-            network(*NETWORKS[self.name]), self.recipe().training(len(self.pool), prior),
-            self.options.device, self.options.memory,
-        )  # fmt: skip
-        return answers(
-            trainer, self.pool, self.population, models=models, probability=prior, seed=seed
+            setup.batch, setup.epochs, learning_rate=rate, epsilon=self.epsilon, delta=DELTA
         )
 
-    def results(self) -> dict[str, Any]:
-        """Of every π."""
-        shadows = self.trained(SHADOW_PRIOR, SHADOWS * REPETITIONS, self.own_seed(1))
-        cells = [self.cell(prior, shadows) for prior in PRIORS]
+    def trained(self, prior: float, models: int, seed: int) -> Answers:
+        """Models on parts of the pool; figures 13 and 17 share some."""
+        return _models(self.data, self.epsilon, self.scale, prior, models, seed)
+
+    def targets(self, prior: float) -> Answers:
+        """One model for each repetition."""
+        return self.trained(prior, self.setup.repetitions, self.own_seed(100 + round(100 * prior)))
+
+    def shadows(self, prior: float = SHADOW_PRIOR) -> Answers:
+        """Those of all repetitions, one after the other."""
+        purpose = 1 if prior == SHADOW_PRIOR else 200 + round(100 * prior)
+        models = self.setup.shadows * self.setup.repetitions
+        return self.trained(prior, models, self.own_seed(purpose))
+
+    def all(self) -> Found:
+        """Every attack at every π."""
+        start = time.perf_counter()
+        shadows = self.shadows()
+        cells = [self.cell(prior, shadows) for prior in self.setup.priors]
+        return {**self.settings(start), "cells": cells}
+
+    def settings(self, start: float) -> Found:
+        """What the numbers rest on."""
+        setup = self.setup
         return {
-            "data": self.name, "epsilon": self.epsilon, "delta": DELTA, "pool": len(self.pool),
-            "records": len(self.records), "shadows": SHADOWS, "repetitions": REPETITIONS,
-            "batch": BATCH, "epochs": self.epochs, "min_tpr": MIN_TPR, "top": TOP,
-            "fpr": list(FPRS), "cells": cells,
+            "data": self.data, "epsilon": self.epsilon, "delta": DELTA, "pool": setup.pool,
+            "records": setup.records, "shadows": setup.shadows,
+            "repetitions": setup.repetitions, "batch": setup.batch, "epochs": setup.epochs,
+            "min_tpr": MIN_TPR, "top": TOP, "fpr": list(FPRS),
+            "seconds": time.perf_counter() - start,
         }  # fmt: skip
 
-    def cell(self, prior: float, shadows: Answers) -> dict[str, Any]:
-        """Of one π: every attack on five targets."""
-        targets = self.trained(prior, REPETITIONS, self.own_seed(100 + round(100 * prior)))
-        claim = None
+    def cell(self, prior: float, shadows: Answers) -> Cell:
+        """Of one π: every attack on its targets."""
+        targets = self.targets(prior)
         training = self.recipe().training(len(self.pool), prior)
-        if self.epsilon is not None:
-            claim = training.mechanism().curve()
-        found: dict[str, Any] = {
+        claim = None if self.epsilon is None else training.mechanism().curve()
+        found: Cell = {
             "prior": prior, "noise_multiplier": training.noise_multiplier,
             "certified": None if claim is None else claim.precision(prior, MIN_TPR),
             "certified_tpr": None if claim is None else [claim.tpr(fpr) for fpr in FPRS],
             "confident": np.mean(targets.population.probability > 0.5, axis=1).tolist(),
             "members": targets.members[:, list(self.records)].mean(1).tolist(),
         }  # fmt: skip
+        references: list[Attack] = [
+            AttackR(missing="nan"), AttackR(thresholds_from="in", missing="nan")
+        ]  # fmt: skip
         attacks: list[Attack] = [
             LiRA(missing="nan"), LiRA(variance="fixed", missing="nan"), RMIA(missing="nan"),
-            AttackP(), AttackR(missing="nan"), AttackR(thresholds_from="in", missing="nan"),
-            YeomLoss(),
+            AttackP(), *references, YeomLoss(),
         ]  # fmt: skip
         for attack in attacks:
             scored = self.scored(attack, targets, shadows)
             found[scored.attack] = self.measured(scored, prior, claim)
-        if self.epsilon in MATCHED and not self.options.skip_matched:
-            own = shadows
-            if prior != SHADOW_PRIOR:
-                seed = self.own_seed(200 + round(100 * prior))
-                own = self.trained(prior, SHADOWS * REPETITIONS, seed)
-            for attack in attacks[4:6]:
+        if self.epsilon in MATCHED:
+            own = shadows if prior == SHADOW_PRIOR else self.shadows(prior)
+            for attack in references:
                 scored = self.scored(attack, targets, own)
                 found[f"{scored.attack}-matched"] = self.measured(scored, prior, claim)
         return found
 
     def scored(self, attack: Attack, targets: Answers, shadows: Answers) -> Scored:
         """Each target with the shadow models of its own repetition."""
+        count = self.setup.shadows
         parts = [
             score(
                 attack, targets.take(slice(turn, turn + 1)),
-                shadows.take(slice(turn * SHADOWS, (turn + 1) * SHADOWS)), self.records,
+                shadows.take(slice(turn * count, (turn + 1) * count)), self.records,
             )
-            for turn in range(REPETITIONS)
+            for turn in range(self.setup.repetitions)
         ]  # fmt: skip
         scores, members = (
             np.concatenate([getattr(part, name) for part in parts])
@@ -180,7 +201,7 @@ class Reproduction:
         )
         return Scored(parts[0].attack, scores, members)
 
-    def measured(self, scored: Scored, prior: float, claim: Any) -> dict[str, Any]:
+    def measured(self, scored: Scored, prior: float, claim: TradeOff | None) -> dict[str, Any]:
         """One number for each repetition."""
         pairs = list(zip(scored.scores, scored.members, strict=True))
         curves = [roc(*pair) for pair in pairs]
@@ -204,22 +225,50 @@ class Reproduction:
         }
 
 
+@lru_cache(maxsize=32)
+def _models(
+    data: str, epsilon: float | None, scale: Scale, prior: float, models: int, seed: int
+) -> Answers:
+    game = Game(data, epsilon, scale)
+    trainer = EngineTrainer(
+        network(*NETWORKS[data]), game.recipe().training(len(game.pool), prior),
+        scale.device, scale.memory,
+    )  # fmt: skip
+    return answers(trainer, game.pool, game.population, models=models, probability=prior, seed=seed)
+
+
 def _at_rates(attack: str, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
     """Precision at the attack's own false-positive rates; attacks P and R have them."""
     if not attack.startswith("attack-"):
         return {}
     found = [precision_at_fpr(*pair) for pair in pairs]
+    rates = list(enumerate(ALPHAS))
     return {
-        "at_fpr": {
-            str(alpha): [each[place].precision.value for each in found]
-            for place, alpha in enumerate(ALPHAS)
-        },
-        "fpr_had": {
-            str(alpha): [each[place].fpr.value for each in found]
-            for place, alpha in enumerate(ALPHAS)
-        },
+        "at_fpr": {str(at): [each[i].precision.value for each in found] for i, at in rates},
+        "fpr_had": {str(at): [each[i].fpr.value for each in found] for i, at in rates},
     }
 
 
-if __name__ == "__main__":
-    main()
+def play_rates(data: str, epsilon: float, scale: Scale) -> Found:
+    """Figure 13: LiRA with shadow models of every rate against targets of every rate.
+
+    A cell is one target's π; in it, "by_rate" has the paper's number for each shadow rate.
+    """
+    start = time.perf_counter()
+    game = Game(data, epsilon, scale)
+    targets = {prior: game.targets(prior) for prior in game.setup.priors}
+    cells: list[Cell] = [
+        {
+            "prior": prior, "by_rate": {}, "shuffled": {},
+            "members": own.members[:, list(game.records)].mean(1).tolist(),
+        }
+        for prior, own in targets.items()
+    ]  # fmt: skip
+    for rate in game.setup.priors:
+        shadows = game.shadows(rate)
+        for cell in cells:
+            scored = game.scored(LiRA(missing="nan"), targets[cell["prior"]], shadows)
+            pairs = list(zip(scored.scores, scored.members, strict=True))
+            cell["by_rate"][f"{rate:g}"] = [precision_over_quantiles(*p).value for p in pairs]
+            cell["shuffled"][f"{rate:g}"] = [shuffled_best(*p, game.rng, 200).mean for p in pairs]
+    return {**game.settings(start), "cells": cells}

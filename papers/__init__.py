@@ -1,0 +1,1 @@
+"""The tables and figures of five publications, made again: the printed value beside ours."""

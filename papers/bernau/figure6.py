@@ -1,0 +1,233 @@
+"""Figure 6: final beliefs, and accuracy.
+
+Panels a to c have the adversary's final belief in the data set that was trained on, for noise
+scaled to local or global sensitivity, bounded and unbounded, at ρ_β = 0.9; panel d has the accuracy
+on held-out records. Half of the trainings are on D and half on D′. Two distributions of beliefs are
+compared by their mean distance from one half, and two settings of noise by the advantage that noise
+and local sensitivities imply, which chance hardly touches. retail100 stands for Purchase-100.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from dprime.train import train
+from dprime.train.models import model_named
+from papers.bernau.cases import (
+    ADULT,
+    BELIEF,
+    CASES,
+    LEARNING_RATE,
+    MNIST,
+    RETAIL,
+    ROWS,
+    WORDS,
+    Adjacency,
+    Case,
+    Floats,
+    Sensitivity,
+    held_out,
+    named,
+    ranking_of,
+    recipe_of,
+    rounded,
+    settings_of,
+    worlds_of,
+)
+from papers.bernau.trainings import FinalAnswers, Seen, seen
+from papers.bernau.variants import varied
+from papers.drawing import Line, LinesFigure
+from papers.reproduce import TOLERANCE, Claim, Estimate, Measured, Scale, mean, run, share, stated
+
+REPETITIONS = 1000
+SLIGHTLY = 0.1
+"""Above ½: a fifth of what there is."""
+
+FASTER = (0.05, 0.5)
+"""Larger learning rates, at which 30 steps teach more."""
+
+Found = dict[tuple[Case, Sensitivity, Adjacency], Seen]
+
+
+def measure(scale: Scale) -> Measured:
+    """All twelve settings."""
+    found: Found = {(case, *row): seen(scale, case, *row) for case in CASES for row in ROWS}
+    claims = [
+        *(average(case, row, found) for case in CASES for row in ROWS),
+        *(unreached(case, found) for case in CASES),
+        *(less(case, "replace", found) for case in CASES),
+        *(alike(scale, case, found) for case in (MNIST, RETAIL)),
+        *(same_spread(case, found) for case in (MNIST, RETAIL)),
+        less(ADULT, "add-remove", found),
+        *(utility(scale, case, found) for case in CASES),
+    ]
+    quantiles = (0, 0.05, 0.25, 0.5, 0.75, 0.95, 1)
+    return Measured(
+        claims,
+        {**settings_of(scale), "belief": BELIEF},
+        {
+            f"{case.title} {named(*row)}": {
+                "belief_quantiles": rounded(np.quantile(found[case, *row].beliefs, quantiles)),
+                "accuracy": found[case, *row].accuracy.mean(),
+                "noise_multiplier": found[case, *row].noise_multiplier,
+            }
+            for case in CASES
+            for row in ROWS
+        },
+        {
+            **{f"beliefs-{case.data}": beliefs(case, found) for case in CASES},
+            "accuracy": accuracies(found),
+        },
+    )
+
+
+def average(case: Case, row: tuple[Sensitivity, Adjacency], found: Found) -> Claim:
+    """Panels a to c, on average."""
+    return stated(
+        f"{case.title}, {named(*row)}: mean final belief", "only slightly above 0.5",
+        mean(found[case, *row].beliefs), least=0.5, most=0.5 + SLIGHTLY,
+    )  # fmt: skip
+
+
+def unreached(case: Case, found: Found) -> Claim:
+    """The bound under global noise."""
+    beliefs = found[case, "global", "replace"].beliefs
+    return stated(
+        f"{case.title}, GS bounded: trainings whose final belief exceeds 0.9",
+        f"not reached in {REPETITIONS:,}, which leaves at most 0.4 %",
+        share(int((beliefs > BELIEF).sum()), len(beliefs)), most=share(0, REPETITIONS).high,
+        why=f"The largest of {len(beliefs):,} beliefs is {beliefs.max():.3f}.",
+    )  # fmt: skip
+
+
+def ratio(case: Case, adjacency: Adjacency, found: Found) -> Estimate:
+    """The implied advantage under global noise over that under local noise."""
+    reached = found[case, "global", adjacency].expected()
+    local = found[case, "local", adjacency].expected().value
+    return Estimate(reached.value / local, reached.low / local, reached.high / local)
+
+
+def less(case: Case, adjacency: Adjacency, found: Found) -> Claim:
+    """Global noise is too much."""
+    counted = [found[case, each, adjacency].advantage().value for each in ("global", "local")]
+    return stated(
+        f"{case.title}, {WORDS[adjacency]}: implied advantage with GS over that with LS",
+        "smaller with GS: below 1", ratio(case, adjacency, found), most=1 - 1e-6,
+        why=f"Counted, the advantages are {counted[0]:.3f} and {counted[1]:.3f}.",
+    )  # fmt: skip
+
+
+def alike(scale: Scale, case: Case, found: Found) -> Claim:
+    """Global noise is as good as local noise where gradients have norm C."""
+    why = ""
+    if case is RETAIL:
+        begun = [varied(scale, case, each, "add-remove").advantage for each in ("global", "local")]
+        why = (
+            "From the weights that TensorFlow's layers begin with it is "
+            f"{begun[0].value / begun[1].value:.3f}."
+        )
+    return stated(
+        f"{case.title}, unbounded: implied advantage with GS over that with LS",
+        "approximately the same: within a fifth of 1", ratio(case, "add-remove", found),
+        least=1 - TOLERANCE, most=1 + TOLERANCE, why=why,
+    )  # fmt: skip
+
+
+def same_spread(case: Case, found: Found) -> Claim:
+    """The same distribution of beliefs, by its spread; trials share their noise."""
+    wide, narrow = (
+        np.abs(found[case, each, "add-remove"].beliefs - 0.5) for each in ("global", "local")
+    )
+    return stated(
+        f"{case.title}, unbounded: mean distance of the belief from ½ with GS over that with LS",
+        "the same distribution: within a fifth of 1", paired_ratio(wide, narrow),
+        least=1 - TOLERANCE, most=1 + TOLERANCE,
+    )  # fmt: skip
+
+
+def paired_ratio(above: Floats, below: Floats) -> Estimate:
+    """The ratio of two means over the same trials, with the interval of its linear form."""
+    value = above.mean() / below.mean()
+    linear = mean(value + (above - value * below) / below.mean())
+    return Estimate(float(value), linear.low, linear.high)
+
+
+def utility(scale: Scale, case: Case, found: Found) -> Claim:
+    """Panel d, bounded, trial by trial."""
+    local, wide = (found[case, each, "replace"].accuracy for each in ("local", "global"))
+    told = [
+        f"At the learning rate {LEARNING_RATE:g} the accuracy after the last step is "
+        f"{local.mean():.3f} with LS and {wide.mean():.3f} with GS."
+    ]
+    for rate in scale.pick(FASTER[:1], FASTER, FASTER):
+        pair = [accuracy_at(scale, case, each, rate) for each in ("local", "global")]
+        gain = mean(pair[0] - pair[1])
+        told.append(
+            f"At {rate:g} it is {pair[0].mean():.3f} and {pair[1].mean():.3f}, and LS gains "
+            f"{gain.value:.4f} ({gain.low:.4f} to {gain.high:.4f})."
+        )
+    return stated(
+        f"{case.title}, bounded: accuracy with LS less that with GS",
+        "unnecessary noise costs accuracy: above 0", mean(local - wide), least=1e-9,
+        why=" ".join(told),
+    )  # fmt: skip
+
+
+def accuracy_at(scale: Scale, case: Case, noise: Sensitivity, rate: float) -> Floats:
+    """On held-out records, after as many steps at a larger learning rate [trial]."""
+    worlds = worlds_of(scale, case, ranking_of(scale, case, "replace"))
+    recipe = dataclasses.replace(recipe_of(scale, case, noise, "replace"), learning_rate=rate)
+    seen_at_end = FinalAnswers(held_out(scale, case))
+    train(
+        model_named(case.model, worlds.common), worlds, recipe,
+        trials=scale.pick(2, min(40, case.quick // 2), 200), seed=scale.seed,
+        observers=[seen_at_end], keep_weights=False, device=scale.device, memory=scale.memory,
+    )  # fmt: skip
+    return seen_at_end.accuracy
+
+
+def beliefs(case: Case, found: Found) -> LinesFigure:
+    """The share of trainings whose belief is at most a value."""
+    lines = []
+    for row in ROWS:
+        ordered = np.sort(found[case, *row].beliefs)
+        shares = (np.arange(len(ordered)) + 1) / len(ordered)
+        step = max(1, len(ordered) // 100)
+        points = tuple(zip(ordered[::step], shares[::step], strict=True))
+        lines.append(Line(named(*row), points))
+    most = max(float(found[case, *row].beliefs.max()) for row in ROWS)
+    middle = float(np.mean([found[case, *row].beliefs.mean() for row in ROWS]))
+    return LinesFigure(
+        f"figure6-{case.data}",
+        f"{case.title}: the largest of all final beliefs is {most:.2f}, their mean {middle:.2f}.",
+        "final belief in the data set that was used",
+        "share of trainings at or below",
+        (*lines, Line("ρ_β = 0.9", ((BELIEF, 0.0), (BELIEF, 1.0)))),
+    )
+
+
+def accuracies(found: Found) -> LinesFigure:
+    """Panel d: accuracy by setting."""
+    lines = []
+    for case in CASES:
+        points = []
+        for place, row in enumerate(ROWS):
+            each = mean(found[case, *row].accuracy)
+            points.append((place + 1, each.value, each.low, each.high))
+        lines.append(Line(case.title, tuple(points), joined=False))
+    apart = max(np.ptp([point[1] for point in line.points]) for line in lines)
+    order = ", ".join(f"{place + 1} {named(*row)}" for place, row in enumerate(ROWS))
+    return LinesFigure(
+        "figure6-accuracy",
+        "Between the four settings of noise, the mean accuracy on held-out records differs by at "
+        f"most {apart:.3f}.",
+        order,
+        "accuracy on held-out records",
+        tuple(lines),
+    )
+
+
+if __name__ == "__main__":
+    run(measure, __file__, __doc__)

@@ -1,0 +1,27 @@
+"""Figure 9: auditing ε on Adult.
+
+ε′ from the local sensitivities (composed by Rényi DP, the largest over all trainings), from the
+largest final belief, and from the advantage, for noise scaled to local or global sensitivity, one
+record replaced. With local noise the first is ε by construction. Panel d compares the adversary
+with Yeom's, who calls a record a member where its loss is at most the mean training loss, on the
+same models. Intervals of ε′ come from simulated experiments with the measured distances of the
+worlds; that of the other adversary contains the draw of the records.
+"""
+
+from __future__ import annotations
+
+from papers.bernau.audits_of import measure_audits
+from papers.bernau.cases import ADULT
+from papers.reproduce import Measured, Scale, run
+
+BELIEFS = (0.53, 0.75, 0.9, 0.99)
+"""ρ_β of table 3."""
+
+
+def measure(scale: Scale) -> Measured:
+    """Four beliefs, both kinds of noise."""
+    return measure_audits(scale, ADULT, BELIEFS)
+
+
+if __name__ == "__main__":
+    run(measure, __file__, __doc__)

@@ -1,0 +1,223 @@
+"""The trainings behind the figures, and what both adversaries see of them.
+
+Several figures look at the same trainings. Each is made once in a process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from dprime.audit.identifiability import predicted_advantage, rdp_epsilon_from_sensitivities
+from dprime.data import Dataset
+from dprime.train import (
+    Final,
+    LikelihoodRatio,
+    LocalSensitivity,
+    NoiseScale,
+    Observer,
+    Run,
+    Step,
+    train,
+)
+from dprime.train.losses import per_trial
+from dprime.train.models import model_named
+from papers.bernau.cases import (
+    BELIEF,
+    Adjacency,
+    Case,
+    Floats,
+    Sensitivity,
+    held_out,
+    ranking_of,
+    recipe_of,
+    trials_of,
+    worlds_of,
+)
+from papers.reproduce import Estimate, Scale, normal, share
+
+ROOM = {"cpu": 16 << 20, "cuda": 4 << 30}
+"""Bytes of activations that are made at once."""
+
+
+class AboveClip(Observer):
+    """How many records' gradients are longer than the clipping norm before they are clipped.
+
+    Attributes:
+        shares: of the records in each trial's batch [trial, step].
+    """
+
+    def begin(self, run: Run) -> None:
+        """Room for every trial and step."""
+        self.shares: Floats = np.zeros((len(run.trials), run.training.steps))
+
+    def see(self, step: Step) -> None:
+        """Count."""
+        assert step.clip_norm is not None
+        above = (step.norms > step.clip_norm).double() * step.mask
+        counted = above.sum(dim=1) / step.mask.expand_as(above).sum(dim=1)
+        self.shares[step.rows, step.index] = counted.cpu().numpy()
+
+
+class FinalAnswers(Observer):
+    """What each trial's final model says of some records.
+
+    `FinalAccuracy` of dprime works in parts that fit a processor's cache, which are too many for a
+    GPU; here a part is larger there.
+
+    Attributes:
+        losses: [trial, record].
+        accuracy: the share of records whose class is predicted [trial].
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+
+    def begin(self, run: Run) -> None:
+        """Room for every trial."""
+        self._run = run
+        self.losses: Floats = np.zeros((len(run.trials), len(self.dataset)))
+        self.accuracy: Floats = np.zeros(len(run.trials))
+
+    def end(self, final: Final) -> None:
+        """Ask a slice of trials, some of them at a time."""
+        run, place = self._run, final.weights.device
+        x = torch.tensor(self.dataset.records, device=place)[None]
+        y = torch.tensor(self.dataset.labels, device=place)[None]
+        room = ROOM["cpu" if place.type == "cpu" else "cuda"]
+        each = 4 * run.network.numbers_per_record(x[0, :1])
+        records = max(1, min(x.shape[1], room // each))
+        first = final.rows.start
+        for weights in final.weights.split(max(1, room // (each * records))):
+            rows = slice(first, first := first + len(weights))
+            parts = [
+                run.network.outputs(weights, x[:, at : at + records])
+                for at in range(0, x.shape[1], records)
+            ]
+            outputs = torch.cat(parts, dim=1)
+            self.losses[rows] = per_trial(run.training.loss, outputs, y).cpu().numpy()
+            self.accuracy[rows] = (outputs.argmax(-1) == y).double().mean(dim=1).cpu().numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class Guesses:
+    """How often Yeom's adversary calls a record a member: its loss is at most the mean of members.
+
+    Attributes:
+        members: over the trials, of each record in training [record].
+        others: of each record that was not [record].
+        advantages: of each trial, over the records [trial].
+    """
+
+    members: Floats
+    others: Floats
+    advantages: Floats
+
+    def advantage(self) -> Estimate:
+        """TPR − FPR, with the error of the draw of the records and of the trials together."""
+        variance = sum(
+            float(np.var(each, ddof=1)) / len(each)
+            for each in (self.members, self.others, self.advantages)
+        )
+        return normal(float(self.advantages.mean()), variance**0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What the adversary sees of many trainings.
+
+    Attributes:
+        truth: ln of the odds that it gives to the data set that was used [trial].
+        norms: local sensitivities [trial, step].
+        sigmas: the noise that was added to the clipped sum [trial, step].
+        above: the share of records whose gradient is longer than C [trial, step].
+        accuracy: on held-out records [trial].
+        guesses: of the other adversary, on the same models.
+        delta: at which ε′ is read.
+        noise_multiplier: z.
+    """
+
+    truth: Floats
+    norms: Floats
+    sigmas: Floats
+    above: Floats
+    accuracy: Floats
+    guesses: Guesses
+    delta: float
+    noise_multiplier: float
+
+    @property
+    def beliefs(self) -> Floats:
+        """In the data set that was used [trial]."""
+        return np.asarray(1 / (1 + np.exp(-self.truth)))
+
+    def advantage(self) -> Estimate:
+        """2 Pr[right] − 1, counted, as in section 5.3 of the paper."""
+        return advantage_of(int((self.truth > 0).sum()), len(self.truth))
+
+    def expected(self) -> Estimate:
+        """The advantage that noise and local sensitivities imply for the same adversary."""
+        found = predicted_advantage(self.sigmas, self.norms)
+        return normal(found.value, found.standard_error)
+
+    def distances(self) -> Floats:
+        """How far apart the worlds are in each trial: √Σ (LS/σ)²."""
+        return np.asarray(np.linalg.norm(self.norms / self.sigmas, axis=1))
+
+    def both(self, truth: Floats | None = None) -> tuple[Floats, NDArray[np.bool_]]:
+        """Odds and worlds, as if every training were on D: the paper counts wins on D alone."""
+        odds = self.truth if truth is None else truth
+        return np.concatenate([odds, -odds]), np.arange(2 * len(odds)) < len(odds)
+
+    @cached_property
+    def epsilon_from_sensitivities(self) -> float:
+        """ε′ of the noise against the local sensitivities, composed by RDP as the paper does."""
+        found = rdp_epsilon_from_sensitivities(self.sigmas, self.norms, delta=self.delta)
+        return found.value
+
+
+@cache
+def seen(
+    scale: Scale, case: Case, sensitivity: Sensitivity, adjacency: Adjacency, belief: float = BELIEF
+) -> Seen:
+    """Train on D and on D′ in turns, and look."""
+    worlds = worlds_of(scale, case, ranking_of(scale, case, adjacency))
+    recipe = recipe_of(scale, case, sensitivity, adjacency, belief)
+    others = held_out(scale, case)
+    ratio, norms, noise, above = LikelihoodRatio(), LocalSensitivity(), NoiseScale(), AboveClip()
+    answers = [FinalAnswers(each) for each in (worlds.common, others)]
+    done = train(
+        model_named(case.model, worlds.common), worlds, recipe, trials=trials_of(scale, case),
+        seed=scale.seed, observers=[ratio, norms, noise, above, *answers],
+        keep_weights=False, device=scale.device, memory=scale.memory,
+    )  # fmt: skip
+    return Seen(
+        truth=np.where(done.in_world, 1.0, -1.0) * ratio.logs[:, -1],
+        norms=norms.norms,
+        sigmas=noise.sigmas,
+        above=above.shares,
+        accuracy=answers[1].accuracy,
+        guesses=_guesses(*(each.losses for each in answers)),
+        delta=case.delta,
+        noise_multiplier=recipe.noise_multiplier,
+    )
+
+
+def _guesses(members: Floats, others: Floats) -> Guesses:
+    limit = members.mean(axis=1, keepdims=True)  # see dprime.membership.attacks.loss
+    called = [losses <= limit for losses in (members, others)]
+    return Guesses(
+        members=called[0].mean(axis=0),
+        others=called[1].mean(axis=0),
+        advantages=called[0].mean(axis=1) - called[1].mean(axis=1),
+    )
+
+
+def advantage_of(wins: int, trainings: int) -> Estimate:
+    """2 Pr[right] − 1, with the exact interval of the share of right answers."""
+    right = share(wins, trainings)
+    return Estimate(2 * right.value - 1, 2 * right.low - 1, 2 * right.high - 1)

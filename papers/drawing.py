@@ -1,0 +1,146 @@
+"""A plain chart: named lines of points, some with intervals, and published values as marks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dprime.show.figures.figure import Figure, Row
+
+if TYPE_CHECKING:
+    import altair as alt
+
+INKS = ("#0a5a8f", "#b84a00", "#1b1f24", "#4a86b4", "#d98a3d", "#6f7a86", "#2f7d5b", "#8c4a7a")
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+"""Lines differ by dash as well as by colour."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a chart.
+
+    Attributes:
+        name: in the key.
+        points: (x, y), or (x, y, low, high) with an interval.
+        published: whether these are the paper's own values, which are drawn as hollow marks.
+        joined: whether points are joined by a line.
+    """
+
+    name: str
+    points: Sequence[tuple[float, ...]]
+    published: bool = False
+    joined: bool = True
+
+
+@dataclass(frozen=True)
+class LinesFigure(Figure):
+    """Lines over a common axis.
+
+    Attributes:
+        stem: of the picture's file.
+        said: the title, which states the finding.
+        x: what stands across, with its unit.
+        y: what stands up.
+        lines: in the order of the key.
+        log_x: whether the axis across is logarithmic.
+        log_y: whether the other one is.
+    """
+
+    stem: str
+    said: str
+    x: str
+    y: str
+    lines: tuple[Line, ...]
+    log_x: bool = False
+    log_y: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of the picture's file."""
+        return self.stem
+
+    @property
+    def title(self) -> str:
+        """The finding."""
+        return self.said
+
+    @property
+    def text(self) -> str:
+        """The axes, and where each line begins and ends."""
+        told = "; ".join(
+            f"{line.name}: from {line.points[0][1]:.3g} at {line.points[0][0]:.3g} to "
+            f"{line.points[-1][1]:.3g} at {line.points[-1][0]:.3g}"
+            for line in self.lines
+            if line.points
+        )
+        return f"Chart. Across: {self.x}. Up: {self.y}. {told}."
+
+    def rows(self) -> list[Row]:
+        """Every point."""
+        return [
+            {
+                "layer": _layer(line),
+                "line": line.name,
+                "x": float(point[0]),
+                "y": float(point[1]),
+                "low": float(point[2]) if len(point) > 2 else None,
+                "high": float(point[3]) if len(point) > 3 else None,
+            }
+            for line in self.lines
+            for point in line.points
+        ]
+
+    def draw(self, data: alt.NamedData) -> alt.LayerChart:
+        """Lines, points, intervals, and a key below."""
+        import altair as alt  # noqa: PLC0415  only a drawing needs it
+
+        names = [line.name for line in self.lines]
+        key = alt.Legend(
+            orient="bottom",
+            columns=2,
+            title=None,
+            labelLimit=300,
+            symbolType="stroke",
+            symbolSize=300,
+        )
+        inks = [INKS[place % len(INKS)] for place in range(len(names))]
+        dashes = [DASHES[place % len(DASHES)] for place in range(len(names))]
+        encoded: dict[str, Any] = {
+            "x": alt.X("x:Q", title=self.x, scale=_scale(self.log_x)),
+            "y": alt.Y("y:Q", title=self.y, scale=_scale(self.log_y)),
+            "color": alt.Color(
+                "line:N", sort=names, legend=key,
+                scale=alt.Scale(domain=names, range=inks),
+            ),
+        }  # fmt: skip
+        dash = alt.StrokeDash(
+            "line:N", sort=names, legend=key,
+            scale=alt.Scale(domain=names, range=dashes),
+        )  # fmt: skip
+        base = alt.Chart(data)
+        only = "datum.layer === '{}'".format
+        joined = base.mark_line().encode(**encoded, strokeDash=dash)
+        dots = base.mark_point(filled=True, size=28).encode(**encoded)
+        rings = base.mark_point(filled=False, size=70, shape="diamond").encode(**encoded)
+        bars = base.mark_rule().encode(**{**encoded, "y": alt.Y("low:Q"), "y2": "high:Q"})
+        return alt.LayerChart(
+            layer=[
+                joined.transform_filter(only("line")),
+                dots.transform_filter(only("points")),
+                bars.transform_filter("isValid(datum.low)"),
+                rings.transform_filter(only("published")),
+            ]
+        )
+
+
+def _layer(line: Line) -> str:
+    if line.published:
+        return "published"
+    return "line" if line.joined else "points"
+
+
+def _scale(log: bool) -> Any:
+    import altair as alt  # noqa: PLC0415
+
+    return alt.Scale(type="log") if log else alt.Scale(zero=False)

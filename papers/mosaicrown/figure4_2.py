@@ -1,0 +1,163 @@
+"""Figure 4.2: ρ_β and ρ_α by ε, for several δ.
+
+ρ_β bounds the belief (theorem 2), ρ_α the advantage against classical Gaussian noise (theorem 3).
+Both are formulas; the picture's values are not in the text, so its sentences are what is tested.
+The caption calls ρ_β an expected bound: where the bound may fail, with probability δ, the belief
+counts as 1 here. Theorem 2 says that with δ > 0 the belief stays below ρ_β with probability 1 − δ;
+how often it does not is computed too, for the classical noise and for noise that just keeps (ε, δ).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from dprime import TradeOff
+from dprime.bounds import (
+    belief_from_epsilon,
+    classical_advantage_from_epsilon,
+    classical_noise_multiplier_from_epsilon,
+    mu_from_epsilon,
+)
+from papers.drawing import Line, LinesFigure
+from papers.reproduce import TOLERANCE, Claim, Measured, Scale, exact, run, stated
+
+EPSILONS = tuple(float(e) for e in np.round(np.arange(0.1, 5.01, 0.1), 1))
+"""The text does not say how far the axis goes."""
+
+DELTAS = (1e-6, 1e-4, 1e-2, 0.099)
+"""From the one in the text to the largest below 0.1."""
+
+LOW, HIGH = 0.2, 0.8
+
+
+def measure(scale: Scale) -> Measured:
+    """The sentences on both parts."""
+    claims = [*of_belief(), *of_advantage()]
+    numbers = {
+        "epsilon": list(EPSILONS),
+        "belief": [belief_from_epsilon(epsilon) for epsilon in EPSILONS],
+        "advantage": {
+            f"{delta:g}": [
+                classical_advantage_from_epsilon(epsilon, delta=delta) for epsilon in EPSILONS
+            ]
+            for delta in DELTAS
+        },
+    }
+    pictures = {"belief": drawn_beliefs(), "advantage": drawn_advantages()}
+    return Measured(claims, {"deltas": list(DELTAS)}, numbers, pictures)
+
+
+def expected_belief(epsilon: float, delta: float) -> float:
+    """ρ_β where it holds, and 1 where it may not."""
+    return (1 - delta) * belief_from_epsilon(epsilon) + delta
+
+
+def of_belief() -> list[Claim]:
+    """Part (a), and the theorem behind it."""
+    apart = max(
+        expected_belief(epsilon, delta) / belief_from_epsilon(epsilon) - 1
+        for epsilon in EPSILONS
+        for delta in DELTAS
+    )
+    classical, exactly = (largest_excess(mu_of) for mu_of in (classical_mu, just_enough))
+    proved = largest_excess(classical_mu, up_to=1.0)
+    return [
+        stated(
+            "ρ_β with δ over ρ_β without, less 1, the largest", "no significant difference",
+            exact(apart), most=TOLERANCE,
+        ),
+        stated("ρ_β at ε = 2", "high: at least 0.8", exact(belief_from_epsilon(2.0)), least=HIGH),
+        stated(
+            "Pr[belief > ρ_β] over δ, classical noise, the largest", "holds but for δ: at most 1",
+            exact(classical[0]), most=1.0,
+            why=f"{told(classical)} The proof of that noise covers ε up to 1, where it is "
+            f"{proved[0]:.2g} δ at most.",
+        ),
+        stated(
+            "Pr[belief > ρ_β] over δ, noise that just keeps (ε, δ), the largest",
+            "holds but for δ: at most 1", exact(exactly[0]), most=1.0, why=told(exactly),
+        ),
+    ]  # fmt: skip
+
+
+Excess = tuple[float, float, float]
+"""How many times δ, and at which ε and δ."""
+
+
+def told(excess: Excess) -> str:
+    """Where it is largest."""
+    times, epsilon, delta = excess
+    return (
+        f"The largest over the picture's ε and δ is {times:.2g} δ, at ε = {epsilon:g} and "
+        f"δ = {delta:g}. (ε, δ)-DP alone does not limit this probability to δ."
+    )
+
+
+def classical_mu(epsilon: float, delta: float) -> float:
+    """The distance of the worlds with the classical noise."""
+    return 1 / classical_noise_multiplier_from_epsilon(epsilon, delta=delta, beyond_proof=True)
+
+
+def just_enough(epsilon: float, delta: float) -> float:
+    """The distance of the worlds with the least noise for (ε, δ)."""
+    return mu_from_epsilon(epsilon, delta=delta)
+
+
+def largest_excess(mu_of: Callable[[float, float], float], up_to: float = math.inf) -> Excess:
+    """Over the picture, for the Gaussian pair itself."""
+    found = []
+    for epsilon in (each for each in EPSILONS if each <= up_to):
+        for delta in DELTAS:
+            curve = TradeOff.gaussian(mu_of(epsilon, delta))
+            above = curve.worst_pair(belief_from_epsilon(epsilon))
+            found.append((above / delta, epsilon, delta))
+    return max(found)
+
+
+def of_advantage() -> list[Claim]:
+    """Part (b)."""
+    small, large = (classical_advantage_from_epsilon(2.0, delta=d) for d in (1e-6, DELTAS[-1]))
+    return [
+        stated("ρ_α at (2, 1e-6)", "low: at most 0.2", exact(small), most=LOW),
+        stated(
+            f"ρ_α at ε = 2, δ = {DELTAS[-1]:g} over δ = 1e-6", "strong dependence on δ",
+            exact(large / small), least=1 + TOLERANCE,
+        ),
+    ]  # fmt: skip
+
+
+def drawn_beliefs() -> LinesFigure:
+    """Part (a)."""
+    lines = [Line("δ = 0", [(e, belief_from_epsilon(e)) for e in EPSILONS])]
+    lines += [
+        Line(f"δ = {delta:g}", [(e, expected_belief(e, delta)) for e in EPSILONS])
+        for delta in DELTAS[-2:]
+    ]
+    ends = belief_from_epsilon(2.0), expected_belief(2.0, DELTAS[-1])
+    return LinesFigure(
+        "figure4_2-belief", f"At ε = 2 the expected bound on the belief is {ends[0]:.2f} without δ "
+        f"and {ends[1]:.2f} with δ = {DELTAS[-1]:g}", "ε", "ρ_β, expected", tuple(lines),
+    )  # fmt: skip
+
+
+def drawn_advantages() -> LinesFigure:
+    """Part (b)."""
+    lines = tuple(
+        Line(
+            f"δ = {delta:g}",
+            [(e, classical_advantage_from_epsilon(e, delta=delta)) for e in EPSILONS],
+        )
+        for delta in DELTAS
+    )
+    ends = [classical_advantage_from_epsilon(2.0, delta=d) for d in (DELTAS[0], DELTAS[-1])]
+    return LinesFigure(
+        "figure4_2-advantage", f"At ε = 2 the advantage is {ends[0]:.2f} for δ = {DELTAS[0]:g} and "
+        f"{ends[1]:.2f} for δ = {DELTAS[-1]:g}", "ε", "ρ_α", lines,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    run(measure, __file__, __doc__)

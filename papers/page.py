@@ -1,0 +1,156 @@
+"""The pages in the documents: the printed value beside ours, written from the results alone.
+
+    python -m papers.page    # docs/papers/*.md
+
+Nothing in them is typed by hand but the words of `PAPERS` and the scripts' own descriptions. A test
+fails where a page is not what its results give.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from papers.paper import HERE, Paper, Result
+
+DOCS = HERE.parent / "docs" / "papers"
+VERDICTS = ("agrees", "differs", "undecided")
+
+
+PAPERS: tuple[Paper, ...] = tuple(
+    import_module(f"papers.{name}").PAPER
+    for name in ("bernau", "mosaicrown", "nasr", "thudi", "cherubin")
+    if (HERE / name / "__init__.py").exists()
+)
+
+RULE = """\
+The rule was settled before anything was measured. A number that a paper measured has a range of
+20 % around the printed value; one that follows from a formula has what rounds to the printed
+digits; a statement has what it says, such as "above 0". Where our 95 % interval lies within the
+range, it **agrees**; where it lies outside, it **differs**; everything else is **undecided**. What
+a paper measured by chance has an error of its own, which the rule leaves out: where it matters, the
+reason below a table says so.
+"""
+
+HOW = """\
+What their formulas get wrong is on a page of its own: [Errata](../errata.md).
+
+## Make them again
+
+`make paper-NAME` makes the quick versions of one publication, `python -m papers NAME --full
+--device cuda` those with the paper's repetitions, `python -m papers` all of them. The data are
+found in the folder that `DPRIME_DATA` names, as [everywhere](../data.md). Results are JSON files
+with settings, seed, versions and time in `papers/NAME/results`, and these pages are written from
+them.
+"""
+
+
+def main() -> None:
+    DOCS.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (DOCS / name).write_text(text)
+
+
+def pages() -> dict[str, str]:
+    """The text of every page by its name."""
+    return {"index.md": index(PAPERS), **{f"{each.name}.md": page(each) for each in PAPERS}}
+
+
+def pictures_of(paper: Paper) -> list[str]:
+    """Names of its pictures."""
+    return [name for result in paper.results().values() for name in result["figures"]]
+
+
+def index(papers: Sequence[Paper]) -> str:
+    """All papers in one table."""
+    lines = [
+        "# The papers, reproduced", "",
+        "dprime comes from five publications. Their tables and figures are made again with dprime "
+        "itself, each by one script in `papers/`, and what was printed stands beside what was "
+        "found.", "",
+        RULE,
+        "| publication | tables and figures | agrees | differs | undecided |",
+        "| :--- | ---: | ---: | ---: | ---: |",
+    ]  # fmt: skip
+    for paper in papers:
+        results = paper.results()
+        counts = counted(results.values())
+        numbers = " | ".join(str(counts[verdict]) for verdict in VERDICTS)
+        lines.append(f"| [{paper.short}]({paper.name}.md) | {len(results)} | {numbers} |")
+    lines += ["", HOW]
+    return "\n".join(lines)
+
+
+def counted(results: Any) -> Counter[str]:
+    """How many claims have each verdict."""
+    return Counter(claim["verdict"] for result in results for claim in result["claims"])
+
+
+def page(paper: Paper) -> str:
+    """One publication."""
+    results = paper.results()
+    counts = counted(results.values())
+    told = ", ".join(f"{counts[verdict]} {_verb(verdict, counts[verdict])}" for verdict in VERDICTS)
+    lines = [f"# {paper.short}", "", paper.citation, "", paper.words.strip(), ""]
+    lines += [f"Of {counts.total()} claims {told}, by [the rule](index.md) for all papers.", ""]
+    for script, result in results.items():
+        lines += [*section(paper, script, result), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _verb(verdict: str, count: int) -> str:
+    if verdict == "undecided":
+        return "is undecided" if count == 1 else "are undecided"
+    return verdict if count == 1 else verdict.removesuffix("s")
+
+
+def section(paper: Paper, script: str, result: Result) -> list[str]:
+    """One table or figure: what was done, every claim, reasons, pictures."""
+    lines = [f"## {result['title']}", "", described(paper.folder / f"{script}.py"), ""]
+    lines += ["| what | published | ours | |", "| :--- | :--- | ---: | :--- |"]
+    lines += [_line(claim) for claim in result["claims"]]
+    reasons = [
+        f"- **{claim['what']}:** {claim['why']}" for claim in result["claims"] if claim["why"]
+    ]
+    if reasons:
+        lines += ["", *reasons]
+    for name, title in result["figures"].items():
+        lines += ["", f"![{title}](figures/{paper.name}-{name}.svg)"]
+    size = {"full": "Full repetitions", "quick": "Quick version"}[result["size"]]
+    lines += [
+        "",
+        f"{size}, {_seconds(result['seconds'])} ({result['device']}; seed {result['seed']}): "
+        f"`papers/{paper.name}/{script}.py`.",
+    ]
+    return lines
+
+
+def described(script: Path) -> str:
+    """A script's own words, without its title."""
+    doc = ast.get_docstring(ast.parse(script.read_text())) or ""
+    return doc.partition("\n")[2].strip()
+
+
+def _line(claim: Mapping[str, Any]) -> str:
+    interval = ""
+    if claim["low"] != claim["high"]:
+        low, high = (_number(claim[end]) for end in ("low", "high"))
+        interval = f" ({low} to {high})"
+    cells = (claim["what"], claim["published"], _number(claim["ours"]) + interval, claim["verdict"])
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _number(value: float | None) -> str:
+    return "open" if value is None else f"{value:.4g}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Figure 1: the bound on precision against π.
+
+Theorem 3.3 without δ, for ε = 0.1, 1, 2 and 5. The paper reads off it that the bound falls to 0
+with π, sharply for large ε, and that a smaller ε brings it to π. Beside the figure stands what the
+theorem says with δ: as it is printed its δ-term lacks a factor 1/π (errata), and a Gaussian
+mechanism that is exactly (1, 1e-5)-DP comes above it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dprime.bounds import mu_from_epsilon, precision_from_epsilon, prior_from_precision
+from dprime.curve import TradeOff
+from papers.drawing import Line, LinesFigure
+from papers.reproduce import Claim, Measured, Scale, exact, run, stated
+
+EPSILONS = (0.1, 1.0, 2.0, 5.0)
+PRIORS = tuple(float(x) for x in np.linspace(0.005, 0.995, 100))
+TINY = 1e-6
+DELTA_CASE = {"epsilon": 1.0, "delta": 1e-5, "prior": 0.1, "min_tpr": 1e-4}
+
+
+def measure(scale: Scale) -> Measured:
+    """The bound on a grid."""
+    lines = {
+        epsilon: [precision_from_epsilon(epsilon, prior=prior) for prior in PRIORS]
+        for epsilon in EPSILONS
+    }
+    figure = LinesFigure(
+        "figure1", "The bound on precision falls to 0 with π, and to π with ε.",
+        "π, the probability of drawing the record", "bound on precision",
+        tuple(
+            Line(f"ε = {epsilon:g}", list(zip(PRIORS, values, strict=True)))
+            for epsilon, values in lines.items()
+        ),
+    )  # fmt: skip
+    numbers = {"prior": PRIORS, "bound": {f"{e:g}": values for e, values in lines.items()}}
+    return Measured(claims(lines), {"epsilon": EPSILONS, **DELTA_CASE}, numbers, figure)
+
+
+def claims(lines: dict[float, list[float]]) -> list[Claim]:
+    """The sentences of section 3.4, and theorem 3.3 itself."""
+    least_rise = min(float(np.diff(values).min()) for values in lines.values())
+    at_tiny = max(precision_from_epsilon(epsilon, prior=TINY) for epsilon in EPSILONS)
+    near = max(abs(precision_from_epsilon(TINY, prior=prior) - prior) for prior in PRIORS)
+    reached, as_printed, corrected = with_delta()
+    return [
+        stated("Largest bound of the four ε at π = 1e-6", "the bound goes to 0 with π",
+               exact(at_tiny), most=0.001),
+        stated("Width of the drop from 0.9 to 0.1: ε = 5 over ε = 0.1",
+               "for large ε the drop is sharp", exact(width(5.0) / width(0.1)), most=0.5),
+        stated("Largest distance of the bound from π at ε = 1e-6",
+               "with a smaller ε the bound converges to π", exact(near), most=0.001),
+        stated("Least rise of the bound from one π to the next", "the bound increases with π",
+               exact(least_rise), least=0.0),
+        stated("Precision of an attacker on the exact Gaussian less the printed bound, π = 0.1",
+               "theorem 3.3: no attacker is above it", exact(reached - as_printed), most=0.0,
+               why=f"It reaches {reached:.5f}; as printed the bound is {as_printed:.5f}, with the "
+               f"factor 1/π in the δ-term it is {corrected:.5f}."),
+        stated("The same less the corrected bound", "theorem 3.3: no attacker is above it",
+               exact(reached - corrected), most=0.0),
+    ]  # fmt: skip
+
+
+def width(epsilon: float) -> float:
+    """Of the range of π over which the bound goes from 0.1 to 0.9."""
+    return prior_from_precision(0.9, epsilon=epsilon) - prior_from_precision(0.1, epsilon=epsilon)
+
+
+def with_delta() -> tuple[float, float, float]:
+    """At δ > 0: what an attacker reaches, the bound as printed, and the corrected one."""
+    epsilon, delta, prior, tpr = DELTA_CASE.values()
+    curve = TradeOff.gaussian(mu_from_epsilon(epsilon, delta=delta))
+    shrink = math.exp(-epsilon) * (1 - prior)
+    as_printed = 1 / (1 + shrink / prior - delta * shrink / tpr)
+    corrected = precision_from_epsilon(epsilon, prior=prior, delta=delta, min_tpr=tpr)
+    return curve.precision(prior, tpr), as_printed, corrected
+
+
+if __name__ == "__main__":
+    run(measure, __file__, __doc__)

@@ -1,0 +1,99 @@
+"""Figure 13: LiRA with shadow models of other sampling rates.
+
+Targets at each π are attacked with shadow models at each rate, at ε = 3. The paper observes no
+significant difference between the rates of the shadow models, with 0.5 on average best. A
+difference is taken target by target, so that it is about the shadow models alone. In the full
+version it is played on a GPU and kept in `raw/`; the quick one plays MNIST with few models.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dprime.membership.confidence import over_repetitions
+from dprime.show.figures import PrecisionLine, PrecisionOverPriorFigure, PrecisionPoint
+from papers.reproduce import Claim, Measured, Scale, run, share, stated
+from papers.thudi import gains, pictures, raw
+from papers.thudi.attacks import SETUPS, Cell, Found
+
+USUAL = "0.5"
+TWO_SIDED = 0.05
+"""The share of differences that are significant by luck, on either side."""
+
+
+def measure(scale: Scale) -> Measured:
+    """Every rate of the shadow models against every rate of the targets."""
+    results = raw.rates(scale)
+    claims = [claim for data, found in results.items() for claim in claims_of(data, found)]
+    figures = {data: drawn(data, found) for data, found in results.items()}
+    numbers = {data: {"cells": found["cells"]} for data, found in results.items()}
+    setup = SETUPS[scale.size]
+    settings: dict[str, Any] = {
+        "epsilon": raw.QUICK_EPSILON, "pool": setup.pool, "records": setup.records,
+        "shadows": setup.shadows, "repetitions": setup.repetitions, "batch": setup.batch,
+        "epochs": setup.epochs, "priors": list(setup.priors),
+    }  # fmt: skip
+    return Measured(claims, settings, numbers, figures)
+
+
+def reached(rate: str) -> gains.Read:
+    """The best of 40 with shadow models of this rate."""
+    return lambda cell: cell["by_rate"][rate]
+
+
+def claims_of(data: str, found: Found) -> list[Claim]:
+    """0.5 against each other rate; and how many differences are significant."""
+    title, cells = raw.TITLES[data], found["cells"]
+    others = [rate for rate in cells[0]["by_rate"] if rate != USUAL]
+    claims = [
+        stated(
+            f"{title}: precision with shadow models at 0.5 less that at {rate}",
+            "0.5 is on average best",
+            gains.over_settings(cells, reached(USUAL), reached(rate)), least=0.0,
+        )
+        for rate in others
+    ]  # fmt: skip
+    pairs = [(cell, rate) for cell in cells for rate in others]
+    significant = sum(differs(cell, rate) for cell, rate in pairs)
+    return [
+        *claims,
+        stated(
+            f"{title}: share of settings where a rate differs from 0.5",
+            "no significant difference: as many as luck gives",
+            share(significant, len(pairs)), most=TWO_SIDED,
+            why=f"{significant} of {len(pairs)} settings differ significantly.",
+        ),
+    ]  # fmt: skip
+
+
+def differs(cell: Cell, rate: str) -> bool:
+    """Whether the interval of the differences leaves 0 out."""
+    values = gains.known(gains.gains(cell, reached(USUAL), reached(rate)))
+    if len(values) < 2:
+        return False
+    found = over_repetitions(values)
+    return found.low > 0 or found.high < 0
+
+
+def drawn(data: str, found: Found) -> PrecisionOverPriorFigure:
+    """A panel for each rate of the shadow models."""
+    lines = [
+        PrecisionLine(
+            f"shadow models at {rate}",
+            tuple(
+                PrecisionPoint(
+                    cell["prior"], *pictures.interval(cell["by_rate"][rate]),
+                    shuffled=float(np.mean(cell["shuffled"][rate])),
+                )
+                for cell in found["cells"]
+            ),
+        )
+        for rate in found["cells"][0]["by_rate"]
+    ]  # fmt: skip
+    return PrecisionOverPriorFigure(tuple(lines), "LiRA", raw.TITLES[data])
+
+
+if __name__ == "__main__":
+    run(measure, __file__, __doc__)

@@ -1,0 +1,111 @@
+"""Figure 8: precision is not bounded for attackers who rarely say "member".
+
+One step of training on one record more or less, (1, 1e-5)-DP: the weight is Gaussian, and its mean
+is lower by 1 if the record was in. Whoever says "member" below a threshold has a precision that
+goes to 1 as the threshold falls, while the accuracy stays bounded. Drawn for the noise that the
+paper gives.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import stats
+
+from dprime.bounds import (
+    advantage_from_epsilon,
+    advantage_from_mu,
+    epsilon_from_noise_multiplier,
+    noise_multiplier_from_epsilon,
+    precision_from_epsilon,
+    rdp_epsilon_from_noise_multiplier,
+    rdp_from_noise_multiplier,
+)
+from papers.drawing import Line, LinesFigure
+from papers.reproduce import Measured, Scale, computed, exact, run, stated
+
+EPSILON, DELTA, PRIOR = 1.0, 1e-5, 0.5
+PUBLISHED = "4.0412"
+NOISE = float(PUBLISHED)
+FAR, LOWEST = -150.0, -100.0
+OFTEN = 0.01
+"""The share of members that an attacker finds at least, for the bound of theorem 3.3."""
+
+
+def log_rates(threshold: float) -> tuple[float, float]:
+    """Of saying "member", if the record was in and if not; the weight starts at 0."""
+    places = ((threshold + 1) / NOISE, threshold / NOISE)
+    inside, outside = (float(stats.norm.logcdf(place)) for place in places)
+    return inside, outside
+
+
+def precision(threshold: float) -> float:
+    """Of "member" below the threshold; in logarithms, for the rates become tiny."""
+    inside, outside = log_rates(threshold)
+    return 1 / (1 + math.exp(outside - inside))
+
+
+def accuracy(threshold: float) -> float:
+    """Of both answers."""
+    inside, outside = (math.exp(each) for each in log_rates(threshold))
+    return (1 + inside - outside) / 2
+
+
+def better_rdp_epsilon(noise: float) -> float:
+    """By Rényi DP with the conversion of Balle et al. (2020), over orders up to 200."""
+    orders: list[float] = np.linspace(1.01, 200, 20_000).tolist()
+    return min(
+        rdp_from_noise_multiplier(noise, order=order)
+        + math.log1p(-1 / order)
+        - math.log(DELTA * order) / (order - 1)
+        for order in orders
+    )
+
+
+def measure(scale: Scale) -> Measured:
+    """Both panels."""
+    wide = [float(x) for x in np.linspace(LOWEST, -LOWEST, 201)]
+    narrow = [float(x) for x in np.linspace(-10, 10, 161)]
+    best = max(accuracy(threshold) for threshold in narrow)
+    often = [threshold for threshold in wide + narrow if log_rates(threshold)[0] >= math.log(OFTEN)]
+    bound = precision_from_epsilon(EPSILON, prior=PRIOR, delta=DELTA, min_tpr=OFTEN)
+    allowed = (1 + advantage_from_epsilon(EPSILON, delta=DELTA)) / 2
+    why = (
+        f"Noise of {PUBLISHED} has ε = {epsilon_from_noise_multiplier(NOISE, delta=DELTA):.3f} "
+        f"exactly. By Rényi DP it has {rdp_epsilon_from_noise_multiplier(NOISE, delta=DELTA):.3f}, "
+        "and with the conversion of Balle et al. (2020) "
+        f"{better_rdp_epsilon(NOISE):.3f}."
+    )
+    claims = [
+        computed("Noise for (1, 1e-5)-DP in one step on all records", PUBLISHED,
+                 noise_multiplier_from_epsilon(EPSILON, delta=DELTA), why=why),
+        stated("Precision at a threshold of -100", "precision goes to 1 as the threshold falls",
+               exact(precision(LOWEST)), least=0.99),
+        stated("Precision at a threshold of -150, less that at -100",
+               "no number below 1 bounds it", exact(precision(FAR) - precision(LOWEST)), least=0.0),
+        stated("Largest precision where at least 1 % of the members are found",
+               f"at most {bound:.4f}, by theorem 3.3",
+               exact(max(precision(threshold) for threshold in often)), most=bound),
+        stated("Largest accuracy", f"at most {allowed:.4f}: accuracy has no such failure",
+               exact(best), most=allowed),
+    ]  # fmt: skip
+    figures = {
+        "precision": LinesFigure(
+            "figure8-precision", "Precision goes to 1 as the threshold falls.",
+            "threshold, from the first weight", "precision",
+            (Line("precision", [(t, precision(t)) for t in wide]),),
+        ),
+        "accuracy": LinesFigure(
+            "figure8-accuracy", f"Accuracy is {best:.3f} at most.",
+            "threshold, from the first weight", "accuracy",
+            (Line("accuracy", [(t, accuracy(t)) for t in narrow]),),
+        ),
+    }  # fmt: skip
+    numbers = {"largest_accuracy": (1 + advantage_from_mu(1 / NOISE)) / 2, "found_on_grid": best}
+    settings = {"epsilon": EPSILON, "delta": DELTA, "prior": PRIOR, "noise_multiplier": NOISE}
+    return Measured(claims, settings, numbers, figures)
+
+
+if __name__ == "__main__":
+    run(measure, __file__, __doc__)

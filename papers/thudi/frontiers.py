@@ -1,0 +1,256 @@
+"""Accuracy at an equal bound on precision, for figures 5 and 6: one training of all points.
+
+Full: finished points are kept in `raw/frontier-DATA.json`, so that nothing is trained twice. Quick:
+a part of MNIST, trained once for both scripts where they run together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprime.bounds import precision_from_epsilon
+from dprime.data import Split
+from dprime.membership import plan
+from dprime.membership.confidence import over_repetitions
+from dprime.membership.frontiers import Frontier, Measured, frontier
+from dprime.membership.planner import DELTA, MIN_TPR, distinct
+from dprime.show.figures import FrontierFigure, FrontierPoint, FrontierSeries
+from dprime.train import SGD
+from papers.reproduce import Claim, Estimate, Scale, computed, mean, stated
+from papers.thudi.attacks import NETWORKS, network
+from papers.thudi.raw import RAW, TITLES
+
+BOUNDS = {"0.953": 3.0, "0.881": 2.0, "0.731": 1.0}
+"""As printed, and the ε that has them at π = ½."""
+
+TIGHTEST, LOOSEST = "0.731", "0.953"
+PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
+HALF, THIRD, TENTH, MOST = 0.5, 0.3, 0.1, 0.7
+
+Values = NDArray[np.float64]
+Read = Callable[[Measured], Values]
+"""One number for each training."""
+
+Frontiers = dict[str, Frontier]
+"""By bound."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a data set is trained on.
+
+    Attributes:
+        pool: records, from the first.
+        test: records that accuracies are measured on, from the first.
+        batch: expected records of a step.
+        epochs: over the part that was drawn.
+        learning_rate: of SGD, the same at every point.
+        repetitions: trainings at each point.
+        priors: every π.
+        clip_norm: C.
+        momentum: of SGD.
+    """
+
+    pool: int
+    test: int
+    batch: int
+    epochs: int
+    learning_rate: float
+    repetitions: int = 5
+    priors: tuple[float, ...] = PRIORS
+    clip_norm: float = 0.1
+    momentum: float = 0.9
+
+
+TRAININGS = {
+    "smoke": {"mnist": Training(200, 100, 20, 1, 1.0, 2)},
+    "quick": {"mnist": Training(2000, 2000, 100, 10, 1.0, 3)},
+    "full": {
+        "mnist": Training(60_000, 10_000, 1024, 40, 1.0),
+        "cifar10": Training(10_000, 2000, 500, 100, 1.0),
+    },
+}
+
+
+def frontiers(scale: Scale) -> dict[str, Frontiers]:
+    """By data set, then by bound."""
+    return {data: dict(_trained(data, scale)) for data in TRAININGS[scale.size]}
+
+
+@lru_cache(maxsize=4)
+def _trained(data: str, scale: Scale) -> tuple[tuple[str, Frontier], ...]:
+    chosen, split = TRAININGS[scale.size][data], scale.data(data)
+    part = Split(
+        distinct(split.train.take(range(chosen.pool))), split.test.take(range(chosen.test))
+    )
+    file: Path | None = RAW / f"frontier-{data}.json" if scale.size == "full" else None
+    found = []
+    for bound in BOUNDS:
+        points = plan(
+            float(bound), pool_size=len(part.train), batch_size=chosen.batch,
+            epochs=chosen.epochs, probabilities=[p for p in chosen.priors if p < float(bound)],
+        )  # fmt: skip
+        trained = frontier(
+            points, part, network(*NETWORKS[data]), learning_rate=chosen.learning_rate,
+            clip_norm=chosen.clip_norm, optimizer=SGD(momentum=chosen.momentum),
+            repetitions=chosen.repetitions, seed=scale.seed, file=file, device=scale.device,
+            memory=scale.memory,
+        )  # fmt: skip
+        found.append((bound, trained))
+    return tuple(found)
+
+
+def best(point: Measured) -> Values:
+    """The best accuracy of each training: it peeks at the test records."""
+    return np.asarray(point.accuracies.max(axis=1))
+
+
+def final(point: Measured) -> Values:
+    """At the end."""
+    return np.asarray(point.accuracies[:, -1])
+
+
+def among(values: Values, points: int) -> Estimate:
+    """The mean, with an interval that holds for so many points together."""
+    return Estimate(*over_repetitions(values, cells=points))
+
+
+def bound_claims() -> list[Claim]:
+    """The bounds that are kept, which the paper prints."""
+    return [
+        computed(
+            f"Bound on precision at π = 0.5 with ε = {epsilon:g}, δ = 1e-5", bound,
+            precision_from_epsilon(epsilon, prior=HALF, delta=DELTA, min_tpr=MIN_TPR),
+        )
+        for bound, epsilon in BOUNDS.items()
+    ]  # fmt: skip
+
+
+def _at(found: Frontier, prior: float) -> Measured:
+    return next(each for each in found.measured if each.point.probability == prior)
+
+
+def lead(found: Frontier, prior: float, read: Read, below: float = 1.0) -> Estimate:
+    """The accuracy at π, less that of the best of the others.
+
+    The best is picked by its mean: its interval is one that holds for all of them together.
+    """
+    others = [
+        each for each in found.measured
+        if each.point.probability != prior and each.point.probability < below
+    ]  # fmt: skip
+    rival = max(others, key=lambda each: float(read(each).mean()))
+    return mean(read(_at(found, prior))) - among(read(rival), len(others))
+
+
+def best_at(
+    data: str, found: Frontiers, prior: float, sentence: str, read: Read, bounds: tuple[str, ...]
+) -> list[Claim]:
+    """That a π is the best one at these bounds."""
+    return [
+        stated(
+            f"{TITLES[data]}, bound {bound}: accuracy at π = {prior:g} less the best of the others",
+            sentence, lead(found[bound], prior, read), least=0.0,
+            why=_told(found[bound], read),
+        )
+        for bound in bounds
+    ]  # fmt: skip
+
+
+def less_is_more(data: str, found: Frontiers, read: Read) -> list[Claim]:
+    """Less data against the most that keeps the bound; and more so for a tighter bound."""
+    title = TITLES[data]
+    claims = [
+        stated(
+            f"{title}, bound {bound}: accuracy at the largest π less the best of the smaller",
+            "training on less data is beneficial",
+            lead(each, each.measured[-1].point.probability, read), most=0.0,
+        )
+        for bound, each in found.items()
+    ]  # fmt: skip
+    tight, loose = (
+        mean(read(_at(found[bound], THIRD))) - mean(read(_at(found[bound], MOST)))
+        for bound in (TIGHTEST, LOOSEST)
+    )
+    return [
+        *claims,
+        stated(
+            f"{title}: accuracy at π = 0.3 less that at 0.7, bound {TIGHTEST} less {LOOSEST}",
+            "the preference for small π is more distinct for smaller bounds",
+            tight - loose, least=0.0,
+        ),
+    ]  # fmt: skip
+
+
+def smaller_wins(data: str, found: Frontiers, read: Read) -> Claim:
+    """At the tightest bound: π = ½ against the best of the smaller."""
+    ahead = lead(found[TIGHTEST], HALF, read, below=HALF)
+    return stated(
+        f"{TITLES[data]}, bound {TIGHTEST}: accuracy at π = 0.5 less the best of the smaller",
+        "for the tightest bound smaller π is preferred", ahead, most=0.0,
+        why=_told(found[TIGHTEST], read),
+    )  # fmt: skip
+
+
+def _told(found: Frontier, read: Read) -> str:
+    each = ", ".join(
+        f"{100 * read(one).mean():.1f} % at π = {one.point.probability:g} (noise "
+        f"{one.point.noise_multiplier:.2f})"
+        for one in found.measured
+    )
+    return f"Accuracies are {each}."
+
+
+def figure(data: str, found: Frontiers, read: Read) -> FrontierFigure:
+    """Accuracy against π, a line for each bound; intervals hold for all points of a line."""
+    series = []
+    for bound, each in found.items():
+        points = []
+        for one in each.measured:
+            value = among(read(one), len(each.measured))
+            low, high = max(0.0, value.low), min(1.0, value.high)
+            points.append(
+                FrontierPoint(
+                    one.point.probability, value.value, low, high, one.point.epsilon,
+                    one.point.noise_multiplier,
+                )
+            )  # fmt: skip
+        series.append(FrontierSeries(float(bound), tuple(points)))
+    return FrontierFigure(tuple(series), TITLES[data])
+
+
+def settings(scale: Scale) -> dict[str, Any]:
+    """What both figures rest on."""
+    return {
+        "min_tpr": MIN_TPR, "delta": DELTA,
+        **{data: asdict(each) for data, each in TRAININGS[scale.size].items()},
+    }  # fmt: skip
+
+
+def numbers(found: dict[str, Frontiers], read: Read) -> dict[str, Any]:
+    """Every point."""
+    return {
+        data: {
+            bound: [
+                {
+                    "prior": one.point.probability, "noise_multiplier": one.point.noise_multiplier,
+                    "noise_by_theorem": (
+                        one.point.by_theorem and one.point.by_theorem.noise_multiplier
+                    ),
+                    "epsilon": one.point.epsilon if np.isfinite(one.point.epsilon) else None,
+                    "steps": one.point.steps, "accuracy": asdict(mean(read(one))),
+                    "diverged": one.diverged,
+                }
+                for one in each.measured
+            ]
+            for bound, each in own.items()
+        }
+        for data, own in found.items()
+    }  # fmt: skip

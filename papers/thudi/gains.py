@@ -1,0 +1,214 @@
+"""What attacks gain, as numbers with intervals: over settings, repetition by repetition.
+
+A setting is one ε and one π; in it each repetition has a target and shadow models of its own. A
+repetition in which an attack calls nobody a member has no precision, and is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprime.membership.confidence import over_repetitions
+from papers.reproduce import Claim, Estimate, mean, printed, share, stated
+from papers.thudi.attacks import Cell, Found
+
+LEVEL = 0.05
+"""The share of targets that may contradict a curve that holds."""
+
+LUCK = 0.025
+"""The share of settings that are above by luck: one side of a 95 % interval."""
+
+Table = NDArray[np.float64]
+Read = Callable[[Cell], Sequence[float | None]]
+
+
+def baseline(cell: Cell) -> Sequence[float | None]:
+    """The precision of calling everybody a member: the share of members."""
+    members: list[float] = cell["members"]
+    return members
+
+
+def reached(attack: str, kind: str = "best") -> Read:
+    """An attack's "best" precision of 40 thresholds, "held_out", or "shuffled"; or its "auc"."""
+    return lambda cell: cell[attack][kind]
+
+
+def at_rate(attack: str, rate: str) -> Read:
+    """The precision of attacks P and R, aimed at a false-positive rate."""
+    return lambda cell: cell[attack]["at_fpr"][rate]
+
+
+def rate_had(attack: str, rate: str) -> Read:
+    """The false-positive rate that they had."""
+    return lambda cell: cell[attack]["fpr_had"][rate]
+
+
+def private(found: Sequence[Found]) -> list[Cell]:
+    """The settings with DP."""
+    return [cell for each in found if each["epsilon"] is not None for cell in each["cells"]]
+
+
+def public(found: Sequence[Found]) -> list[Cell]:
+    """The settings without."""
+    return [cell for each in found if each["epsilon"] is None for cell in each["cells"]]
+
+
+def gains(cell: Cell, read: Read, against: Read = baseline) -> list[float]:
+    """Differences by repetition; NaN where nobody was called a member."""
+    pairs = zip(read(cell), against(cell), strict=True)
+    return [np.nan if one is None or other is None else one - other for one, other in pairs]
+
+
+def known(values: Sequence[float]) -> list[float]:
+    """Without those that are not there."""
+    return [value for value in values if not np.isnan(value)]
+
+
+def over_settings(cells: Sequence[Cell], read: Read, against: Read = baseline) -> Estimate:
+    """The mean gain over all settings; the interval is over repetitions of the whole."""
+    table = np.array([gains(cell, read, against) for cell in cells])
+    return mean(known(list(np.nanmean(table, axis=0))))
+
+
+def over_trainings(cells: Sequence[Cell], read: Read, against: Read = baseline) -> Estimate:
+    """The mean gain over all settings and repetitions, each on its own."""
+    return mean(known([gain for cell in cells for gain in gains(cell, read, against)]))
+
+
+def least_gain(cells: Sequence[Cell], read: Read, against: Read = baseline) -> Estimate:
+    """The smallest mean gain of a setting, its interval corrected for the number of settings."""
+    found = [_corrected(known(gains(cell, read, against)), len(cells)) for cell in cells]
+    return min(found, key=lambda each: each.value)
+
+
+def contradicting(cells: Sequence[Cell], attack: str) -> Estimate:
+    """The share of targets whose surest answers contradict their certified curve."""
+    targets = sum(len(cell["members"]) for cell in cells)
+    return share(sum(cell[attack]["contradicted"] for cell in cells), targets)
+
+
+def _corrected(values: Sequence[float], cells: int) -> Estimate:
+    if len(values) < 2:
+        return mean(values)
+    return Estimate(*over_repetitions(values, cells=cells))
+
+
+def is_above(cell: Cell, read: Read, against: Read = baseline) -> bool:
+    """Whether the mean gain is above 0 with its 95 % interval."""
+    found = known(gains(cell, read, against))
+    return len(found) > 1 and over_repetitions(found).low > 0
+
+
+def count_above(cells: Sequence[Cell], read: Read, against: Read = baseline) -> int:
+    """Settings that are above."""
+    return sum(is_above(cell, read, against) for cell in cells)
+
+
+def share_above(cells: Sequence[Cell], read: Read, against: Read = baseline) -> Estimate:
+    """The share of settings that are above; those of one ε share shadow models."""
+    return share(count_above(cells, read, against), len(cells))
+
+
+def difference(one: Cell, other: Cell, read: Read, against: Read = baseline) -> list[float]:
+    """How much more is gained in one setting than in another, repetition by repetition."""
+    pairs = zip(gains(one, read, against), gains(other, read, against), strict=True)
+    return [a - b for a, b in pairs]
+
+
+def jackknifed(table: Table, number: Callable[[Table], float]) -> Estimate:
+    """A number of a table whose last axis has the repetitions, with the jackknife's interval."""
+    count = table.shape[-1]
+    whole = number(table.mean(-1))
+    without = [number(np.delete(table, turn, -1).mean(-1)) for turn in range(count)]
+    return mean([count * whole - (count - 1) * each for each in without])
+
+
+def at(found: Found, prior: float) -> Cell:
+    """The setting of a π."""
+    return next(cell for cell in found["cells"] if cell["prior"] == prior)
+
+
+def counts(found: Sequence[Found], read: Read, shuffled: Read | None = None) -> dict[str, Any]:
+    """How many settings lie above what, with DP and without; for tables."""
+    told = {}
+    for name, cells in (("private", private(found)), ("no DP", public(found))):
+        known_claims = [cell for cell in cells if cell["certified"] is not None]
+        told[name] = {
+            "cells": len(cells),
+            "above_baseline": count_above(cells, read),
+            "above_shuffled": 0 if shuffled is None else count_above(cells, read, shuffled),
+            "above_certified": sum(
+                _corrected(known([_none(value) for value in read(cell)]), len(cells)).low
+                > cell["certified"]
+                for cell in known_claims
+            ),
+        }
+    return told
+
+
+def _none(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def rates_had(cells: Sequence[Cell], attack: str, rate: str) -> list[float]:
+    """The least and the largest false-positive rate that was had where this one was aimed at."""
+    had = [float(np.mean([_none(v) for v in rate_had(attack, rate)(cell)])) for cell in cells]
+    return [min(had), max(had)]
+
+
+def numbers_at(found: Sequence[Found], attack: str, rate: str) -> dict[str, Any]:
+    """How many settings lie above what, and the rates that were had; for tables."""
+    cells = [*private(found), *public(found)]
+    return {**counts(found, at_rate(attack, rate)), "fpr_had": rates_had(cells, attack, rate)}
+
+
+def rate_claims(title: str, found: Sequence[Found], attack: str, rate: str) -> list[Claim]:
+    """Of attack P or R with DP: no gain over the baseline, and the rate that it aims at."""
+    cells, read = private(found), at_rate(attack, rate)
+    least, most = (100 * each for each in rates_had(cells, attack, rate))
+    by_epsilon = ", ".join(
+        f"{100 * over_settings(each['cells'], read).value:.1f} points at ε = {each['epsilon']:g}"
+        for each in found
+        if each["epsilon"] is not None
+    )
+    return [
+        stated(
+            f"{title}: share of settings above the baseline",
+            "no significant improvement: as many as luck gives",
+            share_above(cells, read), most=LUCK,
+            why=f"{count_above(cells, read)} of {len(cells)} settings are above it; the AUC, which "
+            f"no threshold enters, is {auc_words(cells, attack)} over all of them.",
+        ),
+        stated(
+            f"{title}: mean gain over the baseline", "no improvement",
+            over_settings(cells, read), most=0.0,
+            why=f"It is {by_epsilon}. The interval of a single setting reaches "
+            f"{100 * reach(cells, read):.1f} points to either side on average.",
+        ),
+        printed(
+            f"{title}: mean false-positive rate had", float(rate),
+            over_settings(cells, rate_had(attack, rate), nothing),
+            why=f"Over the settings it goes from {least:.1f} % to {most:.1f} %.",
+        ),
+    ]  # fmt: skip
+
+
+def reach(cells: Sequence[Cell], read: Read) -> float:
+    """How far the interval of one setting goes from its mean, on average."""
+    found = [known(gains(cell, read)) for cell in cells]
+    return float(np.mean([over_repetitions(each).reach for each in found if len(each) > 1]))
+
+
+def nothing(cell: Cell) -> list[float]:
+    """To set a number against 0."""
+    return [0.0] * len(cell["members"])
+
+
+def auc_words(cells: Sequence[Cell], attack: str) -> str:
+    """The mean area under the curve, with its interval."""
+    found = over_settings(cells, reached(attack, "auc"), nothing)
+    return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
