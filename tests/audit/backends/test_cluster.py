@@ -142,7 +142,7 @@ def test_a_worker_of_another_version(tmp_path, run):
     ("device", "lent"), [("cpu", {0.0}), ("cuda", {1.0}), ("auto", {0.0, 1.0})]
 )
 def test_blocks_go_to_the_devices_that_are_asked_for(tmp_path, local_ray, device, lent):
-    with Store.create(tmp_path / "a.run", {"seed": 7}, blocks=6) as store:
+    with Store.create(tmp_path / "a.run", {"seed": 7}, blocks=4) as store:
         run_blocks(store, on_gpu, backend=backend_named("ray", device=device))
         assert set(store.arrays()["scores"]) == lent
 
