@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 
-from dprime import cli
 from dprime.attack import ADVERSARIES
 from dprime.audit import lower_bound
 from dprime.audit.game import Game
@@ -29,23 +28,6 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    """Run the command line in an empty folder: (exit code, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setenv("COLUMNS", "140")
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["dprime", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        shown = capsys.readouterr()
-        return stop.value.code, shown.out, shown.err
-
-    return run
 
 
 def as_json(text):

@@ -1,11 +1,9 @@
 """`dprime audit` with a file of several audits, end to end."""
 
 import json
-import sys
 
 import pytest
 
-from dprime import cli
 from dprime.audit import batch
 
 FILE = """
@@ -27,22 +25,10 @@ metric = "advantage"
 """
 
 
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    """Run the command line in a folder with the file."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setenv("COLUMNS", "100")
+@pytest.fixture(autouse=True)
+def file(tmp_path):
+    """In the folder where the command line is called."""
     (tmp_path / "two.toml").write_text(FILE)
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["dprime", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        shown = capsys.readouterr()
-        return stop.value.code, shown.out, shown.err
-
-    return run
 
 
 def test_one_table_of_all(call, tmp_path):

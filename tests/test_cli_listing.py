@@ -1,34 +1,14 @@
 """`dprime runs`: what there is, how far it is, and who works on it."""
 
 import json
-import sys
 
 import numpy as np
-import pytest
 
-from dprime import cli
 from dprime.audit.store import Store
 from dprime.cli import listing
 
 AUDIT = ["audit", "--epsilon", "4", "--records", "8", "--steps", "2", "--seed", "1"]
 FEW = ["--trials", "12", "--block", "8"]
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    """Run the command line in an empty folder: (exit code, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setenv("COLUMNS", "140")
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["dprime", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        shown = capsys.readouterr()
-        return stop.value.code, shown.out, shown.err
-
-    return run
 
 
 def test_runs_of_an_empty_folder(call, tmp_path):

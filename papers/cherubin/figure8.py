@@ -27,9 +27,10 @@ from torch.utils.data import DataLoader
 
 from dprime.data import Dataset
 from dprime.monitor import AttributeInference, Monitor
+from dprime.train.workers import one_thread
 from papers.cherubin.cases import ADULT, network, secret, tensors
 from papers.cherubin.timing import ratio, seconds
-from papers.cherubin.trainings import CLIP_NORM, SEED, Recipe, one_thread
+from papers.cherubin.trainings import CLIP_NORM, SEED, Recipe
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Claim, Estimate, Measured, Scale, mean, printed, run, stated
 

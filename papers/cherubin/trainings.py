@@ -14,8 +14,7 @@ import functools
 import json
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from dprime import estimates
 from dprime.data import Split
 from dprime.monitor import AttributeInference, AttributeRisk, Monitor
 from dprime.monitor.risks import FORMS, Form
+from dprime.train.workers import one_thread
 from papers.cherubin.cases import CASES, OTHER, Case, network, secrets, tensors
 from papers.reproduce import Scale, add_options, scale_of
 
@@ -187,17 +187,6 @@ def watched(
         },
         "table": {form: _row(full.risk(name, form)) for form in FORMS},
     }
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Small networks lose nothing by it, and the analysis has the other core."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _summary(values: Sequence[float]) -> dict[str, float]:

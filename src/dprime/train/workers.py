@@ -42,7 +42,7 @@ def each(
         for task in tasks:
             work(task)
         return
-    with _one_thread_an_operation(), ThreadPoolExecutor(workers) as pool:
+    with one_thread(), ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work, task) for task in tasks]
         try:
             _, unfinished = wait(futures, return_when=FIRST_EXCEPTION)
@@ -60,7 +60,8 @@ def each(
 
 
 @contextlib.contextmanager
-def _one_thread_an_operation() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """Let PyTorch take one thread for an operation: work beside it has the other cores."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
