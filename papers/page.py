@@ -120,13 +120,20 @@ def section(paper: Paper, script: str, result: Result) -> list[str]:
         lines += ["", *reasons]
     for name, title in result["figures"].items():
         lines += ["", f"![{title}](figures/{paper.name}-{name}.svg)"]
-    size = {"full": "Full repetitions", "quick": "Quick version"}[result["size"]]
-    lines += [
-        "",
-        f"{size}, {_seconds(result['seconds'])} ({result['device']}; seed {result['seed']}): "
-        f"`papers/{paper.name}/{script}.py`.",
-    ]
+    lines += ["", f"{_made(paper, result)}: `papers/{paper.name}/{script}.py`."]
     return lines
+
+
+def _made(paper: Paper, result: Result) -> str:
+    """How much was done, where, and in what time."""
+    if all(claim["low"] == claim["high"] for claim in result["claims"]):
+        return f"Computed in {_seconds(result['seconds'])} ({result['device']})"
+    size = {"full": "Full repetitions", "quick": "Quick version"}[result["size"]]
+    kept = result.get("kept")
+    if kept:
+        size += f", from trainings in `papers/{paper.name}/raw`"
+    done = kept or result
+    return f"{size}, {_seconds(done['seconds'])} ({done['device']}; seed {result['seed']})"
 
 
 def described(script: Path) -> str:
@@ -149,6 +156,8 @@ def _number(value: float | None) -> str:
 
 
 def _seconds(seconds: float) -> str:
+    if seconds < 1:
+        return "less than a second"
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 

@@ -232,6 +232,20 @@ FORMS: Mapping[str, tuple[tuple[int, ...], int]] = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Kept:
+    """Trainings that were made before, in `raw/`: where, and how long they took."""
+
+    device: str
+    seconds: float
+
+    @classmethod
+    def of(cls, files: Sequence[Mapping[str, Any]]) -> Kept:
+        """Of files that each say both."""
+        devices = sorted({str(each["device"]) for each in files})
+        return cls(", ".join(devices), round(sum(each["seconds"] for each in files), 1))
+
+
 @dataclass(frozen=True, eq=False)
 class Measured:
     """What a script has found.
@@ -241,12 +255,14 @@ class Measured:
         settings: that they rest on, of JSON values.
         numbers: everything that is drawn or may be asked for, of JSON values.
         figure: the picture, or several by a name.
+        kept: trainings that it rests on, where they were read and not made.
     """
 
     claims: Sequence[Claim]
     settings: Mapping[str, Any]
     numbers: Mapping[str, Any] = field(default_factory=dict)
     figure: Figure | Mapping[str, Figure] | None = None
+    kept: Kept | None = None
 
     @property
     def figures(self) -> Mapping[str, Figure]:
@@ -279,6 +295,7 @@ def result_of(
         "device": device_title(scale.device),
         "versions": versions(),
         "seconds": round(seconds, 1),
+        "kept": None if found.kept is None else asdict(found.kept),
         "settings": dict(found.settings),
         "claims": [claim.as_json() for claim in found.claims],
         "figures": {picture_name(stem, name): each.title for name, each in found.figures.items()},

@@ -1,7 +1,7 @@
 """Private trainings with Opacus, watched for attribute inference: figures 1 and 9, section 6.2.
 
     python -m papers.cherubin.trainings adult --full [--device cuda]    # raw/adult.json
-    python -m papers.cherubin.trainings retail100 --full [--device cuda]
+    python -m papers.cherubin.trainings retail100 --full [--device cuda --processes 8]
 
 The noise is the one that the paper's equation 4 gives for a Bayes security of 0.9 against
 membership after 20 epochs; trainings have 30. Full and approximate analysis watch the same ones.
@@ -12,9 +12,11 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import multiprocessing
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,20 +54,24 @@ def trained(case: Case, scale: Scale) -> Trained:
     return train(case, scale)
 
 
-def train(case: Case, scale: Scale) -> Trained:
-    """All repetitions, watched."""
+def train(case: Case, scale: Scale, processes: int = 1) -> Trained:
+    """All repetitions, watched; in several processes they are the same."""
     started = time.perf_counter()
     recipe = Recipe.of(case, scale)
     split = scale.data(case.data)
     drawn = split.train.draw(recipe.records, SEED)
     data = Split(drawn, split.test)
     epochs = scale.pick(2, EPOCHS, EPOCHS)
-    tried = _tried(case, recipe, data, epochs, scale)
+    run_all = _in_turn if processes == 1 else functools.partial(_side_by_side, processes)
+    tried = _tried(case, recipe, data, epochs, scale, run_all)
     best = max(tried, key=tried.__getitem__) if tried else case.learning_rates[0]
-    runs = [
-        watched(case, recipe, data, best, SEED + 1 + number, epochs, scale)
-        for number in range(scale.pick(2, case.quick_repetitions, case.repetitions))
-    ]
+    repetitions = scale.pick(2, case.quick_repetitions, case.repetitions)
+    runs = run_all(
+        [
+            functools.partial(watched, case, recipe, data, best, SEED + 1 + number, epochs, scale)
+            for number in range(repetitions)
+        ]
+    )
     return {
         "data": case.data, "records": recipe.records, "batch": recipe.batch, "epochs": epochs,
         "clip_norm": CLIP_NORM, "noise_multiplier": recipe.noise, "attribute": case.attribute,
@@ -94,16 +100,37 @@ class Recipe:
         return cls(records, batch, noise, scale.pick(1, 10, 1))
 
 
+RunAll = Callable[[Sequence[Callable[[], Any]]], list[Any]]
+"""Runs tasks; what they return is in their order."""
+
+
+def _in_turn(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+    return [task() for task in tasks]
+
+
+def _side_by_side(processes: int, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return [each.result() for each in [pool.submit(task) for task in tasks]]
+
+
 def _tried(
-    case: Case, recipe: Recipe, data: Split, epochs: int, scale: Scale
+    case: Case, recipe: Recipe, data: Split, epochs: int, scale: Scale, run_all: RunAll
 ) -> dict[float, float]:
     """The accuracy at the end by learning rate, where all are tried."""
     if scale.size != "full":
         return {}
-    return {
-        rate: Run(case, recipe, data, rate, SEED, scale.device).accuracies(epochs)[-1]
-        for rate in case.learning_rates
-    }
+    rates = case.learning_rates
+    found = run_all(
+        [functools.partial(_ends_at, case, recipe, data, x, epochs, scale) for x in rates]
+    )
+    return dict(zip(rates, found, strict=True))
+
+
+def _ends_at(
+    case: Case, recipe: Recipe, data: Split, learning_rate: float, epochs: int, scale: Scale
+) -> float:
+    run = Run(case, recipe, data, learning_rate, SEED, scale.device)
+    return run.accuracies(epochs)[-1]
 
 
 class Run:
@@ -242,10 +269,11 @@ def public_accuracy(case: Case, records: int, scale: Scale) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("data", choices=list(CASES))
+    parser.add_argument("--processes", type=int, default=1, help="trainings at a time")
     add_options(parser)
     options = parser.parse_args()
     scale = scale_of(options)
-    found = train(CASES[options.data], scale)
+    found = train(CASES[options.data], scale, options.processes)
     name = options.data if scale.size == "full" else f"{options.data}-{scale.size}"
     (RAW / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
 

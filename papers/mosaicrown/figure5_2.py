@@ -76,7 +76,7 @@ def measure(scale: Scale) -> Measured:
 
 def trials(scale: Scale) -> int:
     """Of each case; the text does not say how many it had."""
-    return int(scale.pick(2, 5, 100))
+    return int(scale.pick(2, 5, 30))
 
 
 def neighbours(scale: Scale, count: int) -> dict[str, Worlds]:

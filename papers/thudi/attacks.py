@@ -19,6 +19,7 @@ from torch import nn
 
 from dprime.attack import EngineTrainer
 from dprime.curve import TradeOff
+from dprime.data.devices import device_title
 from dprime.membership.attacks import RMIA, Attack, AttackP, AttackR, LiRA, YeomLoss
 from dprime.membership.confidence import contradicts
 from dprime.membership.game import Scored, score
@@ -153,7 +154,7 @@ class Game:
             "records": setup.records, "shadows": setup.shadows,
             "repetitions": setup.repetitions, "batch": setup.batch, "epochs": setup.epochs,
             "min_tpr": MIN_TPR, "top": TOP, "fpr": list(FPRS),
-            "seconds": time.perf_counter() - start,
+            "seconds": time.perf_counter() - start, "device": device_title(self.scale.device),
         }  # fmt: skip
 
     def cell(self, prior: float, shadows: Answers) -> Cell:

@@ -40,7 +40,9 @@ def measure(scale: Scale) -> Measured:
         for each in found
     }
     numbers = {data: aucs(found) for data, found in results.items()}
-    return Measured(claims, raw.settings(scale, results), {"auc": numbers}, figures)
+    return Measured(
+        claims, raw.settings(scale, results), {"auc": numbers}, figures, raw.kept(scale, results)
+    )
 
 
 def claims_of(found: Found) -> list[Claim]:

@@ -31,7 +31,9 @@ def measure(scale: Scale) -> Measured:
         }
         for data, found in results.items()
     }  # fmt: skip
-    return Measured(claims, raw.settings(scale, results), numbers, figures)
+    return Measured(
+        claims, raw.settings(scale, results), numbers, figures, raw.kept(scale, results)
+    )
 
 
 def claims_of(data: str, found: Found) -> list[Claim]:

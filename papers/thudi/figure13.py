@@ -26,6 +26,7 @@ TWO_SIDED = 0.05
 def measure(scale: Scale) -> Measured:
     """Every rate of the shadow models against every rate of the targets."""
     results = raw.rates(scale)
+    by_data = {data: [found] for data, found in results.items()}
     claims = [claim for data, found in results.items() for claim in claims_of(data, found)]
     figures = {data: drawn(data, found) for data, found in results.items()}
     numbers = {data: {"cells": found["cells"]} for data, found in results.items()}
@@ -35,7 +36,7 @@ def measure(scale: Scale) -> Measured:
         "shadows": setup.shadows, "repetitions": setup.repetitions, "batch": setup.batch,
         "epochs": setup.epochs, "priors": list(setup.priors),
     }  # fmt: skip
-    return Measured(claims, settings, numbers, figures)
+    return Measured(claims, settings, numbers, figures, raw.kept(scale, by_data))
 
 
 def reached(rate: str) -> gains.Read:

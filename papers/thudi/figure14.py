@@ -31,7 +31,9 @@ def measure(scale: Scale) -> Measured:
     numbers: dict[str, Any] = {
         data: gains.numbers_at(found, ATTACK, RATE) for data, found in results.items()
     }
-    return Measured(claims, raw.settings(scale, results), numbers, figures)
+    return Measured(
+        claims, raw.settings(scale, results), numbers, figures, raw.kept(scale, results)
+    )
 
 
 if __name__ == "__main__":

@@ -33,7 +33,9 @@ def measure(scale: Scale) -> Measured:
                 data, found, shown, at_rate(attack, RATE)
             )
             numbers[data][name] = gains.numbers_at(found, attack, RATE)
-    return Measured(claims, raw.settings(scale, results), numbers, figures)
+    return Measured(
+        claims, raw.settings(scale, results), numbers, figures, raw.kept(scale, results)
+    )
 
 
 if __name__ == "__main__":

@@ -33,7 +33,9 @@ def measure(scale: Scale) -> Measured:
                 "printed": gains.numbers_at(found, PRINTED, rate),
                 "corrected": gains.numbers_at(found, CORRECTED, rate),
             }
-    return Measured(claims, raw.settings(scale, results), numbers, figures)
+    return Measured(
+        claims, raw.settings(scale, results), numbers, figures, raw.kept(scale, results)
+    )
 
 
 if __name__ == "__main__":

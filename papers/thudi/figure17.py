@@ -36,7 +36,9 @@ def measure(scale: Scale) -> Measured:
             figures[f"{data}-{name}"] = pictures.precision(
                 data, found, shown, at_rate(attack, RATE)
             )
-    return Measured(claims, raw.settings(scale, results), numbers, figures)
+    return Measured(
+        claims, raw.settings(scale, results), numbers, figures, raw.kept(scale, results)
+    )
 
 
 if __name__ == "__main__":

@@ -32,7 +32,9 @@ def measure(scale: Scale) -> Measured:
         figures[data] = pictures.precision(data, found, "LiRA", BEST, "lira")
         figures[f"{data}-held-out"] = pictures.precision(data, found, "Held-out LiRA", HELD)
     numbers = {data: numbers_of(found) for data, found in results.items()}
-    return Measured(claims, raw.settings(scale, results), numbers, figures)
+    return Measured(
+        claims, raw.settings(scale, results), numbers, figures, raw.kept(scale, results)
+    )
 
 
 def claims_of(data: str, found: list[Found]) -> list[Claim]:

@@ -35,7 +35,9 @@ def measure(scale: Scale) -> Measured:
         for data, figure in figures.items()
     }
     claims = [claim for data, found in results.items() for claim in claims_of(data, found)]
-    return Measured(claims, raw.settings(scale, results), numbers, figures)
+    return Measured(
+        claims, raw.settings(scale, results), numbers, figures, raw.kept(scale, results)
+    )
 
 
 def claims_of(data: str, found: list[Found]) -> list[Claim]:

@@ -18,12 +18,13 @@ from papers.thudi.frontiers import HALF, THIRD, Frontiers
 
 def measure(scale: Scale) -> Measured:
     """The best accuracy at every bound and π."""
-    found, read = frontiers.frontiers(scale), frontiers.best
+    (found, kept), read = frontiers.frontiers(scale), frontiers.best
     claims = frontiers.bound_claims()
     for data, own in found.items():
         claims += claims_of(data, own)
     figures = {data: frontiers.figure(data, own, read) for data, own in found.items()}
-    return Measured(claims, frontiers.settings(scale), frontiers.numbers(found, read), figures)
+    numbers = frontiers.numbers(found, read)
+    return Measured(claims, frontiers.settings(scale), numbers, figures, kept)
 
 
 def claims_of(data: str, found: Frontiers) -> list[Claim]:

@@ -1,12 +1,15 @@
 """Accuracy at an equal bound on precision, for figures 5 and 6: one training of all points.
 
-Full: finished points are kept in `raw/frontier-DATA.json`, so that nothing is trained twice. Quick:
+Full: read from `raw/frontier-DATA.json`, or trained and kept there, point by point. Quick:
 a part of MNIST, trained once for both scripts where they run together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,13 +20,14 @@ from numpy.typing import NDArray
 
 from dprime.bounds import precision_from_epsilon
 from dprime.data import Split
+from dprime.data.devices import device_title
 from dprime.membership import plan
 from dprime.membership.confidence import over_repetitions
 from dprime.membership.frontiers import Frontier, Measured, frontier
-from dprime.membership.planner import DELTA, MIN_TPR, distinct
+from dprime.membership.planner import DELTA, MIN_TPR, Plan, distinct
 from dprime.show.figures import FrontierFigure, FrontierPoint, FrontierSeries
 from dprime.train import SGD
-from papers.reproduce import Claim, Estimate, Scale, computed, mean, stated
+from papers.reproduce import Claim, Estimate, Kept, Scale, computed, mean, stated
 from papers.thudi.attacks import NETWORKS, network
 from papers.thudi.raw import RAW, TITLES
 
@@ -79,32 +83,72 @@ TRAININGS = {
 }
 
 
-def frontiers(scale: Scale) -> dict[str, Frontiers]:
-    """By data set, then by bound."""
-    return {data: dict(_trained(data, scale)) for data in TRAININGS[scale.size]}
+def frontiers(scale: Scale) -> tuple[dict[str, Frontiers], Kept | None]:
+    """By data set, then by bound; and how full ones were made."""
+    found = {data: _found(data, scale) for data in TRAININGS[scale.size]}
+    kept = Kept.of([made for _, made in found.values()]) if scale.size == "full" else None
+    return {data: own for data, (own, _) in found.items()}, kept
+
+
+Made = Mapping[str, Any]
+"""Of all trainings of a data set: the device and the time."""
 
 
 @lru_cache(maxsize=4)
-def _trained(data: str, scale: Scale) -> tuple[tuple[str, Frontier], ...]:
+def _found(data: str, scale: Scale) -> tuple[Frontiers, Made]:
     chosen, split = TRAININGS[scale.size][data], scale.data(data)
     part = Split(
         distinct(split.train.take(range(chosen.pool))), split.test.take(range(chosen.test))
     )
-    file: Path | None = RAW / f"frontier-{data}.json" if scale.size == "full" else None
-    found = []
-    for bound in BOUNDS:
-        points = plan(
+    plans = {
+        bound: plan(
             float(bound), pool_size=len(part.train), batch_size=chosen.batch,
             epochs=chosen.epochs, probabilities=[p for p in chosen.priors if p < float(bound)],
-        )  # fmt: skip
-        trained = frontier(
+        )
+        for bound in BOUNDS
+    }  # fmt: skip
+    place = RAW / f"frontier-{data}.json"
+    if scale.size == "full" and place.exists():
+        return _read(place, plans, data, chosen)
+    file = place.with_suffix(".part.json") if scale.size == "full" else None
+    start = time.perf_counter()
+    found = {
+        bound: frontier(
             points, part, network(*NETWORKS[data]), learning_rate=chosen.learning_rate,
             clip_norm=chosen.clip_norm, optimizer=SGD(momentum=chosen.momentum),
             repetitions=chosen.repetitions, seed=scale.seed, file=file, device=scale.device,
             memory=scale.memory,
-        )  # fmt: skip
-        found.append((bound, trained))
-    return tuple(found)
+        )
+        for bound, points in plans.items()
+    }  # fmt: skip
+    made = {"device": device_title(scale.device), "seconds": time.perf_counter() - start}
+    if file is not None:
+        _write(place, found, made)
+        file.unlink()
+    return found, made
+
+
+def _write(place: Path, found: Frontiers, made: Made) -> None:
+    points = {bound: [one.as_json() for one in each.measured] for bound, each in found.items()}
+    place.write_text(json.dumps({**made, "points": points}) + "\n")
+
+
+def _read(
+    place: Path, plans: Mapping[str, Plan], data: str, chosen: Training
+) -> tuple[Frontiers, Made]:
+    """Accuracies of another time; that they belong to these points is checked by the noise."""
+    kept = json.loads(place.read_text())
+    found = {}
+    for bound, points in plans.items():
+        measured = []
+        for point, one in zip(points.points, kept["points"][bound], strict=True):
+            assert math.isclose(point.noise_multiplier, one["noise_multiplier"], rel_tol=1e-9)
+            values = np.array(one["accuracies"], dtype=np.float64)
+            after = tuple(one["after"])
+            measured.append(Measured(point, one["learning_rate"], after, values, one["diverged"]))
+        rates = (chosen.learning_rate,)
+        found[bound] = Frontier(points, tuple(measured), data, chosen.repetitions, rates)
+    return found, kept
 
 
 def best(point: Measured) -> Values:

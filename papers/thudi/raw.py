@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from papers.reproduce import Scale
+from papers.reproduce import Kept, Scale
 from papers.thudi.attacks import RAW_SEED, SETUPS, Found, Game, play_rates
 
 RAW = Path(__file__).resolve().parent / "raw"
@@ -86,5 +86,11 @@ def settings(scale: Scale, found: Results) -> dict[str, Any]:
         "delta": found["mnist"][0]["delta"], "pool": setup.pool, "records": setup.records,
         "shadows": setup.shadows, "repetitions": setup.repetitions, "batch": setup.batch,
         "epochs": setup.epochs, "priors": list(setup.priors),
-        "seconds_of_attacks": round(sum(each["seconds"] for own in found.values() for each in own)),
     }  # fmt: skip
+
+
+def kept(scale: Scale, found: Results) -> Kept | None:
+    """The attacks that a full version rests on."""
+    if scale.size != "full":
+        return None
+    return Kept.of([each for own in found.values() for each in own])

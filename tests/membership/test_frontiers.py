@@ -111,6 +111,19 @@ def test_finished_points_are_not_trained_again(tmp_path, monkeypatch, spy):
     assert [path.name for path in file.parent.iterdir()] == ["points.json"]
 
 
+@pytest.mark.parametrize(("factor", "trained"), [(1 + 1e-12, 0), (1 + 1e-6, 1)])
+def test_the_last_digits_of_the_noise_may_be_of_another_machine(tmp_path, spy, factor, trained):
+    file = tmp_path / "points.json"
+    frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    kept = json.loads(file.read_text())
+    noise = float(kept["points"][0]["settings"]["trainer"]["noise_multiplier"])
+    kept["points"][0]["settings"]["trainer"]["noise_multiplier"] = repr(noise * factor)
+    file.write_text(json.dumps(kept))
+    spy.calls.clear()
+    frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    assert len(spy.calls) == trained
+
+
 @pytest.mark.parametrize(
     "changed",
     [{"learning_rate": 0.6}, {"clip_norm": 2.0}, {"seed": 6}, {"repetitions": 3},

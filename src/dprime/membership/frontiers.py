@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -48,6 +49,9 @@ REPETITIONS = 5
 
 MARK = "dprime frontier 1"
 """What a file of finished points says of itself."""
+
+SAME_NOISE = 1e-9
+"""Relative difference below which a noise is the same one, computed on another machine."""
 
 
 @final
@@ -256,7 +260,7 @@ def frontier(
         seed: gives draws and trainings; whoever knows it knows the draws. None draws one that is
             not kept.
         file: a JSON file that each finished point is written to at once. Points that are there
-            with exactly the same settings are not trained again.
+            with the same settings are not trained again.
         device: "cpu" or "cuda".
         memory: in GB.
         backend: where points are trained; in this process unless given.
@@ -467,6 +471,14 @@ class _Watch(Observer):
         self._advance((step.rows.stop - step.rows.start) / self._steps, self._title)
 
 
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether settings are the same; noise is solved for, and its last digits are a machine's."""
+    name = "noise_multiplier"
+    noise = [float(each["trainer"][name]) for each in (one, other)]
+    first, second = ({**each, "trainer": {**each["trainer"], name: ""}} for each in (one, other))
+    return first == second and math.isclose(*noise, rel_tol=SAME_NOISE)
+
+
 class _Kept:
     """Finished points in a JSON file; what is there is never lost."""
 
@@ -475,9 +487,9 @@ class _Kept:
         self._read()  # what is wrong with the file is said before the first training
 
     def found(self, settings: Mapping[str, Any], point: Point) -> Measured | None:
-        """The point with exactly these settings."""
+        """The point with these settings."""
         for entry in self._read():
-            if entry["settings"] == settings:
+            if _same(entry["settings"], settings):
                 values = np.array(entry["accuracies"], dtype=np.float64)
                 return Measured(
                     point, entry["learning_rate"], tuple(entry["after"]), values,
