@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,9 @@ INKS = ("#0a5a8f", "#b84a00", "#1b1f24", "#4a86b4", "#d98a3d", "#6f7a86", "#2f7d
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 """Lines differ by dash as well as by colour."""
 
+SHAPES = {"line": "stroke", "points": "circle", "published": "diamond"}
+"""What stands for each kind of line, in the picture and in the key."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -23,7 +27,7 @@ class Line:
     Attributes:
         name: in the key.
         points: (x, y), or (x, y, low, high) with an interval.
-        published: whether these are the paper's own values, which are drawn as hollow marks.
+        published: whether these are the paper's own values, which are drawn as diamonds.
         joined: whether points are joined by a line.
     """
 
@@ -45,6 +49,7 @@ class LinesFigure(Figure):
         lines: in the order of the key.
         log_x: whether the axis across is logarithmic.
         log_y: whether the other one is.
+        places: names for 1, 2, 3, … across, where these are no numbers.
     """
 
     stem: str
@@ -54,6 +59,7 @@ class LinesFigure(Figure):
     lines: tuple[Line, ...]
     log_x: bool = False
     log_y: bool = False
+    places: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -69,12 +75,15 @@ class LinesFigure(Figure):
     def text(self) -> str:
         """The axes, and where each line begins and ends."""
         told = "; ".join(
-            f"{line.name}: from {line.points[0][1]:.3g} at {line.points[0][0]:.3g} to "
-            f"{line.points[-1][1]:.3g} at {line.points[-1][0]:.3g}"
+            f"{line.name}: from {line.points[0][1]:.3g} at {self._place(line.points[0][0])} to "
+            f"{line.points[-1][1]:.3g} at {self._place(line.points[-1][0])}"
             for line in self.lines
             if line.points
         )
         return f"Chart. Across: {self.x}. Up: {self.y}. {told}."
+
+    def _place(self, x: float) -> str:
+        return self.places[round(x) - 1] if self.places else f"{x:.3g}"
 
     def rows(self) -> list[Row]:
         """Every point."""
@@ -101,13 +110,16 @@ class LinesFigure(Figure):
             columns=2,
             title=None,
             labelLimit=300,
-            symbolType="stroke",
-            symbolSize=300,
+            symbolSize=90,
+            symbolOpacity=1,
         )
         inks = [INKS[place % len(INKS)] for place in range(len(names))]
-        dashes = [DASHES[place % len(DASHES)] for place in range(len(names))]
+        dashes = [
+            DASHES[place % len(DASHES) if line.joined and not line.published else 0]
+            for place, line in enumerate(self.lines)
+        ]
         encoded: dict[str, Any] = {
-            "x": alt.X("x:Q", title=self.x, scale=_scale(self.log_x)),
+            "x": alt.X("x:Q", title=self.x, scale=self._across(), axis=self._axis()),
             "y": alt.Y("y:Q", title=self.y, scale=_scale(self.log_y)),
             "color": alt.Color(
                 "line:N", sort=names, legend=key,
@@ -118,20 +130,42 @@ class LinesFigure(Figure):
             "line:N", sort=names, legend=key,
             scale=alt.Scale(domain=names, range=dashes),
         )  # fmt: skip
+        shape = alt.Shape(
+            "line:N", sort=names, legend=key,
+            scale=alt.Scale(domain=names, range=[SHAPES[_layer(line)] for line in self.lines]),
+        )  # fmt: skip
         base = alt.Chart(data)
         only = "datum.layer === '{}'".format
         joined = base.mark_line().encode(**encoded, strokeDash=dash)
-        dots = base.mark_point(filled=True, size=28).encode(**encoded)
-        rings = base.mark_point(filled=False, size=70, shape="diamond").encode(**encoded)
+        dots = base.mark_point(filled=True, size=28, opacity=1).encode(**encoded, shape=shape)
+        diamonds = base.mark_point(filled=True, size=70, opacity=1).encode(**encoded, shape=shape)
         bars = base.mark_rule().encode(**{**encoded, "y": alt.Y("low:Q"), "y2": "high:Q"})
         return alt.LayerChart(
             layer=[
                 joined.transform_filter(only("line")),
                 dots.transform_filter(only("points")),
                 bars.transform_filter("isValid(datum.low)"),
-                rings.transform_filter(only("published")),
+                diamonds.transform_filter(only("published")),
             ]
         )
+
+    def _across(self) -> Any:
+        import altair as alt  # noqa: PLC0415
+
+        if not self.places:
+            return _scale(self.log_x)
+        return alt.Scale(domain=[0.5, len(self.places) + 0.5], nice=False)
+
+    def _axis(self) -> Any:
+        import altair as alt  # noqa: PLC0415
+
+        if not self.places:
+            return alt.Axis()
+        named = json.dumps(self.places, ensure_ascii=False)
+        return alt.Axis(
+            values=list(range(1, len(self.places) + 1)), labelExpr=f"{named}[datum.value - 1]",
+            labelAngle=-40, labelAlign="right", labelLimit=200,
+        )  # fmt: skip
 
 
 def _layer(line: Line) -> str:

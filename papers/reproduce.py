@@ -138,10 +138,24 @@ def normal(value: float, standard_error: float) -> Estimate:
     return Estimate(value, value - reach, value + reach)
 
 
-def share(count: int, total: int) -> Estimate:
-    """A share of trials, with the interval of Clopper and Pearson."""
-    found = stats.binomtest(count, total).proportion_ci(CONFIDENCE)
-    return Estimate(count / total, float(found.low), float(found.high))
+def share(count: int, total: int, independent: int | None = None) -> Estimate:
+    """A share of trials, with the interval of Clopper and Pearson.
+
+    Args:
+        count: that are counted.
+        total: of all.
+        independent: how many of all say something of their own, where the others share models with
+            them; all of them unless given.
+
+    >>> share(1, 20).high < share(1, 20, independent=4).high
+    True
+    """
+    size = total if independent is None else independent
+    some, rest = count / total * size, (total - count) / total * size
+    tail = (1 - CONFIDENCE) / 2
+    low = float(stats.beta.ppf(tail, some, rest + 1)) if some else 0.0
+    high = float(stats.beta.isf(tail, some + 1, rest)) if rest else 1.0
+    return Estimate(count / total, low, high)
 
 
 def printed(what: str, published: float, ours: Estimate, why: str = "") -> Claim:

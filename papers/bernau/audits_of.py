@@ -7,6 +7,7 @@ its logarithm, ε′ from the advantage its factor 2 (the printed forms stand in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,6 +130,21 @@ def measure_audits(scale: Scale, case: Case, beliefs: tuple[float, ...]) -> Meas
     )
 
 
+def measure_each(scale: Scale, cases: Sequence[Case], beliefs: tuple[float, ...]) -> Measured:
+    """The same of several data sets, each with its own panels."""
+    found = {case: measure_audits(scale, case, beliefs) for case in cases}
+    return Measured(
+        [claim for each in found.values() for claim in each.claims],
+        {**settings_of(scale, cases), "beliefs": list(beliefs), "simulated": _draws(scale)},
+        {case.title: each.numbers for case, each in found.items()},
+        {
+            f"{case.data}-{name}": panel
+            for case, each in found.items()
+            for name, panel in each.figures.items()
+        },
+    )
+
+
 def _draws(scale: Scale) -> int:
     count: int = scale.pick(5, DRAWS, DRAWS)
     return count
@@ -138,7 +154,7 @@ def precise(
     found: Audited, local: dict[str, Floats], draws: list[dict[str, Floats]]
 ) -> list[Claim]:
     """How near each way comes to ε under local noise: best, less precise, worst."""
-    title = found.case.title
+    title = found.case.label
 
     def off(way: str, epsilons: dict[str, Floats]) -> float:
         return float(np.abs(epsilons[way] - found.targets).mean())
@@ -182,7 +198,7 @@ def under(
     value = float((wide[way] - found.targets).mean())
     spread = np.std([(each[way] - found.targets).mean() for each in draws], ddof=1)
     return stated(
-        f"{found.case.title}, GS: ε′ from {TITLES[way]} less ε, mean of four",
+        f"{found.case.label}, GS: ε′ from {TITLES[way]} less ε, mean of four",
         "underestimated: below 0", normal(value, float(spread)), most=-1e-9,
     )  # fmt: skip
 
@@ -193,7 +209,7 @@ def outperformed(found: Audited, place: int) -> Claim:
     reached, other = one.expected(), one.guesses.advantage()
     counted = one.advantage()
     return stated(
-        f"{found.case.title}, LS, ρ_β = {found.beliefs[place]:g}: implied advantage of the DI "
+        f"{found.case.label}, LS, ρ_β = {found.beliefs[place]:g}: implied advantage of the DI "
         "adversary less that of the MI adversary",
         "DI outperforms MI: above 0", reached - other, least=1e-9,
         why=f"DI {reached.value:.3f} (counted {counted.value:.3f}, {counted.low:.3f} to "
@@ -210,7 +226,7 @@ def loose(found: Audited) -> Claim:
         shares.append(Estimate(each.value / bound, each.low / bound, each.high / bound))
     largest = shares[-1]  # at the weakest privacy, where the adversary has most to see
     return stated(
-        f"{found.case.title}, LS: share of its bound that the MI adversary reaches at the "
+        f"{found.case.label}, LS: share of its bound that the MI adversary reaches at the "
         f"largest ε",
         "the bound is very loose: less than half", largest, most=0.5,
     )  # fmt: skip

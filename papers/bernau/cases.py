@@ -1,4 +1,9 @@
-"""The paper's three trainings: data, networks, the pair D and D′, and the noise."""
+"""The paper's trainings: data, networks, the pair D and D′, and the noise.
+
+The paper has three data sets, and Purchase-100 is one of them. Two others stand in its place, each
+under its own name: retail100, which has the same form, and Location-30, which comes from the same
+collection as Purchase-100. Who has the file of Purchase-100 gets its trainings as well.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
-from dprime.data import Dataset, Split
+from dprime.data import Dataset, Split, files, purchase100
 from dprime.data.dissimilarity import Ranking, dataset_sensitivity, default_measure
 from dprime.train import Training, Worlds
 from papers.reproduce import Scale
@@ -43,7 +48,7 @@ WORDS = {"local": "LS", "global": "GS", "replace": "bounded", "add-remove": "unb
 
 @dataclass(frozen=True)
 class Case:
-    """One of the paper's three trainings.
+    """A training on one data set.
 
     Attributes:
         data: the name of the data set.
@@ -51,6 +56,7 @@ class Case:
         records: of D; δ is one over it.
         model: by dprime's name.
         quick: trials in a quick version.
+        stands_for: the data set of the paper in whose place it is.
     """
 
     data: str
@@ -58,6 +64,12 @@ class Case:
     records: int
     model: str
     quick: int
+    stands_for: str = ""
+
+    @property
+    def label(self) -> str:
+        """In a claim: which data these are, and whose place they take."""
+        return f"{self.title} for {self.stands_for}" if self.stands_for else self.title
 
     @property
     def delta(self) -> float:
@@ -66,9 +78,28 @@ class Case:
 
 
 MNIST = Case("mnist", "MNIST", 100, "conv-16-32", 16)
-RETAIL = Case("retail100", "retail100", 1000, "dense-128", 24)
+RETAIL = Case("retail100", "retail100", 1000, "dense-128", 24, "Purchase-100")
+LOCATION = Case("location30", "Location-30", 1000, "dense-128", 12, "Purchase-100")
+PURCHASE = Case("purchase100", "Purchase-100", 1000, "dense-128", 12)
 ADULT = Case("adult", "Adult", 1000, "dense-6-6", 200)
-CASES = (MNIST, RETAIL, ADULT)
+
+PURCHASE_LIKE = (RETAIL, LOCATION, PURCHASE)
+"""Everything that the paper's claims on Purchase-100 are tested on."""
+
+
+def has_purchase() -> bool:
+    """Whether the file of Purchase-100 is in the data folder, where its loader looks for it."""
+    return purchase100.SOURCE.look(files.folder(None), "dataset_purchase") is not None
+
+
+def purchase_like() -> tuple[Case, ...]:
+    """Those of `PURCHASE_LIKE` that take part: both stand-ins, and Purchase-100 if it is there."""
+    return tuple(case for case in PURCHASE_LIKE if case is not PURCHASE or has_purchase())
+
+
+def cases() -> tuple[Case, ...]:
+    """All that take part, in the paper's order."""
+    return (MNIST, *purchase_like(), ADULT)
 
 
 def trials_of(scale: Scale, case: Case) -> int:
@@ -98,10 +129,14 @@ def data_of(scale: Scale, case: Case) -> tuple[Dataset, Dataset]:
 
 
 def held_out(scale: Scale, case: Case) -> Dataset:
-    """From the end of the test data: never trained on."""
-    test = split_of(scale, case).test
+    """From the end of the test data, or of the training data where x′ is looked for in all others.
+
+    None of them is ever trained on: D is at the beginning of the training data.
+    """
+    split = split_of(scale, case)
     count = scale.pick(40, HELD_OUT, HELD_OUT)
-    return test.take(range(len(test) - count, len(test)))
+    source = split.test if len(split.test) >= LOOKED_AT + count else split.train
+    return source.take(range(len(source) - count, len(source)))
 
 
 def ranking_of(scale: Scale, case: Case, adjacency: Adjacency, keep: int = 1) -> Ranking:
@@ -147,7 +182,7 @@ def named(sensitivity: str, adjacency: str) -> str:
     return f"{WORDS[sensitivity]} {WORDS[adjacency]}"
 
 
-def settings_of(scale: Scale, cases: Sequence[Case] = CASES) -> dict[str, Any]:
+def settings_of(scale: Scale, chosen: Sequence[Case]) -> dict[str, Any]:
     """What every figure's trainings have in common."""
     return {
         "steps": steps_of(scale),
@@ -161,7 +196,7 @@ def settings_of(scale: Scale, cases: Sequence[Case] = CASES) -> dict[str, Any]:
                 "model": case.model,
                 "trials": trials_of(scale, case),
             }
-            for case in cases
+            for case in chosen
         },
     }
 

@@ -1,18 +1,19 @@
-"""Figure 8: auditing ε on retail100.
+"""Figure 8: auditing ε on what stands for Purchase-100.
 
 ε′ from the local sensitivities (composed by Rényi DP, the largest over all trainings), from the
 largest final belief, and from the advantage, for noise scaled to local or global sensitivity, one
 record replaced. With local noise the first is ε by construction. Panel d compares the adversary
 with Yeom's, who calls a record a member where its loss is at most the mean training loss, on the
-same models. retail100 stands for Purchase-100. Intervals of ε′ come from simulated experiments
-with the measured distances of the worlds; that of the other adversary contains the draw of the
-records.
+same models. retail100 and Location-30 stand for Purchase-100, each with its own four panels, and
+Purchase-100 itself is audited where its file is in the data folder. Intervals of ε′ come from
+simulated experiments with the measured distances of the worlds; that of the other adversary
+contains the draw of the records.
 """
 
 from __future__ import annotations
 
-from papers.bernau.audits_of import measure_audits
-from papers.bernau.cases import RETAIL
+from papers.bernau.audits_of import measure_each
+from papers.bernau.cases import purchase_like
 from papers.reproduce import Measured, Scale, run
 
 BELIEFS = (0.53, 0.75, 0.9, 0.99)
@@ -21,7 +22,7 @@ BELIEFS = (0.53, 0.75, 0.9, 0.99)
 
 def measure(scale: Scale) -> Measured:
     """Four beliefs, both kinds of noise."""
-    return measure_audits(scale, RETAIL, BELIEFS)
+    return measure_each(scale, purchase_like(), BELIEFS)
 
 
 if __name__ == "__main__":

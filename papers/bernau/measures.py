@@ -18,12 +18,21 @@ from dprime.data.dissimilarity import dissimilarity
 from dprime.train import Observer, Run, Step, Training, train
 from dprime.train.models import model_named
 from dprime.train.observe import differing_gradients
-from papers.bernau.cases import ADULT, CLIP_NORM, MNIST, RETAIL, Case, Floats, split_of
+from papers.bernau.cases import (
+    ADULT,
+    CLIP_NORM,
+    MNIST,
+    PURCHASE_LIKE,
+    Case,
+    Floats,
+    cases,
+    split_of,
+)
 from papers.reproduce import Claim, Scale, mean, stated
 
 TABLE = ("hamming", "euclidean", "manhattan", "cosine")
-CANDIDATES = {MNIST: ("ssim", "euclidean"), RETAIL: TABLE, ADULT: TABLE}
-CHOSEN = {MNIST: "ssim", RETAIL: "hamming", ADULT: "manhattan"}
+CANDIDATES = {MNIST: ("ssim", "euclidean"), **dict.fromkeys((*PURCHASE_LIKE, ADULT), TABLE)}
+CHOSEN = {MNIST: "ssim", **dict.fromkeys(PURCHASE_LIKE, "hamming"), ADULT: "manhattan"}
 RECORDS = 50
 """That are compared with as many others in each repetition."""
 
@@ -32,21 +41,21 @@ def measure_claims(scale: Scale) -> tuple[list[Claim], dict[str, Any]]:
     """The measure that the paper chose against each other one, and all correlations."""
     claims: list[Claim] = []
     numbers: dict[str, Any] = {}
-    for case, names in CANDIDATES.items():
+    for case in cases():
         found = correlations(scale, case)
         numbers[case.title] = {name: float(np.mean(each)) for name, each in found.items()}
         told = ", ".join(f"{name} {value:.3f}" for name, value in numbers[case.title].items())
         best = CHOSEN[case]
         claims += [
             stated(
-                f"{case.title}: rank correlation of gradients' distances with {best} less that "
+                f"{case.label}: rank correlation of gradients' distances with {best} less that "
                 f"with {other}",
                 f"{best} worked best: above 0",
                 mean(found[best] - found[other]),
                 least=1e-9,
                 why=f"Mean correlations: {told}." + alike(found[best], found[other]),
             )
-            for other in names
+            for other in CANDIDATES[case]
             if other != best
         ]
     return claims, numbers

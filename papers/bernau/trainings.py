@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from dprime.audit.identifiability import predicted_advantage, rdp_epsilon_from_sensitivities
@@ -22,9 +21,9 @@ from dprime.train import (
     Observer,
     Run,
     Step,
+    evaluate,
     train,
 )
-from dprime.train.losses import per_trial
 from dprime.train.models import model_named
 from papers.bernau.cases import (
     BELIEF,
@@ -39,9 +38,6 @@ from papers.bernau.cases import (
     worlds_of,
 )
 from papers.reproduce import Estimate, Scale, normal, share
-
-ROOM = {"cpu": 16 << 20, "cuda": 4 << 30}
-"""Bytes of activations that are made at once."""
 
 
 class AboveClip(Observer):
@@ -66,9 +62,6 @@ class AboveClip(Observer):
 class FinalAnswers(Observer):
     """What each trial's final model says of some records.
 
-    `FinalAccuracy` of dprime works in parts that fit a processor's cache, which are too many for a
-    GPU; here a part is larger there.
-
     Attributes:
         losses: [trial, record].
         accuracy: the share of records whose class is predicted [trial].
@@ -84,23 +77,11 @@ class FinalAnswers(Observer):
         self.accuracy: Floats = np.zeros(len(run.trials))
 
     def end(self, final: Final) -> None:
-        """Ask a slice of trials, some of them at a time."""
-        run, place = self._run, final.weights.device
-        x = torch.tensor(self.dataset.records, device=place)[None]
-        y = torch.tensor(self.dataset.labels, device=place)[None]
-        room = ROOM["cpu" if place.type == "cpu" else "cuda"]
-        each = 4 * run.network.numbers_per_record(x[0, :1])
-        records = max(1, min(x.shape[1], room // each))
-        first = final.rows.start
-        for weights in final.weights.split(max(1, room // (each * records))):
-            rows = slice(first, first := first + len(weights))
-            parts = [
-                run.network.outputs(weights, x[:, at : at + records])
-                for at in range(0, x.shape[1], records)
-            ]
-            outputs = torch.cat(parts, dim=1)
-            self.losses[rows] = per_trial(run.training.loss, outputs, y).cpu().numpy()
-            self.accuracy[rows] = (outputs.argmax(-1) == y).double().mean(dim=1).cpu().numpy()
+        """Ask a slice of trials."""
+        run, rows = self._run, final.rows
+        asked = (run.network, final.weights, self.dataset, run.training.loss)
+        self.losses[rows] = evaluate.losses(*asked)
+        self.accuracy[rows] = evaluate.accuracy(*asked)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ import numpy as np
 from dprime.bounds import success_from_bayes_security, tpr_from_bayes_security
 from dprime.mechanisms import DPSGD, steps_from_epochs
 from papers.cherubin.cases import ADULT, RETAIL
-from papers.cherubin.trainings import FPR, Trained, settings_of, trained
+from papers.cherubin.trainings import FPR, Trained, kept, settings_of, trained
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Claim, Measured, Scale, computed, exact, mean, run, stated
 
@@ -49,7 +49,7 @@ def measure(scale: Scale) -> Measured:
     numbers = {data: _numbers(found, DELTAS[data]) for data, found in all_found.items()}
     figures = {data: _figure(data, found, numbers[data]) for data, found in all_found.items()}
     settings = {data: settings_of(found) for data, found in all_found.items()}
-    return Measured(claims, settings, numbers, figures)
+    return Measured(claims, settings, numbers, figures, kept(scale, *all_found.values()))
 
 
 def _formulas() -> list[Claim]:

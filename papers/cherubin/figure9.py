@@ -22,6 +22,7 @@ from papers.cherubin.trainings import (
     SEED,
     Recipe,
     Trained,
+    kept,
     settings_of,
     trained,
     watched,
@@ -68,7 +69,7 @@ def measure(scale: Scale) -> Measured:
             "differences": other["differences"],
         },
     }
-    return Measured(claims, settings_of(found), numbers, _figure(numbers, at))
+    return Measured(claims, settings_of(found), numbers, _figure(numbers, at), kept(scale, found))
 
 
 def _printed(what: str, security: float, ours: Estimate, reason: str) -> Claim:

@@ -33,6 +33,7 @@ from papers.cherubin.trainings import (
     SEED,
     Recipe,
     Trained,
+    kept,
     public_accuracy,
     settings_of,
     trained,
@@ -81,7 +82,8 @@ def measure(scale: Scale) -> Measured:
             "differences": [one["differences"] for one in found["runs"]],
         }
         settings[case.data] = settings_of(found)
-    return Measured(claims, settings, numbers)
+    rests_on = kept(scale, *(trained(case, scale) for case in (ADULT, RETAIL)))
+    return Measured(claims, settings, numbers, kept=rests_on)
 
 
 def _membership(row: Printed) -> list[Claim]:

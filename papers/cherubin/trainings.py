@@ -28,11 +28,12 @@ from torch.utils.data import DataLoader
 
 from dprime import estimates
 from dprime.data import Split
+from dprime.data.devices import device_title
 from dprime.monitor import AttributeInference, AttributeRisk, Monitor
 from dprime.monitor.risks import FORMS, Form
 from dprime.train.workers import one_thread
 from papers.cherubin.cases import CASES, OTHER, Case, network, secrets, tensors
-from papers.reproduce import Scale, add_options, scale_of
+from papers.reproduce import Kept, Scale, add_options, scale_of
 
 RAW = Path(__file__).resolve().parent / "raw"
 EPOCHS, AT_EPOCHS, SECURITY = 30, 20, 0.9
@@ -50,8 +51,13 @@ def trained(case: Case, scale: Scale) -> Trained:
     place = RAW / f"{case.data}.json"
     if scale.size == "full" and place.exists():
         found: Trained = json.loads(place.read_text())
-        return {**found, "from": f"raw/{place.name}"}
+        return found
     return train(case, scale)
+
+
+def kept(scale: Scale, *found: Trained) -> Kept | None:
+    """The trainings that a full version rests on."""
+    return Kept.of(found) if scale.size == "full" else None
 
 
 def train(case: Case, scale: Scale, processes: int = 1) -> Trained:
@@ -78,7 +84,7 @@ def train(case: Case, scale: Scale, processes: int = 1) -> Trained:
         "network": [drawn.records.shape[1], *case.widths, drawn.classes],
         "values": len(case.values), "fpr": FPR, "learning_rate": best,
         "accuracy_by_learning_rate": tried, "every": recipe.every, "runs": runs,
-        "seconds": time.perf_counter() - started,
+        "seconds": time.perf_counter() - started, "device": device_title(scale.device),
     }  # fmt: skip
 
 
@@ -238,7 +244,7 @@ def settings_of(found: Trained) -> dict[str, Any]:
     """What trainings rest on, and where they come from."""
     kept = (
         "records", "batch", "epochs", "clip_norm", "noise_multiplier", "network", "values",
-        "learning_rate", "accuracy_by_learning_rate", "from",
+        "learning_rate", "accuracy_by_learning_rate",
     )  # fmt: skip
     return {
         **{name: found[name] for name in kept if name in found},

@@ -45,7 +45,10 @@ def reached(rate: str) -> gains.Read:
 
 
 def claims_of(data: str, found: Found) -> list[Claim]:
-    """0.5 against each other rate; and how many differences are significant."""
+    """0.5 against each other rate; and how many differences are significant.
+
+    A rate's shadow models are the same at every π: settings of one rate count as one.
+    """
     title, cells = raw.TITLES[data], found["cells"]
     others = [rate for rate in cells[0]["by_rate"] if rate != USUAL]
     claims = [
@@ -63,7 +66,7 @@ def claims_of(data: str, found: Found) -> list[Claim]:
         stated(
             f"{title}: share of settings where a rate differs from 0.5",
             "no significant difference: as many as luck gives",
-            share(significant, len(pairs)), most=TWO_SIDED,
+            share(significant, len(pairs), len(others)), most=TWO_SIDED,
             why=f"{significant} of {len(pairs)} settings differ significantly.",
         ),
     ]  # fmt: skip

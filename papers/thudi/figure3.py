@@ -57,7 +57,7 @@ def claims_of(data: str, found: list[Found]) -> list[Claim]:
                gains.over_settings(cells, HELD), least=0.0,
                why=f"The AUC of LiRA over all settings is {gains.auc_words(cells, 'lira')}."),
         stated(f"{title}: share of targets whose surest answers contradict the certified curve",
-               "no attack is above the bound", gains.contradicting(cells, "lira"),
+               "no attack is above the bound", gains.contradicting(found, "lira"),
                most=gains.LEVEL),
     ]  # fmt: skip
     if len(found) > 2:

@@ -202,7 +202,7 @@ def best_at(
         stated(
             f"{TITLES[data]}, bound {bound}: accuracy at π = {prior:g} less the best of the others",
             sentence, lead(found[bound], prior, read), least=0.0,
-            why=_told(found[bound], read),
+            why=f"{_told(found[bound], read)} {_leads(found, prior, read)}",
         )
         for bound in bounds
     ]  # fmt: skip
@@ -250,6 +250,15 @@ def _told(found: Frontier, read: Read) -> str:
         for one in found.measured
     )
     return f"Accuracies are {each}."
+
+
+def _leads(found: Frontiers, prior: float, read: Read) -> str:
+    """How a π fares from the loosest bound, with the least noise, to the tightest."""
+    each = ", ".join(
+        f"{100 * lead(one, prior, read).value:+.1f} points at {bound}"
+        for bound, one in found.items()
+    )
+    return f"Its lead over the best of the others, the loosest bound first: {each}."
 
 
 def figure(data: str, found: Frontiers, read: Read) -> FrontierFigure:

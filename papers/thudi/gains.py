@@ -85,10 +85,20 @@ def least_gain(cells: Sequence[Cell], read: Read, against: Read = baseline) -> E
     return min(found, key=lambda each: each.value)
 
 
-def contradicting(cells: Sequence[Cell], attack: str) -> Estimate:
-    """The share of targets whose surest answers contradict their certified curve."""
+def contradicting(found: Sequence[Found], attack: str) -> Estimate:
+    """The share of targets whose surest answers contradict their certified curve.
+
+    Targets of all π share shadow models: only those of one π count as independent.
+    """
+    cells = private(found)
     targets = sum(len(cell["members"]) for cell in cells)
-    return share(sum(cell[attack]["contradicted"] for cell in cells), targets)
+    broken = sum(cell[attack]["contradicted"] for cell in cells)
+    return share(broken, targets, targets * _epsilons(found) // len(cells))
+
+
+def _epsilons(found: Sequence[Found]) -> int:
+    """How many values of ε there are with DP."""
+    return sum(each["epsilon"] is not None for each in found)
 
 
 def _corrected(values: Sequence[float], cells: int) -> Estimate:
@@ -108,9 +118,13 @@ def count_above(cells: Sequence[Cell], read: Read, against: Read = baseline) -> 
     return sum(is_above(cell, read, against) for cell in cells)
 
 
-def share_above(cells: Sequence[Cell], read: Read, against: Read = baseline) -> Estimate:
-    """The share of settings that are above; those of one ε share shadow models."""
-    return share(count_above(cells, read, against), len(cells))
+def share_above(found: Sequence[Found], read: Read, against: Read = baseline) -> Estimate:
+    """The share of settings with DP that are above.
+
+    Those of one ε share shadow models, and count as one.
+    """
+    cells = private(found)
+    return share(count_above(cells, read, against), len(cells), _epsilons(found))
 
 
 def difference(one: Cell, other: Cell, read: Read, against: Read = baseline) -> list[float]:
@@ -179,7 +193,7 @@ def rate_claims(title: str, found: Sequence[Found], attack: str, rate: str) -> l
         stated(
             f"{title}: share of settings above the baseline",
             "no significant improvement: as many as luck gives",
-            share_above(cells, read), most=LUCK,
+            share_above(found, read), most=LUCK,
             why=f"{count_above(cells, read)} of {len(cells)} settings are above it; the AUC, which "
             f"no threshold enters, is {auc_words(cells, attack)} over all of them.",
         ),

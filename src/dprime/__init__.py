@@ -60,7 +60,7 @@ __all__ = [
     "from_opacus_history",
 ]
 
-__version__ = "0.7.0"
+__version__ = "0.8.0"
 
 PLACES = {
     "DPSGD": "mechanisms",

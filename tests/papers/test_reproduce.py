@@ -76,6 +76,8 @@ def test_intervals_cover():
     counts = rng.binomial(40, 0.1, 2000)
     found = [share(int(count), 40) for count in counts]
     assert np.mean([each.low <= 0.1 <= each.high for each in found]) >= 0.94
+    alike = [share(5 * int(count), 200, independent=40) for count in counts]  # five times the same
+    assert np.mean([each.low <= 0.1 <= each.high for each in alike]) >= 0.94
     assert normal(1.0, 0.5).high == pytest.approx(1.98, abs=0.001)
     assert mean([3.0]).low == -math.inf
 
@@ -96,6 +98,16 @@ def pictures(tmp_path, monkeypatch):
     place = tmp_path / "pictures"
     monkeypatch.setattr("papers.reproduce.PICTURES", place)
     return place
+
+
+def test_places_across_have_names_and_each_kind_of_line_its_mark():
+    kinds = (Line("a", [(1, 1), (2, 2)]), Line("b", [(1.1, 3)], joined=False),
+             Line("c", [(2, 4)], published=True))  # fmt: skip
+    figure = LinesFigure("f", "Named", "case", "y", kinds, places=("first", "second"))
+    assert "a: from 1 at first to 2 at second; b: from 3 at first" in figure.text
+    drawn = json.dumps(figure.spec(), ensure_ascii=False)
+    assert '[\\"first\\", \\"second\\"][datum.value - 1]' in drawn
+    assert '"range": ["stroke", "circle", "diamond"]' in drawn
 
 
 def test_what_a_script_leaves_behind(tmp_path, pictures):

@@ -175,18 +175,18 @@ Outputs = Iterator[tuple[NDArray[Any], slice]]
 
 
 def _outputs_of_trials(trained: Trained, records: Dataset, device: str) -> Outputs:
-    """[trial, record, class], in parts that fit the cache."""
+    """[trial, record, class], in parts that fit."""
     import torch  # noqa: PLC0415
 
     from dprime.data.devices import device_named  # noqa: PLC0415
-    from dprime.train.evaluate import ROOM  # noqa: PLC0415
+    from dprime.train.evaluate import room_on  # noqa: PLC0415
 
     weights, network = trained.weights, trained.network
     if weights is None:
         remedy = "train with keep_weights=True"
         raise validate.misfit("model", "without its weights", "trained and kept", remedy)
     place = device_named(device)
-    room = ROOM if place.type == "cpu" else GPU_ROOM
+    room = room_on(place)
     network.model.to(place)
     weights, x = weights.to(place), torch.tensor(records.records, device=place)
     per_record = 4 * network.numbers_per_record(x[:1])
@@ -216,9 +216,6 @@ def _outputs_of_module(model: nn.Module, records: Dataset) -> Outputs:
     finally:
         model.train(was_training)
 
-
-GPU_ROOM = 1 << 30
-"""Bytes of outputs and activations that are made at once on a GPU."""
 
 BATCH = 1024
 """Records that a module is asked about at once."""

@@ -17,8 +17,14 @@ from dprime.train.network import Network
 Score = Callable[[Tensor, Tensor], Tensor]
 """(outputs [trial, record, ...], labels [1, record]) → a number per record [trial, record]."""
 
-ROOM = 16 << 20
-"""Bytes of outputs and activations that are made at once."""
+ROOM, GPU_ROOM = 16 << 20, 1 << 30
+"""Bytes of outputs and activations that are made at once: what a processor's cache holds, and what
+keeps a GPU busy."""
+
+
+def room_on(device: torch.device) -> int:
+    """Bytes that are made at once there."""
+    return ROOM if device.type == "cpu" else GPU_ROOM
 
 
 def accuracy(
@@ -43,12 +49,12 @@ def mean_loss(
 def mean_score(
     network: Network, weights: Tensor, dataset: Dataset, score: Score
 ) -> NDArray[np.float64]:
-    """The mean of a score over the records [trial], in parts that fit the cache."""
+    """The mean of a score over the records [trial], in parts that fit."""
     x = torch.tensor(dataset.records, device=weights.device)
     y = torch.tensor(dataset.labels, device=weights.device)
-    per_record = 4 * network.numbers_per_record(x[:1])
-    records = max(1, min(len(x), ROOM // per_record))
-    trials = max(1, ROOM // (per_record * records))
+    per_record, room = 4 * network.numbers_per_record(x[:1]), room_on(weights.device)
+    records = max(1, min(len(x), room // per_record))
+    trials = max(1, room // (per_record * records))
     totals = []
     for group in weights.split(trials):
         total = torch.zeros(len(group), dtype=torch.float64, device=weights.device)
@@ -66,7 +72,8 @@ def losses(
     """The loss of each model on each record [trial, record]."""
     x = torch.tensor(dataset.records, device=weights.device)[None]
     y = torch.tensor(dataset.labels, device=weights.device)[None]
-    trials = max(1, ROOM // (4 * network.numbers_per_record(x[0, :1]) * len(dataset)))
+    each = 4 * network.numbers_per_record(x[0, :1]) * len(dataset)
+    trials = max(1, room_on(weights.device) // each)
     parts = [
         per_trial(loss, network.outputs(group, x), y).double() for group in weights.split(trials)
     ]
