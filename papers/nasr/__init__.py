@@ -14,5 +14,5 @@ audit DP-SGD with 30 full-batch steps on 100 records, at four certified ε with 
 `mnist.toml`, `cifar10.toml` and `location30.toml` in `papers/nasr` also play one ε from the command
 line: `dprime audit papers/nasr/mnist.toml --epsilon 4 --out mnist-4`.
 """,
-    scripts=("section3", "mnist", "cifar10", "location30", "poisoning"),
+    scripts=("section3", "mnist", "cifar10", "location30"),
 )
