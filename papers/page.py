@@ -118,10 +118,23 @@ def section(paper: Paper, script: str, result: Result) -> list[str]:
     ]
     if reasons:
         lines += ["", *reasons]
+    for table in result.get("tables", []):
+        lines += ["", f"{table['title']}:", "", *_table(table)]
     for name, title in result["figures"].items():
         lines += ["", f"![{title}](figures/{paper.name}-{name}.svg)"]
     lines += ["", f"{_made(paper, result)}: `papers/{paper.name}/{script}.py`."]
     return lines
+
+
+def _table(table: Mapping[str, Any]) -> list[str]:
+    """Its first column has words, the others numbers."""
+    head = table["head"]
+    lines = [_cells(head), _cells([":---", *["---:"] * (len(head) - 1)])]
+    return lines + [_cells(row) for row in table["rows"]]
+
+
+def _cells(values: Sequence[Any]) -> str:
+    return "| " + " | ".join(str(value).replace("|", "\\|") for value in values) + " |"
 
 
 def _made(paper: Paper, result: Result) -> str:
@@ -147,8 +160,8 @@ def _line(claim: Mapping[str, Any]) -> str:
     if claim["low"] != claim["high"]:
         low, high = (_number(claim[end]) for end in ("low", "high"))
         interval = f" ({low} to {high})"
-    cells = (claim["what"], claim["published"], _number(claim["ours"]) + interval, claim["verdict"])
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+    ours = _number(claim["ours"]) + interval
+    return _cells((claim["what"], claim["published"], ours, claim["verdict"]))
 
 
 def _number(value: float | None) -> str:

@@ -138,24 +138,21 @@ def normal(value: float, standard_error: float) -> Estimate:
     return Estimate(value, value - reach, value + reach)
 
 
-def share(count: int, total: int, independent: int | None = None) -> Estimate:
-    """A share of trials, with the interval of Clopper and Pearson.
+def share(count: int, total: int) -> Estimate:
+    """A share of trials, with the interval of Clopper and Pearson."""
+    found = stats.binomtest(count, total).proportion_ci(CONFIDENCE)
+    return Estimate(count / total, float(found.low), float(found.high))
 
-    Args:
-        count: that are counted.
-        total: of all.
-        independent: how many of all say something of their own, where the others share models with
-            them; all of them unless given.
 
-    >>> share(1, 20).high < share(1, 20, independent=4).high
-    True
+def by_luck(groups: int, each: int, probability: float) -> int:
+    """How many of groups × each tests luck brings above, but for 2.5 % of all cases.
+
+    Tests of one group share what they rest on: at worst they go together.
+
+    >>> by_luck(7, 5, 0.025), by_luck(35, 1, 0.025)
+    (5, 3)
     """
-    size = total if independent is None else independent
-    some, rest = count / total * size, (total - count) / total * size
-    tail = (1 - CONFIDENCE) / 2
-    low = float(stats.beta.ppf(tail, some, rest + 1)) if some else 0.0
-    high = float(stats.beta.isf(tail, some + 1, rest)) if rest else 1.0
-    return Estimate(count / total, low, high)
+    return each * int(stats.binom.ppf((1 + CONFIDENCE) / 2, groups, probability))
 
 
 def printed(what: str, published: float, ours: Estimate, why: str = "") -> Claim:
@@ -260,6 +257,15 @@ class Kept:
         return cls(", ".join(devices), round(sum(each["seconds"] for each in files), 1))
 
 
+@dataclass(frozen=True)
+class Table:
+    """Numbers beside the claims, as they are shown on the page."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Measured:
     """What a script has found.
@@ -270,6 +276,7 @@ class Measured:
         numbers: everything that is drawn or may be asked for, of JSON values.
         figure: the picture, or several by a name.
         kept: trainings that it rests on, where they were read and not made.
+        tables: numbers that are shown below the claims.
     """
 
     claims: Sequence[Claim]
@@ -277,6 +284,7 @@ class Measured:
     numbers: Mapping[str, Any] = field(default_factory=dict)
     figure: Figure | Mapping[str, Figure] | None = None
     kept: Kept | None = None
+    tables: Sequence[Table] = ()
 
     @property
     def figures(self) -> Mapping[str, Figure]:
@@ -312,6 +320,7 @@ def result_of(
         "kept": None if found.kept is None else asdict(found.kept),
         "settings": dict(found.settings),
         "claims": [claim.as_json() for claim in found.claims],
+        "tables": [asdict(table) for table in found.tables],
         "figures": {picture_name(stem, name): each.title for name, each in found.figures.items()},
         "numbers": dict(found.numbers),
     }

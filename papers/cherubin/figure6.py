@@ -2,56 +2,40 @@
 
 One step of DP-SGD, N = 100,000 and L = 10. For several ε the accountant gives δ, and equation 5
 turns the pair into a bound on the advantage. The paper says that a smaller ε gives a tighter bound
-and that ε = 0 gives the tightest, which speaks for Bayes security as the measure. Here the
-accountant is dprime's, one record replaced, with the closed form beside it.
+and that ε = 0 gives the tightest, which speaks for Bayes security as the measure. That is so for
+every convex and symmetric curve, and at ε = 0 the bound is the advantage itself: nothing that a
+measurement could contradict. The numbers are in a table and in the picture, by dprime's accountant,
+one record replaced.
 
-Section 4.2.1 turns equation 5 around, as an estimate of ε from the closed form, and calls it loose;
-that is put to the test in the setting of figure 7.
+Section 4.2.1 turns equation 5 around, as an estimate of ε from the closed form, and calls it loose,
+without a number. We read it as less than half of ε, and put that to the test in the setting of
+figure 7.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
+from collections.abc import Mapping, Sequence
 
 from dprime import estimates
 from dprime.bounds import epsilon_from_bayes_security, humphries_advantage_from_epsilon
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from papers.drawing import Line, LinesFigure
-from papers.reproduce import Claim, Measured, Scale, exact, run, stated
+from papers.reproduce import Claim, Measured, Scale, Table, exact, run, stated
 
 RATE = 10 / 100_000
 NOISES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 EPSILONS = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)
 FIGURE7 = DPSGD(2.0, 1e-4, 500_000)
 DELTAS = (1e-7, 1e-5, 1e-3)
+LOOSE = 2.0
+"""Times its estimate that ε is at least, for the estimate to be called loose: our reading."""
 
 
 def measure(scale: Scale) -> Measured:
     """Equation 5 over ε, at every noise."""
     bounds = {noise: _bounds(DPSGD(noise, RATE, 1).curve("replace")) for noise in NOISES}
-    rises = min(float(np.diff(found).min()) for found in bounds.values())
-    best = max(EPSILONS[int(np.argmin(found))] for found in bounds.values())
-    apart = max(
-        abs(found[0] - DPSGD(noise, RATE, 1).curve("replace").advantage())
-        for noise, found in bounds.items()
-    )
-    claims = [
-        stated(
-            "largest ε, over all noises, at which the bound is smallest", "0", exact(best), most=0.0
-        ),
-        stated(
-            "smallest change of the bound from one ε to the next larger", "tighter for smaller ε",
-            exact(rises), least=0.0,
-        ),
-        stated(
-            "largest distance of the bound at ε = 0 from the advantage itself", "they are the same",
-            exact(apart), most=1e-12,
-        ),
-        *(_loose(delta) for delta in DELTAS),
-    ]  # fmt: skip
+    claims = [_loose(delta) for delta in DELTAS]
     closed = [(noise, estimates.cherubin(noise, RATE, 1).advantage()) for noise in NOISES]
     at_one = bounds[1.0]
     figure = LinesFigure(
@@ -74,8 +58,9 @@ def measure(scale: Scale) -> Measured:
         "closed form": closed,
     }
     return Measured(
-        claims, {"rate": RATE, "steps": 1, "epsilons": EPSILONS, "noises": NOISES}, numbers, figure
-    )
+        claims, {"rate": RATE, "steps": 1, "epsilons": EPSILONS, "noises": NOISES}, numbers, figure,
+        tables=[_table(bounds)],
+    )  # fmt: skip
 
 
 def _bounds(curve: TradeOff) -> Sequence[float]:
@@ -86,15 +71,25 @@ def _bounds(curve: TradeOff) -> Sequence[float]:
     ]
 
 
+def _table(bounds: Mapping[float, Sequence[float]]) -> Table:
+    return Table(
+        "The bound of equation 5 by noise and ε",
+        ("noise σ", *(f"ε = {epsilon:g}" for epsilon in EPSILONS)),
+        tuple(
+            (f"{noise:g}", *(f"{bound:.3g}" for bound in found)) for noise, found in bounds.items()
+        ),
+    )
+
+
 def _loose(delta: float) -> Claim:
     closed = estimates.cherubin(2.0, 1e-4, 500_000).bayes_security()
     estimate = epsilon_from_bayes_security(closed, delta=delta)
     certified = FIGURE7.curve("replace").epsilon(delta)
     return stated(
         f"ε at δ = {delta:g} over its estimate from the closed form",
-        "loose: the estimate is below ε",
+        f"loose: at least {LOOSE:g} (our reading)",
         exact(certified / estimate),
-        least=1.0,
+        least=LOOSE,
         why=f"The estimate is {estimate:.3g}, the certified ε {certified:.3g}.",
     )
 

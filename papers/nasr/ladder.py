@@ -1,18 +1,20 @@
 """Six adversaries at four certified ε on one data set: what each reaches.
 
-    NAME.toml (six audits) + Scale ──► an Audit for each adversary and ε ──► claims and pictures
+    NAME.toml (six audits) + Scale ──► a Reached for each adversary and ε ──► claims and pictures
 
-The strength of an adversary is the d′ between its scores of both worlds, which has an interval; the
-share of the certified d′ that it reaches over all ε is the slope of a line through the origin. The
-lower bounds on ε are shown beside it, by Clopper and Pearson as in the paper (with the threshold
-chosen on other trials) and by dprime's bound for Gaussian scores.
+The strength of an adversary is the d′ between its scores of both worlds, as a share of the
+certified d′. The lower bounds on ε are shown beside it: by Clopper and Pearson as in the paper
+(with the threshold chosen on other trials), and by a bound over all thresholds at once. Full: what
+was reached is read from `raw/NAME.json`, or played on a GPU and kept there.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import tempfile
+import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,14 +22,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from dprime.audit import Audit, AuditSettings, begin
 from dprime.audit.batch import audits_in
+from dprime.data.devices import device_title
 from dprime.show.figures import Figure, LadderFigure, Rung, rung_of
 from papers.drawing import Line, LinesFigure
-from papers.reproduce import Claim, Estimate, Measured, Scale, exact, normal, printed, stated
+from papers.reproduce import (
+    CONFIDENCE,
+    TOLERANCE,
+    Claim,
+    Estimate,
+    Kept,
+    Measured,
+    Scale,
+    Table,
+    exact,
+    stated,
+)
 
 HERE = Path(__file__).resolve().parent
+RAW = HERE / "raw"
 EPSILONS = (1.0, 2.0, 4.0, 10.0)
 DRAWN = 4.0
 """The ε whose ladder is drawn."""
@@ -39,50 +55,84 @@ MORE = {1.0: 8, 2.0: 2}
 SHADOWS = ("static-poisoning", "intermediate-models")
 """Adversaries that train shadow models."""
 
+BOUNDS = {"clopper-pearson": "by Clopper and Pearson", "band": "over all thresholds"}
+"""Lower bounds without an assumption on the scores."""
+
+ADDS, NO_LESS = 0.0, -TOLERANCE
+"""The least difference, as a share of the certified d′: for "adds", and for "at least as much"."""
+
 ORDER = (
-    ("static-poisoning", "api-access", "a made record tells at least as much as a natural one"),
-    ("intermediate-models", "static-poisoning", "seeing every model adds to seeing the last"),
-    ("adaptive-poisoning", "intermediate-models", "a record made anew at every step adds to that"),
-    ("gradient", "adaptive-poisoning", "a gradient of one's own is at least as strong as records"),
-    (WORST, "gradient", "the worst data set leaves at least as much as a typical one"),
-)
-"""The stronger adversary, the weaker one, and what is said of them."""
+    ("static-poisoning", "api-access", "a made record tells at least as much as a natural one",
+     NO_LESS),
+    ("intermediate-models", "static-poisoning", "seeing every model adds to seeing the last", ADDS),
+    ("adaptive-poisoning", "intermediate-models", "a record made anew at every step adds to that",
+     ADDS),
+    ("gradient", "adaptive-poisoning", "a gradient of one's own tells at least as much", NO_LESS),
+    (WORST, "gradient", "the worst data set leaves at least as much as a typical one", NO_LESS),
+)  # fmt: skip
+"""The stronger adversary, the weaker one, what is expected of them, and what that leaves."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Reached:
-    """What one adversary reached at one certified ε."""
+    """What one adversary reached at one certified ε.
+
+    Attributes:
+        adversary: its name.
+        epsilon: that is certified.
+        d_prime: of its scores.
+        low: of the 95 % interval.
+        high: of it; infinite where the worlds are apart altogether.
+        allowed: the certified d′.
+        bounds: ε at least, by each method.
+        trials: in each world.
+        about: what it did, in words.
+        diverged: trainings without finite weights.
+    """
 
     adversary: str
     epsilon: float
-    audit: Audit
+    d_prime: float
+    low: float
+    high: float
+    allowed: float
+    bounds: Mapping[str, float]
+    trials: int
+    about: str
+    diverged: int
+
+    @classmethod
+    def of(cls, adversary: str, epsilon: float, audit: Audit) -> Reached:
+        """Of a finished audit."""
+        rung = rung_of(adversary, audit.in_scores, audit.out_scores)
+        every = (audit.bound, *audit.beside.values())
+        return cls(
+            adversary, epsilon, rung.value, rung.low, rung.high, audit.claim.d_prime(),
+            {bound.method: bound.epsilon for bound in every}, len(audit.in_scores), audit.about,
+            audit.diverged,
+        )  # fmt: skip
+
+    def as_json(self) -> dict[str, Any]:
+        """Of JSON values; an open end is null."""
+        return {
+            **dataclasses.asdict(self), "high": self.high if math.isfinite(self.high) else None
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Reached:
+        """What `as_json` has written."""
+        high = math.inf if values["high"] is None else values["high"]
+        return cls(**{**values, "high": high})
 
     @property
-    def allowed(self) -> float:
-        """The certified d′."""
-        return self.audit.claim.d_prime()
+    def share(self) -> Estimate:
+        """Of the certified d′."""
+        return Estimate(*(each / self.allowed for each in (self.d_prime, self.low, self.high)))
 
     @property
     def rung(self) -> Rung:
-        """d′ with its interval."""
-        return rung_of(self.adversary, self.audit.in_scores, self.audit.out_scores)
-
-    @property
-    def bounds(self) -> dict[str, float]:
-        """ε at least, by each method."""
-        every = (self.audit.bound, *self.audit.beside.values())
-        return {bound.method: bound.epsilon for bound in every}
-
-    def numbers(self) -> dict[str, Any]:
-        """Of JSON values; an open end is null."""
-        rung = self.rung
-        return {
-            "d_prime": rung.value, "low": rung.low,
-            "high": rung.high if math.isfinite(rung.high) else None,
-            "certified d_prime": self.allowed, "bounds": self.bounds,
-            "trials a world": len(self.audit.in_scores), "about": self.audit.about,
-            "diverged": self.audit.diverged,
-        }  # fmt: skip
+        """For the picture."""
+        return Rung(self.adversary, self.low, self.d_prime, self.high)
 
 
 Ladder = Mapping[tuple[str, float], Reached]
@@ -90,25 +140,21 @@ Ladder = Mapping[tuple[str, float], Reached]
 
 def measure_ladder(data: str, title: str, scale: Scale) -> Measured:
     """All adversaries at every ε."""
-    found = played(data, scale)
+    found, settings, kept = reached(data, scale)
     names = list(dict.fromkeys(name for name, _ in found))
     claims = [
-        *(order(found, title, *step) for step in ORDER), *worst_case(found, title),
-        *of_practice(found, title),
+        *(order(found, title, epsilon, *step) for step in ORDER for epsilon in EPSILONS),
+        *(reaches(found[WORST, epsilon], title) for epsilon in EPSILONS),
+        *(in_practice(found["api-access", epsilon], title) for epsilon in EPSILONS),
+        beyond(found, title),
     ]  # fmt: skip
     numbers = {
-        "share of the certified d_prime": {name: slope(found, name).value for name in names},
-        "reached": {
-            f"{name}, ε = {epsilon:g}": each.numbers() for (name, epsilon), each in found.items()
-        },
+        f"{name}, ε = {epsilon:g}": each.as_json() for (name, epsilon), each in found.items()
     }
-    one = found[WORST, DRAWN].audit
-    settings = {
-        **file_values(data, scale), "attacked": dict(one.attacked), "epsilons": list(EPSILONS),
-        "trials": trials(scale),
-    }  # fmt: skip
-    settings.pop("audits")
-    return Measured(claims, settings, numbers, drawn(found, names, title))
+    return Measured(
+        claims, settings, {"reached": numbers}, drawn(found, names, title), kept,
+        tables(found, names),
+    )  # fmt: skip
 
 
 def trials(scale: Scale) -> int:
@@ -116,16 +162,38 @@ def trials(scale: Scale) -> int:
     return int(scale.pick(20, 200, 1000))
 
 
-def played(data: str, scale: Scale) -> Ladder:
-    """Every audit, each with random numbers of its own."""
+def reached(data: str, scale: Scale) -> tuple[Ladder, dict[str, Any], Kept | None]:
+    """Everything, what it rests on, and how a full version was made."""
+    place = RAW / f"{data}.json"
+    if scale.size == "full" and place.exists():
+        content = json.loads(place.read_text())
+        listed = [Reached.from_json(values) for values in content["reached"]]
+        found = {(each.adversary, each.epsilon): each for each in listed}
+        return found, content["settings"], Kept.of([content])
+    start = time.perf_counter()
+    played, settings = play(data, scale)
+    if scale.size != "full":
+        return played, settings, None
+    content = {
+        "device": device_title(scale.device), "seconds": round(time.perf_counter() - start, 1),
+        "settings": settings, "reached": [each.as_json() for each in played.values()],
+    }  # fmt: skip
+    RAW.mkdir(exist_ok=True)
+    place.write_text(json.dumps(content, indent=1) + "\n")
+    return played, settings, Kept.of([content])
+
+
+def play(data: str, scale: Scale) -> tuple[Ladder, dict[str, Any]]:
+    """Every audit, each with random numbers of its own; and what they rest on."""
     split = scale.data(data)
     listed = audits_in(file_values(data, scale))
     found: dict[tuple[str, float], Reached] = {}
+    settings: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         for place, epsilon in enumerate(EPSILONS):
             for number, (name, values) in enumerate(listed.items()):
                 more = MORE.get(epsilon, 1) if name == WORST and scale.size == "full" else 1
-                settings = dataclasses.replace(
+                chosen = dataclasses.replace(
                     AuditSettings.of(values),
                     claim={**values["claim"], "epsilon": epsilon},
                     trials=more * trials(scale),
@@ -133,9 +201,11 @@ def played(data: str, scale: Scale) -> Ladder:
                     options={"shadows": scale.pick(2, 10, 50)} if name in SHADOWS else {},
                 )  # fmt: skip
                 path = Path(folder) / f"{name}-{epsilon:g}.run"
-                audit = begin(settings, path, progress=False, split=split)
-                found[name, epsilon] = Reached(name, epsilon, audit)
-    return found
+                audit = begin(chosen, path, progress=False, split=split)
+                found[name, epsilon] = Reached.of(name, epsilon, audit)
+                settings = {"attacked": dict(audit.attacked)}
+    common = {key: value for key, value in file_values(data, scale).items() if key != "audits"}
+    return found, {**common, **settings, "epsilons": list(EPSILONS), "trials": trials(scale)}
 
 
 def seed_of(scale: Scale, data: str, *places: int) -> int:
@@ -156,73 +226,75 @@ def file_values(data: str, scale: Scale) -> dict[str, Any]:
     return values
 
 
-def slope(found: Ladder, adversary: str) -> Estimate:
-    """The share of the certified d′ that an adversary reaches: by least squares over all ε."""
-    rungs = [(found[adversary, epsilon].rung, found[adversary, epsilon]) for epsilon in EPSILONS]
-    allowed = np.array([each.allowed for _, each in rungs])
-    values = np.array([rung.value for rung, _ in rungs])
-    # The lower side gives the error where the upper one is open.
-    errors = np.array([rung.value - rung.low for rung, _ in rungs]) / 1.959964
-    total = float((allowed**2).sum())
-    share = float((allowed * values).sum()) / total
-    return normal(share, math.sqrt(float(((allowed * errors) ** 2).sum())) / total)
-
-
-def order(found: Ladder, title: str, stronger: str, weaker: str, sentence: str) -> Claim:
-    """One step of the ladder."""
-    above, below = slope(found, stronger), slope(found, weaker)
+def order(
+    found: Ladder, title: str, epsilon: float, stronger: str, weaker: str, sentence: str,
+    least: float,
+) -> Claim:  # fmt: skip
+    """One step of the ladder at one ε."""
+    above, below = found[stronger, epsilon].share, found[weaker, epsilon].share
+    room = "above 0" if least == ADDS else f"at most {-least:g} less"
     return stated(
-        f"{title}: share of the certified d′, {stronger} less {weaker}", f"{sentence}: above 0",
-        above - below, least=0.0,
-        why=f"{stronger} reaches {above.value:.2f} of the certified d′ "
-        f"({above.low:.2f} to {above.high:.2f}), {weaker} {below.value:.2f} "
-        f"({below.low:.2f} to {below.high:.2f}).",
+        f"{title}, ε = {epsilon:g}: share of the certified d′, {stronger} less {weaker}",
+        f"expected: {sentence} ({room})", above - below, least=least,
+        why=f"{stronger} reaches {_told(above)} of the certified d′, {weaker} {_told(below)}.",
     )  # fmt: skip
 
 
-def worst_case(found: Ladder, title: str) -> list[Claim]:
+def _told(share: Estimate) -> str:
+    return f"{share.value:.2f} ({share.low:.2f} to {share.high:.2f})"
+
+
+def reaches(each: Reached, title: str) -> Claim:
     """The last adversary reaches what is certified."""
-    claims = []
-    over_all = slope(found, WORST)
-    for epsilon in EPSILONS:
-        each = found[WORST, epsilon]
-        rung = each.rung
-        reached = Estimate(rung.value, rung.low, rung.high)
-        what = f"{title}: d′ of {WORST} at ε = {epsilon:g}, certified {each.allowed:.3g}"
-        claims.append(
-            dataclasses.replace(
-                printed(what, each.allowed, reached),
-                published="reaches the certified one",
-                why=f"With {len(each.audit.in_scores):,} trials a world. Over all ε it reaches "
-                f"{over_all.value:.2f} of the certified d′ ({over_all.low:.2f} to "
-                f"{over_all.high:.2f}).",
-            )
+    return stated(
+        f"{title}, ε = {each.epsilon:g}: share of the certified d′ that {each.adversary} reaches",
+        "expected: reaches the certified ε (at least 0.8)", each.share, least=1 - TOLERANCE,
+        why=f"With {each.trials:,} trials a world.",
+    )  # fmt: skip
+
+
+def in_practice(each: Reached, title: str) -> Claim:
+    """The first adversary does not."""
+    return stated(
+        f"{title}, ε = {each.epsilon:g}: share of the certified d′ that {each.adversary} reaches",
+        "the analysis says more than an adversary in practice reaches: below 1", each.share,
+        most=1.0,
+    )  # fmt: skip
+
+
+def beyond(found: Ladder, title: str) -> Claim:
+    """No lower bound is above the analysis, but for those of chance."""
+    above = sum(
+        each.bounds[method] > each.epsilon for each in found.values() for method in BOUNDS
+    )  # fmt: skip
+    # Both bounds of an audit look at the same trials: at worst they go wrong together.
+    luck = len(BOUNDS) * float(stats.binom.ppf(0.975, len(found), 1 - CONFIDENCE))
+    ratio = max(found.values(), key=lambda each: max(each.bounds[m] for m in BOUNDS) / each.epsilon)
+    return stated(
+        f"{title}: lower bounds above the certified ε, of {len(BOUNDS) * len(found)}",
+        f"no more than chance gives: at most {luck:g}", exact(above), most=luck,
+        why=f"The nearest is that of {ratio.adversary} at ε = {ratio.epsilon:g}: "
+        f"{max(ratio.bounds[method] for method in BOUNDS):.2f}.",
+    )  # fmt: skip
+
+
+def tables(found: Ladder, names: list[str]) -> tuple[Table, ...]:
+    """The ladder: d′ of every adversary, and what is shown of ε."""
+    head = ("adversary", *(f"ε = {epsilon:g}" for epsilon in EPSILONS))
+    distances = tuple(
+        (name, *(_told(found[name, epsilon].share) for epsilon in EPSILONS)) for name in names
+    )
+    shown = [
+        Table(
+            f"Lower bounds on ε, {words}", head,
+            tuple(
+                (name, *(f"{found[name, epsilon].bounds[method]:.2f}" for epsilon in EPSILONS))
+                for name in names
+            ),
         )
-    return claims
-
-
-def of_practice(found: Ladder, title: str) -> list[Claim]:
-    """What is said of the analysis and of adversaries in practice."""
-    ratios = {key: each.bounds["clopper-pearson"] / key[1] for key, each in found.items()}
-    most = max(ratios, key=lambda key: ratios[key])
-    beyond = sum(each.bounds["gaussian"] > key[1] for key, each in found.items())
-    ends = {name: found[name, DRAWN].bounds["clopper-pearson"] for name in ("api-access", WORST)}
-    return [
-        stated(
-            f"{title}: share of the certified d′ that api-access reaches",
-            "the analysis says more than an adversary in practice reaches: below 1",
-            slope(found, "api-access"), most=1.0,
-            why=f"At ε = {DRAWN:g} its lower bound is {ends['api-access']:.2f} by Clopper and "
-            f"Pearson, and that of {WORST} {ends[WORST]:.2f}.",
-        ),
-        stated(
-            f"{title}: the largest lower bound over the certified ε, of {len(ratios)} audits",
-            "no lower bound is above the analysis: at most 1", exact(ratios[most]), most=1.0,
-            why=f"It is that of {most[0]} at ε = {most[1]:g}. By the bound for Gaussian scores, "
-            f"{beyond} of the audits show more than is certified; at 95 % confidence one in "
-            "twenty may.",
-        ),
+        for method, words in BOUNDS.items()
     ]  # fmt: skip
+    return Table("Share of the certified d′", head, distances), *shown
 
 
 def drawn(found: Ladder, names: list[str], title: str) -> dict[str, Figure]:
@@ -231,13 +303,17 @@ def drawn(found: Ladder, names: list[str], title: str) -> dict[str, Figure]:
     ladder = LadderFigure(rungs, found[WORST, DRAWN].allowed, f"d′ (ε = {DRAWN:g})", 0.95)
     lines = [Line("certified", [(epsilon, epsilon) for epsilon in EPSILONS])]
     for name in names:
-        bounds = [(epsilon, found[name, epsilon].bounds["gaussian"]) for epsilon in EPSILONS]
+        bounds = [(epsilon, found[name, epsilon].bounds["band"]) for epsilon in EPSILONS]
         lines.append(Line(name, bounds))
-    best = found[WORST, DRAWN].bounds["gaussian"]
-    least = found["api-access", DRAWN].bounds["gaussian"]
+    least, best = (found[name, DRAWN].bounds["band"] for name in ("api-access", WORST))
     said = (
-        f"{title}: where ε = {DRAWN:g} is certified, api-access shows at least {least:.2f} and "
-        f"{WORST} {best:.2f}"
+        f"{title}: where ε = {DRAWN:g} is certified, {trials_words(found)} trials show at least "
+        f"{least:.2f} for api-access and {best:.2f} for {WORST}"
     )
     bounds_figure = LinesFigure("bounds", said, "certified ε", "ε at least", tuple(lines))
     return {"ladder": ladder, "bounds": bounds_figure}
+
+
+def trials_words(found: Ladder) -> str:
+    """In each world, where the ladder is drawn."""
+    return f"{found[WORST, DRAWN].trials:,}"

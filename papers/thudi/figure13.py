@@ -14,7 +14,7 @@ import numpy as np
 
 from dprime.membership.confidence import over_repetitions
 from dprime.show.figures import PrecisionLine, PrecisionOverPriorFigure, PrecisionPoint
-from papers.reproduce import Claim, Measured, Scale, run, share, stated
+from papers.reproduce import Claim, Measured, Scale, by_luck, exact, run, stated
 from papers.thudi import gains, pictures, raw
 from papers.thudi.attacks import SETUPS, Cell, Found
 
@@ -47,7 +47,7 @@ def reached(rate: str) -> gains.Read:
 def claims_of(data: str, found: Found) -> list[Claim]:
     """0.5 against each other rate; and how many differences are significant.
 
-    A rate's shadow models are the same at every π: settings of one rate count as one.
+    A rate's shadow models are the same at every π: at worst the settings of one rate go together.
     """
     title, cells = raw.TITLES[data], found["cells"]
     others = [rate for rate in cells[0]["by_rate"] if rate != USUAL]
@@ -61,12 +61,13 @@ def claims_of(data: str, found: Found) -> list[Claim]:
     ]  # fmt: skip
     pairs = [(cell, rate) for cell in cells for rate in others]
     significant = sum(differs(cell, rate) for cell, rate in pairs)
+    luck = by_luck(len(others), len(cells), TWO_SIDED)
     return [
         *claims,
         stated(
-            f"{title}: share of settings where a rate differs from 0.5",
-            "no significant difference: as many as luck gives",
-            share(significant, len(pairs), len(others)), most=TWO_SIDED,
+            f"{title}: settings of {len(pairs)} where a rate differs from 0.5",
+            f"no significant difference: no more than luck gives, {luck}",
+            exact(significant), most=luck,
             why=f"{significant} of {len(pairs)} settings differ significantly.",
         ),
     ]  # fmt: skip

@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime.membership.confidence import over_repetitions
-from papers.reproduce import Claim, Estimate, mean, printed, share, stated
+from papers.reproduce import (
+    TOLERANCE,
+    Claim,
+    Estimate,
+    by_luck,
+    exact,
+    mean,
+    printed,
+    stated,
+)
 from papers.thudi.attacks import Cell, Found
 
 LEVEL = 0.05
@@ -85,15 +94,20 @@ def least_gain(cells: Sequence[Cell], read: Read, against: Read = baseline) -> E
     return min(found, key=lambda each: each.value)
 
 
-def contradicting(found: Sequence[Found], attack: str) -> Estimate:
-    """The share of targets whose surest answers contradict their certified curve.
+def contradicting(title: str, found: Sequence[Found], attack: str) -> Claim:
+    """Targets whose surest answers contradict their certified curve.
 
-    Targets of all π share shadow models: only those of one π count as independent.
+    Targets of one repetition at all π share shadow models.
     """
     cells = private(found)
     targets = sum(len(cell["members"]) for cell in cells)
-    broken = sum(cell[attack]["contradicted"] for cell in cells)
-    return share(broken, targets, targets * _epsilons(found) // len(cells))
+    priors = len(cells) // _epsilons(found)
+    luck = by_luck(targets // priors, priors, LEVEL)
+    return stated(
+        f"{title}: targets of {targets} whose surest answers contradict the certified curve",
+        f"no attack is above the bound: no more than luck gives, {luck}",
+        exact(sum(cell[attack]["contradicted"] for cell in cells)), most=luck,
+    )  # fmt: skip
 
 
 def _epsilons(found: Sequence[Found]) -> int:
@@ -118,13 +132,15 @@ def count_above(cells: Sequence[Cell], read: Read, against: Read = baseline) -> 
     return sum(is_above(cell, read, against) for cell in cells)
 
 
-def share_above(found: Sequence[Found], read: Read, against: Read = baseline) -> Estimate:
-    """The share of settings with DP that are above.
-
-    Those of one ε share shadow models, and count as one.
-    """
-    cells = private(found)
-    return share(count_above(cells, read, against), len(cells), _epsilons(found))
+def significant(title: str, found: Sequence[Found], read: Read, why: str) -> Claim:
+    """How many settings with DP are above the baseline; those of one ε share shadow models."""
+    cells, epsilons = private(found), _epsilons(found)
+    luck = by_luck(epsilons, len(cells) // epsilons, LUCK)
+    return stated(
+        f"{title}: settings of {len(cells)} above the baseline",
+        f"no significant improvement: no more than luck gives, {luck}",
+        exact(count_above(cells, read)), most=luck, why=why,
+    )  # fmt: skip
 
 
 def difference(one: Cell, other: Cell, read: Read, against: Read = baseline) -> list[float]:
@@ -183,38 +199,42 @@ def numbers_at(found: Sequence[Found], attack: str, rate: str) -> dict[str, Any]
 def rate_claims(title: str, found: Sequence[Found], attack: str, rate: str) -> list[Claim]:
     """Of attack P or R with DP: no gain over the baseline, and the rate that it aims at."""
     cells, read = private(found), at_rate(attack, rate)
-    least, most = (100 * each for each in rates_had(cells, attack, rate))
-    by_epsilon = ", ".join(
-        f"{100 * over_settings(each['cells'], read).value:.1f} points at ε = {each['epsilon']:g}"
-        for each in found
-        if each["epsilon"] is not None
+    gained = by_prior(cells, read, baseline, "points")
+    had = by_prior(cells, rate_had(attack, rate), nothing, "%")
+    if attack in ("attack-r", "attack-r-in"):
+        had += "; the thresholds come from shadow models at π = 0.5"
+    luck = (
+        f"The AUC, which no threshold enters, is {auc_words(cells, attack)} over all of them. The "
+        f"mean gain is {gained}."
     )
     return [
+        significant(title, found, read, luck),
         stated(
-            f"{title}: share of settings above the baseline",
-            "no significant improvement: as many as luck gives",
-            share_above(found, read), most=LUCK,
-            why=f"{count_above(cells, read)} of {len(cells)} settings are above it; the AUC, which "
-            f"no threshold enters, is {auc_words(cells, attack)} over all of them.",
-        ),
-        stated(
-            f"{title}: mean gain over the baseline", "no improvement",
-            over_settings(cells, read), most=0.0,
-            why=f"It is {by_epsilon}. The interval of a single setting reaches "
-            f"{100 * reach(cells, read):.1f} points to either side on average.",
+            f"{title}: mean precision over the baseline, less 1",
+            "no improvement: less than a fifth", relative(cells, read), most=TOLERANCE,
+            why=f"The mean gain is {gained}.",
         ),
         printed(
             f"{title}: mean false-positive rate had", float(rate),
-            over_settings(cells, rate_had(attack, rate), nothing),
-            why=f"Over the settings it goes from {least:.1f} % to {most:.1f} %.",
+            over_settings(cells, rate_had(attack, rate), nothing), why=f"It is {had}.",
         ),
     ]  # fmt: skip
 
 
-def reach(cells: Sequence[Cell], read: Read) -> float:
-    """How far the interval of one setting goes from its mean, on average."""
-    found = [known(gains(cell, read)) for cell in cells]
-    return float(np.mean([over_repetitions(each).reach for each in found if len(each) > 1]))
+def relative(cells: Sequence[Cell], read: Read) -> Estimate:
+    """The mean gain as a share of the mean baseline, over repetitions of the whole."""
+    gained = np.array([gains(cell, read) for cell in cells])
+    base = np.array([gains(cell, baseline, nothing) for cell in cells])
+    return mean(known(list(np.nanmean(gained, axis=0) / base.mean(axis=0))))
+
+
+def by_prior(cells: Sequence[Cell], read: Read, against: Read, unit: str) -> str:
+    """The mean gain at each π, in words."""
+    told = []
+    for prior in sorted({cell["prior"] for cell in cells}):
+        own = [cell for cell in cells if cell["prior"] == prior]
+        told.append(f"{100 * over_settings(own, read, against).value:.1f} {unit} at π = {prior:g}")
+    return ", ".join(told)
 
 
 def nothing(cell: Cell) -> list[float]:

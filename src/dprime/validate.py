@@ -100,8 +100,8 @@ def inner_probability(name: str, value: object, *, example: float | str = 0.5) -
     return result
 
 
-def whole(name: str, value: object, *, example: int = 1000) -> int:
-    """A whole number of at least 1; 2000.0 counts as 2000."""
+def whole(name: str, value: object, *, example: int = 1000, least: int = 1) -> int:
+    """A whole number of at least 1, or another one; 2000.0 counts as 2000."""
     if value is not True and value is not False and isinstance(value, SupportsIndex):
         result = value.__index__()
     else:
@@ -109,8 +109,8 @@ def whole(name: str, value: object, *, example: int = 1000) -> int:
         result = round(real)
         if abs(real - result) > WHOLE_TOLERANCE:
             raise refusal(name, value, "a whole number", f"give a whole number such as {example}")
-    if result < 1:
-        raise refusal(name, value, "at least 1", f"give a whole number such as {example}")
+    if result < least:
+        raise refusal(name, value, f"at least {least}", f"give a whole number such as {example}")
     return result
 
 

@@ -107,3 +107,13 @@ def test_a_regression_has_the_ends_of_its_range():
     for _, _, made, _ in watched(setting, AdaptivePoisoning().craft(setting)):
         labels = np.concatenate([y.numpy().ravel() for _, y in made])
         assert set(labels.tolist()) <= ends
+
+
+def test_without_bends_only_the_label_is_new():
+    setting = engine_setting(model="dense-5", records=40)
+    attack = AdaptivePoisoning(bends=0).craft(setting)
+    natural = torch.tensor(attack.worlds.differing.records[:1])
+    for _, weights, made, _ in watched(setting, attack):
+        for trial, vector in enumerate(weights):
+            assert torch.equal(made[0][0][trial], natural)
+            assert int(made[0][1][trial]) == int(losses_of(setting, vector, natural).argmax())

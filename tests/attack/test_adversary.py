@@ -57,7 +57,7 @@ BAD = [
     ("static-poisoning", {"outliers": "many"}, "outliers must be a number, but it is 'many'"),
     ("intermediate-models", {"shadows": 1.5}, "shadows must be a whole number, but it is 1.5"),
     ("intermediate-models", {"outliers": 0}, "outliers must be at least 1, but it is 0"),
-    ("adaptive-poisoning", {"bends": -1}, "bends must be at least 1, but it is -1"),
+    ("adaptive-poisoning", {"bends": -1}, "bends must be at least 0, but it is -1"),
     ("adaptive-poisoning", {"size": "wide"}, "size must be a number, but it is 'wide'"),
     ("gradient", {"share": 0}, "share must be above 0 and at most 1, but it is 0"),
     ("gradient", {"share": 2}, "share must be above 0 and at most 1, but it is 2"),

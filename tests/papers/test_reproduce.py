@@ -14,6 +14,7 @@ from papers.reproduce import (
     Estimate,
     Measured,
     Scale,
+    by_luck,
     computed,
     exact,
     mean,
@@ -76,8 +77,10 @@ def test_intervals_cover():
     counts = rng.binomial(40, 0.1, 2000)
     found = [share(int(count), 40) for count in counts]
     assert np.mean([each.low <= 0.1 <= each.high for each in found]) >= 0.94
-    alike = [share(5 * int(count), 200, independent=40) for count in counts]  # five times the same
-    assert np.mean([each.low <= 0.1 <= each.high for each in alike]) >= 0.94
+    alike = 5 * rng.binomial(7, 0.025, 2000)  # seven groups of five that go together
+    apart = rng.binomial(35, 0.025, 2000)
+    for counted in (alike, apart):
+        assert np.mean(counted <= by_luck(7, 5, 0.025)) >= 0.97
     assert normal(1.0, 0.5).high == pytest.approx(1.98, abs=0.001)
     assert mean([3.0]).low == -math.inf
 

@@ -79,7 +79,7 @@ class AdaptivePoisoning(Adversary):
     """Bends a record at every step until the current model is as wrong about it as can be.
 
     Attributes:
-        bends: how often its numbers are moved at each step.
+        bends: how often its numbers are moved at each step; 0 gives it another label only.
         size: by how much, as a share of the data's range.
     """
 
@@ -91,7 +91,7 @@ class AdaptivePoisoning(Adversary):
     size: float = 0.3
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bends", validate.whole("bends", self.bends, example=3))
+        object.__setattr__(self, "bends", validate.whole("bends", self.bends, example=3, least=0))
         validate.positive("size", self.size, example=0.3)
 
     def craft(self, setting: Setting) -> Attack:
