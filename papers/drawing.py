@@ -164,7 +164,8 @@ class LinesFigure(Figure):
         named = json.dumps(self.places, ensure_ascii=False)
         return alt.Axis(
             values=list(range(1, len(self.places) + 1)), labelExpr=f"{named}[datum.value - 1]",
-            labelAngle=-40, labelAlign="right", labelLimit=200,
+            tickCount=len(self.places), labelAngle=-40, labelAlign="right", labelLimit=200,
+            labelOverlap=False,
         )  # fmt: skip
 
 

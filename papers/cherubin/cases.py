@@ -58,7 +58,7 @@ def _ages() -> tuple[float, ...]:
 ADULT = Case(
     "adult", 26_300, 256, (26_300, 256), 3, "age", _ages(), (64, 32), (0.25, 0.5, 1.0, 2.0, 4.0)
 )
-"""The paper's noise of 3.51 follows from about 26,300 records."""
+"""The paper does not say how many it trained on: its noise of 3.51 follows from about 26,300."""
 
 RETAIL = Case(
     "retail100", 67_390, 512, (1_500, 38), 3, "first item", (0.0, 1.0), (128,),

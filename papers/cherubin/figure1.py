@@ -3,11 +3,17 @@
 While a model is trained its accuracy rises and its Bayes security falls, slower against attribute
 inference (age on Adult, the first item on retail100) than against membership. Who has to fear only
 the first may train for longer. The paper draws both over the accuracy, with the ε of an accountant
-for δ = 3.8e-6 on Adult and 4e-7 on Purchase beside them.
+for δ = 3.8e-6 on Adult and 4e-7 on Purchase beside them; here ε has a picture of its own.
 
 Attribute inference is the paper's closed form along trainings with Opacus; membership has the
-closed form in the claims and the certified value in the picture. ε is that of a record added or
-removed.
+closed form in the claims and the certified value in the picture. By that form attribute inference
+is never the stronger threat, since gradients are at most 2 C apart: how much weaker it is has a
+claim in section 6.2, and what that buys has one here. For which neighbours ε is meant the paper
+does not say. Its own game replaces a record, accountants mostly add or remove one, so both are
+held against it. Records of Adult are inferred from the noise (section 6.2).
+
+The learning rate is the one with the best accuracy on the test records, which is then a little too
+high. Which ones were tried, and whether the best is at their end, is in the tables below.
 """
 
 from __future__ import annotations
@@ -19,11 +25,11 @@ from typing import Any
 import numpy as np
 
 from dprime.bounds import success_from_bayes_security, tpr_from_bayes_security
-from dprime.mechanisms import DPSGD, steps_from_epochs
+from dprime.mechanisms import DPSGD, Adjacency, steps_from_epochs
 from papers.cherubin.cases import ADULT, RETAIL
 from papers.cherubin.trainings import FPR, Trained, kept, settings_of, trained
 from papers.drawing import Line, LinesFigure
-from papers.reproduce import Claim, Measured, Scale, computed, exact, mean, run, stated
+from papers.reproduce import Claim, Measured, Scale, Table, computed, mean, run, stated
 
 FORM = "closed-form"
 WANTED = 0.95
@@ -35,6 +41,9 @@ FIRST_EPOCH = 3
 
 TITLES = {"adult": "Adult", "retail100": "retail100 in the place of Purchase"}
 DELTAS = {"adult": 3.8e-6, "retail100": 4e-7}
+ADJACENCIES: dict[str, Adjacency] = {
+    "a record added or removed": "add-remove", "a record replaced": "replace",
+}  # fmt: skip
 PAPER_RATE, PAPER_NOISE = 256 / 26_300, 3.51
 PRINTED = {"adult": {"attribute": (0.83, 0.93), "membership": (0.83, 0.88)}}
 """Accuracy and Bayes security of the best model (section 6.2)."""
@@ -48,21 +57,26 @@ def measure(scale: Scale) -> Measured:
         claims += _threats(TITLES[data], found)
     numbers = {data: _numbers(found, DELTAS[data]) for data, found in all_found.items()}
     figures = {data: _figure(data, found, numbers[data]) for data, found in all_found.items()}
+    figures |= {
+        f"{data}-epsilon": _epsilons(data, found, numbers[data])
+        for data, found in all_found.items()
+    }
+    tables = [_rates(TITLES[data], found) for data, found in all_found.items() if _tried(found)]
     settings = {data: settings_of(found) for data, found in all_found.items()}
-    return Measured(claims, settings, numbers, figures, kept(scale, *all_found.values()))
+    return Measured(claims, settings, numbers, figures, kept(scale, *all_found.values()), tables)
 
 
 def _formulas() -> list[Claim]:
     """What the paper says of Adult at a Bayes security of 0.9, the aim after 20 epochs."""
     training = DPSGD(PAPER_NOISE, PAPER_RATE, steps_from_epochs(20, PAPER_RATE))
     delta = DELTAS["adult"]
-    replaced = training.curve("replace").epsilon(delta)
+    added, replaced = (training.curve(one).epsilon(delta) for one in ADJACENCIES.values())
+    where = "Adult: ε where Bayes security against membership is 0.9"
     return [
+        computed(f"{where}, a record added or removed", "0.5", added),
         computed(
-            "Adult: ε where Bayes security against membership is 0.9", "0.5",
-            training.curve().epsilon(delta),
-            why=f"With a record added or removed. For one replaced, which is the paper's own "
-            f"membership game, ε is {replaced:.2f}.",
+            f"{where}, a record replaced, as in the paper's game", "0.5", replaced,
+            why=f"It is {replaced / added:.2f} times that of a record added or removed.",
         ),
         computed(
             "attacker right at a Bayes security of 0.9", "0.55",
@@ -76,24 +90,10 @@ def _formulas() -> list[Claim]:
 
 
 def _threats(title: str, found: Trained) -> list[Claim]:
-    """That attribute inference is the weaker threat, and what that buys."""
+    """What it buys that attribute inference is the weaker threat."""
     runs = found["runs"]
-    apart = [_last(one, "full") - _last(one, "membership") for one in runs]
     gains = [_allowed(one, "full") - _allowed(one, "membership") for one in runs]
-    least = min(
-        one - other
-        for each in runs
-        for one, other in zip(_security(each, "full"), _security(each, "membership"), strict=True)
-    )
     return [
-        stated(
-            f"{title}: Bayes security at the end, attribute inference less membership",
-            "above 0", mean(apart), least=ABOVE_ZERO,
-        ),
-        stated(
-            f"{title}: the same, smallest over all epochs and trainings", "above 0", exact(least),
-            least=ABOVE_ZERO,
-        ),
         stated(
             f"{title}: accuracy that a Bayes security of {WANTED:g} allows, attribute inference "
             "less membership",
@@ -105,10 +105,6 @@ def _threats(title: str, found: Trained) -> list[Claim]:
 def _security(one: dict[str, Any], threat: str) -> Sequence[float]:
     found: Sequence[float] = one["security"][FORM][threat]
     return found
-
-
-def _last(one: dict[str, Any], threat: str) -> float:
-    return _security(one, threat)[-1]
 
 
 def _allowed(one: dict[str, Any], threat: str) -> float:
@@ -134,7 +130,10 @@ def _numbers(found: Trained, delta: float) -> dict[str, Any]:
         ],
         "attribute": [[each.value, each.low, each.high] for each in securities],
         "membership, certified": [one.curve("replace").bayes_security() for one in trainings],
-        "epsilon": [one.curve().epsilon(delta) for one in trainings],
+        "epsilon": {
+            name: [one.curve(adjacency).epsilon(delta) for one in trainings]
+            for name, adjacency in ADJACENCIES.items()
+        },
         "delta": delta,
     }
 
@@ -164,6 +163,37 @@ def _figure(data: str, found: Trained, numbers: dict[str, Any]) -> LinesFigure:
         f"security about {end:.3f} for {found['attribute']}, {certified[-1]:.3f} for membership.",
         "accuracy on test records, epoch by epoch", "Bayes security", tuple(lines),
     )  # fmt: skip
+
+
+def _epsilons(data: str, found: Trained, numbers: dict[str, Any]) -> LinesFigure:
+    """The dashed line of the paper's figure."""
+    accuracies, epsilons = numbers["accuracy"], numbers["epsilon"]
+    order = range(min(FIRST_EPOCH, found["epochs"]) - 1, found["epochs"])
+    told = ", ".join(f"{each[-1]:.2f} for {name}" for name, each in epsilons.items())
+    return LinesFigure(
+        f"figure1-{data}-epsilon",
+        f"After {found['epochs']} epochs on {data} ε is {told}.",
+        "accuracy on test records, epoch by epoch", f"ε for δ = {numbers['delta']:g}",
+        tuple(
+            Line(name, [(accuracies[epoch], each[epoch]) for epoch in order], joined=False)
+            for name, each in epsilons.items()
+        ),
+    )  # fmt: skip
+
+
+def _tried(found: Trained) -> dict[float, float]:
+    """The accuracy at the end by learning rate; a quick version tries only one."""
+    return {float(rate): each for rate, each in found["accuracy_by_learning_rate"].items()}
+
+
+def _rates(title: str, found: Trained) -> Table:
+    tried, best = _tried(found), found["learning_rate"]
+    end = ", the smallest that was tried" if best == min(tried) else ""
+    return Table(
+        f"{title}, accuracy on test records by learning rate; {best:g} was taken{end}",
+        ("learning rate", *(f"{rate:g}" for rate in tried)),
+        (("accuracy", *(f"{each:.4f}" for each in tried.values())),),
+    )
 
 
 if __name__ == "__main__":
