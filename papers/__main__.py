@@ -14,7 +14,8 @@ from importlib import import_module
 
 from papers import page
 from papers.page import PAPERS
-from papers.reproduce import add_options, publish, scale_of, show, title_of
+from papers.paper import Paper
+from papers.reproduce import Scale, add_options, plainly, publish, scale_of, show, title_of
 
 
 def main() -> None:
@@ -27,18 +28,31 @@ def main() -> None:
     unknown = set(options.papers) - set(names)
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; give some of {', '.join(names)}")
-    scale = scale_of(options)
-    chosen = [paper for paper in PAPERS if not options.papers or paper.name in options.papers]
-    for paper in chosen:
-        for script in paper.scripts:
-            if options.only and script not in options.only:
-                continue
-            print(f"{paper.name}/{script}", file=sys.stderr, flush=True)
-            module = import_module(f"papers.{paper.name}.{script}")
-            title = title_of(module.__doc__)
-            show(publish(module.measure, str(module.__file__), scale, title))
-    if scale.size != "smoke":
-        page.main()
+    chosen = [
+        (paper, script)
+        for paper in PAPERS
+        for script in paper.scripts
+        if not options.papers or paper.name in options.papers
+    ]
+    there = [script for _, script in chosen]
+    missing = set(options.only or ()) - set(there)
+    if missing:
+        parser.error(f"unknown: {', '.join(sorted(missing))}; there are {', '.join(there)}")
+    scale = scale_of(parser, options)
+    with plainly(parser):
+        for paper, script in chosen:
+            if not options.only or script in options.only:
+                made(paper, script, scale)
+        if scale.size != "smoke":
+            page.main()
+            print("results are in papers/*/results, pages in docs/papers", file=sys.stderr)
+
+
+def made(paper: Paper, script: str, scale: Scale) -> None:
+    """One table or figure."""
+    print(f"{paper.name}/{script}", file=sys.stderr, flush=True)
+    module = import_module(f"papers.{paper.name}.{script}")
+    show(publish(module.measure, str(module.__file__), scale, title_of(module.__doc__)))
 
 
 if __name__ == "__main__":

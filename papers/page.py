@@ -19,6 +19,8 @@ from papers.paper import HERE, Paper, Result
 
 DOCS = HERE.parent / "docs" / "papers"
 VERDICTS = ("agrees", "differs", "undecided")
+EXPECTED = "expected"
+"""How a statement begins that is not in the part of a paper that is at hand."""
 
 
 PAPERS: tuple[Paper, ...] = tuple(
@@ -34,6 +36,10 @@ digits; a statement has what it says, such as "above 0". Where our 95 % interval
 range, it **agrees**; where it lies outside, it **differs**; everything else is **undecided**. What
 a paper measured by chance has an error of its own, which the rule leaves out: where it matters, the
 reason below a table says so.
+
+How a sentence of a paper becomes a number and a range is a reading, ours, and the tables show it.
+Some readings were changed after a review, with results at hand: ranges that nothing could have met
+or missed, and shares of trials that have models in common.
 """
 
 HOW = """\
@@ -42,10 +48,12 @@ What their formulas get wrong is on a page of its own: [Errata](../errata.md).
 ## Make them again
 
 `make paper-NAME` makes the quick versions of one publication, `python -m papers NAME --full
---device cuda` those with the paper's repetitions, `python -m papers` all of them. The data are
-found in the folder that `DPRIME_DATA` names, as [everywhere](../data.md). Results are JSON files
-with settings, seed, versions and time in `papers/NAME/results`, and these pages are written from
-them.
+--device cuda` those with the paper's repetitions, `python -m papers` all of them. `--only figure3`
+makes one, `--seed 5` draws other random numbers. The data are found in the folder that
+`DPRIME_DATA` names, as [everywhere](../data.md). Results are JSON files with settings, seed,
+versions and time in `papers/NAME/results`; trainings that take long on a GPU are kept in
+`papers/NAME/raw`, where full versions find them again. These pages are written from the results.
+To cite a number, name the release, the file of results and the claim.
 """
 
 
@@ -71,16 +79,18 @@ def index(papers: Sequence[Paper]) -> str:
         "# The papers, reproduced", "",
         "dprime comes from five publications. Their tables and figures are made again with dprime "
         "itself, each by one script in `papers/`, and what was printed stands beside what was "
-        "found.", "",
+        "found. What could not be had is left out or replaced, and named.", "",
         RULE,
-        "| publication | tables and figures | agrees | differs | undecided |",
-        "| :--- | ---: | ---: | ---: | ---: |",
+        "| publication | scripts | agrees | differs | undecided | quick | left out or replaced |",
+        "| :--- | ---: | ---: | ---: | ---: | ---: | :--- |",
     ]  # fmt: skip
     for paper in papers:
         results = paper.results()
         counts = counted(results.values())
         numbers = " | ".join(str(counts[verdict]) for verdict in VERDICTS)
-        lines.append(f"| [{paper.short}]({paper.name}.md) | {len(results)} | {numbers} |")
+        quick = _seconds(sum(each["seconds"] for each in paper.results("-quick").values()))
+        link = f"[{paper.short}]({paper.name}.md)"
+        lines.append(f"| {link} | {len(results)} | {numbers} | {quick} | {paper.left_out} |")
     lines += ["", HOW]
     return "\n".join(lines)
 
@@ -97,6 +107,13 @@ def page(paper: Paper) -> str:
     told = ", ".join(f"{counts[verdict]} {_verb(verdict, counts[verdict])}" for verdict in VERDICTS)
     lines = [f"# {paper.short}", "", paper.citation, "", paper.words.strip(), ""]
     lines += [f"Of {counts.total()} claims {told}, by [the rule](index.md) for all papers.", ""]
+    expected = sum(
+        claim["published"].startswith(EXPECTED)
+        for result in results.values()
+        for claim in result["claims"]
+    )
+    if expected:
+        lines += [f"{expected} of them are about parts of the paper that are not at hand.", ""]
     for script, result in results.items():
         lines += [*section(paper, script, result), ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -111,7 +128,10 @@ def _verb(verdict: str, count: int) -> str:
 def section(paper: Paper, script: str, result: Result) -> list[str]:
     """One table or figure: what was done, every claim, reasons, pictures."""
     lines = [f"## {result['title']}", "", described(paper.folder / f"{script}.py"), ""]
-    lines += ["| what | published | ours | |", "| :--- | :--- | ---: | :--- |"]
+    lines += [
+        "| what | published | agrees within | ours | verdict |",
+        "| :--- | :--- | ---: | ---: | :--- |",
+    ]
     lines += [_line(claim) for claim in result["claims"]]
     reasons = [
         f"- **{claim['what']}:** {claim['why']}" for claim in result["claims"] if claim["why"]
@@ -146,7 +166,7 @@ def _made(paper: Paper, result: Result) -> str:
     if kept:
         size += f", from trainings in `papers/{paper.name}/raw`"
     done = kept or result
-    return f"{size}, {_seconds(done['seconds'])} ({done['device']}; seed {result['seed']})"
+    return f"{size}, {_seconds(done['seconds'])} ({done['device']}; seed {done['seed']})"
 
 
 def described(script: Path) -> str:
@@ -161,7 +181,19 @@ def _line(claim: Mapping[str, Any]) -> str:
         low, high = (_number(claim[end]) for end in ("low", "high"))
         interval = f" ({low} to {high})"
     ours = _number(claim["ours"]) + interval
-    return _cells((claim["what"], claim["published"], ours, claim["verdict"]))
+    return _cells(
+        (claim["what"], claim["published"], _range(claim), ours, f"**{claim['verdict']}**")
+    )
+
+
+def _range(claim: Mapping[str, Any]) -> str:
+    """In which ours agrees."""
+    least, most = (claim[end] for end in ("least", "most"))
+    if least is None:
+        return f"at most {_number(most)}"
+    if most is None:
+        return f"at least {_number(least)}"
+    return f"{_number(least)} to {_number(most)}"
 
 
 def _number(value: float | None) -> str:

@@ -22,6 +22,7 @@ class Paper:
         citation: authors, title, place and year.
         short: as people call it.
         words: what was done again, and with what instead.
+        left_out: what is missing or replaced, in a few words.
         scripts: one for each table or figure, in the paper's order.
     """
 
@@ -29,6 +30,7 @@ class Paper:
     citation: str
     short: str
     words: str
+    left_out: str
     scripts: tuple[str, ...]
 
     @property
@@ -36,11 +38,15 @@ class Paper:
         """Where its scripts are."""
         return HERE / self.name
 
-    def results(self) -> dict[str, Result]:
-        """By script: of the full run, or of the quick one where there is no other."""
+    def results(self, *kinds: str) -> dict[str, Result]:
+        """By script: of the full run, or of the quick one where there is no other.
+
+        Args:
+            kinds: ends of the files' names, the first that is there counts.
+        """
         found: dict[str, Result] = {}
         for script in self.scripts:
-            for name in (f"{script}.json", f"{script}-quick.json"):
+            for name in (f"{script}{kind}.json" for kind in kinds or ("", "-quick")):
                 path = self.folder / "results" / name
                 if path.exists():
                     found[script] = json.loads(path.read_text())

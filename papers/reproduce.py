@@ -20,7 +20,8 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -32,7 +33,7 @@ from scipy import stats
 from dprime.audit.store import versions
 from dprime.data import Split, load
 from dprime.data.dataset import Dataset
-from dprime.data.devices import device_title
+from dprime.data.devices import device_named, device_title
 from dprime.show.figures.figure import Figure
 
 HERE = Path(__file__).resolve().parent
@@ -42,6 +43,9 @@ TOLERANCE = 0.2
 """Of a published number that was measured."""
 
 CONFIDENCE = 0.95
+
+SEED = 2021
+"""Of everything, unless another one is given."""
 
 Verdict = Literal["agrees", "differs", "undecided"]
 Size = Literal["smoke", "quick", "full"]
@@ -215,7 +219,7 @@ class Scale:
     size: Size = "quick"
     device: str = "cpu"
     memory: float = 2.0
-    seed: int = 2021
+    seed: int = SEED
 
     def pick(self, smoke: Any, quick: Any, full: Any) -> Any:
         """The value for this size."""
@@ -245,16 +249,18 @@ FORMS: Mapping[str, tuple[tuple[int, ...], int]] = {
 
 @dataclass(frozen=True)
 class Kept:
-    """Trainings that were made before, in `raw/`: where, and how long they took."""
+    """Trainings that were made before, in `raw/`: where, how long they took, from which seed."""
 
     device: str
     seconds: float
+    seed: int
 
     @classmethod
     def of(cls, files: Sequence[Mapping[str, Any]]) -> Kept:
-        """Of files that each say both."""
+        """Of files that each say so; all of them have one seed."""
         devices = sorted({str(each["device"]) for each in files})
-        return cls(", ".join(devices), round(sum(each["seconds"] for each in files), 1))
+        (seed,) = {each["seed"] for each in files}
+        return cls(", ".join(devices), round(sum(each["seconds"] for each in files), 1), seed)
 
 
 @dataclass(frozen=True)
@@ -326,6 +332,11 @@ def result_of(
     }
 
 
+def kept_in(folder: Path, name: str, seed: int) -> Path:
+    """The file of trainings that are kept; another seed than the usual one has its own."""
+    return folder / (f"{name}.json" if seed == SEED else f"{name}-seed{seed}.json")
+
+
 def write(script: Path, result: Mapping[str, Any], figures: Mapping[str, Figure]) -> None:
     """Results of a full run and of a quick one stand side by side; pictures are of the full one."""
     folder = script.parent / "results"
@@ -349,7 +360,20 @@ def run(measure: Measure, script: str, doc: str | None) -> None:
     title = title_of(doc)
     parser = argparse.ArgumentParser(description=title)
     add_options(parser)
-    show(publish(measure, script, scale_of(parser.parse_args()), title))
+    scale = scale_of(parser, parser.parse_args())
+    with plainly(parser):
+        show(publish(measure, script, scale, title))
+
+
+@contextmanager
+def plainly(parser: argparse.ArgumentParser) -> Iterator[None]:
+    """What is wrong is said in a sentence; who stops it is not shown where it was."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    except KeyboardInterrupt:
+        parser.exit(130, "stopped; what was finished before is kept\n")
 
 
 def title_of(doc: str | None) -> str:
@@ -364,12 +388,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     sizes.add_argument("--smoke", action="store_true", help="only show that it runs")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--memory", type=float, default=2.0, help="in GB")
-    parser.add_argument("--seed", type=int, default=2021)
+    parser.add_argument("--seed", type=int, default=SEED, help=f"of all random numbers: {SEED}")
 
 
-def scale_of(options: argparse.Namespace) -> Scale:
-    """What the options ask for."""
+def scale_of(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Scale:
+    """What the options ask for; a device that is not there is refused before anything is done."""
     size: Size = "full" if options.full else "smoke" if options.smoke else "quick"
+    with plainly(parser):
+        device_named(options.device)
     return Scale(size, options.device, options.memory, options.seed)
 
 

@@ -15,6 +15,7 @@ under their own names, and on Purchase-100 too where its file is in the data fol
 the paper, with group normalisation in the place of batch normalisation, which would make records
 depend on each other.
 """,
+    left_out="Purchase-100 (retail100 and Location-30 instead)",
     scripts=(
         "figure1",
         "figure2",

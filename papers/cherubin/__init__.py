@@ -18,6 +18,7 @@ from elsewhere and names neither widths nor learning rates.
 A measured Bayes security is held against the printed one by the advantage that it leaves, 1 less
 Bayes security: a fifth more or less of the security itself would hold nearly everything.
 """,
+    left_out="Purchase (retail100 instead)",
     scripts=(
         "figure1", "figure2", "figure3", "figure4", "figure5", "figure6", "figure7",
         "section5_2", "figure8", "figure9", "section6_2", "figure10",

@@ -68,7 +68,9 @@ def measure(scale: Scale) -> Measured:
         f"{low['noise']:g}, where R alone says {low['closed form']:.3f}.",
         "noise σ", "advantage",
         (
-            Line("corollary 10 without its error term", [(noise, closed(noise)) for noise in NOISES]),
+            Line("corollary 10 without its error term", [
+                (noise, closed(noise)) for noise in NOISES
+            ]),
             *(
                 Line(f"central limit, gradients {name}", [
                     (noise, central(noise, norm)) for noise in NOISES

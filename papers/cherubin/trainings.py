@@ -85,6 +85,7 @@ def train(case: Case, scale: Scale, processes: int = 1) -> Trained:
         "values": len(case.values), "fpr": FPR, "learning_rate": best,
         "accuracy_by_learning_rate": tried, "every": recipe.every, "runs": runs,
         "seconds": time.perf_counter() - started, "device": device_title(scale.device),
+        "seed": SEED,
     }  # fmt: skip
 
 
@@ -278,7 +279,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1, help="trainings at a time")
     add_options(parser)
     options = parser.parse_args()
-    scale = scale_of(options)
+    scale = scale_of(parser, options)
     found = train(CASES[options.data], scale, options.processes)
     name = options.data if scale.size == "full" else f"{options.data}-{scale.size}"
     (RAW / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")

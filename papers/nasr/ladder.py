@@ -39,6 +39,7 @@ from papers.reproduce import (
     Scale,
     Table,
     exact,
+    kept_in,
     stated,
 )
 
@@ -164,7 +165,7 @@ def trials(scale: Scale) -> int:
 
 def reached(data: str, scale: Scale) -> tuple[Ladder, dict[str, Any], Kept | None]:
     """Everything, what it rests on, and how a full version was made."""
-    place = RAW / f"{data}.json"
+    place = kept_in(RAW, data, scale.seed)
     if scale.size == "full" and place.exists():
         content = json.loads(place.read_text())
         listed = [Reached.from_json(values) for values in content["reached"]]
@@ -176,6 +177,7 @@ def reached(data: str, scale: Scale) -> tuple[Ladder, dict[str, Any], Kept | Non
         return played, settings, None
     content = {
         "device": device_title(scale.device), "seconds": round(time.perf_counter() - start, 1),
+        "seed": scale.seed,
         "settings": settings, "reached": [each.as_json() for each in played.values()],
     }  # fmt: skip
     RAW.mkdir(exist_ok=True)

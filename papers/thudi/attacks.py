@@ -34,16 +34,13 @@ from dprime.membership.results import (
     top_precision,
 )
 from dprime.membership.shadows import Answers, answers
-from papers.reproduce import Scale
+from papers.reproduce import SEED, Scale
 
 SHADOW_PRIOR, DELTA, MIN_TPR, TOP = 0.5, 1e-5, 0.01, 0.1
 FPRS = tuple(float(f"{x:.3g}") for x in np.geomspace(1e-3, 1.0, 31))
 LEARNING_RATES = {1.0: 0.5, 3.0: 1.0, 5.0: 1.0, 7.0: 1.0, 9.0: 1.0, 12.0: 2.0, 15.0: 2.0}
 MATCHED = (3.0, 7.0)
 """Values of ε at which figure 17 trains shadow models at the target's own rate."""
-
-RAW_SEED = 2021
-"""The seed of the raw results: with it the draws are theirs."""
 
 Found = dict[str, Any]
 """Of one data set and ε: settings, and a `Cell` for each π."""
@@ -111,7 +108,7 @@ class Game:
     def own_seed(self, purpose: int) -> int:
         """Draws that no other data set, ε or seed has."""
         place = 0 if self.epsilon is None else round(10 * self.epsilon)
-        other = 10_000_000 * abs(self.scale.seed - RAW_SEED)
+        other = 10_000_000 * abs(self.scale.seed - SEED)
         own = 1_000_000 * (1 + list(NETWORKS).index(self.data)) + 1000 * place + purpose
         return other + own
 
@@ -155,6 +152,7 @@ class Game:
             "repetitions": setup.repetitions, "batch": setup.batch, "epochs": setup.epochs,
             "min_tpr": MIN_TPR, "top": TOP, "fpr": list(FPRS),
             "seconds": time.perf_counter() - start, "device": device_title(self.scale.device),
+            "seed": self.scale.seed,
         }  # fmt: skip
 
     def cell(self, prior: float, shadows: Answers) -> Cell:

@@ -27,7 +27,7 @@ from dprime.membership.frontiers import Frontier, Measured, frontier
 from dprime.membership.planner import DELTA, MIN_TPR, Plan, distinct
 from dprime.show.figures import FrontierFigure, FrontierPoint, FrontierSeries
 from dprime.train import SGD
-from papers.reproduce import Claim, Estimate, Kept, Scale, computed, mean, stated
+from papers.reproduce import Claim, Estimate, Kept, Scale, computed, kept_in, mean, stated
 from papers.thudi.attacks import NETWORKS, network
 from papers.thudi.raw import RAW, TITLES
 
@@ -107,7 +107,7 @@ def _found(data: str, scale: Scale) -> tuple[Frontiers, Made]:
         )
         for bound in BOUNDS
     }  # fmt: skip
-    place = RAW / f"frontier-{data}.json"
+    place = kept_in(RAW, f"frontier-{data}", scale.seed)
     if scale.size == "full" and place.exists():
         return _read(place, plans, data, chosen)
     file = place.with_suffix(".part.json") if scale.size == "full" else None
@@ -121,7 +121,10 @@ def _found(data: str, scale: Scale) -> tuple[Frontiers, Made]:
         )
         for bound, points in plans.items()
     }  # fmt: skip
-    made = {"device": device_title(scale.device), "seconds": time.perf_counter() - start}
+    made = {
+        "device": device_title(scale.device), "seconds": time.perf_counter() - start,
+        "seed": scale.seed,
+    }  # fmt: skip
     if file is not None:
         _write(place, found, made)
         file.unlink()

@@ -8,13 +8,14 @@ for all scripts that run together.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from papers.reproduce import Kept, Scale
-from papers.thudi.attacks import RAW_SEED, SETUPS, Found, Game, play_rates
+from papers.reproduce import Kept, Scale, kept_in
+from papers.thudi.attacks import SETUPS, Found, Game, play_rates
 
 RAW = Path(__file__).resolve().parent / "raw"
 TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10 (subset)"}
@@ -35,7 +36,7 @@ def results(scale: Scale, epsilons: Sequence[float | None]) -> Results:
 
 
 def _of_data(data: str, epsilons: Sequence[float | None], scale: Scale) -> list[Found]:
-    there = [each for each in epsilons if _kept(scale, _name(data, each)).exists()]
+    there = [each for each in epsilons if kept_in(RAW, _name(data, each), scale.seed).exists()]
     wanted = there if there and scale.device == "cpu" else epsilons
     return [
         _read_or(_name(data, each), scale, partial(_played, data, each, scale)) for each in wanted
@@ -56,16 +57,12 @@ def _name(data: str, epsilon: float | None) -> str:
     return f"{data}-none" if epsilon is None else f"{data}-{epsilon:g}"
 
 
-def _kept(scale: Scale, name: str) -> Path:
-    """Of the usual seed; another one has files of its own."""
-    return RAW / (f"{name}.json" if scale.seed == RAW_SEED else f"{name}-seed{scale.seed}.json")
-
-
 def _read_or(name: str, scale: Scale, play: Callable[[], Found]) -> Found:
-    place = _kept(scale, name)
+    place = kept_in(RAW, name, scale.seed)
     if place.exists():
         found: Found = json.loads(place.read_text())
         return found
+    print(f"{place.name} is not there: models are trained on {scale.device}", file=sys.stderr)
     found = play()
     RAW.mkdir(exist_ok=True)
     place.write_text(json.dumps(found) + "\n")

@@ -8,19 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from papers.__main__ import main
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import (
+    SEED,
     Claim,
     Estimate,
+    Kept,
     Measured,
     Scale,
     by_luck,
     computed,
     exact,
+    kept_in,
     mean,
     normal,
     printed,
     publish,
+    run,
     share,
     stated,
 )
@@ -145,3 +150,43 @@ def test_random_records_in_the_place_of_data(name):
     assert len(split.train) > len(split.test) > 100
     assert split.train.classes == split.test.classes
     assert set(np.unique(split.train.labels)) == set(range(split.train.classes))
+
+
+def test_trainings_that_are_kept_say_where_and_from_which_seed(tmp_path):
+    made = [{"device": "A", "seconds": 1.0, "seed": 7}, {"device": "B", "seconds": 2.0, "seed": 7}]
+    assert Kept.of(made) == Kept("A, B", 3.0, 7)
+    with pytest.raises(ValueError, match="too many values"):
+        Kept.of([made[0], {**made[1], "seed": 8}])
+    assert kept_in(tmp_path, "mnist", SEED).name == "mnist.json"
+    assert kept_in(tmp_path, "mnist", 5).name == "mnist-seed5.json"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [(["nobody"], "unknown: nobody; give some of bernau"),
+     (["thudi", "--only", "figure77"], "unknown: figure77; there are figure1, figure2"),
+     (["thudi", "--only", "figure1", "--device", "tpu"], "device must be available")],
+    ids=["paper", "script", "device"],
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_a_sentence(words, told, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["papers", *words])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [(ValueError("no such data"), 2, "no such data"), (KeyboardInterrupt(), 130, "stopped")],
+    ids=["input", "stopped"],
+)
+def test_a_script_ends_without_a_traceback(error, code, told, monkeypatch, capsys):
+    def fails(scale):
+        raise error
+
+    monkeypatch.setattr("sys.argv", ["figure1", "--smoke"])
+    with pytest.raises(SystemExit) as stopped:
+        run(fails, "figure1.py", "A figure.")
+    assert stopped.value.code == code
+    assert told in capsys.readouterr().err
