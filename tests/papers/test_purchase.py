@@ -5,7 +5,6 @@ import tomllib
 
 import numpy as np
 import pytest
-import torch
 
 from dprime.audit.identifiability import predicted_advantage
 from dprime.show.figures.figure import Figure
@@ -36,14 +35,6 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(table2, "audited", audited)
     return files
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import json
 from importlib import import_module
 
 import pytest
-import torch
 
 from dprime.show.figures.figure import Figure
 from papers.page import PAPERS, described
@@ -12,14 +11,6 @@ from papers.paper import HERE
 from papers.reproduce import Scale, title_of
 
 SCRIPTS = [(paper.name, script) for paper in PAPERS for script in paper.scripts]
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize(("paper", "script"), SCRIPTS, ids=["-".join(each) for each in SCRIPTS])
