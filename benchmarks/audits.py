@@ -1,9 +1,8 @@
-"""What the adversaries reach: power, the ladder, crafted records, chosen weights, false alarms.
+"""What the adversaries reach: power, crafted records, chosen weights, false alarms.
 
     DPRIME_DATA=… python benchmarks/audits.py [--only PART] [--device cuda] [--out FILE]
 
 - power: the malicious data set's bound beside the certified ε, full batch, δ = 1e-5.
-- ladder: the six adversaries of Nasr et al. (2021) on MNIST.
 - crafted: how far apart a natural record and a made one bring the scores.
 - weights: chosen initial weights (Annamalai and De Cristofaro 2024), MNIST, 1,000 records, ε = 10.
 - alarms: how often a correct DP-SGD is called broken, in 200 audits of each method.
@@ -29,10 +28,6 @@ from dprime.audit.game import Game
 from dprime.audit.settings import AuditSettings
 
 DELTA = 1e-5
-SIX = (
-    "api-access", "static-poisoning", "intermediate-models", "adaptive-poisoning", "gradient",
-    "malicious-dataset",
-)  # fmt: skip
 PUBLISHED = 7.21
 """Annamalai and De Cristofaro 2024, ε = 10, MNIST."""
 
@@ -96,27 +91,6 @@ def power(options: argparse.Namespace) -> Found:
         print(row, flush=True)
         rows.append(row)
     return {"rows": rows}
-
-
-def ladder(options: argparse.Namespace) -> Found:
-    rows = []
-    for adversary in SIX:
-        settings = AuditSettings(
-            adversary=adversary, claim={"epsilon": 4.0}, data="mnist", records=100,
-            model="conv-16-32", trials=1000, seed=7, device=options.device, memory=options.memory,
-            training={"steps": 30, "learning_rate": 0.1, "clip_norm": 3.0},
-        )  # fmt: skip
-        start = time.perf_counter()
-        inside, outside, about = played(settings)
-        d, error = distance(inside, outside)
-        row = {
-            "adversary": adversary, "about": about, "d_prime": d, "standard_error": error,
-            "low": d - 1.96 * error, "high": d + 1.96 * error, **epsilons(inside, outside),
-            "seconds": time.perf_counter() - start,
-        }  # fmt: skip
-        print(row, flush=True)
-        rows.append(row)
-    return {"claimed": AuditSettings(claim={"epsilon": 4.0}).claimed().d_prime(), "rows": rows}
 
 
 def crafted(options: argparse.Namespace) -> Found:
@@ -207,7 +181,7 @@ def alarms(options: argparse.Namespace) -> Found:
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Found]] = {
-    "power": power, "ladder": ladder, "crafted": crafted, "weights": weights, "alarms": alarms,
+    "power": power, "crafted": crafted, "weights": weights, "alarms": alarms,
 }  # fmt: skip
 
 

@@ -25,7 +25,6 @@ def main() -> None:
     )
     tables = {
         "power": _power(audits["power"]["rows"]),
-        "ladder": _ladder(audits["ladder"]),
         "crafted": _crafted(audits["crafted"]["rows"]),
         "weights": _weights(audits["weights"]),
         "alarms": _alarms(audits["alarms"]),
@@ -46,17 +45,6 @@ def _power(rows: list[Row]) -> str:
             f"{row['audits']} |"
         )
     return "\n".join(lines)
-
-
-def _ladder(found: Row) -> str:
-    lines = ["| adversary | d′, 95 % interval | ε at least, Gaussian | band |"]
-    lines.append("| :--- | ---: | ---: | ---: |")
-    for row in found["rows"]:
-        lines.append(
-            f"| `{row['adversary']}` | {row['d_prime']:.2f} ({row['low']:.2f} to "
-            f"{row['high']:.2f}) | {row['gaussian']:.2f} | {row['band']:.2f} |"
-        )
-    return "\n".join(lines) + f"\n\nThe certified d′ is {found['claimed']:.2f}."
 
 
 def _crafted(rows: list[Row]) -> str:

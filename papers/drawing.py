@@ -19,6 +19,21 @@ DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 SHAPES = {"line": "stroke", "points": "circle", "published": "diamond"}
 """What stands for each kind of line, in the picture and in the key."""
 
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def readable(value: float, digits: int = 3) -> str:
+    """A number as people write it: a very small one with its power of ten.
+
+    >>> readable(0.05), readable(3.8e-6), readable(1e-6)
+    ('0.05', '3.8 × 10⁻⁶', '10⁻⁶')
+    """
+    base, _, power = f"{value:.{digits}g}".partition("e")
+    if not power:
+        return base
+    raised = f"10{str(int(power)).translate(RAISED)}"
+    return raised if base == "1" else f"{base} × {raised}"
+
 
 @dataclass(frozen=True)
 class Line:
@@ -29,12 +44,14 @@ class Line:
         points: (x, y), or (x, y, low, high) with an interval.
         published: whether these are the paper's own values, which are drawn as diamonds.
         joined: whether points are joined by a line.
+        ink: which of `INKS`, by its place if not given; lines on the same thing share one.
     """
 
     name: str
     points: Sequence[tuple[float, ...]]
     published: bool = False
     joined: bool = True
+    ink: int | None = None
 
 
 @dataclass(frozen=True)
@@ -75,15 +92,15 @@ class LinesFigure(Figure):
     def text(self) -> str:
         """The axes, and where each line begins and ends."""
         told = "; ".join(
-            f"{line.name}: from {line.points[0][1]:.3g} at {self._place(line.points[0][0])} to "
-            f"{line.points[-1][1]:.3g} at {self._place(line.points[-1][0])}"
+            f"{line.name}: from {readable(line.points[0][1])} at {self._place(line.points[0][0])} "
+            f"to {readable(line.points[-1][1])} at {self._place(line.points[-1][0])}"
             for line in self.lines
             if line.points
         )
         return f"Chart. Across: {self.x}. Up: {self.y}. {told}."
 
     def _place(self, x: float) -> str:
-        return self.places[round(x) - 1] if self.places else f"{x:.3g}"
+        return self.places[round(x) - 1] if self.places else readable(x)
 
     def rows(self) -> list[Row]:
         """Every point."""
@@ -113,7 +130,10 @@ class LinesFigure(Figure):
             symbolSize=90,
             symbolOpacity=1,
         )
-        inks = [INKS[place % len(INKS)] for place in range(len(names))]
+        inks = [
+            INKS[(place if line.ink is None else line.ink) % len(INKS)]
+            for place, line in enumerate(self.lines)
+        ]
         dashes = [
             DASHES[place % len(DASHES) if line.joined and not line.published else 0]
             for place, line in enumerate(self.lines)
@@ -160,7 +180,7 @@ class LinesFigure(Figure):
         import altair as alt  # noqa: PLC0415
 
         if not self.places:
-            return alt.Axis()
+            return alt.Axis(labelFlush=False)
         named = json.dumps(self.places, ensure_ascii=False)
         return alt.Axis(
             values=list(range(1, len(self.places) + 1)), labelExpr=f"{named}[datum.value - 1]",
@@ -178,4 +198,4 @@ def _layer(line: Line) -> str:
 def _scale(log: bool) -> Any:
     import altair as alt  # noqa: PLC0415
 
-    return alt.Scale(type="log") if log else alt.Scale(zero=False)
+    return alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False)

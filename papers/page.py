@@ -186,13 +186,17 @@ def _line(claim: Mapping[str, Any]) -> str:
     )
 
 
+NOTHING = 1e-9
+"""The end of a range that leaves out 0 and nothing else."""
+
+
 def _range(claim: Mapping[str, Any]) -> str:
     """In which ours agrees."""
     least, most = (claim[end] for end in ("least", "most"))
     if least is None:
-        return f"at most {_number(most)}"
+        return "below 0" if -NOTHING <= most < 0 else f"at most {_number(most)}"
     if most is None:
-        return f"at least {_number(least)}"
+        return "above 0" if 0 < least <= NOTHING else f"at least {_number(least)}"
     return f"{_number(least)} to {_number(most)}"
 
 

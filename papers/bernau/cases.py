@@ -139,8 +139,11 @@ def held_out(scale: Scale, case: Case) -> Dataset:
     return source.take(range(len(source) - count, len(source)))
 
 
-def ranking_of(scale: Scale, case: Case, adjacency: Adjacency, keep: int = 1) -> Ranking:
-    """Neighbours D′ of D by their dataset sensitivity (the paper's definition 6)."""
+def ranking_of(scale: Scale, case: Case, adjacency: Adjacency, keep: int | None = 1) -> Ranking:
+    """Neighbours D′ of D by their dataset sensitivity (the paper's definition 6).
+
+    So many are kept from either end, or all of them.
+    """
     data, others = data_of(scale, case)
     return dataset_sensitivity(
         data.records,

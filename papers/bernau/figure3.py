@@ -19,7 +19,7 @@ from dprime.bounds import (
     mu_from_epsilon,
 )
 from dprime.curve import TradeOff
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, LinesFigure, readable
 from papers.reproduce import TOLERANCE, Claim, Measured, Scale, exact, run, stated
 
 DELTAS = (0.01, 0.001, 1e-6)
@@ -110,7 +110,7 @@ def belief_claim(
     gaps = np.subtract(right, as_printed)
     worst = int(np.argmax(gaps))
     return stated(
-        f"δ = {delta:g}: the largest difference of the belief bounds with and without δ",
+        f"δ = {readable(delta)}: the largest difference of the belief bounds with and without δ",
         "no significant difference", exact(float(gaps[worst])), most=SAME,
         why=f"At ε = {EPSILONS[worst]:.2g} the Gaussian mechanism that is exactly (ε, δ)-DP "
         f"passes {right[worst]:.3f} with probability δ ({certified[worst]:.3f} is certified for "
@@ -124,7 +124,8 @@ def depends(name: str, curves: Curves) -> Claim:
     at = int(np.argmin(np.abs(EPSILONS - 2.2)))
     ratio = curves[DELTAS[0]][at] / curves[DELTAS[-1]][at]
     return stated(
-        f"{name} at ε = 2.2: for δ = {DELTAS[0]:g} over that for δ = {DELTAS[-1]:g}",
+        f"{name} at ε = 2.2: for δ = {readable(DELTAS[0])} over that for "
+        f"δ = {readable(DELTAS[-1])}",
         "depends strongly on δ: further from 1 than a fifth", exact(ratio), least=1 + TOLERANCE,
     )  # fmt: skip
 
@@ -134,7 +135,7 @@ def above(delta: float, tight: list[float], classical: list[float]) -> Claim:
     ratios = np.divide(tight, classical)
     worst = int(np.argmax(ratios))
     return stated(
-        f"δ = {delta:g}: the largest advantage over ρ_α", "at most 1 (theorem 3)",
+        f"δ = {readable(delta)}: the largest advantage over ρ_α", "at most 1 (theorem 3)",
         exact(float(ratios[worst])), most=1.0,
         why=f"At ε = {EPSILONS[worst]:.2g} noise that is exactly enough leaves "
         f"{tight[worst]:.3f}, the noise of equation 1 {classical[worst]:.3f}.",
@@ -175,9 +176,10 @@ def drawn(name: str, y: str, title: str, as_printed: Curves, right: Curves) -> L
         "ε",
         y,
         (
-            *(line(f"printed, δ = {delta:g}" if delta else "printed, any δ", each)
+            *(line(f"printed, δ = {readable(delta)}" if delta else "printed, any δ", each)
               for delta, each in as_printed.items()),
-            *(line(f"exactly (ε, δ)-DP, δ = {delta:g}", each) for delta, each in right.items()),
+            *(line(f"exactly (ε, δ)-DP, δ = {readable(delta)}", each)
+              for delta, each in right.items()),
         ),
     )  # fmt: skip
 

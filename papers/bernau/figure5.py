@@ -24,6 +24,7 @@ from papers.bernau.cases import (
     rounded,
     settings_of,
 )
+from papers.bernau.coinciding import together
 from papers.bernau.trainings import Seen, seen
 from papers.bernau.variants import explained, varied
 from papers.drawing import Line, LinesFigure
@@ -125,9 +126,9 @@ def drawn(adjacency: Adjacency, found: Found) -> LinesFigure:
         steps = range(1, norms.shape[1] + 1)
         low, high = np.quantile(norms, (0.05, 0.95), axis=0)
         points = tuple(zip(steps, norms.mean(axis=0), low, high, strict=True))
-        lines.append(Line(f"local, {case.title}", points))
+        lines.append(Line(case.title, points))
     limit = GLOBAL[adjacency]
-    lines.append(Line(f"global, {limit:g}", ((1, limit), (norms.shape[1], limit))))
+    lines.append(Line(f"global, {limit:g}", tuple((step, limit) for step in steps)))
     shares = ", ".join(
         f"{found[case, adjacency].norms.mean() / limit:.0%} on {case.title}" for case in chosen
     )
@@ -135,8 +136,8 @@ def drawn(adjacency: Adjacency, found: Found) -> LinesFigure:
         f"figure5-{WORDS[adjacency]}",
         f"{WORDS[adjacency].capitalize()}: the local sensitivity is {shares} of the global one.",
         "step",
-        "sensitivity",
-        tuple(lines),
+        "local sensitivity",
+        together(lines),
     )
 
 

@@ -7,6 +7,7 @@ and other weights, so that intervals have both in them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,20 @@ import torch
 from scipy import stats
 
 from dprime.data import Dataset
-from dprime.data.dissimilarity import dissimilarity
+from dprime.data.dissimilarity import Ranking, dissimilarity
 from dprime.train import Observer, Run, Step, Training, train
 from dprime.train.models import model_named
 from dprime.train.observe import differing_gradients
 from papers.bernau.cases import (
     ADULT,
     CLIP_NORM,
+    LEARNING_RATE,
     MNIST,
     PURCHASE_LIKE,
     Case,
     Floats,
     cases,
+    data_of,
     split_of,
 )
 from papers.reproduce import Claim, Scale, mean, stated
@@ -83,6 +86,61 @@ def correlations(scale: Scale, case: Case) -> dict[str, Floats]:
     return {name: np.array(found) for name, found in rows.items()}
 
 
+class FirstNorms(Observer):
+    """How long every record's gradient is at the first step, before clipping.
+
+    Attributes:
+        norms: [trial, record].
+    """
+
+    def begin(self, run: Run) -> None:
+        """None yet."""
+        self._rows: dict[int, Floats] = {}
+
+    def see(self, step: Step) -> None:
+        """Copy."""
+        self._rows[step.rows.start] = step.norms.double().cpu().numpy()
+
+    @property
+    def norms(self) -> Floats:
+        """All slices of trials."""
+        return np.concatenate([self._rows[start] for start in sorted(self._rows)])
+
+
+def first_norms(scale: Scale, case: Case, data: Dataset) -> Floats:
+    """Of D at fresh weights [trial, record]."""
+    seen = FirstNorms()
+    recipe = Training(steps=1, learning_rate=LEARNING_RATE, clip_norm=CLIP_NORM)
+    train(
+        model_named(case.model, data), data, recipe, trials=scale.pick(2, 20, 100),
+        seed=scale.seed, observers=[seen], keep_weights=False, device=scale.device,
+        memory=scale.memory,
+    )  # fmt: skip
+    return seen.norms
+
+
+def norms_told(scale: Scale, case: Case, ranking: Ranking) -> str:
+    """What a record's place among all of D says of its gradient, where one is left out."""
+    data, _ = data_of(scale, case)
+    norms = first_norms(scale, case, data)[:, ranking.records]
+    found = mean([stats.spearmanr(ranking.scores, each).statistic for each in norms])
+    clipped = float((norms > CLIP_NORM).mean())
+    return (
+        f"Over the records of D, dataset sensitivity has a rank correlation of {found.value:z.3f} "
+        f"({found.low:z.3f} to {found.high:z.3f}) with the gradient's length at the first step, "
+        f"and {clipped:.0%} of these gradients are longer than C, to which they are clipped."
+    )
+
+
+def distances_told(case: Case, means: Mapping[str, float]) -> str:
+    """What a pair's dissimilarity says of its gradients, where one record takes another's place."""
+    measure = CHOSEN[case]
+    return (
+        f"Over pairs of records, {measure} has a rank correlation of {means[measure]:.3f} with the "
+        "distance of their clipped gradients at the first step."
+    )
+
+
 class Clipped(Observer):
     """The clipped gradient of every record at the first step."""
 
@@ -99,7 +157,7 @@ class Clipped(Observer):
 def clipped_gradients(scale: Scale, case: Case, drawn: Dataset, repetition: int) -> torch.Tensor:
     """At fresh weights [record, parameter]."""
     seen = Clipped()
-    recipe = Training(steps=1, learning_rate=0.005, clip_norm=CLIP_NORM)
+    recipe = Training(steps=1, learning_rate=LEARNING_RATE, clip_norm=CLIP_NORM)
     train(
         model_named(case.model, drawn), drawn, recipe, trials=1, seed=scale.seed + repetition,
         observers=[seen], keep_weights=False,

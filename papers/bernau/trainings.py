@@ -59,6 +59,24 @@ class AboveClip(Observer):
         self.shares[step.rows, step.index] = counted.cpu().numpy()
 
 
+class MeanLoss(Observer):
+    """The mean loss of the records that are trained on.
+
+    Attributes:
+        losses: before each step [trial, step].
+    """
+
+    def begin(self, run: Run) -> None:
+        """Room for every trial and step."""
+        self.losses: Floats = np.zeros((len(run.trials), run.training.steps))
+
+    def see(self, step: Step) -> None:
+        """Over the batch."""
+        total = (step.losses.double() * step.mask).sum(dim=1)
+        counted = total / step.mask.expand_as(step.losses).sum(dim=1)
+        self.losses[step.rows, step.index] = counted.cpu().numpy()
+
+
 class FinalAnswers(Observer):
     """What each trial's final model says of some records.
 
@@ -116,6 +134,7 @@ class Seen:
         norms: local sensitivities [trial, step].
         sigmas: the noise that was added to the clipped sum [trial, step].
         above: the share of records whose gradient is longer than C [trial, step].
+        losses: the mean loss of the records that are trained on, before each step [trial, step].
         accuracy: on held-out records [trial].
         guesses: of the other adversary, on the same models.
         delta: at which ε′ is read.
@@ -126,6 +145,7 @@ class Seen:
     norms: Floats
     sigmas: Floats
     above: Floats
+    losses: Floats
     accuracy: Floats
     guesses: Guesses
     delta: float
@@ -169,11 +189,12 @@ def seen(
     worlds = worlds_of(scale, case, ranking_of(scale, case, adjacency))
     recipe = recipe_of(scale, case, sensitivity, adjacency, belief)
     others = held_out(scale, case)
-    ratio, norms, noise, above = LikelihoodRatio(), LocalSensitivity(), NoiseScale(), AboveClip()
+    ratio, norms, noise = LikelihoodRatio(), LocalSensitivity(), NoiseScale()
+    above, losses = AboveClip(), MeanLoss()
     answers = [FinalAnswers(each) for each in (worlds.common, others)]
     done = train(
         model_named(case.model, worlds.common), worlds, recipe, trials=trials_of(scale, case),
-        seed=scale.seed, observers=[ratio, norms, noise, above, *answers],
+        seed=seed_of(scale, belief), observers=[ratio, norms, noise, above, losses, *answers],
         keep_weights=False, device=scale.device, memory=scale.memory,
     )  # fmt: skip
     return Seen(
@@ -181,11 +202,22 @@ def seen(
         norms=norms.norms,
         sigmas=noise.sigmas,
         above=above.shares,
+        losses=losses.losses,
         accuracy=answers[1].accuracy,
         guesses=_guesses(*(each.losses for each in answers)),
         delta=case.delta,
         noise_multiplier=recipe.noise_multiplier,
     )
+
+
+def seed_of(scale: Scale, belief: float) -> int:
+    """Each belief has random numbers of its own; at `BELIEF` they are the scale's.
+
+    Local and global noise share them, so that two such trainings can be compared trial by trial.
+    """
+    if belief == BELIEF:
+        return scale.seed
+    return int(np.random.SeedSequence((scale.seed, round(1000 * belief))).generate_state(1)[0])
 
 
 def _guesses(members: Floats, others: Floats) -> Guesses:

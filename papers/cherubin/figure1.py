@@ -28,7 +28,7 @@ from dprime.bounds import success_from_bayes_security, tpr_from_bayes_security
 from dprime.mechanisms import DPSGD, Adjacency, steps_from_epochs
 from papers.cherubin.cases import ADULT, RETAIL
 from papers.cherubin.trainings import FPR, Trained, kept, settings_of, trained
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, LinesFigure, readable
 from papers.reproduce import Claim, Measured, Scale, Table, computed, mean, run, stated
 
 FORM = "closed-form"
@@ -47,6 +47,9 @@ ADJACENCIES: dict[str, Adjacency] = {
 PAPER_RATE, PAPER_NOISE = 256 / 26_300, 3.51
 PRINTED = {"adult": {"attribute": (0.83, 0.93), "membership": (0.83, 0.88)}}
 """Accuracy and Bayes security of the best model (section 6.2)."""
+
+INKS = {"attribute": 0, "membership": 1}
+"""By threat: ours and the published have one colour and differ in their marks."""
 
 
 def measure(scale: Scale) -> Measured:
@@ -144,16 +147,17 @@ def _figure(data: str, found: Trained, numbers: dict[str, Any]) -> LinesFigure:
     certified = numbers["membership, certified"]
     lines = [
         Line(
-            f"{found['attribute']}, estimate",
+            f"ours: {found['attribute']}, estimate",
             [(accuracies[epoch], *numbers["attribute"][epoch]) for epoch in order],
-            joined=False,
+            joined=False, ink=INKS["attribute"],
         ),
         Line(
-            "membership, certified", [(accuracies[epoch], certified[epoch]) for epoch in order],
-            joined=False,
+            "ours: membership, certified",
+            [(accuracies[epoch], certified[epoch]) for epoch in order],
+            joined=False, ink=INKS["membership"],
         ),
         *(
-            Line(f"published, {threat}", [point], published=True)
+            Line(f"published: {_called(threat, found)}", [point], published=True, ink=INKS[threat])
             for threat, point in PRINTED.get(data, {}).items()
         ),
     ]  # fmt: skip
@@ -165,6 +169,11 @@ def _figure(data: str, found: Trained, numbers: dict[str, Any]) -> LinesFigure:
     )  # fmt: skip
 
 
+def _called(threat: str, found: Trained) -> str:
+    """An attribute by its name."""
+    return found["attribute"] if threat == "attribute" else threat
+
+
 def _epsilons(data: str, found: Trained, numbers: dict[str, Any]) -> LinesFigure:
     """The dashed line of the paper's figure."""
     accuracies, epsilons = numbers["accuracy"], numbers["epsilon"]
@@ -173,7 +182,7 @@ def _epsilons(data: str, found: Trained, numbers: dict[str, Any]) -> LinesFigure
     return LinesFigure(
         f"figure1-{data}-epsilon",
         f"After {found['epochs']} epochs on {data} ε is {told}.",
-        "accuracy on test records, epoch by epoch", f"ε for δ = {numbers['delta']:g}",
+        "accuracy on test records, epoch by epoch", f"ε for δ = {readable(numbers['delta'])}",
         tuple(
             Line(name, [(accuracies[epoch], each[epoch]) for epoch in order], joined=False)
             for name, each in epsilons.items()

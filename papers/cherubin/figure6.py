@@ -20,7 +20,7 @@ from dprime import estimates
 from dprime.bounds import epsilon_from_bayes_security, humphries_advantage_from_epsilon
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
-from papers.drawing import Line, LinesFigure
+from papers.drawing import Line, LinesFigure, readable
 from papers.reproduce import Claim, Measured, Scale, Table, exact, run, stated
 
 RATE = 10 / 100_000
@@ -41,11 +41,11 @@ def measure(scale: Scale) -> Measured:
     figure = LinesFigure(
         "figure6",
         f"At σ = 1 the bound falls from {at_one[-1]:.2g} at ε = {EPSILONS[-1]:g} to "
-        f"{at_one[0]:.2g} at ε = 0.",
+        f"{readable(at_one[0], 2)} at ε = 0.",
         "noise σ", "bound on the advantage",
         (
             *(
-                Line(f"ε = {epsilon:g}", [
+                Line(f"ε = {readable(epsilon)}", [
                     (noise, found[place]) for noise, found in bounds.items()
                 ])
                 for place, epsilon in enumerate(EPSILONS)
@@ -74,9 +74,9 @@ def _bounds(curve: TradeOff) -> Sequence[float]:
 def _table(bounds: Mapping[float, Sequence[float]]) -> Table:
     return Table(
         "The bound of equation 5 by noise and ε",
-        ("noise σ", *(f"ε = {epsilon:g}" for epsilon in EPSILONS)),
+        ("noise σ", *(f"ε = {readable(epsilon)}" for epsilon in EPSILONS)),
         tuple(
-            (f"{noise:g}", *(f"{bound:.3g}" for bound in found)) for noise, found in bounds.items()
+            (f"{noise:g}", *(readable(bound) for bound in found)) for noise, found in bounds.items()
         ),
     )
 

@@ -35,7 +35,7 @@ from dprime.monitor import AttributeInference, Monitor
 from dprime.train.workers import one_thread
 from papers.cherubin.cases import ADULT, network, secret, tensors
 from papers.cherubin.timing import ratio, seconds
-from papers.cherubin.trainings import CLIP_NORM, SEED, Recipe
+from papers.cherubin.trainings import CLIP_NORM, Recipe
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Claim, Estimate, Measured, Scale, Table, printed, run, stated
 
@@ -119,40 +119,31 @@ Parts = Mapping[str, Mapping[str, float]]
 def measure(scale: Scale) -> Measured:
     """All loops in turns, and a plain comparison of all pairs."""
     recipe = Recipe.of(ADULT, scale)
-    train = scale.data(ADULT.data).train.draw(recipe.records, SEED)
+    train = scale.data(ADULT.data).train.draw(recipe.records, scale.seed)
     turns = scale.pick(2, 4, 10)
     large = replace(recipe, batch=-(-recipe.records // STEPS))
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Opacus' hooks, at every step
         taken = timed(
             {
-                "without privacy": public(train, recipe),
-                **{name: private(train, recipe, asked) for name, asked in ANALYSES.items()},
-                "without privacy, 26 steps": public(train, large),
-                "Opacus, 26 steps": private(train, large, ""),
+                "without privacy": public(train, recipe, scale.seed),
+                **{
+                    name: private(train, recipe, scale.seed, asked)
+                    for name, asked in ANALYSES.items()
+                },
+                "without privacy, 26 steps": public(train, large, scale.seed),
+                "Opacus, 26 steps": private(train, large, scale.seed),
             },
             turns,
         )  # fmt: skip
-        plain = compared(train, scale.pick(3, 10, 30))
+        plain = compared(train, scale.pick(3, 10, 30), scale.seed)
         parts = {
-            title: of_step(public(train, how), private(train, how, ""), how, turns)
+            title: of_step(
+                public(train, how, scale.seed), private(train, how, scale.seed), how, turns
+            )
             for title, how in ((f"{_steps(recipe)} steps", recipe), (f"{STEPS} steps", large))
         }
     claims = _claims(taken, plain, parts, recipe)
-    shown = [name for name in taken if "26" not in name]
-    medians = {name: float(np.median(taken[name])) for name in shown}
-    figure = LinesFigure(
-        "figure8",
-        f"An epoch takes {medians['Opacus']:.2g} s with Opacus and "
-        f"{medians['attribute, full']:.2g} s with the full analysis of attribute inference.",
-        "1 without privacy, 2 Opacus, 3 accountant, 4 membership, 5 approximate, 6 full",
-        "seconds of an epoch, median and middle half", tuple(
-            Line(name, [
-                (place + 1.0, *(float(np.quantile(taken[name], q)) for q in (0.5, 0.25, 0.75)))
-            ], joined=False)
-            for place, name in enumerate(shown)
-        ),
-    )  # fmt: skip
     settings = {
         "records": recipe.records, "batch": recipe.batch, "noise": recipe.noise, "turns": turns,
         "values": len(ADULT.values),
@@ -162,7 +153,24 @@ def measure(scale: Scale) -> Measured:
         "median seconds": {name: float(np.median(each)) for name, each in taken.items()},
         "seconds": taken, "plain comparison": plain, "median seconds of a step": parts,
     }  # fmt: skip
-    return Measured(claims, settings, numbers, figure, tables=[_table(parts)])
+    return Measured(claims, settings, numbers, drawn(taken), tables=[_table(parts)])
+
+
+def drawn(taken: Mapping[str, Sequence[float]]) -> LinesFigure:
+    """The time of an epoch with each analysis."""
+    shown = ("without privacy", *ANALYSES)
+    middle = {name: float(np.median(taken[name])) for name in shown}
+    points = [
+        (place, middle[name], *(float(q) for q in np.quantile(taken[name], (0.25, 0.75))))
+        for place, name in enumerate(shown, 1)
+    ]
+    return LinesFigure(
+        "figure8",
+        f"An epoch takes {middle['Opacus']:.2g} s with Opacus and "
+        f"{middle['attribute, full']:.2g} s with the full analysis of attribute inference.",
+        "what is asked", "seconds of an epoch",
+        (Line("ours, median and middle half", points, joined=False),), places=shown,
+    )  # fmt: skip
 
 
 def _steps(recipe: Recipe) -> int:
@@ -285,21 +293,21 @@ def timed(loops: dict[str, Loop], turns: int) -> dict[str, list[float]]:
     return taken
 
 
-def _parts(train: Dataset, recipe: Recipe) -> tuple[nn.Module, Any, DataLoader[Any]]:
-    torch.manual_seed(SEED)
+def _parts(train: Dataset, recipe: Recipe, seed: int) -> tuple[nn.Module, Any, DataLoader[Any]]:
+    torch.manual_seed(seed)
     module = network(train, ADULT.widths)
     optimizer = torch.optim.SGD(module.parameters(), lr=LEARNING_RATE)
     return module, optimizer, DataLoader(tensors(train), batch_size=recipe.batch, shuffle=True)
 
 
-def public(train: Dataset, recipe: Recipe) -> Loop:
+def public(train: Dataset, recipe: Recipe, seed: int) -> Loop:
     """Without privacy."""
-    return Loop(*_parts(train, recipe))
+    return Loop(*_parts(train, recipe, seed))
 
 
-def private(train: Dataset, recipe: Recipe, asked: Asked) -> Loop:
+def private(train: Dataset, recipe: Recipe, seed: int, asked: Asked = "") -> Loop:
     """With Opacus, and with what is asked."""
-    module, optimizer, loader = _parts(train, recipe)
+    module, optimizer, loader = _parts(train, recipe, seed)
     engine = PrivacyEngine(accountant="rdp")
     made = engine.make_private(
         module=module, optimizer=optimizer, data_loader=loader, noise_multiplier=recipe.noise,
@@ -326,9 +334,9 @@ def _watch(engine: PrivacyEngine, loop: Loop, asked: Asked) -> None:
     loop.ask = watchers[0].risk if watchers else monitor.answer
 
 
-def compared(train: Dataset, count: int) -> dict[str, list[float]]:
+def compared(train: Dataset, count: int, seed: int) -> dict[str, list[float]]:
     """Seconds of a record: its gradients, compared in all pairs or with their mean."""
-    torch.manual_seed(SEED)
+    torch.manual_seed(seed)
     module = network(train, ADULT.widths)
     weights = {name: value.detach() for name, value in module.named_parameters()}
 

@@ -1,11 +1,11 @@
 """Figure 9: full and approximate analysis of attribute inference on Adult.
 
 The full analysis compares the gradients of all pairs of ages of each record; the approximate one
-takes twice the largest distance to their mean. The second can never report more security. The paper
-says so, and then prints more for it: the two values are interchanged ([errata](../errata.md)). The
-claims have them as they are printed; read the other way round, the range for the full analysis is
-that of 0.950. The price of the approximation, which the paper calls fairly small, is the difference
-of the two, whichever is which.
+takes twice the largest distance to their mean. By the triangle inequality the second can never
+report more security, so that is no claim here. The paper says so, and then prints more for it: the
+two values are interchanged ([errata](../errata.md)). The claims have them as they are printed; read
+the other way round, the range for the full analysis is that of 0.950. The price of the
+approximation, which the paper calls fairly small, is the difference of the two, whichever is which.
 
 The Bayes securities are those of the paper's closed form along trainings with Opacus, both analyses
 on the same trainings. One more training has four times the learning rate, since the paper names
@@ -25,7 +25,6 @@ from papers.cherubin.cases import ADULT
 from papers.cherubin.securities import advantage_left, half_digit, measured
 from papers.cherubin.trainings import (
     AT_EPOCHS,
-    SEED,
     Recipe,
     Trained,
     kept,
@@ -34,7 +33,7 @@ from papers.cherubin.trainings import (
     watched,
 )
 from papers.drawing import Line, LinesFigure
-from papers.reproduce import Claim, Estimate, Measured, Scale, exact, mean, run, stated
+from papers.reproduce import Claim, Estimate, Measured, Scale, mean, run
 
 FORM = "closed-form"
 PRINTED = {"full": "0.945", "approximate": "0.950"}
@@ -56,7 +55,6 @@ def measure(scale: Scale) -> Measured:
             for kind in PRINTED
         ),
         _price(found, other),
-        _never_more(found),
     ]
     numbers = {
         "security": {kind: _line(found, kind) for kind in (*PRINTED, "membership")},
@@ -80,9 +78,10 @@ def _other(found: Trained, scale: Scale) -> dict[str, Any]:
     """One training with a larger learning rate."""
     recipe = Recipe.of(ADULT, scale)
     split = scale.data(ADULT.data)
-    data = Split(split.train.draw(recipe.records, SEED), split.test)
+    seed = found["seed"]
+    data = Split(split.train.draw(recipe.records, seed), split.test)
     epochs = min(AT_EPOCHS, found["epochs"])
-    return watched(ADULT, recipe, data, FASTER * found["learning_rate"], SEED + 1, epochs, scale)
+    return watched(ADULT, recipe, data, FASTER * found["learning_rate"], seed + 1, epochs, scale)
 
 
 def _after(one: dict[str, Any], kind: str) -> float:
@@ -111,22 +110,6 @@ def _needed(found: Trained) -> dict[str, float]:
         kind: 2 * mu_from_advantage(1 - float(security)) / member
         for kind, security in PRINTED.items()
     }
-
-
-def _never_more(found: Trained) -> Claim:
-    most = max(
-        rough - full
-        for one in found["runs"]
-        for full, rough in zip(
-            one["security"][FORM]["full"], one["security"][FORM]["approximate"], strict=True
-        )
-    )
-    return stated(
-        "Bayes security, approximate less full analysis, largest over epochs and trainings",
-        "never more security: at most 0",
-        exact(most),
-        most=0.0,
-    )
 
 
 def _price(found: Trained, other: dict[str, Any]) -> Claim:
@@ -174,12 +157,14 @@ def _figure(numbers: dict[str, Any], at: dict[str, Estimate]) -> LinesFigure:
         f"and {1 - at['approximate'].value:.3f} by the approximate analysis.",
         "epochs", "Bayes security",
         (
-            Line("age, full analysis", lines["full"]),
-            Line("age, approximate analysis", lines["approximate"]),
+            Line("ours: age, full analysis", lines["full"]),
+            Line("ours: age, approximate analysis", lines["approximate"]),
             Line("membership, closed form", [point[:2] for point in lines["membership"]]),
             *(
-                Line(f"published as {kind}", [(AT_EPOCHS, float(security))], published=True)
-                for kind, security in PRINTED.items()
+                Line(
+                    f"published as {kind}", [(AT_EPOCHS, float(security))], published=True, ink=ink
+                )
+                for ink, (kind, security) in enumerate(PRINTED.items())
             ),
         ),
     )  # fmt: skip

@@ -59,8 +59,8 @@ def measure(scale: Scale) -> Measured:
     lines = [
         Line(f"attacker, gradients {name}", [
             (row["noise"], row["found"]) for row in best if row["gradients"] == name
-        ], joined=False)
-        for name in NORMS
+        ], joined=False, ink=ink)
+        for ink, name in enumerate(NORMS)
     ]  # fmt: skip
     figure = LinesFigure(
         "section5_2",
@@ -68,14 +68,14 @@ def measure(scale: Scale) -> Measured:
         f"{low['noise']:g}, where R alone says {low['closed form']:.3f}.",
         "noise σ", "advantage",
         (
-            Line("corollary 10 without its error term", [
+            Line("the paper's corollary 10 without its error term", [
                 (noise, closed(noise)) for noise in NOISES
-            ]),
+            ], ink=len(NORMS)),
             *(
                 Line(f"central limit, gradients {name}", [
                     (noise, central(noise, norm)) for noise in NOISES
-                ])
-                for name, norm in NORMS.items()
+                ], ink=ink)
+                for ink, (name, norm) in enumerate(NORMS.items())
             ),
             *lines,
         ),

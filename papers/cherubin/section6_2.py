@@ -44,7 +44,6 @@ from papers.cherubin.trainings import (
     EPOCHS,
     FPR,
     SECURITY,
-    SEED,
     Recipe,
     Trained,
     kept,
@@ -265,12 +264,13 @@ def _other_item(case: Case, found: Trained, scale: Scale) -> str:
         f" How frequent the item is explains little: {first:.0%} have the first; with the "
         f"last as the secret, which {last:.1%} have, the advantage is "
         f"{np.mean([one[OTHER] for one in runs]):.4f}. But a record has only "
-        f"{records.sum(axis=1).mean():.1f} items in the mean. {_by_items(case, scale)}"
+        f"{records.sum(axis=1).mean():.1f} items in the mean. "
+        f"{_by_items(case, found['seed'], scale)}"
     )
 
 
 @functools.cache
-def _by_items(case: Case, scale: Scale) -> str:
+def _by_items(case: Case, seed: int, scale: Scale) -> str:
     """One training on the records with the fewest items, and one on those with the most."""
     recipe = Recipe.of(case, replace(scale, size=scale.pick("smoke", "quick", "quick")))
     split = scale.data(case.data)
@@ -279,7 +279,7 @@ def _by_items(case: Case, scale: Scale) -> str:
     for kind, places in (("fewest", order[: recipe.records]), ("most", order[-recipe.records :])):
         data = Split(split.train.take(places), split.test)
         one = watched(
-            case, recipe, data, case.learning_rates[0], SEED, scale.pick(2, EPOCHS, EPOCHS), scale
+            case, recipe, data, case.learning_rates[0], seed, scale.pick(2, EPOCHS, EPOCHS), scale
         )
         items = data.train.records.sum(axis=1).mean()
         told.append(
@@ -293,7 +293,7 @@ def _accuracy_reason(case: Case, found: Trained, scale: Scale) -> str:
     """What the same network reaches without privacy."""
     if case == ADULT:
         return ""
-    public = public_accuracy(case, found["records"], scale)
+    public = public_accuracy(case, found, scale)
     return (
         f"retail100 is another task: without privacy the same network reaches {public:.2f} with "
         f"these {found['records']:,} records."

@@ -1,10 +1,13 @@
 """Private trainings with Opacus, watched for attribute inference: figures 1 and 9, section 6.2.
 
-    python -m papers.cherubin.trainings adult --full [--device cuda]    # raw/adult.json
-    python -m papers.cherubin.trainings retail100 --full [--device cuda --processes 8]
+    python -m papers.cherubin.trainings adult --full --seed 2024 [--device cuda]    # raw/adult.json
+    python -m papers.cherubin.trainings retail100 --full --seed 2024 [--device cuda --processes 8]
 
 The noise is the one that the paper's equation 4 gives for a Bayes security of 0.9 against
 membership after 20 epochs; trainings have 30. Full and approximate analysis watch the same ones.
+
+Files say from which seed their trainings are. Those that are kept for the usual seed were made from
+2024, and results say so; another seed makes new ones, in a file of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import argparse
 import functools
 import json
 import multiprocessing
+import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -33,12 +37,11 @@ from dprime.monitor import AttributeInference, AttributeRisk, Monitor
 from dprime.monitor.risks import FORMS, Form
 from dprime.train.workers import one_thread
 from papers.cherubin.cases import CASES, OTHER, Case, network, secrets, tensors
-from papers.reproduce import Kept, Scale, add_options, scale_of
+from papers.reproduce import SEED, Kept, Scale, add_options, kept_in, plainly, scale_of
 
 RAW = Path(__file__).resolve().parent / "raw"
 EPOCHS, AT_EPOCHS, SECURITY = 30, 20, 0.9
 CLIP_NORM, FPR = 1.0, 0.1
-SEED = 2024
 PAPERS: Form = "closed-form"
 
 
@@ -48,16 +51,39 @@ Trained = Mapping[str, Any]
 @functools.cache
 def trained(case: Case, scale: Scale) -> Trained:
     """The trainings of a case: once in a process, and full ones from their file if there is one."""
-    place = RAW / f"{case.data}.json"
-    if scale.size == "full" and place.exists():
-        found: Trained = json.loads(place.read_text())
-        return found
-    return train(case, scale)
+    if scale.size != "full":
+        return train(case, scale)
+    place = kept_file(case, scale.seed)
+    if not place.exists():
+        print(f"{place.name} is not there: trained on {scale.device}", file=sys.stderr)
+        keep(train(case, scale), place)
+    found: Trained = json.loads(place.read_text())
+    return found
+
+
+def kept_file(case: Case, seed: int) -> Path:
+    """Where full trainings are kept: the usual file where it is of this seed."""
+    usual = kept_in(RAW, case.data, SEED)
+    if usual.exists() and json.loads(usual.read_text())["seed"] == seed:
+        return usual
+    return kept_in(RAW, case.data, seed)
+
+
+def keep(found: Trained, place: Path) -> None:
+    """Write trainings."""
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(json.dumps(found, indent=1) + "\n")
 
 
 def kept(scale: Scale, *found: Trained) -> Kept | None:
-    """The trainings that a full version rests on."""
-    return Kept.of(found) if scale.size == "full" else None
+    """The trainings that a full version rests on, all from one seed."""
+    if scale.size != "full":
+        return None
+    seeds = {each["data"]: each["seed"] for each in found}
+    if len(set(seeds.values())) > 1:
+        told = ", ".join(f"{seed} ({data})" for data, seed in seeds.items())
+        raise ValueError(f"trainings in {RAW.name}/ must be from one seed, these are from {told}")
+    return Kept.of(found)
 
 
 def train(case: Case, scale: Scale, processes: int = 1) -> Trained:
@@ -65,7 +91,7 @@ def train(case: Case, scale: Scale, processes: int = 1) -> Trained:
     started = time.perf_counter()
     recipe = Recipe.of(case, scale)
     split = scale.data(case.data)
-    drawn = split.train.draw(recipe.records, SEED)
+    drawn = split.train.draw(recipe.records, scale.seed)
     data = Split(drawn, split.test)
     epochs = scale.pick(2, EPOCHS, EPOCHS)
     run_all = _in_turn if processes == 1 else functools.partial(_side_by_side, processes)
@@ -74,8 +100,8 @@ def train(case: Case, scale: Scale, processes: int = 1) -> Trained:
     repetitions = scale.pick(2, case.quick_repetitions, case.repetitions)
     runs = run_all(
         [
-            functools.partial(watched, case, recipe, data, best, SEED + 1 + number, epochs, scale)
-            for number in range(repetitions)
+            functools.partial(watched, case, recipe, data, best, seed, epochs, scale)
+            for seed in range(scale.seed + 1, scale.seed + 1 + repetitions)
         ]
     )
     return {
@@ -85,7 +111,7 @@ def train(case: Case, scale: Scale, processes: int = 1) -> Trained:
         "values": len(case.values), "fpr": FPR, "learning_rate": best,
         "accuracy_by_learning_rate": tried, "every": recipe.every, "runs": runs,
         "seconds": time.perf_counter() - started, "device": device_title(scale.device),
-        "seed": SEED,
+        "seed": scale.seed,
     }  # fmt: skip
 
 
@@ -136,7 +162,7 @@ def _tried(
 def _ends_at(
     case: Case, recipe: Recipe, data: Split, learning_rate: float, epochs: int, scale: Scale
 ) -> float:
-    run = Run(case, recipe, data, learning_rate, SEED, scale.device)
+    run = Run(case, recipe, data, learning_rate, scale.seed, scale.device)
     return run.accuracies(epochs)[-1]
 
 
@@ -254,11 +280,11 @@ def settings_of(found: Trained) -> dict[str, Any]:
     }
 
 
-def public_accuracy(case: Case, records: int, scale: Scale) -> float:
-    """Of the same network on test records after 30 epochs without privacy."""
+def public_accuracy(case: Case, found: Trained, scale: Scale) -> float:
+    """Of the same network and records, on test records, after 30 epochs without privacy."""
     split = scale.data(case.data)
-    x, y = tensors(split.train.draw(records, SEED)).tensors
-    torch.manual_seed(SEED)
+    x, y = tensors(split.train.draw(found["records"], found["seed"])).tensors
+    torch.manual_seed(found["seed"])
     module = network(split.train, case.widths).to(scale.device)
     optimizer = torch.optim.Adam(module.parameters(), lr=1e-3)
     criterion = nn.CrossEntropyLoss()
@@ -280,9 +306,11 @@ def main() -> None:
     add_options(parser)
     options = parser.parse_args()
     scale = scale_of(parser, options)
-    found = train(CASES[options.data], scale, options.processes)
-    name = options.data if scale.size == "full" else f"{options.data}-{scale.size}"
-    (RAW / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
+    case = CASES[options.data]
+    with plainly(parser):
+        found = train(case, scale, options.processes)
+        full = scale.size == "full"
+        keep(found, kept_file(case, scale.seed) if full else RAW / f"{case.data}-{scale.size}.json")
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ class Data:
     def neighbours(
         self, adjacency: str, device: str, keep: int = 1, among: int | None = None
     ) -> list[Worlds]:
-        """The pairs with the largest dataset sensitivity, then those with the smallest.
+        """Pairs with the largest dataset sensitivity, then with the smallest, which come last.
 
         The record in question is one of the first `among` records of D, if given.
         """
@@ -122,12 +122,12 @@ class Data:
             device=device,
         )  # fmt: skip
         found = []
-        for part in (ranking.top(keep), ranking.bottom(keep)):
-            places = [int(record) for record in part.records]
+        for part, order in ((ranking.top(keep), 1), (ranking.bottom(keep), -1)):
+            places = [int(record) for record in part.records[::order]]
             if part.partners is None:
                 found += [Worlds.remove(self.inside, place) for place in places]
                 continue
-            others = [self.outside.take([int(partner)]) for partner in part.partners]
+            others = [self.outside.take([int(partner)]) for partner in part.partners[::order]]
             pairs = zip(places, others, strict=True)
             found += [Worlds.replace(self.inside, place, by) for place, by in pairs]
         return found

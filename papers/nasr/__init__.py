@@ -13,7 +13,13 @@ of the other five adversaries has more power than the one before, and that the l
 is certified, is said in the rest of it: rows about that are marked "expected". The six audit DP-SGD
 with 30 full-batch steps on 100 records, at four certified ε with δ = 1e-5. An adversary's strength
 is the d′ of its scores in both worlds as a share of the certified one. "At least as much" allows a
-fifth of the certified d′ less. The files
+fifth of the certified d′ less.
+
+The third and the fourth adversary are judged by the released sums along their record's own
+gradient, with the other records' gradients known, since the batch is the whole data set. No test of
+the same models tells more. A record whose gradient is clipped at every step then reaches what is
+certified, and nothing is left for those after it to add; with batches that are drawn, there is. The
+files
 `mnist.toml`, `cifar10.toml` and `location30.toml` in `papers/nasr` also play one ε from the command
 line: `dprime audit papers/nasr/mnist.toml --epsilon 4 --out mnist-4`.
 """,

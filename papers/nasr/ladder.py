@@ -5,7 +5,7 @@
 The strength of an adversary is the d′ between its scores of both worlds, as a share of the
 certified d′. The lower bounds on ε are shown beside it: by Clopper and Pearson as in the paper
 (with the threshold chosen on other trials), and by a bound over all thresholds at once. Full: what
-was reached is read from `raw/NAME.json`, or played on a GPU and kept there.
+was reached is read from `raw/`, or played and kept there, adversary by adversary.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import math
 import tempfile
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,8 +50,11 @@ DRAWN = 4.0
 """The ε whose ladder is drawn."""
 
 WORST = "malicious-dataset"
+UPDATES = ("intermediate-models", "adaptive-poisoning", "gradient", WORST)
+"""Adversaries that see every step."""
+
 MORE = {1.0: 8, 2.0: 2}
-"""How many times more trials the last adversary has at small ε, where distances are small."""
+"""How many times more trials these have at small ε, where distances are small, in full."""
 
 SHADOWS = ("static-poisoning", "intermediate-models")
 """Adversaries that train shadow models."""
@@ -66,8 +69,8 @@ ORDER = (
     ("static-poisoning", "api-access", "a made record tells at least as much as a natural one",
      NO_LESS),
     ("intermediate-models", "static-poisoning", "seeing every model adds to seeing the last", ADDS),
-    ("adaptive-poisoning", "intermediate-models", "a record made anew at every step adds to that",
-     ADDS),
+    ("adaptive-poisoning", "intermediate-models",
+     "a record made anew at every step tells at least as much as one made once", NO_LESS),
     ("gradient", "adaptive-poisoning", "a gradient of one's own tells at least as much", NO_LESS),
     (WORST, "gradient", "the worst data set leaves at least as much as a typical one", NO_LESS),
 )  # fmt: skip
@@ -158,56 +161,87 @@ def measure_ladder(data: str, title: str, scale: Scale) -> Measured:
     )  # fmt: skip
 
 
-def trials(scale: Scale) -> int:
-    """In each world."""
-    return int(scale.pick(20, 200, 1000))
-
-
 def reached(data: str, scale: Scale) -> tuple[Ladder, dict[str, Any], Kept | None]:
     """Everything, what it rests on, and how a full version was made."""
-    place = kept_in(RAW, data, scale.seed)
-    if scale.size == "full" and place.exists():
-        content = json.loads(place.read_text())
-        listed = [Reached.from_json(values) for values in content["reached"]]
-        found = {(each.adversary, each.epsilon): each for each in listed}
-        return found, content["settings"], Kept.of([content])
-    start = time.perf_counter()
-    played, settings = play(data, scale)
+    names = list(audits_in(file_values(data, scale)))
     if scale.size != "full":
-        return played, settings, None
-    content = {
-        "device": device_title(scale.device), "seconds": round(time.perf_counter() - start, 1),
-        "seed": scale.seed,
-        "settings": settings, "reached": [each.as_json() for each in played.values()],
-    }  # fmt: skip
-    RAW.mkdir(exist_ok=True)
-    place.write_text(json.dumps(content, indent=1) + "\n")
-    return played, settings, Kept.of([content])
+        every = [play(data, scale, name) for name in names]
+        return _joined(every), _settings(data, scale), None
+    every = _read(data, scale)
+    for name in set(names) - {each["adversary"] for file in every for each in file["reached"]}:
+        every.append(play(data, scale, name))
+        RAW.mkdir(exist_ok=True)
+        place = kept_in(RAW, f"{data}-{name}", scale.seed)
+        place.write_text(json.dumps(every[-1], indent=1) + "\n")
+    found = _joined(every)
+    ordered = {(name, epsilon): found[name, epsilon] for epsilon in EPSILONS for name in names}
+    return ordered, _settings(data, scale), Kept.of(every)
 
 
-def play(data: str, scale: Scale) -> tuple[Ladder, dict[str, Any]]:
-    """Every audit, each with random numbers of its own; and what they rest on."""
-    split = scale.data(data)
-    listed = audits_in(file_values(data, scale))
-    found: dict[tuple[str, float], Reached] = {}
-    settings: dict[str, Any] = {}
+Played = dict[str, Any]
+"""What some adversaries reached, the device, the time and the seed, of JSON values."""
+
+
+def _read(data: str, scale: Scale) -> list[Played]:
+    """What is kept: of several adversaries, or of one that was played by itself."""
+    listed = [data, *(f"{data}-{name}" for name in audits_in(file_values(data, scale)))]
+    places = [kept_in(RAW, name, scale.seed) for name in listed]
+    return [json.loads(place.read_text()) for place in places if place.exists()]
+
+
+def _joined(files: Sequence[Played]) -> Ladder:
+    listed = [Reached.from_json(values) for file in files for values in file["reached"]]
+    return {(each.adversary, each.epsilon): each for each in listed}
+
+
+def _settings(data: str, scale: Scale) -> dict[str, Any]:
+    values = {key: value for key, value in file_values(data, scale).items() if key != "audits"}
+    del values["claim"], values["trials"], values["device"], values["memory"]
+    return {**values, "epsilons": list(EPSILONS)}
+
+
+def play(data: str, scale: Scale, name: str) -> Played:
+    """One adversary at every ε, each time with random numbers of its own."""
+    split, values = scale.data(data), file_values(data, scale)
+    listed = audits_in(values)
+    number, audited = list(listed).index(name), listed[name]
+    found: list[Reached] = []
+    start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         for place, epsilon in enumerate(EPSILONS):
-            for number, (name, values) in enumerate(listed.items()):
-                more = MORE.get(epsilon, 1) if name == WORST and scale.size == "full" else 1
-                chosen = dataclasses.replace(
-                    AuditSettings.of(values),
-                    claim={**values["claim"], "epsilon": epsilon},
-                    trials=more * trials(scale),
-                    seed=seed_of(scale, data, place, number),
-                    options={"shadows": scale.pick(2, 10, 50)} if name in SHADOWS else {},
-                )  # fmt: skip
-                path = Path(folder) / f"{name}-{epsilon:g}.run"
-                audit = begin(chosen, path, progress=False, split=split)
-                found[name, epsilon] = Reached.of(name, epsilon, audit)
-                settings = {"attacked": dict(audit.attacked)}
-    common = {key: value for key, value in file_values(data, scale).items() if key != "audits"}
-    return found, {**common, **settings, "epsilons": list(EPSILONS), "trials": trials(scale)}
+            chosen = dataclasses.replace(
+                AuditSettings.of(audited),
+                claim={**audited["claim"], "epsilon": epsilon},
+                trials=trials(scale, values["model"], name, epsilon),
+                seed=seed_of(scale, data, place, number),
+                options={"shadows": shadows(scale, values["model"])} if name in SHADOWS else {},
+            )  # fmt: skip
+            path = Path(folder) / f"{epsilon:g}.run"
+            audit = begin(chosen, path, progress=False, split=split)
+            found.append(Reached.of(name, epsilon, audit))
+    return {
+        "device": device_title(scale.device), "seconds": round(time.perf_counter() - start, 1),
+        "seed": scale.seed, "reached": [each.as_json() for each in found],
+    }  # fmt: skip
+
+
+def trials(scale: Scale, model: str, name: str, epsilon: float) -> int:
+    """In each world, as many as can be afforded."""
+    if scale.size != "full":
+        return int(scale.pick(20, 200, None))
+    if _slow(scale, model):
+        return 250
+    return 1000 * (MORE.get(epsilon, 1) if name in UPDATES else 1)
+
+
+def shadows(scale: Scale, model: str) -> int:
+    """Shadow models in each world of a candidate."""
+    return int(scale.pick(2, 10, 10 if _slow(scale, model) else 50))
+
+
+def _slow(scale: Scale, model: str) -> bool:
+    """Convolutions take a hundred times longer on a processor."""
+    return scale.device == "cpu" and model.startswith("conv")
 
 
 def seed_of(scale: Scale, data: str, *places: int) -> int:
@@ -283,6 +317,9 @@ def beyond(found: Ladder, title: str) -> Claim:
 def tables(found: Ladder, names: list[str]) -> tuple[Table, ...]:
     """The ladder: d′ of every adversary, and what is shown of ε."""
     head = ("adversary", *(f"ε = {epsilon:g}" for epsilon in EPSILONS))
+    counted = tuple(
+        (name, *(f"{found[name, epsilon].trials:,}" for epsilon in EPSILONS)) for name in names
+    )
     distances = tuple(
         (name, *(_told(found[name, epsilon].share) for epsilon in EPSILONS)) for name in names
     )
@@ -296,7 +333,10 @@ def tables(found: Ladder, names: list[str]) -> tuple[Table, ...]:
         )
         for method, words in BOUNDS.items()
     ]  # fmt: skip
-    return Table("Share of the certified d′", head, distances), *shown
+    return (
+        Table("Share of the certified d′", head, distances), *shown,
+        Table("Trials in each world", head, counted),
+    )  # fmt: skip
 
 
 def drawn(found: Ladder, names: list[str], title: str) -> dict[str, Figure]:
@@ -309,13 +349,8 @@ def drawn(found: Ladder, names: list[str], title: str) -> dict[str, Figure]:
         lines.append(Line(name, bounds))
     least, best = (found[name, DRAWN].bounds["band"] for name in ("api-access", WORST))
     said = (
-        f"{title}: where ε = {DRAWN:g} is certified, {trials_words(found)} trials show at least "
-        f"{least:.2f} for api-access and {best:.2f} for {WORST}"
+        f"{title}: where ε = {DRAWN:g} is certified, {found[WORST, DRAWN].trials:,} trials show at "
+        f"least {least:.2f} for api-access and {best:.2f} for {WORST}"
     )
     bounds_figure = LinesFigure("bounds", said, "certified ε", "ε at least", tuple(lines))
     return {"ladder": ladder, "bounds": bounds_figure}
-
-
-def trials_words(found: Ladder) -> str:
-    """In each world, where the ladder is drawn."""
-    return f"{found[WORST, DRAWN].trials:,}"

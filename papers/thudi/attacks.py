@@ -92,13 +92,26 @@ def network(channels: int, flat: int) -> nn.Module:
 
 NETWORKS = {"mnist": (1, 512), "cifar10": (3, 800)}
 
+REFERENCES: tuple[Attack, ...] = (
+    AttackR(missing="nan"), AttackR(thresholds_from="in", missing="nan"),
+)  # fmt: skip
+AIMED: tuple[Attack, ...] = (AttackP(), *REFERENCES)
+"""Attacks that aim at a false-positive rate."""
+
+ATTACKS: tuple[Attack, ...] = (
+    LiRA(missing="nan"), LiRA(variance="fixed", missing="nan"), RMIA(missing="nan"), *AIMED,
+    YeomLoss(),
+)  # fmt: skip
+
 
 class Game:
     """All of one data set and ε; None trains without privacy."""
 
-    def __init__(self, data: str, epsilon: float | None, scale: Scale) -> None:
+    def __init__(
+        self, data: str, epsilon: float | None, scale: Scale, setup: Setup | None = None
+    ) -> None:
         self.data, self.epsilon, self.scale = data, epsilon, scale
-        self.setup = SETUPS[scale.size]
+        self.setup = setup or SETUPS[scale.size]
         split = scale.data(data)
         self.pool = split.train.take(range(self.setup.pool))
         self.population = split.test.take(range(self.setup.population))
@@ -124,7 +137,7 @@ class Game:
 
     def trained(self, prior: float, models: int, seed: int) -> Answers:
         """Models on parts of the pool; figures 13 and 17 share some."""
-        return _models(self.data, self.epsilon, self.scale, prior, models, seed)
+        return _models(self.data, self.epsilon, self.scale, self.setup, prior, models, seed)
 
     def targets(self, prior: float) -> Answers:
         """One model for each repetition."""
@@ -136,11 +149,11 @@ class Game:
         models = self.setup.shadows * self.setup.repetitions
         return self.trained(prior, models, self.own_seed(purpose))
 
-    def all(self) -> Found:
-        """Every attack at every π."""
+    def all(self, attacks: Sequence[Attack] = ATTACKS) -> Found:
+        """These attacks at every π."""
         start = time.perf_counter()
         shadows = self.shadows()
-        cells = [self.cell(prior, shadows) for prior in self.setup.priors]
+        cells = [self.cell(prior, shadows, attacks) for prior in self.setup.priors]
         return {**self.settings(start), "cells": cells}
 
     def settings(self, start: float) -> Found:
@@ -155,8 +168,8 @@ class Game:
             "seed": self.scale.seed,
         }  # fmt: skip
 
-    def cell(self, prior: float, shadows: Answers) -> Cell:
-        """Of one π: every attack on its targets."""
+    def cell(self, prior: float, shadows: Answers, attacks: Sequence[Attack]) -> Cell:
+        """Of one π: these attacks on its targets."""
         targets = self.targets(prior)
         training = self.recipe().training(len(self.pool), prior)
         claim = None if self.epsilon is None else training.mechanism().curve()
@@ -167,19 +180,12 @@ class Game:
             "confident": np.mean(targets.population.probability > 0.5, axis=1).tolist(),
             "members": targets.members[:, list(self.records)].mean(1).tolist(),
         }  # fmt: skip
-        references: list[Attack] = [
-            AttackR(missing="nan"), AttackR(thresholds_from="in", missing="nan")
-        ]  # fmt: skip
-        attacks: list[Attack] = [
-            LiRA(missing="nan"), LiRA(variance="fixed", missing="nan"), RMIA(missing="nan"),
-            AttackP(), *references, YeomLoss(),
-        ]  # fmt: skip
         for attack in attacks:
             scored = self.scored(attack, targets, shadows)
             found[scored.attack] = self.measured(scored, prior, claim)
         if self.epsilon in MATCHED:
             own = shadows if prior == SHADOW_PRIOR else self.shadows(prior)
-            for attack in references:
+            for attack in REFERENCES:
                 scored = self.scored(attack, targets, own)
                 found[f"{scored.attack}-matched"] = self.measured(scored, prior, claim)
         return found
@@ -226,9 +232,10 @@ class Game:
 
 @lru_cache(maxsize=32)
 def _models(
-    data: str, epsilon: float | None, scale: Scale, prior: float, models: int, seed: int
-) -> Answers:
-    game = Game(data, epsilon, scale)
+    data: str, epsilon: float | None, scale: Scale, setup: Setup, prior: float, models: int,
+    seed: int,
+) -> Answers:  # fmt: skip
+    game = Game(data, epsilon, scale, setup)
     trainer = EngineTrainer(
         network(*NETWORKS[data]), game.recipe().training(len(game.pool), prior),
         scale.device, scale.memory,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from papers.reproduce import Measured, Scale, run
-from papers.thudi import gains, pictures, raw
+from papers.thudi import gains, pictures, raw, variations
 from papers.thudi.gains import at_rate
 
 PRINTED, CORRECTED = "attack-r-in", "attack-r"
@@ -20,22 +20,25 @@ RATES = ("0.05", "0.2", "0.3", "0.5")
 def measure(scale: Scale) -> Measured:
     """Attack R at every ε, π and rate."""
     results = raw.results(scale, (*raw.PRIVATE, None))
+    varied = variations.varied(scale)
     claims, figures = [], {}
     numbers: dict[str, Any] = {data: {} for data in results}
     for data, found in results.items():
         for rate in RATES:
             title = f"{raw.TITLES[data]}, aimed at {rate}"
-            claims += gains.rate_claims(title, found, PRINTED, rate)
+            reason = variations.reason(varied, data, PRINTED, rate)
+            claims += gains.rate_claims(title, found, PRINTED, rate, reason)
             figures[f"{data}-{rate}"] = pictures.precision(
-                data, found, f"Attack R aimed at FPR {rate}", at_rate(CORRECTED, rate)
+                data, found, f"FPR-{rate} attack R", at_rate(CORRECTED, rate)
             )
             numbers[data][rate] = {
                 "printed": gains.numbers_at(found, PRINTED, rate),
                 "corrected": gains.numbers_at(found, CORRECTED, rate),
             }
     return Measured(
-        claims, raw.settings(scale, results), numbers, figures, raw.kept(scale, results)
-    )
+        claims, raw.settings(scale, results), numbers, figures,
+        variations.kept(scale, results, varied),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from papers.reproduce import Measured, Scale, run
-from papers.thudi import gains, pictures, raw
+from papers.thudi import gains, pictures, raw, variations
 from papers.thudi.attacks import MATCHED
 from papers.thudi.gains import at_rate
 
@@ -25,20 +25,24 @@ RATE = "0.1"
 def measure(scale: Scale) -> Measured:
     """Attack R at matched rates, in both ways."""
     results = raw.results(scale, MATCHED)
+    varied = variations.varied(scale)
     claims, figures = [], {}
     numbers: dict[str, Any] = {}
     for data, found in results.items():
         numbers[data] = {}
         for name, (attack, told) in WAYS.items():
-            claims += gains.rate_claims(f"{raw.TITLES[data]}, {told}", found, attack, RATE)
+            reason = variations.reason(varied, data, attack.removesuffix("-matched"), RATE)
+            title = f"{raw.TITLES[data]}, {told}"
+            claims += gains.rate_claims(title, found, attack, RATE, reason)
             numbers[data][name] = gains.numbers_at(found, attack, RATE)
             shown = "Printed attack R" if name == "printed" else "Attack R"
             figures[f"{data}-{name}"] = pictures.precision(
                 data, found, shown, at_rate(attack, RATE)
             )
     return Measured(
-        claims, raw.settings(scale, results), numbers, figures, raw.kept(scale, results)
-    )
+        claims, raw.settings(scale, results), numbers, figures,
+        variations.kept(scale, results, varied),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

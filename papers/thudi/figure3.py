@@ -2,11 +2,12 @@
 
 The paper attacks models that were trained with DP on a share π of the data, takes the best
 precision of 40 thresholds, and sees it consistently above the baseline that calls everybody a
-member, by an amount that depends on π more than on ε. Here the same number stands beside two
-others: that of shuffled scores, which tell nothing and profit from the best of 40 all the same, and
-the precision at thresholds that were chosen on other records than those that are counted. The full
-version reads results that were made on an H200 GPU (`raw/`); it makes those that are missing if it
-has a GPU. The quick one plays MNIST with ε = 3 and few models.
+member, by an amount that depends on π more than on ε. One of the 40 calls everybody a member
+itself, so the best of them is never below the baseline: that it is above is no claim here. It is
+set against the same of shuffled scores, which tell nothing and profit from the best of 40 all the
+same; and beside it stands the precision at thresholds that were chosen on other records than those
+that are counted. The full version reads results that were made on an H200 GPU (`raw/`); it makes
+those that are missing if it has a GPU. The quick one plays MNIST with ε = 3 and few models.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.reproduce import Claim, Estimate, Measured, Scale, run, stated
+from papers.reproduce import Claim, Estimate, Measured, Scale, Table, run, stated
 from papers.thudi import gains, pictures, raw
 from papers.thudi.attacks import Found
 from papers.thudi.gains import reached
@@ -33,22 +34,17 @@ def measure(scale: Scale) -> Measured:
         figures[f"{data}-held-out"] = pictures.precision(data, found, "Held-out LiRA", HELD)
     numbers = {data: numbers_of(found) for data, found in results.items()}
     return Measured(
-        claims, raw.settings(scale, results), numbers, figures, raw.kept(scale, results)
-    )
+        claims, raw.settings(scale, results), numbers, figures, raw.kept(scale, results),
+        [table(results)],
+    )  # fmt: skip
 
 
 def claims_of(data: str, found: list[Found]) -> list[Claim]:
     """The paper's sentences, by its own number and by ones that luck does not lift."""
     title, cells = raw.TITLES[data], gains.private(found)
-    least = gains.least_gain(cells, BEST)
     luck = gains.over_settings(cells, SHUFFLED)
-    below = sum(np.nanmean(gains.gains(cell, BEST)) <= 0 for cell in cells)
     outperforms = "LiRA consistently outperforms the baseline"
     claims = [
-        stated(f"{title}: mean gain of the best of 40", outperforms,
-               gains.over_settings(cells, BEST), least=0.0),
-        stated(f"{title}: least mean gain of the best of 40 in a setting", outperforms, least,
-               least=0.0, why=f"{below} of {len(cells)} settings have no gain."),
         stated(f"{title}: mean gain of the best of 40 over that of shuffled scores", outperforms,
                gains.over_settings(cells, BEST, SHUFFLED), least=0.0,
                why=f"Shuffled scores gain {100 * luck.value:.1f} points over the baseline "
@@ -70,6 +66,21 @@ def claims_of(data: str, found: list[Found]) -> list[Claim]:
             )
         )  # fmt: skip
     return claims
+
+
+def table(results: raw.Results) -> Table:
+    """Mean gains over the baseline."""
+    head = ("over the baseline, in points", "best of 40", "the same, shuffled", "held out")
+    rows = []
+    for data, found in results.items():
+        cells = gains.private(found)
+        means = [gains.over_settings(cells, read) for read in (BEST, SHUFFLED, HELD)]
+        rows.append((raw.TITLES[data], *(_points(each) for each in means)))
+    return Table("Mean gain of LiRA over all settings with DP", head, tuple(rows))
+
+
+def _points(value: Estimate) -> str:
+    return f"{100 * value.value:.1f} ({100 * value.low:.1f} to {100 * value.high:.1f})"
 
 
 def dominance(found: list[Found], kind: str) -> Estimate:

@@ -7,6 +7,7 @@ repetition in which an attack calls nobody a member has no precision, and is lef
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,12 +89,6 @@ def over_trainings(cells: Sequence[Cell], read: Read, against: Read = baseline) 
     return mean(known([gain for cell in cells for gain in gains(cell, read, against)]))
 
 
-def least_gain(cells: Sequence[Cell], read: Read, against: Read = baseline) -> Estimate:
-    """The smallest mean gain of a setting, its interval corrected for the number of settings."""
-    found = [_corrected(known(gains(cell, read, against)), len(cells)) for cell in cells]
-    return min(found, key=lambda each: each.value)
-
-
 def contradicting(title: str, found: Sequence[Found], attack: str) -> Claim:
     """Targets whose surest answers contradict their certified curve.
 
@@ -132,14 +127,19 @@ def count_above(cells: Sequence[Cell], read: Read, against: Read = baseline) -> 
     return sum(is_above(cell, read, against) for cell in cells)
 
 
-def significant(title: str, found: Sequence[Found], read: Read, why: str) -> Claim:
+def luck_of(found: Sequence[Found]) -> int:
+    """How many settings with DP luck brings above the baseline."""
+    epsilons = _epsilons(found)
+    return by_luck(epsilons, len(private(found)) // epsilons, LUCK)
+
+
+def significant(title: str, found: Sequence[Found], read: Read) -> Claim:
     """How many settings with DP are above the baseline; those of one ε share shadow models."""
-    cells, epsilons = private(found), _epsilons(found)
-    luck = by_luck(epsilons, len(cells) // epsilons, LUCK)
+    cells, luck = private(found), luck_of(found)
     return stated(
         f"{title}: settings of {len(cells)} above the baseline",
         f"no significant improvement: no more than luck gives, {luck}",
-        exact(count_above(cells, read)), most=luck, why=why,
+        exact(count_above(cells, read)), most=luck,
     )  # fmt: skip
 
 
@@ -196,29 +196,71 @@ def numbers_at(found: Sequence[Found], attack: str, rate: str) -> dict[str, Any]
     return {**counts(found, at_rate(attack, rate)), "fpr_had": rates_had(cells, attack, rate)}
 
 
-def rate_claims(title: str, found: Sequence[Found], attack: str, rate: str) -> list[Claim]:
+def rate_claims(
+    title: str, found: Sequence[Found], attack: str, rate: str, reason: str
+) -> list[Claim]:
     """Of attack P or R with DP: no gain over the baseline, and the rate that it aims at."""
     cells, read = private(found), at_rate(attack, rate)
-    gained = by_prior(cells, read, baseline, "points")
-    had = by_prior(cells, rate_had(attack, rate), nothing, "%")
-    if attack in ("attack-r", "attack-r-in"):
-        had += "; the thresholds come from shadow models at π = 0.5"
-    luck = (
-        f"The AUC, which no threshold enters, is {auc_words(cells, attack)} over all of them. The "
-        f"mean gain is {gained}."
-    )
     return [
-        significant(title, found, read, luck),
-        stated(
-            f"{title}: mean precision over the baseline, less 1",
-            "no improvement: less than a fifth", relative(cells, read), most=TOLERANCE,
-            why=f"The mean gain is {gained}.",
+        explained(significant(title, found, read), f"{_counted(found, attack, rate)} {reason}"),
+        explained(
+            stated(
+                f"{title}: mean precision over the baseline, less 1",
+                "no improvement: less than a fifth", relative(cells, read), most=TOLERANCE,
+            ),
+            f"The mean gain is {by_prior(cells, read, baseline, 'points')}. {reason}",
         ),
-        printed(
-            f"{title}: mean false-positive rate had", float(rate),
-            over_settings(cells, rate_had(attack, rate), nothing), why=f"It is {had}.",
+        explained(
+            printed(
+                f"{title}: mean false-positive rate had", float(rate),
+                over_settings(cells, rate_had(attack, rate), nothing),
+            ),
+            _rates_told(cells, attack, rate),
         ),
     ]  # fmt: skip
+
+
+def explained(claim: Claim, why: str) -> Claim:
+    """With the reason, where it does not agree."""
+    return claim if claim.verdict == "agrees" else replace(claim, why=why)
+
+
+def _counted(found: Sequence[Found], attack: str, rate: str) -> str:
+    """Where the settings above the baseline are, and how many there are by another count."""
+    cells, read = private(found), at_rate(attack, rate)
+    by_epsilon = ", ".join(
+        f"{count_above(each['cells'], read)} at ε = {each['epsilon']:g}"
+        for each in found
+        if each["epsilon"] is not None
+    )
+    drawn = sum(is_above(cell, read, _prior) for cell in cells)
+    told = ", which luck may give: that ours is the sharper count is a reason"
+    return (
+        f"They are {by_epsilon}. With intervals of the precision itself against π, as they are "
+        f"drawn, there are {drawn}{told if drawn <= luck_of(found) else ''}. The AUC, which no "
+        f"threshold enters, is {auc_words(cells, attack)} over all of them."
+    )
+
+
+def _prior(cell: Cell) -> list[float]:
+    return [cell["prior"]] * len(cell["members"])
+
+
+def _rates_told(cells: Sequence[Cell], attack: str, rate: str) -> str:
+    """The rates at each π, and with shadow models at the target's own one where these were made."""
+    told = f"It is {by_prior(cells, rate_had(attack, rate), nothing, '%')}."
+    own = f"{attack}-matched"
+    matched = [cell for cell in cells if own in cell]
+    if not matched:
+        return told
+    here, there = (
+        100 * over_settings(matched, rate_had(name, rate), nothing).value for name in (attack, own)
+    )
+    return (
+        f"{told} The thresholds come from shadow models at π = 0.5. Where others were trained at "
+        f"the target's own π too (figure 17), the mean is {here:.1f} % with the former and "
+        f"{there:.1f} % with the latter."
+    )
 
 
 def relative(cells: Sequence[Cell], read: Read) -> Estimate:

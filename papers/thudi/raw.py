@@ -39,7 +39,7 @@ def _of_data(data: str, epsilons: Sequence[float | None], scale: Scale) -> list[
     there = [each for each in epsilons if kept_in(RAW, _name(data, each), scale.seed).exists()]
     wanted = there if there and scale.device == "cpu" else epsilons
     return [
-        _read_or(_name(data, each), scale, partial(_played, data, each, scale)) for each in wanted
+        read_or(_name(data, each), scale, partial(_played, data, each, scale)) for each in wanted
     ]
 
 
@@ -48,7 +48,7 @@ def rates(scale: Scale) -> dict[str, Found]:
     if scale.size != "full":
         return {"mnist": play_rates("mnist", QUICK_EPSILON, scale)}
     return {
-        data: _read_or(f"rates-{data}", scale, partial(play_rates, data, QUICK_EPSILON, scale))
+        data: read_or(f"rates-{data}", scale, partial(play_rates, data, QUICK_EPSILON, scale))
         for data in TITLES
     }
 
@@ -57,7 +57,8 @@ def _name(data: str, epsilon: float | None) -> str:
     return f"{data}-none" if epsilon is None else f"{data}-{epsilon:g}"
 
 
-def _read_or(name: str, scale: Scale, play: Callable[[], Found]) -> Found:
+def read_or(name: str, scale: Scale, play: Callable[[], Found]) -> Found:
+    """A kept file, or a play that is then kept."""
     place = kept_in(RAW, name, scale.seed)
     if place.exists():
         found: Found = json.loads(place.read_text())

@@ -5,11 +5,11 @@ import copy
 import numpy as np
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, mse_loss
 
 from dprime.attack import AdaptivePoisoning
-from dprime.train import Observer, train
-from games import TABLE, engine_setting
+from dprime.train import Moment, Observer, train
+from games import IMAGES, TABLE, engine_setting
 from trials import gradient_of, set_flat
 
 
@@ -20,10 +20,13 @@ class Watching(Observer):
         self.insert = insert
 
     def begin(self, run):
-        self.seen = []
+        self.run, self.seen = run, []
 
     def see(self, step):
-        self.seen.append((step.index, step.weights.clone(), self.insert.current(step), step))
+        moment = Moment(self.run, step.index, step.rows, step.weights, step.memo)
+        x, *labels = self.insert.remade(moment)
+        made = [(x, y) for y in labels[: self.run.sampler.differing]]
+        self.seen.append((step.index, step.weights.clone(), made, step))
 
 
 def watched(setting, attack):
@@ -61,25 +64,46 @@ def test_worst_and_best_label_and_a_larger_loss(adjacency):
             assert worst == int(before.argmax())
             assert after[worst] > before[worst]
             if adjacency == "replace":
-                assert torch.equal(made[1][0][trial], x)
                 assert int(made[1][1][trial]) == int(before.argmin())
 
 
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-def test_its_gradient_is_what_the_engine_takes(adjacency):
-    setting = engine_setting(adjacency=adjacency, clip_norm=1e6, noise_multiplier=1e-6)
+def autograd(setting, vector, x, y):
+    model = copy.deepcopy(setting.trainer.model)
+    set_flat(model, vector.clone())
+    loss = mse_loss if setting.dataset.classes is None else cross_entropy
+
+    def each(outputs, labels):
+        outputs = outputs[:, 0] if loss is mse_loss else outputs
+        return loss(outputs, labels, reduction="none")
+
+    return gradient_of(model, each, x, y)
+
+
+def test_its_gradient_is_what_the_engine_takes():
+    setting = engine_setting(clip_norm=1e6, noise_multiplier=1e-6)
     attack = AdaptivePoisoning(bends=2, size=0.2).craft(setting)
-    for _, weights, made, step in watched(setting, attack):
-        for (x, y), found in zip(made, step.differing, strict=True):
-            for trial, vector in enumerate(weights):
-                model = copy.deepcopy(setting.trainer.model)
-                set_flat(model, vector.clone())
+    for _, weights, ((x, y),), step in watched(setting, attack):
+        for trial, vector in enumerate(weights):
+            expected = autograd(setting, vector, x[trial, 0], y[trial, 0])
+            torch.testing.assert_close(step.differing[0][trial], expected, rtol=1e-4, atol=1e-5)
 
-                def loss(outputs, labels):
-                    return cross_entropy(outputs, labels, reduction="none")
 
-                expected = gradient_of(model, loss, x[trial, 0], y[trial, 0])
-                torch.testing.assert_close(found[trial], expected, rtol=1e-4, atol=1e-5)
+@pytest.mark.parametrize(("split", "mirrors"), [(IMAGES, False), (TABLE, True)])
+def test_the_other_record_is_the_one_whose_gradient_is_further_away(split, mirrors):
+    """On the images the likeliest label; where both labels pull alike, the mirror image."""
+    setting = engine_setting(split, adjacency="replace")
+    low, high = setting.dataset.records.min(), setting.dataset.records.max()
+    attack = AdaptivePoisoning(bends=1).craft(setting)
+    for _, weights, ((x, worst), (_, best)), step in watched(setting, attack):
+        for trial, vector in enumerate(weights):
+            shown, y = x[trial, 0], worst[trial, 0]
+            choices = [(shown, y), (shown, best[trial, 0]), (low + high - shown, y)]
+            gradients = [autograd(setting, vector, *each) for each in choices]
+            first, label, mirror = (each / each.norm().clamp_min(1.0) for each in gradients)
+            expected = mirror if mirrors else label
+            assert ((mirror - first).norm() > (label - first).norm()) == mirrors
+            torch.testing.assert_close(step.differing[0][trial], first, rtol=1e-3, atol=1e-4)
+            torch.testing.assert_close(step.differing[1][trial], expected, rtol=1e-3, atol=1e-4)
 
 
 def test_it_is_made_anew_at_every_step():

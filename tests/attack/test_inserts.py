@@ -74,11 +74,14 @@ INSERTS = {
 def test_of_norm_c_and_opposite_in_the_other_world(kind, adjacency):
     for _, expected, _, differing, _ in watched(INSERTS[kind](), adjacency):
         assert isinstance(expected, Expected)
-        norms = expected.gradient.norm(dim=1)
+        norms = expected.gradients[0].norm(dim=1)
         torch.testing.assert_close(norms, torch.full_like(norms, C))
-        torch.testing.assert_close(differing[0], expected.gradient, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(differing[0], expected.gradients[0], rtol=1e-4, atol=1e-5)
         if adjacency == "replace":
             torch.testing.assert_close(differing[1], -differing[0])
+            torch.testing.assert_close(expected.gradients[1], -expected.gradients[0])
+        else:
+            assert len(expected.gradients) == 1
 
 
 def test_far_longer_before_clipping():
@@ -106,20 +109,20 @@ def test_signs_alternate(kind):
     )  # fmt: skip
     steps = watching.steps
     assert len({index for index, *_ in steps}) == 4
-    first = next(expected.gradient for index, expected, *_ in steps if index == 0)
+    first = next(expected.gradients[0] for index, expected, *_ in steps if index == 0)
     for index, expected, *_ in steps:
         sign = 1 if index % 2 == 0 else -1
-        torch.testing.assert_close(expected.gradient, sign * first, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(expected.gradients[0], sign * first, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("adjacency", PAIRS)
 def test_aside_is_at_right_angles_to_the_others(adjacency):
     for _, expected, weights, _, common in watched(INSERTS["aside"](), adjacency):
         theirs = unit(others(weights))
-        angles = torch.linalg.vecdot(unit(expected.gradient), theirs)
+        angles = torch.linalg.vecdot(unit(expected.gradients[0]), theirs)
         assert angles.abs().max() < 1e-5
         assert expected.common is None
-        share = torch.linalg.vecdot(unit(expected.gradient), common)
+        share = torch.linalg.vecdot(unit(expected.gradients[0]), common)
         assert share.abs().max() < 1e-4 * C
         assert common.norm(dim=1).min() > C  # the others do move, only not there
 
@@ -128,7 +131,7 @@ def test_aside_is_at_right_angles_to_the_others(adjacency):
 def test_against_expects_what_a_correct_trainer_makes_of_the_copies(rate):
     for _, expected, weights, _, common in watched(INSERTS["against"](), sample_rate=rate):
         theirs = others(weights)
-        angles = torch.linalg.vecdot(unit(expected.gradient), unit(theirs))
+        angles = torch.linalg.vecdot(unit(expected.gradients[0]), unit(theirs))
         torch.testing.assert_close(angles, -torch.ones_like(angles))
         clipped = unit(theirs) * theirs.norm(dim=1, keepdim=True).clamp(max=C)
         torch.testing.assert_close(expected.common, 7 * rate * clipped, rtol=1e-4, atol=1e-5)

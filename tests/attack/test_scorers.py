@@ -1,4 +1,4 @@
-"""Scores by formula: gains of a loss that is linear in the weights, and projections by hand."""
+"""Scores by formula: projections by hand, on a loss whose gradient is the record itself."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,9 @@ from torch import nn
 
 from dprime.attack.adversary import Probes
 from dprime.attack.inserts import Fixed
-from dprime.attack.scorers import FinalLoss, Gain, Projection, always
+from dprime.attack.scorers import FinalLoss, InsertProjection, RecordProjection
 from dprime.data.dataset import Dataset
-from dprime.train import SGD, Decay, Observer, Training, Worlds, train
+from dprime.train import SGD, LikelihoodRatio, Observer, Training, Worlds, train
 from trials import blobs, dense
 
 C = 0.8
@@ -31,91 +31,85 @@ NATURAL = [[1.0, 2.0, 0.0], [-1.0, 0.5, 2.0]]
 
 
 class Keeper(Observer):
-    """Weights and sums of every step, and the weights at the end [step, trial, parameter]."""
+    """The sums of every step [step, trial, parameter]."""
 
     def begin(self, run):
         shape = (run.training.steps, len(run.trials), 3)
-        self.noisy, self.own, self.common = (torch.zeros(shape) for _ in range(3))
-        self.weights = torch.zeros(shape[0] + 1, *shape[1:])
+        self.noisy, self.common = torch.zeros(shape), torch.zeros(shape)
 
     def see(self, step):
         at = (step.index, step.rows)
-        self.noisy[at], self.own[at], self.common[at] = (
-            step.noisy_sum, step.own_sum, step.common_sum,
-        )  # fmt: skip
-        self.weights[at] = step.weights
-
-    def end(self, final):
-        self.weights[-1, final.rows] = final.weights
+        self.noisy[at], self.common[at] = step.noisy_sum, step.common_sum
 
 
-def gains(worlds, training, trials=6):
-    scorer, keeper = Gain(always(worlds.differing)), Keeper()
-    done = train(
-        nn.Linear(3, 1, bias=False), worlds, training, trials=trials, seed=4,
-        observers=[scorer, keeper],
+def scored(worlds, trials=6, **options):
+    """The scores of the records' own gradients, the sums, and the scores of one who knows all."""
+    scorer, keeper, knowing = RecordProjection(), Keeper(), LikelihoodRatio()
+    noisy = options.get("noise_multiplier", 1.0) > 0
+    train(
+        nn.Linear(3, 1, bias=False), worlds, Training(**{**RECIPE, "loss": linear, **options}),
+        trials=trials, seed=4, observers=[scorer, keeper, *[knowing][:noisy]],
     )  # fmt: skip
-    return scorer.arrays()["score"], keeper, done.in_world
+    return scorer.arrays()["score"], keeper, knowing.logs
 
 
-def along(vector, steps):
-    """Σ over the steps of ⟨x/‖x‖, v_t⟩ [trial]."""
-    unit = torch.tensor(vector) / torch.tensor(vector).norm()
-    return (steps.double() @ unit.double()).sum(0).numpy()
+def clipped(row):
+    vector = torch.tensor(row).double()
+    return vector * min(1.0, C / float(vector.norm()))
 
 
-def test_gain_with_no_others_is_noise_and_the_clipped_gradient():
-    """lr/n (⟨x̂, noise⟩ + C in world `in`) at every step, as ‖x‖ = 5 is clipped to C."""
-    worlds = Worlds.add(records(BLANK), records(X))
-    scores, keeper, in_world = gains(worlds, Training(**RECIPE, loss=linear))
-    noise = along(X, keeper.noisy - keeper.own)
-    expected = 0.5 / 2 * (noise + 3 * C * in_world)
-    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-6)
+def log_ratio(rest, row, sigma, rate=1.0):
+    """ln((1 − q) + q e^u) of every step, added up [trial]."""
+    gradient = clipped(row)
+    u = (rest.double() @ gradient - gradient @ gradient / 2) / sigma**2
+    return np.log(1 - rate + rate * u.exp().numpy()).sum(0)
 
 
-def test_what_the_others_explain_is_taken_off():
+def test_along_the_record_by_the_densities():
+    """⟨r, g⟩/σ² − ‖g‖²/(2σ²), r the noisy sum less that of the others, ‖x‖ = 5 clipped to C."""
     worlds = Worlds.add(records(*NATURAL), records(X))
-    scores, keeper, in_world = gains(worlds, Training(**RECIPE, loss=linear))
-    noise = along(X, keeper.noisy - keeper.own)
-    assert np.abs(along(X, keeper.common)).min() > 0.1
-    np.testing.assert_allclose(scores, 0.5 / 3 * (noise + 3 * C * in_world), rtol=1e-4, atol=1e-5)
-
-
-def test_gains_on_the_other_record_count_against():
-    worlds = Worlds(records(*NATURAL), records(X, OTHER))
-    scores, keeper, _ = gains(worlds, Training(**RECIPE, loss=linear))
-    rest = keeper.noisy - keeper.common
-    expected = 0.5 / 3 * (along(X, rest) - along(OTHER, rest))
+    scores, keeper, _ = scored(worlds)
+    assert np.abs((keeper.common.double() @ clipped(X)).numpy()).min() > 0.1
+    expected = log_ratio(keeper.noisy - keeper.common, X, 0.7 * C)
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("differing", [[X], [X, OTHER]], ids=["add-remove", "replace"])
 @pytest.mark.parametrize(
-    "options", [{"sample_rate": 0.5}, {"optimizer": SGD(momentum=0.9)}], ids=["sampled", "momentum"]
+    "options",
+    [{}, {"optimizer": SGD(momentum=0.9)}, {"sensitivity": "local"}],
+    ids=["plain", "momentum", "local"],
 )
-def test_else_the_others_are_left_in(options):
-    """What the weights moved along the record, whatever moved them."""
-    worlds = Worlds.add(records(*NATURAL), records(X))
-    scores, keeper, _ = gains(worlds, Training(**RECIPE, loss=linear, **options))
-    expected = along(X, keeper.weights[:-1] - keeper.weights[1:])
+def test_a_whole_batch_tells_all_that_there_is(differing, options):
+    """No adversary does better than the likelihood ratio."""
+    scores, _, best = scored(Worlds(records(*NATURAL), records(*differing)), **options)
+    np.testing.assert_allclose(scores, best[:, -1], rtol=1e-4, atol=1e-5)
+
+
+def test_of_a_drawn_batch_the_others_are_not_known():
+    worlds = Worlds(records(*NATURAL), records(X, OTHER))
+    scores, keeper, best = scored(worlds, sample_rate=0.5)
+    expected = log_ratio(keeper.noisy, X, 0.7 * C, 0.5)
+    expected -= log_ratio(keeper.noisy, OTHER, 0.7 * C, 0.5)
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
+    assert np.abs(scores - best[:, -1]).max() > 0.1
 
 
-def test_the_rate_of_a_schedule_is_known():
+@pytest.mark.parametrize("sensitivity", ["global", "local"])
+def test_noise_that_was_left_out_is_noticed(sensitivity):
+    """Whatever the trainer says of its noise, the scores of both worlds lie apart."""
     worlds = Worlds.add(records(*NATURAL), records(X))
-    training = Training(**RECIPE, loss=linear, schedule=Decay(0.5, 1))
-    scores, keeper, _ = gains(worlds, training)
-    rest = keeper.noisy - keeper.common
-    rates = torch.tensor([training.rate_at(step) for step in range(3)])[:, None, None]
-    np.testing.assert_allclose(scores, along(X, rates * rest) / 3, rtol=1e-4, atol=1e-5)
+    scores, _, _ = scored(worlds, noise_multiplier=0.0, sensitivity=sensitivity)
+    steps, gradient = 3, C
+    np.testing.assert_allclose(np.abs(scores), steps * gradient**2 / 2 / C**2, rtol=1e-3)
 
 
-def test_gain_sees_slices_in_turns(monkeypatch):
+def test_slices_come_in_turns(monkeypatch):
     worlds = Worlds.add(records(*NATURAL), records(X))
-    training = Training(**RECIPE, loss=linear)
-    whole = gains(worlds, training)[0]
+    whole = scored(worlds)[0]
     monkeypatch.setattr("dprime.train.slices.CACHE", 1)
     monkeypatch.setattr("dprime.train.slices.WORTH_A_WORKER", 1)
-    np.testing.assert_allclose(gains(worlds, training)[0], whole, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(scored(worlds)[0], whole, rtol=1e-4, atol=1e-6)
 
 
 def test_final_loss():
@@ -135,7 +129,7 @@ def test_projection_by_the_densities(adjacency, rate):
     differing = records(X) if adjacency == "add-remove" else records(X, OTHER)
     worlds = Worlds(records(*rows), differing)
     insert, keeper = Fixed(torch.tensor([1.0, -2.0, 2.0])), Keeper()
-    scorer = Projection(insert)
+    scorer = InsertProjection(insert)
     training = Training(**RECIPE, loss=linear, sample_rate=rate)
     train(
         nn.Linear(3, 1, bias=False), worlds, training, trials=8, seed=4, insert=insert,

@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 SCREENSHOTS = Path(os.environ.get("DPRIME_SCREENSHOTS", "browser-artefacts"))
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 320, "height": 640}
 PATIENCE = 20_000
-"""Milliseconds that a test waits for something to appear; benchmarks/page.py says how fast it is."""
+"""Milliseconds that a test waits for something; how fast it is, benchmarks/page.py says."""
 
 
 def pytest_ignore_collect(collection_path, config):

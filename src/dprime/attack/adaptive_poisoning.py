@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -11,11 +10,11 @@ from torch import Tensor
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, Setting
-from dprime.attack.inserts import gradient_at
+from dprime.attack.inserts import clipped, gradient_at
 from dprime.attack.records import natural_worlds
-from dprime.attack.scorers import Gain, Shown
+from dprime.attack.scorers import RecordProjection
 from dprime.data.dataset import Dataset
-from dprime.train import Insert, Moment, Step
+from dprime.train import Insert, Moment
 from dprime.train.losses import per_trial
 
 
@@ -39,18 +38,23 @@ class Remade(Insert):
         )
 
     def gradients(self, moment: Moment) -> tuple[Tensor, ...]:
-        """The remade record's, and for replace that of the same with the likeliest label."""
-        x, worst, best = self._remade(moment)
-        made = [(x, y) for y in (worst, best)[: moment.run.sampler.differing]]
-        moment.memo[self] = made
-        return tuple(gradient_at(moment, x, y) for x, y in made)
+        """The remade record's, and for replace that of another one, clipped as far away as can be.
 
-    def current(self, step: Step) -> list[Shown]:
-        """The records that were made for a step."""
-        made: list[Shown] = step.memo[self]
-        return made
+        That is the same record with the likeliest label, or its mirror image with the same label.
+        """
+        x, worst, best = self.remade(moment)
+        first = gradient_at(moment, x, worst)
+        if moment.run.sampler.differing == 1:
+            return (first,)
+        mirrored = sum(self._range) - x
+        others = torch.stack(
+            [gradient_at(moment, x, best), gradient_at(moment, mirrored, worst)]
+        )  # [which, trial, parameter]
+        clip_norm = moment.run.training.clip_norm
+        apart = (clipped(others, clip_norm) - clipped(first, clip_norm)).norm(dim=-1)
+        return first, others[apart.argmax(0), torch.arange(len(first), device=first.device)]
 
-    def _remade(self, moment: Moment) -> tuple[Tensor, Tensor, Tensor]:
+    def remade(self, moment: Moment) -> tuple[Tensor, Tensor, Tensor]:
         """The record [trial, 1, ...], its worst label and its best [trial, 1]."""
         run, weights = moment.run, moment.weights
         start = torch.tensor(self._record.records, device=weights.device)
@@ -101,4 +105,4 @@ class AdaptivePoisoning(Adversary):
         assert worlds.differing is not None
         insert = Remade(setting.dataset, worlds.differing.take([0]), self.bends, self.size)
         about = "a record that is made anew at every step"
-        return Attack(worlds, partial(Gain, insert.current), about, insert=insert)
+        return Attack(worlds, RecordProjection, about, insert=insert)

@@ -12,7 +12,7 @@ from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, Setting
 from dprime.attack.inserts import Fixed
 from dprime.attack.records import natural_worlds
-from dprime.attack.scorers import Projection
+from dprime.attack.scorers import InsertProjection
 from dprime.train import Observer, Step, train
 
 
@@ -64,4 +64,4 @@ class Gradient(Adversary):
         direction[movement.squares.argsort(stable=True)[:count]] = 1.0
         insert = Fixed(direction)
         about = f"a gradient along the {count:,} weights that the other records move least"
-        return Attack(worlds, partial(Projection, insert), about, insert=insert)
+        return Attack(worlds, partial(InsertProjection, insert), about, insert=insert)

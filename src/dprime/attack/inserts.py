@@ -23,9 +23,9 @@ class DirectedInsert(Insert):
         """The direction's own, and what is expected of the step for whoever scores it."""
         direction, common = self.direction(moment)
         clip_norm = moment.run.training.clip_norm or 1.0
-        moment.memo[self] = Expected(direction * clip_norm, common)
-        loud = direction * (LOUDNESS * clip_norm)
-        return (loud, -loud)[: moment.run.sampler.differing]
+        both = (direction, -direction)[: moment.run.sampler.differing]
+        moment.memo[self] = Expected(tuple(each * clip_norm for each in both), common)
+        return tuple(each * (LOUDNESS * clip_norm) for each in both)
 
     @abstractmethod
     def direction(self, moment: Moment) -> tuple[Tensor, Tensor | None]:
@@ -77,12 +77,8 @@ class Against(DirectedInsert):
 
     def direction(self, moment: Moment) -> tuple[Tensor, Tensor | None]:
         """And the sum that a correct trainer makes of the copies, in expectation."""
-        gradient = gradient_of(moment, self._record)
         training = moment.run.training
-        if training.clip_norm is not None:
-            gradient = gradient * clip_factors(
-                gradient.norm(dim=1, keepdim=True), training.clip_norm
-            )
+        gradient = clipped(gradient_of(moment, self._record), training.clip_norm)
         return -unit(gradient), self._copies * training.sample_rate * gradient
 
 
@@ -101,6 +97,13 @@ def gradient_at(moment: Moment, x: Tensor, y: Tensor) -> Tensor:
     into = torch.zeros_like(weights)
     found.add_weighted(weights.new_ones(len(weights), 1), into)
     return into
+
+
+def clipped(gradients: Tensor, clip_norm: float | None) -> Tensor:
+    """As a correct trainer clips them [..., parameter]."""
+    if clip_norm is None:
+        return gradients
+    return gradients * clip_factors(gradients.norm(dim=-1, keepdim=True), clip_norm)
 
 
 def unit(vectors: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ import torch
 from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, Setting
 from dprime.attack.inserts import Against, Aside, DirectedInsert
-from dprime.attack.scorers import Projection
+from dprime.attack.scorers import InsertProjection
 from dprime.train import Worlds
 
 
@@ -93,4 +93,4 @@ def _checked(copies: int | None) -> int | None:
 
 def _attack(worlds: Worlds, insert: DirectedInsert, where: str) -> Attack:
     about = f"{len(worlds.common)} copies of one record, and a gradient {where}"
-    return Attack(worlds, partial(Projection, insert), about, insert=insert)
+    return Attack(worlds, partial(InsertProjection, insert), about, insert=insert)

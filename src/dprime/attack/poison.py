@@ -106,12 +106,12 @@ def by_final_loss(setting: Setting, worlds: Worlds, shadows: int, place: int) ->
     return max(found, key=lambda each: each[0])
 
 
-def by_scorer(scorer: Callable[[Worlds], Scorer]) -> Judge:
+def by_scorer(scorer: Callable[[], Scorer]) -> Judge:
     """By a scorer that watches the whole training."""
 
     def judge(setting: Setting, worlds: Worlds, shadows: int, place: int) -> Judged:
         engine = setting.engine("")
-        watching = scorer(worlds)
+        watching = scorer()
         done = train(
             engine.model, worlds, engine.training, trials=2 * shadows,
             seed=setting.shadow_seed + 1 + place, observers=[watching], keep_weights=False,

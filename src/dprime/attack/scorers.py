@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dprime.attack.adversary import Arrays, Probes, Scorer
-from dprime.data.dataset import Dataset
 from dprime.train import (
-    SGD,
     Final,
     Insert,
     LikelihoodRatio,
@@ -23,7 +21,6 @@ from dprime.train import (
     Step,
     evaluate,
 )
-from dprime.train.losses import per_trial
 from dprime.train.observers import log_mixture
 
 
@@ -46,92 +43,6 @@ class FinalLoss(Scorer):
         run = self._run
         found = evaluate.losses(run.network, weights, self.probes.records, run.training.loss)
         return self.probes.score(found)
-
-
-Shown = tuple[Tensor, Tensor]
-"""A record for each trial, or one for all, and its label [trial or 1, 1, ...]."""
-
-
-@dataclass(frozen=True)
-class Before:
-    """A record at the beginning of a step: its loss, and what the step is expected to take off it.
-
-    Attributes:
-        x: the record, for each trial or for all.
-        y: its label.
-        loss: at the weights before the step [trial].
-        norm: of its gradient there [trial].
-        expected: how much the other records lower the loss, to first order [trial].
-    """
-
-    x: Tensor
-    y: Tensor
-    loss: Tensor
-    norm: Tensor
-    expected: Tensor
-
-
-class Gain(Scorer):
-    """How much each step lowered the loss on a record, beyond what the other records explain.
-
-    The noise moves the loss in proportion to the norm of the record's gradient: divided by it,
-    every step counts alike. What the others explain is known where the batch is the whole data set
-    and the steps are plain; else it is left in.
-
-    Args:
-        shown: the records of a step: x, and for replace x′, whose gains count against.
-    """
-
-    def __init__(self, shown: Callable[[Step], list[Shown]]) -> None:
-        self._shown = shown
-
-    def begin(self, run: Run) -> None:
-        """Room for every trial."""
-        self._run = run
-        training = run.training
-        plain = isinstance(training.optimizer, SGD) and training.optimizer.momentum == 0
-        self._explains = plain and training.sample_rate == 1
-        self.scores = np.zeros(len(run.trials))
-
-    def see(self, step: Step) -> None:
-        """What the step before did; then measure this step's records."""
-        self._add(step.rows, step.weights, step.memo.get(self, []))
-        step.memo[self] = [self._before(step, x, y) for x, y in self._shown(step)]
-
-    def end(self, final: Final) -> None:
-        """What the last step did."""
-        self._add(final.rows, final.weights, final.memo[self])
-
-    def _before(self, step: Step, x: Tensor, y: Tensor) -> Before:
-        weights, training = step.weights, self._run.training
-        found = self._run.network.gradients(weights, x, y, training.loss)
-        gradient = torch.zeros_like(weights)
-        found.add_weighted(weights.new_ones(len(weights), 1), gradient)
-        loss, norm = found.losses[:, 0].double(), gradient.double().norm(dim=1)
-        expected = torch.zeros_like(loss)
-        if self._explains:
-            length = training.rate_at(step.index) / step.divisor
-            expected = length * torch.linalg.vecdot(gradient, step.common_sum).double()
-        return Before(x, y, loss, norm, expected)
-
-    def _add(self, rows: slice, weights: Tensor, records: list[Before]) -> None:
-        for sign, before in zip((1.0, -1.0), records, strict=False):
-            outputs = self._run.network.outputs(weights, before.x)
-            after = per_trial(self._run.training.loss, outputs, before.y)[:, 0].double()
-            gained = (before.loss - after - before.expected) / before.norm.clamp_min(1e-30)
-            self.scores[rows] += sign * gained.cpu().numpy()
-
-
-def always(records: Dataset) -> Callable[[Step], list[Shown]]:
-    """The same records at every step."""
-
-    def shown(step: Step) -> list[Shown]:
-        device = step.weights.device
-        x = torch.tensor(records.records, device=device)
-        y = torch.tensor(records.labels, device=device)
-        return [(x[None, i : i + 1], y[None, i : i + 1]) for i in range(len(records))]
-
-    return shown
 
 
 class Likelihood(Scorer):
@@ -171,31 +82,31 @@ class Likelihood(Scorer):
 
 @dataclass(frozen=True)
 class Expected:
-    """What an adversary expects of a step whose gradient it has set.
+    """What an adversary expects of a step.
 
     Attributes:
-        gradient: its own, as a correct trainer clips it [trial, parameter].
-        common: the other records' clipped sum [trial, parameter], or None for nothing.
+        gradients: of its record, as a correct trainer clips it, and for replace of what stands in
+            its place in world `out` [trial, parameter].
+        common: the other records' clipped sum [trial, parameter], or None where it is not known.
     """
 
-    gradient: Tensor
+    gradients: tuple[Tensor, ...]
     common: Tensor | None = None
 
 
 class Projection(Scorer):
-    """The log ratio of the noisy sums along the gradient that an insert has set.
+    """The log ratio of the noisy sums along the gradients that the adversary expects.
 
-    The adversary knows its own gradient and the recipe's noise; of the other records' gradients
-    only what it has chosen them to be.
+    It knows the recipe's noise, and of the other records what it expects of them.
     """
 
-    def __init__(self, insert: Insert) -> None:
-        self._insert = insert
+    @abstractmethod
+    def expected(self, step: Step) -> Expected:
+        """Of one step."""
 
     def begin(self, run: Run) -> None:
         """Room for every trial."""
-        training = run.training
-        self._rate, self._two = training.sample_rate, run.worlds.adjacency == "replace"
+        self._training = training = run.training
         clip_norm = training.clip_norm or 1.0
         # Where the recipe has no noise, any other scale leaves the order of the scores as it is.
         self._sigma = training.noise_multiplier * clip_norm or clip_norm
@@ -203,10 +114,43 @@ class Projection(Scorer):
 
     def see(self, step: Step) -> None:
         """Add the step's term."""
-        expected: Expected = step.memo[self._insert]
+        expected = self.expected(step)
         rest = step.noisy_sum if expected.common is None else step.noisy_sum - expected.common
-        sigma = torch.full_like(step.sigma, self._sigma)
-        term = log_mixture(rest, expected.gradient, sigma, self._rate)
-        if self._two:
-            term = term - log_mixture(rest, -expected.gradient, sigma, self._rate)
+        sigma, rate = self._noise(step), self._training.sample_rate
+        first, *second = expected.gradients
+        term = log_mixture(rest, first, sigma, rate)
+        if second:
+            term = term - log_mixture(rest, second[0], sigma, rate)
         self.scores[step.rows] += term.cpu().numpy()
+
+    def _noise(self, step: Step) -> Tensor:
+        """The recipe's standard deviation [trial]; local noise goes with the record's gradient."""
+        stated = torch.full_like(step.sigma, self._sigma)
+        if self._training.sensitivity == "global":
+            return stated
+        return torch.where(step.sigma > 0, step.sigma, stated)
+
+
+class InsertProjection(Projection):
+    """Along the gradient that an insert has set."""
+
+    def __init__(self, insert: Insert) -> None:
+        self._insert = insert
+
+    def expected(self, step: Step) -> Expected:
+        """What the insert has noted."""
+        noted: Expected = step.memo[self._insert]
+        return noted
+
+
+class RecordProjection(Projection):
+    """Along the gradient of the record itself.
+
+    Whoever sees every model sees the noisy sums, and can compute any record's gradient. What the
+    others add is known where the batch is the whole data set; else it is left in.
+    """
+
+    def expected(self, step: Step) -> Expected:
+        """The records' clipped gradients at the weights before the step."""
+        known = self._training.sample_rate == 1
+        return Expected(step.differing, step.common_sum if known else None)

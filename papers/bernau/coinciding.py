@@ -1,0 +1,54 @@
+"""Lines of a picture that lie on each other: one is drawn, under the names of all."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from papers.bernau.cases import Floats
+from papers.drawing import Line
+
+SAME = 0.005
+"""Of the picture's width or height: lines that are nowhere further apart cannot be told apart."""
+
+
+def together(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """Every group of lines that coincide as its first line, with a name for all of them.
+
+    >>> lines = [Line("a", ((0, 1.0), (1, 2.0))), Line("b", ((0, 1.0), (1, 2.001)))]
+    >>> [line.name for line in together(lines)]
+    ['a = b']
+    """
+    drawn = np.concatenate([_corners(line) for line in lines])
+    size = np.ptp(drawn, axis=0)
+    size = np.array([size[0], *[np.ptp(drawn[:, 1:])] * 3])
+    groups: list[list[Line]] = []
+    for line in lines:
+        for group in groups:
+            if _coincide(group[0], line, size):
+                group.append(line)
+                break
+        else:
+            groups.append([line])
+    return tuple(
+        dataclasses.replace(group[0], name=_name(group, len(lines))) for group in groups
+    )  # fmt: skip
+
+
+def _corners(line: Line) -> Floats:
+    """x, y and the interval of each point; where there is none, y for it [point, 4]."""
+    return np.array([(*point, point[1], point[1])[:4] for point in line.points], float)
+
+
+def _coincide(one: Line, other: Line, size: Floats) -> bool:
+    first, second = _corners(one), _corners(other)
+    if first.shape != second.shape:
+        return False
+    return bool((np.abs(first - second) <= SAME * size + 1e-12).all())
+
+
+def _name(group: Sequence[Line], total: int) -> str:
+    names = [line.name for line in group]
+    return f"all {total}, on each other" if len(names) == total > 2 else " = ".join(names)

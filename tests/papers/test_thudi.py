@@ -1,0 +1,59 @@
+"""What Thudi's scripts conclude from plays that were made."""
+
+import pytest
+
+from papers.reproduce import Scale, exact, stated
+from papers.thudi import figure2, gains, variations
+from papers.thudi.attacks import SETUPS
+from papers.thudi.variations import Varied
+
+
+def play(pool, epochs, auc, repetitions=5):
+    """One setting in which all repetitions have about this AUC, and gain as much above ½."""
+    aucs = [auc + 0.001 * turn for turn in range(repetitions)]
+    attack = {"auc": aucs, "at_fpr": {"0.1": aucs}}
+    cell = {"prior": 0.5, "members": [0.5] * repetitions, "attack-p": attack}
+    return {"pool": pool, "epochs": epochs, "epsilon": 15.0, "cells": [cell]}
+
+
+def test_pools_and_epochs_stand_apart():
+    usual = play(5000, 20, 0.55)
+    found = Varied(usual, (play(10_000, 20, 0.53), play(2500, 20, 0.60), play(5000, 5, 0.51)))
+    assert [each["pool"] for each in found.by("pool")] == [2500, 5000, 10_000]
+    assert [each["epochs"] for each in found.by("epochs")] == [5, 20]
+
+
+@pytest.mark.parametrize(
+    ("auc", "told"), [(0.51, "is a part of the reason"), (0.552, "is not shown")]
+)
+def test_a_small_pool_is_a_reason_where_a_larger_one_takes_from_the_attack(auc, told):
+    found = Varied(play(5000, 20, 0.55), (play(20_000, 20, auc),))
+    assert told in found.told("attack-p", "0.1")
+
+
+def test_without_another_pool_the_reason_is_not_measured():
+    found = Varied(play(5000, 20, 0.55), (play(5000, 40, 0.60),))
+    assert "Reason not measured" in found.told("attack-p", "0.1")
+    assert "not measured" in variations.reason({}, "mnist", "attack-p", "0.1")
+
+
+def test_another_pool_has_the_rates_of_the_usual_one():
+    usual = SETUPS["full"]
+    for plays in variations.CHOSEN["full"].values():
+        for pool, epochs in plays:
+            other = variations._setup(usual, pool, epochs)
+            assert other.batch / other.pool == usual.batch / usual.pool
+
+
+def test_a_quick_version_varies_nothing():
+    assert variations.varied(Scale("quick")) == {}
+
+
+def test_a_reason_stands_where_a_claim_does_not_agree():
+    right, wrong = (stated("a number", "above 0", exact(x), least=0.0) for x in (1.0, -1.0))
+    assert gains.explained(right, "because").why == ""
+    assert gains.explained(wrong, "because").why == "because"
+
+
+def test_half_of_the_records_against_half_of_epsilon():
+    assert figure2.difference(1.0) < 0 < figure2.difference(5.0)
