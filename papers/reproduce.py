@@ -44,6 +44,10 @@ TOLERANCE = 0.2
 
 CONFIDENCE = 0.95
 
+SAME_BELIEF = 0.05
+"""Beliefs that are no further apart show no significant difference: a tenth of the axis from ½ to
+1. The papers do not say how much is significant; this is our reading."""
+
 SEED = 2021
 """Of everything, unless another one is given."""
 

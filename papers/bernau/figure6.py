@@ -203,7 +203,7 @@ def converged(scale: Scale, case: Case, found: Found) -> Claim:
     return stated(
         f"{case.label}, LS bounded: fall of the training loss in the last third of the steps over "
         "that in the first third",
-        "converging models: at most half", paired_ratio(ended, begun), most=0.5,
+        "converging models: at most half (our reading)", paired_ratio(ended, begun), most=0.5,
         why=f"The mean loss goes from {first:.3f} to {last:.3f}; {data_classes(scale, case)} "
         f"classes of equal odds have {np.log(data_classes(scale, case)):.3f}. The accuracy on "
         f"held-out records is {one.accuracy.mean():.3f}; whoever always says their most frequent "

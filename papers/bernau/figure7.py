@@ -5,8 +5,8 @@ largest final belief, and from the advantage, for noise scaled to local or globa
 record replaced. Each belief ρ_β has random numbers of its own. With local noise the first is ε by
 construction: it stands in the table below and is no claim, and neither is that the other ways are
 less precise. Section 5.3 prints ε′ = β/(1 − β) for the belief, without the logarithm of equation 5,
-and ε′ from the advantage without its factor 2; both are corrected here, and rows that say so have
-the printed forms. Panel d compares the adversary with Yeom's, who calls a record a member where its
+and ε′ from the advantage without its factor 2; both are corrected here, and the table has the
+printed forms too. Panel d compares the adversary with Yeom's, who calls a record a member where its
 loss is at most the mean training loss, on the same models. Intervals of ε′ come from simulated
 experiments with the measured distances of the worlds; that of the other adversary contains the draw
 of the records.

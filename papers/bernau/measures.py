@@ -56,18 +56,17 @@ def measure_claims(scale: Scale) -> tuple[list[Claim], dict[str, Any]]:
                 f"{best} worked best: above 0",
                 mean(found[best] - found[other]),
                 least=1e-9,
-                why=f"Mean correlations: {told}." + alike(found[best], found[other]),
+                why=f"Mean correlations: {told}.",
             )
             for other in CANDIDATES[case]
-            if other != best
+            if other != best and not alike(found[best], found[other])
         ]
     return claims, numbers
 
 
-def alike(first: Floats, second: Floats) -> str:
-    """Where two measures order the pairs in the same way."""
-    same = np.abs(first - second).max() < 1e-9
-    return " On these records both rank every pair alike." if same else ""
+def alike(first: Floats, second: Floats) -> bool:
+    """Where two measures order all pairs in the same way: then neither can work better."""
+    return bool(np.abs(first - second).max() < 1e-9)
 
 
 def correlations(scale: Scale, case: Case) -> dict[str, Floats]:

@@ -118,11 +118,13 @@ class Guesses:
 
     def advantage(self) -> Estimate:
         """TPR − FPR, with the error of the draw of the records and of the trials together."""
-        variance = sum(
-            float(np.var(each, ddof=1)) / len(each)
-            for each in (self.members, self.others, self.advantages)
-        )
+        variance = self.drawn + _variance(self.advantages)
         return normal(float(self.advantages.mean()), variance**0.5)
+
+    @property
+    def drawn(self) -> float:
+        """The variance of the advantage by the draw of the records."""
+        return _variance(self.members) + _variance(self.others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +161,11 @@ class Seen:
     def advantage(self) -> Estimate:
         """2 Pr[right] − 1, counted, as in section 5.3 of the paper."""
         return advantage_of(int((self.truth > 0).sum()), len(self.truth))
+
+    def ahead(self) -> Estimate:
+        """The counted advantage less that of the other adversary, training by training."""
+        apart = np.where(self.truth > 0, 1.0, -1.0) - self.guesses.advantages
+        return normal(float(apart.mean()), (self.guesses.drawn + _variance(apart)) ** 0.5)
 
     def expected(self) -> Estimate:
         """The advantage that noise and local sensitivities imply for the same adversary."""
@@ -218,6 +225,11 @@ def seed_of(scale: Scale, belief: float) -> int:
     if belief == BELIEF:
         return scale.seed
     return int(np.random.SeedSequence((scale.seed, round(1000 * belief))).generate_state(1)[0])
+
+
+def _variance(values: Floats) -> float:
+    """Of the mean."""
+    return float(np.var(values, ddof=1)) / len(values)
 
 
 def _guesses(members: Floats, others: Floats) -> Guesses:

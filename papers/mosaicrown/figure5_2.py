@@ -234,11 +234,12 @@ def sentences(steps: str, count: int, found: Accuracies, others: Beside) -> list
             what + "accuracy, global bounded less local bounded", "lower: below 0",
             apart(GLOBAL_BOUNDED, LOCAL_BOUNDED), most=0.0, why=others.told,
         )),
-        explained(stated(
-            what + "accuracy, local unbounded less local bounded", "highest: above 0",
+        stated(
+            what + "accuracy, local unbounded less local bounded",
+            "highest, with global unbounded: above 0",
             apart(LOCAL_UNBOUNDED, LOCAL_BOUNDED), least=0.0,
             why=f"The highest is {best.name}. On average: {order}. {others.told}",
-        )),
+        ),
     ]  # fmt: skip
 
 

@@ -18,8 +18,9 @@ fifth of the certified d′ less.
 The third and the fourth adversary are judged by the released sums along their record's own
 gradient, with the other records' gradients known, since the batch is the whole data set. No test of
 the same models tells more. A record whose gradient is clipped at every step then reaches what is
-certified, and nothing is left for those after it to add; with batches that are drawn, there is. The
-files
+certified, and nothing is left for those after it to add. As long as these two were judged by how
+steps lowered the loss, the fourth was expected to add to the third; this row was changed with the
+judging, when results were known. The files
 `mnist.toml`, `cifar10.toml` and `location30.toml` in `papers/nasr` also play one ε from the command
 line: `dprime audit papers/nasr/mnist.toml --epsilon 4 --out mnist-4`.
 """,

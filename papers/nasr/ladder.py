@@ -230,7 +230,7 @@ def trials(scale: Scale, model: str, name: str, epsilon: float) -> int:
     if scale.size != "full":
         return int(scale.pick(20, 200, None))
     if _slow(scale, model):
-        return 250
+        return 200
     return 1000 * (MORE.get(epsilon, 1) if name in UPDATES else 1)
 
 

@@ -274,7 +274,7 @@ def _points(value: Estimate) -> str:
 def less_is_more(data: str, found: Frontiers, read: Read) -> list[Claim]:
     """Less data against the most that keeps the bound; and more so for a tighter bound.
 
-    At the tightest bound the largest π is next to the bound itself, and loses by its noise alone.
+    Where the largest π needs twice the noise of another one, it loses by that alone: no claim.
     """
     title = TITLES[data]
     claims = [
@@ -287,7 +287,7 @@ def less_is_more(data: str, found: Frontiers, read: Read) -> list[Claim]:
             _told(each, read),
         )
         for bound, each in found.items()
-        if bound != TIGHTEST
+        if not _drowned(each)
     ]  # fmt: skip
     tight, loose = (
         mean(read(_at(found[bound], THIRD))) - mean(read(_at(found[bound], HALF)))
@@ -301,6 +301,12 @@ def less_is_more(data: str, found: Frontiers, read: Read) -> list[Claim]:
             tight - loose, least=0.0,
         ),
     ]  # fmt: skip
+
+
+def _drowned(found: Frontier) -> bool:
+    """Whether the largest π is so near the bound that it has twice the least noise or more."""
+    noise = [each.point.noise_multiplier for each in found.measured]
+    return noise[-1] >= 2 * min(noise)
 
 
 def smaller_wins(data: str, found: Frontiers, read: Read) -> Claim:

@@ -80,8 +80,15 @@ def known(values: Sequence[float]) -> list[float]:
 
 def over_settings(cells: Sequence[Cell], read: Read, against: Read = baseline) -> Estimate:
     """The mean gain over all settings; the interval is over repetitions of the whole."""
+    return mean(by_repetition(cells, read, against))
+
+
+def by_repetition(
+    cells: Sequence[Cell], read: Read, against: Read = baseline
+) -> NDArray[np.float64]:
+    """The mean gain over all settings [repetition]."""
     table = np.array([gains(cell, read, against) for cell in cells])
-    return mean(known(list(np.nanmean(table, axis=0))))
+    return np.array(known(list(np.nanmean(table, axis=0))))
 
 
 def over_trainings(cells: Sequence[Cell], read: Read, against: Read = baseline) -> Estimate:
@@ -234,11 +241,10 @@ def _counted(found: Sequence[Found], attack: str, rate: str) -> str:
         if each["epsilon"] is not None
     )
     drawn = sum(is_above(cell, read, _prior) for cell in cells)
-    told = ", which luck may give: that ours is the sharper count is a reason"
     return (
         f"They are {by_epsilon}. With intervals of the precision itself against π, as they are "
-        f"drawn, there are {drawn}{told if drawn <= luck_of(found) else ''}. The AUC, which no "
-        f"threshold enters, is {auc_words(cells, attack)} over all of them."
+        f"drawn, there are {drawn}. The AUC, which no threshold enters, is "
+        f"{auc_words(cells, attack)} over all of them."
     )
 
 

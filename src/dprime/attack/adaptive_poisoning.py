@@ -38,9 +38,9 @@ class Remade(Insert):
         )
 
     def gradients(self, moment: Moment) -> tuple[Tensor, ...]:
-        """The remade record's, and for replace that of another one, clipped as far away as can be.
+        """The remade record's, and for replace the one of two that is further away, once clipped.
 
-        That is the same record with the likeliest label, or its mirror image with the same label.
+        They are the same record with the likeliest label, and its mirror image with the same label.
         """
         x, worst, best = self.remade(moment)
         first = gradient_at(moment, x, worst)

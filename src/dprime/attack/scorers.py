@@ -146,8 +146,9 @@ class InsertProjection(Projection):
 class RecordProjection(Projection):
     """Along the gradient of the record itself.
 
-    Whoever sees every model sees the noisy sums, and can compute any record's gradient. What the
-    others add is known where the batch is the whole data set; else it is left in.
+    Where steps are SGD's, whoever sees every model sees the noisy sums; where they are Adam's, the
+    adversary is shown the sums, which DP-SGD releases as well. What the others add is known where
+    the batch is the whole data set. Else it is left in, and the score is no log ratio any more.
     """
 
     def expected(self, step: Step) -> Expected:

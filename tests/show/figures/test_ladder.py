@@ -73,6 +73,19 @@ def test_the_title_names_the_strongest():
     assert drawn == [("weak", -0.1, 0.0, 0.1), ("strong", 0.4, 0.5, 0.6)]
 
 
+@pytest.mark.parametrize(
+    ("allowed", "end"),
+    [
+        (0.45, "the claim allows 0.45, which lies in that interval."),
+        (0.3, "the claim allows 0.3."),
+        (0.55, "the claim allows 0.55."),
+    ],
+)
+def test_an_estimate_above_what_is_allowed_may_be_luck(allowed, end):
+    figure = LadderFigure((Rung("x", 0.4, 0.5, 0.6),), allowed, "d′", 0.95)
+    assert figure.title.endswith(end)
+
+
 def test_a_claim_without_a_limit():
     figure = LadderFigure((Rung("x", 0.1, 0.2, 0.3),), math.inf, "d′", 0.95)
     assert figure.title.endswith("the claim sets no limit.")

@@ -75,7 +75,7 @@ class LadderFigure(Figure):
         return (
             f"The strongest adversary, {best.adversary}, is estimated at {self.metric_title} "
             f"{words.near(best.value)} ({words.percent(self.confidence)} interval "
-            f"{_interval(best)}); {self._allowance}."
+            f"{_interval(best)}); {self._allowance}{self._inside(best)}."
         )
 
     @property
@@ -83,6 +83,11 @@ class LadderFigure(Figure):
         if math.isinf(self.allowed):
             return "the claim sets no limit"
         return f"the claim allows {words.up(self.allowed)}"
+
+    def _inside(self, rung: Rung) -> str:
+        """An estimate above what is allowed shows nothing where its interval has both."""
+        inside = rung.low <= self.allowed < rung.value
+        return ", which lies in that interval" if inside else ""
 
     @property
     def text(self) -> str:
