@@ -22,7 +22,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
@@ -161,6 +161,11 @@ def by_luck(groups: int, each: int, probability: float) -> int:
     (5, 3)
     """
     return each * int(stats.binom.ppf((1 + CONFIDENCE) / 2, groups, probability))
+
+
+def explained(claim: Claim, why: str) -> Claim:
+    """With the reason, where it does not agree."""
+    return claim if claim.verdict == "agrees" else replace(claim, why=why)
 
 
 def printed(what: str, published: float, ours: Estimate, why: str = "") -> Claim:

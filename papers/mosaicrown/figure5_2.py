@@ -15,7 +15,7 @@ without either.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,17 @@ from papers.mosaicrown.experiment import (
     network,
     settings,
 )
-from papers.reproduce import TOLERANCE, Claim, Estimate, Measured, Scale, mean, run, stated
+from papers.reproduce import (
+    TOLERANCE,
+    Claim,
+    Estimate,
+    Measured,
+    Scale,
+    explained,
+    mean,
+    run,
+    stated,
+)
 
 OPTIMIZERS: dict[str, Optimizer] = {"plain steps": SGD(), "Adam": Adam()}
 LOOKED_AT = 100
@@ -228,12 +238,12 @@ def sentences(steps: str, count: int, found: Accuracies, others: Beside) -> list
         ),
         explained(stated(
             what + "accuracy, global bounded less global unbounded", "lower: below 0",
-            apart(GLOBAL_BOUNDED, GLOBAL_UNBOUNDED), most=0.0, why=others.told,
-        )),
+            apart(GLOBAL_BOUNDED, GLOBAL_UNBOUNDED), most=0.0,
+        ), others.told),
         explained(stated(
             what + "accuracy, global bounded less local bounded", "lower: below 0",
-            apart(GLOBAL_BOUNDED, LOCAL_BOUNDED), most=0.0, why=others.told,
-        )),
+            apart(GLOBAL_BOUNDED, LOCAL_BOUNDED), most=0.0,
+        ), others.told),
         stated(
             what + "accuracy, local unbounded less local bounded",
             "highest, with global unbounded: above 0",
@@ -241,11 +251,6 @@ def sentences(steps: str, count: int, found: Accuracies, others: Beside) -> list
             why=f"The highest is {best.name}. On average: {order}. {others.told}",
         ),
     ]  # fmt: skip
-
-
-def explained(claim: Claim) -> Claim:
-    """With a reason only where it is needed."""
-    return claim if claim.verdict != "agrees" else replace(claim, why="")
 
 
 def shift(one: Floats, other: Floats) -> Estimate:

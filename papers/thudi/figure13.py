@@ -16,7 +16,17 @@ import numpy as np
 
 from dprime.membership.confidence import over_repetitions
 from dprime.show.figures import PrecisionLine, PrecisionOverPriorFigure, PrecisionPoint
-from papers.reproduce import Claim, Estimate, Measured, Scale, by_luck, exact, run, stated
+from papers.reproduce import (
+    Claim,
+    Estimate,
+    Measured,
+    Scale,
+    by_luck,
+    exact,
+    explained,
+    run,
+    stated,
+)
 from papers.thudi import gains, pictures, raw
 from papers.thudi.attacks import SETUPS, Cell, Found
 from papers.thudi.frontiers import among
@@ -78,7 +88,7 @@ def claims_of(data: str, found: Found) -> list[Claim]:
     significant = sum(differs(cell, rate) for cell, rate in pairs)
     luck = by_luck(len(others), len(cells), TWO_SIDED)
     return [
-        gains.explained(average, f"By rate 0.5 has {means} more."),
+        explained(average, f"By rate 0.5 has {means} more."),
         stated(
             f"{title}: settings of {len(pairs)} where a rate differs from 0.5",
             f"no significant difference: no more than luck gives, {luck}",

@@ -28,9 +28,18 @@ from dprime.membership.frontiers import Frontier, Measured, frontier
 from dprime.membership.planner import DELTA, MIN_TPR, Plan, distinct
 from dprime.show.figures import FrontierFigure, FrontierPoint, FrontierSeries
 from dprime.train import SGD
-from papers.reproduce import Claim, Estimate, Kept, Scale, computed, kept_in, mean, stated
+from papers.reproduce import (
+    Claim,
+    Estimate,
+    Kept,
+    Scale,
+    computed,
+    explained,
+    kept_in,
+    mean,
+    stated,
+)
 from papers.thudi.attacks import NETWORKS, network
-from papers.thudi.gains import explained
 from papers.thudi.raw import RAW, TITLES
 
 BOUNDS = {"0.953": 3.0, "0.881": 2.0, "0.731": 1.0}

@@ -7,7 +7,6 @@ repetition in which an attack calls nobody a member has no precision, and is lef
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from papers.reproduce import (
     Estimate,
     by_luck,
     exact,
+    explained,
     mean,
     printed,
     stated,
@@ -225,11 +225,6 @@ def rate_claims(
             _rates_told(cells, attack, rate),
         ),
     ]  # fmt: skip
-
-
-def explained(claim: Claim, why: str) -> Claim:
-    """With the reason, where it does not agree."""
-    return claim if claim.verdict == "agrees" else replace(claim, why=why)
 
 
 def _counted(found: Sequence[Found], attack: str, rate: str) -> str:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from papers.reproduce import Scale, exact, stated
-from papers.thudi import figure2, gains, variations
+from papers.reproduce import Scale, exact, explained, stated
+from papers.thudi import figure2, variations
 from papers.thudi.attacks import SETUPS
 from papers.thudi.variations import Varied
 
@@ -51,8 +51,8 @@ def test_a_quick_version_varies_nothing():
 
 def test_a_reason_stands_where_a_claim_does_not_agree():
     right, wrong = (stated("a number", "above 0", exact(x), least=0.0) for x in (1.0, -1.0))
-    assert gains.explained(right, "because").why == ""
-    assert gains.explained(wrong, "because").why == "because"
+    assert explained(right, "because").why == ""
+    assert explained(wrong, "because").why == "because"
 
 
 def test_half_of_the_records_against_half_of_epsilon():
