@@ -119,11 +119,13 @@ class Game:
         self.rng = np.random.default_rng([5, self.own_seed(0)])
 
     def own_seed(self, purpose: int) -> int:
-        """Draws that no other data set, ε or seed has."""
+        """Draws that no other data set, ε, seed or setup has."""
         place = 0 if self.epsilon is None else round(10 * self.epsilon)
+        usual = self.setup == SETUPS[self.scale.size]
+        varied = 0 if usual else 10**10 * (100 * self.setup.pool + self.setup.epochs)
         other = 10_000_000 * abs(self.scale.seed - SEED)
         own = 1_000_000 * (1 + list(NETWORKS).index(self.data)) + 1000 * place + purpose
-        return other + own
+        return varied + other + own
 
     def recipe(self) -> Recipe:
         """The training of targets and shadow models alike."""
