@@ -1,9 +1,7 @@
 """Six adversaries on a subset of CIFAR-10, from API access to a malicious data set.
 
 The same network and settings as for MNIST, on the first 100 of 10,000 images. The quick version has
-a linear network, 50 records and 10 steps. A full one reads from `raw/` what four adversaries have
-reached on a GPU; the two that are judged by the sums along their record's gradient are still to be
-played there.
+a linear network, 50 records and 10 steps.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from dprime.attack.poison import (
     by_final_loss,
     candidates,
     gap,
+    gap_of_luck,
     label_options,
     poison,
 )
@@ -192,3 +193,12 @@ def test_gap_of_what_has_no_score():
     assert gap(nothing, nothing) == 0
     assert gap(nothing, some, lost=np.inf) > 3
     assert np.isfinite(gap(some + 100, some))
+
+
+def test_equal_worlds_exceed_the_gap_of_luck_in_one_of_forty():
+    rng = np.random.default_rng(6)
+    limit = gap_of_luck(60)
+    gaps = [gap(*rng.normal(size=(2, 60))) for _ in range(4000)]
+    beyond = sum(each > limit for each in gaps)
+    assert scipy.stats.binomtest(beyond, 4000).proportion_ci(0.999).low <= 0.025
+    assert scipy.stats.binomtest(beyond, 4000).proportion_ci(0.999).high >= 0.025

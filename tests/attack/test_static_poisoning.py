@@ -27,8 +27,14 @@ def test_the_score_is_the_final_models_loss():
 def test_it_says_how_far_apart_the_shadows_were():
     attack = StaticPoisoning(shadows=6, outliers=1).craft(engine_setting(noise_multiplier=0.01))
     assert "shadow models, whose scores lie" in attack.about
+    assert "luck" not in attack.about
     assert attack.insert is None
     assert attack.initial == "fresh"
+
+
+def test_it_says_where_luck_may_have_chosen():
+    attack = StaticPoisoning(shadows=2, outliers=1).craft(engine_setting(noise_multiplier=1000.0))
+    assert attack.about.endswith("more shadows choose better")
 
 
 def test_a_made_record_tells_more_than_a_natural_one():

@@ -48,11 +48,13 @@ class Poison:
         worlds: with it, and without it or with another label.
         gap: how far the scores of shadow models of both worlds lie apart, as a d′.
         probes: by which a final model is judged, or None.
+        luck: a gap that chance alone exceeds in 2.5 % of all cases.
     """
 
     worlds: Worlds
     gap: float
     probes: Probes | None
+    luck: float
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,19 @@ def poison(setting: Setting, shadows: int, outliers: int, judge: Judge) -> Poiso
     for place in finalists:
         found, probes = judge(setting, made[place], AGAIN * shadows, len(made) + place)
         if best is None or found > best.gap:
-            best = Poison(made[place], found, probes)
+            best = Poison(made[place], found, probes, gap_of_luck(AGAIN * shadows))
     assert best is not None
     return best
+
+
+def gap_of_luck(models: int) -> float:
+    """The gap that equal worlds exceed in 2.5 % of all cases, with so many models of each.
+
+    Where worlds are equal, the AUC of n models each has the variance (2n + 1)/(12 n²) (Mann and
+    Whitney 1947), and √2 Φ⁻¹(AUC) at ½ the slope √2 · √(2π).
+    """
+    variance = (2 * models + 1) / (12 * models**2)
+    return float(scipy.stats.norm.ppf(0.975) * np.sqrt(4 * np.pi * variance))
 
 
 def by_final_loss(setting: Setting, worlds: Worlds, shadows: int, place: int) -> Judged:

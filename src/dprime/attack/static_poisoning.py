@@ -25,4 +25,6 @@ class StaticPoisoning(Poisoning):
         probes = found.probes
         assert probes is not None
         about = f"a record made with shadow models, whose scores lie {found.gap:.1f} apart (d′)"
+        if found.gap < found.luck:
+            about += ", no further than luck alone may take them: more shadows choose better"
         return Attack(found.worlds, partial(FinalLoss, probes), about, probes=probes)
