@@ -18,11 +18,12 @@ are the same but for a factor.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from dprime.data.dissimilarity import Ranking
-from dprime.train import LocalSensitivity, train
+from dprime.train import LocalSensitivity, Worlds, train
 from dprime.train.models import model_named
 from papers.bernau.cases import (
     ADULT,
@@ -42,6 +43,7 @@ from papers.bernau.cases import (
 )
 from papers.bernau.coinciding import together
 from papers.bernau.measures import distances_told, measure_claims, norms_told
+from papers.bernau.variants import explained, train_from_glorot
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Claim, Measured, Scale, mean, printed, run, share, stated
 
@@ -62,11 +64,13 @@ class Neighbour:
         place: 1 for the largest dataset sensitivity, −1 for the smallest, and so on inwards.
         score: its dataset sensitivity.
         norms: local sensitivities [trial, step].
+        worlds: D and D′.
     """
 
     place: int
     score: float
     norms: Floats
+    worlds: Worlds
 
     @property
     def title(self) -> str:
@@ -76,10 +80,15 @@ class Neighbour:
 
     def outliers(self, fences: float = 1.5) -> Floats:
         """The share of each trial's norms outside the fences of all of them [trial]."""
-        low, high = np.quantile(self.norms, [0.25, 0.75])
-        reach = fences * (high - low)
-        outside = (self.norms < low - reach) | (self.norms > high + reach)
-        return np.asarray(outside.mean(axis=1))
+        return outliers_in(self.norms, fences)
+
+
+def outliers_in(norms: Floats, fences: float = 1.5) -> Floats:
+    """The share of each trial's outside the fences of all of them [trial]."""
+    low, high = np.quantile(norms, [0.25, 0.75])
+    reach = fences * (high - low)
+    outside = (norms < low - reach) | (norms > high + reach)
+    return np.asarray(outside.mean(axis=1))
 
 
 ORDINALS = {2: "2nd", 3: "3rd"}
@@ -107,7 +116,7 @@ def measure(scale: Scale) -> Measured:
         )
         claims.append(larger(case, adjacency, each, reason))
         if case is MNIST:
-            claims += outlying(adjacency, each)
+            claims += outlying(scale, adjacency, each)
     return Measured(
         [*claims, *by_measure],
         {
@@ -165,7 +174,7 @@ def neighbours(scale: Scale, case: Case, adjacency: Adjacency, ranking: Ranking)
             seed=scale.seed, world="in", observers=[norms], keep_weights=False,
             device=scale.device, memory=scale.memory,
         )  # fmt: skip
-        found.append(Neighbour(place, float(ranking.scores[at]), norms.norms.round(3)))
+        found.append(Neighbour(place, float(ranking.scores[at]), norms.norms.round(3), worlds))
     return found
 
 
@@ -184,17 +193,18 @@ def larger(case: Case, adjacency: Adjacency, found: list[Neighbour], reason: str
     )  # fmt: skip
 
 
-def outlying(adjacency: Adjacency, found: list[Neighbour]) -> list[Claim]:
+def outlying(scale: Scale, adjacency: Adjacency, found: list[Neighbour]) -> list[Claim]:
     """Outliers of the second and third smallest, and far ones of the two ends."""
     by_place = {one.place: one for one in found}
     word = WORDS[adjacency]
-    claims = [
-        printed(
-            f"MNIST, {word}: outliers for the {by_place[place].title} dataset sensitivity",
-            published, mean(by_place[place].outliers()), why=outliers_told(by_place[place]),
-        )
-        for place, published in OUTLIERS.items()
-    ]  # fmt: skip
+    claims = []
+    for place, published in OUTLIERS.items():
+        one = by_place[place]
+        claim = printed(
+            f"MNIST, {word}: outliers for the {one.title} dataset sensitivity",
+            published, mean(one.outliers()),
+        )  # fmt: skip
+        claims.append(explained(claim, partial(outliers_told, scale, adjacency, one)))
     for place in (1, -1):
         far = by_place[place].outliers(3.0) > 0
         claims.append(stated(
@@ -206,8 +216,8 @@ def outlying(adjacency: Adjacency, found: list[Neighbour]) -> list[Claim]:
     return claims
 
 
-def outliers_told(one: Neighbour) -> str:
-    """Where the norms lie, and in how many trainings some lie outside."""
+def outliers_told(scale: Scale, adjacency: Adjacency, one: Neighbour) -> str:
+    """Where the norms lie, in how many trainings some lie outside, and from other first weights."""
     clipped = float((np.abs(one.norms - CLIP_NORM) <= LARGER).mean())
     if clipped > 0.5:
         return f"{clipped:.0%} of these norms are C, where gradients are clipped."
@@ -216,8 +226,20 @@ def outliers_told(one: Neighbour) -> str:
     return (
         f"Half of these norms lie between {low:.3f} and {high:.3f}; "
         f"{round(outside.sum() * one.norms.shape[1])} of {one.norms.size:,} are outliers, in "
-        f"{int((outside > 0).sum())} of {len(outside)} trainings. What else the published share "
-        "rests on, such as the first weights, was not measured."
+        f"{int((outside > 0).sum())} of {len(outside)} trainings. "
+        f"{from_glorot(scale, adjacency, one)}"
+    )
+
+
+def from_glorot(scale: Scale, adjacency: Adjacency, one: Neighbour) -> str:
+    """The same D′, in trainings that begin as TensorFlow's do."""
+    norms = LocalSensitivity()
+    recipe = recipe_of(scale, MNIST, "global", adjacency)
+    train_from_glorot(scale, MNIST, one.worlds, recipe, len(one.norms), [norms], "in")
+    found = mean(outliers_in(norms.norms.round(3)))
+    return (
+        f"From the weights that TensorFlow's layers begin with it is {found.value:.3f} "
+        f"({found.low:.3f} to {found.high:.3f})."
     )
 
 

@@ -8,7 +8,7 @@ mean columns from 0 to 1, as dprime has them, or columns of mean 0 and variance 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from dprime.audit.identifiability import predicted_advantage
 from dprime.data import Dataset
-from dprime.train import LocalSensitivity, NoiseScale, Worlds, train
+from dprime.train import LocalSensitivity, NoiseScale, Observer, Training, Worlds, train
+from dprime.train.engine import World
 from dprime.train.models import model_named
 from papers.bernau.cases import (
     Adjacency,
@@ -61,21 +62,34 @@ def varied(
     worlds = worlds_of(scale, case, ranking_of(scale, case, adjacency))
     if standardised:
         worlds = _standardised(worlds, split_of(scale, case).train)
-    network = model_named(case.model, worlds.common)
     trials = scale.pick(4, min(20, case.quick), 200)
     norms, noise, above = LocalSensitivity(), NoiseScale(), AboveClip()
-    train(
-        network, worlds, recipe_of(scale, case, sensitivity, adjacency), trials=trials,
-        seed=scale.seed, initial=_glorot(network, trials, scale),
-        observers=[norms, noise, above], device=scale.device, memory=scale.memory,
-        keep_weights=False,
-    )  # fmt: skip
+    recipe = recipe_of(scale, case, sensitivity, adjacency)
+    train_from_glorot(scale, case, worlds, recipe, trials, [norms, noise, above])
     implied = predicted_advantage(noise.sigmas, norms.norms)
     return Varied(
         normal(implied.value, implied.standard_error),
         mean(norms.norms.mean(axis=1)),
         mean(above.shares.mean(axis=1)),
     )
+
+
+def train_from_glorot(
+    scale: Scale,
+    case: Case,
+    worlds: Worlds,
+    recipe: Training,
+    trials: int,
+    observers: Sequence[Observer],
+    world: World = "alternate",
+) -> None:
+    """Trainings that begin as TensorFlow's do."""
+    network = model_named(case.model, worlds.common)
+    train(
+        network, worlds, recipe, trials=trials, seed=scale.seed, world=world,
+        initial=_glorot(network, trials, scale), observers=observers, device=scale.device,
+        memory=scale.memory, keep_weights=False,
+    )  # fmt: skip
 
 
 def explained(claim: Claim, reason: Callable[[], str]) -> Claim:

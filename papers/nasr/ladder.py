@@ -39,6 +39,7 @@ from papers.reproduce import (
     Scale,
     Table,
     exact,
+    explained,
     kept_in,
     stated,
 )
@@ -302,11 +303,12 @@ def order(
     """One step of the ladder at one ε."""
     above, below = found[stronger, epsilon].share, found[weaker, epsilon].share
     room = "above 0" if least == ADDS else f"at most {-least:g} less"
-    return stated(
+    claim = stated(
         f"{title}, ε = {epsilon:g}: share of the certified d′, {stronger} less {weaker}",
         f"expected: {sentence} ({room})", above - below, least=least,
-        why=f"{stronger} reaches {_told(above)} of the certified d′, {weaker} {_told(below)}.",
     )  # fmt: skip
+    why = f"{stronger} reaches {_told(above)} of the certified d′, {weaker} {_told(below)}."
+    return explained(claim, why)
 
 
 def _told(share: Estimate) -> str:
@@ -315,11 +317,12 @@ def _told(share: Estimate) -> str:
 
 def reaches(each: Reached, title: str) -> Claim:
     """The last adversary reaches what is certified."""
-    return stated(
+    claim = stated(
         f"{title}, ε = {each.epsilon:g}: share of the certified d′ that {each.adversary} reaches",
         "expected: reaches the certified ε (at least 0.8)", each.share, least=1 - TOLERANCE,
-        why=f"With {each.trials:,} trials a world; a 95 % interval misses one time in twenty.",
     )  # fmt: skip
+    why = f"With {each.trials:,} trials a world; a 95 % interval misses one time in twenty."
+    return explained(claim, why)
 
 
 def in_practice(each: Reached, title: str) -> Claim:

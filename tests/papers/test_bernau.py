@@ -144,3 +144,22 @@ def test_the_picture_counts_by_data_set():
     title = table2.drawn(rows).title
     assert "of 16" not in title
     assert title.count("of 4 on") == len(cases.cases())
+
+
+def test_outliers_are_outside_the_fences_of_all_trainings():
+    """Quartiles of 0 to 19 are 4.75 and 14.25; fences lie 14.25 further out."""
+    norms = np.arange(20.0).reshape(4, 5)
+    assert figure4.outliers_in(norms).tolist() == [0, 0, 0, 0]
+    norms[3, 4], norms[0, 0] = 29.0, -10.0
+    assert figure4.outliers_in(norms).tolist() == [0.2, 0, 0, 0.2]
+    norms[3, 4] = 28.0
+    assert figure4.outliers_in(norms).tolist() == [0.2, 0, 0, 0]
+
+
+def test_shares_of_outliers_are_told_for_other_first_weights():
+    ranking = cases.ranking_of(SMOKE, cases.MNIST, "replace", keep=None)
+    (*_, one) = figure4.neighbours(SMOKE, cases.MNIST, "replace", ranking)
+    told = figure4.outliers_told(SMOKE, "replace", one)
+    other = dataclasses.replace(one, norms=np.full_like(one.norms, cases.CLIP_NORM))
+    assert "TensorFlow's layers begin with" in told
+    assert figure4.outliers_told(SMOKE, "replace", other).startswith("100% of these norms are C")
