@@ -1,8 +1,8 @@
 """What the paper leaves open, varied: how weights begin, and how columns are scaled.
 
 The paper trains with TensorFlow, whose layers begin with the weights of Glorot and Bengio (2010)
-and biases of 0; PyTorch's, and dprime's, begin with smaller ones. That data were normalised may
-mean columns from 0 to 1, as dprime has them, or columns of mean 0 and variance 1.
+and biases of 0; PyTorch's, and dprime's, begin with others, in most layers smaller. That data were
+normalised may mean columns from 0 to 1, as dprime has them, or columns of mean 0 and variance 1.
 """
 
 from __future__ import annotations

@@ -119,11 +119,12 @@ class Game:
         self.rng = np.random.default_rng([5, self.own_seed(0)])
 
     def own_seed(self, purpose: int) -> int:
-        """Draws that no other data set, ε, seed or setup has."""
+        """Draws that no other data set, ε, pool, number of epochs or seed has."""
         place = 0 if self.epsilon is None else round(10 * self.epsilon)
         usual = self.setup == SETUPS[self.scale.size]
         varied = 0 if usual else 10**10 * (100 * self.setup.pool + self.setup.epochs)
-        other = 10_000_000 * abs(self.scale.seed - SEED)
+        later = self.scale.seed - SEED
+        other = 10_000_000 * (2 * later if later >= 0 else -2 * later - 1)
         own = 1_000_000 * (1 + list(NETWORKS).index(self.data)) + 1000 * place + purpose
         return varied + other + own
 

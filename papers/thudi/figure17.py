@@ -32,6 +32,8 @@ def measure(scale: Scale) -> Measured:
         numbers[data] = {}
         for name, (attack, told) in WAYS.items():
             reason = variations.reason(varied, data, attack.removesuffix("-matched"), RATE)
+            if data in varied:
+                reason = f"With shadow models at π = 0.5, as in figure 15: {reason}"
             title = f"{raw.TITLES[data]}, {told}"
             claims += gains.rate_claims(title, found, attack, RATE, reason)
             numbers[data][name] = gains.numbers_at(found, attack, RATE)

@@ -102,6 +102,7 @@ SMALLER = {
 }
 """With half the pool and half the batch, so that rates, steps and noise are the same."""
 
+NOT_SHOWN = "That more records help it is not shown."
 NOT_VARIED = "The pool was not varied: the reason is not measured."
 
 RIVALS = 0.6
@@ -255,6 +256,8 @@ def best_at(
         reason = NOT_VARIED if claim.verdict == "differs" else ""
         if bound in less:
             reason = _smaller_told(each, less[bound], prior, read)
+            if claim.verdict == "differs" and reason.endswith(NOT_SHOWN):
+                reason += " The reason is not found."
         claims.append(explained(claim, f"{_told(each, read)} {reason}".strip()))
     return claims
 
@@ -263,7 +266,7 @@ def _smaller_told(found: Frontier, less: Frontier, prior: float, read: Read) -> 
     """Whether the lead of a π is another one with fewer records."""
     usual, fewer = (lead(each, prior, read, below=RIVALS) for each in (found, less))
     change = usual - fewer
-    told = "That more records help it is not shown."
+    told = NOT_SHOWN
     if change.low > 0:
         told = "More records help it: our small pool is a part of the reason."
     rivals = " and ".join(

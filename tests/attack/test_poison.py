@@ -9,6 +9,7 @@ from dprime.attack.poison import (
     AGAIN,
     FINALISTS,
     LOUD,
+    PROBED,
     by_final_loss,
     candidates,
     gap,
@@ -196,9 +197,17 @@ def test_gap_of_what_has_no_score():
 
 
 def test_equal_worlds_exceed_the_gap_of_luck_in_one_of_forty():
+    """One gap with the better sign, and what is left of three candidates with two probes each."""
     rng = np.random.default_rng(6)
-    limit = gap_of_luck(60)
-    gaps = [gap(*rng.normal(size=(2, 60))) for _ in range(4000)]
-    beyond = sum(each > limit for each in gaps)
-    assert scipy.stats.binomtest(beyond, 4000).proportion_ci(0.999).low <= 0.025
-    assert scipy.stats.binomtest(beyond, 4000).proportion_ci(0.999).high >= 0.025
+    limit = gap_of_luck(60, 1)
+    gaps = [abs(gap(*rng.normal(size=(2, 60)))) for _ in range(4000)]
+    beyond = scipy.stats.binomtest(sum(each > limit for each in gaps), 4000)
+    assert beyond.proportion_ci(0.999).low <= 0.025 <= beyond.proportion_ci(0.999).high
+
+    limit = gap_of_luck(AGAIN * 10, PROBED * FINALISTS)
+    apart = range(0, 200_000, 1000)  # seeds that are near each other share shadow models
+    found = [poison(setting(seed=seed), 10, 1, by_final_loss).gap for seed in apart]
+    beyond = scipy.stats.binomtest(sum(each > limit for each in found), len(found))
+    assert beyond.proportion_ci(0.999).low <= 0.025 <= beyond.proportion_ci(0.999).high
+    one = gap_of_luck(AGAIN * 10, 1)
+    assert sum(each > one for each in found) > 0.05 * len(found)  # what many choices would break

@@ -34,7 +34,7 @@ def test_it_says_how_far_apart_the_shadows_were():
 
 def test_it_says_where_luck_may_have_chosen():
     attack = StaticPoisoning(shadows=2, outliers=1).craft(engine_setting(noise_multiplier=1000.0))
-    assert attack.about.endswith("more shadows choose better")
+    assert attack.about.endswith("more shadows may choose better")
 
 
 def test_a_made_record_tells_more_than_a_natural_one():

@@ -1,10 +1,12 @@
 """What Thudi's scripts conclude from plays that were made."""
 
+import dataclasses
+
 import pytest
 
 from papers.reproduce import Scale, exact, explained, stated
 from papers.thudi import figure2, variations
-from papers.thudi.attacks import SETUPS
+from papers.thudi.attacks import SETUPS, Game
 from papers.thudi.variations import Varied
 
 
@@ -24,11 +26,24 @@ def test_pools_and_epochs_stand_apart():
 
 
 @pytest.mark.parametrize(
-    ("auc", "told"), [(0.51, "is a part of the reason"), (0.552, "is not shown")]
+    ("auc", "told"),
+    [
+        (0.51, "a larger pool takes from it, and our small one is a part of the reason."),
+        (0.552, "that a larger pool changes it is not shown."),
+        (0.59, "a larger pool adds to it."),
+    ],
 )
-def test_a_small_pool_is_a_reason_where_a_larger_one_takes_from_the_attack(auc, told):
-    found = Varied(play(5000, 20, 0.55), (play(20_000, 20, auc),))
-    assert told in found.told("attack-p", "0.1")
+def test_a_small_pool_is_a_reason_where_a_larger_one_takes_from_the_gain(auc, told):
+    """Against the usual one, whatever a smaller one has."""
+    found = Varied(play(5000, 20, 0.55), (play(20_000, 20, auc), play(2500, 20, 0.9)))
+    assert found.told("attack-p", "0.1").endswith(told)
+
+
+def test_epochs_are_told_for_what_they_add():
+    found = Varied(play(5000, 20, 0.55), (play(5000, 40, 0.60), play(5000, 5, 0.9)))
+    told = found.told("attack-p", "0.1")
+    assert "From 20 to 40 it changes by +5.0 points" in told
+    assert "more epochs add to it." in told
 
 
 def test_without_another_pool_the_reason_is_not_measured():
@@ -57,3 +72,12 @@ def test_a_reason_stands_where_a_claim_does_not_agree():
 
 def test_half_of_the_records_against_half_of_epsilon():
     assert figure2.difference(1.0) < 0 < figure2.difference(5.0)
+
+
+def test_every_seed_has_draws_of_its_own():
+    seeds = [
+        Game("mnist", 3.0, Scale("smoke", seed=seed)).own_seed(0) for seed in range(2015, 2030)
+    ]
+    assert len(set(seeds)) == len(seeds)
+    other = dataclasses.replace(SETUPS["smoke"], epochs=2)
+    assert Game("mnist", 3.0, Scale("smoke"), other).own_seed(0) not in seeds

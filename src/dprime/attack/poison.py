@@ -30,6 +30,9 @@ LOUD = 100.0
 FINALISTS, AGAIN = 3, 4
 """How many candidates are judged again, and by how many times more models."""
 
+PROBED = 2
+"""Records on which a final model's loss may tell: the one that was made, and another."""
+
 Numbers = NDArray[np.float64]
 
 
@@ -48,13 +51,11 @@ class Poison:
         worlds: with it, and without it or with another label.
         gap: how far the scores of shadow models of both worlds lie apart, as a d′.
         probes: by which a final model is judged, or None.
-        luck: a gap that chance alone exceeds in 2.5 % of all cases.
     """
 
     worlds: Worlds
     gap: float
     probes: Probes | None
-    luck: float
 
 
 @dataclass(frozen=True)
@@ -86,19 +87,24 @@ def poison(setting: Setting, shadows: int, outliers: int, judge: Judge) -> Poiso
     for place in finalists:
         found, probes = judge(setting, made[place], AGAIN * shadows, len(made) + place)
         if best is None or found > best.gap:
-            best = Poison(made[place], found, probes, gap_of_luck(AGAIN * shadows))
+            best = Poison(made[place], found, probes)
     assert best is not None
     return best
 
 
-def gap_of_luck(models: int) -> float:
-    """The gap that equal worlds exceed in 2.5 % of all cases, with so many models of each.
+def gap_of_luck(models: int, choices: int) -> float:
+    """The largest of so many gaps that equal worlds exceed in 2.5 % of all cases, or less often.
 
     Where worlds are equal, the AUC of n models each has the variance (2n + 1)/(12 n²) (Mann and
     Whitney 1947), and √2 Φ⁻¹(AUC) at ½ the slope √2 · √(2π).
+
+    Args:
+        models: of each world.
+        choices: gaps of which the largest is taken, each with the sign by which it is positive.
     """
     variance = (2 * models + 1) / (12 * models**2)
-    return float(scipy.stats.norm.ppf(0.975) * np.sqrt(4 * np.pi * variance))
+    within = 0.975 ** (1 / choices)  # each of them; gaps that depend on each other stay within more
+    return float(scipy.stats.norm.ppf((1 + within) / 2) * np.sqrt(4 * np.pi * variance))
 
 
 def by_final_loss(setting: Setting, worlds: Worlds, shadows: int, place: int) -> Judged:

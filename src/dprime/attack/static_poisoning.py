@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from functools import partial
 
 from dprime.attack.adversary import Attack, Setting
-from dprime.attack.poison import Poisoning, by_final_loss, poison
+from dprime.attack.poison import (
+    AGAIN,
+    FINALISTS,
+    PROBED,
+    Poisoning,
+    by_final_loss,
+    gap_of_luck,
+    poison,
+)
 from dprime.attack.scorers import FinalLoss
 
 
@@ -25,6 +33,6 @@ class StaticPoisoning(Poisoning):
         probes = found.probes
         assert probes is not None
         about = f"a record made with shadow models, whose scores lie {found.gap:.1f} apart (d′)"
-        if found.gap < found.luck:
-            about += ", no further than luck alone may take them: more shadows choose better"
+        if found.gap < gap_of_luck(AGAIN * self.shadows, PROBED * FINALISTS):
+            about += ", no further than luck alone may take them: more shadows may choose better"
         return Attack(found.worlds, partial(FinalLoss, probes), about, probes=probes)
