@@ -11,8 +11,8 @@ from works import Broken, Deadly, Hanging, Large, Late, Noted, Unsendable, score
 BLOCKS = 5
 ELSEWHERE = ("processes", pytest.param("ray", marks=pytest.mark.ray))
 EVERYWHERE = ("here", *ELSEWHERE)
-LIMITS = {"processes": 4.0, "ray": 12.0}
-"""Seconds for a block; with Ray for a worker to begin with it as well, and machines may be busy."""
+LIMIT = 4.0
+"""Seconds for a block."""
 
 
 @pytest.fixture
@@ -88,14 +88,15 @@ def test_a_block_that_kills_every_worker_is_left(name, backend, store, folder):
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_a_block_that_hangs(name, backend, store, folder):
     work = Hanging(folder)
-    run_blocks(store, work, backend=backend(name, time_limit=LIMITS[name]))
+    run_blocks(store, work, backend=backend(name, time_limit=LIMIT))
     assert is_whole(store)
     assert [(event.block, event.how) for event in store.events()] == [(1, End.LATE.value)]
-    assert store.events()[0].what == f"it took longer than {LIMITS[name]:g} s"
+    assert store.events()[0].what == f"it took longer than {LIMIT:g} s"
 
 
-def test_the_time_limit_counts_from_when_a_process_can_begin(store, folder):
-    run_blocks(store, Late(folder), backend=Processes(2, time_limit=1.5))
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_the_time_limit_counts_from_when_a_worker_can_begin(name, backend, store, folder):
+    run_blocks(store, Late(folder), backend=backend(name, time_limit=1.5))
     assert is_whole(store)
     assert store.events() == []
 

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
@@ -53,7 +54,7 @@ class Ray(Backend):
     Args:
         address: "auto" for the cluster that this machine is part of, "host:port", or "ray://…";
             None starts one on this machine for the time of the run.
-        time_limit: seconds for a block, counted from when it is handed out.
+        time_limit: seconds for a block, from when a worker begins with it.
         device: "cpu" takes a core for each worker, "cuda" a GPU, "auto" both: every GPU, and the
             cores that are left.
     """
@@ -142,11 +143,37 @@ def _unreachable(address: str, reason: str) -> ValueError:
     return NoWorkersError(str(validate.refusal("address", address, wanted, remedy)))
 
 
+@dataclass
+class _Given:
+    """A task that was handed out.
+
+    Attributes:
+        task: the block.
+        number: of the handing out; a task may be handed out again.
+        on_gpu: whether it takes a GPU.
+        at: when it was handed out.
+        begun: when it was seen that a worker had begun with it.
+    """
+
+    task: Task
+    number: int
+    on_gpu: bool
+    at: float
+    begun: float | None = None
+
+
+def _numbers() -> Any:
+    """A queue into which workers put the numbers of the tasks that they begin with."""
+    return import_module("ray.util.queue").Queue(actor_options={"num_cpus": 0})
+
+
 class _Cluster(Crew):
     def __init__(self, ray: Any, work: Work, device: Device, time_limit: float | None) -> None:
         self._ray, self._device, self._time_limit = ray, device, time_limit
         self._work = ray.put(work)
-        self._given: dict[Any, tuple[Task, float, bool]] = {}
+        self._given: dict[Any, _Given] = {}
+        self._count = 0
+        self._begun = None if time_limit is None else _numbers()
         self._counted, self._places = -LOOK_AGAIN, (0, 0)
 
     def free(self) -> int:
@@ -157,11 +184,13 @@ class _Cluster(Crew):
         return len(self._given)
 
     def give(self, task: Task) -> None:
-        on_gpu = self._left()[1] > 0
-        resources = {"num_cpus": 1, "num_gpus": int(on_gpu), "max_retries": 0}
-        remote = self._ray.remote(**resources)(_play)
-        reference = remote.remote([self._work], task, dprime.__version__, on_gpu)
-        self._given[reference] = (task, time.monotonic(), on_gpu)
+        self._count += 1
+        given = _Given(task, self._count, self._left()[1] > 0, time.monotonic())
+        resources = {"num_cpus": 1, "num_gpus": int(given.on_gpu), "max_retries": 0}
+        reference = self._ray.remote(**resources)(_play).remote(
+            [self._work], task, dprime.__version__, given.on_gpu, self._begun, given.number
+        )
+        self._given[reference] = given
 
     def ended(self) -> Iterator[Outcome]:
         if not self._given:
@@ -169,15 +198,29 @@ class _Cluster(Crew):
         self._ray.wait(list(self._given), num_returns=1, timeout=PATIENCE)
         ready, waiting = self._ray.wait(list(self._given), num_returns=len(self._given), timeout=0)
         for reference in ready:
-            task, since, _ = self._given.pop(reference)
-            yield self._outcome(reference, task, since)
+            given = self._given.pop(reference)
+            yield self._outcome(reference, given.task, given.at)
+        if self._time_limit is None:
+            return
+        self._look_who_began()
         for reference in waiting:
-            task, since, _ = self._given[reference]
-            if self._time_limit is not None and time.monotonic() - since > self._time_limit:
+            given = self._given[reference]
+            took = 0.0 if given.begun is None else time.monotonic() - given.begun
+            if took > self._time_limit:
                 del self._given[reference]
                 self._cancel(reference)
                 error = f"it took longer than {self._time_limit:g} s"
-                yield Outcome(task, End.LATE, None, error, time.monotonic() - since)
+                yield Outcome(given.task, End.LATE, None, error, took)
+
+    def _look_who_began(self) -> None:
+        """Where nobody can say, because the node that knew is gone, all of them have."""
+        try:
+            numbers = set(self._begun.get_nowait_batch(self._begun.qsize()))  # type: ignore[union-attr]
+        except self._ray.exceptions.RayError:
+            numbers = {given.number for given in self._given.values()}
+        for given in self._given.values():
+            if given.begun is None and given.number in numbers:
+                given.begun = time.monotonic()
 
     def _outcome(self, reference: Any, task: Task, since: float) -> Outcome:
         """What came back, or why nothing did."""
@@ -198,7 +241,7 @@ class _Cluster(Crew):
     def _left(self) -> tuple[int, int]:
         """Cores and GPUs for which there is no task yet; at least one task is always under way."""
         cores, gpus = self._all()
-        on_gpu = sum(each for _, _, each in self._given.values())
+        on_gpu = sum(given.on_gpu for given in self._given.values())
         left = max(0, cores - (len(self._given) - on_gpu)), max(0, gpus - on_gpu)
         if not self._given and left == (0, 0):  # nodes may be on their way
             return (0, 1) if self._device == "cuda" else (1, 0)
@@ -223,13 +266,18 @@ class _Cluster(Crew):
         for reference in self._given:
             self._cancel(reference)
         self._given.clear()
+        if self._begun is not None:
+            with suppress(Exception):  # its node may be gone
+                self._begun.shutdown(force=True)
 
 
 _known: dict[tuple[str, bool], Work] = {}
 """In a worker: the work that it has unpacked, and whether for a GPU, so that this is done once."""
 
 
-def _play(sent: list[Any], task: Task, version: str, on_gpu: bool) -> Outcome:
+def _play(
+    sent: list[Any], task: Task, version: str, on_gpu: bool, begun: Any, number: int
+) -> Outcome:
     """In a worker: play a block."""
     if version != dprime.__version__:
         error = f"a worker has dprime {dprime.__version__}, and the driver has {version}"
@@ -239,6 +287,8 @@ def _play(sent: list[Any], task: Task, version: str, on_gpu: bool) -> Outcome:
     if key not in _known:
         _known.clear()
         _known[key] = _placed(ray.get(sent[0]), on_gpu)
+    if begun is not None:
+        begun.put(number)
     return worker.play(_known[key], task, _name())
 
 
