@@ -12,9 +12,8 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 demo: $(READY)
 	@$(BIN)/dprime demo
 
-# More processes than two cores: clusters and subprocesses are mostly waited for.
 test: $(READY)
-	$(BIN)/python -m pytest -n 3 --dist loadscope
+	$(BIN)/python -m pytest -n 2 --dist loadscope
 
 # The monitor with the oldest release of Opacus that it supports.
 oldest: $(READY)
