@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -163,9 +164,11 @@ def by_luck(groups: int, each: int, probability: float) -> int:
     return each * int(stats.binom.ppf((1 + CONFIDENCE) / 2, groups, probability))
 
 
-def explained(claim: Claim, why: str) -> Claim:
-    """With the reason, where it does not agree."""
-    return claim if claim.verdict == "agrees" else replace(claim, why=why)
+def explained(claim: Claim, why: str | Callable[[], str]) -> Claim:
+    """With the reason, where it does not agree; a function measures it only then."""
+    if claim.verdict == "agrees":
+        return claim
+    return replace(claim, why=why if isinstance(why, str) else why())
 
 
 def printed(what: str, published: float, ours: Estimate, why: str = "") -> Claim:
@@ -341,9 +344,24 @@ def result_of(
     }
 
 
+Raw = dict[str, Any]
+"""Of trainings: the device, the time, the seed and what was found, of JSON values."""
+
+
 def kept_in(folder: Path, name: str, seed: int) -> Path:
     """The file of trainings that are kept; another seed than the usual one has its own."""
     return folder / (f"{name}.json" if seed == SEED else f"{name}-seed{seed}.json")
+
+
+def kept_or(folder: Path, name: str, scale: Scale, make: Callable[[], Raw]) -> Raw:
+    """Trainings that are kept; where they are missing they are made, and kept from then on."""
+    place = kept_in(folder, name, scale.seed)
+    if not place.exists():
+        print(f"{place.name} is not there: it is made on {scale.device}", file=sys.stderr)
+        folder.mkdir(exist_ok=True)
+        place.write_text(json.dumps(make()) + "\n")
+    found: Raw = json.loads(place.read_text())
+    return found
 
 
 def write(script: Path, result: Mapping[str, Any], figures: Mapping[str, Figure]) -> None:

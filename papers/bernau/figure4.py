@@ -43,9 +43,9 @@ from papers.bernau.cases import (
 )
 from papers.bernau.coinciding import together
 from papers.bernau.measures import distances_told, measure_claims, norms_told
-from papers.bernau.variants import explained, train_from_glorot
+from papers.bernau.variants import train_from_glorot
 from papers.drawing import Line, LinesFigure
-from papers.reproduce import Claim, Measured, Scale, mean, printed, run, share, stated
+from papers.reproduce import Claim, Measured, Scale, explained, mean, printed, run, share, stated
 
 ADJACENCIES: tuple[Adjacency, ...] = ("add-remove", "replace")
 REPETITIONS = 250

@@ -26,9 +26,19 @@ from papers.bernau.cases import (
 )
 from papers.bernau.coinciding import together
 from papers.bernau.trainings import Seen, seen
-from papers.bernau.variants import explained, varied
+from papers.bernau.variants import varied
 from papers.drawing import Line, LinesFigure
-from papers.reproduce import TOLERANCE, Claim, Estimate, Measured, Scale, mean, run, stated
+from papers.reproduce import (
+    TOLERANCE,
+    Claim,
+    Estimate,
+    Measured,
+    Scale,
+    explained,
+    mean,
+    run,
+    stated,
+)
 
 GLOBAL: dict[Adjacency, float] = {"replace": 2 * CLIP_NORM, "add-remove": CLIP_NORM}
 Found = dict[tuple[Case, Adjacency], Seen]

@@ -43,9 +43,20 @@ from papers.bernau.cases import (
 )
 from papers.bernau.coinciding import together
 from papers.bernau.trainings import FinalAnswers, Seen, seen
-from papers.bernau.variants import explained, varied
+from papers.bernau.variants import varied
 from papers.drawing import Line, LinesFigure
-from papers.reproduce import TOLERANCE, Claim, Estimate, Measured, Scale, mean, run, share, stated
+from papers.reproduce import (
+    TOLERANCE,
+    Claim,
+    Estimate,
+    Measured,
+    Scale,
+    explained,
+    mean,
+    run,
+    share,
+    stated,
+)
 
 REPETITIONS = 1000
 SLIGHTLY = 0.1

@@ -49,7 +49,7 @@ from papers.bernau.cases import (
     recipe_of,
 )
 from papers.bernau.trainings import advantage_of
-from papers.bernau.variants import explained, varied
+from papers.bernau.variants import varied
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import (
     Claim,
@@ -57,6 +57,7 @@ from papers.reproduce import (
     Measured,
     Scale,
     Table,
+    explained,
     normal,
     printed,
     run,

@@ -8,7 +8,7 @@ normalised may mean columns from 0 to 1, as dprime has them, or columns of mean 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -31,7 +31,7 @@ from papers.bernau.cases import (
     worlds_of,
 )
 from papers.bernau.trainings import AboveClip
-from papers.reproduce import Claim, Estimate, Scale, mean, normal
+from papers.reproduce import Estimate, Scale, mean, normal
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,6 @@ def train_from_glorot(
         initial=_glorot(network, trials, scale), observers=observers, device=scale.device,
         memory=scale.memory, keep_weights=False,
     )  # fmt: skip
-
-
-def explained(claim: Claim, reason: Callable[[], str]) -> Claim:
-    """With its reason, which is measured only where the claim does not agree."""
-    return claim if claim.verdict == "agrees" else dataclasses.replace(claim, why=reason())
 
 
 def _glorot(network: nn.Module, trials: int, scale: Scale) -> Tensor:

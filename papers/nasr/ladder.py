@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import math
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,11 +37,13 @@ from papers.reproduce import (
     Estimate,
     Kept,
     Measured,
+    Raw,
     Scale,
     Table,
     exact,
     explained,
     kept_in,
+    kept_or,
     stated,
 )
 
@@ -167,9 +168,7 @@ def measure_ladder(data: str, title: str, scale: Scale) -> Measured:
     )  # fmt: skip
 
 
-def steps_of(
-    data: str, title: str, scale: Scale, found: Ladder
-) -> tuple[list[Claim], list[Played]]:
+def steps_of(data: str, title: str, scale: Scale, found: Ladder) -> tuple[list[Claim], list[Raw]]:
     """From each adversary to the next; and plays that say why a made record falls behind."""
     claims, again = [], []
     for step, epsilon in itertools.product(ORDER, EPSILONS):
@@ -183,15 +182,15 @@ def steps_of(
     return claims, again
 
 
-def chosen_again(data: str, scale: Scale, epsilon: float) -> Played | None:
+def chosen_again(data: str, scale: Scale, epsilon: float) -> Raw | None:
     """Static poisoning whose record was chosen with many shadow models; None without a GPU."""
     name = f"{data}-{STATIC}-epsilon-{epsilon:g}-shadows-{MANY}"
     if scale.device == "cpu" and not kept_in(RAW, name, scale.seed).exists():
         return None
-    return _kept_or(name, scale, partial(play, data, scale, STATIC, [epsilon], MANY))
+    return kept_or(RAW, name, scale, partial(play, data, scale, STATIC, [epsilon], MANY))
 
 
-def _told_again(before: Reached, played: Played | None) -> str:
+def _told_again(before: Reached, played: Raw | None) -> str:
     if played is None:
         return "The reason is not measured."
     (after,) = _joined([played]).values()
@@ -207,35 +206,24 @@ def _told_again(before: Reached, played: Played | None) -> str:
     return f"{told}: that another choice is better is not shown."
 
 
-def reached(data: str, scale: Scale) -> list[Played]:
+def reached(data: str, scale: Scale) -> list[Raw]:
     """Everything, in the order of the file; what a full version lacks is played and kept."""
     names = list(audits_in(file_values(data, scale)))
     if scale.size != "full":
         return [play(data, scale, name) for name in names]
-    return [_kept_or(f"{data}-{name}", scale, partial(play, data, scale, name)) for name in names]
+    return [
+        kept_or(RAW, f"{data}-{name}", scale, partial(play, data, scale, name)) for name in names
+    ]
 
 
-def _kept_or(name: str, scale: Scale, play_it: Callable[[], Played]) -> Played:
-    place = kept_in(RAW, name, scale.seed)
-    if not place.exists():
-        RAW.mkdir(exist_ok=True)
-        place.write_text(json.dumps(play_it(), indent=1) + "\n")
-    played: Played = json.loads(place.read_text())
-    return played
-
-
-Played = dict[str, Any]
-"""What some adversaries reached, the device, the time and the seed, of JSON values."""
-
-
-def _joined(files: Sequence[Played]) -> Ladder:
+def _joined(files: Sequence[Raw]) -> Ladder:
     """At each ε all adversaries, in the order of the files."""
     listed = [Reached.from_json(values) for file in files for values in file["reached"]]
     listed.sort(key=lambda each: each.epsilon)
     return {(each.adversary, each.epsilon): each for each in listed}
 
 
-def _settings(data: str, scale: Scale, files: Sequence[Played]) -> dict[str, Any]:
+def _settings(data: str, scale: Scale, files: Sequence[Raw]) -> dict[str, Any]:
     values = {key: value for key, value in file_values(data, scale).items() if key != "audits"}
     del values["claim"], values["trials"], values["device"], values["memory"]
     shadow_models = {file["reached"][0]["adversary"]: file["shadows"] for file in files}
@@ -247,7 +235,7 @@ def _settings(data: str, scale: Scale, files: Sequence[Played]) -> dict[str, Any
 
 def play(
     data: str, scale: Scale, name: str, epsilons: Sequence[float] = EPSILONS, many: int = 0
-) -> Played:
+) -> Raw:
     """One adversary at every ε, each time with random numbers of its own.
 
     Args:

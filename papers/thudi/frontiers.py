@@ -102,7 +102,6 @@ SMALLER = {
 }
 """With half the pool and half the batch, so that rates, steps and noise are the same."""
 
-NOT_SHOWN = "That more records help it is not shown."
 NOT_VARIED = "The pool was not varied: the reason is not measured."
 
 RIVALS = 0.6
@@ -255,20 +254,20 @@ def best_at(
         )  # fmt: skip
         reason = NOT_VARIED if claim.verdict == "differs" else ""
         if bound in less:
-            reason = _smaller_told(each, less[bound], prior, read)
-            if claim.verdict == "differs" and reason.endswith(NOT_SHOWN):
-                reason += " The reason is not found."
+            reason = _smaller_told(claim, each, less[bound], prior, read)
         claims.append(explained(claim, f"{_told(each, read)} {reason}".strip()))
     return claims
 
 
-def _smaller_told(found: Frontier, less: Frontier, prior: float, read: Read) -> str:
+def _smaller_told(claim: Claim, found: Frontier, less: Frontier, prior: float, read: Read) -> str:
     """Whether the lead of a π is another one with fewer records."""
     usual, fewer = (lead(each, prior, read, below=RIVALS) for each in (found, less))
     change = usual - fewer
-    told = NOT_SHOWN
     if change.low > 0:
         told = "More records help it: our small pool is a part of the reason."
+    else:
+        unknown = " The reason is not found." if claim.verdict == "differs" else ""
+        told = f"That more records help it is not shown.{unknown}"
     rivals = " and ".join(
         f"{each.point.probability:g}" for each in less.measured if each.point.probability != prior
     )

@@ -7,14 +7,12 @@ for all scripts that run together.
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from papers.reproduce import Kept, Scale, kept_in
+from papers.reproduce import Kept, Scale, kept_in, kept_or
 from papers.thudi.attacks import SETUPS, Found, Game, play_rates
 
 RAW = Path(__file__).resolve().parent / "raw"
@@ -39,7 +37,8 @@ def _of_data(data: str, epsilons: Sequence[float | None], scale: Scale) -> list[
     there = [each for each in epsilons if kept_in(RAW, _name(data, each), scale.seed).exists()]
     wanted = there if there and scale.device == "cpu" else epsilons
     return [
-        read_or(_name(data, each), scale, partial(_played, data, each, scale)) for each in wanted
+        kept_or(RAW, _name(data, each), scale, partial(_played, data, each, scale))
+        for each in wanted
     ]
 
 
@@ -48,26 +47,13 @@ def rates(scale: Scale) -> dict[str, Found]:
     if scale.size != "full":
         return {"mnist": play_rates("mnist", QUICK_EPSILON, scale)}
     return {
-        data: read_or(f"rates-{data}", scale, partial(play_rates, data, QUICK_EPSILON, scale))
+        data: kept_or(RAW, f"rates-{data}", scale, partial(play_rates, data, QUICK_EPSILON, scale))
         for data in TITLES
     }
 
 
 def _name(data: str, epsilon: float | None) -> str:
     return f"{data}-none" if epsilon is None else f"{data}-{epsilon:g}"
-
-
-def read_or(name: str, scale: Scale, play: Callable[[], Found]) -> Found:
-    """A kept file, or a play that is then kept."""
-    place = kept_in(RAW, name, scale.seed)
-    if place.exists():
-        found: Found = json.loads(place.read_text())
-        return found
-    print(f"{place.name} is not there: models are trained on {scale.device}", file=sys.stderr)
-    found = play()
-    RAW.mkdir(exist_ok=True)
-    place.write_text(json.dumps(found) + "\n")
-    return found
 
 
 @lru_cache(maxsize=16)

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from papers.reproduce import Estimate, Kept, Scale, kept_in
+from papers.reproduce import Estimate, Kept, Scale, kept_in, kept_or
 from papers.thudi import raw
 from papers.thudi.attacks import AIMED, SETUPS, Found, Game, Setup
 from papers.thudi.gains import at_rate, nothing, over_settings, reached
@@ -113,7 +113,7 @@ def _play(name: str, data: str, scale: Scale, setup: Setup) -> Found:
     def play() -> Found:
         return Game(data, epsilon, scale, setup).all(AIMED)
 
-    return play() if scale.size == "smoke" else raw.read_or(name, scale, play)
+    return play() if scale.size == "smoke" else kept_or(raw.RAW, name, scale, play)
 
 
 def _setup(usual: Setup, pool: int, epochs: int) -> Setup:

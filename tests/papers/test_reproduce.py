@@ -21,6 +21,7 @@ from papers.reproduce import (
     computed,
     exact,
     kept_in,
+    kept_or,
     mean,
     normal,
     printed,
@@ -190,3 +191,11 @@ def test_a_script_ends_without_a_traceback(error, code, told, monkeypatch, capsy
         run(fails, "figure1.py", "A figure.")
     assert stopped.value.code == code
     assert told in capsys.readouterr().err
+
+
+def test_what_is_missing_is_made_once_and_kept(tmp_path, capsys):
+    folder, made = tmp_path / "raw", iter([{"seconds": 1.5}])
+    for _ in range(2):
+        assert kept_or(folder, "mnist", Scale(seed=5), lambda: next(made)) == {"seconds": 1.5}
+    assert [each.name for each in folder.iterdir()] == ["mnist-seed5.json"]
+    assert capsys.readouterr().err == "mnist-seed5.json is not there: it is made on cpu\n"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dprime.audit.backends import End, Processes, backend_named
+from dprime.audit.backends.base import Task
 from dprime.audit.runner import LOSSES, BlocksFailedError, run_blocks
 from dprime.audit.store import Store
 from works import Broken, Deadly, Hanging, Large, Late, Noted, Unsendable, scores
@@ -99,6 +100,21 @@ def test_the_time_limit_counts_from_when_a_worker_can_begin(name, backend, store
     run_blocks(store, Late(folder), backend=backend(name, time_limit=1.5))
     assert is_whole(store)
     assert store.events() == []
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize(
+    ("block", "limit", "end"), [(0, 300.0, End.DONE), (1, LIMIT, End.LATE)], ids=["ends", "hangs"]
+)
+def test_nobody_knows_who_has_begun(local_ray, backend, folder, block, limit, end):
+    """Where the node that knew is gone, blocks are played, and the time counts from then."""
+    with backend("ray", time_limit=limit).crew(Hanging(folder)) as crew:
+        local_ray.kill(crew._begun.actor)
+        crew.give(Task(block, 0))
+        outcomes = []
+        while not outcomes:
+            outcomes = list(crew.ended())
+    assert [each.end for each in outcomes] == [end]
 
 
 @pytest.mark.parametrize("name", EVERYWHERE)

@@ -288,7 +288,8 @@ def _play(
         _known.clear()
         _known[key] = _placed(ray.get(sent[0]), on_gpu)
     if begun is not None:
-        begun.put(number)
+        with suppress(ray.exceptions.RayError):  # the node that is told may be gone
+            begun.put(number)
     return worker.play(_known[key], task, _name())
 
 
