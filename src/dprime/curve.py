@@ -158,6 +158,7 @@ class _Readings:
         >>> round(TradeOff.gaussian(30**0.5 / 8).belief_exceeds(0.9, prior=0.5), 5)
         0.00498
         """  # noqa: D205
+        self._refuse_if_lower("belief_exceeds")
         log_ratio = self._log_ratio(belief, prior)
         return 1.0 if log_ratio <= 0 else self.shape.tpr_on_ray(log_ratio)
 
@@ -186,8 +187,15 @@ class _Readings:
         >>> round(TradeOff.gaussian(30**0.5 / 8).belief(prior=0.5, exceeded=0.005), 4)
         0.8999
         """
+        self._refuse_if_lower("belief")
         exceeded = validate.rate("exceeded", exceeded, example=0.001)
         return self.precision(prior, exceeded)
+
+    def _refuse_if_lower(self, name: str) -> None:
+        """Precision at a TPR limits a belief from above, which a lower curve cannot do."""
+        if self.kind == "lower bound":
+            remedy = "read its precision(prior, min_tpr), or the belief of a certified curve"
+            raise validate.misfit(name, "read off a lower curve", "read off an upper one", remedy)
 
     def d_prime(self, floor: float = INDEX_FLOOR) -> float:
         """How far apart the worlds are: the smallest mu whose Gaussian curve lies above this one
@@ -264,8 +272,8 @@ class LowerCurve(_Readings):
     curve lies on or above this one everywhere.
 
     Every metric grows with the curve (Bayes security falls), so each reading is a lower bound (an
-    upper one for Bayes security), and all of them hold at once with this confidence. Not so
-    `worst_pair`, which is no bound of any kind.
+    upper one for Bayes security), and all of them hold at once with this confidence. Not so the
+    posterior belief: `belief` and `belief_exceeds` are refused, and `worst_pair` is no bound.
 
     Attributes:
         confidence: such as 0.95.

@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dprime import validate
@@ -24,11 +25,12 @@ from dprime.attack.trainer import EngineTrainer
 from dprime.audit.backends.base import Backend
 from dprime.audit.errors import describe
 from dprime.audit.estimators import ESTIMATORS, Estimator
-from dprime.audit.estimators.base import checked_claim
+from dprime.audit.estimators.base import ASSUMABLE, checked_claim
 from dprime.audit.game import Game, blocks_of
 from dprime.audit.identifiability import Identifiability, identify
-from dprime.audit.lower import LowerBound, lower_bound
+from dprime.audit.lower import USUAL_METHOD, LowerBound, lower_bound
 from dprime.audit.metrics import Metric
+from dprime.audit.planner import Criterion, check_curve
 from dprime.audit.runner import run_blocks
 from dprime.audit.states import Event, State, on_the_way, worker_lines
 from dprime.audit.store import Store
@@ -45,12 +47,12 @@ Floats = NDArray[np.float64]
 BESIDE = ("clopper-pearson", "band", "gaussian", "bayesian")
 """Methods for trials, shown beside the one that decides; the one-run methods are for canaries."""
 
-SHOWN = ("epsilon", "advantage", "tpr", "precision", "belief", "d_prime")
+SHOWN = ("epsilon", "advantage", "tpr", "precision", "d_prime")
 """The metrics of an audit's table."""
 
-
-USUAL_METRIC = Metric("epsilon")
-"""Judged by unless another is named, at the question's own δ."""
+WRONG_WAY = -4.0
+"""Scores point the wrong way round where the area under their ROC curve lies so many standard
+errors below one half."""
 
 
 @dataclass(frozen=True)
@@ -58,33 +60,33 @@ class Question:
     """What an audit is to decide, named before its trials.
 
     Attributes:
-        metric: by which the claim is judged, or "curve" for a band over the whole curve.
+        metric: by which the claim is judged, or "curve" for all of the curve at once.
         method: of the lower bound.
         confidence: of the lower bound.
         delta: of every ε that is shown.
         belief: ρ_β, the belief whose exceedance is counted, for the DI adversary.
         prior: the belief before the first step, for the DI adversary.
+        assume: "gaussian" accepts that law of the scores for a method that rests on it.
     """
 
-    metric: Metric | Literal["curve"] = USUAL_METRIC
-    method: str | Estimator = "clopper-pearson"
+    metric: Criterion = "curve"
+    method: str | Estimator = USUAL_METHOD
     confidence: float = 0.95
     delta: float = 1e-5
     belief: float = 0.9
     prior: float = 0.5
+    assume: str | None = None
 
     def __post_init__(self) -> None:
-        if self.metric is USUAL_METRIC:
-            object.__setattr__(self, "metric", Metric("epsilon", {"delta": self.delta}))
         validate.inner_probability("belief", self.belief, example=0.9)
         validate.inner_probability("prior", self.prior)
         method = getattr(self.method, "name", self.method)
         if not isinstance(self.method, Estimator) or method in ESTIMATORS:
             validate.one_of("method", method, BESIDE)
         validate.inner_probability("confidence", self.confidence, example=0.95)
-        if self.metric == "curve" and method not in ("band", "gaussian"):
-            remedy = "choose the method band"
-            raise validate.refusal("method", method, "band to judge by the curve", remedy)
+        if self.assume is not None:
+            validate.one_of("assume", self.assume, ASSUMABLE)
+        check_curve(self.metric, method)
         if method == "bayesian" and self.metric != Metric("epsilon", {"delta": self.delta}):
             remedy = 'give method="band", or judge by ε'
             wanted = f"one that bounds more than ε at δ = {self.delta:g}"
@@ -96,7 +98,7 @@ class Audit:
     """What an audit found.
 
     Attributes:
-        verdict: whether the claim stands.
+        verdict: whether the claim is refuted.
         bound: that the verdict rests on.
         beside: the bounds of other methods, for comparison; none of them decides.
         claim: the certified curve that was claimed.
@@ -131,19 +133,31 @@ class Audit:
     events: tuple[Event, ...] = ()
 
     def rows(self) -> list[tuple[Metric, float, float]]:
-        """Each metric with what was reached and what is allowed.
+        """Each metric with what was reached and what is allowed; the first one decides.
 
-        Reached by the band, whose bounds hold together: reading several of them claims no more.
+        The others are read off the band, whose bounds hold together: reading several of them
+        claims no more.
         """
         band = self.bound if self.bound.method == "band" else self.beside["band"]
-        metrics = [self._metric(name) for name in SHOWN]
-        return [(metric, band.value(metric), metric.read(self.claim)) for metric in metrics]
+        decided = self.verdict.metric
+        rows = [(decided, self.verdict.reached, self.verdict.allowed)]
+        for name in SHOWN:
+            metric = Metric(name, {"delta": self.question.delta} if name == "epsilon" else {})
+            if metric != decided and (name != decided.name or self.question.metric == "curve"):
+                rows.append((metric, band.value(metric), metric.read(self.claim)))
+        return rows
 
-    def _metric(self, name: str) -> Metric:
-        asked = self.question.metric
-        if isinstance(asked, Metric) and asked.name == name:
-            return asked
-        return Metric(name, {"delta": self.question.delta} if name == "epsilon" else {})
+    def caveats(self) -> list[str]:
+        """What the scores show that the verdict does not say."""
+        area, errors = _area(self.in_scores, self.out_scores)
+        if errors > WRONG_WAY:
+            return []
+        return [
+            f"The scores point the wrong way round (area under the ROC curve {area:.2g}): the "
+            "trainings with the record score lower than those without. The band reads scores in "
+            "both directions, the other methods do not. Look for a fault that this adversary does "
+            "not expect."
+        ]
 
     def sentence(self) -> str:
         """The verdict, and how many trials it rests on."""
@@ -159,6 +173,7 @@ class Audit:
                 f" {self.diverged:,} of the models had diverged; what that speaks for was settled "
                 "before the trials."
             )
+        words = " ".join([words, *self.caveats()])
         return words if self.label is None else f"{words} The training is {self.label}."
 
     def as_json(self) -> dict[str, Any]:
@@ -173,6 +188,10 @@ class Audit:
             "confidence": self.verdict.confidence,
             "method": self.bound.method,
             "metric": _named(self.question.metric),
+            "decided_by": _named(self.verdict.metric),
+            "detects": self.verdict.detects,
+            "trials_needed": self.verdict.trials,
+            "caveats": self.caveats(),
             "trials": {
                 "in": len(self.in_scores),
                 "out": len(self.out_scores),
@@ -188,7 +207,7 @@ class Audit:
                     "allowed": _finite(allowed),
                     "kind": "lower bound",
                 }
-                for metric, reached, allowed in self.rows()
+                for metric, reached, allowed in self.rows()[self.question.metric == "curve" :]
             },
             "bounds": {
                 bound.method: {
@@ -196,7 +215,7 @@ class Audit:
                     "delta": bound.delta,
                     "assumption": bound.assumption,
                     "objection": bound.objection,
-                    "decides": bound is self.bound and bound.decides and not bound.objection,
+                    "decides": bound is self.bound and bound.decides,
                 }
                 for bound in (self.bound, *self.beside.values())
             },
@@ -242,7 +261,8 @@ def audit(
         setting: what is attacked: trainer, data, adjacency, seed.
         claim: the certified curve that is claimed; None takes that of the engine's own recipe.
         trials: in each world.
-        question: what is to be decided, named before the trials; ε at δ = 1e-5 unless given.
+        question: what is to be decided, named before the trials; the whole curve by the band
+            unless given.
         block: trials that are played and stored together; None takes 200, or 10 for a training
             function of your own.
         path: of the run's file; where it exists and was made with the same settings, the audit goes
@@ -259,7 +279,7 @@ def audit(
     >>> engine = EngineTrainer(model_named("linear", digits), recipe)
     >>> found = audit("malicious-dataset", Setting(engine, digits, seed=1), trials=300)
     >>> found.verdict.outcome
-    'stands'
+    'not refuted'
     """
     attacker = adversary_named(adversary) if isinstance(adversary, str) else adversary
     ask = question or Question()
@@ -309,6 +329,8 @@ def play(
 
         def on_block(_: int, state: State) -> None:
             nonlocal done
+            if state.done == 1:
+                _check_seeded(setting, *_scores(store.arrays()))
             advance(state.trials - done, title)
             done = state.trials
 
@@ -334,6 +356,7 @@ def conclude(
         remedy = "mend that and resume the run"
         raise validate.misfit("run", shown, "played at least in part", remedy)
     inside, outside = _scores(arrays)
+    _check_seeded(setting, inside, outside)
     metric = question.metric if isinstance(question.metric, Metric) else None
     # A trial that failed may have failed because of its world: it counts against the attacker.
     lost_in, lost_out = max(0, trials - len(inside)), max(0, trials - len(outside))
@@ -343,7 +366,7 @@ def conclude(
     def bound(method: str | Estimator) -> LowerBound:
         return lower_bound(
             counted_in, counted_out, delta=question.delta, confidence=question.confidence,
-            method=method, metric=metric,
+            method=method, metric=metric, assume=question.assume,
         )  # fmt: skip
 
     deciding = bound(question.method)
@@ -395,6 +418,29 @@ def _scores(arrays: Mapping[str, NDArray[Any]]) -> tuple[Floats, Floats]:
     return arrays["score"][inside], arrays["score"][~inside]
 
 
+def _check_seeded(setting: Setting, inside: Floats, outside: Floats) -> None:
+    """Refuse a training function whose trainings all end alike: they are one trial, not many."""
+    if isinstance(setting.trainer, EngineTrainer):
+        return
+    for world, scores in (("in", inside), ("out", outside)):
+        if len(scores) > 1 and np.isfinite(scores[0]) and (scores == scores[0]).all():
+            shown = f"one whose {len(scores):,} trainings of world {world} all gave the same score"
+            wanted = "a training function that draws its random numbers from its seed"
+            remedy = "use the seed for the noise, the batches and the first weights"
+            raise validate.misfit("trainer", shown, wanted, remedy)
+
+
+def _area(inside: Floats, outside: Floats) -> tuple[float, float]:
+    """The area under the ROC curve, and its distance from ½ in standard errors (Mann-Whitney)."""
+    ranks = scipy.stats.rankdata(np.concatenate([inside, outside]))
+    first, second = len(inside), len(outside)
+    if not first or not second:
+        return 0.5, 0.0
+    area = float((ranks[:first].sum() - first * (first + 1) / 2) / (first * second))
+    error = math.sqrt((first + second + 1) / (12 * first * second))
+    return area, (area - 0.5) / error
+
+
 def _opened(place: Path, settings: dict[str, Any], blocks: int) -> Store:
     """A new run, or the one that is there, if it is the same."""
     if not place.exists():
@@ -439,7 +485,7 @@ def _asked(question: Question) -> dict[str, Any]:
     method = question.method if isinstance(question.method, str) else repr(question.method)
     return {
         "metric": _named(question.metric), "method": method, "confidence": question.confidence,
-        "delta": question.delta,
+        "delta": question.delta, "assume": question.assume,
     }  # fmt: skip
 
 
@@ -496,7 +542,7 @@ def _running_answer(
             return title
         reached = lower_bound(
             inside, outside, delta=question.delta, confidence=question.confidence,
-            method=question.method, metric=metric,
+            method=question.method, metric=metric, assume=question.assume,
         ).value(metric)  # fmt: skip
         return f"{title}: {metric.title} ≥ {reached:.3g} so far, {allowed:.3g} allowed"
 

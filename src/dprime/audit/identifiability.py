@@ -100,15 +100,16 @@ class Epsilons:
             batches, where a record's share in a step is not known.
         sensitivities_rdp: the same, composed by RDP as B does it; larger.
         belief: from the largest final belief.
-        advantage: from the advantage, exact for Gaussian noise.
+        advantage: from the advantage, exact for Gaussian noise; None at another prior than ½, where
+            the answers are not those of the largest advantage.
         advantage_classical: the same by B's eq. 6 with the factor 2 that it lacks in print.
     """
 
     sensitivities: PointEstimate | None
     sensitivities_rdp: PointEstimate | None
     belief: PointEstimate
-    advantage: PointEstimate
-    advantage_classical: PointEstimate
+    advantage: PointEstimate | None
+    advantage_classical: PointEstimate | None
 
 
 @final
@@ -169,6 +170,7 @@ def identify(
         predicted = predicted_advantage(noise, sensitivities)
         exact = epsilon_from_sensitivities(noise, sensitivities, delta=delta)
         by_rdp = rdp_epsilon_from_sensitivities(noise, sensitivities, delta=delta)
+    largest = prior == 0.5  # only then the answer "belief above ½" has the largest advantage
     return Identifiability(
         advantage=seen,
         predicted=predicted,
@@ -177,8 +179,10 @@ def identify(
             sensitivities=exact,
             sensitivities_rdp=by_rdp,
             belief=epsilon_from_belief(logs, in_world),
-            advantage=epsilon_from_advantage(seen.value, delta=delta),
-            advantage_classical=classical_epsilon_from_advantage(seen.value, delta=delta),
+            advantage=epsilon_from_advantage(seen.value, delta=delta) if largest else None,
+            advantage_classical=(
+                classical_epsilon_from_advantage(seen.value, delta=delta) if largest else None
+            ),
         ),
     )
 

@@ -9,10 +9,14 @@ from numpy.typing import ArrayLike
 
 from dprime import validate
 from dprime.audit.estimators import ESTIMATORS, Ask, Estimator
+from dprime.audit.estimators.base import ASSUMABLE, Assumes
 from dprime.audit.metrics import Metric
 from dprime.audit.scores import Scores
 from dprime.curve import LowerCurve
 from dprime.profile import round_down
+
+USUAL_METHOD = "band"
+"""Bounds the whole curve and assumes nothing: the default of audit, plan and bound."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +32,11 @@ class LowerBound:
             only (the one-run methods and the Bayesian one).
         trials: how many trials world `in` and world `out` had.
         counted: how many of them the bound counts; the others chose the threshold.
-        assumption: what must be true of the scores beyond independence, or None.
+        assumption: what must be true beyond independent trials, or None.
         objection: why these scores do not look that way, or None.
-        decides: whether the bound may break a claim.
+        assumes: the law of the scores that the confidence rests on, "" for none.
+        decides: whether the bound may refute a claim: it assumes no law of the scores, or one that
+            the user has accepted by name, and these scores do not object.
     """
 
     method: str
@@ -42,6 +48,7 @@ class LowerBound:
     counted: tuple[int, int]
     assumption: str | None
     objection: str | None
+    assumes: Assumes
     decides: bool
 
     def value(self, metric: Metric) -> float:
@@ -69,12 +76,12 @@ class LowerBound:
 
         >>> lower_bound(range(100, 200), range(100), method="band").sentence()
         ... # doctest: +NORMALIZE_WHITESPACE
-        'At 95 % confidence the ε at δ = 1e-05 is at least 2.824 (method: band, 100 trials in world
+        'At 95 % confidence the ε at δ = 1e-05 is at least 2.814 (method: band, 100 trials in world
         in and 100 in world out).'
         """
         value = round_down(self.epsilon) if math.isfinite(self.epsilon) else "any number"
         words = (
-            f"At {100 * self.confidence:g} % confidence the ε at δ = {self.delta:g} is at least "
+            f"{self.certainty} the ε at δ = {self.delta:g} is at least "
             f"{value} (method: {self.method}, {self._counts()})."
         )
         if self.assumption:
@@ -82,6 +89,14 @@ class LowerBound:
         if self.objection:
             words += f" The data speak against it: {self.objection}"
         return words
+
+    @property
+    def certainty(self) -> str:
+        """How a sentence about the bound begins; a credible bound has no confidence."""
+        share = f"{100 * self.confidence:g} %"
+        if self.assumes == "prior":
+            return f"With a posterior probability of {share}"
+        return f"At {share} confidence"
 
     def _counts(self) -> str:
         inside, outside = self.trials
@@ -97,9 +112,10 @@ def lower_bound(
     *,
     delta: float = 1e-5,
     confidence: float = 0.95,
-    method: str | Estimator = "clopper-pearson",
+    method: str | Estimator = USUAL_METHOD,
     metric: Metric | None = None,
     seed: int = 0,
+    assume: str | None = None,
 ) -> LowerBound:
     """What the scores of an audit show: a lower bound that is too high in few audits only.
 
@@ -109,23 +125,26 @@ def lower_bound(
             the one-run methods they are the scores of canaries that were in and out by fair coins.
         delta: of the epsilon that is bounded; 0 is allowed.
         confidence: the share of audits in which the bound holds, at least.
-        method: "clopper-pearson", "band", "gaussian", "bayesian", "steinke", "mahloujifar", or an
-            estimator with options of its own.
+        method: "band" for the whole curve, "clopper-pearson" for one threshold, "gaussian",
+            "bayesian", "steinke", "mahloujifar", or an estimator with options.
         metric: what a method that chooses a threshold chooses it for; epsilon at `delta` if not
             given.
         seed: of the split into held-out and counted trials.
+        assume: "gaussian" accepts that law of the scores, so that a bound that rests on it may
+            refute a claim; the verdict repeats it.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> inside, outside = rng.normal(1.0, 1.0, 2000), rng.normal(0.0, 1.0, 2000)
     >>> bound = lower_bound(inside, outside, delta=1e-5, confidence=0.95)
     >>> bound.method, 0.5 < bound.epsilon < 4.37  # the truth
-    ('clopper-pearson', True)
+    ('band', True)
     """
     scores = Scores.checked(in_scores, out_scores)
     epsilon = Metric("epsilon", {"delta": delta})
     confidence = validate.inner_probability("confidence", confidence, example=0.95)
     estimator = _estimator(method)
+    accepted = None if assume is None else validate.one_of("assume", assume, ASSUMABLE)
     ask = Ask(epsilon, _metric(metric, epsilon), confidence, _seed(seed))
     found = estimator.find(scores, ask)
     return LowerBound(
@@ -138,7 +157,8 @@ def lower_bound(
         counted=found.counted,
         assumption=found.assumption,
         objection=found.objection,
-        decides=found.decides,
+        assumes=found.assumes,
+        decides=found.objection is None and found.assumes in ("", accepted),
     )
 
 

@@ -43,11 +43,6 @@ KINDS: Mapping[str, _Kind] = MappingProxyType(
             lambda c, prior, min_tpr: c.precision(prior, min_tpr),
             "a precision at prior {prior:g} and TPR {min_tpr:g}",
         ),
-        "belief": _Kind(
-            {"prior": "belief_prior", "exceeded": "exceeded"},
-            lambda c, prior, exceeded: c.belief(prior, exceeded),
-            "a belief, from prior {prior:g} and with probability {exceeded:g},",
-        ),
         "success": _Kind(
             {"prior": "success_prior"},
             lambda c, prior: c.success(prior),
@@ -64,9 +59,10 @@ class Metric:
     """One question: a metric's name and its conditions, defaults for those left out.
 
     Args:
-        name: "epsilon", "advantage", "tpr", "precision", "belief", "success" or "d_prime".
+        name: "epsilon", "advantage", "tpr", "precision", "success" or "d_prime". A lower curve
+            bounds no posterior belief, so none is asked for: "precision" is what it bounds.
         conditions: "delta" for epsilon (0 is allowed), "fpr" for tpr, "prior" and "min_tpr" for
-            precision, "prior" and "exceeded" for belief, "prior" for success.
+            precision, "prior" for success.
 
     >>> metric = Metric("tpr", {"fpr": 0.05})
     >>> metric.title, round(metric.read(TradeOff.gaussian(1.0)), 4)

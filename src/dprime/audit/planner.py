@@ -2,6 +2,8 @@
 
     claim + metric + method ──► plan ──► trials a world, and how many refute a claim that is false
 
+After the trials the same chances say what an audit would have noticed (`detectable`).
+
 Limits stand in the way of every audit. Without an assumption on the scores, n trials a world cannot
 show more than `epsilon_limit`, and the Clopper-Pearson method not more than `largest_epsilon`. No
 valid bound is more powerful than the test of `best_possible`. And each method needs its own number
@@ -13,8 +15,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from functools import lru_cache
+from typing import Literal, final
 
+import numpy as np
 import scipy
 
 from dprime import validate
@@ -22,18 +26,37 @@ from dprime.audit import power as chances
 from dprime.audit.estimators.base import each_of_two
 from dprime.audit.estimators.clopper_pearson import HELD_OUT
 from dprime.audit.estimators.gaussian import OBJECTION_LEVEL
+from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.metrics import BLIND, Metric
 from dprime.audit.power import Goal
-from dprime.curve import TradeOff
+from dprime.curve import LowerCurve, TradeOff
 from dprime.profile import round_down
+from dprime.shapes import GaussianShape, Polygon
 
-METHODS = ("gaussian", "clopper-pearson", "band")
+Criterion = Metric | Literal["curve"]
+"""What a claim is judged by: one metric, or the whole curve."""
+
+METHODS = ("band", "clopper-pearson", "gaussian")
+BY_CURVE = ("band", "gaussian")
+"""Methods whose curve holds everywhere at once: a claim may be judged by any point of it."""
 
 MOST_TRIALS = 10**9
 """More trials a world than this count as too many."""
 
 PRECISE = 1.05
 """Numbers that rest on drawn thresholds are found up to this factor, and rounded up."""
+
+POWER = 0.8
+"""The usual probability with which an audit should notice what it looks for."""
+
+TWICE = 2.0
+"""The violation that an audit should notice: twice the claim's d′, as half of the noise gives."""
+
+STRONGEST = 40.0
+"""Scores this many standard deviations apart are never confused."""
+
+REACH, DEEP = 3.719, 8.0
+"""Attackers are compared at rates from Φ(-3.719) = 1e-4 on, bounds at rates from Φ(-8) on."""
 
 
 @final
@@ -42,28 +65,31 @@ class Plan:
     """How many trials a world an audit needs.
 
     Attributes:
-        metric: what the bound is read for.
-        claimed: its value on the claimed curve.
-        target: what the bound should reach.
+        metric: what the claim is judged by, or "curve".
+        claimed: the metric's value on the claimed curve; None for the curve.
+        target: what the bound should reach; None for the curve.
         method: of the bound.
         confidence: of the bound.
-        power: the probability with which the target should be reached.
-        reach: the share of the claimed value, counted from what blind guessing has.
+        power: the probability with which the target should be reached, or the claim refuted.
+        reach: the share of the claimed value, counted from what blind guessing has; None for the
+            curve.
         strength: the attacker's d′ over that of the claim.
         d_prime: the attacker's d′; its curve is taken to be Gaussian.
-        trials: that reach the target; None where a billion do not.
+        trials: that reach the target, or for the curve refute the claim; None where a billion do
+            not.
         refuting: that show more than the claim allows, where the attacker does better than it
             (`strength` above 1); None otherwise, or where a billion do not.
-        least: no valid bound reaches the target with fewer; None as for `trials`.
+        least: no valid bound reaches the target with fewer; None for the curve, and as for
+            `trials`.
     """
 
-    metric: Metric
-    claimed: float
-    target: float
+    metric: Criterion
+    claimed: float | None
+    target: float | None
     method: str
     confidence: float
     power: float
-    reach: float
+    reach: float | None
     strength: float
     d_prime: float
     trials: int | None
@@ -85,6 +111,9 @@ class Plan:
         return " ".join(part for part in parts if part)
 
     def _reaching(self) -> str:
+        if self.metric == "curve" or self.target is None or self.claimed is None:
+            return ""
+        assert self.reach is not None
         goal = f"{self.metric.phrase} of at least {round_down(self.target)}"
         share = f"{100 * self.reach:g} % of what is claimed ({round_down(self.claimed)})"
         if self.trials is None:
@@ -100,9 +129,14 @@ class Plan:
     def _refuting(self) -> str:
         if self.strength <= 1:
             return ""
+        by = "the whole curve" if self.metric == "curve" else self.metric.phrase.partition(" ")[2]
         if self.refuting is None:
-            return f"Not even {MOST_TRIALS:,} refute the claim that often."
-        return f"With {self.refuting:,} it refutes the claim as often."
+            return f"Not even {MOST_TRIALS:,} trials a world refute the claim so often by {by}."
+        return (
+            f"With {self.refuting:,} trials a world, the {self.method} bound at "
+            f"{100 * self.confidence:g} % confidence refutes the claim in {100 * self.power:g} % "
+            f"of audits, judged by {by}."
+        )
 
     def _limit(self) -> str:
         if self.least is None:
@@ -116,62 +150,174 @@ class Plan:
 def plan(
     claim: TradeOff,
     *,
-    strength: float = 1.0,
-    metric: Metric | None = None,
+    strength: float | None = None,
+    metric: Criterion = "curve",
     confidence: float = 0.95,
-    method: str = "gaussian",
-    power: float = 0.9,
+    method: str = USUAL_METHOD,
+    power: float = POWER,
     reach: float = 0.85,
 ) -> Plan:
     """How many trials a world a bound needs to come near a claim, or to refute it.
 
     Args:
         claim: the certified curve.
-        strength: the attacker's true d′ over that of the claim. Above 1 the claim is false, and the
-            plan says how many trials refute it.
-        metric: what the bound is read for; ε at δ = 1e-5 unless given.
+        strength: the attacker's true d′ over that of the claim; 2 for the curve and 1 for a metric
+            unless given. Above 1 the claim is false, and the plan says how many trials refute it.
+            Half of the claimed noise makes it 2 in full batches.
+        metric: what the claim is judged by: a `Metric`, or "curve" for all of it.
         confidence: of the bound.
-        method: "gaussian", "clopper-pearson" (a fifth of the trials held out for the threshold)
-            or "band", with their default options.
+        method: "band", "clopper-pearson" (a fifth of the trials held out for the threshold) or
+            "gaussian", with their default options.
         power: the probability with which the bound should reach its target.
         reach: the target as a share of the claimed value, counted from what blind guessing has
             (0 for ε, the prior for precision).
 
     The attacker's true curve is taken to be Gaussian. The number for the Gaussian method is exact;
     the others rest on drawn ranks and are good to a few per cent. A Gaussian bound refutes nothing
-    where its own test objects to the scores, which it does to 5 % of Gaussian ones; the number that
-    refutes allows for that.
+    unless the user accepts its assumption, nor where its own test objects to the scores, which it
+    does to 5 % of Gaussian ones; the number that refutes allows for that.
 
     >>> claim = TradeOff.gaussian(0.26805)  # ε = 1 at δ = 1e-5
-    >>> plan(claim).trials, plan(claim, strength=1.5).refuting
-    (12668, 1204)
+    >>> plan(claim).trials
+    870
+    >>> plan(claim, metric=Metric("epsilon"), method="gaussian").trials
+    9148
     """
-    reading = metric or Metric("epsilon")
-    claimed, target = _values(claim, reading, validate.inner_probability("reach", reach))
-    level = _level("confidence", confidence)
-    share = _level("power", power)
-    validate.one_of("method", method, METHODS)
-    stronger = validate.positive("strength", strength)
-    d_prime = stronger * _finite("d_prime", claim.d_prime())
-    goal = Goal(reading, target, d_prime, level)
-    refuting = None
-    if stronger > 1:
-        needed = share / (1.0 - OBJECTION_LEVEL) if method == "gaussian" else share
-        refuting = _trials(Goal(reading, claimed, d_prime, level), method, needed)
+    method = validate.one_of("method", method, METHODS)
+    share, sure = _level("power", power), _level("confidence", confidence)
+    wanted = validate.inner_probability("reach", reach)
+    usual = TWICE if metric == "curve" else 1.0
+    strength = usual if strength is None else validate.positive("strength", strength, example=1.5)
+    check_curve(metric, method)
+    d_prime = strength * claimed_index(claim, metric)
+    truth = (claim, metric, method, sure, share)
+    refuting = None if strength <= 1 else _refuting(*truth, d_prime)
+    if metric == "curve":
+        if strength <= 1:
+            remedy = "give for example 2, which half of the claimed noise amounts to"
+            raise validate.refusal("strength", strength, "above 1 to judge by the curve", remedy)
+        return Plan(
+            metric, None, None, method, sure, share, None, strength, d_prime, refuting, refuting,
+            None,
+        )  # fmt: skip
+    claimed, target = _values(claim, metric, wanted)
+    goal = Goal(metric, target, d_prime, sure)
     return Plan(
-        metric=reading,
-        claimed=claimed,
-        target=target,
-        method=method,
-        confidence=level,
-        power=share,
-        reach=reach,
-        strength=stronger,
-        d_prime=d_prime,
-        trials=_trials(goal, method, share),
-        refuting=refuting,
-        least=_least(goal, share),
+        metric, claimed, target, method, sure, share, wanted, strength, d_prime,
+        trials=_trials(goal, method, share), refuting=refuting, least=_least(goal, share),
+    )  # fmt: skip
+
+
+def check_curve(metric: object, method: object) -> None:
+    """Refuse to judge by the curve with a method that bounds one point of it."""
+    if metric == "curve":
+        if method not in BY_CURVE:
+            remedy = "choose the method band, or name a metric"
+            raise validate.refusal("method", method, "band to judge by the curve", remedy)
+    elif not isinstance(metric, Metric):
+        remedy = 'give a Metric such as Metric("advantage"), or "curve"'
+        raise validate.refusal("metric", metric, 'a Metric or "curve"', remedy)
+
+
+def vacuous(claim: TradeOff, metric: Criterion) -> bool:
+    """Whether a claim allows everything, so that nothing can refute it."""
+    if metric == "curve":
+        return claim.advantage() >= 1.0
+    allowed = metric.read(claim)
+    return not math.isfinite(allowed) or allowed >= metric.read(_PERFECT)
+
+
+_PERFECT = LowerCurve(Polygon.from_points([(0.0, 1.0)]), 1.0, "perfect")
+"""Of an attacker who is always right."""
+
+
+def claimed_index(claim: TradeOff, metric: Criterion) -> float:
+    """The d′ of a Gaussian attacker who just keeps the claim, by the metric or by the whole curve.
+
+    >>> round(claimed_index(TradeOff.gaussian(0.7), "curve"), 6)
+    0.7
+    """
+    if metric == "curve":
+        return _index_below(claim, REACH)
+    return _gaussian_index(metric, _values(claim, metric, 1.0)[0])
+
+
+def _index_below(claim: TradeOff, reach: float) -> float:
+    """The largest μ whose Gaussian curve lies nowhere above the claim, between Φ(∓reach)."""
+    if isinstance(claim.shape, GaussianShape):
+        return claim.shape.mu
+    places = np.linspace(-reach, reach, 321)
+    tpr = np.array([claim.shape.tpr(float(fpr)) for fpr in scipy.special.ndtr(places)])
+    gaps = (scipy.special.ndtri(tpr) - places)[tpr < scipy.special.ndtr(reach)]
+    return max(0.0, float(gaps.min())) if len(gaps) else math.inf
+
+
+@lru_cache(1000)
+def detectable(
+    claim: TradeOff,
+    metric: Criterion,
+    *,
+    method: str = USUAL_METHOD,
+    confidence: float = 0.95,
+    trials: int = 1000,
+    power: float = POWER,
+) -> float | None:
+    """The smallest d′ of an attacker who refutes a claim with this power; None where none does.
+
+    The attacker's true curve is taken to be Gaussian, as for `plan`.
+
+    >>> claim = TradeOff.gaussian(0.9249)  # ε = 4 at δ = 1e-5
+    >>> round(detectable(claim, "curve", trials=1000), 2), detectable(claim, "curve", trials=3)
+    (1.18, None)
+    """
+    if vacuous(claim, metric):
+        return None
+
+    def enough(d_prime: float) -> bool:
+        return _chance(claim, metric, method, confidence, d_prime, trials) >= power
+
+    low, high = claimed_index(claim, metric), STRONGEST
+    if not enough(high):
+        return None
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _chance(
+    claim: TradeOff, metric: Criterion, method: str, confidence: float, d_prime: float, trials: int
+) -> float:
+    """The chance that a bound refutes the claim."""
+    objected = 1.0 - OBJECTION_LEVEL if method == "gaussian" else 1.0
+    if metric == "curve":
+        if method == "band":
+            return chances.band_above_chance(claim, d_prime, 1.0 - confidence, trials)
+        # judged at many places, so the bound must pass the claim somewhere
+        goal = Goal(Metric("d_prime"), _index_below(claim, DEEP), d_prime, confidence)
+        return objected * chances.gaussian_chance(goal, trials, goal.target)
+    goal = Goal(metric, metric.read(claim), d_prime, confidence)
+    if method == "gaussian":
+        index = _gaussian_index(metric, goal.target)
+        return objected * chances.gaussian_chance(goal, trials, index)
+    chance = {"band": chances.band_chance, "clopper-pearson": chances.clopper_pearson_chance}
+    return chance[method](goal, trials)
+
+
+def _refuting(
+    claim: TradeOff, metric: Criterion, method: str, confidence: float, share: float, d_prime: float
+) -> int | None:
+    """The trials a world that refute the claim with this power; None where a billion do not."""
+    if metric != "curve" and method != "gaussian":
+        goal = Goal(metric, _values(claim, metric, 1.0)[0], d_prime, confidence)
+        return _trials(goal, method, share)
+    if vacuous(claim, metric) or (method == "gaussian" and share >= 1.0 - OBJECTION_LEVEL):
+        return None
+    precise = PRECISE if method == "band" else 1.0
+    count = _fewest(
+        lambda n: _chance(claim, metric, method, confidence, d_prime, n) >= share, 2, precise
     )
+    return _rounded(count) if method == "band" else count
 
 
 def largest_epsilon(trials: int, *, delta: float = 1e-5, confidence: float = 0.95) -> float:

@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ import scipy
 
 from dprime.audit.estimators import band, base, clopper_pearson, gaussian
 from dprime.audit.metrics import Metric
-from dprime.curve import LowerCurve
+from dprime.curve import LowerCurve, TradeOff
 from dprime.privacy_loss import Array
 from dprime.shapes import Point, Polygon
 
@@ -64,12 +64,16 @@ class Goal:
 
     def fnr(self, fpr: Array) -> Array:
         """The attacker's false-negative rate at a false-positive rate; also the other way round."""
-        return np.asarray(scipy.special.ndtr(-scipy.special.ndtri(fpr) - self.d_prime))
+        return _fnr(self.d_prime, fpr)
 
-    @cached_property
+    @property
     def frontier(self) -> Frontier:
         """Which error rates reach the target."""
         return Frontier.of(self.metric, self.target)
+
+
+def _fnr(d_prime: float, fpr: Array) -> Array:
+    return np.asarray(scipy.special.ndtr(-scipy.special.ndtri(fpr) - d_prime))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +90,7 @@ class Frontier:
     fnr: Array
 
     @staticmethod
+    @lru_cache(64)
     def of(metric: Metric, target: float) -> Frontier:
         """The frontier on a grid that is finer where it bends."""
         tail = np.geomspace(SMALLEST_RATE, 0.5, 40)
@@ -185,7 +190,7 @@ def _chosen_rates(goal: Goal, held: int, counted: int) -> Array:
     FN is drawn; at the r-th smallest `in` score it is the other way round.
     """
     ranks = _ranks(held, clopper_pearson.LARGEST_RANK, clopper_pearson.RANK_RATIO)
-    positives, missed = _drawn(goal, held, ranks, CHOICES)
+    positives, missed = _drawn(goal.d_prime, held, ranks, CHOICES)
     scale, level = counted / (held + 1), base.each_of_two(goal.alpha)
     # what the estimator expects of the counted trials
     fixed = upper_ends((ranks - 0.5) * scale, counted, level)
@@ -200,16 +205,39 @@ def _chosen_rates(goal: Goal, held: int, counted: int) -> Array:
 
 def band_chance(goal: Goal, trials: int) -> float:
     """The chance of the band: the share of drawn bands that reach the target."""
-    options = band.Band()
-    ranks = _ranks(trials, options.largest_rank, options.ratio)
-    level = base.each_of_two(goal.alpha / (2 * len(ranks)))
+    ranks, level = _band_ranks(trials, goal.alpha)
     fixed = upper_ends(ranks - 1, trials, level)
-    left, right = (upper_ends(d.errors, trials, level) for d in _drawn(goal, trials, ranks, BANDS))
+    drawn = _drawn(goal.d_prime, trials, ranks, BANDS)
+    left, right = (upper_ends(each.errors, trials, level) for each in drawn)
     reached = 0
     for fnr, fpr in zip(left, right, strict=True):
         points = [*zip(fixed, 1.0 - fnr, strict=True), *zip(fpr, 1.0 - fixed, strict=True)]
         reached += goal.metric.read(_curve(points)) >= goal.target
     return reached / BANDS
+
+
+def band_above_chance(claim: TradeOff, d_prime: float, alpha: float, trials: int) -> float:
+    """The chance that some point of the band lies above a claimed curve.
+
+    At each rank one rate is fixed, so the claim sets how many errors of the other kind still lie
+    above it.
+    """
+    ranks, level = _band_ranks(trials, alpha)
+    fixed = upper_ends(ranks - 1, trials, level)
+    fnr = 1.0 - np.array([claim.shape.tpr(rate) for rate in fixed.tolist()])
+    fpr = np.array([claim.shape.fpr(1.0 - rate) for rate in fixed.tolist()])
+    drawn = _drawn(d_prime, trials, ranks, BANDS)
+    above = [
+        each.errors <= _most_errors(trials, allowed, level)
+        for each, allowed in zip(drawn, (fnr, fpr), strict=True)
+    ]
+    return float(np.concatenate(above, axis=1).any(axis=1).mean())
+
+
+def _band_ranks(trials: int, alpha: float) -> tuple[Array, float]:
+    """The ranks of the band, and the level of each rate, in the expected direction."""
+    ranks = np.asarray(band.Band().ranks(trials), dtype=np.float64)
+    return ranks, base.each_of_two((1.0 - band.TURNED) * alpha / (2 * len(ranks)))
 
 
 class _Drawn(NamedTuple):
@@ -222,13 +250,13 @@ class _Drawn(NamedTuple):
     """Errors among the trials of the other world."""
 
 
-def _drawn(goal: Goal, trials: int, ranks: Array, draws: int) -> tuple[_Drawn, _Drawn]:
+def _drawn(d_prime: float, trials: int, ranks: Array, draws: int) -> tuple[_Drawn, _Drawn]:
     """Ranks of the largest `out` scores, and of the smallest `in` scores, of the same trials."""
     rng = np.random.default_rng(0)
     positives, missed = (_order_statistics(trials, ranks, draws, rng) for _ in range(2))
     return (
-        _Drawn(positives, _counts(missed, ranks, trials, goal.fnr(positives), rng)),
-        _Drawn(missed, _counts(positives, ranks, trials, goal.fnr(missed), rng)),
+        _Drawn(positives, _counts(missed, ranks, trials, _fnr(d_prime, positives), rng)),
+        _Drawn(missed, _counts(positives, ranks, trials, _fnr(d_prime, missed), rng)),
     )
 
 
@@ -280,7 +308,7 @@ def upper_ends(errors: Array, trials: int, level: float) -> Array:
 
 
 def _most_errors(trials: int, allowed: Array, level: float) -> Array:
-    """The most errors whose upper end is at most the allowed rate; -1 where none are.
+    """The most errors whose upper end is at most the allowed rate; -1 where not even 0 are.
 
     The end of j errors is at most v where Pr[Binomial(n, v) <= j] <= level.
     """

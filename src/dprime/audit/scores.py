@@ -57,6 +57,21 @@ class Scores:
         """The same game for the answer "not a member": worlds exchanged, scores negated."""
         return Scores(-self.outside, -self.inside)
 
+    def turned(self) -> Scores:
+        """The same trials for an attacker who reads a low score as "member".
+
+        An infinite score stands for a trial that failed or diverged; it counts against this
+        attacker too.
+
+        >>> turned = Scores.checked([1.0, -np.inf], [2.0, np.inf]).turned()
+        >>> turned.inside.tolist(), turned.outside.tolist()
+        ([-1.0, -inf], [-2.0, inf])
+        """
+        return Scores(
+            np.where(np.isinf(self.inside), -np.inf, -self.inside),
+            np.where(np.isinf(self.outside), np.inf, -self.outside),
+        )
+
     def split(self, share: float, seed: int) -> tuple[Scores, Scores]:
         """A share of each world to choose with, and the rest to count.
 

@@ -30,6 +30,7 @@ from dprime.audit import run_file
 from dprime.audit.audits import Audit, Question, check_local_claim, play, usual_block
 from dprime.audit.backends.base import Backend, NoWorkersError
 from dprime.audit.game import blocks_of
+from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.metrics import KINDS, Metric
 from dprime.audit.store import Store
 from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
@@ -40,6 +41,7 @@ from dprime.data.devices import device_named
 from dprime.data.loaders import names
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD
+from dprime.profile import round_up
 from dprime.train import SGD, Adam, Training
 from dprime.train.checks import network_of
 from dprime.train.models import network_named
@@ -81,6 +83,7 @@ class AuditSettings:
         delta: of every ε that is shown.
         belief: whose exceedance is counted, for the DI adversary.
         belief_prior: the belief before the first step, for the DI adversary.
+        assume: "gaussian" accepts that law of the scores for a method that rests on it.
         seed: gives the whole audit; None draws one.
         device: "cpu" or "cuda".
         memory: in GB.
@@ -108,13 +111,14 @@ class AuditSettings:
     record: int | None = None
     trials: int = 1000
     block: int | None = None
-    metric: str = "epsilon"
+    metric: str = "curve"
     conditions: Mapping[str, float] = field(default_factory=dict)
-    method: str = "clopper-pearson"
+    method: str = USUAL_METHOD
     confidence: float = 0.95
     delta: float = 1e-5
     belief: float = 0.9
     belief_prior: float = 0.5
+    assume: str | None = None
     seed: int | None = None
     device: str = "cpu"
     memory: float = 2.0
@@ -192,7 +196,9 @@ class AuditSettings:
 
     def question(self) -> Question:
         """What is to be decided."""
-        rest = (self.method, self.confidence, self.delta, self.belief, self.belief_prior)
+        rest = (
+            self.method, self.confidence, self.delta, self.belief, self.belief_prior, self.assume,
+        )  # fmt: skip
         if self.metric == "curve":
             return Question("curve", *rest)
         conditions = dict(self.conditions)
@@ -260,6 +266,27 @@ class AuditSettings:
             own = {name: getattr(recipe, name) for name in OF_NOISE}
             named = {**own, **named}
         return DPSGD(**named).curve(self.adjacency)
+
+    def certified(self) -> str | None:
+        """What the accountant certifies beside the claim, where the training is known too.
+
+        >>> words = AuditSettings(claim={"epsilon": 4.0}, training={"noise_multiplier": 2.96})
+        >>> words.certified()
+        'The accountant certifies ε = 8.879 at δ = 1e-05 for this training; the claim is ε = 4.'
+        """
+        noise = self.training.get("noise_multiplier")
+        if self.trainer is not None or not self.claim or not noise:
+            return None
+        recipe = self.recipe()
+        if recipe.sensitivity == "local":
+            return None
+        delta = self.claim.get("delta", self.delta)
+        proved = recipe.mechanism().curve(self.adjacency).epsilon(delta)
+        claimed = self.claimed().epsilon(delta)
+        return (
+            f"The accountant certifies ε = {round_up(proved)} at δ = {delta:g} for this training; "
+            f"the claim is ε = {round_up(claimed)}."
+        )
 
     def split(self) -> Split:
         """The data, with the records that may take another's place."""

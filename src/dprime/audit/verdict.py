@@ -1,4 +1,4 @@
-"""A lower bound beside a claim: the claim stands, or it is broken."""
+"""A lower bound beside a claim: refuted, not refuted, or inconclusive."""
 
 from __future__ import annotations
 
@@ -10,15 +10,27 @@ import numpy as np
 import scipy
 
 from dprime import validate
-from dprime.audit.estimators.base import checked_claim
+from dprime.audit.estimators.base import ASSUMABLE, checked_claim
 from dprime.audit.lower import LowerBound
 from dprime.audit.metrics import Metric
+from dprime.audit.planner import (
+    METHODS,
+    MOST_TRIALS,
+    POWER,
+    TWICE,
+    Criterion,
+    claimed_index,
+    detectable,
+    plan,
+    vacuous,
+)
 from dprime.curve import LowerCurve, TradeOff
 from dprime.privacy_loss import Array
 from dprime.profile import round_down, round_up
 from dprime.shapes import Polygon
 
-Outcome = Literal["stands", "broken"]
+Outcome = Literal["refuted", "not refuted", "inconclusive"]
+OUTCOMES: tuple[Outcome, ...] = ("refuted", "not refuted", "inconclusive")
 
 ROUNDING = 1e-12
 """A bound within this of the claim is not above it: both are rounded."""
@@ -29,11 +41,19 @@ class Verdict:
     """What an audit says of a claim.
 
     Attributes:
-        outcome: "broken" where the attacker certainly (with the confidence) reached more than the
-            claim allows, "stands" otherwise. A claim that stands is not proved.
+        outcome: "refuted" where the attacker reached more than the claim allows, with the stated
+            confidence; "inconclusive" where the bound may not refute, or where the audit would
+            probably have missed an attacker twice as strong as claimed; else "not refuted", which
+            proves nothing.
         reached: the lower bound.
         allowed: the most that the claim allows.
         confidence: of the lower bound.
+        metric: what was compared; for the curve, the TPR at the FPR where the two curves differ
+            most.
+        detects: d′ of the weakest attacker that this audit would have noticed with a power of 80 %,
+            Gaussian scores assumed; None where there is none, or where the bound may not refute.
+        trials: in each world that would notice an attacker twice as strong as claimed with that
+            power; only where the outcome is "inconclusive" for want of trials.
         sentence: all of it in plain words.
     """
 
@@ -41,19 +61,23 @@ class Verdict:
     reached: float
     allowed: float
     confidence: float
+    metric: Metric
+    detects: float | None
+    trials: int | None
     sentence: str
 
     @property
-    def broken(self) -> bool:
-        """Whether the claim is broken."""
-        return self.outcome == "broken"
+    def refuted(self) -> bool:
+        """Whether the claim is refuted."""
+        return self.outcome == "refuted"
 
 
-def judge(bound: LowerBound, claim: TradeOff, metric: Metric | Literal["curve"]) -> Verdict:
-    """Whether a lower bound breaks a claim, by one metric or by the whole curve.
+def judge(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Verdict:
+    """Whether a lower bound refutes a claim, by one metric or by the whole curve.
 
-    By "curve" the claim is broken where any point of the lower curve lies above the claimed one.
-    A bound that does not decide, or whose assumption the data speak against, breaks nothing.
+    By "curve" the claim is refuted where any point of the lower curve lies above the claimed one.
+    A bound that rests on an assumption nobody has accepted, or that the data contradict, refutes
+    nothing.
 
     Args:
         bound: from `lower_bound`.
@@ -64,21 +88,118 @@ def judge(bound: LowerBound, claim: TradeOff, metric: Metric | Literal["curve"])
     >>> bound = lower_bound(range(60, 160), range(100), method="band")
     >>> judge(bound, TradeOff.gaussian(1.2), Metric("advantage")).sentence
     ... # doctest: +NORMALIZE_WHITESPACE
-    'At 95 % confidence this attacker reaches an advantage of at least 0.4025; the claim allows
-    0.4515: the claim stands, which is no proof of it.'
+    'At 95 % confidence this attacker reaches an advantage of at least 0.4012; the claim allows
+    0.4515: the claim is not refuted, which does not prove it. With 80 % power this audit would have
+    noticed an attacker whose true advantage is 0.72 or more, if its scores are Gaussian.'
     >>> judge(bound, TradeOff.gaussian(0.5), "curve").outcome
-    'broken'
+    'refuted'
     """
     by = _by(metric, bound, checked_claim(claim))
     reached, allowed = bound.value(by), by.read(claim)
     above = reached > allowed + ROUNDING * max(1.0, abs(allowed))
-    why_not = _why_not(bound)
-    outcome: Outcome = "broken" if above and why_not is None else "stands"
+    detects = trials = None
+    outcome: Outcome = "refuted"
+    if not (above and bound.decides):
+        power = Power.of(bound, claim, metric)
+        detects, trials = power.detects, power.trials
+        outcome = "not refuted" if power.enough else "inconclusive"
+    assumed = f", assuming that {_inner(bound.assumption)}," if _accepted(bound) else ""
     words = (
-        f"At {100 * bound.confidence:g} % confidence this attacker reaches {by.phrase} of at "
-        f"least {_pair(reached, allowed)}: {_conclusion(above, why_not)}"
+        f"{bound.certainty}{assumed} this attacker reaches {by.phrase} of at "
+        f"least {_pair(reached, allowed)}: "
     )
-    return Verdict(outcome, reached, allowed, bound.confidence, words)
+    words += "the claim is refuted." if outcome == "refuted" else power.sentence(above)
+    return Verdict(outcome, reached, allowed, bound.confidence, by, detects, trials, words)
+
+
+@dataclass(frozen=True)
+class Power:
+    """What an audit with so many trials would have noticed.
+
+    Attributes:
+        why_not: why the bound may refute nothing, or None.
+        known: whether the method's power is known.
+        limited: whether the claim sets a limit at all.
+        detects: the smallest d′ that is noticed with a power of 80 %, or None.
+        looked_for: the d′ that an audit should notice: twice that of the claim.
+        trials: a world that notice it with that power, where these do not.
+    """
+
+    why_not: str | None
+    known: bool
+    limited: bool
+    detects: float | None
+    looked_for: float
+    trials: int | None
+
+    @staticmethod
+    def of(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Power:
+        """The power of the trials that a bound rests on."""
+        why_not = _why_not(bound)
+        known, limited = bound.method in METHODS, not vacuous(claim, metric)
+        if why_not is not None or not known or not limited:
+            return Power(why_not, known, limited, None, math.inf, None)
+        method, count = bound.method, min(bound.trials)
+        looked_for = TWICE * claimed_index(claim, metric)
+        detects = detectable(
+            claim, metric, method=method, confidence=bound.confidence, trials=count
+        )
+        enough = detects is not None and detects <= looked_for
+        trials = None
+        if not enough:
+            trials = plan(
+                claim, strength=TWICE, metric=metric, confidence=bound.confidence, method=method
+            ).refuting
+        return Power(None, True, True, detects, looked_for, trials)
+
+    @property
+    def enough(self) -> bool:
+        """Whether an attacker twice as strong as claimed would have been noticed."""
+        return self.detects is not None and self.detects <= self.looked_for
+
+    def sentence(self, above: bool) -> str:
+        """What follows for a claim that is not refuted."""
+        if self.why_not is not None:
+            because = "exceeds the claim but does not" if above else "could not"
+            return f"inconclusive, because this bound {because} refute it. {self.why_not}"
+        if not self.limited:
+            return "inconclusive, because the claim allows everything by this measure."
+        if not self.known:
+            return "inconclusive, because it is not known what this method would have noticed."
+        if self.enough:
+            assert self.detects is not None
+            return f"the claim is not refuted, which does not prove it. {_noticed(self.detects)}"
+        words = "inconclusive, because the trials are too few. "
+        words += _noticed(self.detects) if self.detects else "They could not refute it at all."
+        twice = f"half of the noise, a true advantage of {_advantage(self.looked_for):.3g},"
+        if self.trials is None:
+            return (
+                f"{words} Not even {MOST_TRIALS:,} trials in each world would notice {twice[:-1]}."
+            )
+        return f"{words} To notice {twice} takes {self.trials:,} trials in each world."
+
+
+def _noticed(d_prime: float) -> str:
+    return (
+        f"With {100 * POWER:g} % power this audit would have noticed an attacker whose true "
+        f"advantage is {round_up(_advantage(d_prime), 3)} or more, if its scores are Gaussian."
+    )
+
+
+def _advantage(d_prime: float) -> float:
+    """2Φ(d′/2) − 1, of the Gaussian curve."""
+    return math.erf(d_prime / math.sqrt(8.0))
+
+
+def _accepted(bound: LowerBound) -> bool:
+    """Whether a bound decides only because its assumption was accepted."""
+    return bound.decides and bool(bound.assumes)
+
+
+def _inner(sentence: str | None) -> str:
+    """A sentence as a clause."""
+    text = (sentence or "").rstrip(".")
+    return text[:1].lower() + text[1:]
 
 
 def _by(metric: object, bound: LowerBound, claim: TradeOff) -> Metric:
@@ -101,11 +222,16 @@ def _curve(bound: LowerBound) -> LowerCurve:
 def _worst_place(curve: LowerCurve, claim: TradeOff) -> float:
     """The FPR where the lower curve is highest above the claimed one, or closest below it.
 
+    Distances are in standard deviations, Φ⁻¹(TPR): in rates, the curves' ends would always be close.
     A lower polygon lies below a concave claim where its vertices do. A Gaussian one is looked at
-    closely enough to see what matters: what it misses does not break the claim.
+    closely enough to see what matters: what it misses does not refute the claim.
     """
     places = _places(curve)
-    gaps = [curve.tpr(fpr) - claim.tpr(fpr) for fpr in places]
+    reached, allowed = (
+        scipy.special.ndtri([each.tpr(fpr) for fpr in places.tolist()]) for each in (curve, claim)
+    )
+    with np.errstate(invalid="ignore"):  # where both are certain the claim is not exceeded
+        gaps = np.nan_to_num(reached - allowed, nan=-np.inf)
     return float(places[int(np.argmax(gaps))])
 
 
@@ -119,22 +245,15 @@ def _places(curve: LowerCurve) -> Array:
 
 
 def _why_not(bound: LowerBound) -> str | None:
-    """Why the bound may not break a claim, or None where it may."""
+    """Why the bound may not refute a claim, or None where it may."""
     if bound.objection is not None:
         return bound.objection
-    if not bound.decides:
-        return bound.assumption or f"The method {bound.method} does not decide."
-    return None
-
-
-def _conclusion(above: bool, why_not: str | None) -> str:
-    if not above and why_not is not None:
-        return f"the claim stands, but this bound would have decided nothing. {why_not}"
-    if not above:
-        return "the claim stands, which is no proof of it."
-    if why_not is None:
-        return "the claim is broken."
-    return f"it does not count against the claim, because this bound decides nothing. {why_not}"
+    if bound.decides:
+        return None
+    remedy = ""
+    if bound.assumes in ASSUMABLE:
+        remedy = f' Accept it with assume="{bound.assumes}" if you know that it holds.'
+    return f"It rests on an assumption: {bound.assumption}{remedy}"
 
 
 def _pair(reached: float, allowed: float) -> str:

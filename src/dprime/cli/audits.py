@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,7 @@ from rich.table import Table
 
 from dprime import validate
 from dprime.audit.estimators import ESTIMATORS
-from dprime.audit.lower import LowerBound, lower_bound
+from dprime.audit.lower import USUAL_METHOD, LowerBound, lower_bound
 from dprime.audit.metrics import KINDS, Metric
 from dprime.audit.states import worker_lines
 from dprime.audit.store import Store
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from dprime.audit.audits import Audit
     from dprime.audit.backends import Backend
     from dprime.audit.identifiability import Identifiability, Mean
+    from dprime.audit.verdict import Outcome
 
 FOR_TRIALS = [name for name in ESTIMATORS if name not in ("steinke", "mahloujifar")]
 """Methods for trials of two worlds; the others are for canaries of one run."""
@@ -57,7 +58,13 @@ OF_AN_ATTRIBUTE = (
     "estimates."
 )
 
+REFUTED = 1
+"""Exit code where a claim is refuted."""
+
 Text = str | None
+FailOn = Annotated[
+    str, text_option("Exit with code 1 if the claim is refuted, or also if inconclusive [refuted].")
+]
 Confidence = Annotated[Text, number_option("Of the lower bound [0.95].")]
 Delta = Annotated[Text, number_option("δ at which ε is read [1e-5].")]
 
@@ -97,14 +104,18 @@ def audit(
     trials: Annotated[Text, number_option("Trials in each world [1000].")] = None,
     block: Annotated[Text, number_option("Trials that are stored together.")] = None,
     metric: Annotated[
-        Text, text_option(f"{', '.join(KINDS)} or curve; epsilon if not given.")
+        Text, text_option(f"What decides: {', '.join(KINDS)} or the whole curve [curve].")
     ] = None,
     delta: Delta = None,
     fpr: Annotated[Text, number_option("For --metric tpr.")] = None,
-    prior: Annotated[Text, number_option("For --metric precision, belief or success.")] = None,
+    prior: Annotated[Text, number_option("For --metric precision or success.")] = None,
     min_tpr: Annotated[Text, number_option("For --metric precision.")] = None,
-    exceeded: Annotated[Text, number_option("For --metric belief.")] = None,
-    method: Annotated[Text, text_option(f"Of the lower bound: {', '.join(FOR_TRIALS)}.")] = None,
+    method: Annotated[
+        Text, text_option(f"Of the lower bound: {', '.join(FOR_TRIALS)} [{USUAL_METHOD}].")
+    ] = None,
+    assume: Annotated[
+        Text, text_option("Accept an assumption that the method rests on: gaussian.")
+    ] = None,
     confidence: Confidence = None,
     belief: Annotated[Text, number_option("For di: the belief that counts [0.9].")] = None,
     belief_prior: Annotated[Text, number_option("For di: belief before looking [0.5].")] = None,
@@ -133,9 +144,15 @@ def audit(
     out: Annotated[
         Path | None, text_option("The run's file, or the folder of several; else in runs/.")
     ] = None,
+    fail_on: FailOn = "refuted",
     as_json: AsJson = False,
 ) -> None:
-    """Let an adversary try to break a claim. Ctrl-C leaves a run to go on with: dprime resume."""
+    """Let an adversary try to refute a claim. Ctrl-C leaves a run to go on with: dprime resume.
+
+    The exit code is 1 where the claim is refuted, and with --fail-on inconclusive also where the
+    audit could not tell.
+    """
+    check_fail_on(fail_on)
     check_torch("an audit")
     from dprime.audit.batch import KEY, audits_in, seed_of  # noqa: PLC0415  it needs PyTorch
     from dprime.audit.settings import AuditSettings, begin  # noqa: PLC0415
@@ -144,14 +161,14 @@ def audit(
     plain = {
         "adversary": adversary, "data": data, "data_dir": data_dir, "model": model,
         "trainer": trainer, "adjacency": adjacency, "metric": metric, "method": method,
-        "device": device,
+        "device": device, "assume": assume,
     }  # fmt: skip
     numbers = {"confidence": confidence, "delta": delta, "belief": belief,
                "belief_prior": belief_prior, "memory": memory}  # fmt: skip
     counts = {"records": records, "record": record, "trials": trials, "block": block, "seed": seed}
     recipe = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate,
               "learning_rate": learning_rate, "clip_norm": clip_norm}  # fmt: skip
-    conditions = {"fpr": fpr, "prior": prior, "min_tpr": min_tpr, "exceeded": exceeded}
+    conditions = {"fpr": fpr, "prior": prior, "min_tpr": min_tpr}
 
     def settled(values: dict[str, Any]) -> AuditSettings:
         """What a file has, and over it what was given here."""
@@ -177,11 +194,14 @@ def audit(
             name: settled({**seed_of(folder, name), **each})
             for name, each in audits_in(values).items()
         }
-        finish_batch(several, folder, where(next(iter(several.values()))), as_json)
+        outcomes = finish_batch(several, folder, where(next(iter(several.values()))), as_json)
+        _exit(outcomes, fail_on)
         return
     settings = settled(values)
     path = out or _free_path(settings.adversary, settings.data)
-    _finish(path, lambda: begin(settings, path, backend=where(settings)), as_json)
+    if certified := settings.certified():
+        Console(stderr=True).print(certified, highlight=False, soft_wrap=True)
+    _finish(path, lambda: begin(settings, path, backend=where(settings)), as_json, fail_on)
 
 
 def _attribute(adversary: object, column: Text, values: Text) -> dict[str, Any]:
@@ -207,39 +227,59 @@ def resume(
     workers: Workers = None,
     address: Address = None,
     time_limit: TimeLimit = None,
+    fail_on: FailOn = "refuted",
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run where it was left; no finished block is played again."""
+    check_fail_on(fail_on)
     check_torch("an audit")
     from dprime.audit.settings import resume as go_on  # noqa: PLC0415  it needs PyTorch
 
     where = backend_asked(backend, workers, address, time_limit, "auto")
-    _finish(run, lambda: go_on(run, backend=where), as_json)
+    _finish(run, lambda: go_on(run, backend=where), as_json, fail_on)
 
 
 def bound(
     scores: Annotated[Path, typer.Argument(help="CSV with the columns score and world.")],
     delta: Delta = None,
     confidence: Confidence = None,
-    method: Annotated[Text, text_option(f"Of the lower bound: {', '.join(ESTIMATORS)}.")] = None,
+    method: Annotated[
+        Text, text_option(f"Of the lower bound: {', '.join(ESTIMATORS)} [{USUAL_METHOD}].")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What scores from anywhere show: world is in or out, a higher score speaks for in."""
+    """Bound ε from below by the scores of your attack: world is in or out, members score high.
+
+    Each row must come from a training of its own. Scores of canaries in one training are for the
+    methods steinke and mahloujifar, and only if a fair coin put each canary in or out.
+    """
     inside, outside = read_scores(scores)
     options = _numbers({"delta": delta, "confidence": confidence})
-    names = [method] if method else FOR_TRIALS
-    found = [lower_bound(inside, outside, method=name, **options) for name in names]  # type: ignore[arg-type]
+    found = lower_bound(inside, outside, method=method or USUAL_METHOD, **options)  # type: ignore[arg-type]
     if as_json:
-        print(json.dumps({each.method: _bound_json(each) for each in found}, indent=2))
+        print(json.dumps({found.method: _bound_json(found)}, indent=2))
         return
     console = Console()
-    for each in found:
-        console.print(each.sentence(), highlight=False)
-    if not method:
-        console.print(
-            "Choose one method before you look at the scores: the best of several is no bound.",
-            style="dim",
+    console.print(found.sentence(), highlight=False)
+    if found.curve is not None:
+        metrics = [Metric(name) for name in SHOWN_OF_SCORES]
+        each = [f"{metric.title} ≥ {round_down(found.value(metric))}" for metric in metrics]
+        console.print(f"Read off the same curve: {', '.join(each)}.", highlight=False)
+    console.print(_needs(found), style="dim", highlight=False)
+
+
+def _needs(found: LowerBound) -> str:
+    """What must be true of the rows."""
+    if found.method in FOR_TRIALS:
+        return (
+            "This holds if each row comes from a training of its own, and the method was chosen "
+            "before the scores were looked at."
         )
+    return "This holds if the method was chosen before the scores were looked at."
+
+
+SHOWN_OF_SCORES = ("advantage", "tpr", "precision")
+"""Metrics that are read off the curve of scores."""
 
 
 def read_scores(path: Path) -> tuple[list[float], list[float]]:
@@ -286,13 +326,24 @@ def _bound_json(found: LowerBound) -> dict[str, Any]:
         "sentence": found.sentence(),
     }
     if found.curve is not None:
-        for name in ("advantage", "tpr", "precision", "belief"):
+        for name in SHOWN_OF_SCORES:
             metric = Metric(name)
             shown[name] = {"value": found.value(metric), **metric.conditions}
     return shown
 
 
-def _finish(path: Path, run: Any, as_json: bool) -> None:
+def check_fail_on(name: str) -> None:
+    """Refuse another outcome than those that a pipeline may stop on."""
+    validate.one_of("fail-on", name, ("refuted", "inconclusive"))
+
+
+def _exit(outcomes: Iterable[Outcome], fail_on: str) -> None:
+    """Exit code 1 where a claim is refuted, or where an audit could not tell and that counts."""
+    if any(outcome in ("refuted", fail_on) for outcome in outcomes):
+        raise typer.Exit(REFUTED)
+
+
+def _finish(path: Path, run: Any, as_json: bool, fail_on: str) -> None:
     """Run, and print the answer; an interrupted run says how to go on."""
     look_here()
     try:
@@ -303,6 +354,7 @@ def _finish(path: Path, run: Any, as_json: bool) -> None:
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
         print(json.dumps({"run": str(path), **found.as_json()}, indent=2, allow_nan=False))
+        _exit([found.verdict.outcome], fail_on)
         return
     console = Console()
     console.print(audit_table(found))
@@ -314,6 +366,7 @@ def _finish(path: Path, run: Any, as_json: bool) -> None:
     for line in _played_by(path):
         console.print(line, style="dim", highlight=False)
     console.print(f"Kept in {path}.", style="dim", highlight=False)
+    _exit([found.verdict.outcome], fail_on)
 
 
 def _played_by(path: Path) -> list[str]:
@@ -330,14 +383,14 @@ def audit_table(found: Audit) -> Table:
     table.add_column("What")
     table.add_column("Reached, at least", justify="right")
     table.add_column("Allowed, at most", justify="right")
-    for metric, reached, allowed in found.rows():
-        table.add_row(
-            _what(found, metric), round_down(reached), round_up(allowed).replace("inf", "any")
-        )
+    for number, (metric, reached, allowed) in enumerate(found.rows()):
+        what = _what(found, metric) + ("" if number else " (decides)")
+        table.add_row(what, round_down(reached), round_up(allowed).replace("inf", "any"))
     trials = f"{len(found.in_scores):,} + {len(found.out_scores):,} trials"
+    rest = "" if found.bound.method == "band" else f"; the first row by {found.bound.method}"
     table.caption = (
         f"Reached: by the distribution-free band at {100 * found.question.confidence:g} % "
-        f"confidence, for all rows together; {trials}."
+        f"confidence, for all its rows together{rest}; {trials}."
     )
     table.caption_justify = "left"
     return table

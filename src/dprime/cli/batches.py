@@ -17,6 +17,7 @@ from dprime.audit.batch import Played, play_batch
 from dprime.audit.metrics import Metric
 from dprime.audit.settings import AuditSettings
 from dprime.audit.store import versions
+from dprime.audit.verdict import Outcome
 from dprime.cli.options import INTERRUPTED, look_here
 from dprime.data.devices import device_title
 from dprime.profile import round_down, round_up
@@ -24,8 +25,8 @@ from dprime.profile import round_down, round_up
 
 def finish_batch(
     settings: Mapping[str, AuditSettings], folder: Path, backend: Backend, as_json: bool
-) -> None:
-    """Play them all, and print what they found; what is finished stays, whatever happens."""
+) -> list[Outcome]:
+    """Play them all, print what they found, and return it; finished runs stay whatever happens."""
     look_here()
     start = time.perf_counter()
     errors = Console(stderr=True)
@@ -45,6 +46,7 @@ def finish_batch(
             highlight=False,
         )
         raise typer.Exit(INTERRUPTED) from None
+    outcomes = [each.found.verdict.outcome for each in played]
     if as_json:
         answer = {
             "device": sorted({device_title(each.device) for each in settings.values()}),
@@ -53,7 +55,7 @@ def finish_batch(
             "audits": [_json(each) for each in played],
         }
         print(json.dumps(answer, indent=2, allow_nan=False))
-        return
+        return outcomes
     console = Console()
     console.print(batch_table(played))
     if any(each.found.identified is not None for each in played):
@@ -61,6 +63,7 @@ def finish_batch(
     for sentence in dict.fromkeys(each.found.label for each in played if each.found.label):
         console.print(f"* {sentence}.", style="dim", highlight=False)
     console.print(f"Kept in {folder}; dprime report tells more of each.", style="dim")
+    return outcomes
 
 
 def _json(played: Played) -> dict[str, Any]:

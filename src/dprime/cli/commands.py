@@ -43,11 +43,11 @@ COMMANDS = {
     ),
     "plan": (
         "plans",
-        "How many trials an audit needs to come near a claim, or to refute it.",
+        "Compute how many trials an audit needs to refute a claim.",
     ),
     "audit": (
         "audits",
-        "Let an adversary try to break a claim. Ctrl-C leaves a run to go on with: dprime resume.",
+        "Attack a training repeatedly to test its claim. Exit code 1 if the claim is refuted.",
     ),
     "resume": (
         "audits",
@@ -63,7 +63,7 @@ COMMANDS = {
     ),
     "bound": (
         "audits",
-        "What scores from anywhere show: world is in or out, a higher score speaks for in.",
+        "Bound ε from below by the scores of your attack, one training a row.",
     ),
     "explore": (
         "explore",

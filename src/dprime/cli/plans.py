@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from dprime import validate
+from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.metrics import KINDS, Metric
-from dprime.audit.planner import METHODS, epsilon_limit, largest_epsilon
+from dprime.audit.planner import METHODS, Criterion, Plan, epsilon_limit, largest_epsilon
 from dprime.audit.planner import plan as make_plan
 from dprime.bounds import mu_from_epsilon
-from dprime.cli.options import AsJson, number_option
+from dprime.cli.options import AsJson, number_option, text_option
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from dprime.profile import round_down
@@ -32,15 +34,22 @@ def plan(
     adjacency: Annotated[Text, typer.Option(help="add-remove or replace.")] = None,
     delta: Annotated[Text, number_option("δ of the ε [1e-5].")] = None,
     metric: Annotated[
-        Text, typer.Option(help=f"{', '.join(KINDS)} ; epsilon if not given.")
+        Text, text_option(f"What decides: {', '.join(KINDS)} or the whole curve [curve].")
     ] = None,
-    method: Annotated[str, typer.Option(help=", ".join(METHODS))] = "gaussian",
+    fpr: Annotated[Text, number_option("For --metric tpr.")] = None,
+    prior: Annotated[Text, number_option("For --metric precision or success.")] = None,
+    min_tpr: Annotated[Text, number_option("For --metric precision.")] = None,
+    method: Annotated[
+        Text, text_option(f"Of the lower bound: {', '.join(METHODS)} [{USUAL_METHOD}].")
+    ] = None,
     strength: Annotated[
-        Text, number_option("The attacker's d′ over that of the claim [1].")
+        Text, number_option("The attacker's d′ over that of the claim [2; 1 for a metric].")
     ] = None,
     confidence: Annotated[Text, number_option("Of the bound [0.95].")] = None,
-    power: Annotated[Text, number_option("Share of audits that shall reach it [0.9].")] = None,
-    reach: Annotated[Text, number_option("Share of the claim to be shown [0.85].")] = None,
+    power: Annotated[Text, number_option("Share of audits that shall reach it [0.8].")] = None,
+    reach: Annotated[
+        Text, number_option("For a metric: the share of the claim to be shown [0.85].")
+    ] = None,
     trials: Annotated[Text, number_option("Also say what so many trials can show at all.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -49,15 +58,27 @@ def plan(
     options = {name: validate.parse(name, text) for name, text in given.items() if text is not None}
     at_delta = validate.parse("delta", delta) if delta is not None else 1e-5
     claim = _claim(epsilon, noise_multiplier, sample_rate, steps, adjacency, at_delta)
-    asked = Metric(metric or "epsilon", {"delta": at_delta} if metric in (None, "epsilon") else {})
-    made = make_plan(claim, metric=asked, method=method, **options)
+    conditions = {"delta": delta, "fpr": fpr, "prior": prior, "min_tpr": min_tpr}
+    asked = _criterion(metric, conditions, epsilon is not None)
+    made = make_plan(claim, metric=asked, method=method or USUAL_METHOD, **options)
     limits = _limits(trials, at_delta, made.confidence)
+    typed = {
+        "epsilon": epsilon, "noise-multiplier": noise_multiplier, "sample-rate": sample_rate,
+        "steps": steps, "adjacency": adjacency, "metric": metric, "delta": delta, "fpr": fpr,
+        "prior": prior, "min-tpr": min_tpr, "method": method, "confidence": confidence,
+    }  # fmt: skip
+    command = _command(made, typed)
     if as_json:
-        shown: dict[str, Any] = {**vars(made), "metric": {"name": asked.name, **asked.conditions}}
+        named: dict[str, object] = {"name": "curve"}
+        if isinstance(asked, Metric):
+            named = {"name": asked.name, **asked.conditions}
+        shown: dict[str, Any] = {**vars(made), "metric": named, "command": command}
         print(json.dumps({**shown, **limits, "sentence": made.sentence()}, indent=2))
         return
     console = Console()
     console.print(made.sentence(), highlight=False)
+    if command is not None:
+        console.print(f"The audit: {command}", highlight=False, soft_wrap=True)
     if limits:
         console.print(
             f"{int(limits['of_trials']):,} trials a world can show an ε of at most "
@@ -65,6 +86,30 @@ def plan(
             f"{round_down(limits['epsilon_limit'])} by any method that assumes nothing.",
             highlight=False,
         )
+
+
+def _criterion(metric: Text, texts: Mapping[str, Text], of_epsilon: bool) -> Criterion:
+    """The metric with its own conditions, or the curve, which has none."""
+    given = {name: validate.parse(name, text) for name, text in texts.items() if text is not None}
+    if of_epsilon and metric != "epsilon":
+        given.pop("delta", None)  # it belongs to the claim
+    if metric not in (None, "curve"):
+        return Metric(metric, given)
+    for name, value in given.items():
+        remedy = "leave it out, or name a metric that has it"
+        raise validate.refusal(name, value, "left out to judge by the curve", remedy)
+    return "curve"
+
+
+def _command(made: Plan, typed: Mapping[str, Text]) -> str | None:
+    """The audit that was planned, with the options as they were typed."""
+    trials = made.refuting if made.strength > 1 else made.trials
+    if trials is None:
+        return None
+    words = [f"--{name} {text}" for name, text in typed.items() if text is not None]
+    if made.method == "gaussian":
+        words.append("--assume gaussian")
+    return " ".join(["dprime audit", *words, f"--trials {trials}"])
 
 
 def _claim(

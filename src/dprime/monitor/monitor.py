@@ -189,9 +189,15 @@ class Monitor:
         return summary.line(self._place(), self.answer(), future, self.mechanism())
 
     def report(self) -> str:
-        """Everything: the numbers now and at the planned end, warnings, what watchers found."""
+        """Everything: the numbers now and at the planned end, warnings, what watchers found.
+
+        It looks at the result of canaries, whose test may be looked at once: ask for it at the end.
+        """
         if not self._detached:
             self._compare_accountant()
+        return self._report([found for each in self.watchers if (found := each.report())])
+
+    def _report(self, findings: list[str]) -> str:
         where = self._place()
         if self._detached:
             where += "; detached there: later steps are not in these numbers"
@@ -202,18 +208,20 @@ class Monitor:
             self.risk(),
             self.forecast() if self.plan.known and not self._past_the_end() else None,
             self.warnings,
-            [found for watcher in self.watchers if (found := watcher.report())],
+            findings,
         )
 
     def __str__(self) -> str:
-        return self.report()
+        """The numbers and warnings, without a look at what watchers found."""
+        names = ", ".join(each.name for each in self.watchers)
+        return self._report([f"Not looked at: {names}; see report()."] if names else [])
 
     def __repr__(self) -> str:
         return f"<Monitor: {self._place()}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """A notebook shows the report."""
-        printer.text(repr(self) if cycle else self.report())
+        """A notebook shows what print shows."""
+        printer.text(repr(self) if cycle else str(self))
 
     def _answer(self, curve: TradeOff) -> Answer:
         answers = risk_profile(curve, self.questions)

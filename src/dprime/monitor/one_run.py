@@ -24,7 +24,7 @@ Guessing in one direction only makes both stronger: F is concave, so (1) with m/
 
 Why the curve and not ε alone. However many guesses are right, the bound on ε cannot pass what so
 many guesses can show: 250 right out of 250 show no more than ε = 4.2. A claim of ε = 8 could then
-never be broken. But its curve says much more than its ε at one δ, and that is tested.
+never be refuted. But its curve says much more than its ε at one δ, and that is tested.
 
 Several scores are tested at a level shared between them (Bonferroni), and ties are treated as in
 `dprime.audit.estimators.one_run`: the right guesses are those that 95 % of the ways to break them
@@ -64,7 +64,7 @@ GRID = 20
 FARTHEST = 60.0
 """Two bell curves that are never confused."""
 
-Outcome = Literal["broken", "stands", "no claim"]
+Outcome = Literal["refuted", "not refuted", "inconclusive", "no claim"]
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,15 @@ class OneRun:
         count: how many there were, in or out.
         guesses: how many were guessed to be in.
         counted: for each score, how many of these guesses were right.
-        needed: the claim is broken from so many right guesses on; None where not even right guesses
-            throughout would break it, or no claim was tested.
+        needed: the claim is refuted from this number of right guesses on; None where not even right
+            guesses throughout would refute it, or no claim was tested.
         confidence: of the bound, and of the verdict.
         delta: of the bound on ε.
         bound: with this confidence, the training's ε at `delta` is at least this.
         claimed: the claim's ε at `delta`; None where no claim was tested.
-        verdict: "broken" where so many right guesses contradict the certified curve, "stands"
-            otherwise (which is no proof), "no claim" where none was tested.
+        verdict: "refuted" where the right guesses contradict the certified curve, "inconclusive"
+            where no number of them would, "no claim" where none was tested, else "not refuted",
+            which is no proof.
         steps: of the training that were seen.
         notes: what else must be known to read this.
     """
@@ -115,9 +116,9 @@ class OneRun:
     notes: tuple[str, ...] = ()
 
     @property
-    def broken(self) -> bool:
-        """Whether the claim is broken."""
-        return self.verdict == "broken"
+    def refuted(self) -> bool:
+        """Whether the claim is refuted."""
+        return self.verdict == "refuted"
 
     @property
     def right(self) -> int:
@@ -131,20 +132,20 @@ class OneRun:
         if self.verdict == "no claim":
             return f"{found}; no claim was tested."
         claim = f"the claim (ε at most {_up(self.claimed)} at δ = {given(self.delta)})"
-        if self.broken:
+        if self.refuted:
             often = round_up(100.0 * (1.0 - self.confidence))
             return (
-                f"{found}: {claim} is broken. Where it is true, so many are right in at most "
+                f"{found}: {claim} is refuted. Where it is true, so many are right in at most "
                 f"{often} % of trainings."
             )
         if self.needed is None:
             return (
-                f"{found}: {claim} stands, but right guesses throughout would not have broken it; "
-                "use more canaries."
+                f"{found}: inconclusive, because right guesses throughout would not have refuted "
+                f"{claim}; use more canaries."
             )
         return (
-            f"{found}: {claim} stands, which is no proof of it. From {self.needed:,} right guesses "
-            "on it would be broken."
+            f"{found}: {claim} is not refuted, which does not prove it. {self.needed:,} right "
+            "guesses would refute it."
         )
 
     def report(self) -> str:
@@ -217,9 +218,9 @@ def one_run(
     >>> seen = {"score": rng.normal(size=1000) + 4 * inside}
     >>> found = one_run(seen, inside, TradeOff.gaussian(1.0))
     >>> found.verdict, found.guesses, found.right, found.needed
-    ('broken', 125, 125, 121)
+    ('refuted', 125, 125, 121)
     >>> one_run(seen, inside, TradeOff.gaussian(4.0)).verdict
-    'stands'
+    'inconclusive'
     """
     count = len(inside)
     if count < FEWEST:
@@ -251,7 +252,9 @@ def one_run(
 def _verdict(claim: TradeOff | None, needed: int | None, right: int) -> Outcome:
     if claim is None:
         return "no claim"
-    return "broken" if needed is not None and right >= needed else "stands"
+    if needed is None:
+        return "inconclusive"
+    return "refuted" if right >= needed else "not refuted"
 
 
 def _seen(count: int, guesses: int, right: int) -> Guessed:
@@ -297,12 +300,12 @@ def lower_epsilon(seen: Guessed, delta: float, level: float) -> float:
 
 @lru_cache(64)
 def plan_guesses(claim: TradeOff, count: int, level: float) -> tuple[int, int | None]:
-    """How many canaries to guess, and how many right guesses break the claim (None: no number).
+    """How many canaries to guess, and how many right guesses refute the claim (None: no number).
 
     It depends on the claim, the canaries and the level only, so it is fixed before looking. A
-    large claim allows a few guesses to be right throughout: then only many guesses can break it.
-    For each number of guesses there is a least number of right ones that breaks the claim; taken is
-    the number that does so against the weakest attacker, as measured by the d′ of Gaussian scores.
+    large claim allows a few guesses to be right throughout: then only many guesses can refute it.
+    For each number of guesses there is a least number of right ones that refutes the claim. The
+    number taken does so against the weakest attacker, as measured by the d′ of Gaussian scores.
 
     >>> plan_guesses(TradeOff.gaussian(0.5), 1000, 0.02375)
     (100, 87)
@@ -323,17 +326,17 @@ def plan_guesses(claim: TradeOff, count: int, level: float) -> tuple[int, int | 
 
 
 def _needed(claim: TradeOff, count: int, guesses: int, level: float) -> int | None:
-    """The least number of right guesses that breaks the claim: more right ones break it too."""
+    """The least number of right guesses that refutes the claim: more right ones do so too."""
 
-    def breaks(right: int) -> bool:
+    def refutes(right: int) -> bool:
         return least_total(claim.shape.fpr, _seen(count, guesses, right), level) > 1
 
-    if not breaks(guesses):
+    if not refutes(guesses):
         return None
     low, high = 0, guesses
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if breaks(middle) else (middle, high)
+        low, high = (low, middle) if refutes(middle) else (middle, high)
     return high
 
 

@@ -95,7 +95,8 @@ def _verdict(facts: Facts) -> dict[str, Any]:
         "confidence": facts.confidence,
         "method": facts.method.name,
         "decides": facts.method.decides,
-        "possible": facts.possible,
+        "detects": facts.detects,
+        "trials_needed": facts.trials_needed,
         "assumption": facts.method.assumption,
         "objection": facts.method.objection,
     }
@@ -212,7 +213,15 @@ def _numbers(facts: Facts) -> str:
         for each in facts.metrics
     ]
     sure = f"{100 * facts.confidence:g} % confidence"
-    return "\n".join([*lines, "", f"Reached: by the band, at {sure} for all rows together."])
+    return "\n".join([*lines, "", f"Reached: {reached_by(facts)}, at {sure}."])
+
+
+def reached_by(facts: Facts) -> str:
+    """Where the numbers of the table come from."""
+    name = facts.method.name
+    if name == "band" or facts.deciding.name == "curve":
+        return "by the distribution-free band, for all rows together"
+    return f"the deciding number by {name}, the others by the distribution-free band together"
 
 
 def _group_part(facts: Facts) -> list[str]:

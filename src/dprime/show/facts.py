@@ -5,8 +5,6 @@ It needs neither PyTorch nor the data that was trained on.
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.audit.lower import lower_bound
-from dprime.audit.metrics import BLIND, KINDS, Metric
+from dprime.audit.metrics import KINDS, Metric
 from dprime.audit.states import Event, State
 from dprime.audit.store import Arrays, Store
+from dprime.audit.verdict import Outcome
 from dprime.show.claims import Claim, claim_of
 
 Floats = NDArray[np.float64]
@@ -34,9 +32,6 @@ EXCEEDED = 1e-3
 
 ROUNDING = 1e-9
 """A lower curve within this of the claim, relatively, is not above it."""
-
-COUNTING = ("clopper-pearson", "band")
-"""Methods that count trials and assume nothing: so many trials show so much, and no more."""
 
 CURVE_TITLE = "TPR where the attacker came closest to the claim"
 """What a verdict by the whole curve looks at."""
@@ -145,8 +140,12 @@ class Facts:
         versions: of the libraries that it was begun with.
         settings: that it was begun with.
         in_python: whether it was begun in Python, with objects that have no name.
-        outcome: "stands" or "broken".
+        outcome: "refuted", "not refuted" or "inconclusive".
         sentence: the verdict as the run has kept it.
+        caveats: what the scores show that the verdict does not say.
+        detects: d′ of the weakest attacker that the audit would have noticed with a power of 80 %;
+            None where there is none.
+        trials_needed: in each world to notice half of the noise; where an audit had too few.
         deciding: the metric that was named before the trials.
         confidence: of every lower bound.
         method: of the bound that decides.
@@ -176,8 +175,11 @@ class Facts:
     versions: Mapping[str, str]
     settings: Mapping[str, Any]
     in_python: bool
-    outcome: Literal["stands", "broken"]
+    outcome: Outcome
     sentence: str
+    caveats: tuple[str, ...]
+    detects: float | None
+    trials_needed: int | None
     deciding: Measured
     confidence: float
     method: Method
@@ -208,62 +210,21 @@ class Facts:
         return str(self.attacked["adjacency"])
 
     @property
-    def broken(self) -> bool:
-        """Whether the claim is broken."""
-        return self.outcome == "broken"
-
-    @functools.cached_property
-    def possible(self) -> float | None:
-        """What the deciding bound would have been had the attacker always been right.
-
-        With few trials even that is little. None where it is infinite or not known: for the whole
-        curve, for a method that assumes a shape, and for one with options of its own.
-        """
-        asked = self.settings.get("question", {}).get("method", self.method.name)
-        if asked not in COUNTING or self.deciding.name == "curve":
-            return None
-        metric = Metric(self.deciding.name, self.deciding.conditions)
-        least = lower_bound(
-            *self._always_right(), delta=self.method.delta, confidence=self.confidence,
-            method=self.method.name, metric=metric,
-        ).value(metric)  # fmt: skip
-        return least if math.isfinite(least) else None
-
-    def _always_right(self) -> tuple[Floats, Floats]:
-        """Two scores and no error; trials that failed still count against the attacker."""
-        inside, outside = self.trials["in"], self.trials["out"]
-        lost = [max(0, self.settings["trials"] - count) for count in (inside, outside)]
-        return (
-            np.concatenate([np.ones(inside), np.full(lost[0], -np.inf)]),
-            np.concatenate([np.zeros(outside), np.full(lost[1], np.inf)]),
-        )
+    def refuted(self) -> bool:
+        """Whether the claim is refuted."""
+        return self.outcome == "refuted"
 
     @property
-    def unbreakable(self) -> bool:
+    def vacuous(self) -> bool:
         """Whether the claim allows everything by the deciding number."""
         allowed = self.deciding.allowed
         return allowed is None or (self.deciding.name in SHARES and allowed >= 1)
 
     @property
-    def too_few(self) -> bool:
-        """Whether no attacker could have broken the claim with these trials."""
-        if self.possible is None or self.deciding.allowed is None:
-            return False
-        return self.possible <= self.deciding.allowed
-
-    @property
     def drawn(self) -> str:
-        """The method whose lower curve is drawn: the table's, the named one if that broke it."""
+        """The method whose lower curve is drawn: the one that decides where it bounds a curve."""
         named = self.method.name
-        return named if self.broken and named in self.lower else "band"
-
-    @property
-    def blind(self) -> bool:
-        """Whether the deciding bound shows no more than blind guessing has."""
-        if self.deciding.name == "curve" or self.deciding.reached is None:
-            return False
-        metric = Metric(self.deciding.name, self.deciding.conditions)
-        return self.deciding.reached <= metric.read(BLIND) * (1 + ROUNDING)
+        return named if self.method.decides and named in self.lower else "band"
 
     @property
     def crosses(self) -> bool:
@@ -315,6 +276,9 @@ def _facts(store: Store) -> Facts:
         in_python=begun_in_python(settings),
         outcome=answer["verdict"],
         sentence=answer["sentence"],
+        caveats=tuple(answer["caveats"]),
+        detects=answer["detects"],
+        trials_needed=answer["trials_needed"],
         deciding=_measured({**answer["metric"], **_ends(answer)}),
         confidence=answer["confidence"],
         method=next(method for method in methods if method.name == answer["method"]),
@@ -341,7 +305,7 @@ def _facts(store: Store) -> Facts:
     )
 
 
-SHARES = ("advantage", "tpr", "precision", "belief", "success", "curve")
+SHARES = ("advantage", "tpr", "precision", "success", "curve")
 """Metrics that are at most 1."""
 
 
@@ -350,14 +314,14 @@ def compared(facts: Facts, others: Sequence[Facts]) -> Facts:
 
     Args:
         facts: of the run that is told about.
-        others: of the other runs. One that broke the claim must be the one that is told about.
+        others: of the other runs. One that refuted the claim must be the one that is told about.
     """
     for other in others:
         _check_same(facts, other)
-        if other.broken and not facts.broken:
+        if other.refuted and not facts.refuted:
             remedy = f"report {other.name}, with {facts.name} beside it"
-            shown = f"{other.name}, which broke the claim"
-            raise validate.misfit("with", shown, "a run in which the claim stands", remedy)
+            shown = f"{other.name}, which refuted the claim"
+            raise validate.misfit("with", shown, "a run that did not refute the claim", remedy)
     return replace(facts, beside=tuple(others))
 
 
@@ -381,7 +345,7 @@ def begun_in_python(settings: Mapping[str, Any]) -> bool:
 def _concluded(store: Store) -> dict[str, Any]:
     """The run's answer; refused where there is none, or one of an earlier version."""
     answer = store.answer
-    if answer is not None and {"attacked", "claim", "lower"} <= answer.keys():
+    if answer is not None and {"attacked", "claim", "lower", "detects"} <= answer.keys():
         return answer
     remedy = f"dprime resume {store.path.name}"
     if begun_in_python(store.settings):

@@ -113,8 +113,8 @@ def unreliable(facts: Facts) -> list[str]:
     """Why the limits of the claim protect nobody, where that is so."""
     if facts.label is not None:
         return ["This training is not DP, so its curve protects nobody but in these very data."]
-    if facts.broken:
-        return ["The claim is broken: none of its limits can be relied on for this training."]
+    if facts.refuted:
+        return ["The claim is refuted: none of its limits can be relied on for this training."]
     return []
 
 

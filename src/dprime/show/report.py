@@ -19,8 +19,8 @@ from dprime import profile
 from dprime.audit.metrics import BLIND, Metric
 from dprime.mechanisms import DPSGD
 from dprime.show import grounds, repeat, words
-from dprime.show.card import SEEN, card
-from dprime.show.facts import EXCEEDED, Facts, compared
+from dprime.show.card import SEEN, card, reached_by
+from dprime.show.facts import EXCEEDED, SHARES, Facts, compared
 from dprime.show.figures import (
     BayesSecurityFigure,
     BeliefDistributionFigure,
@@ -83,8 +83,8 @@ def figures_of(facts: Facts, beside: Sequence[Facts] = ()) -> list[Figure]:
     claim = Points(facts.claim.fpr, facts.claim.tpr)
     lower = Points(*facts.lower[facts.drawn])
     figures: list[Figure] = [
-        TradeOffFigure(claim, lower, facts.confidence, refuted=facts.broken),
-        TradeOffFigure(claim, lower, facts.confidence, log=True, refuted=facts.broken),
+        TradeOffFigure(claim, lower, facts.confidence, refuted=facts.refuted),
+        TradeOffFigure(claim, lower, facts.confidence, log=True, refuted=facts.refuted),
     ]
     if _has_scores(facts):
         figures.append(ScoresFigure.of(facts.played.in_scores, facts.played.out_scores))
@@ -140,7 +140,7 @@ def _belief_figures(facts: Facts) -> list[Figure]:
 def _claim_figures(facts: Facts) -> list[Figure]:
     """What other noise or another length would allow, where the claim is that of a DP-SGD."""
     mechanism = facts.claim.mechanism
-    if facts.label is not None or facts.broken or not isinstance(mechanism, DPSGD):
+    if facts.label is not None or facts.refuted or not isinstance(mechanism, DPSGD):
         return []
     asked = facts.claim.metrics
     about = {"prior": asked["precision"]["prior"], "min_tpr": asked["precision"]["min_tpr"]}
@@ -157,7 +157,7 @@ def _claim_figures(facts: Facts) -> list[Figure]:
 def _bound(facts: Facts, prior: float) -> list[float] | None:
     """The certified belief after each step, where there is one and it was trained so long."""
     mechanism = facts.claim.mechanism
-    if facts.label is not None or facts.broken or not isinstance(mechanism, DPSGD):
+    if facts.label is not None or facts.refuted or not isinstance(mechanism, DPSGD):
         return None
     bound = belief_bound(mechanism, facts.adjacency, prior, EXCEEDED)
     logs = facts.played.log_ratio
@@ -183,9 +183,9 @@ def _context(facts: Facts, shown: Mapping[str, Any], figures: Sequence[Figure]) 
     return {
         "card": shown,
         "beside": shown["beside"],
-        "broken": facts.broken,
-        "undecided": not facts.broken
-        and (facts.too_few or facts.unbreakable or facts.crosses or not facts.method.decides),
+        "refuted": facts.refuted,
+        "undecided": facts.outcome == "inconclusive" or (facts.crosses and not facts.refuted),
+        "reached_by": reached_by(facts),
         "not_dp": facts.label is not None,
         "css": style,
         "date": f"{facts.changed.day} {facts.changed:%B %Y}",
@@ -291,10 +291,6 @@ class Bar:
     label: str
     width: float
     shown: str
-
-
-SHARES = ("advantage", "tpr", "precision", "belief", "success", "curve")
-"""Metrics that are shares, printed in percent."""
 
 
 def _picture(facts: Facts) -> dict[str, Any]:

@@ -33,41 +33,38 @@ def headline(facts: Facts) -> str:
     """The verdict in one sentence."""
     if facts.label is not None:
         return _not_dp(facts)
-    if facts.broken:
-        return "The claim is broken: this attacker learned more than the claim allows."
-    but = _but(facts)
-    if but is not None:
-        return f"The claim stands, but {but}."
+    if facts.refuted:
+        return "The claim is refuted: this attacker learned more than the claim allows."
+    if facts.outcome == "inconclusive":
+        return f"Inconclusive: {_why(facts)}."
+    if facts.crosses:
+        return (
+            "The claim is not refuted, but by another number than the one that was to decide this "
+            "attacker was seen to learn more than it allows."
+        )
     return (
-        f"The claim stands: in {trainings(facts)} this attacker was not seen to learn more than "
-        "the claim allows."
+        f"The claim is not refuted: in {trainings(facts)} this attacker was not seen to learn more "
+        "than the claim allows."
     )
 
 
-def _but(facts: Facts) -> str | None:
-    """Why it says little that a claim stands, or None."""
-    if facts.unbreakable:
-        return (
-            "by the number that was to decide it allows everything: this audit could not have "
-            "broken it"
-        )
-    if facts.method.decides and facts.crosses:
-        return (
-            "by another number than the one that was to decide this attacker was seen to learn "
-            "more than it allows"
-        )
-    if facts.method.decides:
-        enough = f"{trainings(facts)} were too few to break it, whoever attacks"
-        return enough if facts.too_few else None
-    if facts.deciding.above:
-        return "only because what the attacker reached could not be counted against it"
-    return "this audit could not have broken it"
+def _why(facts: Facts) -> str:
+    """Why an audit could not tell."""
+    if not facts.method.decides and facts.deciding.above:
+        return "what the attacker reached could not be counted against the claim"
+    if not facts.method.decides:
+        return "the method that was to decide could not have refuted the claim"
+    if facts.vacuous:
+        return "by the number that was to decide the claim allows everything"
+    return f"{trainings(facts)} were too few to tell"
 
 
 def _not_dp(facts: Facts) -> str:
-    if facts.broken:
-        return "Not DP, and the claim is broken: this attacker learned more than the claim allows."
-    return "Not DP: the claim stands for the two data sets that were tested, and for no others."
+    if facts.refuted:
+        return "Not DP, and the claim is refuted: this attacker learned more than the claim allows."
+    if facts.outcome == "inconclusive":
+        return f"Not DP, and inconclusive: {_why(facts)}."
+    return "Not DP: the claim is not refuted for the two data sets that were tested."
 
 
 def trainings(facts: Facts) -> str:
@@ -94,23 +91,34 @@ def what_happened(facts: Facts) -> str:
 def how_sure(facts: Facts) -> str:
     """What the confidence means for the verdict."""
     error = given(100 * (1 - facts.confidence))
-    if facts.broken:
+    if facts.refuted:
         provided = "" if facts.method.assumption is None else ", provided its assumption holds"
         return (
             "Chance can explain it, but seldom: of trainings that keep their claim, an audit like "
-            f"this one calls at most {error} % broken{provided}."
+            f"this one refutes at most {error} %{provided}."
         )
-    if not facts.method.decides or facts.too_few or facts.unbreakable:
+    if facts.outcome == "inconclusive":
         return "That is not a proof. Nothing was decided, neither for the claim nor against it."
     return (
         "That is not a proof. It says that one attacker, tried on this training, gave no evidence "
-        "against the claim by the number that was to decide."
+        f"against the claim by the number that was to decide. {noticed(facts)}"
+    )
+
+
+def noticed(facts: Facts) -> str:
+    """What the audit would have noticed, in points of advantage."""
+    if facts.detects is None:
+        return "It would have noticed no attacker with a power of 80 %."
+    points = round_up(100 * math.erf(facts.detects / math.sqrt(8.0)), 3)
+    return (
+        f"With 80 % power it would have noticed an attacker who says “member” {points} percentage "
+        "points more often of members than of others (Gaussian scores assumed)."
     )
 
 
 def notices(facts: Facts) -> list[str]:
     """What must be known before anything else is read."""
-    found = []
+    found = list(facts.caveats)
     if facts.label is not None:
         found.append(f"This training is {facts.label}. Nothing here holds for other data.")
     if facts.method.objection is not None:
@@ -119,21 +127,21 @@ def notices(facts: Facts) -> list[str]:
             f"{facts.method.objection} Its number decides nothing."
         )
     elif not facts.method.decides:
-        found.append(f"The method {facts.method.name} was named, and it never decides.")
+        found.append(
+            f"The method {facts.method.name} refutes nothing unless its assumption is accepted "
+            "(--assume)."
+            if facts.method.name == "gaussian"
+            else f"The method {facts.method.name} gives no valid bound and cannot refute a claim."
+        )
     if facts.method.assumption is not None:
         found.append(f"The lower bound rests on an assumption: {facts.method.assumption}")
-    if facts.too_few and not facts.broken and facts.method.decides:
-        found.append(
-            "Even an attacker who was always right would have been credited with no more than "
-            f"{ceiling(facts.possible)}; the claim allows {ceiling(facts.deciding.allowed)}. It "
-            "takes more trainings to break it."
-        )
-    if facts.blind and not facts.broken and facts.method.decides and not facts.too_few:
-        found.append(
-            "By the number that was to decide, this test could not tell the attacker from blind "
-            "guessing. That may be for want of trainings: dprime plan says how many it takes."
-        )
-    if facts.crosses and not facts.broken:
+    if facts.outcome == "inconclusive" and facts.method.decides and not facts.vacuous:
+        few = noticed(facts)
+        if facts.trials_needed is not None:
+            needed = f"{facts.trials_needed:,} trials in each world"
+            few += f" To notice half of the noise takes {needed}."
+        found.append(few)
+    if facts.crosses and not facts.refuted:
         found.append(
             f"What the attacker reached lies above the claimed curve elsewhere (by the method "
             f"{facts.drawn}), which was not to decide: put the claim to the test again, with "
@@ -164,8 +172,8 @@ def meaning(facts: Facts) -> list[str]:
     """What the claim promises to one person in the data."""
     metrics = facts.claim.metrics
     found = [_people_found(facts, metrics["tpr"]), _belief_reached(metrics["belief"])]
-    if facts.broken:
-        found.insert(0, "The claim is broken, so none of this can be relied on.")
+    if facts.refuted:
+        found.insert(0, "The claim is refuted, so none of this can be relied on.")
     if facts.label is not None:
         found.insert(0, "It was put to the test for one pair of data sets only.")
     return found
@@ -205,7 +213,7 @@ def not_said(facts: Facts) -> list[str]:
     first = (
         "It does not say that a real person was found out: the attacker was given more than most "
         "have. It says that the promise was not kept."
-        if facts.broken
+        if facts.refuted
         else f"It does not say that the training is safe: {_tried(facts)}, another may do better."
     )
     return [
@@ -230,7 +238,7 @@ def decided(facts: Facts) -> str:
     found = facts.deciding
     least, most = floor(found.reached), ceiling(found.allowed)
     sure = f"{given(100 * facts.confidence)} %"
-    if facts.broken:
+    if facts.refuted:
         return (
             f"With {sure} confidence the attacker reaches at least {least}. The claim allows "
             f"{most}."
@@ -322,12 +330,6 @@ SENTENCES: Mapping[str, Told] = {
         "of the cases",
         "the claim allows",
     ),
-    "belief": _shares(
-        "Having been {prior} % sure that a member is in the data, this attacker's belief reaches "
-        "at least",
-        "in the {exceeded} % of trainings that hide the member worst",
-        "the claim allows",
-    ),
     "success": _shares(
         "Where {prior} % are members, this attacker's answers, member or not, are right in at "
         "least",
@@ -357,7 +359,6 @@ PICTURES: Mapping[str, str] = {
     "advantage": "How much more often the attacker says “member” of members than of others",
     "tpr": "Members found, while {fpr} % of outsiders are wrongly accused",
     "precision": "“Member” answers that are right, where {prior} % of the candidates are members",
-    "belief": "How sure an observer becomes who was {prior} % sure before",
     "success": "Answers that are right, where {prior} % of the candidates are members",
     "d_prime": "How far apart the two worlds are, in standard deviations",
     "curve": "Members found, where the attacker came closest to the claim",

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import scipy
 
@@ -19,6 +19,11 @@ from dprime.audit.metrics import Metric
 from dprime.audit.scores import Scores
 from dprime.curve import LowerCurve, TradeOff
 from dprime.shapes import Shape
+
+Assumes = Literal["", "gaussian", "prior"]
+
+ASSUMABLE = ("gaussian",)
+"""Laws of the scores that a user may accept by name."""
 
 REMEMBERED = 100_000
 """Bounds that depend on counts only are kept: many audits have the same counts."""
@@ -57,9 +62,11 @@ class Finding:
         curve: the lower curve that every other metric is read off; None where the method bounds
             epsilon only.
         counted: how many trials of world `in` and of world `out` the bound counts.
-        assumption: what must be true of the scores beyond independence, in a sentence.
+        assumption: what must be true beyond independent trials, in a sentence.
         objection: why these scores do not look that way, in a sentence.
-        decides: whether the bound may break a claim.
+        assumes: the law of the scores that the confidence rests on: "" for none, "gaussian" (which
+            a user may accept by name), or "prior" for a credible bound, whose error rate no law of
+            the scores limits.
     """
 
     epsilon: float
@@ -67,7 +74,7 @@ class Finding:
     counted: tuple[int, int]
     assumption: str | None = None
     objection: str | None = None
-    decides: bool = True
+    assumes: Assumes = ""
 
 
 class Estimator(ABC):
@@ -86,10 +93,11 @@ class Estimator(ABC):
         counted: tuple[int, int],
         assumption: str | None = None,
         objection: str | None = None,
+        assumes: Assumes = "",
     ) -> Finding:
         """The finding of a method that bounds the curve."""
         curve = LowerCurve(shape, ask.confidence, self.name)
-        return Finding(ask.epsilon.read(curve), curve, counted, assumption, objection)
+        return Finding(ask.epsilon.read(curve), curve, counted, assumption, objection, assumes)
 
 
 def checked_claim(claim: object) -> TradeOff:

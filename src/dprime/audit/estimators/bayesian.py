@@ -9,7 +9,7 @@ so the posterior probability of R(ε, δ) is how surely ε is no larger: it is t
 function of ε. The lower credible bound is the ε at which it has fallen to α.
 
 A credible bound holds on average over the prior, not for every true rate: it may claim too much in
-more than a share α of audits. So it never decides whether a claim is broken.
+more than a share α of audits. So it never decides whether a claim is refuted.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Bayesian(Estimator):
             ask.delta,
             ask.alpha,
         )
-        return Finding(epsilon, None, counted.sizes, ASSUMPTION, decides=False)
+        return Finding(epsilon, None, counted.sizes, ASSUMPTION, assumes="prior")
 
 
 def _jeffreys(errors: int, trials: int) -> Beta:

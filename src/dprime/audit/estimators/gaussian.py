@@ -10,10 +10,13 @@ The noncentral t tail is an average of Gaussian tails: t = (Z + c)/V, with V² a
 degrees of freedom, so Pr[T ≥ t] = E[Φ(c − tV)]. That average is taken by quadrature over V; library
 routines for the noncentral t lose digits where the noncentrality is large.
 
-None of it means anything for other scores, so each result carries a test of the assumption. It has
-level 5 % in all, in four equal parts: the normality of either world's scores, and of both together
-less their means (Anderson and Darling, mean and variance unknown), and equality of the variances
-(F). Scores of which many are equal are objected to whatever the tests say.
+For other scores the bound is no bound. Normal scores whose tails are cut, sums of Laplace noise or
+of answers by randomised response look Gaussian to any test, and their ε is far smaller. So this
+method decides only where a user accepts the assumption by name (`assume="gaussian"`). A test of the
+assumption can object; that it does not proves nothing about tails. The test has level 5 % in all,
+in four equal parts: the normality of either world's scores, and of both together less their means
+(Anderson and Darling, mean and variance unknown), and equality of the variances (F). Scores of
+which many are equal are objected to whatever the tests say.
 """
 
 from __future__ import annotations
@@ -67,7 +70,7 @@ class GaussianScores(Estimator):
     def find(self, scores: Scores, ask: Ask) -> Finding:
         """The Gaussian curve of the smallest d′ that is not ruled out."""
         shape = GaussianShape(d_prime_bound(scores, ask.alpha))
-        return self._read(shape, ask, scores.sizes, ASSUMPTION, objection(scores))
+        return self._read(shape, ask, scores.sizes, ASSUMPTION, objection(scores), "gaussian")
 
 
 def d_prime_bound(scores: Scores, alpha: float) -> float:

@@ -53,7 +53,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Literal, final
 
@@ -265,8 +265,8 @@ class Mahloujifar(Estimator):
         seen, level = guess(scores, self.guesses), AGREEING * ask.alpha
         if self.family == "gaussian":
             shape = GaussianShape(_mu(seen, level))
-            found = self._read(shape, ask, scores.sizes, GAUSSIAN, unfair(scores))
-            return replace(found, decides=False)
+            counted = scores.sizes
+            return self._read(shape, ask, counted, GAUSSIAN, unfair(scores), "gaussian")
         epsilon = _epsilon_of_tails(seen, ask.delta, level)
         return Finding(epsilon, None, scores.sizes, FAIR_COINS, unfair(scores))
 

@@ -108,7 +108,7 @@ class TradeOffFigure(Figure):
         confidence: of the lower bound.
         log: whether both axes are logarithmic, for rare false alarms.
         fpr: the rate of false alarms at which one reading is marked.
-        refuted: whether the claim is known to be broken, by whatever number.
+        refuted: whether the claim is refuted, by whatever number.
 
     >>> TradeOffFigure.of(TradeOff.gaussian(0.5)).title
     'At 1 % false alarms no attacker finds more than 3.39 % of the members.'
@@ -150,8 +150,8 @@ class TradeOffFigure(Figure):
         return "trade-off-log" if self.log else "trade-off"
 
     @property
-    def broken(self) -> bool:
-        """Whether the claim is broken, by this drawing or by another number."""
+    def exceeded(self) -> bool:
+        """Whether the claim is refuted, by this drawing or by another number."""
         return self.lower is not None and (self.refuted or self._crosses)
 
     @property
@@ -171,14 +171,14 @@ class TradeOffFigure(Figure):
         if self.lower is None:
             return f"{limit}."
         least = words.percent_down(self.lower.floor(rate))
-        if self.broken:
+        if self.exceeded:
             limit = f"At {price} false alarms the claim allows {most} of the members to be found"
         return f"{limit}; this one found at least {least} ({self._sure})."
 
     def _told_rate(self) -> float:
         """The marked rate, unless the claim is exceeded elsewhere only; then where it is most."""
         lower, claim = self.lower, self.claim
-        if lower is None or not self.broken or lower.floor(self.fpr) > claim.ceiling(self.fpr):
+        if lower is None or not self.exceeded or lower.floor(self.fpr) > claim.ceiling(self.fpr):
             return self.fpr
         pairs = zip(lower.fpr, lower.tpr, strict=True)
         return max(pairs, key=lambda pair: pair[1] - claim.ceiling(pair[0]))[0]
@@ -195,12 +195,12 @@ class TradeOffFigure(Figure):
         ]
         if self.lower is not None:
             parts.append(
-                f"The {'other' if self.broken else 'lower'} line is what this attacker reached, a "
-                f"lower bound ({self._sure}): {self._floors(self.lower)}."
+                f"The {'other' if self.exceeded else 'lower'} line is what this attacker reached, "
+                f"a lower bound ({self._sure}): {self._floors(self.lower)}."
             )
             parts.append(
                 self._beyond
-                if self.broken
+                if self.exceeded
                 else "If the claim is true, the best attacker lies in the shaded space between "
                 "the lines."
             )
@@ -209,12 +209,12 @@ class TradeOffFigure(Figure):
     @property
     def _beyond(self) -> str:
         if not self._crosses:
-            return "The claim is broken by another number than these."
+            return "The claim is refuted by another number than these."
         return f"It passes above the claim; were the claim true, {self._luck} of audits would."
 
     @property
     def _claimed(self) -> str:
-        if self.broken:
+        if self.exceeded:
             return "One line is the claim, which says that no attacker lies above it"
         return "The upper line is certified, no attacker lies above it"
 
@@ -276,7 +276,7 @@ class TradeOffFigure(Figure):
             if not self.log or least >= SMALLEST:
                 rows.append(self._row("reading", self.fpr, least))
             found = f"{words.percent_down(least)} to {words.percent_up(most)}"
-            if self.broken:
+            if self.exceeded:
                 found = f"at least {words.percent_down(least)}"
         told = found if self.log else f"at {words.percent(self.fpr)}: {found}"
         place = self._reading_place(max(most, least))
@@ -285,7 +285,7 @@ class TradeOffFigure(Figure):
     def _reading_place(self, most: float) -> tuple[str, float, float]:
         """Side and place of the words beside the reading, off axes and curves."""
         if self.log:
-            if most > HALF or self.broken:
+            if most > HALF or self.exceeded:
                 return marks.label("below-right"), self.fpr, most
             if self.fpr >= ROOMY:
                 return marks.label("above-left"), self.fpr, most
@@ -299,12 +299,12 @@ class TradeOffFigure(Figure):
 
     def _labels(self) -> list[Row]:
         """The names of the lines."""
-        claim = ("claimed limit" if self.broken else "certified limit", self.claim, "first")
+        claim = ("claimed limit" if self.exceeded else "certified limit", self.claim, "first")
         curves: list[tuple[str, Points, str]] = [claim]
         if self.lower is not None:
             sure = words.percent(self.confidence or 0.0)
             curves.append((f"reached ({sure} sure)", self.lower, "second"))
-        if self.broken:
+        if self.exceeded:
             curves.reverse()
         rows = []
         for (told, curve, ink), place in zip(curves, (_above, _below), strict=False):
