@@ -171,7 +171,7 @@ def alarms(options: argparse.Namespace) -> Found:
             inside, outside, _ = played(settings)
             for method in broken:
                 bound = lower_bound(inside, outside, delta=DELTA, method=method)
-                broken[method] += judge(bound, settings.claimed(), Metric("epsilon")).broken
+                broken[method] += judge(bound, settings.claimed(), Metric("epsilon")).refuted
                 objections += bound.objection is not None
         row = {"adversary": adversary, "sample_rate": rate, "audits": 200, "trials": 500,
                "broken": broken, "objections": objections}  # fmt: skip

@@ -163,7 +163,7 @@ def _broken(
         if before is not None:
             repeated += (x - before) ** 2
         before = x
-    return one_run({"ratio": ratio, "repeated": repeated}, inside, claim).broken
+    return one_run({"ratio": ratio, "repeated": repeated}, inside, claim).refuted
 
 
 if __name__ == "__main__":

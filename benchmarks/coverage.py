@@ -150,7 +150,7 @@ def _outcome(bound: LowerBound, delta: float, truth: float, claim: TradeOff) -> 
 @lru_cache(2)
 def _curve_over(bound: LowerBound, claim: TradeOff) -> bool:
     """Once for all δ."""
-    return judge(bound, claim, "curve").broken
+    return judge(bound, claim, "curve").refuted
 
 
 def _summary(outcomes: list[Row], truth: float) -> Row:

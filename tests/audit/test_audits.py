@@ -51,17 +51,17 @@ def small(**options):
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-def test_a_correct_training_stands_and_a_claim_too_strong_is_broken(adjacency):
+def test_a_correct_training_is_not_refuted_and_a_claim_too_strong_is(adjacency):
     setting = small(adjacency=adjacency)
     right = audit("malicious-dataset", setting, trials=200, question=ADVANTAGE)
-    assert right.verdict.outcome == "stands"
+    assert right.verdict.outcome == "not refuted"
     assert right.claim.advantage() == DPSGD(2.0, 1.0, 4).curve(adjacency).advantage()
     strong = audit(
         "malicious-dataset", setting, claim=TradeOff.gaussian(0.1), trials=200, question=ADVANTAGE
     )
-    assert strong.verdict.outcome == "broken"
+    assert strong.verdict.outcome == "refuted"
     assert strong.verdict.reached == right.verdict.reached > TradeOff.gaussian(0.1).advantage()
-    assert "the claim is broken" in strong.sentence()
+    assert "the claim is refuted" in strong.sentence()
     np.testing.assert_array_equal(strong.in_scores, right.in_scores)
 
 
@@ -72,13 +72,14 @@ def test_a_correct_training_stands_and_a_claim_too_strong_is_broken(adjacency):
         Question(Metric("tpr", {"fpr": 0.1}), "band"),
         Question("curve", "band"),
         Question("curve", Band()),
-        Question(Metric("advantage"), "gaussian", confidence=0.9),
+        Question(Metric("advantage"), "gaussian", confidence=0.9, assume="gaussian"),
+        Question(Metric("advantage"), "clopper-pearson"),
     ],
-    ids=["epsilon", "tpr", "curve", "an estimator", "gaussian"],
+    ids=["usual", "tpr", "curve", "an estimator", "gaussian", "clopper-pearson"],
 )
 def test_questions(question):
     setting = small(noise_multiplier=0.7)
-    for claim, outcome in ((None, "stands"), (TradeOff.gaussian(0.1), "broken")):
+    for claim, outcome in ((None, "not refuted"), (TradeOff.gaussian(0.1), "refuted")):
         found = audit("malicious-dataset", setting, claim=claim, trials=200, question=question)
         assert found.verdict.outcome == outcome
         assert found.verdict.confidence == question.confidence
@@ -88,16 +89,26 @@ def test_questions(question):
         }  # fmt: skip
 
 
-def test_rows_come_from_the_band_and_the_claim():
-    found = audit("malicious-dataset", small(), trials=100)
-    band = found.beside["band"]
-    for metric, reached, allowed in found.rows():
-        assert reached == band.value(metric)
-        assert allowed == metric.read(found.claim)
-        assert reached <= allowed
-    asked = Question(Metric("tpr", {"fpr": 0.2}), "band")
-    rows = {row[0].name: row for row in audit("di", small(), trials=50, question=asked).rows()}
-    assert rows["tpr"][0].conditions == {"fpr": 0.2}
+@pytest.mark.parametrize(
+    "question",
+    [Question(), ADVANTAGE, Question(Metric("tpr", {"fpr": 0.2}), "clopper-pearson")],
+    ids=["curve", "advantage", "clopper-pearson"],
+)
+def test_the_deciding_number_is_the_first_in_the_table_and_the_band_gives_the_others(question):
+    found = audit("malicious-dataset", small(), trials=100, question=question)
+    (decided, reached, allowed), *others = found.rows()
+    assert (decided, reached, allowed) == (
+        found.verdict.metric, found.verdict.reached, found.verdict.allowed
+    )  # fmt: skip
+    assert found.bound.value(decided) == reached
+    if question.metric != "curve":
+        assert decided == question.metric
+    band = found.bound if found.bound.method == "band" else found.beside["band"]
+    for metric, seen, most in others:
+        assert seen == band.value(metric)
+        assert most == metric.read(found.claim)
+        assert seen <= most
+    assert len({metric for metric, _, _ in found.rows()}) == len(found.rows())
 
 
 def test_the_sentence_counts_the_trials():
@@ -113,7 +124,8 @@ def test_the_sentence_counts_the_trials():
         ({"method": Steinke()}, "method must be one of clopper-pearson, band, gaussian, bayesian"),
         ({"method": "mine"}, "but it is 'mine'"),
         ({"confidence": 1.0}, "confidence must be strictly between 0 and 1, but it is 1.0"),
-        ({"metric": "curve"}, "method must be band to judge by the curve"),
+        ({"method": "clopper-pearson"}, "method must be band to judge by the curve"),
+        ({"assume": "laplace"}, "assume must be one of gaussian, but it is 'laplace'"),
         ({"metric": "curve", "method": "bayesian"}, "method must be band to judge by the curve"),
         (
             {"metric": Metric("advantage"), "method": "bayesian"},
@@ -333,7 +345,7 @@ def test_models_that_diverge_in_one_world_give_it_away():
     assert found.diverged == 100
     assert (found.in_scores == np.inf).all()
     assert np.isfinite(found.out_scores).all()
-    assert found.verdict.outcome == "broken"
+    assert found.verdict.outcome == "refuted"
 
 
 @pytest.mark.parametrize("name", ["di", "api-access", "malicious-dataset"])
@@ -342,7 +354,7 @@ def test_models_that_diverge_are_told(name):
     setting = small(learning_rate=1e30, model="dense-4", steps=12)
     found = audit(name, setting, trials=10)
     assert found.diverged == 20
-    assert found.verdict.outcome == "stands"
+    assert found.verdict.outcome == "inconclusive"
     assert "20 of the models had diverged; what that speaks for was settled" in found.sentence()
     assert found.identified is None
     json.dumps(found.as_json(), allow_nan=False)
@@ -369,9 +381,8 @@ def test_json_without_nan(name, noise):
     assert shown["trials"]["in"] == shown["trials"]["out"] == 40
     assert shown["metrics"]["epsilon"]["delta"] == 1e-5
     assert all(metric["kind"] == "lower bound" for metric in shown["metrics"].values())
-    assert [name for name, bound in shown["bounds"].items() if bound["decides"]] == [
-        "clopper-pearson"
-    ]
+    assert [name for name, bound in shown["bounds"].items() if bound["decides"]] == ["band"]
+    assert shown["decided_by"]["name"] == "tpr"
     assert ("identifiability" in shown) == (name == "di")
     assert "label" not in shown
 
@@ -442,7 +453,7 @@ def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkey
     audit("malicious-dataset", small(), **options)
     assert told[:3] == [("malicious data set", 80), (None, 0), ("malicious data set", 20)]
     assert [trials for _, trials in told[2:]] == [20] * 4
-    words = r"malicious data set: ε at δ 1e-05 ≥ [\d.e-]+ so far, [\d.]+ allowed"
+    words = r"malicious data set: Membership advantage ≥ [\d.e-]+ so far, [\d.]+ allowed"
     assert all(re.fullmatch(words, title) for title, _ in told[3:])
     told.clear()
     audit("malicious-dataset", small(), **options)
@@ -455,7 +466,7 @@ def test_the_usual_block():
 
 
 def test_what_failed_counts_against_the_attacker(tmp_path):
-    """Half of the blocks fail whatever the world: the survivors alone would break a true claim."""
+    """Half of the blocks fail whatever the world: the survivors alone would refute a true claim."""
 
     def one_trial(dataset, seed):
         rng = np.random.default_rng(seed)
@@ -473,12 +484,14 @@ def test_what_failed_counts_against_the_attacker(tmp_path):
     claim = TradeOff.gaussian(2 * scipy.special.ndtri((1 + 0.32) / 2))
     found = audit(
         "api-access", setting, claim=claim, trials=300, block=1,
-        question=Question(Metric("advantage")),
+        question=Question(Metric("advantage"), "clopper-pearson"),
     )  # fmt: skip
     assert found.state.failed > 100
-    assert found.verdict.outcome == "stands"
+    assert found.verdict.outcome == "not refuted"
     assert "count against the attacker" in found.sentence()
-    alone = lower_bound(found.in_scores, found.out_scores, metric=Metric("advantage"))
+    alone = lower_bound(
+        found.in_scores, found.out_scores, metric=Metric("advantage"), method="clopper-pearson"
+    )
     assert alone.value(Metric("advantage")) > claim.advantage()  # what the survivors would claim
 
 
@@ -494,5 +507,40 @@ def test_no_claim_for_local_noise_with_replaced_records_and_sampled_batches():
         audit("di", setting, trials=10)
 
 
-def test_the_usual_metric_is_at_the_questions_own_delta():
-    assert Question(delta=1e-3).metric == Metric("epsilon", {"delta": 1e-3})
+def ignores_its_seed(dataset, seed):
+    """A correct training, but for the seed: all of its models are one."""
+    return Constant(np.random.default_rng(5).normal() + 0.01 * len(dataset))
+
+
+@pytest.mark.parametrize("trials", [4, 60])
+def test_a_training_function_that_ignores_its_seed_is_refused(trials):
+    with pytest.raises(
+        ValueError, match="trainer must be a training function that draws"
+    ) as caught:
+        audit("api-access", own(ignores_its_seed), claim=CLAIM, trials=trials)
+    assert "all gave the same score: use the seed" in str(caught.value)
+
+
+class Turned(Game):
+    """The record pushes every score down."""
+
+    def play(self, block):
+        found = super().play(block)
+        found["score"] = found["score"] - 100.0 * found["in_world"]
+        return found
+
+
+def test_scores_that_point_the_wrong_way_round_are_told_and_refute(monkeypatch):
+    monkeypatch.setattr("dprime.audit.audits.Game", Turned)
+    found = audit("malicious-dataset", small(), trials=60)
+    assert found.verdict.outcome == "refuted"
+    assert "The scores point the wrong way round (area under the ROC curve 0)" in found.sentence()
+    assert found.as_json()["caveats"] == found.caveats()
+
+
+def test_the_advantage_gives_no_epsilon_at_another_prior():
+    question = Question(prior=0.9)
+    found = audit("di", small(noise_multiplier=1.0), trials=30, question=question).identified
+    assert found.epsilons.advantage is None
+    assert found.epsilons.advantage_classical is None
+    assert found.epsilons.belief is not None

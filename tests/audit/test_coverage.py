@@ -59,7 +59,7 @@ def test_epsilon_is_seldom_above_the_truth(method, shape):
 def test_the_band_is_seldom_above_the_true_curve_anywhere(shape):
     claim = TradeOff.gaussian(1.0)
     broken = [
-        judge(lower_bound(inside, outside, method="band"), claim, "curve").broken
+        judge(lower_bound(inside, outside, method="band"), claim, "curve").refuted
         for _, inside, outside in audits(1.0, shape, 3)
     ]
     assert np.mean(broken) <= LIMIT

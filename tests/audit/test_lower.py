@@ -108,8 +108,33 @@ def test_the_same_question_gets_the_same_answer(method):
 
 def test_the_seed_splits():
     inside, outside = scores(1)
-    found = {lower_bound(inside, outside, seed=seed).epsilon for seed in range(5)}
+    found = {
+        lower_bound(inside, outside, seed=seed, method="clopper-pearson").epsilon
+        for seed in range(5)
+    }
     assert len(found) > 1
+
+
+def test_a_lower_curve_bounds_no_belief():
+    """Precision at TPR t is an upper limit of the belief, which a lower curve cannot give."""
+    curve = lower_bound(*scores(1)).curve
+    for read in (lambda: curve.belief(0.5, 0.5), lambda: curve.belief_exceeds(0.9)):
+        with pytest.raises(ValueError, match="must be read off an upper one, but it is read off a"):
+            read()
+
+
+def test_one_rule_says_which_bounds_decide():
+    """No law of the scores assumed, or one that the user has accepted by name."""
+    found = {name: lower_bound(*scores(1), method=name) for name in METHODS}
+    assert {name for name, bound in found.items() if bound.decides} == {
+        "clopper-pearson", "band", "steinke", "mahloujifar"
+    }  # fmt: skip
+    for method in ("gaussian", Mahloujifar(family="gaussian")):
+        assert not lower_bound(*scores(1), method=method).decides
+        assert lower_bound(*scores(1), method=method, assume="gaussian").decides
+    assert not lower_bound(*scores(1), method="bayesian", assume="gaussian").decides
+    with pytest.raises(ValueError, match="assume must be one of gaussian, but it is 'prior'"):
+        lower_bound(*scores(1), method="bayesian", assume="prior")
 
 
 def test_an_estimator_with_options():
@@ -136,13 +161,16 @@ def test_sentences():
         "assumption: The scores are Gaussian in both worlds, with one variance. The data speak "
         "against it: The scores of world in do not look Gaussian."
     )
-    chosen = lower_bound(*scores(1, sizes=(2000, 1000)), confidence=0.9)
+    chosen = lower_bound(*scores(1, sizes=(2000, 1000)), confidence=0.9, method="clopper-pearson")
     assert chosen.sentence().startswith("At 90 % confidence the ε at δ = 1e-05 is at least 2.")
     assert "2,000 trials in world in and 1,000 in world out, 1,600 and 800 of them counted)" in (
         chosen.sentence()
     )
     endless = lower_bound(*scores(1), delta=0, method="gaussian")
     assert "the ε at δ = 0 is at least any number" in endless.sentence()
+    credible = lower_bound(*scores(1), method="bayesian").sentence()
+    assert credible.startswith("With a posterior probability of 95 % the ε at δ = 1e-05 is")
+    assert "confidence" not in credible
     one_run = lower_bound(*scores(1), method=Mahloujifar(family="gaussian"))
     assert "This rests on an assumption: Each canary was in or out" in one_run.sentence()
 

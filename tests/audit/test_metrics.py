@@ -31,7 +31,6 @@ def test_defaults_and_titles_are_those_of_the_risk_profile(name):
         (Metric("epsilon", {"delta": 1e-3}), CURVE.epsilon(1e-3)),
         (Metric("tpr", {"fpr": 0.2}), CURVE.tpr(0.2)),
         (Metric("precision", {"prior": 0.3}), CURVE.precision(0.3, 0.01)),
-        (Metric("belief", {"exceeded": 0.1}), CURVE.belief(0.5, 0.1)),
         (Metric("success", {"prior": 0.2}), CURVE.success(0.2)),
     ],
 )

@@ -7,14 +7,22 @@ import pytest
 import scipy
 
 from dprime import DPSGD, TradeOff
-from dprime.audit import ClopperPearson, Metric, judge, lower_bound, power
+from dprime.audit import ClopperPearson, Metric, Question, judge, lower_bound, power
 from dprime.audit.estimators.base import upper_end
-from dprime.audit.planner import METHODS, best_possible, epsilon_limit, largest_epsilon, plan
+from dprime.audit.planner import (
+    METHODS,
+    best_possible,
+    detectable,
+    epsilon_limit,
+    largest_epsilon,
+    plan,
+)
 from dprime.bounds import mu_from_epsilon
 
 EPSILON_1 = TradeOff.gaussian(mu_from_epsilon(1.0, delta=1e-5))
 EPSILON_4 = TradeOff.gaussian(mu_from_epsilon(4.0, delta=1e-5))
 ADVANTAGE = Metric("advantage")
+BY_EPSILON = {"metric": Metric("epsilon"), "method": "gaussian", "power": 0.9}
 
 
 def audits(d_prime, trials, repetitions, seed=1):
@@ -48,7 +56,7 @@ def error_of(share, repetitions, drawn=math.inf):
 
 
 def test_the_gaussian_promise_is_kept():
-    made = plan(EPSILON_4)
+    made = plan(EPSILON_4, **BY_EPSILON)
     goal = power.Goal(made.metric, made.target, made.d_prime, 0.95)
     seen = share_reaching(goal, "gaussian", made.trials, 600)
     assert abs(seen - 0.9) < error_of(0.9, 600)
@@ -73,7 +81,7 @@ def test_the_gaussian_chance_is_that_of_drawn_t_statistics():
     [(ADVANTAGE, "clopper-pearson"), (ADVANTAGE, "band"), (Metric("success"), "band")],
 )
 def test_the_other_promises_are_kept(metric, method):
-    made = plan(EPSILON_4, metric=metric, method=method)
+    made = plan(EPSILON_4, metric=metric, method=method, power=0.9)
     goal = power.Goal(made.metric, made.target, made.d_prime, 0.95)
     drawn = power.BANDS if method == "band" else power.CHOICES
     seen = share_reaching(goal, method, made.trials, 400)
@@ -105,13 +113,49 @@ def test_chances_are_those_of_the_real_estimators(metric, method, trials):
 
 @pytest.mark.parametrize("method", ["gaussian", "band"])
 def test_claims_that_are_false_are_refuted_as_often_as_promised(method):
-    made = plan(EPSILON_4, strength=1.5, metric=ADVANTAGE, method=method)
-    broken = 0
+    made = plan(EPSILON_4, strength=1.5, metric=ADVANTAGE, method=method, power=0.9)
+    refuted = 0
     for inside, outside in audits(made.d_prime, made.refuting, 400):
-        bound = lower_bound(inside, outside, method=method, metric=ADVANTAGE)
-        broken += judge(bound, EPSILON_4, ADVANTAGE).broken
-    assert abs(broken / 400 - 0.9) < error_of(0.9, 400, power.BANDS if method == "band" else 1e9)
+        bound = lower_bound(inside, outside, method=method, metric=ADVANTAGE, assume="gaussian")
+        refuted += judge(bound, EPSILON_4, ADVANTAGE).refuted
+    assert abs(refuted / 400 - 0.9) < error_of(0.9, 400, power.BANDS if method == "band" else 1e9)
     assert made.trials < made.refuting
+
+
+CLAIMS = {
+    "Gaussian": EPSILON_4,
+    "DP-SGD": DPSGD(noise_multiplier=1.1, sample_rate=256 / 60_000, steps=14_062).curve(),
+    "(ε, δ)": TradeOff.from_lines([(1.0, 1e-5)]),
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+@pytest.mark.parametrize("method", ["band", "gaussian"])
+def test_half_of_the_noise_is_refuted_by_the_curve_as_often_as_promised(claim, method):
+    made = plan(claim, method=method)
+    assert made.metric == "curve"
+    assert made.strength == 2.0
+    refuted = 0
+    for inside, outside in audits(made.d_prime, made.trials, 300):
+        bound = lower_bound(inside, outside, method=method, assume="gaussian")
+        refuted += judge(bound, claim, "curve").refuted
+    assert refuted / 300 > 0.8 - error_of(0.8, 300, power.BANDS)
+    assert refuted / 300 < 0.88 + error_of(0.8, 300, power.BANDS)
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+@pytest.mark.parametrize("trials", [300, 3000])
+def test_what_is_called_detectable_is_noticed_in_four_of_five_audits(claim, trials):
+    d_prime = detectable(claim, "curve", trials=trials)
+    refuted = sum(
+        judge(lower_bound(*each), claim, "curve").refuted for each in audits(d_prime, trials, 300)
+    )
+    assert abs(refuted / 300 - 0.8) < error_of(0.8, 300, power.BANDS)
+
+
+def test_the_planner_speaks_of_the_method_that_audits_use():
+    assert plan(EPSILON_4).method == Question().method == lower_bound([0, 1], [0, 1]).method
+    assert plan(EPSILON_4).metric == Question().metric == "curve"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +206,7 @@ def test_no_method_does_better_than_the_best_possible(metric, trials):
 
 
 def test_the_least_number_is_where_the_best_possible_has_the_power():
-    least = plan(EPSILON_1, power=0.8).least
+    least = plan(EPSILON_1, metric=Metric("epsilon")).least
     assert best_possible(least, EPSILON_1) >= 0.8 > best_possible(least - 1, EPSILON_1)
 
 
@@ -231,7 +275,7 @@ def test_counts_given_ranks_have_the_right_law():
     """Against scores that are really drawn: counts at ranks, jointly with the ranks' own rates."""
     goal = power.Goal(ADVANTAGE, 0.1, 1.0, 0.95)
     ranks, trials, draws = np.array([1.0, 5.0, 20.0]), 50, 20_000
-    positives, missed = power._drawn(goal, trials, ranks, draws)
+    positives, missed = power._drawn(goal.d_prime, trials, ranks, draws)
     rng = np.random.default_rng(6)
     inside = np.sort(rng.normal(1.0, 1.0, (draws, trials)), axis=1)
     outside = np.sort(rng.normal(0.0, 1.0, (draws, trials)), axis=1)
@@ -250,30 +294,30 @@ def test_counts_given_ranks_have_the_right_law():
 
 
 def test_more_of_everything_needs_more_trials():
-    base = plan(EPSILON_4).trials
-    assert plan(EPSILON_4, reach=0.9).trials > base
-    assert plan(EPSILON_4, power=0.99).trials > base
-    assert plan(EPSILON_4, confidence=0.99).trials > base
-    assert plan(EPSILON_4, strength=1.1).trials < base
-    assert plan(EPSILON_1).trials > base
+    base = plan(EPSILON_4, **BY_EPSILON).trials
+    assert plan(EPSILON_4, **BY_EPSILON, reach=0.9).trials > base
+    assert plan(EPSILON_4, **BY_EPSILON | {"power": 0.99}).trials > base
+    assert plan(EPSILON_4, **BY_EPSILON, confidence=0.99).trials > base
+    assert plan(EPSILON_4, **BY_EPSILON, strength=1.1).trials < base
+    assert plan(EPSILON_1, **BY_EPSILON).trials > base
 
 
 def test_some_goals_are_out_of_reach():
-    made = plan(EPSILON_4, strength=0.8)
+    made = plan(EPSILON_4, **BY_EPSILON, strength=0.8)
     assert (made.trials, made.refuting, made.least) == (None, None, None)
     assert made.sentence().startswith("Not even 1,000,000,000 trials a world let the gaussian")
-    made = plan(EPSILON_4, strength=1.001, power=0.94, method="gaussian")
+    made = plan(EPSILON_4, **BY_EPSILON | {"power": 0.94}, strength=1.001)
     assert made.refuting > 1_000_000
-    made = plan(EPSILON_4, strength=1.5, power=0.96, method="gaussian")  # objections alone are 5 %
+    made = plan(EPSILON_4, **BY_EPSILON | {"power": 0.96}, strength=1.5)  # objections are 5 %
     assert made.refuting is None
-    assert "Not even 1,000,000,000 refute the claim that often." in made.sentence()
+    assert "Not even 1,000,000,000 trials a world refute the claim so often" in made.sentence()
 
 
 def test_a_claim_of_a_training():
     curve = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000).curve()
-    made = plan(curve)
+    made = plan(curve, **BY_EPSILON)
     assert made.claimed == pytest.approx(2.584, abs=1e-3)
-    assert made.d_prime == curve.d_prime()
+    assert made.d_prime == pytest.approx(mu_from_epsilon(made.claimed, delta=1e-5))
     goal = power.Goal(made.metric, made.target, made.d_prime, 0.95)
     index = mu_from_epsilon(made.target, delta=1e-5)
     assert power.gaussian_chance(goal, made.trials, index) >= 0.9
@@ -281,13 +325,19 @@ def test_a_claim_of_a_training():
 
 
 def test_the_sentence():
-    made = plan(EPSILON_4, strength=1.5)
+    made = plan(EPSILON_4, **BY_EPSILON, strength=1.5)
     assert made.sentence() == (
         f"With {made.trials} trials a world, the gaussian bound at 95 % confidence shows an ε at "
         "δ = 1e-05 of at least 3.4, 85 % of what is claimed (4), in 90 % of audits. With "
-        f"{made.refuting} it refutes the claim as often. No valid bound reaches that so often "
+        f"{made.refuting} trials a world, the gaussian bound at 95 % confidence refutes the claim "
+        "in 90 % of audits, judged by ε at δ = 1e-05. No valid bound reaches that so often "
         f"with fewer than {made.least}. Assumed: the attacker's true curve is Gaussian with d′ = "
         "1.387, 1.5 times that of the claim."
+    )
+    assert plan(EPSILON_4).sentence() == (
+        f"With {plan(EPSILON_4).trials} trials a world, the band bound at 95 % confidence refutes "
+        "the claim in 80 % of audits, judged by the whole curve. Assumed: the attacker's true "
+        "curve is Gaussian with d′ = 1.85, 2 times that of the claim."
     )
 
 
@@ -299,6 +349,8 @@ def test_the_sentence():
         ({"confidence": 0.3}, "confidence must be at least 0.5, but it is 0.3"),
         ({"power": 0.2}, "power must be at least 0.5, but it is 0.2"),
         ({"reach": 1.0}, "reach must be strictly between 0 and 1, but it is 1.0"),
+        ({"strength": 1.0}, "strength must be above 1 to judge by the curve, but it is 1.0"),
+        ({"method": "clopper-pearson"}, "method must be band to judge by the curve"),
         ({"method": "bayesian"}, f"method must be one of {', '.join(METHODS)}, but it is 'bayes"),
     ],
 )
@@ -311,8 +363,14 @@ def test_bad_input(options, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: plan(TradeOff.gaussian(0.0)), "claimed ε at δ 1e-05 must be above 0, which blind"),
-        (lambda: plan(TradeOff.from_lines([(1.0, 1e-3)])), "claimed ε at δ 1e-05 must be finite"),
+        (
+            lambda: plan(TradeOff.gaussian(0.0), **BY_EPSILON),
+            "claimed ε at δ 1e-05 must be above 0, which blind",
+        ),
+        (
+            lambda: plan(TradeOff.from_lines([(1.0, 1e-3)]), **BY_EPSILON),
+            "claimed ε at δ 1e-05 must be finite",
+        ),
         (lambda: best_possible(0, EPSILON_1), "trials must be at least 1, but it is 0"),
         (lambda: best_possible(10, EPSILON_1, reach=2), "reach must be strictly between 0 and 1"),
         (lambda: largest_epsilon(2.5), "trials must be a whole number, but it is 2.5"),

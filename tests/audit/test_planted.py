@@ -1,6 +1,7 @@
-"""Mistakes that people make in DP-SGD are found; the correct trainer stands in the same test.
+"""Mistakes that people make in DP-SGD are found; the correct trainer passes the same test.
 
-The claim is ε = 4 at δ = 1e-5, judged by the advantage at 95 % confidence, with 400 trials a world.
+The claim is the curve of ε = 4 at δ = 1e-5, judged by the default audit (the whole curve by the
+band at 95 % confidence), with 400 trials a world.
 """
 
 from contextlib import nullcontext
@@ -11,7 +12,7 @@ import torch
 
 import dprime
 from dprime.attack import EngineTrainer, OwnTrainer, Setting, StaticPoisoning, adversary_named
-from dprime.audit import Metric, judge, lower_bound
+from dprime.audit import judge, lower_bound
 from dprime.audit.game import Game
 from dprime.data import load
 from dprime.train import Training
@@ -19,7 +20,6 @@ from dprime.train.models import model_named
 from planted import MISTAKES, SIZE, trained_with_batch_norm
 
 SEEDS, TRIALS, STEPS = 20, 400, 10
-ADVANTAGE = Metric("advantage")
 FINDER = dict.fromkeys(MISTAKES, "malicious-dataset") | {
     "averaged by the true batch size": "opposing-dataset"
 }
@@ -31,13 +31,12 @@ def claimed(rate=1.0, steps=STEPS):
     return found.noise_multiplier, found.curve()
 
 
-def broken(setting, adversary, claim, fault=nullcontext, trials=TRIALS):
+def refuted(setting, adversary, claim, fault=nullcontext, trials=TRIALS):
     attack = adversary.craft(setting)
     with fault():
         played = Game(setting, attack, trials, 2 * trials, setting.seed).play(0)
     inside, outside = played["score"][played["in_world"]], played["score"][~played["in_world"]]
-    bound = lower_bound(inside, outside, metric=ADVANTAGE)
-    return judge(bound, claim, ADVANTAGE).broken
+    return judge(lower_bound(inside, outside), claim, "curve").refuted
 
 
 def engine_setting(seed, noise, rate=1.0):
@@ -49,11 +48,11 @@ def engine_setting(seed, noise, rate=1.0):
 
 
 @cache
-def correct_stands(name):
-    """In how many seeds the correct trainer stands against an adversary."""
+def correct_passes(name):
+    """In how many seeds the correct trainer is not refuted by an adversary."""
     noise, claim = claimed()
     settings = [engine_setting(seed, noise) for seed in range(SEEDS)]
-    return sum(not broken(setting, adversary_named(name), claim) for setting in settings)
+    return sum(not refuted(setting, adversary_named(name), claim) for setting in settings)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -61,9 +60,9 @@ def test_found(mistake):
     noise, claim = claimed()
     adversary = adversary_named(FINDER[mistake])
     settings = [engine_setting(seed, noise) for seed in range(SEEDS)]
-    found = sum(broken(setting, adversary, claim, MISTAKES[mistake]) for setting in settings)
+    found = sum(refuted(setting, adversary, claim, MISTAKES[mistake]) for setting in settings)
     assert found >= 19
-    assert correct_stands(adversary.name) >= 19
+    assert correct_passes(adversary.name) >= 19
 
 
 def test_sampling_accounted_at_a_tenth_of_its_rate():
@@ -71,7 +70,7 @@ def test_sampling_accounted_at_a_tenth_of_its_rate():
     adversary = adversary_named("malicious-dataset")
     outcomes = {
         rate: sum(
-            broken(engine_setting(seed, noise, rate), adversary, claim) for seed in range(SEEDS)
+            refuted(engine_setting(seed, noise, rate), adversary, claim) for seed in range(SEEDS)
         )
         for rate in (0.02, 0.2)
     }
@@ -100,7 +99,7 @@ def test_batch_normalisation():
         )  # fmt: skip
         settings = [Setting(OwnTrainer(function), digits, seed=seed) for seed in range(SEEDS)]
         outcomes[normalise] = sum(
-            broken(setting, adversary, claim, trials=100) for setting in settings
+            refuted(setting, adversary, claim, trials=100) for setting in settings
         )
     assert outcomes[True] >= 19
     assert outcomes[False] <= 1
@@ -113,4 +112,4 @@ def test_a_recipe_without_noise(adversary, clip_norm):
     digits = load("digits").train.take(range(SIZE))
     recipe = Training(steps=STEPS, learning_rate=0.01, clip_norm=clip_norm)
     setting = Setting(EngineTrainer(model_named("linear", digits), recipe), digits, seed=1)
-    assert broken(setting, adversary_named(adversary), claim, trials=100)
+    assert refuted(setting, adversary_named(adversary), claim, trials=100)

@@ -1,4 +1,4 @@
-"""Verdicts: a claim stands or is broken, and no bound says more than it may."""
+"""Verdicts: refuted, not refuted or inconclusive, and no bound says more than it may."""
 
 import math
 
@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprime import Estimate, TradeOff
+from dprime import EpsilonDelta, Estimate, TradeOff
 from dprime.audit import Mahloujifar, Metric, Verdict, judge, lower_bound
 from dprime.audit.verdict import _pair
+from dprime.profile import round_up
 from dprime.shapes import GaussianShape, Polygon
 
 ADVANTAGE = Metric("advantage")
@@ -20,26 +21,32 @@ def scores(d_prime=1.5, size=2000, seed=0):
     return rng.normal(d_prime, 1, size), rng.normal(0, 1, size)
 
 
-def test_a_claim_below_the_attack_is_broken():
+def test_a_claim_below_the_attack_is_refuted():
     bound = lower_bound(*scores(), method="band")
     verdict = judge(bound, TradeOff.gaussian(0.8), ADVANTAGE)
     assert isinstance(verdict, Verdict)
-    assert verdict.broken
-    assert verdict.outcome == "broken"
+    assert verdict.refuted
+    assert verdict.outcome == "refuted"
+    assert verdict.detects is None
     assert verdict.reached == bound.curve.advantage() > verdict.allowed
     assert verdict.allowed == TradeOff.gaussian(0.8).advantage()
     assert verdict.confidence == 0.95
-    assert verdict.sentence.endswith("; the claim allows 0.3109: the claim is broken.")
+    assert verdict.sentence.endswith("; the claim allows 0.3109: the claim is refuted.")
 
 
-def test_a_claim_above_the_attack_stands_and_is_not_proved():
+def test_a_claim_that_is_not_refuted_comes_with_what_would_have_been_noticed():
     verdict = judge(lower_bound(*scores(), method="band"), TradeOff.gaussian(1.5), ADVANTAGE)
-    assert not verdict.broken
+    assert not verdict.refuted
     assert verdict.sentence.startswith(
         "At 95 % confidence this attacker reaches an advantage of at least 0.4"
     )
+    assert verdict.outcome == "not refuted"
+    assert 1.5 < verdict.detects < 1.8
+    noticed = round_up(math.erf(verdict.detects / math.sqrt(8)), 3)
     assert verdict.sentence.endswith(
-        "; the claim allows 0.5468: the claim stands, which is no proof of it."
+        "; the claim allows 0.5468: the claim is not refuted, which does not prove it. With 80 % "
+        f"power this audit would have noticed an attacker whose true advantage is {noticed} or "
+        "more, if its scores are Gaussian."
     )
 
 
@@ -47,24 +54,24 @@ def test_a_claim_above_the_attack_stands_and_is_not_proved():
     "metric",
     [
         Metric("epsilon"), Metric("epsilon", {"delta": 0}), Metric("tpr"), Metric("precision"),
-        Metric("belief"), Metric("success"), Metric("d_prime"), "curve",
+        Metric("success"), Metric("d_prime"), "curve",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["band", "clopper-pearson"])
 def test_every_metric_judges(metric, method):
     bound = lower_bound(*scores(2.5), method=method)
-    assert not judge(bound, TradeOff.gaussian(2.5), metric).broken
+    assert not judge(bound, TradeOff.gaussian(2.5), metric).refuted
     if metric != Metric("epsilon", {"delta": 0}):  # no Gaussian claims a finite one
-        assert judge(bound, TradeOff.gaussian(0.01), metric).broken
+        assert judge(bound, TradeOff.gaussian(0.01), metric).refuted
 
 
 def test_by_the_curve_one_point_is_enough():
-    """A claim can keep the advantage and still be broken where false alarms are few."""
+    """A claim can keep the advantage and still be refuted where false alarms are few."""
     bound = lower_bound(*scores(), method="band")
     claim = TradeOff.from_lines([(1.0, 0.0), (0.0, 0.6)])
-    assert not judge(bound, claim, ADVANTAGE).broken
+    assert not judge(bound, claim, ADVANTAGE).refuted
     verdict = judge(bound, claim, "curve")
-    assert verdict.broken
+    assert verdict.refuted
     assert "reaches a TPR at FPR 0." in verdict.sentence
     fpr = float(verdict.sentence.split("FPR ")[1].split(" ")[0])
     assert verdict.reached == pytest.approx(bound.curve.tpr(fpr), rel=1e-4)
@@ -81,53 +88,153 @@ def test_by_the_curve_agrees_with_looking_everywhere(points, mu):
     claim = TradeOff.gaussian(mu)
     grid = np.linspace(0, 1, 2001)
     excess = max(lower.tpr(float(f)) - claim.tpr(float(f)) for f in grid)
-    broken = judge(bound, claim, "curve").broken
+    refuted = judge(bound, claim, "curve").refuted
     if excess > 1e-9:
-        assert broken
-    if broken:
+        assert refuted
+    if refuted:
         assert any(tpr > claim.tpr(fpr) for fpr, tpr in points)
 
 
 def test_a_gaussian_lower_curve_against_a_claim():
-    bound = lower_bound(*scores(), method="gaussian")
+    bound = lower_bound(*scores(), method="gaussian", assume="gaussian")
     assert bound.objection is None
-    assert judge(bound, TradeOff.gaussian(1.0), "curve").broken
-    assert not judge(bound, TradeOff.gaussian(1.5), "curve").broken
+    verdict = judge(bound, TradeOff.gaussian(1.0), "curve")
+    assert verdict.refuted
+    assert "assuming that the scores are Gaussian in both worlds" in verdict.sentence
+    assert not judge(bound, TradeOff.gaussian(1.5), "curve").refuted
     polygon = TradeOff.from_lines([(1.0, 0.0)])
-    assert judge(bound, polygon, "curve").broken
+    assert judge(bound, polygon, "curve").refuted
 
 
-def test_what_does_not_decide_breaks_nothing():
+def test_an_assumption_that_nobody_accepted_refutes_nothing():
+    verdict = judge(lower_bound(*scores(), method="gaussian"), TradeOff.gaussian(0.1), "curve")
+    assert verdict.outcome == "inconclusive"
+    assert verdict.reached > verdict.allowed
+    assert 'Accept it with assume="gaussian" if you know that it holds.' in verdict.sentence
+
+
+def cut(d_prime, size, rng):
+    """Normal scores whose tails are cut 3 from the midpoint: exactly 3-DP at a d' of 1.
+
+    ln p/q = x - 1/2 between the cuts at 1/2 - 3 and 1/2 + 3, so it never exceeds 3.
+    """
+    drawn = []
+    while len(drawn) < size:
+        more = rng.normal(d_prime, 1, 2 * size)
+        drawn += more[np.abs(more - 0.5) <= 3].tolist()
+    return np.array(drawn[:size])
+
+
+def laplace(world, size, rng):
+    """The log-likelihood ratio of 10 Laplace answers, each 0.3-DP: 3-DP together."""
+    answers = world + rng.laplace(0, 1 / 0.3, (size, 10))
+    return 0.3 * (np.abs(answers) - np.abs(answers - 1)).sum(1)
+
+
+def responses(world, size, rng):
+    """10 answers by randomised response, each 0.3-DP: 3-DP together; noise breaks the ties."""
+    right = rng.random((size, 10)) < 1 / (1 + math.exp(-0.3))
+    return np.where(right, world, 1 - world).sum(1) + 0.3 * rng.normal(size=size)
+
+
+LIGHT_TAILS = {"normal, cut": cut, "10 Laplace answers": laplace, "10 responses": responses}
+
+
+@pytest.mark.parametrize("law", LIGHT_TAILS)
+@pytest.mark.parametrize("method", ["band", "clopper-pearson", "gaussian", "bayesian"])
+def test_true_claims_of_light_tails_are_seldom_refuted(law, method):
+    """The Gaussian method's bound exceeds the true ε in most of these audits."""
+    rng, claim, epsilon = (
+        np.random.default_rng(1),
+        EpsilonDelta(3.0, 0.0).curve(),
+        Metric("epsilon"),
+    )
+    draw = LIGHT_TAILS[law]
+    refuted = above = 0
+    for _ in range(100):
+        bound = lower_bound(draw(1, 500, rng), draw(0, 500, rng), method=method, metric=epsilon)
+        verdict = judge(bound, claim, epsilon)
+        refuted += verdict.refuted
+        above += verdict.reached > verdict.allowed
+    assert refuted <= 5 + 3 * math.sqrt(100 * 0.05 * 0.95)
+    if method == "gaussian":
+        assert above >= 50
+        assert refuted == 0
+
+
+def test_what_does_not_decide_refutes_nothing():
     rng = np.random.default_rng(0)
     claim = TradeOff.gaussian(0.01)
     epsilon = Metric("epsilon")
     bayesian = judge(lower_bound(*scores(), method="bayesian"), claim, epsilon)
-    assert bayesian.outcome == "stands"
+    assert bayesian.outcome == "inconclusive"
     assert bayesian.reached > bayesian.allowed
-    assert "does not count against the claim, because this bound decides nothing" in (
-        bayesian.sentence
-    )
+    assert bayesian.sentence.startswith("With a posterior probability of 95 % this attacker")
+    assert "confidence" not in bayesian.sentence
+    assert "this bound exceeds the claim but does not refute it" in bayesian.sentence
     assert "Jeffreys" in bayesian.sentence
-    laplace = lower_bound(rng.laplace(2, 1, 999), rng.laplace(0, 1, 999), method="gaussian")
+    laplace = lower_bound(
+        rng.laplace(2, 1, 999), rng.laplace(0, 1, 999), method="gaussian", assume="gaussian"
+    )
     objected = judge(laplace, claim, ADVANTAGE)
-    assert objected.outcome == "stands"
+    assert objected.outcome == "inconclusive"
     assert objected.sentence.endswith("The scores of world in do not look Gaussian.")
     assumed = lower_bound(*scores(), method=Mahloujifar(family="gaussian"))
-    assert judge(assumed, claim, ADVANTAGE).outcome == "stands"
+    assert judge(assumed, claim, ADVANTAGE).outcome == "inconclusive"
     unfair = lower_bound(rng.normal(9, 1, 1500), rng.normal(0, 1, 500), method="steinke")
-    assert judge(unfair, claim, epsilon).outcome == "stands"
+    assert judge(unfair, claim, epsilon).outcome == "inconclusive"
 
 
-def test_what_does_not_decide_says_so_where_the_claim_stands_too():
+def test_what_does_not_decide_says_so_where_nothing_was_exceeded_too():
     verdict = judge(
         lower_bound(*scores(0.5), method="bayesian"), TradeOff.gaussian(3.0), Metric("epsilon")
     )
-    assert "the claim stands, but this bound would have decided nothing. " in verdict.sentence
+    assert "inconclusive, because this bound could not refute it. " in verdict.sentence
+
+
+def test_too_few_trials_are_inconclusive_and_the_number_that_would_do_does():
+    claim = TradeOff.gaussian(0.9249)
+    few = judge(lower_bound(*scores(0.9, 10)), claim, "curve")
+    assert few.outcome == "inconclusive"
+    assert few.detects is None
+    assert f"takes {few.trials:,} trials in each world." in few.sentence
+    enough = judge(lower_bound(*scores(0.9, few.trials)), claim, "curve")
+    assert enough.outcome == "not refuted"
+    assert enough.detects <= 2 * 0.9249
+    missed = sum(
+        not judge(lower_bound(*scores(2 * 0.9249, few.trials, seed)), claim, "curve").refuted
+        for seed in range(200)
+    )
+    assert missed <= 40 + 4 * math.sqrt(200 * 0.2 * 0.8)
+
+
+def test_a_claim_that_allows_everything_is_inconclusive():
+    bound = lower_bound(*scores(3.0))
+    for claim, metric in (
+        (TradeOff.from_lines([(0.0, 1.0)]), "curve"),
+        (TradeOff.gaussian(9.0), Metric("epsilon", {"delta": 0})),
+    ):
+        verdict = judge(bound, claim, metric)
+        assert verdict.outcome == "inconclusive"
+        assert verdict.sentence.endswith("because the claim allows everything by this measure.")
+
+
+def test_scores_that_point_the_wrong_way_round_refute_by_the_band():
+    """A fault may make members score lower: the areas under the ROC curve is 0 here."""
+    inside, outside = scores(9.0, 100)
+    assert judge(lower_bound(-inside, -outside), TradeOff.gaussian(1.0), "curve").refuted
+
+
+def test_trials_that_failed_count_against_the_turned_attacker_too():
+    inside, outside = scores(0.0, 200)
+    inside[:50], outside[:50] = -np.inf, np.inf  # as the audit counts them
+    bound = lower_bound(inside, outside)
+    assert not judge(bound, TradeOff.gaussian(0.01), "curve").refuted
 
 
 def test_one_run_bounds_judge_by_epsilon():
     bound = lower_bound(*scores(2.0), method="steinke")
-    assert judge(bound, TradeOff.gaussian(0.2), Metric("epsilon")).broken
+    assert judge(bound, TradeOff.gaussian(0.2), Metric("epsilon")).refuted
     for metric in (ADVANTAGE, "curve"):
         with pytest.raises(ValueError, match=r"metric must be .* for .*steinke, but it is"):
             judge(bound, TradeOff.gaussian(0.2), metric)

@@ -36,7 +36,7 @@ def all_right(count, guesses, delta, epsilon=0.0):
 def test_a_true_claim_is_hardly_ever_broken(d_prime):
     runs, claim = 400, TradeOff.gaussian(d_prime)
     broken = sum(
-        one_run(*gaussian_scores(400, d_prime, seed), claim).broken for seed in range(runs)
+        one_run(*gaussian_scores(400, d_prime, seed), claim).refuted for seed in range(runs)
     )
     assert broken / runs <= 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5
 
@@ -82,7 +82,7 @@ def sampled_gaussian(count, rate, noise, steps, rng):
 def test_the_scores_obey_the_curve_of_the_sampled_gaussian(rate, noise, steps):
     claim, rng, runs = DPSGD(noise, rate, steps).curve(), np.random.default_rng(3), 400
     broken = sum(
-        one_run(*sampled_gaussian(200, rate, noise, steps, rng), claim).broken for _ in range(runs)
+        one_run(*sampled_gaussian(200, rate, noise, steps, rng), claim).refuted for _ in range(runs)
     )
     assert broken / runs <= 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5
 
@@ -93,7 +93,7 @@ def test_the_scores_obey_the_curve_of_the_sampled_gaussian(rate, noise, steps):
 def test_a_false_claim_is_broken_although_its_epsilon_is_out_of_reach():
     claim = DPSGD(0.77, 0.1, 40).curve()
     found = one_run(*sampled_gaussian(1000, 0.1, 0.3, 40, np.random.default_rng(0)), claim)
-    assert found.broken
+    assert found.refuted
     assert found.bound < found.claimed
 
 

@@ -330,8 +330,8 @@ def test_the_drawn_curves_are_the_stores():
     figure = figures_of(facts_of(run("stands")))[0]
     assert list(figure.claim.tpr) == answer["claim"]["curve"]["tpr"]
     assert list(figure.lower.tpr) == answer["lower"]["band"]["tpr"]
-    assert figure.broken == (answer["verdict"] == "broken")
-    assert figures_of(facts_of(run("broken")))[0].broken
+    assert figure.exceeded == (answer["verdict"] == "broken")
+    assert figures_of(facts_of(run("broken")))[0].exceeded
 
 
 def test_no_finding_is_told_twice():

@@ -47,7 +47,7 @@ def test_what_stands_is_never_called_safe(name):
     told = " ".join([words.headline(facts), words.how_sure(facts), *words.not_said(facts)])
     rest = told.replace("It does not say that the training is safe", "")
     assert not re.search(r"\b(?:safe|secure|proved|proven|guaranteed)\b", rest)
-    if not facts.broken:
+    if not facts.refuted:
         assert "That is not a proof." in told
     assert "It is not a legal finding." in told
 

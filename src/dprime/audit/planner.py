@@ -191,7 +191,7 @@ def plan(
     check_curve(metric, method)
     d_prime = strength * claimed_index(claim, metric)
     truth = (claim, metric, method, sure, share)
-    refuting = None if strength <= 1 else _refuting(*truth, d_prime)
+    refuting = None if strength <= 1 else refuting_trials(*truth, d_prime)
     if metric == "curve":
         if strength <= 1:
             remedy = "give for example 2, which half of the claimed noise amounts to"
@@ -304,7 +304,8 @@ def _chance(
     return chance[method](goal, trials)
 
 
-def _refuting(
+@lru_cache(1000)
+def refuting_trials(
     claim: TradeOff, metric: Criterion, method: str, confidence: float, share: float, d_prime: float
 ) -> int | None:
     """The trials a world that refute the claim with this power; None where a billion do not."""

@@ -21,7 +21,7 @@ from dprime.audit.planner import (
     Criterion,
     claimed_index,
     detectable,
-    plan,
+    refuting_trials,
     vacuous,
 )
 from dprime.curve import LowerCurve, TradeOff
@@ -31,6 +31,9 @@ from dprime.shapes import Polygon
 
 Outcome = Literal["refuted", "not refuted", "inconclusive"]
 OUTCOMES: tuple[Outcome, ...] = ("refuted", "not refuted", "inconclusive")
+
+NEARLY_ALL = 6.0
+"""Φ(6) = 1 - 1e-9: no curve lies above a claim that allows this TPR by more than rounding."""
 
 ROUNDING = 1e-12
 """A bound within this of the claim is not above it: both are rounded."""
@@ -147,9 +150,7 @@ class Power:
         enough = detects is not None and detects <= looked_for
         trials = None
         if not enough:
-            trials = plan(
-                claim, strength=TWICE, metric=metric, confidence=bound.confidence, method=method
-            ).refuting
+            trials = refuting_trials(claim, metric, method, bound.confidence, POWER, looked_for)
         return Power(None, True, True, detects, looked_for, trials)
 
     @property
@@ -222,7 +223,7 @@ def _curve(bound: LowerBound) -> LowerCurve:
 def _worst_place(curve: LowerCurve, claim: TradeOff) -> float:
     """The FPR where the lower curve is highest above the claimed one, or closest below it.
 
-    Distances are in standard deviations, Φ⁻¹(TPR): in rates, the curves' ends would always be close.
+    Distances are in standard deviations, Φ⁻¹(TPR): in rates, both ends would be close.
     A lower polygon lies below a concave claim where its vertices do. A Gaussian one is looked at
     closely enough to see what matters: what it misses does not refute the claim.
     """
@@ -230,8 +231,8 @@ def _worst_place(curve: LowerCurve, claim: TradeOff) -> float:
     reached, allowed = (
         scipy.special.ndtri([each.tpr(fpr) for fpr in places.tolist()]) for each in (curve, claim)
     )
-    with np.errstate(invalid="ignore"):  # where both are certain the claim is not exceeded
-        gaps = np.nan_to_num(reached - allowed, nan=-np.inf)
+    with np.errstate(invalid="ignore"):
+        gaps = np.where(allowed < NEARLY_ALL, reached - allowed, -np.inf)
     return float(places[int(np.argmax(gaps))])
 
 

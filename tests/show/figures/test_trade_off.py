@@ -68,7 +68,7 @@ def test_the_title_states_both_numbers():
 
 def test_a_claim_that_is_exceeded_is_not_called_certified():
     figure = TradeOffFigure.of(TradeOff.gaussian(0.2), lower_curve(0.3))
-    assert figure.broken
+    assert figure.exceeded
     assert figure.title == (
         "At 1 % false alarms the claim allows 1.68 % of the members to be found; this one found at "
         "least 2.13 % (95 % confidence)."
@@ -85,7 +85,7 @@ def test_the_title_goes_where_the_claim_is_exceeded():
 
 
 def test_equal_curves_do_not_exceed_each_other():
-    assert not TradeOffFigure.of(TradeOff.gaussian(0.7), lower_curve(0.7)).broken
+    assert not TradeOffFigure.of(TradeOff.gaussian(0.7), lower_curve(0.7)).exceeded
 
 
 def test_nothing_below_the_logarithmic_axes_is_a_row():
@@ -148,6 +148,6 @@ def test_a_lower_curve_without_its_confidence_is_refused():
 def test_a_claim_that_another_number_broke_is_not_called_certified():
     claim, lower = TradeOff.gaussian(1.0), TradeOff.gaussian(0.9)
     figure = TradeOffFigure(Points.of(claim), Points.of(lower), 0.95, refuted=True)
-    assert figure.broken
+    assert figure.exceeded
     assert "no attacker finds more" not in figure.title
     assert "broken by another number" in figure.text
