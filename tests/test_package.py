@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "dprime"
 
 LAYERS = [
+    "text",
     "validate",
     "privacy_loss",
     "shapes",

@@ -32,7 +32,7 @@ def run(console: Console) -> None:
         )
     )
     before = risk_profile(today.curve(), Questions())
-    console.print(risk_table(describe(today, "add-remove"), before))
+    console.print(risk_table(describe(today, "add-remove"), before, "add-remove"))
     console.print(
         Markdown(
             "# And if that is too much?\n\n"
@@ -44,7 +44,7 @@ def run(console: Console) -> None:
     assert chosen.noise_multiplier is not None
     after = risk_profile(chosen.curve(), Questions())
     described = describe(chosen, "add-remove", chosen="noise_multiplier")
-    console.print(risk_table(described, after))
+    console.print(risk_table(described, after, "add-remove"))
     found = [
         round_up(100 * answer.value, 3)
         for answers in (before, after)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dprime import text
 from dprime.mechanisms import DPSGD
 from dprime.show.facts import EXCEEDED, Facts
 
@@ -33,21 +34,30 @@ def assumed(facts: Facts) -> list[str]:
     found = [
         "The records are independent: nobody else's record gives yours away, as a relative's or a "
         "copy might.",
-        "One record belongs to one person. Somebody with several records is protected less; "
-        "dprime risk computes by how much (--group-size).",
+        _conditions(facts),
+        "Somebody with several records is protected less; dprime risk computes by how much "
+        "(--group-size).",
         _seen(facts),
         neighbours(facts),
-        "The random numbers of the training (noise, and who is drawn into which batch) stay "
-        "secret, and the trials were independent of each other.",
+        "The trials were independent of each other.",
     ]
-    if isinstance(facts.claim.mechanism, DPSGD) and facts.claim.mechanism.sample_rate != 1:
-        found.append(
-            "Batches are drawn as claimed: every record is in each with the same chance, "
-            "independently of all others (Poisson sampling)."
-        )
     if facts.method.assumption is not None:
         found.append(f"For the lower bound: {facts.method.assumption}")
     return found
+
+
+def certified(facts: Facts) -> str | None:
+    """What the numbers of the claim promise, in a line; None where they protect nobody."""
+    return None if unreliable(facts) else text.certified(facts.adjacency)
+
+
+def _conditions(facts: Facts) -> str:
+    """What must be true of the training for the claim to hold, with the promise where it stands."""
+    mechanism = facts.claim.mechanism
+    described = None if mechanism is None else mechanism.describe()
+    if certified(facts):
+        return text.certified_in_full(described, facts.adjacency)
+    return f"The claim assumes: {'; '.join(text.conditions(described))}."
 
 
 def _seen(facts: Facts) -> str:
