@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markdown import Markdown
 
+from dprime import text
 from dprime.asked import describe
 from dprime.choose import choose
 from dprime.cli.tables import risk_table
@@ -77,7 +78,7 @@ def _put_to_the_test(console: Console) -> None:
         )
     )
     if find_spec("torch") is None:
-        words = "This part needs PyTorch: pip install 'dprime[train]'"
+        words = f"This part needs PyTorch: {text.install('train')}"
         console.print(words, highlight=False, markup=False)
         return
     from dprime.audit.settings import AuditSettings, begin  # noqa: PLC0415  it needs PyTorch

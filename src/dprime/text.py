@@ -40,8 +40,8 @@ SENSITIVITY = (
 SECRET = "noise and seed are secret, and the noise is ideal (random real numbers, not rounded ones)"
 RESPONSE = "each answer is randomised on its own, by secret and ideal coins"
 POOL = (
-    "each record of the pool was kept by its own secret coin, and nothing public depends on how "
-    "many were kept"
+    "each record of the pool was kept by its own secret coin, and nothing public (rate, divisor, "
+    "steps, number of records) depends on how many were kept"
 )
 STATED = "the stated guarantee is true of what was run"
 GIVEN = "the given curve is that of what was run"

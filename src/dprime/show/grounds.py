@@ -9,10 +9,10 @@ from dprime.show.facts import EXCEEDED, Facts
 GDPR = (
     "Recital 26 of the GDPR asks whether a person can be identified by “all the means reasonably "
     "likely to be used, such as singling out”.",
-    "For a training that is what it is claimed to be, the certified curve limits one such means, "
-    "and limits it for everybody: how well anyone, whatever they know and however long they "
-    "compute, can tell from the training whether one record was used. Who has fewer means does no "
-    "better.",
+    "For a training that is what it is claimed to be, the certified curve limits one such means: "
+    "how well anyone, whatever they know of the other records, can tell from the training whether "
+    "one record was used. That assumes that nobody can find out the random numbers of the "
+    "training, with any computer, and it is not about those who hold the records themselves.",
     "It does not limit means that need no model, such as a stolen copy of the records, nor what "
     "can be learned about people in general. Whether what is left is “reasonably likely” is for "
     "people to judge; this report is not a legal finding.",
@@ -122,7 +122,10 @@ def _reading(facts: Facts) -> str:
 def unreliable(facts: Facts) -> list[str]:
     """Why the limits of the claim protect nobody, where that is so."""
     if facts.label is not None:
-        return ["This training is not DP, so its curve protects nobody but in these very data."]
+        return [
+            "This training is not DP: its curve holds for the one record that was tested, in these "
+            "very data, and protects nobody else."
+        ]
     if facts.broken:
         return ["The claim is broken: none of its limits can be relied on for this training."]
     return []

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dprime.show.facts import Facts
     from dprime.show.figures.figure import Figure
 
+
 def curve_html(curve: TradeOff | Estimate | LowerCurve) -> str:
     """A curve as a table of every risk, and as a drawing.
 
@@ -92,5 +93,5 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], note: str) -> str
 def _drawing(figure: Figure) -> str:
     """The drawing, where the libraries that draw are installed."""
     if find_spec("altair") is None or find_spec("vl_convert") is None:
-        return "<p>For a drawing: <code>pip install 'dprime[show]'</code></p>"
+        return f"<p>For a drawing: {text.install('show')}</p>"
     return f'<div role="img" aria-label="{escape(figure.text)}">{figure.svg()}</div>'
