@@ -224,7 +224,7 @@ def bound(
     method: Annotated[Text, text_option(f"Of the lower bound: {', '.join(ESTIMATORS)}.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What scores from anywhere show: world is in or out, a higher score speaks for in."""
+    """A lower bound from your scores; each row must come from a training of its own."""
     inside, outside = read_scores(scores)
     options = _numbers({"delta": delta, "confidence": confidence})
     names = [method] if method else FOR_TRIALS

@@ -63,7 +63,7 @@ COMMANDS = {
     ),
     "bound": (
         "audits",
-        "What scores from anywhere show: world is in or out, a higher score speaks for in.",
+        "A lower bound from your scores; each row must come from a training of its own.",
     ),
     "explore": (
         "explore",
