@@ -100,7 +100,8 @@ def train(
     """Train a model many times at once.
 
     Args:
-        model: any `nn.Module` that treats records one by one; it is not changed.
+        model: treats records one by one, draws no random numbers, and has no `if` on the data; it
+            is not changed.
         data: a data set, two worlds that differ in one record, or a pool of which each trial has
             its own part.
         training: steps, clipping, noise, sampling, optimizer.
