@@ -99,7 +99,12 @@ def test_the_explanation_is_where_the_pointer_leads():
     place, _, anchor = text.POINTER.partition("#")
     told = " ".join((SOURCE.parents[1] / place).read_text(encoding="utf-8").split())
     assert f"{{#{anchor}}}" in told
-    for sentence in (text.PROMISE, *text.conditions(TRAINING.describe())):
+    kinds = (
+        *text.BATCHES.values(),
+        text.POOL,
+        *(each for kind in text.KINDS.values() for each in kind),
+    )
+    for sentence in (text.PROMISE, *text.conditions(TRAINING.describe()), *kinds):
         assert sentence in told
 
 
