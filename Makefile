@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test oldest browser check docs benchmark evidence clean papers
+.PHONY: demo test oldest browser check docs serve-docs benchmark evidence clean papers
 
 demo: $(READY)
 	@$(BIN)/dprime demo
@@ -28,14 +28,16 @@ browser: $(READY)
 	$(BIN)/pip install --quiet -c constraints.txt --group browser
 	DPRIME_BROWSER=required $(BIN)/python -m pytest tests/browser
 
-check: $(READY)
+check: $(READY) docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/python -m pytest --quiet tests/test_package.py -k changelog
 
 docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+serve-docs: $(READY)
 	$(BIN)/mkdocs serve
 
 evidence: $(READY)

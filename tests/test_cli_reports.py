@@ -193,7 +193,7 @@ def test_a_run_that_is_not_concluded(call):
 def test_without_the_libraries_that_draw(call, here, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     monkeypatch.setattr("dprime.show.needs.find_spec", lambda name: None)
-    refused(call("stands.run"), "pip install 'dprime[show]'")
+    refused(call("stands.run"), "pip install '.[show]'")
     assert names(here) == set()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 import dprime
 from dprime import bounds
@@ -345,3 +345,20 @@ def test_not_a_member_is_known_best_of_the_rarest_record():
 def test_a_least_probability_that_is_none(least):
     with pytest.raises(ValueError, match="least must be"):
         PoolSampled(DPSGD(1.0, 0.01, 100), 0.5, least)
+
+
+def test_a_reconstruction_is_of_a_record_named_beforehand():
+    """An attack that picks the record most like a member is right more often than is certified."""
+    share, pool = 0.001, 100_000
+    found = consequences(PoolSampled(dprime.Gaussian(1.0), share))
+    bound, members = found.reconstruction_trust.value, round(share * pool)
+    x, step = np.linspace(-6.0, 9.0, 30_001, retstep=True)
+    member, outsider = special.ndtr(x - 1.0), special.ndtr(x)
+    highest = member ** (members - 1) * outsider ** (pool - members)  # of all other records
+    density = np.exp(-((x - 1.0) ** 2) / 2) / np.sqrt(2 * np.pi)
+    picked = members * float((density * highest).sum()) * step
+    assert bound < 0.0223
+    assert 0.045 < picked < 0.055
+    sentence = found.reconstruction_trust.sentence
+    assert "Name any record without looking at the model" in sentence
+    assert "picks after seeing the model is not covered" in sentence

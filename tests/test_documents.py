@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dprime import cli
+from dprime.show.figures import FIGURES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -67,3 +68,23 @@ def test_links_lead_somewhere(path):
     for target in re.findall(r"\]\(([^)#\s]+)", text):
         if not target.startswith(("http:", "https:", "mailto:")):
             assert (path.parent / target).exists(), target
+
+
+def test_every_chart_is_listed_and_counted():
+    charts = {figure.__name__ for figure in FIGURES.values()}
+    listed = set(
+        re.findall(r"^\| `(\w+Figure)`", (ROOT / "docs/charts.md").read_text(), re.MULTILINE)
+    )
+    assert listed == charts
+    assert len(charts) == 15
+    assert "fifteen charts" in (ROOT / "README.md").read_text()
+
+
+def test_contributing_names_commands_and_files_that_exist():
+    told, made = ((ROOT / name).read_text() for name in ("CONTRIBUTING.md", "Makefile"))
+    for target in re.findall(r"(?:^|`)make ([\w-]+)", told, re.MULTILINE):
+        assert re.search(rf"^{target}:", made, re.MULTILINE), target
+    docs = re.search(r"^docs:.*\n((?:\t.*\n)+)", made, re.MULTILINE)
+    assert "build --strict" in docs.group(1)
+    for name in re.findall(r"`((?:\w+/)*\w+\.py)`", told):
+        assert any((ROOT / top / name).exists() for top in ("", "src", "src/dprime")), name

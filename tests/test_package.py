@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "dprime"
 
 LAYERS = [
+    "text",
     "validate",
     "privacy_loss",
     "shapes",
@@ -260,7 +261,7 @@ def test_a_base_install_works_with_no_extra(tmp_path):
     shown = subprocess.run(
         [command, "demo"], check=True, capture_output=True, text=True, cwd=tmp_path
     ).stdout
-    assert "needs PyTorch: pip install 'dprime[train]'" in shown
+    assert "needs PyTorch: pip install '.[train]' in a checkout of dprime" in shown
     refused = subprocess.run(
         [command, "audit", "--epsilon", "4"], check=False, capture_output=True, text=True,
         cwd=tmp_path,
@@ -268,7 +269,7 @@ def test_a_base_install_works_with_no_extra(tmp_path):
     assert (refused.returncode, refused.stderr) == (
         2,
         "Error: PyTorch must be installed for an audit, but it is missing: "
-        "pip install 'dprime[train]'.\n",
+        "pip install '.[train]' in a checkout of dprime.\n",
     )
     (tmp_path / "scores.csv").write_text("score,world\n2,in\n3,in\n0,out\n1,out\n")
     subprocess.run([command, "bound", "scores.csv"], check=True, capture_output=True, cwd=tmp_path)
@@ -279,9 +280,13 @@ def test_a_base_install_works_with_no_extra(tmp_path):
         [python, "-c", "import dprime.data; import dprime.train"],
         capture_output=True, text=True, check=False, cwd=tmp_path,
     ).stderr  # fmt: skip
-    assert missing.strip().endswith("dprime.train needs PyTorch: pip install 'dprime[train]'")
+    assert missing.strip().endswith(
+        "dprime.train needs PyTorch: pip install '.[train]' in a checkout of dprime"
+    )
     missing = subprocess.run(
         [python, "-c", "from dprime.audit import lower_bound, audit"],
         capture_output=True, text=True, check=False, cwd=tmp_path,
     ).stderr  # fmt: skip
-    assert missing.strip().endswith("audit needs PyTorch: pip install 'dprime[train]'")
+    assert missing.strip().endswith(
+        "audit needs PyTorch: pip install '.[train]' in a checkout of dprime"
+    )

@@ -34,8 +34,9 @@ class Consequences:
     Attributes:
         mechanism: the training and the share of the pool that it uses.
         deletion_capacity: how many records can be denied at once.
-        reconstruction_trust: how surely a reconstructed record was trained on.
-        negative_accuracy: how often "not a member" is right.
+        reconstruction_trust: how surely a record that was named beforehand and is then
+            reconstructed was trained on.
+        negative_accuracy: how often "not a member" is right, over many trainings.
         generalisation_gap: how far the expected loss on a record depends on its use.
 
     """
@@ -87,7 +88,8 @@ def consequences(
         output_probability: the deletion capacity holds for what a model shows with at least this
             probability where none of the records was used; None for all that it may show, which
             only a pure ε allows.
-        min_tpr: the least probability with which an attack reconstructs a member.
+        min_tpr: the least probability with which an attack reconstructs the record in question,
+            if it was trained on.
         min_tnr: the least probability with which an attacker says "not a member" of an outsider.
         loss_bound: the loss lies between 0 and this.
 
@@ -282,12 +284,17 @@ def _records(count: int) -> str:
 
 
 def _reconstruction(curve: TradeOff, prior: float, min_tpr: float) -> Answer:
-    """T Corollary 5.3: "a reconstruction came out close to x" is one way to say "member"."""
+    """T Corollary 5.3: "a reconstruction came out close to x" is one way to say "member" of x.
+
+    So x is named first. An attack that may put out any record picks the one that shows most.
+    """
     value = curve.precision(prior, min_tpr)
     sentence = (
-        f"A record that an attack reconstructs was really trained on with a probability of at most "
-        f"{percent_up(value)} (of attacks that reconstruct a member with a probability of at least "
-        f"{given(100 * min_tpr)} %); without an attack it is {given(100 * prior)} %."
+        f"Name any record without looking at the model: if an attack then reconstructs it, it was "
+        f"trained on with a probability of at most {percent_up(value)} (for attacks that "
+        f"reconstruct it in at least {given(100 * min_tpr)} % of the trainings that use it); "
+        f"without an attack it is {given(100 * prior)} %. A record that the attack picks after "
+        "seeing the model is not covered."
     )
     conditions = {"prior": prior, "min_tpr": min_tpr}
     title = "Trust in a reconstruction"
@@ -298,9 +305,9 @@ def _negative(curve: TradeOff, prior: float, min_tnr: float) -> Answer:
     """T Theorem 3.3 with the worlds exchanged."""
     value = curve.negative_accuracy(prior, min_tnr)
     sentence = (
-        f'At most {percent_up(value)} of an attacker\'s "not a member" answers are right (of '
-        f"attackers who say so of at least {given(100 * min_tnr)} % of the outsiders); saying it "
-        f"without a look gets {given(100 * (1 - prior))} %."
+        f'At most {percent_up(value)} of an attacker\'s "not a member" answers, counted over many '
+        f"trainings, are right (of attackers who say so of at least {given(100 * min_tnr)} % of "
+        f"the outsiders); saying it without a look gets {given(100 * (1 - prior))} %."
     )
     conditions = {"prior": prior, "min_tnr": min_tnr}
     title = "Right when saying not a member"

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markdown import Markdown
 
+from dprime import text
 from dprime.asked import describe
 from dprime.choose import choose
 from dprime.cli.tables import risk_table
@@ -32,7 +33,7 @@ def run(console: Console) -> None:
         )
     )
     before = risk_profile(today.curve(), Questions())
-    console.print(risk_table(describe(today, "add-remove"), before))
+    console.print(risk_table(describe(today, "add-remove"), before, "add-remove"))
     console.print(
         Markdown(
             "# And if that is too much?\n\n"
@@ -44,7 +45,7 @@ def run(console: Console) -> None:
     assert chosen.noise_multiplier is not None
     after = risk_profile(chosen.curve(), Questions())
     described = describe(chosen, "add-remove", chosen="noise_multiplier")
-    console.print(risk_table(described, after))
+    console.print(risk_table(described, after, "add-remove"))
     found = [
         round_up(100 * answer.value, 3)
         for answers in (before, after)
@@ -78,7 +79,7 @@ def _put_to_the_test(console: Console) -> None:
         )
     )
     if find_spec("torch") is None:
-        words = "This part needs PyTorch: pip install 'dprime[train]'"
+        words = f"This part needs PyTorch: {text.install('train')}"
         console.print(words, highlight=False, markup=False)
         return
     from dprime.audit.settings import AuditSettings, begin  # noqa: PLC0415  it needs PyTorch

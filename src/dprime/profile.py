@@ -115,8 +115,8 @@ def _precision(curve: TradeOff | Estimate, ask: Questions) -> Answer:
     value = curve.precision(ask.prior, ask.min_tpr)
     sentence = (
         f"Where {given(100 * ask.prior)} % of the candidates are members, {_most(curve)} "
-        f'{percent_up(value)} of an attacker\'s "member" answers are right (of attackers who find '
-        f"at least {given(100 * ask.min_tpr)} % of the members)."
+        f'{percent_up(value)} of an attacker\'s "member" answers, counted over many trainings, are '
+        f"right (of attackers who find at least {given(100 * ask.min_tpr)} % of the members)."
     )
     conditions = {"prior": ask.prior, "min_tpr": ask.min_tpr}
     title = f"Precision at prior {given(ask.prior)}"

@@ -193,6 +193,7 @@ def test_everything_by_keyboard_alone(visit):
     press_to(page, "adjacency-aadd-remove")
     visit.settled(lambda: page.keyboard.press("ArrowDown"))
     assert "replaced" in page.inner_text("#described")
+    assert "one record replaced by another: no attacker" in page.inner_text("#certified")
 
 
 def test_choosing_and_comparing_by_keyboard_alone(visit):

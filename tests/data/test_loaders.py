@@ -107,7 +107,7 @@ class TestLoad:
     @pytest.mark.parametrize("name", ["digits", "diabetes"])
     def test_without_scikit_learn(self, name, monkeypatch):
         monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-        with pytest.raises(ImportError, match=r"run pip install 'dprime\[train\]'\.$"):
+        with pytest.raises(ImportError, match=r"'\.\[train\]' in a checkout of dprime\.$"):
             data.load(name)
 
 
@@ -580,7 +580,7 @@ class TestRetail100:
 
     def test_without_scikit_learn(self, retail_folder, monkeypatch):
         monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
-        with pytest.raises(ImportError, match=r"pip install 'dprime\[train\]'"):
+        with pytest.raises(ImportError, match=r"pip install '\.\[train\]'"):
             data.load("retail100", retail_folder)
 
     def test_it_says_what_it_is_not(self):

@@ -13,7 +13,7 @@ def told(part, name):
 @pytest.mark.parametrize("name", CONCLUDED)
 def test_what_every_run_assumes(name):
     assumed = told("assumed", name)
-    for words in ("records are independent", "One record belongs to one person", "Who sees what"):
+    for words in ("records are independent", "each person has one record", "Who sees what"):
         assert words in assumed
     assert "reasonably likely to be used, such as singling out" in told("gdpr", name)
     assert "not a legal finding" in told("gdpr", name)

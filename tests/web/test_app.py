@@ -15,7 +15,7 @@ def test_a_risk_has_everything_the_page_needs(caller):
     found = caller.get(f"{RISK}&prior=0.2").json
     assert set(found) == {
         "mechanism", "adjacency", "group_size", "metrics", "answers", "described", "command",
-        "figures",
+        "figures", "certified", "certified_in_full",
     }  # fmt: skip
     assert found["figures"] == {}
     assert [answer["name"] for answer in found["answers"]] == list(found["metrics"])

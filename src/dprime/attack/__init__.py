@@ -5,8 +5,10 @@ Setting (model, data, recipe) ──► adversary.craft ──► Attack ──�
 
 from importlib.util import find_spec
 
+from dprime import text
+
 if find_spec("torch") is None:  # before any of the imports below fails with less to go on
-    raise ImportError("dprime.attack needs PyTorch: pip install 'dprime[train]'")
+    raise ImportError(f"dprime.attack needs PyTorch: {text.install('train')}")
 
 from dprime import validate
 from dprime.attack.adaptive_poisoning import AdaptivePoisoning

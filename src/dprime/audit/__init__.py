@@ -9,6 +9,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from dprime import text
+
 if TYPE_CHECKING:
     from dprime.audit.audits import Audit, Question, audit
     from dprime.audit.batch import Played, audits_in, play_batch
@@ -89,7 +91,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"dprime.audit.{PLACES[name]}"), name)
     if name in NEED_TORCH:
         if find_spec("torch") is None:
-            raise ImportError(f"dprime.audit.{name} needs PyTorch: pip install 'dprime[train]'")
+            raise ImportError(f"dprime.audit.{name} needs PyTorch: {text.install('train')}")
         return getattr(import_module(f"dprime.audit.{NEED_TORCH[name]}"), name)
     raise AttributeError(f"module 'dprime.audit' has no attribute {name!r}")
 

@@ -105,8 +105,8 @@ def empirical_epsilon_from_sensitivities(
 def local_sensitivity_add_remove(gradient: ArrayLike) -> float:
     """How far removing this record moves the clipped sum: ‖ḡ(x)‖.
 
-    Exact for this record and these weights. Noise that is scaled to it protects this data set
-    against its own neighbours only, and is not differentially private. `gradient` is the record's
+    Exact for this record and these weights. Noise that is scaled to it protects this record
+    in these data and no other, and is not differentially private. `gradient` is the record's
     clipped gradient; M prints another expression, which is not a sensitivity of the sum.
 
     >>> local_sensitivity_add_remove([3.0, 4.0])
@@ -118,8 +118,8 @@ def local_sensitivity_add_remove(gradient: ArrayLike) -> float:
 def local_sensitivity_replace(gradient: ArrayLike, replacement: ArrayLike) -> float:
     """How far replacing this record by another moves the clipped sum: ‖ḡ(x) - ḡ(x')‖.
 
-    Exact for this pair and these weights. Noise that is scaled to it protects this data set
-    against its own neighbours only, and is not differentially private. Both are clipped gradients.
+    Exact for this pair and these weights. Noise that is scaled to it protects this pair of
+    data sets and no other, and is not differentially private. Both are clipped gradients.
 
     >>> local_sensitivity_replace([3.0, 0.0], [0.0, 4.0])
     5.0

@@ -166,11 +166,12 @@ def negative_accuracy_from_epsilon(
 def reconstruction_trust_from_epsilon(
     epsilon: float, *, prior: float, delta: float = 0.0, min_tpr: float | None = None
 ) -> float:
-    """The largest probability that a reconstructed record was really trained on.
+    """The largest probability that a record named beforehand, then reconstructed, was trained on.
 
     Certified upper bound, T's Corollary 5.3 with the corrected Theorem 3.3: "the reconstruction
     came out close to x" is one more way to say that x is a member, so its precision bounds the
-    trust. `min_tpr` is the least probability with which a member is reconstructed.
+    trust. `min_tpr` is the least probability with which x is reconstructed if it is a member. A
+    record that the attack picks itself is not covered.
 
     >>> round(reconstruction_trust_from_epsilon(1.0, prior=0.01), 5)
     0.02672

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from dprime import validate
+from dprime import text, validate
 from dprime.check.files import ZIP
 from dprime.check.looks.deltas import judged
 from dprime.check.looks.updates import LARGE_NORM
@@ -218,8 +218,8 @@ def read_saved(path: Path, start: bytes) -> object:
 
 def _load(path: Path) -> object:
     if find_spec("torch") is None:
-        remedy = "pip install 'dprime[train]'"
-        raise validate.misfit("PyTorch", "missing", "installed to read a checkpoint", remedy)
+        lacking = "installed to read a checkpoint"
+        raise validate.misfit("PyTorch", "missing", lacking, text.install("train"))
     import torch  # noqa: PLC0415  only checkpoints need it
 
     try:

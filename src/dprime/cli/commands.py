@@ -63,7 +63,7 @@ COMMANDS = {
     ),
     "bound": (
         "audits",
-        "Bound ε from below by the scores of your attack, one training a row.",
+        "A lower bound from your scores; each row must come from a training of its own.",
     ),
     "explore": (
         "explore",

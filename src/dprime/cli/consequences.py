@@ -8,7 +8,7 @@ from typing import Annotated
 from rich.console import Console
 from rich.table import Table
 
-from dprime import validate
+from dprime import text, validate
 from dprime.asked import describe, training_asked, typed
 from dprime.cli.options import AsJson, number_option
 from dprime.cli.risks import ADD_IT, Epochs, Noise, Rate, Steps
@@ -16,12 +16,6 @@ from dprime.consequences import Consequences
 from dprime.consequences import consequences as find
 from dprime.mechanisms import DEFAULT_ADJACENCY, PoolSampled
 from dprime.profile import Answer, round_up
-
-CONDITIONS = (
-    "Certified, for a pool of which each record was trained on independently with this "
-    "probability, and where nothing public (rate, divisor, steps, number of records) depends on "
-    "how many were."
-)
 
 
 def consequences(
@@ -40,7 +34,8 @@ def consequences(
         number_option("Least probability of what is observed, where none was used [0.01]."),
     ] = None,
     min_tpr: Annotated[
-        str | None, number_option("Least probability of reconstructing a member [0.01].")
+        str | None,
+        number_option("Least probability of reconstructing the record, if it was used [0.01]."),
     ] = None,
     min_tnr: Annotated[
         str | None, number_option('Least share of outsiders called "not a member" [0.01].')
@@ -65,7 +60,7 @@ def consequences(
         min_tnr=min_tnr,
         loss_bound=loss_bound,
     )
-    numbers = {name: validate.parse(name, text) for name, text in asked.items()}
+    numbers = {name: validate.parse(name, typed_text) for name, typed_text in asked.items()}
     found = find(PoolSampled(training, _share(pool)), **numbers)
     if as_json:
         print(json.dumps(found.as_json(), indent=2, allow_nan=False))
@@ -89,7 +84,8 @@ def _table(found: Consequences) -> Table:
     table.add_column("In plain words")
     for answer in found.answers:
         table.add_row(answer.title, _shown(answer), answer.sentence)
-    table.caption, table.caption_justify = CONDITIONS, "left"
+    table.caption = f"{text.certified(DEFAULT_ADJACENCY)}. Also: {text.POOL}."
+    table.caption_justify = "left"
     return table
 
 

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dprime import validate
+from dprime import text, validate
 from dprime.cli.options import (
     INTERRUPTED,
     Address,
@@ -28,6 +28,7 @@ from dprime.cli.options import (
 )
 from dprime.cli.pools import pool_named
 from dprime.data import Split
+from dprime.mechanisms import DEFAULT_ADJACENCY
 from dprime.membership.planner import Plan, plan
 from dprime.profile import round_up
 
@@ -223,9 +224,9 @@ def plan_table(made: Plan) -> Table:
             "none" if other is None else f"{round_up(other.noise_multiplier)}",
         )  # fmt: skip
     table.caption = (
-        "Certified: ε and precision are at most these. Records: expected, the number drawn is a "
-        "secret. Noise by theorem: where the bound goes by one pair (ε, δ) (Thudi et al. "
-        "2024, corrected)."
+        f"ε and precision are at most these. {text.certified(DEFAULT_ADJACENCY)}. Records: "
+        "expected, the number drawn is a secret. Noise by theorem: where the bound goes by one "
+        "pair (ε, δ) (Thudi et al. 2024, corrected); more noise, and every risk is smaller."
     )
     return table
 
@@ -259,10 +260,11 @@ def frontier_table(found: Frontier) -> Table:
         "remaining ones. "
     )
     table.caption = (
-        f"ε: certified, at δ {made.delta:g}. Accuracy: mean of {found.repetitions} trainings, each "
-        f"on a draw of its own, with the 95 % Student-t interval. {choice if several else ''}Best: "
-        "the best epoch of each training, found by peeking at the test records. The bound is for "
-        "one released model; choosing π by trainings on the pool is not part of it."
+        f"ε: at most this, at δ {made.delta:g}. {text.certified(DEFAULT_ADJACENCY)}. Accuracy: "
+        f"mean of {found.repetitions} trainings, each on a draw of its own, with the "
+        f"95 % Student-t interval. {choice if several else ''}Best: the best epoch of each "
+        "training, found by peeking at the test records. The bound is for one released "
+        "model; choosing π by trainings on the pool is not part of it."
     )
     return table
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dprime import validate
+from dprime import text, validate
 
 if TYPE_CHECKING:
     from dprime.audit.backends import Backend
@@ -48,8 +48,8 @@ def look_here() -> None:
 def check_torch(work: str) -> None:
     """Say what is missing before an import fails with less to go on."""
     if find_spec("torch") is None:
-        remedy = "pip install 'dprime[train]'"
-        raise validate.misfit("PyTorch", "missing", f"installed for {work}", remedy)
+        lacking = f"installed for {work}"
+        raise validate.misfit("PyTorch", "missing", lacking, text.install("train"))
 
 
 def backend_asked(

@@ -227,6 +227,7 @@ def _print(
     if chosen:
         digits = safe_digits(chosen, getattr(mechanism, chosen))
         console.print(f"[bold]Chosen: {chosen.replace('_', ' ')} {digits}[/bold]")
-    console.print(risk_table(describe(*setting, chosen=chosen), answers))
+    compared = (asked.adjacency, asked.group_size)
+    console.print(risk_table(describe(*setting, chosen=chosen), answers, *compared))
     for source, listed in (estimates_by_source or {}).items():
-        console.print(risk_table(f"Estimate, no guarantee: {source}", listed))
+        console.print(risk_table(f"Estimate, no guarantee: {source}", listed, *compared))

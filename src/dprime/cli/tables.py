@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from rich.table import Table
 
+from dprime import text
 from dprime.asked import shown
 from dprime.profile import Answer
 
 
-def risk_table(title: str, answers: list[Answer]) -> Table:
+def risk_table(title: str, answers: list[Answer], adjacency: str, group_size: int = 1) -> Table:
     """The profile as a table, one plain sentence beside each number."""
     table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
     table.add_column("What", no_wrap=False)
@@ -17,9 +18,7 @@ def risk_table(title: str, answers: list[Answer]) -> Table:
     for answer in answers:
         table.add_row(answer.title, shown(answer), answer.sentence)
     table.caption = (
-        "Certified: no attacker does better, whatever they know of the other records."
-        if answers[0].kind == "certified"
-        else "An estimate: the truth can be worse."
+        text.certified(adjacency, group_size) if answers[0].kind == "certified" else text.ESTIMATE
     )
     table.caption_justify = "left"
     return table

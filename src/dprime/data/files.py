@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dprime import validate
+from dprime import text, validate
 
 VARIABLE = "DPRIME_DATA"
 """The environment variable that names the data folder where `data_dir` is not given."""
@@ -130,6 +130,6 @@ def scikit_learn(module: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError:
         raise ImportError(
-            "This data set needs scikit-learn, which is not installed: "
-            "run pip install 'dprime[train]'."
+            "This data set needs scikit-learn, which is not installed: run "
+            f"{text.install('train')}."
         ) from None

@@ -7,6 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from dprime import text
 from dprime.membership.attacks import ATTACKS, Attack, Evidence, attack_named
 from dprime.membership.planner import Plan, plan
 from dprime.membership.pool import Draw, draw
@@ -40,9 +41,7 @@ NEED_TORCH = {
 def __getattr__(name: str) -> Any:
     if name in NEED_TORCH:
         if find_spec("torch") is None:
-            raise ImportError(
-                f"dprime.membership.{name} needs PyTorch: pip install 'dprime[train]'"
-            )
+            raise ImportError(f"dprime.membership.{name} needs PyTorch: {text.install('train')}")
         return getattr(import_module(f"dprime.membership.{NEED_TORCH[name]}"), name)
     raise AttributeError(f"module 'dprime.membership' has no attribute {name!r}")
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dprime import validate
+from dprime import text, validate
 from dprime.data import arrays
 from dprime.data.dataset import Dataset
 from dprime.mechanisms import Mechanism, PoolSampled
@@ -141,7 +141,7 @@ class Draw:
         self._check_length("dataset", len(dataset))
         self._check_never_empty()
         if find_spec("torch") is None:
-            raise ImportError("Draw.subset needs PyTorch: pip install 'dprime[train]'")
+            raise ImportError(f"Draw.subset needs PyTorch: {text.install('train')}")
         from torch.utils.data import Dataset as TorchDataset  # noqa: PLC0415
         from torch.utils.data import Subset  # noqa: PLC0415  only this needs PyTorch
 

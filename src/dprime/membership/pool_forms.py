@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from dprime import validate
+from dprime import text, validate
 from dprime.membership.pool import Bools, Floats, array_rows
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -254,8 +254,8 @@ class ParquetPool(PoolFile):
 
     def __init__(self, path: Path) -> None:
         if find_spec("pyarrow") is None:
-            remedy = "pip install 'dprime[parquet]'"
-            raise validate.misfit("pyarrow", "missing", "installed for a Parquet file", remedy)
+            lacking = "installed for a Parquet file"
+            raise validate.misfit("pyarrow", "missing", lacking, text.install("parquet"))
         import pyarrow  # noqa: PLC0415  only this form needs it
         import pyarrow.parquet  # noqa: PLC0415
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from dprime import text
 from dprime.monitor.ledger import Accumulated, Ledger, Step, Unprotected
 from dprime.monitor.one_run import OneRun
 
@@ -44,7 +45,7 @@ NEED_OPACUS = {
 def __getattr__(name: str) -> Any:
     if name in NEED_OPACUS:
         if find_spec("opacus") is None:
-            raise ImportError(f"dprime.monitor.{name} needs Opacus: pip install 'dprime[opacus]'")
+            raise ImportError(f"dprime.monitor.{name} needs Opacus: {text.install('opacus')}")
         return getattr(import_module(f"dprime.monitor.{NEED_OPACUS[name]}"), name)
     raise AttributeError(f"module 'dprime.monitor' has no attribute {name!r}")
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from dprime import text
 from dprime.asked import describe, shown
 from dprime.mechanisms import Composition, Mechanism
 from dprime.monitor.ledger import Accumulated, Unprotected
 from dprime.profile import Answer
-
-CERTIFIED = "Certified: no attacker does better, whatever they know of the other records."
 
 LISTED = 4
 """Parts of a training that are described one by one."""
@@ -22,10 +21,10 @@ def bounded(answer: Answer) -> str:
     >>> bounded(Answer("advantage", "Membership advantage", 0.12345, "certified", {}, ""))
     'at most 0.1235'
     """
-    text = shown(answer)
-    if text == "no limit":
-        return text
-    return f"at least {text[2:]}" if text.startswith("≥") else f"at most {text}"
+    number = shown(answer)
+    if number == "no limit":
+        return number
+    return f"at least {number[2:]}" if number.startswith("≥") else f"at most {number}"
 
 
 def place(epoch: int, steps: int, planned_epochs: float | None, planned: int | None) -> str:
@@ -75,7 +74,7 @@ def report(
     lines.append(
         f"Not private: {mechanism.reason}."
         if isinstance(mechanism, Unprotected)
-        else CERTIFIED
+        else text.certified(adjacency)
     )  # fmt: skip
     listed = list(warnings)
     if listed:

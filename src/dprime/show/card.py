@@ -121,6 +121,7 @@ def _claim(facts: Facts) -> dict[str, Any]:
         "adjacency": facts.adjacency,
         "records_per_person": 1,
         "meaning": words.meaning(facts),
+        "certified": grounds.certified(facts),
         "metrics": {name: dict(each) for name, each in facts.claim.metrics.items()},
     }
 
@@ -161,6 +162,7 @@ def card_markdown(facts: Facts) -> str:
         "### The claim and the attack",
         _items([
             f"Claim: {facts.claim.described}; {_compared(facts)}.",
+            *_certified(facts),
             f"Attack: {facts.adversary} ({facts.about}), which saw {SEEN[facts.sees]}.",
             f"Played: {words.trainings(facts)} on {facts.attacked['data']} "
             f"({facts.attacked['records']:,} records).",
@@ -200,6 +202,11 @@ def _decider(facts: Facts) -> str:
 
 def _compared(facts: Facts) -> str:
     return "a record replaced" if facts.adjacency == "replace" else "with or without one record"
+
+
+def _certified(facts: Facts) -> list[str]:
+    sentence = grounds.certified(facts)
+    return [] if sentence is None else [f"{sentence}."]
 
 
 def _items(sentences: list[str]) -> str:

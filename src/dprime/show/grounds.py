@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dprime import text
 from dprime.mechanisms import DPSGD
 from dprime.show.facts import EXCEEDED, Facts
 
 GDPR = (
     "Recital 26 of the GDPR asks whether a person can be identified by “all the means reasonably "
     "likely to be used, such as singling out”.",
-    "For a training that is what it is claimed to be, the certified curve limits one such means, "
-    "and limits it for everybody: how well anyone, whatever they know and however long they "
-    "compute, can tell from the training whether one record was used. Who has fewer means does no "
-    "better.",
+    "For a training that is what it is claimed to be, the certified curve limits one such means: "
+    "how well anyone, whatever they know of the other records, can tell from the training whether "
+    "one record was used. That assumes that nobody can find out the random numbers of the "
+    "training, with any computer, and it is not about those who hold the records themselves.",
     "It does not limit means that need no model, such as a stolen copy of the records, nor what "
     "can be learned about people in general. Whether what is left is “reasonably likely” is for "
     "people to judge; this report is not a legal finding.",
@@ -33,21 +34,30 @@ def assumed(facts: Facts) -> list[str]:
     found = [
         "The records are independent: nobody else's record gives yours away, as a relative's or a "
         "copy might.",
-        "One record belongs to one person. Somebody with several records is protected less; "
-        "dprime risk computes by how much (--group-size).",
+        _conditions(facts),
+        "Somebody with several records is protected less; dprime risk computes by how much "
+        "(--group-size).",
         _seen(facts),
         neighbours(facts),
-        "The random numbers of the training (noise, and who is drawn into which batch) stay "
-        "secret, and the trials were independent of each other.",
+        "The trials were independent of each other.",
     ]
-    if isinstance(facts.claim.mechanism, DPSGD) and facts.claim.mechanism.sample_rate != 1:
-        found.append(
-            "Batches are drawn as claimed: every record is in each with the same chance, "
-            "independently of all others (Poisson sampling)."
-        )
     if facts.method.assumption is not None:
         found.append(f"For the lower bound: {facts.method.assumption}")
     return found
+
+
+def certified(facts: Facts) -> str | None:
+    """What the numbers of the claim promise, in a line; None where they protect nobody."""
+    return None if unreliable(facts) else text.certified(facts.adjacency)
+
+
+def _conditions(facts: Facts) -> str:
+    """What must be true of the training for the claim to hold, with the promise where it stands."""
+    mechanism = facts.claim.mechanism
+    described = None if mechanism is None else mechanism.describe()
+    if certified(facts):
+        return text.certified_in_full(described, facts.adjacency)
+    return f"The claim assumes: {'; '.join(text.conditions(described))}."
 
 
 def _seen(facts: Facts) -> str:
@@ -112,7 +122,10 @@ def _reading(facts: Facts) -> str:
 def unreliable(facts: Facts) -> list[str]:
     """Why the limits of the claim protect nobody, where that is so."""
     if facts.label is not None:
-        return ["This training is not DP, so its curve protects nobody but in these very data."]
+        return [
+            "This training is not DP: its curve holds for the one record that was tested, in these "
+            "very data, and protects nobody else."
+        ]
     if facts.refuted:
         return ["The claim is refuted: none of its limits can be relied on for this training."]
     return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from dprime import validate
+from dprime import text, validate
 
 
 def check_drawing() -> None:
@@ -25,7 +25,6 @@ def check_server() -> None:
 def _check(what: str, modules: tuple[str, ...], extra: str) -> None:
     missing = [name for name in modules if find_spec(name) is None]
     if missing:
-        name = f"dprime[{extra}]"
         lacking = f"without {', '.join(missing)}"
-        remedy = f"pip install '{name}'"
-        raise validate.misfit(name, lacking, f"installed for {what}", remedy)
+        wanted = f"installed for {what}"
+        raise validate.misfit(f"dprime[{extra}]", lacking, wanted, text.install(extra))

@@ -12,6 +12,7 @@ from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from dprime import text
 from dprime.asked import shown
 from dprime.curve import Estimate, LowerCurve, TradeOff
 from dprime.profile import risk_profile, round_down, round_up
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from dprime.audit.audits import Audit
     from dprime.show.facts import Facts
     from dprime.show.figures.figure import Figure
-
-MEANS = {
-    "certified": "Certified: no attacker does better, whatever they know of the other records.",
-    "estimate": "An estimate: the truth can be worse.",
-}
-"""What the numbers of a curve of each kind are worth."""
 
 
 def curve_html(curve: TradeOff | Estimate | LowerCurve) -> str:
@@ -40,7 +35,8 @@ def curve_html(curve: TradeOff | Estimate | LowerCurve) -> str:
     rows = [(answer.title, shown(answer), answer.sentence) for answer in risk_profile(curve)]
     head = ("What", "At most" if curve.kind == "certified" else "About", "In plain words")
     drawing = _drawing(TradeOffFigure.of(curve)) if isinstance(curve, TradeOff) else ""
-    return _table(head, rows, MEANS[curve.kind]) + drawing
+    note = text.certified() if curve.kind == "certified" else text.ESTIMATE
+    return _table(head, rows, note) + drawing
 
 
 def audit_html(audit: Audit) -> str:
@@ -97,5 +93,5 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], note: str) -> str
 def _drawing(figure: Figure) -> str:
     """The drawing, where the libraries that draw are installed."""
     if find_spec("altair") is None or find_spec("vl_convert") is None:
-        return "<p>For a drawing: <code>pip install 'dprime[show]'</code></p>"
+        return f"<p>For a drawing: {text.install('show')}</p>"
     return f'<div role="img" aria-label="{escape(figure.text)}">{figure.svg()}</div>'

@@ -5,8 +5,10 @@ data + model + Training ──► train ──► Trained: models, noisy gradien
 
 from importlib.util import find_spec
 
+from dprime import text
+
 if find_spec("torch") is None:  # before any of the imports below fails with less to go on
-    raise ImportError("dprime.train needs PyTorch: pip install 'dprime[train]'")
+    raise ImportError(f"dprime.train needs PyTorch: {text.install('train')}")
 
 from dprime.train.clipping import ClipNorm, median_clip_norm
 from dprime.train.engine import Run, train

@@ -100,12 +100,14 @@ def train(
     """Train a model many times at once.
 
     Args:
-        model: any `nn.Module` that treats records one by one; it is not changed.
+        model: treats records one by one, draws no random numbers, and has no `if` on the data; it
+            is not changed.
         data: a data set, two worlds that differ in one record, or a pool of which each trial has
             its own part.
         training: steps, clipping, noise, sampling, optimizer.
         trials: how many trainings; where it is left out, one, or one for each part of a pool.
-        seed: gives every random number of the experiment; None draws one that nobody can guess.
+        seed: gives every random number of the experiment; None draws one of 64 random bits.
+            Whoever knows it knows the noise, and the result shows it: keep it secret.
         world: which world each trial trains on: "in", "out", "alternate" (even trials in), or
             "random" (a coin from the trial's own stream).
         blocks: which blocks of `training.block` trials to run; None runs all.

@@ -13,8 +13,8 @@ from dprime.train.optimizers import SGD, Constant, Optimizer, Schedule
 Sensitivity = Literal["global", "local"]
 
 NOT_DP = (
-    "not DP: the noise was scaled to the local sensitivity of this data set, which protects it "
-    "against its own neighbours only"
+    "not DP: the noise was scaled to the local sensitivity of one record in these data, and "
+    "protects no other record"
 )
 NOT_PRIVATE = "not private: trained without noise or without clipping"
 

@@ -49,7 +49,7 @@ class Purpose(IntEnum):
 
 
 def fresh_seed() -> int:
-    """A seed that nobody can guess, from the operating system."""
+    """A seed of 64 random bits from the operating system."""
     return secrets.randbits(64)
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dprime import asked as asking
-from dprime import validate
+from dprime import text, validate
 from dprime.asked import MECHANISM, Asked, Texts
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
@@ -183,6 +183,10 @@ class Answers:
                 for answer in answers
             ],
             "described": asking.describe(*setting, chosen=free),
+            "certified": text.certified(point.adjacency, point.group_size),
+            "certified_in_full": text.certified_in_full(
+                point.mechanism.describe(), point.adjacency, point.group_size
+            ),
             "figures": {name: self._shown(name, question, ranges) for name in names},
         }
 

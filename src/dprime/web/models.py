@@ -107,6 +107,8 @@ class Risk(Model):
     metrics: dict[str, Metric]
     answers: list[Answer]
     described: str
+    certified: str
+    certified_in_full: str
     command: str
     figures: dict[str, Figure]
 

@@ -189,5 +189,5 @@ def test_without_ray(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(cluster, "import_module", missing)
-    with pytest.raises(ValueError, match=r"not installed: pip install 'dprime\[ray\]'"):
+    with pytest.raises(ValueError, match=r"not installed: pip install '.\[ray\]'"):
         backend_named("ray")

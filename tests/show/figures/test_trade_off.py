@@ -60,8 +60,8 @@ def test_printed_ceilings_are_not_below_the_curve_nor_floors_above(mu, share, fp
 def test_the_title_states_both_numbers():
     figure = TradeOffFigure.of(TradeOff.gaussian(0.5), lower_curve(0.2))
     assert figure.title == (
-        "At 1 % false alarms no attacker finds more than 3.39 % of the members; this one found at "
-        "least 1.67 % (95 % confidence)."
+        "At 1 % false alarms no attacker finds more than 3.39 % of the members on average; "
+        "this one found at least 1.67 % (95 % confidence)."
     )
     assert "If the claim is true, the best attacker lies in the shaded space" in figure.text
 

@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 import dprime
-from dprime import validate
+from dprime import text, validate
 from dprime.audit.backends import worker
 from dprime.audit.backends.base import (
     Backend,
@@ -31,7 +31,7 @@ from dprime.audit.backends.base import (
     Work,
 )
 
-INSTALL = "pip install 'dprime[ray]'"
+INSTALL = text.install("ray")
 
 PATIENCE = 0.5
 """Seconds to wait before looking at the clock again."""

@@ -111,7 +111,7 @@ class TradeOffFigure(Figure):
         refuted: whether the claim is refuted, by whatever number.
 
     >>> TradeOffFigure.of(TradeOff.gaussian(0.5)).title
-    'At 1 % false alarms no attacker finds more than 3.39 % of the members.'
+    'At 1 % false alarms no attacker finds more than 3.39 % of the members on average.'
     """
 
     claim: Points
@@ -167,7 +167,9 @@ class TradeOffFigure(Figure):
         """The reading at the marked rate, or at another where only that exceeds the claim."""
         rate = self._told_rate()
         price, most = words.percent(rate), words.percent_up(self.claim.ceiling(rate))
-        limit = f"At {price} false alarms no attacker finds more than {most} of the members"
+        limit = (
+            f"At {price} false alarms no attacker finds more than {most} of the members on average"
+        )
         if self.lower is None:
             return f"{limit}."
         least = words.percent_down(self.lower.floor(rate))
@@ -215,8 +217,8 @@ class TradeOffFigure(Figure):
     @property
     def _claimed(self) -> str:
         if self.exceeded:
-            return "One line is the claim, which says that no attacker lies above it"
-        return "The upper line is certified, no attacker lies above it"
+            return "One line is the claim, which says that on average no attacker lies above it"
+        return "The upper line is certified: on average over trainings no attacker lies above it"
 
     @property
     def _luck(self) -> str:

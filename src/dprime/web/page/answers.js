@@ -41,8 +41,11 @@ export function showAnswers(state, options, latest, stale) {
   const plain = state.compare ? [] : names.map((name) => byName(latest[name]).advantage.sentence);
   write(get("finding"), findings.join("\n"));
   write(get("plainly"), plain.join("\n"));
-  write(get("described"), names.map((name) => labelled(name, latest[name].described)).join("\n"));
   write(get("brief"), names.map((name) => labelled(name, brief(latest[name]))).join(" · "));
+  const lines = (part) => names.map((name) => labelled(name, latest[name][part])).join("\n");
+  write(get("described"), lines("described"));
+  write(get("certified"), lines("certified"));
+  write(get("conditions"), lines("certified_in_full"));
   showTable(names, latest);
   showCommands(names, latest, labelled);
   return findings.join(" ");

@@ -1,0 +1,138 @@
+"""Sentences that are printed in several places, each worded once. Imports nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+PROMISE = (
+    "no attacker does better on average over trainings, whatever they know of the other records"
+)
+"""What every certified number promises."""
+
+POINTER = "docs/meaning.md#certified"
+"""Where the conditions and what each of them excludes are explained."""
+
+ESTIMATE = "An estimate: the truth can be worse."
+"""What an estimate is worth."""
+
+CLIPPED = (
+    "each record's gradient is clipped on its own and depends on no other record (no padding to "
+    "the batch's longest record, no loss averaged over the tokens of several records, no batch "
+    "statistics)"
+)
+BATCHES = {
+    "poisson": "batches are Poisson samples (in each step each record is drawn by its own secret "
+    "coin)",
+    "fixed-size": "batches have a fixed size (in each step a uniformly random set of records is "
+    "drawn in secret)",
+    "shuffle": "batches cut the data in an order that does not depend on the records, and use "
+    "each record once an epoch",
+    "full": "every step uses all records",
+}
+"""How batches must be drawn, by the kind of sampling."""
+
+PUBLIC = "sampling rate, divisor and number of steps do not depend on the record"
+SENSITIVITY = (
+    "one record moves each released sum by no more than the sensitivity that the noise is for, "
+    "whatever the other records are, and the number of releases does not depend on it"
+)
+SECRET = "noise and seed are secret, and the noise is ideal (random real numbers, not rounded ones)"
+RESPONSE = "each answer is randomised on its own, by secret and ideal coins"
+POOL = (
+    "each record of the pool was kept by its own secret coin, and nothing public (rate, divisor, "
+    "steps, number of records) depends on how many were kept"
+)
+STATED = "the stated guarantee is true of what was run"
+GIVEN = "the given curve is that of what was run"
+ALONE = "one result is released, and nothing else was chosen or published from these data"
+
+CHANGES = {"add-remove": "added or removed", "replace": "replaced by another"}
+"""What the two data sets differ in, by the adjacency."""
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "Gaussian": (SENSITIVITY, SECRET),
+    "Laplace": (SENSITIVITY, SECRET),
+    "RandomizedResponse": (RESPONSE,),
+    **dict.fromkeys(
+        ("EpsilonDelta", "EpsilonDeltaProfile", "RDP", "ZCDP", "GDP", "PLD"), (STATED,)
+    ),
+}
+"""The conditions of mechanisms that are no DP-SGD, by the name in their description."""
+
+
+def certified(adjacency: str | None = None, group_size: int = 1) -> str:
+    """What "certified" means, in one line.
+
+    Args:
+        adjacency: that the number holds for; None where only a curve is known.
+        group_size: the records that one person may have.
+
+    >>> certified("add-remove")[:44]
+    'Certified for one record added or removed: n'
+    """
+    holds = f"Certified for {_changed(adjacency, group_size)}"
+    return f"{holds}: {PROMISE}, if the conditions hold: {POINTER}"
+
+
+def certified_in_full(
+    described: Mapping[str, Any] | None, adjacency: str | None = None, group_size: int = 1
+) -> str:
+    """What "certified" means, with every condition.
+
+    Args:
+        described: what was run, as `Mechanism.describe()` gives it; None where it is not known.
+        adjacency: that the numbers hold for; None where only a curve is known.
+        group_size: the records that one person may have.
+
+    >>> certified_in_full({"name": "RandomizedResponse"}, "replace")[:54]
+    'Certified for one record replaced by another, if: each'
+    """
+    *listed, last = conditions(described, group_size)
+    holds = f"Certified for {_changed(adjacency, group_size)}"
+    return f"{holds}, if: {'; '.join(listed)}; and {last}. Then {PROMISE}."
+
+
+def conditions(described: Mapping[str, Any] | None, group_size: int = 1) -> list[str]:
+    """What must be true for a certified number of this mechanism to hold.
+
+    Args:
+        described: what was run, as `Mechanism.describe()` gives it; None where it is not known.
+        group_size: the records that one person may have.
+
+    >>> conditions({"name": "EpsilonDelta"})[:2]
+    ['the stated guarantee is true of what was run', 'each person has one record']
+    """
+    records = "one record" if group_size == 1 else f"at most {group_size:,} records"
+    return [*dict.fromkeys(_own(described)), f"each person has {records}", ALONE]
+
+
+def install(extra: str) -> str:
+    """The command that installs an optional part.
+
+    >>> install("train")
+    "pip install '.[train]' in a checkout of dprime"
+    """
+    return f"pip install '.[{extra}]' in a checkout of dprime"
+
+
+def _changed(adjacency: str | None, group_size: int) -> str:
+    if adjacency is None:
+        return "the two data sets that the curve compares"
+    records = "one record" if group_size == 1 else f"the {group_size:,} records of one person"
+    return f"{records} {CHANGES[adjacency]}"
+
+
+def _own(described: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """The conditions of a mechanism and of its parts, in order."""
+    if described is None:
+        return (GIVEN,)
+    if "mechanisms" in described:
+        return tuple(each for part in described["mechanisms"] for each in _own(part))
+    if "training" in described:
+        pool = (POOL,) if described["name"] == "PoolSampled" else ()
+        return (*pool, *_own(described["training"]))
+    if described["name"] == "DPSGD":
+        drawn = "full" if described["sample_rate"] == 1 else described["sampling"]
+        return (CLIPPED, BATCHES[drawn], PUBLIC, SECRET)
+    return KINDS.get(described["name"], (STATED,))

@@ -1,0 +1,188 @@
+"""What "certified" means is worded once, and every place prints the same sentence."""
+
+import html
+import io
+import json
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import dprime
+from audited import run
+from dprime import text
+from dprime.cli.tables import risk_table
+from dprime.monitor import summary
+from dprime.profile import risk_profile
+from dprime.show import card, card_markdown, facts_of, report_html
+from dprime.show.notebook import curve_html
+from dprime.web.answers import Answers
+
+TRAINING = dprime.DPSGD(noise_multiplier=1.1, sample_rate=0.004, steps=14_000)
+SOURCE = Path(str(files("dprime")))
+
+CONDITIONS = (text.CLIPPED, text.BATCHES["poisson"], text.PUBLIC, text.SECRET, text.ALONE)
+
+
+def terminal(adjacency):
+    console = Console(width=300, file=io.StringIO(), record=True)
+    curve = TRAINING.curve(adjacency)
+    console.print(risk_table("", risk_profile(curve), adjacency))
+    return console.export_text()
+
+
+def monitored(adjacency):
+    answers = risk_profile(TRAINING.curve(adjacency))
+    return summary.report("epoch 1", TRAINING, adjacency, answers, None, [], [])
+
+
+def page(adjacency):
+    numbers = {"noise_multiplier": "1.1", "sample_rate": "0.004", "steps": "14000"}
+    found = Answers().risk({**numbers, "adjacency": adjacency})
+    return f"{found['certified']}\n{found['certified_in_full']}"
+
+
+def audited_run(adjacency):
+    return facts_of(run("replace" if adjacency == "replace" else "stands"))
+
+
+def report(adjacency):
+    shown = report_html(audited_run(adjacency)).replace("\N{NO-BREAK SPACE}", " ")
+    return html.unescape(shown)
+
+
+PLACES = {
+    "terminal": terminal,
+    "monitor": monitored,
+    "page": page,
+    "report": report,
+    "card": lambda adjacency: json.dumps(card(audited_run(adjacency)), ensure_ascii=False),
+    "markdown": lambda adjacency: card_markdown(audited_run(adjacency)),
+}
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize("place", PLACES)
+def test_every_place_prints_the_same_sentence(place, adjacency):
+    assert text.certified(adjacency) in PLACES[place](adjacency)
+
+
+def test_a_notebook_prints_it_of_a_curve_whose_adjacency_is_not_known():
+    assert text.certified() in html.unescape(curve_html(TRAINING.curve()))
+
+
+def test_the_places_with_room_name_every_condition():
+    facts = facts_of(run("sampled-di"))
+    report = html.unescape(report_html(facts))
+    for shown in (page("replace"), report, json.dumps(card(facts)), card_markdown(facts)):
+        for condition in CONDITIONS:
+            assert condition in shown
+
+
+def test_the_sentence_has_no_second_copy():
+    written = [
+        path.name
+        for path in SOURCE.rglob("*")
+        if path.suffix in {".py", ".html", ".js", ".j2", ".json"}
+        and "no attacker does better" in path.read_text(encoding="utf-8")
+    ]
+    assert written == ["text.py"]
+    shown = (SOURCE / "web" / "page" / "answers.js").read_text(encoding="utf-8")
+    assert 'lines("certified")' in shown
+    assert 'lines("certified_in_full")' in shown
+
+
+def test_the_explanation_is_where_the_pointer_leads():
+    place, _, anchor = text.POINTER.partition("#")
+    told = " ".join((SOURCE.parents[1] / place).read_text(encoding="utf-8").split())
+    assert f"{{#{anchor}}}" in told
+    kinds = (
+        *text.BATCHES.values(),
+        text.POOL,
+        *(each for kind in text.KINDS.values() for each in kind),
+    )
+    for sentence in (text.PROMISE, *text.conditions(TRAINING.describe()), *kinds):
+        assert sentence in told
+
+
+def test_conditions_fit_the_mechanism():
+    assert text.conditions(TRAINING.describe())[:4] == list(CONDITIONS[:4])
+    for mechanism in (
+        dprime.Gaussian(2.0, 3),
+        dprime.Laplace(1.0),
+        dprime.RandomizedResponse(1.0, 3),
+        dprime.EpsilonDelta(1.0, 1e-5),
+        dprime.GDP(1.0),
+    ):
+        listed = text.conditions(mechanism.describe())
+        assert not {text.CLIPPED, text.PUBLIC, *text.BATCHES.values()} & set(listed)
+        assert listed[-1] == text.ALONE
+    for sampling in ("fixed-size", "shuffle"):
+        other = dprime.DPSGD(1.1, 0.004, 14_000, sampling=sampling)
+        assert text.BATCHES[sampling] in text.conditions(other.describe())
+    assert text.BATCHES["full"] in text.conditions(dprime.DPSGD(1.1, 1, 30).describe())
+
+
+def test_parts_add_their_conditions_once():
+    pool = dprime.PoolSampled(dprime.Composition(TRAINING, TRAINING, dprime.Gaussian(8.0)), 0.1)
+    listed = text.conditions(pool.describe(), group_size=3)
+    assert len(listed) == len(set(listed))
+    assert {text.POOL, text.CLIPPED, text.SENSITIVITY} < set(listed)
+    assert "each person has at most 3 records" in listed
+
+
+def test_a_broken_claim_promises_nothing():
+    facts = facts_of(run("broken"))
+    assert card(facts)["claim"]["certified"] is None
+    for shown in (report_html(facts), card_markdown(facts), json.dumps(card(facts))):
+        assert text.PROMISE not in shown
+
+
+def test_the_module_loads_nothing_heavy():
+    code = "import sys, dprime.text; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+ROOT = SOURCE.parents[1]
+
+FALSE = (
+    "pip install dprime",
+    "pip install 'dprime",
+    "unlimited time and computing power",
+    "however long they compute",
+    "proved upper bound",
+    "never too small",
+    "rounding errors included",
+    "at no cost in protection",
+    "its own neighbours only",
+    "a seed is drawn that nobody can guess",
+    "any `nn.Module` that",
+    "did nothing else",
+    "scores from anywhere",
+    "A record that an attack reconstructs was",
+    "given everything that the model shows",
+    "over its whole range",
+    "It does not look at your code",
+    "There is no third kind",
+)
+"""What was said once and is not true."""
+
+
+def written():
+    """The names and texts of all documents and sources."""
+    listed = subprocess.run(
+        ["git", "ls-files", "*.md", "*.py", "*.js", "*.html", "*.j2"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    for name in listed:
+        if not name.startswith(("CHANGELOG.md", "tests/")) and (ROOT / name).is_file():
+            yield name, " ".join((ROOT / name).read_text("utf-8").split())
+
+
+@pytest.mark.parametrize("sentence", FALSE)
+def test_no_false_sentence_comes_back(sentence):
+    assert [name for name, told in written() if sentence in told] == []
