@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from dprime.membership.attacks import ATTACKS, Attack, Evidence, attack_named
-from dprime.membership.planner import Plan, plan
+from dprime.membership.planner import Plan, outside, plan
 from dprime.membership.pool import Draw, draw
 from dprime.membership.pool_files import PoolFacts, mechanism_of, sample
 from dprime.membership.signals import Signals, signals_of
@@ -68,6 +68,7 @@ __all__ = [
     "frontier",
     "infer",
     "mechanism_of",
+    "outside",
     "plan",
     "sample",
     "score",

@@ -333,10 +333,12 @@ class AttributeInference(Watcher):
         form_ = validate.one_of("form", form, FORMS)
         self._refuse_unseen()
         certified = self.certified()
-        curves = [self.steps.estimate(which, form_) for which in (chosen, None)]
+        curve, membership = (self.steps.estimate(which, form_) for which in (chosen, None))
         if certified is not None:
-            curves = [estimates.capped(curve, certified) for curve in curves]
-        return AttributeRisk(self.attributes[chosen], *curves, certified, len(self.steps))
+            curve = estimates.capped(curve, certified)
+            membership = estimates.capped(membership, certified)
+        attribute, steps = self.attributes[chosen], len(self.steps)
+        return AttributeRisk(attribute, curve, membership, certified, steps)
 
     def risks(self, form: Form = "central-limit") -> list[AttributeRisk]:
         """The same for every attribute."""
