@@ -23,4 +23,11 @@ Bayes security: a fifth more or less of the security itself would hold nearly ev
         "figure1", "figure2", "figure3", "figure4", "figure5", "figure6", "figure7",
         "section5_2", "figure8", "figure9", "section6_2", "figure10",
     ),
+    formulas=(
+        "figure1: Adult: ε where", "figure2", "figure3", "figure4", "figure6", "figure7",
+        "section5_2: advantage of the best attacker", "figure10",
+        "section6_2: Adult: Bayes security against membership",
+        "section6_2: Purchase: Bayes security against membership",
+    ),
+    stand_ins=("retail100",),
 )  # fmt: skip
