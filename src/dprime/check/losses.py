@@ -73,7 +73,8 @@ def doubts(trace: Trace) -> Iterator[str]:
             yield f"that the loss in line {event.line} compares no record with another"
     if trace.ghost() is not False:
         for event in _past_criterion(trace):
-            yield f"that the loss in line {event.line} is of the criterion that make_private returned"
+            what = "is of the criterion that make_private returned"
+            yield f"that the loss in line {event.line} {what}"
     for event in trace.of("zipped"):
         yield f"that each step has one batch (line {event.line} draws several)"
 

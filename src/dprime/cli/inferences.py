@@ -68,7 +68,7 @@ def infer(
     learning_rate: Annotated[Text, number_option("Of SGD [0.5].")] = None,
     clip_norm: Annotated[Text, number_option("C, the clipping norm [1].")] = None,
     momentum: Annotated[Text, number_option("Of SGD [0].")] = None,
-    min_tpr: Annotated[str, number_option("For the precision certified of held-out thresholds [0.01].")] = "0.01",
+    min_tpr: Annotated[str, number_option("For the limit of held-out thresholds [0.01].")] = "0.01",
     confidence: Annotated[str, number_option("Of the intervals [0.95].")] = "0.95",
     seed: Annotated[str, number_option("Gives everything [0].")] = "0",
     device: Annotated[Text, text_option("cpu (if not given) or cuda.")] = None,
