@@ -15,13 +15,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from papers.paper import HERE, Paper, Result
+from papers.paper import HERE, Basis, Paper, Result
+from papers.reproduce import WORDS
 
 DOCS = HERE.parent / "docs" / "papers"
-VERDICTS = ("agrees", "differs", "undecided")
-EXPECTED = "expected"
-"""How a statement begins that is not in the part of a paper that is at hand."""
 
+KINDS: Mapping[Basis, str] = {
+    "formula": "computed from a formula",
+    "data": "measured on the same data",
+    "stand-in": "measured on other data in their place",
+    "not at hand": "of a part of the paper that is not at hand",
+}
+"""What rows rest on, in words."""
 
 PAPERS: tuple[Paper, ...] = tuple(
     import_module(f"papers.{name}").PAPER
@@ -36,6 +41,14 @@ digits; a statement has what it says, such as "above 0". Where our 95 % interval
 range, it **agrees**; where it lies outside, it **differs**; everything else is **undecided**. What
 a paper measured by chance has an error of its own, which the rule leaves out: where it matters, the
 reason below a table says so.
+
+Rows of four kinds are counted apart. Those **computed from a formula** show that a formula was read
+as it is meant, and nothing about trainings. Those **measured on the same data** make an experiment
+again, often with fewer records or other settings, which each page names. What is **measured on
+other data in their place** can be **comparable** with the paper or not; it cannot agree with it.
+Rows about **a part of a paper that is not at hand** say what we expected of it, and whether that
+came.
+Rows that could not have failed, and rows that counted a number a second time, were taken out.
 
 How a sentence of a paper becomes a number and a range is a reading, ours, and the tables show it.
 Some readings were changed after a review, with results at hand: ranges that nothing could have met
@@ -77,17 +90,21 @@ def index(papers: Sequence[Paper]) -> str:
     """All papers in one table."""
     lines = [
         "# The papers, reproduced", "",
-        "dprime comes from five publications. Their tables and figures are made again with dprime "
-        "itself, each by one script in `papers/`, and what was printed stands beside what was "
-        "found. What could not be had is left out or replaced, and named.", "",
+        "dprime comes from five publications. Tables and figures of theirs are made again with "
+        "dprime itself, each by one script in `papers/`, and what was printed stands beside what "
+        "was found. Much of it is made with other data, or with parts of the data, and of one "
+        "paper most is not at hand: the last column says so.", "",
         RULE,
-        "| publication | scripts | agrees | differs | undecided | quick | left out or replaced |",
-        "| :--- | ---: | ---: | ---: | ---: | ---: | :--- |",
+        "| publication | scripts | formula: agrees, differs "
+        "| same data: agrees, differs, undecided "
+        "| other data: comparable, not, undecided | not at hand: as expected, not, undecided "
+        "| quick | left out or replaced |",
+        "| :--- | ---: | ---: | ---: | ---: | ---: | ---: | :--- |",
     ]  # fmt: skip
     for paper in papers:
         results = paper.results()
         counts = counted(results.values())
-        numbers = " | ".join(str(counts[verdict]) for verdict in VERDICTS)
+        numbers = " | ".join(_tally(counts, basis) for basis in KINDS)
         quick = _seconds(sum(each["seconds"] for each in paper.results("-quick").values()))
         link = f"[{paper.short}]({paper.name}.md)"
         lines.append(f"| {link} | {len(results)} | {numbers} | {quick} | {paper.left_out} |")
@@ -95,44 +112,54 @@ def index(papers: Sequence[Paper]) -> str:
     return "\n".join(lines)
 
 
-def counted(results: Any) -> Counter[str]:
-    """How many claims have each verdict."""
-    return Counter(claim["verdict"] for result in results for claim in result["claims"])
+def counted(results: Any) -> Counter[tuple[str, str]]:
+    """How many claims rest on what, with each verdict."""
+    claims = (claim for result in results for claim in result["claims"])
+    return Counter((claim["basis"], claim["verdict"]) for claim in claims)
+
+
+def _tally(counts: Counter[tuple[str, str]], basis: Basis) -> str:
+    """The counts of one kind of rows, in the order of their verdicts."""
+    words = WORDS[basis][:2] if basis == "formula" else WORDS[basis]
+    numbers = [counts[basis, word] for word in words]
+    return ", ".join(map(str, numbers)) if any(numbers) else ""
 
 
 def page(paper: Paper) -> str:
     """One publication."""
     results = paper.results()
     counts = counted(results.values())
-    told = ", ".join(f"{counts[verdict]} {_verb(verdict, counts[verdict])}" for verdict in VERDICTS)
     lines = [f"# {paper.short}", "", paper.citation, "", paper.words.strip(), ""]
-    lines += [f"Of {counts.total()} claims {told}, by [the rule](index.md) for all papers.", ""]
-    expected = sum(
-        claim["published"].startswith(EXPECTED)
-        for result in results.values()
-        for claim in result["claims"]
-    )
-    if expected:
-        lines += [f"{expected} of them are about parts of the paper that are not at hand.", ""]
+    lines += [f"{counts.total()} rows, by [the rule](index.md) for all papers:", ""]
+    lines += [f"- {_told(counts, basis)}" for basis in KINDS if _tally(counts, basis)]
+    lines.append("")
     for script, result in results.items():
         lines += [*section(paper, script, result), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _told(counts: Counter[tuple[str, str]], basis: Basis) -> str:
+    """The counts of one kind of rows, in words."""
+    numbers = {word: counts[basis, word] for word in WORDS[basis]}
+    listed = ", ".join(f"{count} {_verb(word, count)}" for word, count in numbers.items() if count)
+    return f"{sum(numbers.values())} {KINDS[basis]}: {listed}."
+
+
 def _verb(verdict: str, count: int) -> str:
-    if verdict == "undecided":
-        return "is undecided" if count == 1 else "are undecided"
+    if verdict not in ("agrees", "differs"):
+        return f"is {verdict}" if count == 1 else f"are {verdict}"
     return verdict if count == 1 else verdict.removesuffix("s")
 
 
 def section(paper: Paper, script: str, result: Result) -> list[str]:
     """One table or figure: what was done, every claim, reasons, pictures."""
     lines = [f"## {result['title']}", "", described(paper.folder / f"{script}.py"), ""]
-    lines += [
-        "| what | published | agrees within | ours | verdict |",
-        "| :--- | :--- | ---: | ---: | :--- |",
-    ]
-    lines += [_line(claim) for claim in result["claims"]]
+    if result["claims"]:
+        lines += [
+            "| what | published | range | ours | verdict |",
+            "| :--- | :--- | ---: | ---: | :--- |",
+            *(_line(claim) for claim in result["claims"]),
+        ]
     reasons = [
         f"- **{claim['what']}:** {claim['why']}" for claim in result["claims"] if claim["why"]
     ]
@@ -141,7 +168,7 @@ def section(paper: Paper, script: str, result: Result) -> list[str]:
     for table in result.get("tables", []):
         lines += ["", f"{table['title']}:", "", *_table(table)]
     for name, title in result["figures"].items():
-        lines += ["", f"![{title}](figures/{paper.name}-{name}.svg)"]
+        lines += [*([""] if lines[-1] else []), f"![{title}](figures/{paper.name}-{name}.svg)"]
     lines += ["", f"{_made(paper, result)}: `papers/{paper.name}/{script}.py`."]
     return lines
 
@@ -191,7 +218,7 @@ NOTHING = 1e-9
 
 
 def _range(claim: Mapping[str, Any]) -> str:
-    """In which ours agrees."""
+    """Of the published number or statement."""
     least, most = (claim[end] for end in ("least", "most"))
     if least is None:
         return "below 0" if -NOTHING <= most < 0 else f"at most {_number(most)}"

@@ -12,6 +12,8 @@ The rule by which a claim agrees was settled before anything was measured:
 - Ours has a 95 % interval; that of a computed number is the number.
 - The interval lies within the range: agrees. It lies outside of it: differs, and the script says
   why, with a measurement. Otherwise: undecided.
+- What was measured on other data than the paper's cannot agree with it: it is comparable, or not.
+  What is said of a part of a paper that is not at hand is as we expected, or not.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from dprime.data import Split, load
 from dprime.data.dataset import Dataset
 from dprime.data.devices import device_named, device_title
 from dprime.show.figures.figure import Figure
+from papers.paper import Basis, paper_of
 
 HERE = Path(__file__).resolve().parent
 PICTURES = HERE.parent / "docs" / "papers" / "figures"
@@ -52,7 +55,14 @@ SAME_BELIEF = 0.05
 SEED = 2021
 """Of everything, unless another one is given."""
 
-Verdict = Literal["agrees", "differs", "undecided"]
+WORDS: Mapping[Basis, tuple[str, str, str]] = {
+    "formula": ("agrees", "differs", "undecided"),
+    "data": ("agrees", "differs", "undecided"),
+    "stand-in": ("comparable", "not comparable", "undecided"),
+    "not at hand": ("as expected", "not as expected", "undecided"),
+}
+"""By what a claim rests on: where the interval lies within the range, outside of it, or neither."""
+
 Size = Literal["smoke", "quick", "full"]
 
 
@@ -69,6 +79,7 @@ class Claim:
         least: of the range in which it agrees.
         most: of that range.
         why: where it differs, what a measurement says of the reason.
+        basis: what it rests on, which `publish` takes from the paper.
     """
 
     what: str
@@ -79,9 +90,10 @@ class Claim:
     least: float
     most: float
     why: str = ""
+    basis: Basis = "data"
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> str:
         """By the rule above.
 
         >>> printed("an advantage", 0.25, Estimate(0.24, 0.22, 0.26)).verdict
@@ -91,11 +103,12 @@ class Claim:
         >>> printed("an advantage", 0.25, Estimate(0.40, 0.38, 0.42)).verdict
         'differs'
         """
+        within, outside, neither = WORDS[self.basis]
         if self.least <= self.low and self.high <= self.most:
-            return "agrees"
+            return within
         if self.high < self.least or self.most < self.low:
-            return "differs"
-        return "undecided"
+            return outside
+        return neither
 
     def as_json(self) -> dict[str, Any]:
         """Of JSON values; an open end is null."""
@@ -317,11 +330,23 @@ def publish(measure: Measure, script: str | Path, scale: Scale, title: str) -> d
     """Measure, and write results and pictures beside the script."""
     place = Path(script).resolve()
     start = time.perf_counter()
-    found = measure(scale)
+    found = with_basis(measure(scale), place)
     result = result_of(found, place.stem, scale, title, time.perf_counter() - start)
     if scale.size != "smoke":
         write(place, result, found.figures)
     return result
+
+
+def with_basis(found: Measured, script: Path) -> Measured:
+    """What was found, each claim with what it rests on."""
+    paper = paper_of(script)
+    if paper is None:
+        return found
+    claims = [
+        replace(each, basis=paper.basis(script.stem, each.what, each.published))
+        for each in found.claims
+    ]
+    return replace(found, claims=claims)
 
 
 def result_of(
@@ -433,6 +458,6 @@ def show(result: Mapping[str, Any]) -> None:
         ends = [claim["ours"], claim["low"], claim["high"]]
         ours, low, high = ("open" if end is None else f"{end:.4g}" for end in ends)
         interval = "" if low == high else f" ({low} to {high})"
-        print(f"  {claim['verdict']:<9} {claim['what']}: {claim['published']} | {ours}{interval}")
+        print(f"  {claim['verdict']:<15} {claim['what']}: {claim['published']} | {ours}{interval}")
         if claim["why"]:
-            print(f"            {claim['why']}")
+            print(f"                  {claim['why']}")

@@ -14,7 +14,7 @@ from dprime.cli.commands import COMMANDS, imported
 
 SCRIPTS = Path(__file__).parent / "check" / "scripts"
 BAD = str(SCRIPTS / "bad" / "dp001_plain.py")
-CERTIFIED = str(SCRIPTS / "good" / "gan.py")
+GOOD = str(SCRIPTS / "good" / "gan.py")
 
 HEAVY = ("numpy", "scipy", "torch")
 
@@ -77,8 +77,14 @@ def test_a_list_of_runs_needs_no_scipy(tmp_path):
     assert "scipy" not in heavy
 
 
-def test_a_check_loads_scipy_for_a_certified_number():
-    ended, out, heavy = loaded_by("check", CERTIFIED)
+def test_a_check_loads_scipy_for_a_certified_number_only(tmp_path):
+    ended, out, heavy = loaded_by("check", GOOD)
     assert ended == 0
-    assert "Certified for the training" in out
-    assert heavy == {"numpy", "scipy"}
+    assert "no proof of privacy" in " ".join(out.split())
+    assert heavy == set()
+    path = tmp_path / "run.json"
+    path.write_text('{"noise_multiplier": 1.0, "sample_rate": 0.01, "steps": 100}')
+    ended, out, heavy = loaded_by("check", str(path))
+    assert ended == 0
+    assert "Certified for the run" in out
+    assert {"numpy", "scipy"} <= heavy

@@ -2,10 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from dprime.cli import app
+from dprime.data import Dataset, Split, load
 
 SMALL = ["infer", "--pool", "120", "--shadows", "12", "--targets", "2", "--epochs", "3",
          "--batch", "20", "--attacks", "lira,attack-p"]  # fmt: skip
@@ -31,6 +33,22 @@ def test_a_private_training_in_two_tables(tmp_path):
     assert again.stdout.split("Drawn")[0] in result.stdout
     other = run("--epsilon", "4", "--shadow-file", str(kept))
     assert "shadow file must be of the same settings" in str(other.exception)
+
+
+def test_records_of_the_pool_are_left_out_of_the_population(monkeypatch):
+    digits = load("digits")
+    both = Dataset.of(
+        np.concatenate([digits.train.records[:7], digits.test.records]),
+        np.concatenate([digits.train.labels[:7], digits.test.labels]),
+    )
+    monkeypatch.setattr("dprime.cli.pools.load", lambda *_: Split(digits.train, both))
+    shown = json.loads(run("--json").stdout)
+    assert shown["population"] == {"records": 359, "left_out": 7}
+    said = "7 records of the test part are in the pool too, and left out of the population"
+    assert said in " ".join(run().stdout.split())
+    monkeypatch.undo()
+    assert json.loads(run("--json").stdout)["population"] == {"records": 359, "left_out": 0}
+    assert "left out of the population" not in run().stdout
 
 
 def test_several_priors_share_their_shadow_models(tmp_path):

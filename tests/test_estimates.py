@@ -22,6 +22,35 @@ def test_every_estimate_says_so():
         assert estimate.source
 
 
+@pytest.mark.parametrize(
+    ("setting", "adjacency"),
+    [
+        ((0.5, 0.05, 200), "replace"),
+        ((0.5, 0.01, 1000), "add-remove"),
+        ((2.0, 1.0, 4), "replace"),
+        ((1.0, 0.001, 50_000), "replace"),
+        ((4.0, 0.1, 300), "replace"),
+    ],
+)
+def test_a_capped_estimate_is_never_past_the_certified_curve(setting, adjacency):
+    certified = DPSGD(*setting).curve(adjacency)
+    estimate = estimates.central_limit(*setting, adjacency)
+    capped = estimates.capped(estimate, certified)
+    assert capped.kind == "estimate"
+    for reading in (
+        lambda curve: curve.advantage(),
+        lambda curve: curve.epsilon(1e-5),
+        lambda curve: curve.tpr(0.01),
+        lambda curve: curve.precision(0.1, 0.01),
+        lambda curve: curve.belief(0.5, 1e-3),
+    ):
+        assert reading(capped) == min(reading(estimate), reading(certified))
+    assert estimates.is_capped(capped, 0.01) == (
+        estimate.advantage() > certified.advantage() or estimate.tpr(0.01) > certified.tpr(0.01)
+    )
+    assert not estimates.is_capped(estimate, 0.01)
+
+
 def test_cherubin_is_the_printed_form_and_understates():
     estimate = estimates.cherubin(Z10, Q10, 10_000)
     assert estimate.bayes_security() == pytest.approx(

@@ -45,6 +45,23 @@ def test_certified_and_estimated_use_different_words():
     assert not any("at most" in answer.sentence for answer in estimate)
 
 
+@pytest.mark.parametrize("mu", [0.0, 0.01, 0.6, 2.0, 40.0])
+def test_an_estimate_is_never_worded_as_a_guarantee(mu):
+    guarantees = (
+        "at most",
+        "at least ",
+        "The training is",
+        "Formally",
+        "Nobody",
+        "certified",
+        "No ",
+    )
+    for answer in risk_profile(Estimate(GaussianShape(mu), source="a guess"), Questions()):
+        sentence = answer.sentence.replace("find at least", "find").split("(for attackers")[0]
+        assert not [words for words in guarantees if words in sentence], sentence
+        assert "about" in sentence or "estimate" in sentence
+
+
 def test_an_infinite_epsilon_is_said_in_words_and_is_valid_json():
     answer = by_name(EpsilonDelta(1.0, 0.5).curve())["epsilon"]
     assert answer.value == math.inf

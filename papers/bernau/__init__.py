@@ -30,4 +30,6 @@ depend on each other.
         "figure8",
         "figure9",
     ),
+    formulas=("figure1", "figure2", "figure3", "table3"),
+    stand_ins=(" for Purchase-100",),
 )

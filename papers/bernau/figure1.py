@@ -16,7 +16,7 @@ from scipy import optimize, stats
 from dprime.bounds import classical_noise_multiplier_from_epsilon
 from dprime.train.observers import log_mixture
 from papers.drawing import Line, LinesFigure
-from papers.reproduce import Measured, Scale, computed, exact, run, stated
+from papers.reproduce import Measured, Scale, computed, run
 
 ON_D, ON_OTHER = 0.0, 1.0
 """The answers on D and D′ (section 3.1)."""
@@ -31,17 +31,9 @@ def measure(scale: Scale) -> Measured:
     at = np.linspace(-3, 4, 141)
     inside, outside = (stats.norm.pdf(at, middle, sigma) for middle in (ON_D, ON_OTHER))
     belief = belief_in_d(at, sigma)
-    by_density, by_belief = inside > outside, belief > 0.5
     boundary = optimize.brentq(lambda x: float(belief_in_d(np.array([x]), sigma)[0]) - 0.5, -3, 4)
     direct = inside / (inside + outside)
-    claims = [
-        computed("the answer at which both data sets are believed alike", "0.5", boundary),
-        stated(
-            "the share of answers where the larger belief has the larger density",
-            "the adversary says the more likely data set (equation 4): all of them",
-            exact(float(np.mean(by_density == by_belief))), least=1.0,
-        ),
-    ]  # fmt: skip
+    claims = [computed("the answer at which both data sets are believed alike", "0.5", boundary)]
     return Measured(
         claims,
         {"epsilon": EPSILON, "delta": DELTA, "sigma": sigma},

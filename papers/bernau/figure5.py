@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 
 from papers.bernau.cases import (
-    ADULT,
     CLIP_NORM,
     MNIST,
     WORDS,
@@ -53,9 +52,7 @@ def measure(scale: Scale) -> Measured:
         for adjacency in GLOBAL
     }
     claims = [
-        *(below(case, "replace", found) for case in chosen),
         *(at_clip(scale, case, found) for case in (MNIST, *purchase_like())),
-        below(ADULT, "add-remove", found),
         *(long_gradients(scale, case, found) for case in chosen),
     ]
     return Measured(
@@ -77,17 +74,6 @@ def measure(scale: Scale) -> Measured:
 def mean_norm(one: Seen) -> Estimate:
     """Over steps and trials."""
     return mean(one.norms.mean(axis=1))
-
-
-def below(case: Case, adjacency: Adjacency, found: Found) -> Claim:
-    """Local below global."""
-    limit = GLOBAL[adjacency]
-    most = float(found[case, adjacency].norms.max())
-    return stated(
-        f"{case.label}, {WORDS[adjacency]}: mean local sensitivity",
-        f"below the global one, {limit:g}", mean_norm(found[case, adjacency]), most=limit - 1e-6,
-        why=f"The largest of all is {most:.3f}.",
-    )  # fmt: skip
 
 
 def at_clip(scale: Scale, case: Case, found: Found) -> Claim:

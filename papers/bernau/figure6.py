@@ -20,13 +20,11 @@ import numpy as np
 from dprime.train import train
 from dprime.train.models import model_named
 from papers.bernau.cases import (
-    ADULT,
     BELIEF,
     CLIP_NORM,
     LEARNING_RATE,
     MNIST,
     ROWS,
-    WORDS,
     Adjacency,
     Case,
     Floats,
@@ -75,10 +73,7 @@ def measure(scale: Scale) -> Measured:
     claims = [
         *(average(case, row, found) for case in chosen for row in ROWS),
         *(unreached(case, found) for case in chosen),
-        *(less(case, "replace", found) for case in chosen),
         *(alike(scale, case, found) for case in clipped),
-        *(same_spread(scale, case, found) for case in clipped),
-        less(ADULT, "add-remove", found),
         *(utility(scale, case, found) for case in chosen),
         *(converged(scale, case, found) for case in chosen),
     ]
@@ -129,16 +124,6 @@ def ratio(case: Case, adjacency: Adjacency, found: Found) -> Estimate:
     return Estimate(reached.value / local, reached.low / local, reached.high / local)
 
 
-def less(case: Case, adjacency: Adjacency, found: Found) -> Claim:
-    """Global noise is too much."""
-    counted = [found[case, each, adjacency].advantage().value for each in ("global", "local")]
-    return stated(
-        f"{case.label}, {WORDS[adjacency]}: implied advantage with GS over that with LS",
-        "smaller with GS: below 1", ratio(case, adjacency, found), most=1 - 1e-6,
-        why=f"Counted, the advantages are {counted[0]:.3f} and {counted[1]:.3f}.",
-    )  # fmt: skip
-
-
 def alike(scale: Scale, case: Case, found: Found) -> Claim:
     """Global noise is as good as local noise where gradients have norm C."""
     claim = stated(
@@ -159,19 +144,6 @@ def shorter(scale: Scale, case: Case, found: Found) -> str:
         f"advantage with GS {begun[0].advantage.value / begun[1].advantage.value:.3f} of that with "
         "LS."
     )
-
-
-def same_spread(scale: Scale, case: Case, found: Found) -> Claim:
-    """The same distribution of beliefs, by its spread; trials share their noise."""
-    wide, narrow = (
-        np.abs(found[case, each, "add-remove"].beliefs - 0.5) for each in ("global", "local")
-    )
-    claim = stated(
-        f"{case.label}, unbounded: mean distance of the belief from ½ with GS over that with LS",
-        "the same distribution: within a fifth of 1", paired_ratio(wide, narrow),
-        least=1 - TOLERANCE, most=1 + TOLERANCE,
-    )  # fmt: skip
-    return explained(claim, lambda: shorter(scale, case, found))
 
 
 def paired_ratio(above: Floats, below: Floats) -> Estimate:

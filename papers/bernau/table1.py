@@ -22,7 +22,7 @@ from dprime.data.dissimilarity import dataset_sensitivity
 from dprime.train import LikelihoodRatio, Observer, Run, Step, Training, Worlds, train
 from dprime.train.models import model_named
 from papers.drawing import Line, LinesFigure
-from papers.reproduce import Claim, Estimate, Measured, Scale, computed, mean, printed, run, stated
+from papers.reproduce import Claim, Estimate, Measured, Scale, mean, printed, run, stated
 
 WIDTH = 104
 MODEL = "dense-6-6"
@@ -55,7 +55,7 @@ def measure(scale: Scale) -> Measured:
     grids["DS in n"] = compared
     slopes = {name: fitted(grids[name], each) for name, each in times.items()}
     return Measured(
-        [*counted(compared, records, steps), *timing(slopes)],
+        timing(slopes),
         {
             "compared": list(compared),
             "records": list(records),
@@ -66,19 +66,6 @@ def measure(scale: Scale) -> Measured:
         {"seconds": {name: each.tolist() for name, each in times.items()}},
         drawn(grids, times, slopes),
     )
-
-
-def counted(compared: Sequence[int], records: Sequence[int], steps: Sequence[int]) -> list[Claim]:
-    """Exponents of what is done, counted: pairs and gradients."""
-    few, short = min(records), min(steps)
-    pairs = [ranked(n) for n in compared[:2]]
-    by_n = [believed(n, short) for n in records[:2]]
-    by_k = [believed(few, k) for k in steps[:2]]
-    return [
-        computed("DS: exponent of n in the pairs compared", "2", exponent(compared[:2], pairs)),
-        computed("β: exponent of n in the gradients made", "1", exponent(records[:2], by_n)),
-        computed("β: exponent of k in the gradients made", "1", exponent(steps[:2], by_k)),
-    ]
 
 
 def timing(slopes: dict[str, Estimate]) -> list[Claim]:

@@ -25,7 +25,8 @@ def measure(scale: Scale) -> Measured:
         for belief, epsilon, advantage in zip(beliefs, epsilons, advantages, strict=True):
             found = epsilon_from_belief(float(belief))
             reached = classical_advantage_from_epsilon(found, delta=delta)
-            claims.append(computed(f"{data}: ε for a belief of {belief}", epsilon, found))
+            if all(f"ε for a belief of {belief}" not in claim.what for claim in claims):
+                claims.append(computed(f"{data}: ε for a belief of {belief}", epsilon, found))
             claims.append(computed(f"{data}: ρ_α for a belief of {belief}", advantage, reached))
     return Measured(claims, {"delta": {data: row[0] for data, row in ROWS.items()}})
 

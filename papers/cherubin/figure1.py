@@ -24,10 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from dprime.bounds import success_from_bayes_security, tpr_from_bayes_security
 from dprime.mechanisms import DPSGD, Adjacency, steps_from_epochs
 from papers.cherubin.cases import ADULT, RETAIL
-from papers.cherubin.trainings import FPR, Trained, kept, settings_of, trained
+from papers.cherubin.trainings import Trained, kept, settings_of, trained
 from papers.drawing import Line, LinesFigure, readable
 from papers.reproduce import Claim, Measured, Scale, Table, computed, mean, run, stated
 
@@ -80,14 +79,6 @@ def _formulas() -> list[Claim]:
         computed(
             f"{where}, a record replaced, as in the paper's game", "0.5", replaced,
             why=f"It is {replaced / added:.2f} times that of a record added or removed.",
-        ),
-        computed(
-            "attacker right at a Bayes security of 0.9", "0.55",
-            success_from_bayes_security(0.9, max_prior=0.5),
-        ),
-        computed(
-            "TPR at FPR 0.1 for a Bayes security of 0.9", "0.20",
-            tpr_from_bayes_security(0.9, fpr=FPR),
         ),
     ]  # fmt: skip
 

@@ -8,7 +8,6 @@ stands beside the wanted one.
 
 from __future__ import annotations
 
-from dprime.bounds import success_from_bayes_security
 from dprime.estimates import cherubin_sample_rate
 from dprime.mechanisms import DPSGD
 from papers.drawing import Line, LinesFigure
@@ -36,10 +35,6 @@ def measure(scale: Scale) -> Measured:
         computed(
             f"p/σ for a security of {WANTED:g} after {STEPS:,} steps", PRINTED,
             cherubin_sample_rate(WANTED, 1.0, STEPS),
-        ),
-        computed(
-            f"attacker right at a security of {WANTED:g}", "0.51",
-            success_from_bayes_security(WANTED, max_prior=0.5),
         ),
         *(_guaranteed(noise) for noise in GUARANTEED_AT),
     ]  # fmt: skip

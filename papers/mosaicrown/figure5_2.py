@@ -52,9 +52,7 @@ from papers.mosaicrown.experiment import (
     settings,
 )
 from papers.reproduce import (
-    TOLERANCE,
     Claim,
-    Estimate,
     Measured,
     Scale,
     explained,
@@ -228,14 +226,6 @@ def sentences(steps: str, count: int, found: Accuracies, others: Beside) -> list
             "some utility: above 0", mean(found[GLOBAL_BOUNDED] - others.before), least=0.0,
             why=others.told,
         ),
-        stated(
-            what + "accuracy, local less global, unbounded, over its standard deviation",
-            "nearly identical distributions: within 0.2 (our reading)",
-            shift(found[LOCAL_UNBOUNDED], found[GLOBAL_UNBOUNDED]), least=-TOLERANCE,
-            most=TOLERANCE,
-            why="By the same measure local less global is "
-            f"{shift(found[LOCAL_BOUNDED], found[GLOBAL_BOUNDED]).value:.3f} where DP is bounded.",
-        ),
         explained(stated(
             what + "accuracy, global bounded less global unbounded", "lower: below 0",
             apart(GLOBAL_BOUNDED, GLOBAL_UNBOUNDED), most=0.0,
@@ -251,12 +241,6 @@ def sentences(steps: str, count: int, found: Accuracies, others: Beside) -> list
             why=f"The highest is {best.name}. On average: {order}. {others.told}",
         ),
     ]  # fmt: skip
-
-
-def shift(one: Floats, other: Floats) -> Estimate:
-    """How far apart two distributions are, in standard deviations of the second."""
-    spread = max(float(other.std(ddof=1)), np.finfo(float).tiny)
-    return mean((one - other) / spread)
 
 
 def drawn(steps: str, found: Accuracies, count: int) -> LinesFigure:

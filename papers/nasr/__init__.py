@@ -27,4 +27,6 @@ line: `dprime audit papers/nasr/mnist.toml --epsilon 4 --out mnist-4`.
 """,
     left_out="all but the beginning of the paper is not at hand",
     scripts=("section3", "mnist", "cifar10", "location30"),
+    formulas=("section3",),
+    stand_ins=("CIFAR-10 subset", "Location-30"),
 )

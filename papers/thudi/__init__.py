@@ -26,4 +26,7 @@ models have 20 epochs with batches of 250, and figures 14 to 16 have the values 
         "figure9", "figure10", "figure11", "figure12", "figure13", "figure14", "figure15",
         "figure16", "figure17",
     ),
+    formulas=("figure1", "figure2", "figure5: Bound on precision", "figure7", "figure8", "figure9",
+              "figure10"),
+    stand_ins=("CIFAR-10 (subset)",),
 )  # fmt: skip

@@ -10,7 +10,6 @@ one and the corrected one stand side by side.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
@@ -68,11 +67,8 @@ def measure(scale: Scale) -> Measured:
                    f"paper's axis this looks marginal: {below:.1f} % of its length."),
         ]  # fmt: skip
     printed, mended = (values[SIZES.index(FEW)] for values in counted.values())
-    rise = max(b - a for a, b in itertools.pairwise(counted["as printed"]))
     kept, kept_mended = (none_used(records, FEW) for records in (printed, mended))
     claims += [
-        stated("Capacity as printed: largest rise from one c to the next",
-               "it grows as the expected size decreases", exact(float(rise)), most=0.0),
         stated(f"Probability that none of the records as printed at c = {FEW} was used",
                f"at least {DENIABILITY:g} (corollary 5.2)", exact(kept), least=DENIABILITY,
                why=f"For {printed} records, in the worst case of an ε-DP mechanism (randomised "

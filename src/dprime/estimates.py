@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import scipy
 
 from dprime import validate
-from dprime.curve import Estimate
+from dprime.curve import Estimate, TradeOff
 from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY
-from dprime.shapes import GaussianShape
+from dprime.shapes import GaussianShape, Line, Shape
+
+CAPPED = ", capped by the certified curve"
+"""What the source of an estimate ends with where the certified curve allows less."""
 
 LOW_NOISE = 1.0
 """Cherubin et al. advise against their closed form below this noise multiplier."""
@@ -140,6 +144,82 @@ def attribute_inference_central_limit(
     return Estimate(
         GaussianShape(q * math.sqrt(total)), source="central limit theorem, attribute inference"
     )
+
+
+def capped(estimate: Estimate, certified: TradeOff) -> Estimate:
+    """The estimate with each reading at most what the certified curve of the same worlds allows.
+
+    >>> certified = TradeOff.gaussian(1.0)
+    >>> capped(Estimate(GaussianShape(1.2), source="a guess"), certified).d_prime()
+    1.0
+    """
+    if _below(estimate.shape, certified.shape):
+        return estimate
+    both = Lesser(estimate.shape, certified.shape)
+    return replace(estimate, shape=both, source=f"{estimate.source}{CAPPED}")
+
+
+def is_capped(estimate: Estimate, fpr: float) -> bool:
+    """Whether the certified curve lowers its advantage, or its TPR at this FPR."""
+    shape = estimate.shape
+    if not isinstance(shape, Lesser):
+        return False
+    return shape.other.delta(0.0) < shape.one.delta(0.0) or shape.tpr(fpr) < shape.one.tpr(fpr)
+
+
+@dataclass(frozen=True)
+class Lesser:
+    """The pointwise smaller of two curves; each reading is the smaller of the two curves' own."""
+
+    one: Shape
+    other: Shape
+
+    def tpr(self, fpr: float) -> float:
+        """Largest TPR at this FPR."""
+        return min(self.one.tpr(fpr), self.other.tpr(fpr))
+
+    def fpr(self, tpr: float) -> float:
+        """Smallest FPR at this TPR."""
+        return max(self.one.fpr(tpr), self.other.fpr(tpr))
+
+    def delta(self, epsilon: float) -> float:
+        """Largest TPR - e^epsilon FPR, at most."""
+        return min(self.one.delta(epsilon), self.other.delta(epsilon))
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest epsilon >= 0 with delta(epsilon) <= delta, at most."""
+        return min(self.one.epsilon(delta), self.other.epsilon(delta))
+
+    def tpr_on_ray(self, log_ratio: float) -> float:
+        """Largest TPR with TPR >= e^log_ratio FPR."""
+        return min(self.one.tpr_on_ray(log_ratio), self.other.tpr_on_ray(log_ratio))
+
+    def tpr_at_slope(self, log_slope: float) -> float:
+        """TPR where the slope is e^log_slope, of the curve with less of it."""
+        return min(self.one.tpr_at_slope(log_slope), self.other.tpr_at_slope(log_slope))
+
+    def index(self, floor: float) -> float:
+        """Smallest mu whose Gaussian curve lies above where both error rates are >= floor."""
+        return min(self.one.index(floor), self.other.index(floor))
+
+    def reversed(self) -> Lesser:
+        """The curve with the two worlds exchanged."""
+        return Lesser(self.one.reversed(), self.other.reversed())
+
+    def lines(self) -> tuple[list[Line], list[Line]]:
+        """Supporting lines of both."""
+        ones, others = self.one.lines(), self.other.lines()
+        return ones[0] + others[0], ones[1] + others[1]
+
+
+def _below(shape: Shape, other: Shape) -> bool:
+    """Whether a curve lies nowhere above another: on or below each of its supporting lines."""
+    ahead, behind = other.lines()
+    return _keeps(shape, ahead) and _keeps(shape.reversed(), behind)
+
+
+def _keeps(shape: Shape, lines: list[Line]) -> bool:
+    return all(shape.delta(log_slope) <= start for log_slope, start in lines)
 
 
 def _low(noise_multiplier: float) -> str | None:

@@ -140,6 +140,8 @@ def _belief(curve: TradeOff | Estimate, ask: Questions) -> Answer:
         f"more than {percent_up(value)} sure {_most(curve)} {_odds(ask.exceeded)}."
         if percent_up(value) != percent_up(1.0)
         else "No limit below certainty can be given for what someone may come to believe."
+        if curve.kind == "certified"
+        else "By this estimate, someone may come to be certain."
     )
     conditions = {"prior": ask.belief_prior, "exceeded": ask.exceeded}
     title = f"Belief, exceeded with probability {given(ask.exceeded)}"
@@ -152,7 +154,7 @@ def _belief_exceeds(curve: TradeOff | Estimate, ask: Questions) -> Answer:
         f"Someone {given(100 * ask.belief_prior)} % sure that a member was in the data ends up "
         f"more than {given(100 * ask.belief)} % sure {_most(curve)} {_odds(value)}."
         if value > 0
-        else f"Nobody ends up more than {given(100 * ask.belief)} % sure."
+        else f"{_nobody(curve)} ends up more than {given(100 * ask.belief)} % sure."
     )
     conditions = {"belief": ask.belief, "prior": ask.belief_prior}
     title = f"Chance of a belief above {given(ask.belief)}"
@@ -162,18 +164,21 @@ def _belief_exceeds(curve: TradeOff | Estimate, ask: Questions) -> Answer:
 def _epsilon(curve: TradeOff | Estimate, ask: Questions) -> Answer:
     value = curve.epsilon(ask.delta)
     title = f"ε at δ {given(ask.delta)}"
-    sentence = _dp_sentence(value, ask.delta)
+    sentence = _dp_sentence(value, ask.delta, curve)
     return Answer("epsilon", title, value, curve.kind, {"delta": ask.delta}, sentence)
 
 
 def _delta(curve: TradeOff | Estimate, ask: Questions) -> Answer:
     value = curve.delta(ask.epsilon)
     title = f"δ at ε {given(ask.epsilon)}"
-    sentence = _dp_sentence(ask.epsilon, value)
+    sentence = _dp_sentence(ask.epsilon, value, curve)
     return Answer("delta", title, value, curve.kind, {"epsilon": ask.epsilon}, sentence)
 
 
-def _dp_sentence(epsilon: float, delta: float) -> str:
+def _dp_sentence(epsilon: float, delta: float, curve: TradeOff | Estimate) -> str:
+    if curve.kind == "estimate":
+        pair = f"({round_up(epsilon)}, {round_up(delta)})"
+        return f"By this estimate (ε, δ) is about {pair}, which is no guarantee."
     if math.isinf(epsilon):
         return "No finite ε can be certified at this δ: treat the training as not private."
     pair = f"({round_up(epsilon)}, {round_up(delta)})-differentially private"
@@ -191,10 +196,18 @@ def _d_prime(curve: TradeOff | Estimate, ask: Questions) -> Answer:
         f"curves whose centres are {round_up(value)} standard deviations apart (for attackers with "
         "error rates of one in 10,000 or more)."
         if math.isfinite(value)
-        else "No limit can be given: an attacker may hardly ever err."
+        else f"{_no_limit(curve)} an attacker may hardly ever err."
     )
     title = "d′ (distance of the two worlds)"
     return Answer("d_prime", title, value, curve.kind, {"floor": INDEX_FLOOR}, sentence)
+
+
+def _nobody(curve: TradeOff | Estimate) -> str:
+    return "Nobody" if curve.kind == "certified" else "By this estimate, hardly anyone"
+
+
+def _no_limit(curve: TradeOff | Estimate) -> str:
+    return "No limit can be given:" if curve.kind == "certified" else "By this estimate,"
 
 
 def _secret_success(curve: TradeOff | Estimate, ask: Questions) -> Answer:

@@ -1,4 +1,4 @@
-"""A training that is not as Opacus made it has no certified number."""
+"""What reading could not confirm is said."""
 
 import pytest
 
@@ -22,12 +22,11 @@ REACHED_INTO = {
 
 
 @pytest.mark.parametrize("line", REACHED_INTO.values(), ids=REACHED_INTO)
-def test_what_is_set_in_the_private_training_takes_the_number_away(examine, line):
+def test_what_is_set_in_the_private_training_is_said(examine, line):
     for text in (START + PRIVATE + line + LOOP, START + PRIVATE + LOOP + f"    {line}\n"):
         report = examine(text)
         assert report.findings == ()
-        assert report.reading.risks == ()
-        assert "the private training as Opacus made it" in " ".join(report.reading.missing)
+        assert "that the training stays as Opacus made it" in " ".join(report.unclear)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +44,7 @@ def test_what_is_set_in_the_private_training_takes_the_number_away(examine, line
 def test_an_attribute_is_set_however_that_is_written(examine, code, line):
     report = examine(START + PRIVATE + line + LOOP)
     assert [finding.code for finding in report.findings] == [code]
-    assert report.reading.risks == ()
+    assert report.unclear == ()
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_an_attribute_is_set_however_that_is_written(examine, code, line):
 def test_what_has_no_part_in_privacy_may_be_set(examine, line):
     report = examine(START + PRIVATE + line + LOOP)
     assert report.findings == ()
-    assert len(report.reading.risks) == 1
+    assert report.unclear == ()
 
 
 def test_a_norm_may_follow_numbers_in_the_script_but_not_the_data(codes):
@@ -67,11 +66,11 @@ def test_a_schedule_of_the_norm_holds_where_the_clipping_follows(examine, name):
     schedule = SCHEDULE.format(name)
     assert [f.code for f in examine(START + GHOST + schedule + GHOST_LOOP).findings] == ["DP309"]
     unknown = GHOST.replace("'ghost'", "mode")
-    reading = examine(START + unknown + schedule + GHOST_LOOP).reading
-    assert "on which the schedule" in " ".join(reading.missing)
+    unclear = examine(START + unknown + schedule + GHOST_LOOP).unclear
+    assert "on which the schedule" in " ".join(unclear)
     report = examine(START + PRIVATE + schedule + LOOP)
     assert report.findings == ()
-    assert len(report.reading.risks) == (0 if name == "LambdaGradClip" else 1)
+    assert len(report.unclear) == (name == "LambdaGradClip")
 
 
 @pytest.mark.parametrize(
@@ -84,11 +83,9 @@ def test_a_schedule_of_the_norm_holds_where_the_clipping_follows(examine, name):
     ],
 )
 def test_with_ghost_clipping_gradients_must_stay_as_they_are(examine, words, after):
-    assert len(examine(START + GHOST + GHOST_LOOP).reading.risks) == 1
+    assert examine(START + GHOST + GHOST_LOOP).unclear == ()
     loop = GHOST_LOOP.replace("optimizer.step()", f"{after}\n        optimizer.step()")
-    reading = examine(START + GHOST + loop).reading
-    assert reading.risks == ()
-    assert words in " ".join(reading.missing)
+    assert words in " ".join(examine(START + GHOST + loop).unclear)
 
 
 def test_a_second_clipping_is_told_by_mode(examine):
@@ -101,26 +98,21 @@ def test_a_second_clipping_is_told_by_mode(examine):
         (finding,) = report.findings
         assert finding.code == "DP305"
         assert words in finding.sentence
-        assert len(report.reading.risks) == 1  # a projection: no two sums get further apart
+        assert report.unclear == ()  # a projection: no two sums get further apart
     other = GHOST_LOOP.replace("optimizer.step()", again.replace("1.0)", "1.0, norm_type=1)"))
-    assert "with the norm 2" in " ".join(examine(START + GHOST + other).reading.missing)
+    assert "with norm 2" in " ".join(examine(START + GHOST + other).unclear)
 
 
 def test_an_empty_batch_must_stay_empty(examine):
     private = PRIVATE.replace("max_grad", "rand_on_empty={}, max_grad")
-    assert len(examine(START + private.format(False) + LOOP).reading.risks) == 1
+    assert examine(START + private.format(False) + LOOP).unclear == ()
     report = examine(START + private.format("flag") + LOOP)
-    assert (report.findings, report.reading.missing) == ((), ("rand_on_empty as False",))
+    assert report.findings == ()
+    assert report.unclear == ("Reading could not confirm that rand_on_empty is False.",)
 
 
-def test_a_target_holds_only_for_the_epochs_it_is_for(examine):
-    private = PRIVATE.replace("make_private", "make_private_with_epsilon").replace(
-        "noise_multiplier=1.1", "target_epsilon=2.0, target_delta=1e-6, epochs=10"
-    )
-    assert len(examine(START + private + LOOP).reading.risks) == 1
-    for loop in (LOOP.replace("for _ in range(10)", "while more()"), LOOP + LOOP):
-        reading = examine(START + private + loop).reading
-        assert reading.risks == ()
-        assert reading.missing == ("a training of as many epochs as the target is for",)
-    given = examine(START + private + "mine(optimizer)" + LOOP).reading
-    assert given.risks == ()
+def test_other_code_that_gets_the_optimizer_is_named(examine):
+    given = examine(START + PRIVATE + "mine(optimizer)" + LOOP)
+    assert "what mine (line 17) does with the optimizer" in " ".join(given.unclear)
+    recursive = LOOP.replace("optimizer.step()", "again()\n") + "def again():\n    again()\n"
+    assert "where every call leads" in " ".join(examine(START + PRIVATE + recursive).unclear)

@@ -23,7 +23,6 @@ WRONG = {
 def test_rows_that_are_not_one_record_each_are_found(examine, code, loss):
     report = examine(START + PRIVATE + LOOP.replace(CALL, loss))
     assert [finding.code for finding in report.findings] == [code]
-    assert report.reading.missing == (f"a training without these warnings ({code})",)
 
 
 RIGHT = {
@@ -44,7 +43,59 @@ RIGHT = {
 def test_what_keeps_records_apart_has_no_finding(examine, loss):
     report = examine(START + PRIVATE + LOOP.replace(CALL, loss))
     assert report.findings == ()
-    assert len(report.reading.risks) == 1
+    assert report.unclear == ()
+
+
+NETWORK = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(784, 10)
+
+    def forward(self, x):
+        return self.layer({})
+
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Net()
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+model = {}
+"""
+
+MIXING = (
+    "x / x.std()", "x - torch.mean(x, dim=0)", "x.softmax(dim=0)", "F.normalize(x, 2, 0)",
+    "x - x.amax(dim=(0, 1))", "nn.functional.softmax(x, 0)",
+)  # fmt: skip
+APART = (
+    "x / x.std(1, keepdim=True)", "x - torch.mean(x, dim=-1)", "x.softmax(dim=1)", "max(x, 0)",
+    "x - self.mean.mean(0)", "F.normalize(x, dim=1)", "x.amax(dim=(2, 3))", "x * torch.max(x, y)",
+)  # fmt: skip
+
+
+def _with_network(made, inside):
+    network = NETWORK.replace("{}", inside, 1).replace("{}", made)
+    return START.replace("optimizer = ", f"{network}optimizer = ", 1) + PRIVATE + LOOP
+
+
+@pytest.mark.parametrize("made", ["Net()", "Outer()", "nn.Sequential(nn.Flatten(), Net())"])
+@pytest.mark.parametrize("inside", MIXING)
+def test_a_number_across_the_batch_in_forward_is_found(codes, made, inside):
+    assert codes(_with_network(made, inside)) == ["DP204"]
+
+
+@pytest.mark.parametrize("inside", APART)
+def test_a_number_for_each_record_in_forward_has_no_finding(codes, inside):
+    assert codes(_with_network("Outer()", inside)) == []
+
+
+def test_forward_of_another_network_has_no_finding(codes):
+    assert codes(_with_network("nn.Linear(784, 10)\nother = Net()", MIXING[0])) == []
 
 
 def test_what_is_only_looked_at_has_no_finding(codes):
@@ -69,7 +120,8 @@ def test_where_the_first_dimension_is_time_nothing_is_said(codes):
         "torch.cat([x, x], k)",
     ],
 )
-def test_rows_that_nobody_can_count_have_no_number(examine, rows):
+def test_rows_that_reading_cannot_count_are_said(examine, rows):
     report = examine(START + PRIVATE + LOOP.replace("model(x)", f"model({rows})"))
     assert report.findings == ()
-    assert report.reading.missing == ("one row in the batch for each record",)
+    (unclear,) = report.unclear
+    assert "that the batch has one row for each record" in unclear

@@ -57,6 +57,6 @@ def test_lines_inside_sentences_of_a_notebook_are_counted_by_cell(tmp_path):
     (finding,) = check(path).findings
     assert finding.place == "cell 3, line 3"
     assert "(cell 3, line 7) runs over" in finding.sentence
-    cells = [START, PRIVATE, LOOP.replace("range(10)", "epochs()")]
+    cells = [START, PRIVATE + "optimizer.expected_batch_size = 1", LOOP]
     path.write_text(json.dumps({"cells": [{**CODE, "source": each} for each in cells]}))
-    assert check(path).reading.missing == ("how often the loop in cell 3, line 2 runs",)
+    assert "(cell 2, line 5 sets expected_batch_size)" in check(path).unclear[0]

@@ -8,14 +8,17 @@ import pytest
 
 from dprime import TradeOff
 from dprime.data.dataset import Dataset
+from dprime.membership.confidence import precision_of_share
 from dprime.membership.game import Scored
 from dprime.membership.inference import Asked, conclude, infer
+from dprime.membership.planner import outside
+from dprime.membership.shadows import answers
 from pools import OPEN, OTHERS, POOL, PRIVATE, trainers
 
 
 def found_with(recipe=None, **given):
     made = trainers() if recipe is None else trainers(recipe)
-    options = {"shadows": 24, "targets": 3, "seed": 4, "claim": made.claim(0.5), **given}
+    options = {"shadows": 24, "targets": 3, "seed": 5, "claim": made.claim(0.5), **given}
     return infer(POOL, OTHERS, made, **options)
 
 
@@ -41,8 +44,47 @@ def test_without_privacy_members_are_found(without_privacy):
 def test_a_private_training_keeps_its_claim(private):
     assert private.verdict == "not contradicted"
     assert private.allowed_precision == private.claim.precision(prior=0.5, min_tpr=0.01)
-    assert all(each.top.low <= private.allowed_precision for each in private.outcomes)
+    assert all(each.top.mean <= private.allowed_top for each in private.outcomes)
     assert private.sentence().endswith("nothing here contradicts the claim.")
+
+
+@pytest.mark.parametrize("curve", [TradeOff.gaussian(1.0), TradeOff.from_lines([(1.0, 0.02)])])
+@pytest.mark.parametrize(("share", "prior"), [(0.1, 0.5), (0.1, 0.05), (0.5, 0.5), (0.9, 0.3)])
+def test_the_most_of_a_share_is_that_of_the_best_test_that_says_so_many(curve, share, prior):
+    """Of all tests of which a share π TPR + (1 - π) FPR is said, by search over the curve."""
+    tests = [(curve.tpr(fpr), fpr) for fpr in np.linspace(0, min(1, share / (1 - prior)), 20_001)]
+    said = [(prior * tpr + (1 - prior) * fpr, tpr) for tpr, fpr in tests]
+    best = max(prior * min(tpr, share / prior) / share for rate, tpr in said if rate <= share)
+    allowed = precision_of_share(curve, share, prior)
+    assert best <= allowed <= best + 1e-3
+    assert allowed < curve.precision(prior, 0.01) or share <= 0.01
+
+
+def test_the_limit_is_of_the_share_that_the_sentence_speaks_of(private):
+    """The surest tenth, by an attacker who knows all others, against a full-batch Gaussian."""
+    claim = TradeOff.gaussian(1.0)
+    found = replace(private, claim=claim, records=10_000)
+    rng = np.random.default_rng(5)
+    members = rng.random((20, 10_000)) < 0.5
+    scored = Scored("best", rng.normal(size=members.shape) + members, members)
+    outcome = conclude(scored, "Best", claim, 0.5, Asked(), seed=1)
+    shown = replace(found, outcomes=(outcome,), scored=(scored,))
+    assert outcome.top.mean == pytest.approx(shown.allowed_top, abs=0.005)
+    assert shown.allowed_top < shown.allowed_precision - 0.04
+    assert f"allows {100 * shown.allowed_top:.2f}"[:-1] in shown.sentence()
+    assert shown.as_json()["allowed"]["top_precision"] == shown.allowed_top
+
+
+def test_a_population_that_was_trained_on_is_refused():
+    both = Dataset.of(
+        np.concatenate([OTHERS.records, POOL.records[:3]]),
+        np.concatenate([OTHERS.labels, POOL.labels[:3]]),
+    )
+    with pytest.raises(ValueError, match=r"population must be .* but 3 of its 63 records are in"):
+        infer(POOL, both, trainers())
+    with pytest.raises(ValueError, match=r"population must be .* but 3 of its 63 records are in"):
+        answers(trainers()(0.5), POOL, both, models=2, seed=1)
+    assert len(outside(both, POOL)) == 60
 
 
 def test_plain_values(private):
@@ -108,14 +150,14 @@ def test_too_few_answers_cannot_tell():
     above = conclude(telling_scores(0.6), "LiRA", TradeOff.gaussian(0.2), 0.5, Asked(), seed=1)
     lucky = replace(above, contradicted=0)
     unsure = replace(found, outcomes=(lucky,), claim=TradeOff.gaussian(0.2), telling=True)
-    assert lucky.top.mean > unsure.allowed_precision
+    assert lucky.top.mean > unsure.allowed_top
     assert unsure.verdict == "cannot tell"
 
 
 def test_a_claim_that_is_only_stated_is_not_called_certified(private):
     stated = replace(private, certified=False)
     assert stated.as_json()["allowed"]["kind"] == "claimed"
-    assert "The claim allows" in stated.sentence()
+    assert "the claim allows" in stated.sentence()
 
 
 def test_chosen_afterwards_says_more_than_held_out():

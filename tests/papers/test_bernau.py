@@ -122,9 +122,9 @@ def test_all_lines_on_each_other():
 
 
 def test_a_count_on_other_data_says_so():
-    assert table2.counted(row()).published == "0.24"
-    assert table2.counted(row(cases.RETAIL)).published == "0.25 on Purchase-100"
-    assert table2.counted(row(cases.PURCHASE)).published == "0.25"
+    assert table2.counted(SMOKE, row()).published == "0.24"
+    assert table2.counted(SMOKE, row(cases.RETAIL)).published == "0.25 on Purchase-100"
+    assert table2.counted(SMOKE, row(cases.PURCHASE)).published == "0.25"
 
 
 def test_every_exceedance_is_in_a_table():

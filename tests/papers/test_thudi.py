@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from papers.reproduce import Scale, exact, explained, stated
-from papers.thudi import figure2, variations
+from papers.thudi import figure2, figure8, variations
 from papers.thudi.attacks import SETUPS, Game
 from papers.thudi.variations import Varied
 
@@ -81,3 +81,11 @@ def test_every_seed_has_draws_of_its_own():
     assert len(set(seeds)) == len(seeds)
     other = dataclasses.replace(SETUPS["smoke"], epochs=2)
     assert Game("mnist", 3.0, Scale("smoke"), other).own_seed(0) not in seeds
+
+
+def test_the_printed_noise_is_that_of_renyi_dp_and_no_mistake():
+    """4.0412 for (1, 1e-5): what an accountant with Balle et al.'s conversion gives."""
+    (claim,) = figure8.measure(Scale("smoke")).claims
+    assert claim.ours == pytest.approx(1.001, abs=5e-4)
+    assert claim.verdict == "agrees"
+    assert figure8.better_rdp_epsilon(3.7306) > 1.08  # exactly enough, but not by that way

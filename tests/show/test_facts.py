@@ -9,9 +9,10 @@ import pytest
 from audited import CONCLUDED, FAILED_BLOCK, run
 from dprime.audit import lower_bound
 from dprime.audit.metrics import Metric
-from dprime.audit.settings import settings_of
 from dprime.audit.store import Store
+from dprime.guarantees import EpsilonDelta
 from dprime.show import facts_of
+from dprime.show.claims import replace_curve
 from dprime.show.facts import GROUPS
 
 
@@ -102,16 +103,53 @@ def test_models_that_diverged_are_a_fact():
 # Groups -------------------------------------------------------------------------------------------
 
 
-def test_groups_are_read_off_the_claimed_curve():
-    with Store.open(run("stands")) as store:
-        curve = settings_of(store).claimed()
-    groups = facts_of(run("stands")).groups
-    assert [group.size for group in groups] == list(GROUPS)
-    for group in groups:
+@pytest.mark.parametrize("name", ["stands", "replace"])
+def test_groups_are_read_off_the_replace_curve(name):
+    facts = facts_of(run(name))
+    stated = name == "replace"  # (ε, δ), for replaced records
+    curve = facts.claim.curve if stated else facts.claim.mechanism.curve("replace")
+    assert [group.size for group in facts.groups] == list(GROUPS)
+    for group in facts.groups:
         assert group.belief == pytest.approx(curve.belief(1 / group.size, 1e-3), rel=1e-9)
         assert group.prior < group.belief < 1
         assert group.equivalent * group.belief == pytest.approx(1)
-    assert groups[0].belief == pytest.approx(kept("stands")["metrics"]["belief"]["allowed"])
+
+
+def test_the_belief_in_one_of_a_group_exceeds_its_limit_as_rarely_as_said():
+    """Each step shows +1 with the first person in the data and -1 with any other, and noise."""
+    facts = facts_of(run("stands"))
+    claimed = facts.claim.mechanism
+    assert claimed.sample_rate == 1
+    rng = np.random.default_rng(0)
+    for group in facts.groups:
+        seen = rng.normal(1.0, claimed.noise_multiplier, (claimed.steps, 400_000)).sum(0)
+        for_the_first = 2.0 * seen / claimed.noise_multiplier**2
+        belief = 1.0 / (1.0 + (group.size - 1) * np.exp(-for_the_first))
+        assert (belief > group.belief).mean() <= group.exceeded
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_a_stated_guarantee_of_add_remove_is_composed_with_itself(epsilon, delta):
+    """The data with x, without it, and with x' in its place: two steps, each of them tight."""
+    claimed = EpsilonDelta(epsilon, delta)
+    replaced = replace_curve(claimed, "add-remove")
+    assert replace_curve(claimed, "replace").epsilon(1e-6) == claimed.curve().epsilon(1e-6)
+    step = claimed.curve()
+    for fpr in (0.0, 1e-6, 1e-4, 0.01, 0.1, 0.5, 0.9, 1.0):
+        assert replaced.tpr(fpr) == pytest.approx(step.tpr(step.tpr(fpr)), rel=1e-9)
+    # An output with this chance without x, exp(ε) times that with x, and exp(-ε) times with x'
+    shown = 0.01 * np.exp(-epsilon)
+    ratio = np.exp(epsilon) * shown / (np.exp(-epsilon) * shown)
+    belief = ratio / (ratio + 1)
+    assert np.exp(epsilon) * shown > 1e-3
+    assert replaced.belief(0.5, 1e-3) >= belief * (1 - 1e-12)
+
+
+def test_a_stated_guarantee_has_groups():
+    facts = facts_of(run("own"))
+    assert isinstance(facts.claim.mechanism, EpsilonDelta)
+    assert facts.groups[0].belief > 1 / (1 + np.exp(-8.0)) - 1e-9
 
 
 @pytest.mark.parametrize("name", ["local", "python-curve", "evil", "no-limit"])

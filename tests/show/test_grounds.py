@@ -46,10 +46,12 @@ def test_limits_that_cannot_be_relied_on():
 
 
 def test_a_table_needs_the_mechanism():
-    assert "does not name the mechanism" in told("hipaa", "python-curve")
-    assert "The table starts" not in told("hipaa", "python-curve")
-    assert "The table starts" in told("hipaa", "stands")
-    assert "taken literally" in told("hipaa", "replace")
+    assert "does not name a mechanism" in told("hipaa", "python-curve")
+    assert "The table is for" not in told("hipaa", "python-curve")
+    assert "The table is for" in told("hipaa", "stands")
+    assert "exactly one of k people" in told("hipaa", "replace")
+    assert "protects less" in told("hipaa", "stands")
+    assert "protects less" not in told("hipaa", "replace")
 
 
 def test_made_data_are_said_to_be_made():

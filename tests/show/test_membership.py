@@ -49,7 +49,7 @@ def test_precision_against_each_prior_beside_what_is_allowed():
     assert [point.prior for point in points] == [0.3, 0.7]
     for point, each in zip(points, found[::-1], strict=True):
         assert point.precision == each.outcomes[0].top.mean
-        assert point.certified == each.allowed_precision
+        assert point.certified == each.allowed_top
 
 
 def test_a_limit_that_is_only_stated_is_not_drawn_as_certified():

@@ -35,7 +35,17 @@ if TYPE_CHECKING:
 MODEL_ENDINGS = ("Module", "Model", "ModelBase")
 """How the names of library classes end that networks extend."""
 
-HARMLESS = ("torch.", "opacus.", "dprime.", "step", "unscale_", "make_private", "print", "append")
+HARMLESS = (
+    "torch.",
+    "opacus.",
+    "dprime.",
+    "object.",
+    "step",
+    "unscale_",
+    "make_private",
+    "print",
+    "append",
+)
 """How functions begin that take an optimizer and step it no further."""
 
 
@@ -224,9 +234,7 @@ def _hand_over(name: str, call: Call, receiver: Value | None = None) -> None:
             if tuner or not isinstance(function.node, ast.Lambda):
                 call.walker.invoke(function, inner)
 
-    before, call.walker.sure = call.walker.sure, False
     if tuner:
         call.walker.inside(Loop(call.line, Value(call.line), kind="tuner"), invoke)
     else:
         invoke()
-    call.walker.sure = before

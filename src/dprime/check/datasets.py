@@ -121,7 +121,6 @@ def _loader(call: Call) -> Value:
     return Loader(
         call.line, (), call.walker.loops, dataset=data,
         batch_size=call.get("batch_size", 1) or Constant(call.line, value=1),
-        drop_last=constant(call.get("drop_last", 8)) is True,
         sampler=weighted or ("other" if names and not set(names) & PLAIN_SAMPLERS else ""),
         private=poisson,
     )  # fmt: skip
@@ -149,7 +148,7 @@ def _split_batches(call: Call) -> Value:
         found.append(
             Loader(
                 call.line, (), call.walker.loops, dataset=given.dataset,
-                batch_size=given.batch_size, drop_last=given.drop_last, private=private,
+                batch_size=given.batch_size, private=private,
                 made_from=given.made_from or given,
             )
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What keeps the steps, the batches or the noise of a training from being certain."""
+"""What a guarantee needs and reading could not confirm."""
 
 from __future__ import annotations
 
@@ -14,45 +14,51 @@ from dprime.check.values import (
     Multiplied,
     Optimizer,
     Value,
+    constant,
     number,
     options,
     owner,
 )
 
-DECIDING = ("noise_multiplier", "sample_rate", "batch_sampler", "expected_batch_size")
-"""Attributes that may be a private training's, whatever they are set on."""
+JUDGED = (
+    "noise_multiplier", "sample_rate", "batch_sampler", "step_hook", "history", "accountant",
+)  # fmt: skip
+"""Attributes of which a look says what setting them does."""
 
 HARMLESS = ("param_groups", "defaults", "state", "loss_reduction", "lr")
 """Attributes that have no part in clipping, noise, rate or count."""
 
 
-def doubts(trace: Trace, event: Event) -> Iterator[str]:
-    """Each doubt, as what is missing for a certified number."""
+def doubts(trace: Trace) -> Iterator[str]:
+    """What would follow "could not confirm", for each doubt."""
+    events = list(trace.of("private"))
+    if not events:
+        return
     for step in trace.private_steps():
         if doubt := draw_of(step, trace).doubt:
             yield doubt
-        if not _refuses_second(trace, event) and _often_backward(step, trace):
-            yield f"one backward() for step() in line {step.line}"
+        if not _refuses_second(trace, events) and _often_backward(step, trace):
+            yield f"that step() in line {step.line} follows one backward()"
     yield from losses.doubts(trace)
     yield from _changes(trace)
-    yield from _clipping(trace, event)
+    yield from _clipping(trace)
     if any(not certain(each.arguments["skip"], False) for each in trace.of("skip")):
-        yield "steps without signal_skip_step"
-    given = event.arguments.get("rand_on_empty")
-    if given is not None and not certain(given, False):
-        yield "rand_on_empty as False"
-    if any(isinstance(each, Multiplied) for each in _behind_losses(trace)):
-        yield "one row in the batch for each record"
+        yield "that no noise is left out (signal_skip_step)"
+    given = [event.arguments.get("rand_on_empty") for event in events]
+    if any(each is not None and constant(each) is None for each in given):
+        yield "that rand_on_empty is False"
+    if any(isinstance(each, Multiplied) and not each.sure for each in _behind_losses(trace)):
+        yield "that the batch has one row for each record"
     for handed in trace.of("optimizer given"):
         yield f"what {handed.text} (line {handed.line}) does with the optimizer"
     if trace.cut_short or trace.has("not followed"):
-        yield "calls that could be followed to their end"
+        yield "where every call leads"
 
 
-def _refuses_second(trace: Trace, event: Event) -> bool:
+def _refuses_second(trace: Trace, events: list[Event]) -> bool:
     """Whether Opacus itself refuses a second backward() before the step."""
-    poisson = event.arguments.get("poisson_sampling")
-    return trace.ghost() is False and (poisson is None or certain(poisson, True))
+    given = [event.arguments.get("poisson_sampling") for event in events]
+    return trace.ghost() is False and all(p is None or certain(p, True) for p in given)
 
 
 def _often_backward(step: Event, trace: Trace) -> bool:
@@ -72,17 +78,14 @@ def _behind_losses(trace: Trace) -> Iterator[Value]:
 
 
 def _changes(trace: Trace) -> Iterator[str]:
-    """A noise, a rate or a part of the private training that is set somewhere."""
-    sets = list(trace.of("set"))
-    if trace.has("noise schedule") or any(event.text in DECIDING for event in sets):
-        yield "a noise that stays the same"
-    for event in (*sets, *trace.of("put")):
-        if event.text not in (*DECIDING, *HARMLESS, "__dict__") and _is_private(event.subject):
+    """A part of the private training that is set somewhere, and no look judges."""
+    for event in trace.of("set", "put"):
+        if event.text not in (*JUDGED, *HARMLESS, "__dict__") and _is_private(event.subject):
             what = event.text or "an attribute"
-            yield f"the private training as Opacus made it (line {event.line} sets {what})"
+            yield f"that the training stays as Opacus made it (line {event.line} sets {what})"
     for event in trace.of("inner"):
         if _is_private(event.subject):
-            yield f"the private training as Opacus made it (line {event.line} reaches into it)"
+            yield f"that the training stays as Opacus made it (line {event.line} reaches into it)"
 
 
 def _is_private(value: Value) -> bool:
@@ -94,19 +97,17 @@ def _is_private(value: Value) -> bool:
     )
 
 
-def _clipping(trace: Trace, event: Event) -> Iterator[str]:
-    if trace.has("adaptive") or certain(event.arguments.get("clipping"), "adaptive"):
-        yield "a clipping norm that does not adapt to the records"
+def _clipping(trace: Trace) -> Iterator[str]:
     ghost = trace.ghost()
     if trace.has("norm schedule") and ghost is None:
         yield "grad_sample_mode, on which the schedule of the clipping norm depends"
     if any(each.text == "LambdaGradClip" for each in trace.of("norm schedule")):
-        yield "a schedule of the clipping norm that is written down"
+        yield "that the schedule of the clipping norm does not depend on the records"
     if ghost is not False and any(number(e.arguments["norm"]) != 2 for e in trace.of("clip")):
-        yield "clip_grad_norm_ with the norm 2, which moves no two gradients further apart"
+        yield "that clip_grad_norm_ is with norm 2, which moves no two gradients further apart"
     changed = [e for e in trace.of("changed", "set") if _is_gradient(e)]
     if changed and ghost is not False:
-        yield f"gradients that stay as Opacus clipped them (line {changed[0].line} changes them)"
+        yield f"that gradients stay as Opacus clipped them (line {changed[0].line} changes them)"
 
 
 def _is_gradient(event: Event) -> bool:

@@ -17,13 +17,11 @@ class Draw:
         again: why it surely gets one that it had before, in a sentence; empty where not.
         doubt: what is not known, where that cannot be told.
         line: of the loop or the step in question.
-        shuffled: whether it is one batch of a whole pass over the loader.
     """
 
     again: str = ""
     doubt: str = ""
     line: int = 0
-    shuffled: bool = False
 
 
 def draw_of(step: Event, trace: Trace) -> Draw:
@@ -40,7 +38,7 @@ def draw_of(step: Event, trace: Trace) -> Draw:
     if inside:
         sentence = f"The loop in line {inside[0].line} steps again and again on the same batch."
         return Draw(again=sentence, line=step.line)
-    return _kept(step, depth) or _second(step, depth, trace) or _fresh(step, depth)
+    return _kept(step, depth) or _second(step, depth, trace) or Draw()
 
 
 def _depth(step: Event, trace: Trace) -> int | None:
@@ -121,8 +119,3 @@ def _conditions(step: Event, depth: int) -> bool:
     """Whether a step is only taken sometimes, once the batch is drawn."""
     known = step.loops[depth - 1].tests if depth else 0
     return len(step.tests) > known
-
-
-def _fresh(step: Event, depth: int) -> Draw:
-    loop = step.loops[depth - 1] if depth else None
-    return Draw(shuffled=loop is not None and loop.kind == "batches" and not loop.kept)

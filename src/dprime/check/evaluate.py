@@ -187,8 +187,7 @@ def _binary(walker: Walker, node: ast.BinOp, scope: Scope) -> Value:
             return crossed
     if computed is None:
         return Value(node.lineno, (left, right), walker.loops)
-    default = any(isinstance(v, Constant) and v.default for v in (left, right))
-    return Constant(node.lineno, value=computed, default=default)
+    return Constant(node.lineno, value=computed)
 
 
 def _computed(operation: ast.operator, left: Any, right: Any) -> Any:

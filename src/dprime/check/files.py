@@ -27,7 +27,7 @@ def check(path: str | Path, *, records: int | None = None, delta: float | None =
         path: a Python script, a notebook, a description of a run in JSON, a checkpoint that Opacus
             saved, or the saved state of a monitor.
         records: the number of training records, where the file does not tell it.
-        delta: at which ε is read, where the file does not tell it.
+        delta: at which ε of a saved run is read, where the file does not tell it.
 
     """
     path = Path(path)
@@ -44,7 +44,7 @@ def check(path: str | Path, *, records: int | None = None, delta: float | None =
     source = read_source(path, _text(path, content))
     if path.suffix not in SCRIPTS and not _is_script(source):
         raise validate.misfit(str(path), "a text of another kind", "a script", REMEDY)
-    return check_script(source, records=records, delta=delta)
+    return check_script(source, records=records)
 
 
 def _is_script(source: Source) -> bool:

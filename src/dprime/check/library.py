@@ -154,8 +154,7 @@ def _range(call: Call) -> Value:
     if not bounds or any(each is None for each in bounds):
         return Stream(call.line, over=call.result(), element=Value(call.line))
     steps = range(*(int(each) for each in bounds if each is not None))
-    default = any(isinstance(each, Constant) and each.default for each in call.positional)
-    times = Constant(call.line, value=len(steps), default=default)
+    times = Constant(call.line, value=len(steps))
     return Stream(call.line, over=call.result(), element=Value(call.line), times=times)
 
 
@@ -228,8 +227,7 @@ def _rounded(rule: Callable[[float], float]) -> Callable[[Call], Value]:
             except ValueError:
                 held = None
         if isinstance(held, int | float) and math.isfinite(held):
-            default = isinstance(given, Constant) and given.default
-            return Constant(call.line, value=rule(held), default=default)
+            return Constant(call.line, value=rule(held))
         if rule is float and held is not None:
             return Constant(call.line, value=held)
         return call.result()

@@ -65,17 +65,18 @@ def on_other_batches(trace: Trace) -> Iterator[Event]:
 
 
 def doubts(trace: Trace) -> Iterator[str]:
-    """What is not known of the losses, as what is missing for a certified number."""
+    """What is not known of the losses."""
     for event in losses(trace):
         if any(_is_other(each, trace) for each in _loaders(event, trace)):
-            yield f"a loss of the private loader's batches alone (line {event.line})"
+            yield f"that the loss in line {event.line} is of the private loader's batches alone"
         if any(_perhaps_across(each) for each in trace.behind(event.subject)):
-            yield f"a loss that holds no record against another (line {event.line})"
+            yield f"that the loss in line {event.line} compares no record with another"
     if trace.ghost() is not False:
         for event in _past_criterion(trace):
-            yield f"the criterion that make_private returned, for the loss in line {event.line}"
+            what = "is of the criterion that make_private returned"
+            yield f"that the loss in line {event.line} {what}"
     for event in trace.of("zipped"):
-        yield f"one batch for each step (line {event.line} draws several)"
+        yield f"that each step has one batch (line {event.line} draws several)"
 
 
 def _perhaps_across(value: Value) -> bool:

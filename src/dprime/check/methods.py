@@ -91,7 +91,7 @@ def _private_loader(loader: Value, line: int, call: Call) -> Value:
     made = Loader(line, (), call.walker.loops, private=True, made_from=loader)
     if isinstance(loader, Loader):
         made.dataset, made.batch_size = loader.dataset, loader.batch_size
-        made.drop_last, made.sampler = loader.drop_last, loader.sampler
+        made.sampler = loader.sampler
     return made
 
 
@@ -192,7 +192,7 @@ def _as_default(value: Value) -> Value:
     if isinstance(value, Constant) and isinstance(value.value, int | float | str):
         if isinstance(value.value, bool):
             return Value(value.line)  # a switch: either way
-        return Constant(value.line, value=value.value, default=True)
+        return Constant(value.line, value=value.value)
     return Value(value.line)
 
 

@@ -8,8 +8,8 @@ from dprime.check.risk import Reading
 from dprime.check.rules import MEANINGS, RULES, Finding, Severity
 
 LIMITS = (
-    "That is no proof of privacy: reading a file cannot see the data, the libraries, or what "
-    "happens when it runs."
+    "That is no proof of privacy: reading a file cannot see the data, the libraries, other files, "
+    "most of what forward computes, or what happens when it runs."
 )
 NEXT = (
     "Next: attach dprime.monitor to the training, which counts every step as it happens and can "
@@ -26,7 +26,7 @@ class Report:
         kind: "script", "notebook" or "saved run".
         findings: what was found, in the order of the lines.
         set_aside: what was found, but named in a comment to be ignored.
-        reading: the certified risk, or what was missing for it.
+        reading: the certified risk of a saved run, or what was missing for it.
         unclear: what could not be followed, in sentences.
         looked_for: the codes of the mistakes that this kind of file can show.
         monitored: whether dprime.monitor is attached already.

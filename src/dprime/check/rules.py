@@ -178,6 +178,15 @@ _ALL = (
         "Let inputs and loss be made of each record for itself, and average the losses alone.",
     ),
     Rule(
+        "DP204",
+        "warning",
+        "a number across the batch in forward",
+        "Where forward takes a mean, a spread or a softmax across the records, each record changes "
+        "the gradients of the others, so clipping one record's gradient does not bound what that "
+        "record does.",
+        "Let forward compute each record's output from that record alone.",
+    ),
+    Rule(
         "DP301",
         "error",
         "optimizer of another model",

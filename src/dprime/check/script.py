@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from dprime import validate
+from dprime.check.doubts import doubts
 from dprime.check.looks import LOOKS
 from dprime.check.report import Report
-from dprime.check.risk import Reading, read_risk
 from dprime.check.rules import RULES, Finding
 from dprime.check.source import Source
 from dprime.check.trace import Trace
@@ -31,16 +31,8 @@ OTHERS = {
 }
 """Libraries for private training that this check does not read."""
 
-RISK_STANDS_WITH = {"DP101"}
-"""Errors that the risk takes into account itself."""
 
-RISK_FALLS_WITH = {"DP202", "DP203", "DP310", "DP412", "DP802", "DP803"}
-"""Warnings with which the risk of the steps is not known for sure."""
-
-
-def check_script(
-    source: Source, *, records: int | None = None, delta: float | None = None
-) -> Report:
+def check_script(source: Source, *, records: int | None = None) -> Report:
     """Read a script and say which mistakes it shows."""
     tree = source.tree()
     try:
@@ -60,7 +52,6 @@ def check_script(
         kind="notebook" if source.cells else "script",
         findings=tuple(kept),
         set_aside=tuple(aside),
-        reading=_in_place(_reading(trace, [*kept, *aside], records, delta), source),
         unclear=(*_unclear(trace, source), *_unknown_codes(source)),
         looked_for=tuple(code for code in RULES if code not in SAVED_ONLY),
         monitored=any(_is_part(name, "dprime.monitor") for name in trace.names),
@@ -73,10 +64,6 @@ def _in_cells(sentence: str, source: Source) -> str:
         return sentence
     apart = re.sub(r"\blines (\d+) and (\d+)", r"line \1 and line \2", sentence)
     return re.sub(r"\bline (\d+)", lambda found: source.place(int(found[1])), apart)
-
-
-def _in_place(reading: Reading, source: Source) -> Reading:
-    return replace(reading, missing=tuple(_in_cells(each, source) for each in reading.missing))
 
 
 def _looks(trace: Trace, records: int | None) -> Iterator[Finding]:
@@ -122,21 +109,6 @@ def _is_part(name: str, library: str) -> bool:
     return name == library or name.startswith(f"{library}.")
 
 
-def _reading(
-    trace: Trace, found: list[Finding], records: int | None, delta: float | None
-) -> Reading:
-    codes = {f.code for f in found}
-    errors = {f.code for f in found if f.rule.severity == "error"} - RISK_STANDS_WITH
-    doubts = codes & RISK_FALLS_WITH
-    if not trace.has("private"):
-        return Reading()
-    if errors or doubts:
-        what = "errors" if errors else "these warnings"
-        listed = ", ".join(sorted(errors | doubts))
-        return Reading(missing=(f"a training without {what} ({listed})",))
-    return read_risk(trace, records, delta)
-
-
 def _unclear(trace: Trace, source: Source) -> Iterator[str]:
     if trace.cut_short:
         yield "The script is too long to be followed to its end."
@@ -150,6 +122,8 @@ def _unclear(trace: Trace, source: Source) -> Iterator[str]:
         for model in options(event.arguments.get("module")):
             if isinstance(model, Model) and not model.seen:
                 yield f"Layers of the model that is made private in {where} come from elsewhere."
+    for doubt in dict.fromkeys(doubts(trace)):
+        yield _in_cells(f"Reading could not confirm {doubt}.", source)
 
 
 def _unknown_codes(source: Source) -> Iterator[str]:

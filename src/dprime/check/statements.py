@@ -17,7 +17,6 @@ from dprime.check.values import (
     Method,
     Value,
     constant,
-    is_default,
     options,
 )
 
@@ -164,8 +163,7 @@ def _counted(walker: Walker, node: ast.While, scope: Scope) -> Value | None:
     if type(first) is not int or type(last) is not int:
         return None
     times = max(0, last - first + isinstance(test.ops[0], ast.LtE))
-    default = is_default(start) or is_default(limit)
-    return Constant(node.lineno, value=times, default=default)
+    return Constant(node.lineno, value=times)
 
 
 def _is_read(name: ast.Name) -> bool:

@@ -53,8 +53,6 @@ class Event:
     marked: frozenset[Value] = frozenset()
     """What had been given to make_private by then."""
     order: int = 0
-    sure: bool = True
-    """Whether the script itself tells how often it happens."""
     call: object = None
     """The call in which it happens; one call may be noted several times."""
 

@@ -33,8 +33,6 @@ class Constant(Value):
     """A value that is written in the script."""
 
     value: Any = None
-    default: bool = False
-    """Whether it is the default of an option of the script's command line."""
 
 
 @dataclass(eq=False)
@@ -137,7 +135,6 @@ class Loader(Value):
 
     dataset: Value = field(default_factory=Value)
     batch_size: Value = field(default_factory=Value)
-    drop_last: bool = False
     sampler: str = ""
     private: bool = False
     made_from: Value | None = None
@@ -330,11 +327,6 @@ def constant(value: Value | None) -> Any:
     if len(values) != 1 or not all(isinstance(o, Constant) for o in found):
         return None
     return next(iter(values.values()))
-
-
-def is_default(value: Value | None) -> bool:
-    """Whether it is the default of an option of the script's command line."""
-    return any(isinstance(o, Constant) and o.default for o in options(value))
 
 
 def number(value: Value | None) -> float | None:

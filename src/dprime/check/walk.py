@@ -78,14 +78,12 @@ class Walker:
         self._classes: list[Class] = []
         self._instances: dict[Class, Instance] = {}
         self._entered: set[ast.AST] = set()
-        self.sure = True
         self.call: calls.Call | None = None
         self._read = 0
 
     def read(self, tree: ast.Module) -> Trace:
         """The whole script: first as it runs, then what nobody in it calls."""
         self.block(tree.body, Scope())
-        self.sure = False  # from here on, other files decide what is called, and how often
         for function in self._functions:  # grows while it is read
             if function.node not in self._entered:
                 self.invoke(function, calls.Call(self, function.line))
@@ -101,7 +99,7 @@ class Walker:
         self.trace.events.append(
             Event(
                 kind, line, subject, more, text, self.loops, self._tests, self._path, self.marked,
-                len(self.trace.events), self.sure, self.call,
+                len(self.trace.events), self.call,
             )
         )  # fmt: skip
 
@@ -215,6 +213,7 @@ class Walker:
         self._instances.setdefault(cls, instance)
         start = cls.find("__init__")
         if isinstance(instance, Model):
+            self.event("network", call.line, instance)
             self.building.append(instance)
         if isinstance(start, Function):
             self.invoke(start, call, instance, cls)

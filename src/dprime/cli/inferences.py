@@ -25,7 +25,7 @@ from dprime.cli.options import (
     text_option,
     whole,
 )
-from dprime.cli.pools import pool_named
+from dprime.cli.pools import outsiders, pool_named
 from dprime.data import Dataset
 from dprime.profile import round_up
 
@@ -68,7 +68,7 @@ def infer(
     learning_rate: Annotated[Text, number_option("Of SGD [0.5].")] = None,
     clip_norm: Annotated[Text, number_option("C, the clipping norm [1].")] = None,
     momentum: Annotated[Text, number_option("Of SGD [0].")] = None,
-    min_tpr: Annotated[str, number_option("For the certified precision [0.01].")] = "0.01",
+    min_tpr: Annotated[str, number_option("For the limit of held-out thresholds [0.01].")] = "0.01",
     confidence: Annotated[str, number_option("Of the intervals [0.95].")] = "0.95",
     seed: Annotated[str, number_option("Gives everything [0].")] = "0",
     device: Annotated[Text, text_option("cpu (if not given) or cuda.")] = None,
@@ -97,7 +97,7 @@ def infer(
                   "momentum": momentum, "device": device, "memory": memory}  # fmt: skip
         _check_left_out(engine)
     look_here()
-    split = pool_named(data, data_dir, "pool", pool)
+    split, left_out = outsiders(pool_named(data, data_dir, "pool", pool))
     others = split.test.take(range(min(len(split.test), LARGEST_POPULATION)))
     recipe = Recipe(
         batch=whole("batch", batch), epochs=validate.parse("epochs", epochs),
@@ -145,9 +145,19 @@ def infer(
     if as_json:
         runs = [each.as_json() for each in found]
         shown = runs[0] if len(runs) == 1 else {"runs": runs}
-        print(json.dumps({"data": data, **shown}, indent=2, allow_nan=False))
+        population = {"records": len(others), "left_out": left_out}
+        shown = {"data": data, "population": population, **shown}
+        print(json.dumps(shown, indent=2, allow_nan=False))
         return
     console = Console()
+    if left_out:
+        are = (
+            "1 record of the test part is"
+            if left_out == 1
+            else f"{left_out:,} records of the test part are"
+        )
+        told = f"{are} in the pool too, and left out of the population."
+        console.print(told, highlight=False, soft_wrap=True)
     for each in found:
         console.print(found_table(each, data), highlight=False)
         console.print(precision_table(each), highlight=False)
@@ -208,16 +218,19 @@ def precision_table(found: Inference) -> Table:
     for each in found.outcomes:
         cells = (_shown(each.top), _shown(each.held_out), _shown(each.best))
         table.add_row(each.title, *cells, f"{each.shuffled.mean:.3f}")
-    if found.allowed_precision is not None:
-        most = round_up(found.allowed_precision)
-        table.add_row(_at_most(found), most, most, "", "")
+    if found.allowed_top is not None and found.allowed_precision is not None:
+        limits = (round_up(found.allowed_top), round_up(found.allowed_precision))
+        table.add_row(_at_most(found), *limits, "", "")
     table.caption = (
         "Held out: threshold chosen on other records. Best of 40: the best of the top 2.5 %, 5 %, "
         "…, chosen after looking; shuffled scores reach the last column for nothing."
     )
     if found.claim is not None:
         share = f"{100 * found.asked.min_tpr:g} %"
-        table.caption += f" At most: for attackers who find at least {share} of the members."
+        table.caption += (
+            " At most: of attacks that name as many; held out, of attackers who find at least "
+            f"{share} of the members."
+        )
     return table
 
 

@@ -1,4 +1,4 @@
-"""Pools that commands train on parts of: a data set by its name, without repetitions."""
+"""Pools that commands train on parts of, without repetitions, and the records outside them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dprime import validate
 from dprime.cli.options import whole
 from dprime.data import Split, load
 from dprime.data.loaders import names
-from dprime.membership.planner import distinct
+from dprime.membership.planner import distinct, outside
 
 
 def pool_named(name: str, folder: str | None, option: str, count: str | None) -> Split:
@@ -28,3 +28,9 @@ def pool_named(name: str, folder: str | None, option: str, count: str | None) ->
             raise validate.refusal(option, size, f"from 2 to {len(pool):,}", remedy)
         pool = pool.take(range(size))
     return Split(pool, split.test)
+
+
+def outsiders(split: Split) -> tuple[Split, int]:
+    """The split without the records of its test part that are in the pool; how many they are."""
+    others = outside(split.test, split.train)
+    return Split(split.train, others), len(split.test) - len(others)

@@ -198,6 +198,8 @@ def _estimates(asked: Asked) -> dict[str, list[Answer]]:
     found = [estimates.central_limit(z, q, steps, adjacency)]
     if adjacency == "replace":
         found.append(estimates.cherubin(z, q, steps))
+    certified = mechanism.curve(adjacency)
+    found = [estimates.capped(estimate, certified) for estimate in found]
     for estimate in found:
         if estimate.warning:
             print(f"Warning: {estimate.warning}", file=sys.stderr)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprime import text
 from dprime.membership.attacks import ATTACKS, Attack, Evidence, attack_named
-from dprime.membership.planner import Plan, plan
+from dprime.membership.planner import Plan, outside, plan
 from dprime.membership.pool import Draw, draw
 from dprime.membership.pool_files import PoolFacts, mechanism_of, sample
 from dprime.membership.signals import Signals, signals_of
@@ -67,6 +67,7 @@ __all__ = [
     "frontier",
     "infer",
     "mechanism_of",
+    "outside",
     "plan",
     "sample",
     "score",

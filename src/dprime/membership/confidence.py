@@ -19,6 +19,9 @@ from dprime.audit.estimators.one_run import Guessed, least_total
 from dprime.curve import TradeOff
 from dprime.data import arrays
 
+HALVINGS = 60
+"""Of an interval, until a float has no more digits."""
+
 
 @dataclass(frozen=True)
 class Rate:
@@ -131,6 +134,27 @@ def lower_precision(right: int, said: int, *, confidence: float = 0.95) -> float
     level = 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
     right, said = _counts(right, said)
     return 1.0 - upper_end(said - right, said, level) if right else 0.0
+
+
+def precision_of_share(claim: TradeOff, share: float, prior: float) -> float:
+    """The largest expected precision of an attack that calls this share of the records members.
+
+    Averaged over the records, TPR and FPR lie on or below the claim's concave curve, and
+    prior TPR + (1 - prior) FPR is the share. The precision, prior TPR / share, is largest where
+    both hold with equality. Rounded up.
+
+    >>> round(precision_of_share(TradeOff.gaussian(1.0), share=0.1, prior=0.5), 4)
+    0.8689
+    """
+    shape = checked_claim(claim).shape
+    share = validate.rate("share", share, example=0.1)
+    pi = validate.inner_probability("prior", prior)
+    low, high = 0.0, 1.0  # FPR; the share said grows with it along the curve
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        fits = pi * shape.tpr(middle) + (1.0 - pi) * middle <= share
+        low, high = (middle, high) if fits else (low, middle)
+    return min(1.0, pi / share, 1.0 - (1.0 - pi) * low / share)
 
 
 def contradicts(

@@ -23,13 +23,20 @@ from dprime.audit.backends.base import Backend
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
 from dprime.membership.attacks import Attack, attack_named
-from dprime.membership.confidence import Interval, contradicts, over_repetitions
+from dprime.membership.confidence import (
+    Interval,
+    contradicts,
+    over_repetitions,
+    precision_of_share,
+)
 from dprime.membership.game import Bools, Floats, Scored, score
+from dprime.membership.planner import check_outside
 from dprime.membership.pool import array_rows, check_distinct
 from dprime.membership.results import (
     AverageRoc,
     average_roc,
     held_out_precision,
+    number_said,
     precision_over_quantiles,
     roc,
     shuffled_best,
@@ -146,10 +153,24 @@ class Inference:
 
     @property
     def allowed_precision(self) -> float | None:
-        """The precision at π that the claim allows; None without a claim."""
+        """The precision at π that the claim allows to attackers with TPR >= `asked.min_tpr`.
+
+        None without a claim.
+        """
         if self.claim is None:
             return None
         return self.claim.precision(prior=self.probability, min_tpr=self.asked.min_tpr)
+
+    @property
+    def allowed_top(self) -> float | None:
+        """The precision that the claim allows of the share that is called members.
+
+        None without a claim. An attack that names fewer records may be right more often.
+        """
+        if self.claim is None:
+            return None
+        said = number_said(self.asked.top_share, self.records)
+        return precision_of_share(self.claim, said / self.records, self.probability)
 
     @property
     def counted(self) -> tuple[int, ...]:
@@ -172,7 +193,7 @@ class Inference:
         They cannot tell where too few records are in question for any answers to contradict it, or
         where a precision lies above the claim and could still be luck.
         """
-        allowed = self.allowed_precision
+        allowed = self.allowed_top
         if allowed is None:
             return "no claim"
         if any(each.contradicted for each in self.outcomes):
@@ -189,11 +210,11 @@ class Inference:
             f"{100 * best.top.mean:.1f} % are members; {100 * self.probability:g} % of all records "
             "are."
         )
-        allowed = self.allowed_precision
+        allowed = self.allowed_top
         if allowed is None:
             return f"{found} The training is not private: nothing limits what an attack may reach."
         who = "certified curve" if self.certified else "claim"
-        limit = f"The {who} allows {round_up(100 * allowed)} %"
+        limit = f"For that share the {who} allows {round_up(100 * allowed)} %"
         if self.verdict == "contradicted":
             return f"{found} {limit}, which these answers contradict: the claim is wrong."
         if self.verdict == "cannot tell":
@@ -213,6 +234,7 @@ class Inference:
             "allowed": None if self.claim is None else {
                 "kind": "certified" if self.certified else "claimed",
                 "precision": self.allowed_precision,
+                "top_precision": self.allowed_top,
                 "tpr": [
                     {"fpr": rate, "value": self.claim.tpr(fpr=rate)} for rate in self._rates()
                 ],
@@ -246,7 +268,7 @@ def infer(
 
     Args:
         pool: distinct records, of which each target has a part.
-        population: records that no model is trained on.
+        population: records that no model is trained on, so none of the pool's.
         trainer: gives the trainer for a probability, so that batches can keep their size.
         attacks: by name, or made with options of your own.
         claim: the curve of the targets' training.
@@ -289,6 +311,7 @@ def infer(
         raise validate.refusal("targets", targets, f"at least {FEWEST_TARGETS}", remedy)
     count = _asked_records(records, pool)
     check_distinct(array_rows([pool.records, pool.labels]))
+    check_outside(population, pool)
     needy = [attack for attack in chosen if "shadows" in attack.needs]
     if needy:  # before anything is trained
         had = parts(

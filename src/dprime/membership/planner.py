@@ -18,6 +18,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dprime import validate
 from dprime.bounds import epsilon_from_precision
 from dprime.choose import choose
@@ -203,8 +206,41 @@ def distinct(pool: Dataset) -> Dataset:
     """
     first: dict[bytes, int] = {}
     for place, row in enumerate(array_rows([pool.records, pool.labels])):
-        first.setdefault(hashlib.sha256(row).digest(), place)
+        first.setdefault(_digest(row), place)
     return pool if len(first) == len(pool) else pool.take(list(first.values()))
+
+
+def outside(population: Dataset, pool: Dataset) -> Dataset:
+    """The records of a population that are not in the pool.
+
+    >>> pool = Dataset.of([[1.0], [2.0]], [0, 1])
+    >>> outside(Dataset.of([[3.0], [2.0], [1.0]], [0, 1, 1]), pool).records.ravel().tolist()
+    [3.0, 1.0]
+    """
+    inside = trained_on(population, pool)
+    return population.take(np.flatnonzero(~inside)) if inside.any() else population
+
+
+def check_outside(population: Dataset, pool: Dataset) -> None:
+    """Refuse a population of which models were trained on some records."""
+    count = int(trained_on(population, pool).sum())
+    if count:
+        raise ValueError(
+            "population must be of records that no model is trained on, but "
+            f"{count:,} of its {len(population):,} records are in the pool: leave them out with "
+            "dprime.membership.outside(population, pool)."
+        )
+
+
+def trained_on(population: Dataset, pool: Dataset) -> NDArray[np.bool_]:
+    """Which records of a population are in the pool: the same values and the same label."""
+    known = set(map(_digest, array_rows([pool.records, pool.labels])))
+    rows = array_rows([population.records, population.labels])
+    return np.array([_digest(row) in known for row in rows], dtype=bool)
+
+
+def _digest(row: bytes) -> bytes:
+    return hashlib.sha256(row).digest()
 
 
 def usual_probabilities(precision: float, least: float = 0.0) -> list[float]:

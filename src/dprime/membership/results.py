@@ -411,6 +411,11 @@ def _above(threshold: float | None, values: Floats, truth: Bools) -> Precision:
     return Precision(int((said & truth).sum()), int(said.sum()), threshold=threshold)
 
 
+def number_said(share: float, records: int) -> int:
+    """Of so many records, the number that `top_precision` says are members."""
+    return math.ceil(validate.rate("share", share, example=0.1) * records - ROUNDING)
+
+
 def top_precision(
     scores: ArrayLike, members: ArrayLike, share: float, rng: np.random.Generator
 ) -> Precision:
@@ -424,7 +429,7 @@ def top_precision(
     0.6666666666666666
     """
     values, truth = _checked(scores, members)
-    said = math.ceil(validate.rate("share", share, example=0.1) * len(values) - ROUNDING)
+    said = number_said(share, len(values))
     ranked = np.where(np.isnan(values), -np.inf, values)
     order = np.lexsort((rng.random(len(values)), np.isnan(values), -ranked))
     return Precision(int(truth[order[:said]].sum()), said, share)

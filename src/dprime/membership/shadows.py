@@ -27,6 +27,7 @@ from dprime.audit.backends.base import Backend
 from dprime.audit.runner import run_blocks
 from dprime.audit.store import Store
 from dprime.data.dataset import Dataset
+from dprime.membership.planner import check_outside
 from dprime.membership.signals import Signals, signals_of
 from dprime.train import Subsets, train
 from dprime.train.progress import bar
@@ -81,7 +82,7 @@ def answers(
     Args:
         trainer: the engine with its recipe, or a function of your own.
         pool: distinct records; each model has each of them with the probability, independently.
-        population: records that no model is trained on.
+        population: records that no model is trained on, so none of the pool's.
         models: how many.
         probability: π, of a record being in a model's part.
         seed: gives the parts and the models.
@@ -102,6 +103,7 @@ def answers(
     >>> found.pool.loss.shape, found.population.loss.shape
     ((8, 100), (8, 50))
     """
+    check_outside(population, pool)
     count = validate.whole("models", models, example=64)
     share = validate.inner_probability("probability", probability, example=0.5)
     device = str(trainer.device) if isinstance(trainer, EngineTrainer) else "own"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dprime import estimates
 from dprime.monitor.risks import TWO_VALUES, AttributeRisk
 from dprime.profile import given, percent_up, round_down
 
@@ -20,11 +21,12 @@ def lines(title: str, risks: Sequence[AttributeRisk], fpr: float, notes: Sequenc
     right = ("attacker right", "without training")
     head = ("", "values", "Bayes security", *right, f"TPR at FPR {given(fpr)}")
     rows = [head, *(_row(risk, fpr) for risk in risks), _membership(risks[0], fpr)]
-    shown = [title, *_table(rows), _among(risks), _certified(risks[0])]
+    shown = [title, *_table(rows), _among(risks), _certified(risks[0]), *_capped(risks, fpr)]
     shown += [sentence for risk in risks for sentence in _sentences(risk)]
     shown += [risk.attribute.doubt for risk in risks if risk.attribute.doubt is not None]
     warning = risks[0].curve.warning
-    return "\n".join([*shown, *([warning] if warning else []), *notes, ESTIMATES, LEAK])
+    notes = [*([warning] if warning else []), *notes, *_taken(risks)]
+    return "\n".join([*shown, *notes, ESTIMATES, LEAK])
 
 
 def _row(risk: AttributeRisk, fpr: float) -> tuple[str, ...]:
@@ -66,6 +68,24 @@ def _certified(risk: AttributeRisk) -> str:
         return "Membership, certified: nothing; the monitor's warnings say why."
     least = round_down(risk.certified.bayes_security())
     return f"Membership, certified (one record replaced): Bayes security at least {least}."
+
+
+def _capped(risks: Sequence[AttributeRisk], fpr: float) -> list[str]:
+    """Which rows are the certified curve's, because their estimate says more than it allows."""
+    rows = {risk.attribute.name: risk.curve for risk in risks} | {"membership": risks[0].membership}
+    names = [name for name, curve in rows.items() if estimates.is_capped(curve, fpr)]
+    return [f"Capped by the certified curve: {', '.join(names)}."] if names else []
+
+
+def _taken(risks: Sequence[AttributeRisk]) -> list[str]:
+    """Where the numbers depend on the values that somebody has."""
+    names = [risk.attribute.name for risk in risks if risk.attribute.from_data]
+    if not names:
+        return []
+    return [
+        f"The values of {', '.join(names)} were taken from the data, so these numbers may also "
+        "reveal which values occur there."
+    ]
 
 
 def _sentences(risk: AttributeRisk) -> list[str]:

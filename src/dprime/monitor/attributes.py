@@ -93,6 +93,7 @@ class Attribute:
         prior: how likely each value is before the attack, where it is known.
         damaging: the place of the value whose discovery does harm, where there is one.
         covers: whether the values, or their extremes, are all that a record may have.
+        from_data: whether the values were taken from the data.
 
     >>> age = Attribute.column("age", [0.0, 0.5, 1.0], columns=("age", "income"))
     >>> age.completions(torch.tensor([[0.2, 7.0]])).tolist()
@@ -106,6 +107,7 @@ class Attribute:
     prior: tuple[float, ...] | None = None
     damaging: int | None = None
     covers: bool = False
+    from_data: bool = False
     _span: _Span = field(default_factory=_Span, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -186,8 +188,8 @@ class Attribute:
         called = name or (names[place] if names else f"column {place}")
         chosen = None if damaging is None else _nearest(called, found, damaging)
         labels = tuple(f"{value:.6g}" for value in found)
-        covers = isinstance(values, str)
-        return cls(called, (place,), found[:, None], labels, _plain(prior), chosen, covers)
+        taken = isinstance(values, str)
+        return cls(called, (place,), found[:, None], labels, _plain(prior), chosen, taken, taken)
 
     @classmethod
     def one_hot(
@@ -237,7 +239,9 @@ class Attribute:
             chosen = rows.tolist().index(_member(called, damaging, places, labels, names, rows))
         shown = tuple(labels[row] for row in rows)
         covers = len(rows) == len(places)
-        return cls(called, places, np.eye(len(places))[rows], shown, _plain(prior), chosen, covers)
+        taken = table is not None and isinstance(values, str)
+        values_ = np.eye(len(places))[rows]
+        return cls(called, places, values_, shown, _plain(prior), chosen, covers, taken)
 
     @classmethod
     def together(cls, *attributes: Attribute, name: str | None = None) -> Attribute:
@@ -280,7 +284,8 @@ class Attribute:
         if all(one.damaging is not None for one in attributes):
             damaging = picks.index(tuple(one.damaging for one in attributes))  # type: ignore[misc]
         covers = all(one.covers for one in attributes)
-        return cls(called, places, values, labels, prior, damaging, covers)
+        taken = any(one.from_data for one in attributes)
+        return cls(called, places, values, labels, prior, damaging, covers, taken)
 
     def completions(self, records: Tensor) -> Tensor:
         """Every record with every value: [n, features] → [n, values, features]."""

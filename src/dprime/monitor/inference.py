@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from dprime import validate
+from dprime import estimates, validate
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
 from dprime.monitor import agreement, attribute_report, extremes
@@ -332,21 +332,27 @@ class AttributeInference(Watcher):
         chosen = self._named(name)
         form_ = validate.one_of("form", form, FORMS)
         self._refuse_unseen()
-        return AttributeRisk(
-            self.attributes[chosen],
-            self.steps.estimate(chosen, form_),
-            self.steps.estimate(None, form_),
-            self.certified(),
-            len(self.steps),
-        )
+        certified = self.certified()
+        curve, membership = (self.steps.estimate(which, form_) for which in (chosen, None))
+        if certified is not None:
+            curve = estimates.capped(curve, certified)
+            membership = estimates.capped(membership, certified)
+        attribute, steps = self.attributes[chosen], len(self.steps)
+        return AttributeRisk(attribute, curve, membership, certified, steps)
 
     def risks(self, form: Form = "central-limit") -> list[AttributeRisk]:
         """The same for every attribute."""
         return [self.risk(name, form) for name in self.attributes]
 
     def over_epochs(self, name: str | None = None, form: Form = "central-limit") -> list[Moment]:
-        """The Bayes security at the end of every epoch, beside that of membership."""
-        return over_epochs(self.steps, self._named(name), validate.one_of("form", form, FORMS))
+        """The Bayes security at the end of every epoch, beside that of membership.
+
+        None is below what is certified at the end of the last.
+        """
+        certified = self.certified()
+        least = 0.0 if certified is None else certified.bayes_security()
+        form_ = validate.one_of("form", form, FORMS)
+        return over_epochs(self.steps, self._named(name), form_, least)
 
     def certified(self) -> TradeOff | None:
         """What the monitor certifies of the training, one record replaced; None for no bound."""

@@ -6,7 +6,8 @@ Both forms say that the attacker's curve is Gaussian with an index μ:
     central limit   μ² = Σ_t q² term_t          (the module `extremes` has the term)
 
 They are estimates, and depend on the data. Membership is the same with R = 2 and the largest term
-that clipping allows, so attribute inference is never estimated to be easier.
+that clipping allows, so attribute inference is never estimated to be easier. Where an estimate says
+more than the certified curve for one record replaced allows, that curve stands in its place.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ TWO_VALUES = 0.5
 
 @dataclass
 class Steps:
-    """What is kept of every step: numbers that say nothing about who was in the batch.
+    """What is kept of every step: no record, but numbers that depend on who was in the batch.
 
     Attributes:
         rates: q, the probability with which a record is in the step's batch.
@@ -126,15 +127,17 @@ class Moment:
     membership: float
 
 
-def over_epochs(steps: Steps, name: str, form: str) -> list[Moment]:
-    """The security at the end of every epoch, and at the end."""
+def over_epochs(steps: Steps, name: str, form: str, least: float = 0.0) -> list[Moment]:
+    """The security at the end of every epoch, and at the end; none is below `least`."""
     passes = np.cumsum(np.array(steps.rates))
     mine, theirs = (np.sqrt(np.cumsum(steps.squares(which, form))) for which in (name, None))
     found = []
     for epoch in range(1, math.ceil(float(passes[-1]) - 1e-9) + 1 if len(steps) else 0):
         at = min(int(np.searchsorted(passes, epoch - 1e-9)), len(passes) - 1)
         mu = (float(mine[at]), float(theirs[at]))
-        attribute, membership = (steps.estimate_at(one, form).bayes_security() for one in mu)
+        attribute, membership = (
+            max(least, steps.estimate_at(one, form).bayes_security()) for one in mu
+        )
         found.append(Moment(epoch, at + 1, attribute, membership))
     return found
 
@@ -145,8 +148,8 @@ class AttributeRisk:
 
     Attributes:
         attribute: which.
-        curve: telling one value from another, an estimate.
-        membership: telling one record from another, by the same form, an estimate.
+        curve: telling one value from another, an estimate, capped by the certified curve.
+        membership: telling one record from another, by the same form, capped in the same way.
         certified: telling one record from another, what no attacker can beat; None where no bound
             is proved.
         steps: that were seen.

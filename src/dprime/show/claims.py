@@ -15,6 +15,7 @@ from dprime.curve import TradeOff
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD, Mechanism
 from dprime.profile import Answer, Questions, risk_profile
+from dprime.shapes import LARGEST_EXPONENT
 
 MECHANISM = ("noise_multiplier", "sample_rate", "steps")
 
@@ -124,6 +125,30 @@ def _curve(mechanism: Mechanism, adjacency: str) -> TradeOff | None:
         return mechanism.curve(adjacency)
     except ValueError:
         return None
+
+
+def replace_curve(mechanism: Mechanism, adjacency: str) -> TradeOff | None:
+    """The certified curve for one person's record in place of another's, or None.
+
+    Args:
+        mechanism: what is claimed.
+        adjacency: of the claim. An (ε, δ) that was stated for add-remove holds twice: from the
+            data with x to those without, and on to those with x'. The curve is that of (ε, δ)
+            composed with itself, F(F(FPR)) with F the smaller of δ + e^ε FPR and
+            1 - e^-ε (1 - δ - FPR).
+
+    >>> curve = replace_curve(EpsilonDelta(1.0), "add-remove")
+    >>> round(curve.epsilon(delta=1e-9), 6), round(curve.advantage(), 5)
+    (2.0, 0.63212)
+    """
+    if not isinstance(mechanism, EpsilonDelta):
+        return _curve(mechanism, "replace")
+    if adjacency == "replace":
+        return mechanism.curve()
+    epsilon, delta = cast(float, mechanism.epsilon), mechanism.delta
+    twice = min(1.0, delta + math.exp(min(epsilon, LARGEST_EXPONENT)) * delta)
+    middle = 1.0 - math.exp(-epsilon) * (1.0 - 2.0 * delta)
+    return TradeOff.from_lines([(2.0 * epsilon, twice), (0.0, min(1.0, middle))])
 
 
 def _gives(curve: TradeOff, metrics: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -20,7 +20,7 @@ from dprime.audit.metrics import KINDS, Metric
 from dprime.audit.states import Event, State
 from dprime.audit.store import Arrays, Store
 from dprime.audit.verdict import Outcome
-from dprime.show.claims import Claim, claim_of
+from dprime.show.claims import Claim, claim_of, replace_curve
 
 Floats = NDArray[np.float64]
 
@@ -86,7 +86,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Group:
-    """What an observer of one person in a group may come to believe.
+    """What an observer who knows that one of a group is in the data may come to believe.
 
     Attributes:
         size: of the group.
@@ -100,7 +100,7 @@ class Group:
 
     @property
     def prior(self) -> float:
-        """The belief of somebody who knows no more than that the person is one of the group."""
+        """The belief of somebody who knows no more than that one of the group is in the data."""
         return 1.0 / self.size
 
     @property
@@ -161,8 +161,8 @@ class Facts:
         label: "not DP: …" for local sensitivity, else None.
         lower: the lower curves by method, as (fpr, tpr).
         identifiability: Bernau et al.'s numbers, for their adversary.
-        groups: beliefs by group size; empty where the claimed curve is not known, and where the
-            training is not DP.
+        groups: beliefs by group size; empty where no replace curve follows from the claim, and
+            where the training is not DP.
         played: scores and beliefs of all trials.
         events: what went wrong with blocks on the way.
         beside: other runs that put the same claim and the same training to the test.
@@ -300,7 +300,7 @@ def _facts(store: Store) -> Facts:
             for name, curve in answer["lower"].items()
         },
         identifiability=answer.get("identifiability"),
-        groups=() if answer.get("label") else _groups(claim),
+        groups=() if answer.get("label") else _groups(claim, answer["attacked"]["adjacency"]),
         played=_played(store.arrays()),
     )
 
@@ -372,10 +372,18 @@ def _measured(kept: Mapping[str, Any]) -> Measured:
     return Measured(name, Metric(name, conditions).title, conditions, *ends)
 
 
-def _groups(claim: Claim) -> tuple[Group, ...]:
-    if claim.curve is None:
+def _groups(claim: Claim, adjacency: str) -> tuple[Group, ...]:
+    """Beliefs of somebody who knows that the data hold exactly one of k people.
+
+    With p_j the law of what is seen where person j is in the data, the belief in person i is
+    p_i / (p_i + (k - 1) Q), Q the mean of the other p_j. The replace curve F bounds p_i(S) by
+    F(p_j(S)) for each j, and is concave, so by F(Q(S)) too: the two worlds are (p_i, Q), the
+    prior is 1/k, and S is where the belief exceeds its limit.
+    """
+    curve = replace_curve(claim.mechanism, adjacency) if claim.mechanism else None
+    if curve is None:
         return ()
-    beliefs = {size: claim.curve.belief(1.0 / size, EXCEEDED) for size in GROUPS}
+    beliefs = {size: curve.belief(1.0 / size, EXCEEDED) for size in GROUPS}
     return tuple(Group(size, belief, EXCEEDED) for size, belief in beliefs.items())
 
 

@@ -23,9 +23,11 @@ HIPAA = (
     "is counted in group sizes: where a record may belong to any of k people, a guess is right "
     "with chance 1/k. Groups of 11 are common for health data; the rule itself names no size for "
     "the expert's judgement.",
-    "The table starts an observer at a belief of 1/k and says what it may grow to, whatever they "
-    "see of the training and know beside it. The belief is exceeded with a chance of at most 1 in "
-    f"{1 / EXCEEDED:,.0f}. One divided by it is the group size that would leave as much doubt.",
+    "The table is for an observer who knows that the data hold the record of exactly one of k "
+    "people, takes each to be as likely, and knows all other records. It gives the most that the "
+    "belief in the right one may grow to by what the training shows, exceeded with a chance of at "
+    f"most 1 in {1 / EXCEEDED:,.0f}. One divided by it is the group size that would leave as much "
+    "doubt.",
 )
 
 
@@ -96,27 +98,24 @@ def gdpr(facts: Facts) -> list[str]:
 def hipaa(facts: Facts) -> list[str]:
     """How the number relates to group sizes."""
     if facts.groups:
-        return [*HIPAA, _reading(facts), *unreliable(facts)]
+        return [*HIPAA, *_reading(facts), *unreliable(facts)]
     if facts.label is not None:
         why = "The training is not DP, so no belief is certified for a person in other data."
     else:
         why = (
-            "What an observer may come to believe is read off the claimed curve. This run does not "
-            "name the mechanism whose curve was claimed, so there is no table."
+            "What an observer may come to believe is read off the curve of replaced records. This "
+            "run does not name a mechanism from which that curve follows, so there is no table."
         )
     return [HIPAA[0], why]
 
 
-def _reading(facts: Facts) -> str:
+def _reading(facts: Facts) -> list[str]:
     if facts.adjacency == "replace":
-        return (
-            "For replaced records, as here, the group may be taken literally: k people of whom one "
-            "is in the data, each as likely as the others."
-        )
-    return (
-        "For records that are there or not, as here, the belief is that this person's record was "
-        "used; 1/k is where an observer starts who takes it for that of any one of k people."
-    )
+        return []
+    return [
+        "The claim compares data with and without one record. The table compares one person's "
+        "record with another's in its place, against which the same training protects less."
+    ]
 
 
 def unreliable(facts: Facts) -> list[str]:

@@ -70,7 +70,7 @@ def precision_figures(found: Sequence[Inference], data: str) -> dict[str, Precis
             PrecisionPoint(
                 each.probability,
                 *each.outcomes[place].top,
-                certified=each.allowed_precision if each.certified else None,
+                certified=each.allowed_top if each.certified else None,
             )
             for each in sorted(found, key=lambda each: each.probability)
         ]
