@@ -135,7 +135,7 @@ class GaussianShape:
 
     def tpr_on_ray(self, log_ratio: float) -> float:
         """Largest TPR with TPR >= e^log_ratio FPR."""
-        if log_ratio > 45 * self.mu:  # Phi(-45) is 0 in floating point
+        if log_ratio > self.mu * (self.mu / 2 + FAR_OUT):  # TPR < Phi(-FAR_OUT) there
             return 0.0
 
         def excess(x: float) -> float:  # x = Phi^-1(FPR); decreasing in x
@@ -208,6 +208,28 @@ class Half:
         steeper = int(np.searchsorted(-self.log_slope, -epsilon))
         gain = -np.expm1(epsilon - self.log_slope[:steeper])
         return min(1.0, self.start + float((self.rise[:steeper] * gain).sum()))
+
+    def under(self, line: Line) -> Half | None:
+        """The half cut by a line that holds too; None where all of it lies above the line."""
+        epsilon, delta = line
+        if self.start <= delta or epsilon > LARGEST_EXPONENT:
+            return self
+        below = self.tpr - delta <= np.exp(epsilon + self.log_fpr)
+        if not below.any():
+            return None
+        i = int(below.argmax()) - 1  # the line leaves the half on edge i
+        rise = float(self.rise[i])
+        above = float(self.tpr[i] - delta - np.exp(epsilon + self.log_fpr[i]))
+        nearer = rise * math.expm1(float(epsilon - self.log_slope[i]))  # over the whole edge
+        share = above / nearer if nearer > above else 1.0
+        height = float(self.tpr[i]) - delta + share * rise
+        rest = 1.0 - share
+        return Half(
+            delta,
+            np.concatenate([[epsilon], self.log_slope[i:]]),
+            np.concatenate([[height, rest * rise], self.rise[i + 1 :]]),
+            np.concatenate([[height * math.exp(-epsilon), rest * self.run[i]], self.run[i + 1 :]]),
+        )
 
     def shifted(self, start: float) -> Half:
         """The half lifted to another start."""
@@ -334,6 +356,14 @@ class Polygon:
             _half(log_slope[left], rise[left], run[left], start),
             _half(-log_slope[right], run[right], rise[right], end),
         )
+
+    def under(self, forward: Line, backward: Line) -> Polygon:
+        """The curve cut by a line that holds for the test, and one for the reversed test."""
+        left, right = self.left.under(forward), self.right.under(backward)
+        if left is None or right is None:
+            ahead, behind = self.lines()
+            return Polygon.from_lines([*ahead, forward], [*behind, backward])
+        return Polygon(left, right)
 
     def vertices(self) -> tuple[Array, Array]:
         """FPR and TPR of every vertex, from left to right."""
