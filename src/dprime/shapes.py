@@ -84,11 +84,11 @@ class GaussianShape:
 
     def tpr(self, fpr: float) -> float:
         """Largest TPR at this FPR."""
-        return float(scipy.special.ndtr(scipy.special.ndtri(fpr) + self.mu))
+        return max(fpr, float(scipy.special.ndtr(scipy.special.ndtri(fpr) + self.mu)))
 
     def fpr(self, tpr: float) -> float:
         """Smallest FPR at this TPR."""
-        return float(scipy.special.ndtr(scipy.special.ndtri(tpr) - self.mu))
+        return min(tpr, float(scipy.special.ndtr(scipy.special.ndtri(tpr) - self.mu)))
 
     def delta(self, epsilon: float) -> float:
         """Phi(mu/2 - s) - e^epsilon Phi(-mu/2 - s), s = epsilon/mu: Balle and Wang 2018, theorem 8.
@@ -116,7 +116,7 @@ class GaussianShape:
         if delta < SMALLEST_DELTA:
             return math.inf
         high = self.mu * (self.mu / 2 + 40.0)  # delta < Phi(-40) there
-        if delta <= 0 or self.delta(high) > delta:
+        if delta <= 0 or math.isinf(high) or self.delta(high) > delta:
             return math.inf
         found = float(scipy.optimize.brentq(self._log_excess, 0.0, high, (delta,), xtol=1e-13))
         step = 1e-13 * max(found, 1.0)
@@ -379,7 +379,7 @@ class Polygon:
         """Largest TPR at this FPR."""
         end_fpr, end_tpr = self.left.end
         if fpr <= end_fpr:
-            return float(np.interp(fpr, self.left.fpr, self.left.tpr))
+            return max(fpr, float(np.interp(fpr, self.left.fpr, self.left.tpr)))
         right_fnr, right_tnr = self.right.end
         if fpr <= 1.0 - right_tnr:
             return min(1.0, end_tpr + (fpr - end_fpr), 1.0 - right_fnr)
@@ -389,11 +389,11 @@ class Polygon:
         """Smallest FPR at this TPR."""
         end_fpr, end_tpr = self.left.end
         if tpr <= end_tpr:
-            return _first_reaching(tpr, self.left)
+            return min(tpr, _first_reaching(tpr, self.left))
         right_fnr, right_tnr = self.right.end
         if tpr <= 1.0 - right_fnr:
             return max(0.0, min(end_fpr + (tpr - end_tpr), 1.0 - right_tnr))
-        return 1.0 - float(np.interp(1.0 - tpr, self.right.fpr, self.right.tpr))
+        return min(tpr, 1.0 - float(np.interp(1.0 - tpr, self.right.fpr, self.right.tpr)))
 
     def delta(self, epsilon: float) -> float:
         """max(TPR - e^epsilon FPR)."""
