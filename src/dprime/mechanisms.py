@@ -379,8 +379,9 @@ class PoolSampled(Mechanism):
     on with `training` (Thudi et al.: sampling as a defence).
 
     The curve is that of the training. `probability` is the prior of every question that has one,
-    provided that inclusion is independent and nothing public depends on how many were kept. Where
-    records differ in it, give the largest, which holds for everyone, and the smallest as `least`:
+    provided that inclusion is independent and nothing public depends on how many were kept. Each
+    record has a coin of its own, so a group of records is refused: draw whole people, and read the
+    curve of the training for the group. Where records differ in `probability`, give the largest, which holds for everyone, and the smallest as `least`:
     how well "not a member" can be known grows as a record gets rarer.
 
     >>> m = PoolSampled(DPSGD(1.0, 0.01, 2000), probability=0.1)
@@ -426,13 +427,23 @@ class PoolSampled(Mechanism):
         """That of the training."""
         return self.training.own_adjacency
 
-    def losses(self, adjacency: str, group_size: int) -> Losses:
-        """Those of the training; who was drawn from the pool is a question of adding a record."""
+    def check_question(self, adjacency: str, group_size: int) -> None:
+        """Refuse what the draw of single records does not answer."""
         if adjacency != DEFAULT_ADJACENCY:
             raise ValueError(
                 f"adjacency must be 'add-remove' for a pool, but it is {adjacency!r}: a record of "
-                "the pool was drawn or not, none was exchanged; leave it out."
+                "the pool was drawn or not, none was exchanged; ask for add-remove."
             )
+        if group_size > 1:
+            raise ValueError(
+                f"group_size must be 1 for a pool, but it is {group_size}: each record has a coin "
+                "of its own, so that some record of a person was drawn is likelier than the "
+                f"probability; draw whole people, and use training.curve(group_size={group_size})."
+            )
+
+    def losses(self, adjacency: str, group_size: int) -> Losses:
+        """Those of the training; who was drawn from the pool is a question of adding a record."""
+        self.check_question(adjacency, group_size)
         return self.training.losses(adjacency, group_size)
 
     def describe(self) -> dict[str, object]:
