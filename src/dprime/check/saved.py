@@ -115,7 +115,8 @@ class _Run:
         one = self._mechanism()
         risks = [certified("the run", one, self.adjacency, delta)]
         if self.runs > 1:
-            together = Composition(*[one] * self.runs) if not isinstance(one, DPSGD) else DPSGD(
+            longer = isinstance(one, DPSGD) and one.sampling != "shuffle"  # a run begins a pass
+            together = Composition(*[one] * self.runs) if not longer else DPSGD(
                 one.noise_multiplier, one.sample_rate, int(one.steps or 1) * self.runs,
                 sampling=one.sampling,
             )  # fmt: skip
