@@ -39,6 +39,9 @@ TOLERANCE = 5e-4
 
 MOST_EVALUATIONS = 80
 
+LEAST_GUESS = {"noise_multiplier": 0.05}
+"""e^(1/z^2) of the central-limit form leaves the number range not far below."""
+
 
 @dataclass(frozen=True)
 class Free:
@@ -273,7 +276,7 @@ def _first_guess(
         excess = goal.excess(Estimate(GaussianShape(mu), source="first guess"))
         return max(-50.0, min(50.0, excess))
 
-    low, high = math.log(free.low), math.log(free.high)
+    low, high = math.log(max(free.low, LEAST_GUESS.get(name, 0.0))), math.log(free.high)
     if gap(low) * gap(high) >= 0:
         return free.safest
     return math.exp(float(scipy.optimize.brentq(gap, low, high, xtol=1e-3)))
