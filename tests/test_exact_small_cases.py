@@ -152,7 +152,7 @@ class Truth:
 
     def __post_init__(self):
         assert self.p.sum() == pytest.approx(1, abs=1e-9) == self.q.sum()
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             order = np.argsort(-np.where(self.q > 0, self.p / self.q, np.inf), kind="stable")
         self.tpr = np.concatenate([[0.0], np.cumsum(self.p[order])])
         self.fpr = np.concatenate([[0.0], np.cumsum(self.q[order])])
