@@ -136,14 +136,12 @@ def _choose_pooled(
             "the pool's sampling probability is the prior."
         )
     if pooled.probability is None:
-        return replace(
-            pooled, probability=_pool_probability(pooled, adjacency, group_size, target)
-        )
+        return replace(pooled, probability=_pool_probability(pooled, adjacency, group_size, target))
     goal = _pooled_target(pooled, target)
     if goal.needs:
         raise ValueError(
-            f"The target must be about who was drawn for a pool, but it is {goal.name}: it compares "
-            "two versions of a record; choose for the training without the pool."
+            f"The target must be about who was drawn for a pool, but it is {goal.name}: it "
+            "compares two versions of a record; choose for the training without the pool."
         )
     pooled.check_question(adjacency or pooled.own_adjacency, group_size)
     return replace(pooled, training=_complete(pooled.training, goal, adjacency, group_size, whole))

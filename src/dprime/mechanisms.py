@@ -379,10 +379,10 @@ class PoolSampled(Mechanism):
     on with `training` (Thudi et al.: sampling as a defence).
 
     The curve is that of the training. `probability` is the prior of every question that has one,
-    provided that inclusion is independent and nothing public depends on how many were kept. Each
-    record has a coin of its own, so a group of records is refused: draw whole people, and read the
-    curve of the training for the group. Where records differ in `probability`, give the largest, which holds for everyone, and the smallest as `least`:
-    how well "not a member" can be known grows as a record gets rarer.
+    provided that inclusion is independent and nothing public depends on how many were kept. Where
+    records differ in it, give the largest, which holds for everyone, and the smallest as `least`:
+    how well "not a member" can be known grows as a record gets rarer. Each record has a coin of its
+    own, so a group of records is refused: draw whole people, and read the training's own curve.
 
     >>> m = PoolSampled(DPSGD(1.0, 0.01, 2000), probability=0.1)
     >>> round(m.curve().precision(prior=m.prior, min_tpr=0.01), 2)
