@@ -298,6 +298,7 @@ def test_what_is_missing_is_named():
         lambda: Composition("dpsgd"),
         lambda: PoolSampled(SMALL_DPSGD, 1.0),
         lambda: PoolSampled("dpsgd", 0.5),
+        lambda: PoolSampled(PoolSampled(SMALL_DPSGD, 0.5), 0.5),
         lambda: PoolSampled(SMALL_DPSGD, 0.5).curve("replace"),
         lambda: DPSGD(1.0, 0.1, 10).curve(group_size=0),
         lambda: Composition(DPSGD(1.0, 0.1, 10), dprime.RandomizedResponse(1.0)).curve(),

@@ -263,8 +263,9 @@ class LowerCurve(_Readings):
     curve lies on or above this one everywhere.
 
     Every metric grows with the curve (Bayes security falls), so each reading is a lower bound (an
-    upper one for Bayes security), and all of them hold at once with this confidence. Not so
-    `worst_pair`, which is no bound of any kind.
+    upper one for Bayes security), and all of them hold at once with this confidence. Three readings
+    are none: `belief` and `belief_exceeds` bound from above how often a belief is exceeded, so a
+    lower curve says nothing about that (read `precision` instead), and `worst_pair` bounds nothing.
 
     Attributes:
         confidence: such as 0.95.

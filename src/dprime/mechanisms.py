@@ -405,6 +405,11 @@ class PoolSampled(Mechanism):
                 f"training must be a mechanism, but it is {self.training!r}: give for example "
                 "DPSGD(1.1, 0.01, 1000)."
             )
+        if isinstance(self.training, PoolSampled):
+            raise ValueError(
+                "training must be what was run on the records drawn, but it is a PoolSampled: "
+                "give its training, and the product of both probabilities."
+            )
         if self.probability is not None:
             _set(self, probability=validate.inner_probability("probability", self.probability))
 
