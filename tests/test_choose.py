@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -65,6 +66,7 @@ def test_noise_for_any_advantage(rate, steps, advantage, replace):
         )
     except ValueError as error:
         assert "nothing to choose" in str(error)  # noqa: PT017
+        assert "noise_multiplier from 0.001 up" in str(error) or "certified" in str(error)  # noqa: PT017
         assert DPSGD(0.05, rate, steps).curve(adjacency).advantage() <= advantage
         return
     check_kept(chosen, {"advantage": advantage}, adjacency)
@@ -140,6 +142,27 @@ class TestPool:
         chosen = choose(PoolSampled(DPSGD(sample_rate=0.01, steps=2000), 0.1), advantage=0.1)
         check_kept(chosen, {"advantage": 0.1})
 
+    def test_success_of_the_rarest_record_counts_too(self):
+        """At 0.3 blind guessing is right for 0.7 of the records, at 0.5 for half of them."""
+        pool = PoolSampled(DPSGD(sample_rate=0.01, steps=2000), 0.5, least=0.3)
+        curve = choose(pool, success=0.75).curve()
+        assert max(curve.success(prior) for prior in (0.3, 0.4, 0.5)) <= 0.75
+        assert curve.success(0.3) >= 0.7499
+        with pytest.raises(ValueError, match=r"success must be above 0\.9"):
+            choose(PoolSampled(DPSGD(sample_rate=0.01, steps=2000), 0.5, least=0.1), success=0.75)
+
+    @pytest.mark.parametrize(
+        ("how", "words"),
+        [
+            ({"secret_success": 0.7, "max_prior": 0.5}, "must be about who was drawn .* secret_su"),
+            ({"advantage": 0.1, "adjacency": "replace"}, "adjacency must be 'add-remove'"),
+            ({"advantage": 0.1, "group_size": 2}, "group_size must be 1 for a pool"),
+        ],
+    )
+    def test_what_a_pool_does_not_answer(self, how, words):
+        with pytest.raises(ValueError, match=words):
+            choose(PoolSampled(DPSGD(sample_rate=0.01, steps=2000), 0.95), **how)
+
     @pytest.mark.parametrize(
         ("target", "words"),
         [
@@ -192,8 +215,67 @@ def test_epochs_need_a_rate():
         choose(Gaussian(5.0, steps=None), advantage=0.3, whole="days")
 
 
-def test_the_full_batch_is_the_largest_rate():
-    assert choose(DPSGD(noise_multiplier=50.0, steps=3), advantage=0.5).sample_rate == 1.0
+@pytest.mark.parametrize(
+    ("mechanism", "target", "words"),
+    [
+        (
+            DPSGD(noise_multiplier=50.0, steps=3),
+            {"advantage": 0.5},
+            "advantage stays below its target at every sample_rate up to 1, .* advantage 0.0138",
+        ),
+        (
+            DPSGD(noise_multiplier=50.0, steps=3),
+            {"bayes_security": 0.2},
+            "bayes_security stays above its target at every sample_rate up to 1, .* 0.98",
+        ),
+        (
+            Gaussian(),
+            {"epsilon": 1e7, "delta": 1e-5},
+            "epsilon stays below its target at every noise_multiplier from 0.001 up",
+        ),
+        (
+            dprime.Laplace(),
+            {"epsilon": 600, "delta": 1e-5},
+            "at every noise_multiplier from 0.002 up, .* at 0.002 .* epsilon 500",
+        ),
+        (
+            dprime.ZCDP(),
+            {"epsilon": 1e9, "delta": 1e-5},
+            "at every rho that can be certified, so there is nothing to choose: at 504",
+        ),
+        (
+            DPSGD(sample_rate=0.5, steps=10**7),
+            {"advantage": 1e-6},
+            "cannot be met at any noise_multiplier up to 100000: the nearest",
+        ),
+        (dprime.GDP(), {"advantage": 1e-12}, "cannot be met at any mu from 1e-07 up: the nearest"),
+        (
+            DPSGD(100.0, 1e-6),
+            {"bayes_security": 0.2},
+            "bayes_security stays above its target for every number of steps",
+        ),
+    ],
+)
+def test_the_end_of_a_range_is_named(mechanism, target, words):
+    with pytest.raises(ValueError, match=words):
+        choose(mechanism, **target)
+
+
+@pytest.mark.parametrize("mechanism", [Gaussian(), dprime.Laplace()])
+@pytest.mark.parametrize("epsilon", [50.0, 400.0])
+def test_little_noise_for_a_large_epsilon(mechanism, epsilon):
+    target = {"epsilon": epsilon, "delta": 1e-5}
+    check_kept(choose(mechanism, **target), target)
+
+
+def test_shuffled_rates_are_on_the_safe_side_of_a_jump():
+    """At 1/17 a pass has 17 steps; any rate above it leaves 16, and more passes."""
+    plan = DPSGD(20.0, steps=1000, sampling="shuffle")
+    chosen = choose(plan, adjacency="replace", advantage=0.3)
+    assert chosen.curve("replace").advantage() <= 0.3
+    assert Fraction(chosen.sample_rate) <= Fraction(1, 17)
+    above = DPSGD(20.0, math.nextafter(1 / 17, 1), 1000, sampling="shuffle")
+    assert above.curve("replace").advantage() > 0.3
 
 
 def test_steps_up_to_the_last_that_can_be_certified():

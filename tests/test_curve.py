@@ -168,6 +168,46 @@ def test_bad_questions(call, words):
     assert words in str(error.value)
 
 
+EXTREMES = [5e-324, 1e-300, 1e-17, 1e-5, 0.5, 1 - 1e-16]
+
+CURVES = {
+    "blind": TradeOff.gaussian(0.0),
+    "Gaussian": TradeOff.gaussian(1.0),
+    "far apart": TradeOff.gaussian(1e5),
+    "beyond numbers": TradeOff.gaussian(1e200),
+    "pure": dprime.Laplace(1.0, 3).curve(),
+    "hardly anything": dprime.Laplace(1e300, 2).curve(),
+    "a leak": dprime.EpsilonDelta(1.0, 0.5, steps=2).curve(),
+    "sampled": DPSGD(1.0, 0.01, 100).curve(),
+    "everything": TradeOff.from_lines([(0.0, 1.0)]),
+}
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_readings_at_extreme_arguments(name):
+    """Between what blind guessing reaches and certainty, to the last digits."""
+    for curve in (CURVES[name], CURVES[name].reversed()):
+        for a in EXTREMES:
+            least, most = 1 - 1e-15, 1.0
+            assert a <= curve.tpr(a) <= 1
+            assert 0 <= curve.fpr(a) <= a
+            assert max(a, 1 - a) * least <= curve.success(a) <= most
+            assert a <= curve.secret_success(a) <= most
+            assert 0 <= curve.epsilon(a) <= math.inf
+            for t in EXTREMES:
+                assert a * least <= curve.precision(a, t) <= most
+                assert (1 - a) * least <= curve.negative_accuracy(a, t) <= most
+                assert a * least <= curve.belief(a, t) <= most
+                assert 0 <= curve.belief_exceeds(t, a) <= 1
+        assert (curve.fpr(1.0), curve.tpr(1.0)) == (pytest.approx(1 - curve.reversed().tpr(0)), 1)
+
+
+def test_a_belief_that_hardly_anybody_comes_to():
+    """Its probability is tiny, but not 0: ln(TPR/FPR) passes 770 at a TPR of 1e-294."""
+    exceeded = TradeOff.gaussian(17.0).belief_exceeds(1 - 1e-16, prior=5e-324)
+    assert 1e-320 < exceeded < 1e-280
+
+
 def lower(points):
     return LowerCurve(Polygon.from_points(points), confidence=0.95, method="band")
 

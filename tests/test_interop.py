@@ -71,6 +71,34 @@ def test_randomized_response_has_the_epsilon_of_its_event():
 
 
 @pytest.mark.parametrize(
+    ("event", "adjacency", "words"),
+    [
+        (dp.RandomizedResponseDpEvent(0, 3), "replace", "noise_parameter must be above 0, but"),
+        (dp.RandomizedResponseDpEvent(0.4, 3), "add-remove", "adjacency must be 'replace' for ran"),
+    ],
+)
+def test_answers_that_nothing_hides(event, adjacency, words):
+    with pytest.raises(ValueError, match=words):
+        from_dp_event(event, adjacency=adjacency)
+
+
+@pytest.mark.parametrize(
+    "event", [dp.RandomizedResponseDpEvent(1, 3), dp.RandomizedResponseDpEvent(0, 1)]
+)
+def test_an_answer_that_depends_on_nobody_costs_nothing(event):
+    whole = dp.ComposedDpEvent([event, dp.GaussianDpEvent(5.0)])
+    assert from_dp_event(whole) == Gaussian(5.0, 1)
+
+
+def test_replacing_a_record_moves_every_sum_twice_as_far():
+    """An event's noise is relative to the norm of one record, whatever the noise's law."""
+    for event, scale in ((dp.LaplaceDpEvent(4.0), 2.0), (dp.GaussianDpEvent(4.0), 2.0)):
+        replaced = from_dp_event(event, adjacency="replace").curve("replace")
+        with_half = type(event)(event.noise_multiplier / scale)
+        assert replaced.advantage() == from_dp_event(with_half).curve().advantage()
+
+
+@pytest.mark.parametrize(
     "event",
     [
         dp.NoOpDpEvent(),

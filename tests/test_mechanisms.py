@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 import dprime
 from dprime import DPSGD, Composition, Gaussian, PoolSampled, TradeOff, bounds
-from dprime.mechanisms import steps_from_epochs
+from dprime.mechanisms import steps_from_epochs, steps_in_pass
 from reference import one_step_delta
 
 SMALL_DPSGD = DPSGD(1.0, 0.1, 20)
@@ -167,6 +167,85 @@ def test_shuffle_counts_every_epoch_even_with_a_dropped_batch():
     )
 
 
+class TestShuffledPhases:
+    """A phase counts the passes that it can touch, and it may begin inside one."""
+
+    @staticmethod
+    def passes(*phases):
+        """Passes of the last phase, which has all the noise that counts; by (rate, steps)."""
+        *before, (rate, steps) = phases
+        quiet = [DPSGD(1e6, q, n, sampling="shuffle") for q, n in before]
+        last = DPSGD(2.0, rate, steps, sampling="shuffle")
+        return Composition(*quiet, last).curve("replace").d_prime() ** 2
+
+    def test_a_phase_inside_an_epoch_meets_a_record_once_more(self):
+        """Noise 100 hides nothing of the order: both later steps hold the record half the time."""
+        whole = Composition(
+            DPSGD(100.0, 0.5, 1, sampling="shuffle"), DPSGD(1.0, 0.5, 2, sampling="shuffle")
+        )
+        assert whole.curve("replace").epsilon(1e-5) >= 13.15
+        assert whole.curve("replace").delta(6.0) >= 0.0207
+
+    @pytest.mark.parametrize(
+        ("phases", "passes"),
+        [
+            ([(0.25, 8)], 2),
+            ([(0.25, 9)], 3),
+            ([(0.25, 4), (0.25, 8)], 2),  # the first phase ends with a pass
+            ([(0.25, 3), (0.25, 8)], 3),  # one step of its pass, then two passes, one cut short
+            ([(0.25, 3), (0.25, 9)], 3),
+            ([(0.25, 3), (0.25, 10)], 4),
+            ([(0.25, 3), (0.25, 1)], 1),
+            ([(0.25, 3), (0.25, 1), (0.25, 8)], 3),  # not certain to have gone on
+            ([(0.3, 3), (0.25, 8)], 3),  # a pass has three steps, or four
+            ([(0.5, 2), (0.25, 8)], 2),
+            ([(0.5, 3), (0.25, 8)], 3),
+            ([(1.0, 5), (0.25, 8)], 2),
+        ],
+    )
+    def test_passes(self, phases, passes):
+        assert self.passes(*phases) == pytest.approx(passes, rel=1e-9)
+
+    def test_other_steps_between_do_not_end_a_pass(self):
+        parts = [DPSGD(1e6, 0.25, 3, sampling="shuffle"), DPSGD(2.0, 0.25, 8, sampling="shuffle")]
+        between = Composition(parts[0], Gaussian(1e6), parts[1]).curve("replace")
+        assert between.d_prime() ** 2 == pytest.approx(3, rel=1e-9)
+        nested = Composition(Composition(parts[0]), Composition(Gaussian(1e6), parts[1]))
+        assert nested.curve("replace").d_prime() == between.d_prime()
+
+    def test_repeated_trainings_each_begin_a_pass(self):
+        one = DPSGD(2.0, 0.25, 6, sampling="shuffle")
+        assert Composition(one, one, one).curve("replace").d_prime() ** 2 >= 6 * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rate", "steps"),
+    [
+        (1 / 3, (3, True)),
+        (3 / 9, (3, True)),
+        (64 / 1024, (16, True)),
+        (64 / 1025, (16, False)),
+        (256 / 60_000, (234, False)),
+        (0.1, (10, True)),
+        (0.1 + 0.2, (3, False)),
+        (1.0, (1, True)),
+        (0.7, (1, False)),
+        (math.nextafter(1 / 17, 1), (16, False)),
+        (0.05882352941521466, (16, False)),  # above 1/17 by less than 1e-10
+        (math.nextafter(0.1, 0), (10, False)),
+        (5e-324, (20_000_000, False)),
+    ],
+)
+def test_steps_of_a_pass_are_never_too_many(rate, steps):
+    assert steps_in_pass(rate) == steps
+
+
+def test_every_rate_of_batches_that_divide_the_records_has_whole_passes():
+    for batches in (*range(1, 2000), 46_341, 999_983):
+        for batch in (1, 3, 7, 64, 1000):
+            assert steps_in_pass(batch / (batch * batches)) == (batches, True)
+
+
 def test_replace_dominates_every_pair_of_gradients():
     """The certified replace step lies above pairs that are not opposite and not of full norm."""
     noise, rate = 0.8, 0.3
@@ -219,6 +298,7 @@ def test_what_is_missing_is_named():
         lambda: Composition("dpsgd"),
         lambda: PoolSampled(SMALL_DPSGD, 1.0),
         lambda: PoolSampled("dpsgd", 0.5),
+        lambda: PoolSampled(PoolSampled(SMALL_DPSGD, 0.5), 0.5),
         lambda: PoolSampled(SMALL_DPSGD, 0.5).curve("replace"),
         lambda: DPSGD(1.0, 0.1, 10).curve(group_size=0),
         lambda: Composition(DPSGD(1.0, 0.1, 10), dprime.RandomizedResponse(1.0)).curve(),
@@ -238,6 +318,38 @@ def test_pool_reads_the_training():
     assert pool.curve().advantage() == SMALL_DPSGD.curve().advantage()
     with pytest.raises(ValueError, match="probability must be given"):
         _ = PoolSampled(SMALL_DPSGD).prior
+
+
+def test_a_pool_refuses_groups_and_exchanged_records():
+    """With a coin for each of three records, one is drawn with 0.271 where the prior is 0.1."""
+    pool = PoolSampled(DPSGD(8.0, 0.01, 100), 0.1)
+    with pytest.raises(ValueError, match=r"group_size must be 1 for a pool, .*draw whole people"):
+        pool.curve(group_size=3)
+    with pytest.raises(ValueError, match="ask for add-remove"):
+        PoolSampled(dprime.RandomizedResponse(1.0), 0.1).curve()
+
+
+def test_pure_epsilons_add_up():
+    whole = Composition(dprime.Laplace(1.0, 3), dprime.Laplace(2.0, 2))
+    curve = whole.curve()
+    assert curve.epsilon(1e-14) == pytest.approx(4.0, rel=1e-9)
+    assert curve.epsilon(1e-200) <= 4.0 * (1 + 1e-14)
+    assert (curve.tpr(0.0), curve.reversed().tpr(0.0)) == (0.0, 0.0)
+    assert curve.advantage() == pytest.approx(curve.reversed().advantage(), abs=1e-12)
+    assert Composition(whole, Gaussian(5.0)).curve().epsilon(1e-13) > 4.0
+
+
+def test_deltas_of_steps_are_not_rounded_up_by_the_composition():
+    told = -math.expm1(3 * math.log1p(-1e-5))
+    curve = dprime.EpsilonDelta(1.0, 1e-5, steps=3).curve()
+    assert curve.tpr(0.0) == pytest.approx(told, rel=1e-12)
+    assert curve.epsilon(told * (1 + 1e-12)) <= 3.0 * (1 + 1e-12)
+
+
+def test_pure_epsilons_that_rounding_would_drown():
+    curve = dprime.Laplace(1e11, 3).curve()
+    assert 0.75e-11 <= curve.advantage() <= 0.76e-11
+    assert 2.9e-11 <= curve.epsilon(1e-14) <= 3.01e-11
 
 
 def test_curves_of_nothing_but_gaussians_stay_exact():

@@ -34,6 +34,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dprime.privacy_loss import Array, NotCertifiableError, PrivacyLoss
+from dprime.shapes import Line
 
 Part = tuple[PrivacyLoss, int]
 """A loss and how many times it occurs."""
@@ -81,6 +82,19 @@ def compose(parts: Sequence[Part]) -> PrivacyLoss:
     variance = sum(_robust_variance(loss, count) for loss, count in parts)
     reduced = [small for part in parts for small in _in_blocks(*part)]
     return _convolve(reduced, SPREAD * variance)
+
+
+def limits(parts: Sequence[Part]) -> tuple[Line, Line]:
+    """(epsilon, delta) that follow without convolving, for the test and for the reversed one.
+
+    The largest losses add up; an infinite one occurs if it does in any step.
+    """
+    up = sum(count * float(loss.loss.max()) for loss, count in parts)
+    down = sum(count * float(-loss.loss.min()) for loss, count in parts)
+    p_inf = _at_infinity([(loss.p_inf, count) for loss, count in parts])
+    q_inf = _at_infinity([(loss.q_inf, count) for loss, count in parts])
+    more = 1.0 + 8 * EPSILON
+    return (max(0.0, up) * more, p_inf * more), (max(0.0, down) * more, q_inf * more)
 
 
 def _in_blocks(loss: PrivacyLoss, count: int) -> list[Part]:

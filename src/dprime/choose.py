@@ -16,8 +16,10 @@ import scipy
 from dprime import validate
 from dprime.curve import Estimate
 from dprime.estimates import central_limit_mu
+from dprime.guarantees import LARGEST_EPSILON
 from dprime.mechanisms import (
     DPSGD,
+    LEAST_NOISE,
     MOST_STEPS,
     Gaussian,
     Mechanism,
@@ -37,6 +39,9 @@ TOLERANCE = 5e-4
 
 MOST_EVALUATIONS = 80
 
+LEAST_GUESS = {"noise_multiplier": 0.05}
+"""e^(1/z^2) of the central-limit form leaves the number range not far below."""
+
 
 @dataclass(frozen=True)
 class Free:
@@ -51,11 +56,20 @@ class Free:
         """The end of the range with the least risk."""
         return self.low if self.rises else self.high
 
+    @property
+    def riskiest(self) -> float:
+        """The other end."""
+        return self.high if self.rises else self.low
+
+    def in_words(self, end: float) -> str:
+        """The range, for a sentence about one of its ends."""
+        return f"from {end:g} up" if end == self.low else f"up to {end:g}"
+
 
 FREE = {
-    "noise_multiplier": Free(0.05, 1e5, rises=False),
+    "noise_multiplier": Free(LEAST_NOISE, 1e5, rises=False),
     "sample_rate": Free(1e-9, 1.0, rises=True),
-    "epsilon": Free(1e-7, 500.0, rises=True),
+    "epsilon": Free(1e-7, LARGEST_EPSILON, rises=True),
     "mu": Free(1e-7, 500.0, rises=True),
     "rho": Free(1e-12, 1e4, rises=True),
 }
@@ -72,8 +86,11 @@ def choose(
     """The mechanism with its missing parameter set so that the risk stays below the target.
 
     Leave out exactly one parameter of the mechanism. The answer is re-checked before it is
-    returned: its certified risk is at most the target and within 0.1 % of it. A number of steps is
-    the largest whole number that is safe (with `whole="epochs"`, of whole epochs).
+    returned: its certified risk is at most the target. Where the risk changes continuously with the
+    parameter, it is less than 0.1 % below the target, counted from what blind guessing reaches. A
+    number of steps is the largest whole number that is safe (with `whole="epochs"`, of whole
+    epochs); there, and for the rate of shuffled batches, the risk moves in jumps and may stay
+    further below.
 
     Args:
         mechanism: a description with one parameter left out, e.g. `DPSGD(sample_rate=0.01,
@@ -86,8 +103,8 @@ def choose(
             `success` (with `prior`), `secret_success` (with `max_prior`).
 
     Raises:
-        ValueError: a bad input, or a target that no value of the parameter meets; the sentence says
-            what the nearest possible value is.
+        ValueError: a bad input, or a target that no value of the parameter meets, or that every
+            value meets; the sentence says what the nearest possible value is.
 
     >>> m = choose(DPSGD(sample_rate=0.01, steps=2000), advantage=0.1)
     >>> 0.0999 < m.curve().advantage() <= 0.1
@@ -118,14 +135,35 @@ def _choose_pooled(
             f"prior must not be given for a pool, but it is {target['prior']}: "
             "the pool's sampling probability is the prior."
         )
-    if pooled.probability is not None:
-        if any(target.get(name) is not None for name in ("precision", "belief", "success")):
-            target = {**target, "prior": pooled.probability}
-        goal = parse_target(target)
-        return replace(
-            pooled, training=_complete(pooled.training, goal, adjacency, group_size, whole)
+    if pooled.probability is None:
+        return replace(pooled, probability=_pool_probability(pooled, adjacency, group_size, target))
+    goal = _pooled_target(pooled, target)
+    if goal.needs:
+        raise ValueError(
+            f"The target must be about who was drawn for a pool, but it is {goal.name}: it "
+            "compares two versions of a record; choose for the training without the pool."
         )
-    return replace(pooled, probability=_pool_probability(pooled, adjacency, group_size, target))
+    pooled.check_question(adjacency or pooled.own_adjacency, group_size)
+    return replace(pooled, training=_complete(pooled.training, goal, adjacency, group_size, whole))
+
+
+def _pooled_target(pooled: PoolSampled, target: dict[str, float | None]) -> Target:
+    """The target at the prior of the record that is worst off.
+
+    Precision and belief grow with the prior. Success is convex in it, so it is worst at an end.
+    """
+    if target.get("precision") is not None or target.get("belief") is not None:
+        return parse_target({**target, "prior": pooled.prior})
+    if target.get("success") is None:
+        return parse_target(target)
+    least, largest = (
+        parse_target({**target, "prior": prior}) for prior in (pooled.least_prior, pooled.prior)
+    )
+    return replace(
+        largest,
+        baseline=max(least.baseline, largest.baseline),
+        risk=lambda curve: max(least.risk(curve), largest.risk(curve)),
+    )
 
 
 def _pool_probability(
@@ -136,7 +174,7 @@ def _pool_probability(
         shown = ", ".join(name for name, value in target.items() if value is not None) or "missing"
         raise ValueError(
             "The target must be precision or belief to choose a pool's probability, but it is "
-            f"{shown}: the other risks do not depend on it."
+            f"{shown}: the other risks do not grow with it."
         )
     goal = parse_target({**target, "prior": 1e-300})
     t = goal.conditions["min_tpr" if goal.name == "precision" else "exceeded"]
@@ -184,8 +222,19 @@ def _complete(
         raise ValueError(
             f"{name} must be given, but it is missing: dprime can choose {', '.join(FREE)}, steps."
         )
-    guess = _first_guess(mechanism, name, goal, adjacency, group_size)
-    return mechanism.completed(name, _safe_value(excess, FREE[name], guess, name, goal))
+    free = _range(mechanism, name)
+    guess = _first_guess(mechanism, free, name, goal, adjacency, group_size)
+    return mechanism.completed(name, _safe_value(excess, free, guess, name, goal))
+
+
+def _range(mechanism: Mechanism, name: str) -> Free:
+    """Where the parameter may lie: Laplace noise begins higher than Gaussian noise."""
+    free = FREE[name]
+    try:
+        mechanism.completed(name, free.low)
+    except ValueError:
+        return replace(free, low=1.0 / LARGEST_EPSILON)
+    return free
 
 
 def _steps_of(mechanism: Mechanism, whole: str) -> Callable[[int], int]:
@@ -202,10 +251,14 @@ def _steps_of(mechanism: Mechanism, whole: str) -> Callable[[int], int]:
 
 
 def _first_guess(
-    mechanism: Mechanism, name: str, goal: Target, adjacency: str | None, group_size: int
+    mechanism: Mechanism,
+    free: Free,
+    name: str,
+    goal: Target,
+    adjacency: str | None,
+    group_size: int,
 ) -> float:
     """A value near the answer: the central-limit form, solved for the parameter."""
-    free = FREE[name]
     if not isinstance(mechanism, DPSGD | Gaussian):
         return 1.0
 
@@ -221,7 +274,7 @@ def _first_guess(
         excess = goal.excess(Estimate(GaussianShape(mu), source="first guess"))
         return max(-50.0, min(50.0, excess))
 
-    low, high = math.log(free.low), math.log(free.high)
+    low, high = math.log(max(free.low, LEAST_GUESS.get(name, 0.0))), math.log(free.high)
     if gap(low) * gap(high) >= 0:
         return free.safest
     return math.exp(float(scipy.optimize.brentq(gap, low, high, xtol=1e-3)))
@@ -233,12 +286,14 @@ def _safe_value(excess: Excess, free: Free, guess: float, name: str, goal: Targe
     ends = sorted((sign * math.log(free.low), sign * math.log(free.high)))
 
     def value_at(v: float) -> float:  # risk rises with v
+        if v in ends:
+            return free.safest if v == ends[0] else free.riskiest
         return min(free.high, max(free.low, math.exp(sign * v)))
 
     v = min(max(sign * math.log(guess), ends[0]), ends[1])
     safe: tuple[float, float] | None = None  # (v, excess)
     unsafe: tuple[float, float] | None = None
-    reach = 0.02
+    stride = 0.02
     for turn in range(MOST_EVALUATIONS):
         now = excess(value_at(v))
         if now <= 0:
@@ -246,19 +301,25 @@ def _safe_value(excess: Excess, free: Free, guess: float, name: str, goal: Targe
             if now >= -TOLERANCE:
                 return value_at(v)
             if v == ends[1]:
-                return _everything_is_safe(value_at(v), name, goal, now)
+                which = f"{name} {free.in_words(free.riskiest)}"
+                raise _everything_is_safe(goal, now, which, free.riskiest)
         else:
             unsafe = (v, now)
             if v == ends[0]:
-                raise _impossible(goal, now, f"{name} {value_at(v):g}")
+                which = f" at any {name} {free.in_words(free.safest)}"
+                raise _impossible(goal, now, f"{name} {free.safest:g}", which)
         if safe and unsafe:
-            if unsafe[0] - safe[0] < 1e-13 * max(1.0, abs(v)):
+            last = math.isinf(unsafe[1])  # beyond, nothing can be certified
+            if unsafe[0] - safe[0] < (1e-9 if last else 1e-13) * max(1.0, abs(v)):
+                if last:
+                    which = f"{name} that can be certified"
+                    raise _everything_is_safe(goal, safe[1], which, value_at(safe[0]))
                 return value_at(safe[0])
             v = _between(safe, unsafe, halve=turn % 3 == 2)
         else:  # walk, faster and faster, towards the other side
-            distance = min(abs(now), 3.0) + reach
+            distance = min(abs(now), 3.0) + stride
             v = min(max(v - math.copysign(distance, now), ends[0]), ends[1])
-            reach *= 2
+            stride *= 2
     if safe is None:
         raise _impossible(goal, math.inf, "the values tried")
     return value_at(safe[0])
@@ -273,33 +334,22 @@ def _between(safe: tuple[float, float], unsafe: tuple[float, float], *, halve: b
     return safe[0] + width * min(max(share, 0.02), 0.98)
 
 
-def _everything_is_safe(value: float, name: str, goal: Target, excess: float) -> float:
-    if name == "sample_rate":
-        return value  # the full batch: there is no larger rate
-    risk = goal.baseline + math.exp(excess) * (goal.ceiling - goal.baseline)
-    raise ValueError(
-        f"{goal.name} stays below its target at every {name}, so there is nothing to choose: even "
-        f"at {value:g} the nearest possible value is {goal.in_words(risk)}."
-    )
-
-
-def _impossible(goal: Target, excess: float, where: str) -> ValueError:
-    risk = goal.baseline + math.exp(min(excess, 700.0)) * (goal.ceiling - goal.baseline)
-    if math.isinf(excess):
-        return ValueError(
-            f"The target {goal.in_words(goal.ceiling)} cannot be met: nothing finite can be "
-            f"certified at {where}"
-            + (
-                f" for delta {goal.conditions['delta']:g}; give a larger delta."
-                if goal.name == "epsilon"
-                else "."
-            )
-        )
-    nearest = goal.in_words(risk)
+def _everything_is_safe(goal: Target, excess: float, which: str, value: float) -> ValueError:
     return ValueError(
-        f"The target {goal.in_words(goal.ceiling)} cannot be met: the nearest possible value is "
-        f"{nearest}, at {where}."
+        f"{goal.name} {goal.kept} its target at every {which}, so there is nothing to choose: at "
+        f"{value:g} the nearest possible value is {goal.in_words(goal.risk_at(excess))}."
     )
+
+
+def _impossible(goal: Target, excess: float, where: str, which: str = "") -> ValueError:
+    refused = f"The target {goal.in_words(goal.ceiling)} cannot be met{which}:"
+    if math.isinf(excess):
+        larger = ""
+        if goal.name == "epsilon":
+            larger = f" for delta {goal.conditions['delta']:g}; give a larger delta"
+        return ValueError(f"{refused} nothing finite can be certified at {where}{larger}.")
+    nearest = goal.in_words(goal.risk_at(min(excess, 700.0)))
+    return ValueError(f"{refused} the nearest possible value is {nearest}, at {where}.")
 
 
 def _largest_safe_count(
@@ -318,7 +368,7 @@ def _largest_safe_count(
             unsafe = (n, now)
         elif n >= most:
             raise ValueError(
-                f"{goal.name} stays below its target for every number of {whole} that can be "
+                f"{goal.name} {goal.kept} its target for every number of {whole} that can be "
                 f"certified, so there is nothing to choose: even {n:,} {whole} are safe."
             )
         else:

@@ -96,7 +96,7 @@ class _Readings:
         """
         prior = validate.inner_probability("prior", prior, example=0.1)
         t = validate.rate("min_tpr", min_tpr)
-        return prior * t / (prior * t + (1.0 - prior) * self.shape.fpr(t))
+        return _right(prior, 1.0 - prior, self.shape.fpr(t) / t)
 
     def negative_accuracy(self, prior: float, min_tnr: float = 0.01) -> float:
         """Share of right answers among "not a member" answers made in world `out` with
@@ -107,8 +107,7 @@ class _Readings:
         """  # noqa: D205
         prior = validate.inner_probability("prior", prior)
         t = validate.rate("min_tnr", min_tnr)
-        out = 1.0 - prior
-        return out * t / (out * t + prior * self.shape.reversed().fpr(t))
+        return _right(1.0 - prior, prior, self.shape.reversed().fpr(t) / t)
 
     def success(self, prior: float = 0.5) -> float:
         """Largest share of right answers, "member" or not: max(prior TPR + (1-prior)(1-FPR)).
@@ -130,7 +129,7 @@ class _Readings:
         0.2777
         """  # noqa: D205
         max_prior = validate.inner_probability("max_prior", max_prior, example=0.1)
-        return 1.0 - self.bayes_security() * (1.0 - max_prior)
+        return max_prior + self.advantage() * (1.0 - max_prior)
 
     def delta(self, epsilon: float) -> float:
         """The delta of differential privacy at an epsilon: the larger of both directions.
@@ -313,6 +312,11 @@ def best(curves: Iterable[TradeOff]) -> TradeOff:
         forward += ahead
         backward += behind
     return TradeOff(Polygon.from_lines(forward, backward))
+
+
+def _right(prior: float, other: float, ratio: float) -> float:
+    """Share of right answers, of which `ratio` is the rate of wrong answers over that of right."""
+    return prior / (prior + other * ratio)
 
 
 def _checked_lines(lines: Iterable[Line]) -> list[Line]:

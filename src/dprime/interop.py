@@ -21,8 +21,13 @@ from dprime.mechanisms import (
 def from_opacus_history(history: Iterable[tuple[float, float, int]]) -> Mechanism:
     """The training that an Opacus accountant recorded: `accountant.history`.
 
-    Each entry is (noise multiplier, sample rate, steps). Opacus records Poisson sampling; where the
-    loader was not Poisson, describe the training with `DPSGD(..., sampling=...)` instead.
+    Each entry is (noise multiplier, sample rate, steps). The history holds the training only if
+    batches were Poisson samples and no step added up several of them. It cannot tell:
+
+    - where the loader was not Poisson, describe the training with `DPSGD(..., sampling=...)`;
+    - where gradients were accumulated over several batches before a step, Opacus records one batch
+      of the same or of several times the rate, but a record may be in more than one of them, and
+      the risk read here is below the truth: use `dprime.monitor`, which counts them.
 
     >>> from_opacus_history([(1.0, 0.01, 500), (1.0, 0.01, 500), (1.5, 0.01, 1000)]).missing()
     []
@@ -52,9 +57,15 @@ def from_dp_event(event: Any, adjacency: str = DEFAULT_ADJACENCY) -> Mechanism:
     """The mechanism that a dp_accounting `DpEvent` describes, or an error naming what is not
     covered.
 
-    Covered: Gaussian, Poisson-sampled Gaussian, Gaussian sampled without replacement (hold it
-    against the replace adjacency), Laplace, zCDP, randomised response, and compositions of these.
-    `adjacency` is what the last three were stated for.
+    Covered: Gaussian, Poisson-sampled Gaussian, Gaussian sampled without replacement (ask for the
+    replace adjacency), Laplace, zCDP, randomised response, and compositions of these.
+
+    Args:
+        event: what was run.
+        adjacency: what Laplace, zCDP and randomised response are taken for. An event's noise is
+            relative to the norm of one record, so replacing a record moves a sum twice as far:
+            under "replace" Laplace noise counts half, as the Gaussian's does. Randomised response
+            exchanges an answer, so it needs "replace". A zCDP event's numbers are taken as stated.
 
     >>> import dp_accounting
     >>> step = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0))
@@ -91,17 +102,33 @@ def _leaves(event: Any, count: int, adjacency: str) -> list[Mechanism]:  # noqa:
     if kind == "GaussianDpEvent":
         return [Gaussian(event.noise_multiplier, count)]
     if kind == "LaplaceDpEvent":
-        return [Laplace(event.noise_multiplier, count, adjacency=adjacency)]
+        distance = 2.0 if adjacency == "replace" else 1.0
+        return [Laplace(event.noise_multiplier / distance, count, adjacency=adjacency)]
     if kind == "ZCDpEvent":  # zCDP adds up
         return [ZCDP(event.rho * count, event.xi * count, adjacency=adjacency)]
-    if kind == "RandomizedResponseDpEvent":  # a uniform answer with probability noise_parameter
-        odds = event.num_buckets * (1.0 / event.noise_parameter - 1.0)
-        epsilon = math.log1p(odds)
-        return [RandomizedResponse(epsilon, event.num_buckets, count, adjacency=adjacency)]
+    if kind == "RandomizedResponseDpEvent":
+        return _randomized_response(event, count, adjacency)
     raise ValueError(
         f"event must be of a covered kind, but it is {kind}: "
         "describe what was run with dprime's own mechanisms."
     )
+
+
+def _randomized_response(event: Any, count: int, adjacency: str) -> list[Mechanism]:
+    """The true bucket, but with probability `noise_parameter` a uniform one."""
+    share, buckets = event.noise_parameter, event.num_buckets
+    if share == 1 or buckets == 1:
+        return []  # the answer does not depend on anybody
+    if adjacency != "replace":
+        raise validate.refusal(
+            "adjacency", adjacency, "'replace' for randomised response",
+            "one answer is exchanged for another, so give adjacency=\"replace\"",
+        )  # fmt: skip
+    if not share > 0:
+        raise validate.refusal(
+            "noise_parameter", share, "above 0", "the answer is the truth, and nothing hides it"
+        )
+    return [RandomizedResponse(math.log1p(buckets * (1.0 / share - 1.0)), buckets, count)]
 
 
 def _gaussian_noise(event: Any, outer: str) -> float:

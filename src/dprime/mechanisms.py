@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
 from typing import Literal, Self, get_args
 
 import numpy as np
 
 from dprime import privacy_loss, validate
-from dprime.accountant import Part, compose
+from dprime.accountant import Part, compose, limits
 from dprime.curve import TradeOff
 from dprime.privacy_loss import LARGEST_GROUP, NotCertifiableError, PrivacyLoss
+from dprime.shapes import Polygon
 
 Adjacency = Literal["add-remove", "replace"]
 ADJACENCIES: tuple[str, ...] = get_args(Adjacency)
@@ -33,24 +35,85 @@ MOST_STEPS = 10_000_000
 
 
 @dataclass(frozen=True)
+class Shuffled:
+    """A phase on shuffled batches: in each pass over the data, one step at most has a given record.
+
+    Attributes:
+        noise_multiplier: of every step.
+        steps: how many there are.
+        in_pass: the fewest steps of a complete pass.
+        whole: whether every complete pass has just as many.
+
+    """
+
+    noise_multiplier: float
+    steps: int
+    in_pass: int
+    whole: bool
+
+    def passes(self, *, inside: bool) -> int:
+        """The most passes that the phase touches; `inside`: it may begin within a pass.
+
+        Every pass but the last lies in the phase with all its steps, at least `in_pass`. Inside,
+        the first one may have a single step left; that leaves one step fewer for the others.
+        """
+        if inside:
+            return 1 + math.ceil((self.steps - 1) / self.in_pass)
+        return math.ceil(self.steps / self.in_pass)
+
+    @property
+    def ends_pass(self) -> bool:
+        """Whether the phase, begun with a pass, is certain to end with one."""
+        return self.whole and self.steps % self.in_pass == 0
+
+
+@dataclass(frozen=True)
 class Losses:
-    """What a mechanism adds to a composition: a Gaussian part, exact, and parts to convolve."""
+    """What a mechanism adds to a composition.
+
+    Attributes:
+        mu_squared: of its Gaussian part, which is exact.
+        parts: to convolve.
+        shuffled: phases on shuffled batches, one record exchanged, in their order.
+
+    """
 
     mu_squared: float = 0.0
     parts: tuple[Part, ...] = ()
+    shuffled: tuple[Shuffled, ...] = ()
 
     def plus(self, other: Losses) -> Losses:
-        """Both together."""
-        return Losses(self.mu_squared + other.mu_squared, self.parts + other.parts)
+        """Both together, the other one later."""
+        return Losses(
+            self.mu_squared + other.mu_squared,
+            self.parts + other.parts,
+            self.shuffled + other.shuffled,
+        )
 
     def curve(self) -> TradeOff:
         """The certified curve of everything that was added."""
+        mu = math.sqrt(self.mu_squared + self._shuffled_mu_squared())
         if not self.parts:
-            return TradeOff.gaussian(math.sqrt(self.mu_squared))
+            return TradeOff.gaussian(mu)
         parts = list(self.parts)
-        if self.mu_squared:
-            parts.append((privacy_loss.gaussian(math.sqrt(self.mu_squared)), 1))
-        return TradeOff.from_privacy_loss(compose(parts))
+        if mu:
+            parts.append((privacy_loss.gaussian(mu), 1))
+        return TradeOff(Polygon.from_privacy_loss(compose(parts)).under(*limits(parts)))
+
+    def _shuffled_mu_squared(self) -> float:
+        """One full-batch release of a replaced record for each pass that a phase touches.
+
+        Given the orders of all passes, the record is in at most one step of each, so this bounds
+        the phase; the orders are the same in both worlds, so it holds without them too. There is no
+        credit for the hidden order. A pass that one phase leaves unfinished may go on in the next,
+        and the record may be met in both. So a phase counts as begun inside a pass unless all
+        phases before it are certain to end with one.
+        """
+        total, inside = 0.0, False
+        for phase in self.shuffled:
+            total += phase.passes(inside=inside) * (2.0 / phase.noise_multiplier) ** 2
+            inside = inside or not phase.ends_pass
+        return total
 
 
 class Mechanism(ABC):
@@ -146,7 +209,9 @@ class DPSGD(Mechanism):
     `sampling` says how batches are made. "poisson": every record independently with probability
     `sample_rate`. "fixed-size": a uniform batch of fixed size, drawn anew each step. "shuffle": the
     data cut into batches, each record once an epoch. The last two are certified for the replace
-    adjacency by bounds of their own, which are weaker; they are never accounted as Poisson.
+    adjacency by bounds of their own, which are weaker; they are never accounted as Poisson. A
+    shuffled training begins with an epoch; in a `Composition`, one that follows another shuffled
+    training may begin inside an epoch, and then counts as touching one more.
 
     >>> m = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000)
     >>> round(m.curve().advantage(), 3), round(m.curve(adjacency="replace").advantage(), 3)
@@ -184,11 +249,7 @@ class DPSGD(Mechanism):
         self._refuse_unproved(adjacency, group_size)
         if self.sampling == "fixed-size":
             return Losses(parts=((_fixed_size_loss(z, q, steps), steps),))
-        # Shuffled: a record is in one batch an epoch, so its loss is at most that of one
-        # full-batch Gaussian an epoch, with no credit for the hidden order. An epoch may drop its
-        # last, smaller batch, so it has at least floor(1/q) steps.
-        epochs = math.ceil(steps / math.floor(1.0 / q + 1e-9))
-        return Losses(mu_squared=epochs * (2.0 / z) ** 2)
+        return Losses(shuffled=(Shuffled(z, steps, *steps_in_pass(q)),))
 
     def _refuse_unproved(self, adjacency: str, group_size: int) -> None:
         if adjacency != "replace":
@@ -203,6 +264,23 @@ class DPSGD(Mechanism):
                 f"group_size must be 1 for {self.sampling} sampling, but it is {group_size}: "
                 "no bound for groups is proved there; use Poisson sampling and add-remove."
             )
+
+
+def steps_in_pass(sample_rate: float) -> tuple[int, bool]:
+    """The fewest steps of a pass over shuffled data, and whether every pass has just as many.
+
+    A pass may drop its last, smaller batch, so it is floor(1/q) steps at least, for the exact value
+    of the float q. Only the float nearest to 1/k stands for 1/k: that is what batch/records is
+    where the batches divide the records.
+
+    >>> steps_in_pass(64 / 1024), steps_in_pass(64 / 1025), steps_in_pass(0.1 + 0.2)
+    ((16, True), (16, False), (3, False))
+    """
+    fewest = min(math.floor(1 / Fraction(sample_rate)), 2 * MOST_STEPS)
+    for whole in (fewest, fewest + 1):
+        if 1.0 / whole == sample_rate:
+            return whole, True
+    return fewest, False
 
 
 def _poisson(z: float, q: float, steps: int, adjacency: str, group_size: int) -> Losses:
@@ -303,7 +381,8 @@ class PoolSampled(Mechanism):
     The curve is that of the training. `probability` is the prior of every question that has one,
     provided that inclusion is independent and nothing public depends on how many were kept. Where
     records differ in it, give the largest, which holds for everyone, and the smallest as `least`:
-    how well "not a member" can be known grows as a record gets rarer.
+    how well "not a member" can be known grows as a record gets rarer. Each record has a coin of its
+    own, so a group of records is refused: draw whole people, and read the training's own curve.
 
     >>> m = PoolSampled(DPSGD(1.0, 0.01, 2000), probability=0.1)
     >>> round(m.curve().precision(prior=m.prior, min_tpr=0.01), 2)
@@ -325,6 +404,11 @@ class PoolSampled(Mechanism):
             raise ValueError(
                 f"training must be a mechanism, but it is {self.training!r}: give for example "
                 "DPSGD(1.1, 0.01, 1000)."
+            )
+        if isinstance(self.training, PoolSampled):
+            raise ValueError(
+                "training must be what was run on the records drawn, but it is a PoolSampled: "
+                "give its training, and the product of both probabilities."
             )
         if self.probability is not None:
             _set(self, probability=validate.inner_probability("probability", self.probability))
@@ -348,13 +432,23 @@ class PoolSampled(Mechanism):
         """That of the training."""
         return self.training.own_adjacency
 
-    def losses(self, adjacency: str, group_size: int) -> Losses:
-        """Those of the training; who was drawn from the pool is a question of adding a record."""
+    def check_question(self, adjacency: str, group_size: int) -> None:
+        """Refuse what the draw of single records does not answer."""
         if adjacency != DEFAULT_ADJACENCY:
             raise ValueError(
                 f"adjacency must be 'add-remove' for a pool, but it is {adjacency!r}: a record of "
-                "the pool was drawn or not, none was exchanged; leave it out."
+                "the pool was drawn or not, none was exchanged; ask for add-remove."
             )
+        if group_size > 1:
+            raise ValueError(
+                f"group_size must be 1 for a pool, but it is {group_size}: each record has a coin "
+                "of its own, so that some record of a person was drawn is likelier than the "
+                f"probability; draw whole people, and use training.curve(group_size={group_size})."
+            )
+
+    def losses(self, adjacency: str, group_size: int) -> Losses:
+        """Those of the training; who was drawn from the pool is a question of adding a record."""
+        self.check_question(adjacency, group_size)
         return self.training.losses(adjacency, group_size)
 
     def describe(self) -> dict[str, object]:

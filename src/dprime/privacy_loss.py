@@ -192,7 +192,7 @@ def subsampled_gaussian(
 
     Add/remove compares sum_i Bin(k, q)(i) N(i, z^2) with N(0, z^2), k the group size (k = 1: Zhu,
     Dong and Wang 2022; k > 1: Ganesh 2024, mixture-of-Gaussians mechanisms). Replace compares
-    (1-q) N(0, z^2) + q N(1, z^2) with its mirror image.
+    (1-q) N(0, z^2) + q N(1, z^2) with its mirror image (proof: docs/accountant.md).
     """
     members, weights, unlikely = _binomial(group_size, sample_rate)
     # Numbers of members too unlikely to matter count as fully revealing, so no grid reaches them.

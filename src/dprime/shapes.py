@@ -84,11 +84,11 @@ class GaussianShape:
 
     def tpr(self, fpr: float) -> float:
         """Largest TPR at this FPR."""
-        return float(scipy.special.ndtr(scipy.special.ndtri(fpr) + self.mu))
+        return max(fpr, float(scipy.special.ndtr(scipy.special.ndtri(fpr) + self.mu)))
 
     def fpr(self, tpr: float) -> float:
         """Smallest FPR at this TPR."""
-        return float(scipy.special.ndtr(scipy.special.ndtri(tpr) - self.mu))
+        return min(tpr, float(scipy.special.ndtr(scipy.special.ndtri(tpr) - self.mu)))
 
     def delta(self, epsilon: float) -> float:
         """Phi(mu/2 - s) - e^epsilon Phi(-mu/2 - s), s = epsilon/mu: Balle and Wang 2018, theorem 8.
@@ -116,7 +116,7 @@ class GaussianShape:
         if delta < SMALLEST_DELTA:
             return math.inf
         high = self.mu * (self.mu / 2 + 40.0)  # delta < Phi(-40) there
-        if delta <= 0 or self.delta(high) > delta:
+        if delta <= 0 or math.isinf(high) or self.delta(high) > delta:
             return math.inf
         found = float(scipy.optimize.brentq(self._log_excess, 0.0, high, (delta,), xtol=1e-13))
         step = 1e-13 * max(found, 1.0)
@@ -135,7 +135,7 @@ class GaussianShape:
 
     def tpr_on_ray(self, log_ratio: float) -> float:
         """Largest TPR with TPR >= e^log_ratio FPR."""
-        if log_ratio > 45 * self.mu:  # Phi(-45) is 0 in floating point
+        if log_ratio > self.mu * (self.mu / 2 + FAR_OUT):  # TPR < Phi(-FAR_OUT) there
             return 0.0
 
         def excess(x: float) -> float:  # x = Phi^-1(FPR); decreasing in x
@@ -208,6 +208,28 @@ class Half:
         steeper = int(np.searchsorted(-self.log_slope, -epsilon))
         gain = -np.expm1(epsilon - self.log_slope[:steeper])
         return min(1.0, self.start + float((self.rise[:steeper] * gain).sum()))
+
+    def under(self, line: Line) -> Half | None:
+        """The half cut by a line that holds too; None where all of it lies above the line."""
+        epsilon, delta = line
+        if self.start <= delta or epsilon > LARGEST_EXPONENT:
+            return self
+        below = self.tpr - delta <= np.exp(epsilon + self.log_fpr)
+        if not below.any():
+            return None
+        i = int(below.argmax()) - 1  # the line leaves the half on edge i
+        rise = float(self.rise[i])
+        above = float(self.tpr[i] - delta - np.exp(epsilon + self.log_fpr[i]))
+        nearer = rise * math.expm1(float(epsilon - self.log_slope[i]))  # over the whole edge
+        share = above / nearer if nearer > above else 1.0
+        height = float(self.tpr[i]) - delta + share * rise
+        rest = 1.0 - share
+        return Half(
+            delta,
+            np.concatenate([[epsilon], self.log_slope[i:]]),
+            np.concatenate([[height, rest * rise], self.rise[i + 1 :]]),
+            np.concatenate([[height * math.exp(-epsilon), rest * self.run[i]], self.run[i + 1 :]]),
+        )
 
     def shifted(self, start: float) -> Half:
         """The half lifted to another start."""
@@ -335,6 +357,14 @@ class Polygon:
             _half(-log_slope[right], run[right], rise[right], end),
         )
 
+    def under(self, forward: Line, backward: Line) -> Polygon:
+        """The curve cut by a line that holds for the test, and one for the reversed test."""
+        left, right = self.left.under(forward), self.right.under(backward)
+        if left is None or right is None:
+            ahead, behind = self.lines()
+            return Polygon.from_lines([*ahead, forward], [*behind, backward])
+        return Polygon(left, right)
+
     def vertices(self) -> tuple[Array, Array]:
         """FPR and TPR of every vertex, from left to right."""
         fpr = np.concatenate([[0.0], self.left.fpr, 1.0 - self.right.tpr[::-1], [1.0]])
@@ -349,7 +379,7 @@ class Polygon:
         """Largest TPR at this FPR."""
         end_fpr, end_tpr = self.left.end
         if fpr <= end_fpr:
-            return float(np.interp(fpr, self.left.fpr, self.left.tpr))
+            return max(fpr, float(np.interp(fpr, self.left.fpr, self.left.tpr)))
         right_fnr, right_tnr = self.right.end
         if fpr <= 1.0 - right_tnr:
             return min(1.0, end_tpr + (fpr - end_fpr), 1.0 - right_fnr)
@@ -359,11 +389,11 @@ class Polygon:
         """Smallest FPR at this TPR."""
         end_fpr, end_tpr = self.left.end
         if tpr <= end_tpr:
-            return _first_reaching(tpr, self.left)
+            return min(tpr, _first_reaching(tpr, self.left))
         right_fnr, right_tnr = self.right.end
         if tpr <= 1.0 - right_fnr:
             return max(0.0, min(end_fpr + (tpr - end_tpr), 1.0 - right_tnr))
-        return 1.0 - float(np.interp(1.0 - tpr, self.right.fpr, self.right.tpr))
+        return min(tpr, 1.0 - float(np.interp(1.0 - tpr, self.right.fpr, self.right.tpr)))
 
     def delta(self, epsilon: float) -> float:
         """max(TPR - e^epsilon FPR)."""

@@ -44,6 +44,15 @@ class Target:
         risk = max(self.risk(curve) - self.baseline, 1e-300)
         return math.log(risk) - math.log(self.ceiling - self.baseline)
 
+    def risk_at(self, excess: float) -> float:
+        """The risk with this excess."""
+        return self.baseline + math.exp(excess) * (self.ceiling - self.baseline)
+
+    @property
+    def kept(self) -> str:
+        """What a value on the safe side of the target does."""
+        return "stays above" if self.name == "bayes_security" else "stays below"
+
     def in_words(self, risk: float) -> str:
         """A risk as the user named it: security instead of advantage, say."""
         value = 1.0 - risk if self.name == "bayes_security" else risk

@@ -64,6 +64,15 @@ def test_the_risk_is_that_of_the_core(tmp_path):
     assert check_description("run.json", RUN | {"noise_multiplier": 0}).reading.risks == ()
 
 
+def test_every_run_of_shuffled_batches_begins_a_pass():
+    """Three runs of a pass and a half are six passes that a record may be met in, not five."""
+    shuffled = RUN | {"sampling": "shuffle", "steps": 15, "sample_rate": 0.1, "tuning_runs": 3}
+    _, all_runs = check_description("run.json", shuffled).reading.risks
+    noise = RUN["noise_multiplier"]
+    curve = all_runs.mechanism.curve("replace")
+    assert curve.d_prime() >= 2 * 6**0.5 / noise * (1 - 1e-12)
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [

@@ -71,6 +71,15 @@ def test_a_pass_costs_its_least_noise(noises):
     assert curve.d_prime() == pytest.approx(math.sqrt(4.0 / 1.0 + 4.0 / 4.0), rel=1e-9)
 
 
+@pytest.mark.parametrize("rate", [0.25, 0.3, 64 / 1000])
+def test_passes_of_several_noises_are_counted_once(rate):
+    """The ledger saw where each pass ends, so no phase may begin inside one."""
+    noises = [4.0, 2.0, 4.0, 3.0, 2.0]
+    steps = [(Step(z, rate, "shuffle", passing=i), 1 + i) for i, z in enumerate(noises)]
+    curve = Ledger(steps).mechanism().curve("replace")
+    assert curve.d_prime() ** 2 == pytest.approx(sum(4 / z**2 for z in noises), rel=1e-9)
+
+
 def test_passes_that_were_left_early_count_in_full():
     ledger = Ledger([(shuffled(2.0, number), 1) for number in range(5)])
     assert ledger.steps == 5  # one epoch and a quarter, by the steps

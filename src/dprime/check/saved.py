@@ -115,10 +115,9 @@ class _Run:
         one = self._mechanism()
         risks = [certified("the run", one, self.adjacency, delta)]
         if self.runs > 1:
-            together = Composition(*[one] * self.runs) if not isinstance(one, DPSGD) else DPSGD(
-                one.noise_multiplier, one.sample_rate, int(one.steps or 1) * self.runs,
-                sampling=one.sampling,
-            )  # fmt: skip
+            together: Mechanism = Composition(*[one] * self.runs)
+            if isinstance(one, DPSGD) and one.sampling != "shuffle":  # there, a run begins a pass
+                together = one.completed("steps", int(one.steps or 1) * self.runs)
             about = f"all {self.runs:,} runs together"
             risks.append(certified(about, together, self.adjacency, delta))
         return Reading(tuple(risks))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dprime import validate
-from dprime.mechanisms import DPSGD, LEAST_NOISE, Composition, Losses, Mechanism
+from dprime.mechanisms import DPSGD, LEAST_NOISE, Composition, Losses, Mechanism, steps_in_pass
 from dprime.privacy_loss import PrivacyLoss
 
 NO_NOISE = "no noise was added"
@@ -307,11 +307,19 @@ def _shuffled(entries: Iterable[tuple[Step, int]]) -> list[Mechanism]:
     for noise, rate, steps in least.values():
         passes, before = total.get((noise, rate), (0, 0))
         total[noise, rate] = passes + 1, before + steps
+    if len(total) > 1:  # a `Composition` adds no pass to them where each ends on whole passes
+        return [_whole_passes(noise, rate, passes) for (noise, rate), (passes, _) in total.items()]
     return [_passes(noise, rate, *counts) for (noise, rate), counts in total.items()]
 
 
 def _passes(noise: float, rate: float, passes: int, steps: int) -> DPSGD:
     """The training of so many passes; where some were left early, with the steps of full ones."""
-    in_pass = math.floor(1.0 / rate + 1e-9)  # as `DPSGD` counts them
+    in_pass, _ = steps_in_pass(rate)
     counted = min(max(steps, (passes - 1) * in_pass + 1), passes * in_pass)
     return DPSGD(noise, rate, counted, sampling="shuffle")
+
+
+def _whole_passes(noise: float, rate: float, passes: int) -> DPSGD:
+    """The training of so many full passes, with the rate of a pass without a smaller batch."""
+    in_pass, _ = steps_in_pass(rate)
+    return DPSGD(noise, 1.0 / in_pass, passes * in_pass, sampling="shuffle")
