@@ -14,6 +14,7 @@ import torch
 
 from dprime.attack import ADVERSARIES
 from dprime.audit import lower_bound
+from dprime.audit.estimators import ESTIMATORS
 from dprime.audit.game import Game
 from dprime.audit.store import Store
 from dprime.cli import audits
@@ -53,7 +54,8 @@ def test_audit_shows_a_table_and_the_verdict(call, tmp_path):
     shown = " ".join(out.split())
     for words in (
         "malicious-dataset: 8 copies of one record", "Reached, at least", "Allowed, at most",
-        "Membership advantage", "the claim stands, which is no proof of it. It rests on 24 trials.",
+        "(decides)", "Membership advantage", "inconclusive, because the trials are too few.",
+        "trials in each world. It rests on 24 trials.",
         "12 + 12 trials", "Kept in runs/malicious-dataset-digits-",
     ):  # fmt: skip
         assert words in shown
@@ -66,8 +68,8 @@ def test_audit_as_json_and_resume_says_the_same(call):
     code, out, err = call(*AUDIT, *FEW, "--json")
     shown = as_json(out)
     assert (code, err) == (0, "")
-    assert shown["verdict"] == "stands"
-    assert shown["allowed"] == pytest.approx(4.0, abs=0.01)
+    assert shown["verdict"] == "inconclusive"
+    assert shown["metrics"]["epsilon"]["allowed"] == pytest.approx(4.0, abs=0.01)
     assert shown["trials"] == {
         "in": 12, "out": 12, "counted": shown["trials"]["counted"], "diverged": 0,
     }  # fmt: skip
@@ -200,11 +202,34 @@ def test_every_option_reaches_the_settings(call):
     assert {name: kept[name] for name in expected} == expected
 
 
-def test_a_claim_that_is_far_too_strong_is_broken(call):
-    words = ["audit", "--noise-multiplier", "0.5", "--epsilon", "0.1", "--records", "8"]
-    code, out, _ = call(*words, "--steps", "2", "--seed", "1", "--trials", "60", "--json")
-    assert code == 0  # the audit did what it was asked to
-    assert as_json(out)["verdict"] == "broken"
+STRONG = ["audit", "--noise-multiplier", "0.5", "--epsilon", "0.1", "--records", "8"]
+
+
+def test_a_claim_that_is_far_too_strong_is_refuted_with_exit_code_1(call):
+    words = [*STRONG, "--steps", "2", "--seed", "1", "--trials", "60", "--out", "a.run", "--json"]
+    code, out, err = call(*words)
+    assert code == 1
+    assert as_json(out)["verdict"] == "refuted"
+    assert err == (
+        "The accountant certifies ε = 15.46 at δ = 1e-05 for this training; the claim is ε = 0.1.\n"
+    )
+    assert call("resume", "a.run")[0] == 1
+
+
+def test_a_pipeline_may_stop_where_an_audit_cannot_tell(call):
+    assert call(*AUDIT, *FEW, "--out", "a.run")[0] == 0
+    assert call(*AUDIT, *FEW, "--out", "b.run", "--fail-on", "inconclusive")[0] == 1
+    assert call("resume", "a.run", "--fail-on", "inconclusive")[0] == 1
+    refused(call(*AUDIT, *FEW, "--fail-on", "stands"), "fail-on must be one of refuted, inconclus")
+
+
+def test_an_assumption_is_accepted_by_name(call):
+    words = [*STRONG, "--steps", "2", "--seed", "1", "--trials", "60", "--method", "gaussian"]
+    code, out, _ = call(*words, "--json")
+    assert (code, as_json(out)["verdict"]) == (0, "inconclusive")
+    code, out, _ = call(*words, "--assume", "gaussian")
+    assert code == 1
+    assert "assuming that the scores are Gaussian" in " ".join(out.split())
 
 
 def test_the_numbers_of_the_di_adversary(call):
@@ -213,7 +238,8 @@ def test_the_numbers_of_the_di_adversary(call):
     assert (code, err) == (0, "")
     for shown in ("Differential identifiability", "Runs whose belief exceeds 0.8, from 0.4"):
         assert shown in out
-    assert out.count("point estimate, no confidence") == 5
+    assert out.count("point estimate, no confidence") == 3  # none from the advantage
+    assert call(*words)[1].count("point estimate, no confidence") == 5
     sampled = call(*words, "--sample-rate", "0.5")[1]
     assert sampled.count("point estimate, no confidence") == 3
     refused(call(*words, "--belief-prior", "1"), "belief_prior must be strictly between 0 and 1")
@@ -260,8 +286,8 @@ BAD = [
     (["--trainer", "os:getcwd"], "adversary must be one that needs nothing but a model"),
     (["--device", "abacus"], "device must be available, but it is 'abacus'"),
     (["--metric", "odds"], "metric must be one of epsilon, advantage"),
-    (["--metric", "curve"], "method must be band to judge by the curve"),
-    (["--fpr", "0.1"], "fpr must be left out for epsilon, but it is 0.1"),
+    (["--method", "clopper-pearson"], "method must be band to judge by the curve"),
+    (["--fpr", "0.1"], "fpr must be left out to judge by the curve, but it is 0.1"),
     (["--method", "steinke"], "method must be one of clopper-pearson, band, gaussian, bayesian"),
     (["--confidence", "1"], "confidence must be strictly between 0 and 1, but it is 1.0"),
     (["--delta", "2"], "delta must be between 0 and 1, but it is 2.0"),
@@ -461,9 +487,10 @@ def scores(tmp_path):
 
 
 def test_bound_is_lower_bound(call, scores):
-    shown = as_json(call("bound", "scores.csv", "--delta", "1e-4", "--json")[1])
-    assert set(shown) == {"clopper-pearson", "band", "gaussian", "bayesian"}
-    for method, found in shown.items():
+    assert set(as_json(call("bound", "scores.csv", "--json")[1])) == {"band"}
+    for method in ESTIMATORS:
+        words = ["--delta", "1e-4", "--method", method, "--json"]
+        found = as_json(call("bound", "scores.csv", *words)[1])[method]
         expected = lower_bound(*scores, delta=1e-4, method=method)
         assert found["epsilon"] == expected.epsilon
         assert found["sentence"] == expected.sentence()
@@ -474,11 +501,15 @@ def test_bound_is_lower_bound(call, scores):
 def test_bound_in_words(call, scores):
     code, out, _ = call("bound", "scores.csv")
     assert code == 0
-    assert out.count("At 95 % confidence the ε at δ = 1e-05 is at least") == 4
-    assert "the best of several is no bound" in out
+    assert out.count("At 95 % confidence the ε at δ = 1e-05 is at least") == 1
+    assert "Membership advantage ≥ 0." in out
+    assert "each row comes from a training of its own" in " ".join(out.split())
     one = call("bound", "scores.csv", "--method", "steinke", "--confidence", "0.9")[1]
     assert one.count("At 90 % confidence") == 1
-    assert "the best of several" not in one
+    assert "training of its own" not in one
+    credible = call("bound", "scores.csv", "--method", "bayesian")[1]
+    assert "confidence" not in credible
+    assert "With a posterior probability of 95 %" in credible
 
 
 def test_bound_of_scores_that_are_infinite_or_all_alike(call, tmp_path):

@@ -36,10 +36,10 @@ def test_one_table_of_all(call, tmp_path):
     assert code == 0
     assert "first, local *" in out
     assert "* not DP" in out
-    assert "di: ε" in out
+    assert "di: The whole curve" in out
     assert "gradient: Membership advantage" in out
     assert "Differential identifiability" in out
-    assert "2 of 2: second, stands" in err
+    assert "2 of 2: second, inconclusive" in err
     assert sorted(path.name for path in (tmp_path / "runs" / "two").glob("*.run")) == [
         "first, local.run", "second.run",
     ]  # fmt: skip

@@ -18,7 +18,8 @@ def shown(*arguments):
 
 
 def test_an_epsilon_is_planned_as_in_python():
-    found = json.loads(shown("--epsilon", "2", "--strength", "1.5", "--delta", "1e-6", "--json"))
+    words = ["--epsilon", "2", "--strength", "1.5", "--delta", "1e-6", "--metric", "epsilon"]
+    found = json.loads(shown(*words, "--json"))
     claim = TradeOff.gaussian(mu_from_epsilon(2.0, delta=1e-6))
     made = plan(claim, strength=1.5, metric=Metric("epsilon", {"delta": 1e-6}))
     assert (found["trials"], found["refuting"], found["least"]) == (
@@ -33,8 +34,42 @@ def test_a_training_is_planned_as_in_python():
     given = [*numbers, "--adjacency", "replace"]
     found = json.loads(shown(*given, "--metric", "advantage", "--method", "gaussian", "--json"))
     claim = DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=1000).curve("replace")
-    assert found["trials"] == plan(claim, metric=Metric("advantage")).trials
+    made = plan(claim, metric=Metric("advantage"), method="gaussian")
+    assert found["trials"] == made.trials
     assert found["claimed"] == claim.advantage()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--epsilon", "4"],
+        ["--noise-multiplier", "5.92", "--steps", "30", "--adjacency", "replace"],
+        ["--epsilon", "4", "--metric", "tpr", "--fpr", "0.1", "--strength", "2"],
+        ["--epsilon", "4", "--metric", "advantage", "--method", "gaussian", "--strength", "2"],
+        ["--epsilon", "4", "--metric", "precision", "--prior", "0.3", "--min-tpr", "0.1"],
+    ],
+    ids=" ".join,
+)
+def test_a_plan_ends_with_the_command_that_was_planned(words, monkeypatch):
+    """The settings of that command have the planned number of trials, method and metric."""
+    found = json.loads(shown(*words, "--json"))
+    seen = {}
+
+    def begin(settings, path, **_):
+        seen["settings"] = settings
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dprime.audit.settings.begin", begin)
+    program, *typed = found["command"].split()
+    assert program == "dprime"
+    CliRunner().invoke(app, typed)
+    settings = seen["settings"]
+    assert settings.trials in (found["trials"], found["refuting"])
+    assert settings.method == found["method"]
+    assert settings.metric == found["metric"]["name"]
+    conditions = {k: v for k, v in found["metric"].items() if k not in ("name", "delta")}
+    assert {**conditions, **settings.conditions} == conditions
+    assert (settings.assume == "gaussian") == (found["method"] == "gaussian")
 
 
 def test_what_a_number_of_trials_can_show():

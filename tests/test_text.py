@@ -134,7 +134,7 @@ def test_parts_add_their_conditions_once():
     assert "each person has at most 3 records" in listed
 
 
-def test_a_broken_claim_promises_nothing():
+def test_a_refuted_claim_promises_nothing():
     facts = facts_of(run("broken"))
     assert card(facts)["claim"]["certified"] is None
     for shown in (report_html(facts), card_markdown(facts), json.dumps(card(facts))):

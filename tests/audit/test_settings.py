@@ -103,7 +103,7 @@ def test_what_is_not_said():
     assert settings.block == 200
     assert AuditSettings(trainer="planted:trained_with_batch_norm", claim=CLAIM).block == 10
     assert settings.attacker() == MaliciousDataset()
-    assert settings.question().metric == Metric("epsilon", {"delta": 1e-5})
+    assert (settings.question().metric, settings.question().method) == ("curve", "band")
     assert AuditSettings(claim=CLAIM).seed != settings.seed
     assert len(settings.setting().dataset) == 1438
 
@@ -158,7 +158,7 @@ def test_files_that_cannot_be_read(content, message, tmp_path):
         ({"training": {"block": 3}}, "training must be known names, but it is 'block'"),
         ({"claim": {"eps": 3}}, r"claim must be known names, but it is 'eps'"),
         ({"options": {"copy": 3}}, r"options must be known names.*did you mean copies\?"),
-        ({"conditions": {"fpr": 0.1}}, "fpr must be left out for epsilon, but it is 0.1"),
+        ({"conditions": {"fpr": 0.1}}, "fpr must be left out to judge by the curve, but it is 0.1"),
     ],
 )
 def test_unknown_names(values, message):
@@ -234,7 +234,7 @@ def test_wrong_claims(value, noise):
         ({"data": "mnist", "data_dir": "nowhere"}, "data_dir must be a folder with mnist/"),
         ({"device": "abacus"}, "device must be available, but it is 'abacus'"),
         ({"metric": "tpr", "conditions": {"fpr": "x"}}, "fpr must be a number, but it is 'x'"),
-        ({"metric": "curve"}, "method must be band to judge by the curve"),
+        ({"method": "clopper-pearson"}, "method must be band to judge by the curve"),
         ({"method": "steinke"}, "method must be one of clopper-pearson, band, gaussian, bayesian"),
         ({"model": "resnet"}, "model must be a network that dprime knows, but it is 'resnet'"),
         ({"model": "conv-4-4-4"}, "model must be few enough for images"),

@@ -31,9 +31,9 @@ def audited(mistake=None, *, steps=STEPS, seed=3, **options):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_right_training_stands(mode):
+def test_a_right_training_is_not_refuted(mode):
     found = audited(mode=mode).result()
-    assert found.verdict == "stands"
+    assert found.verdict == "not refuted"
     assert found.needed is not None
     assert found.steps == STEPS
     assert found.claimed == pytest.approx(DPSGD(NOISE, 0.1, STEPS).curve().epsilon(1e-5))
@@ -46,10 +46,10 @@ def test_a_right_training_stands(mode):
 def test_every_mistake_is_found(mistake, mode):
     found = audited(mistake, mode=mode).result()
     if mode == "ghost" and mistake == "clipping left out":
-        assert found.verdict == "stands"
+        assert found.verdict == "not refuted"
         assert "Clipping was not on the test" in found.report()
     else:
-        assert found.verdict == "broken"
+        assert found.verdict == "refuted"
 
 
 @REPLACED
@@ -76,7 +76,7 @@ def test_per_layer_clipping_cuts_a_canary_to_its_layer():
     canaries = audited(steps=1, clipping="per_layer", clip_norm=norms)
     total = np.linalg.norm(norms)
     assert canaries._reach == pytest.approx(np.array(norms)[canaries._places.owner] / total)
-    assert audited(clipping="per_layer", clip_norm=norms).result().verdict == "stands"
+    assert audited(clipping="per_layer", clip_norm=norms).result().verdict == "not refuted"
 
 
 # What is added, and what is seen ------------------------------------------------------------------

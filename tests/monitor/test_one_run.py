@@ -112,7 +112,7 @@ def test_the_number_of_guesses_is_the_one_that_breaks_the_claim_most_easily():
 def test_a_claim_beyond_all_guesses_says_so():
     scores, inside = gaussian_scores(50, 50.0, 0)
     found = one_run(scores, inside, TradeOff.gaussian(8.0))
-    assert (found.verdict, found.needed) == ("stands", None)
+    assert (found.verdict, found.needed) == ("inconclusive", None)
     assert "use more canaries" in found.sentence
 
 
@@ -159,14 +159,14 @@ def test_the_report_rounds_the_bound_down_and_the_claim_up():
     assert lines[0] == "Audit in one run: 1,000 canaries, 7 steps."
     shown = float(lines[1].removesuffix(".").rsplit(" ", 1)[1])
     assert 0.999 * found.bound < shown <= found.bound
-    assert "(ε at most 4.378 at δ = 1e-05) is broken" in lines[2]
+    assert "(ε at most 4.378 at δ = 1e-05) is refuted" in lines[2]
     assert "in at most 5 % of trainings" in lines[2]
 
 
 def test_the_json_is_plain_and_tells_no_coin():
     found = one_run(*gaussian_scores(60, 1.0, 0), TradeOff.gaussian(1.0))
     text = json.dumps(found.as_json(), allow_nan=False)
-    assert json.loads(text)["verdict"] == "stands"
+    assert json.loads(text)["verdict"] == "not refuted"
     assert "true" not in text
     assert "false" not in text
 

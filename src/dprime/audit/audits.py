@@ -78,6 +78,7 @@ class Question:
     assume: str | None = None
 
     def __post_init__(self) -> None:
+        validate.below_one("delta", self.delta, example="1e-5")
         validate.inner_probability("belief", self.belief, example=0.9)
         validate.inner_probability("prior", self.prior)
         method = getattr(self.method, "name", self.method)

@@ -200,6 +200,9 @@ class AuditSettings:
             self.method, self.confidence, self.delta, self.belief, self.belief_prior, self.assume,
         )  # fmt: skip
         if self.metric == "curve":
+            for name, value in self.conditions.items():
+                remedy = "leave it out, or name a metric that has it"
+                raise validate.refusal(name, value, "left out to judge by the curve", remedy)
             return Question("curve", *rest)
         conditions = dict(self.conditions)
         if self.metric == "epsilon":

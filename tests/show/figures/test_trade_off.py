@@ -150,4 +150,4 @@ def test_a_claim_that_another_number_broke_is_not_called_certified():
     figure = TradeOffFigure(Points.of(claim), Points.of(lower), 0.95, refuted=True)
     assert figure.exceeded
     assert "no attacker finds more" not in figure.title
-    assert "broken by another number" in figure.text
+    assert "refuted by another number" in figure.text
