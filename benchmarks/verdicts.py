@@ -1,0 +1,160 @@
+"""How often is a true claim refuted? Simulated audits of correct trainers, light tails included.
+
+    python benchmarks/verdicts.py [--quick] [--out benchmarks/verdicts.json]
+
+Each law of the scores has a trade-off curve that is known, and that curve is the claim. 2,000
+audits with 500 trials in each world are judged by each criterion. Scores are log-likelihood ratios
+or an increasing function of them, so the best attacker plays. `coverage_page.py` writes the table
+of `docs/lower-bounds.md` from the result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing import Pool
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+
+import dprime
+from dprime.audit import Metric, judge, lower_bound
+from dprime.audit.planner import Criterion
+from dprime.curve import TradeOff
+from dprime.privacy_loss import Array
+from dprime.shapes import Polygon
+
+TRIALS, CUT, PARTS = 500, 3.0, 10
+
+Draw = Callable[[np.random.Generator, bool], Array]
+
+
+def _gaussian(rng: np.random.Generator, inside: bool) -> Array:
+    return rng.normal(float(inside), 1.0, TRIALS)
+
+
+def _cut(rng: np.random.Generator, inside: bool) -> Array:
+    """Normal scores, their tails cut 3 from the midpoint."""
+    low, high = scipy.special.ndtr(np.array([-CUT, CUT]) + 0.5 - inside)
+    return scipy.special.ndtri(rng.uniform(low, high, TRIALS)) + inside
+
+
+def _cut_curve() -> TradeOff:
+    """The curve of normal laws with tails cut at ½ ∓ 3, whose likelihood ratio increases."""
+    places = np.linspace(0.5 - CUT, 0.5 + CUT, 4001)
+    rates: list[list[float]] = []
+    for mean in (0.0, 1.0):
+        ends = scipy.special.ndtr(np.array([0.5 - CUT, 0.5 + CUT]) - mean)
+        above = (ends[1] - scipy.special.ndtr(places - mean)) / (ends[1] - ends[0])
+        rates.append(np.clip(above, 0.0, 1.0).tolist())
+    return TradeOff(Polygon.from_points(zip(*rates, strict=True)))
+
+
+def _laplace(rng: np.random.Generator, inside: bool) -> Array:
+    """The log-likelihood ratio of 10 answers with Laplace noise, 0.3-DP each."""
+    answers = float(inside) + rng.laplace(0.0, 1 / 0.3, (TRIALS, PARTS))
+    return 0.3 * (np.abs(answers) - np.abs(answers - 1.0)).sum(1)
+
+
+def _responses(rng: np.random.Generator, inside: bool) -> Array:
+    """The number of 10 randomised responses that say "in", 0.3-DP each."""
+    right = rng.random((TRIALS, PARTS)) < scipy.special.expit(0.3)
+    return np.asarray(right == inside, dtype=float).sum(1)
+
+
+def _sampled(rng: np.random.Generator, inside: bool) -> Array:
+    """The log-likelihood ratio of 20 steps, with the record in each with probability 0.2."""
+    seen = (rng.random((TRIALS, 20)) < 0.2) * float(inside) + rng.normal(0, 1, (TRIALS, 20))
+    return np.log1p(0.2 * np.expm1(seen - 0.5)).sum(1)
+
+
+@dataclass(frozen=True)
+class Law:
+    """Scores of a correct trainer, and their curve."""
+
+    name: str
+    draw: Draw
+    claim: Callable[[], TradeOff]
+
+
+LAWS = (
+    Law("Gaussian", _gaussian, lambda: TradeOff.gaussian(1.0)),
+    Law(
+        "Gaussian, rounded", lambda rng, inside: np.round(_gaussian(rng, inside)),
+        lambda: TradeOff.gaussian(1.0),
+    ),
+    Law("normal, tails cut", _cut, _cut_curve),
+    Law(
+        "10 Laplace answers", _laplace,
+        lambda: dprime.Laplace(1 / 0.3, PARTS).curve("add-remove"),
+    ),
+    Law(
+        "10 randomised responses", _responses,
+        lambda: dprime.RandomizedResponse(0.3, steps=PARTS).curve("replace"),
+    ),
+    Law(
+        "20 steps of DP-SGD, rate 0.2", _sampled,
+        lambda: dprime.DPSGD(1.0, 0.2, 20).curve("add-remove"),
+    ),
+)  # fmt: skip
+
+EPSILON = Metric("epsilon")
+CRITERIA: dict[str, tuple[str, Criterion, str | None]] = {
+    "band, curve (default)": ("band", "curve", None),
+    "band, ε": ("band", EPSILON, None),
+    "clopper-pearson, ε": ("clopper-pearson", EPSILON, None),
+    "clopper-pearson, advantage": ("clopper-pearson", Metric("advantage"), None),
+    "gaussian, ε": ("gaussian", EPSILON, None),
+    "gaussian, ε, assumption accepted": ("gaussian", EPSILON, "gaussian"),
+    "bayesian, ε": ("bayesian", EPSILON, None),
+}
+"""Method, metric, and the assumption that is accepted."""
+
+Row = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="100 audits each")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("verdicts.json"))
+    options = parser.parse_args()
+    audits = 100 if options.quick else 2000
+    tasks = [(law, criterion, audits) for law in range(len(LAWS)) for criterion in CRITERIA]
+    with Pool(2) as pool:
+        rows = pool.starmap(_measure, tasks, chunksize=1)
+    found = {"audits": audits, "trials": TRIALS, "confidence": 0.95, "rows": rows}
+    options.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    for row in rows:
+        print(row)
+
+
+def _measure(number: int, criterion: str, audits: int) -> Row:
+    law = LAWS[number]
+    method, metric, assume = CRITERIA[criterion]
+    rng, claim = np.random.default_rng(number), law.claim()
+    wanted = metric if isinstance(metric, Metric) else None
+    refuted = sum(
+        judge(
+            lower_bound(
+                law.draw(rng, True), law.draw(rng, False), method=method, metric=wanted,
+                assume=assume, seed=audit,
+            ),
+            claim, metric,
+        ).refuted
+        for audit in range(audits)
+    )  # fmt: skip
+    low = scipy.special.betaincinv(refuted, audits - refuted + 1, 0.025) if refuted else 0.0
+    rest = audits - refuted
+    high = scipy.special.betainccinv(refuted + 1, rest, 0.025) if rest else 1.0
+    return {
+        "law": law.name, "criterion": criterion, "refuted": refuted,
+        "low": float(low), "high": float(high),
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
