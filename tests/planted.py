@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from dprime.train import engine
-from dprime.train.observe import clip_factors
+from dprime.train.gradients import clip_factors
 from dprime.train.streams import Streams
 
 
@@ -106,12 +106,12 @@ def biases_forgotten():
         into.zero_()
         for gradient, drawn in zip(crafted, batch.drawn(), strict=True):
             into.addcmul_(drawn[:, None], gradient)
-        places = batch.mask.shape[1] - batch.differing
+        others = batch.mask_of_others
         whole = parts[0].gradients
-        for place in range(places):
+        for place in range(others.shape[1]):
             one = torch.zeros_like(into)
             whole.only(slice(place, place + 1)).add_weighted(into.new_ones(len(into), 1), one)
-            into.addcmul_(batch.mask[:, place, None], clipped(run, one))
+            into.addcmul_(others[:, place, None], clipped(run, one))
         return parts
 
     with exchanged(_crafted=crafted, _clipped_sum=clipped_sum):

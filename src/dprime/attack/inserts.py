@@ -10,7 +10,7 @@ from torch import Tensor
 from dprime.attack.scorers import Expected
 from dprime.data.dataset import Dataset
 from dprime.train import Insert, Moment
-from dprime.train.observe import clip_factors
+from dprime.train.gradients import clip_factors
 
 LOUDNESS = 1000.0
 """The norm of an inserted gradient over C, before clipping: a correct trainer makes it 1."""

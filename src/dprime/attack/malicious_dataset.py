@@ -84,7 +84,8 @@ def copied_worlds(setting: Setting, copies: int | None) -> Worlds:
     count = min(len(dataset), 100) if copies is None else copies
     common = dataset.take(np.zeros(count, dtype=int))
     others = 1 if setting.adjacency == "add-remove" else 2
-    return Worlds(common, dataset.take(np.zeros(others, dtype=int)))
+    worlds = Worlds(common, dataset.take(np.zeros(others, dtype=int)))
+    return worlds.at_random_place(setting.seed)
 
 
 def _checked(copies: int | None) -> int | None:
