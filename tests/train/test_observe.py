@@ -19,6 +19,7 @@ from dprime.train import (
 from dprime.train.losses import plain_cross_entropy
 from dprime.train.slices import Slices
 from dprime.train.gradients import clip_factors
+from planted import TOLD_BY_THE_OTHERS
 from trials import Wrapped, blobs, clipped, dense, gradient_of, set_flat
 
 DATA = blobs(9, (5,))
@@ -105,6 +106,21 @@ def test_everything_an_observer_sees(monkeypatch, pair, rate, records):
     assert torch.equal(torch.cat([weights for _, weights in sorted(keeper.final)]), done.weights)
     moved = keeper.at(0, "weights") - 0.5 * keeper.at(0, "noisy") / (rate * len(DATA))
     torch.testing.assert_close(keeper.at(1, "weights"), moved)
+
+
+@pytest.mark.parametrize("fault", TOLD_BY_THE_OTHERS)
+def test_the_common_sum_is_of_the_records_whatever_the_trainer_has_summed(fault):
+    keeper = Keeper()
+    worlds = PAIRS["remove, first"]
+    with TOLD_BY_THE_OTHERS[fault]():
+        training = Training(**{**RECIPE, "steps": 1})
+        train(dense(5, 4, 3), worlds, training, trials=4, seed=5, observers=[keeper])
+    for seen in keeper.steps:
+        for trial, vector in enumerate(seen["weights"]):
+            gradients, _, _ = by_hand(worlds, vector)
+            torch.testing.assert_close(
+                seen["common"][trial], gradients[1:].sum(0), rtol=1e-4, atol=1e-5
+            )
 
 
 def test_watching_changes_nothing():

@@ -256,7 +256,8 @@ def _copies(run: Run) -> int:
     """Tensors of the weights' size that a trial needs: weights, sum, and what is kept beside."""
     worlds_apart = bool(run.observers) or run.training.sensitivity == "local"
     crafted = 0 if run.insert is None else 4 * run.sampler.differing
-    return 3 + run.training.optimizer.copies + (5 if worlds_apart else 0) + crafted
+    kept = sum(observer.copies for observer in run.observers)
+    return 3 + run.training.optimizer.copies + (5 if worlds_apart else 0) + crafted + kept
 
 
 def _kept(run: Run, keep: bool, budget: int) -> Tensor | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -130,7 +130,12 @@ class Observer:
 
     Calls never overlap, but the steps of several slices of trials come in turns: tell them apart by
     `step.rows`, and keep what belongs to a slice in `step.memo`.
+
+    Attributes:
+        copies: tensors of the weights' size that it keeps from step to step, for each trial.
     """
+
+    copies: ClassVar[int] = 0
 
     def begin(self, run: Run) -> None:
         """Before the first trial."""
