@@ -1,7 +1,7 @@
 """Mistakes by which one record acts on the others, on the noise, or on the model, are seen.
 
-Each adversary is tried on 200 trainings a world with noise for ε = 4. An area under the curve near 0
-is as good as one near 1: which way the scores are read is the audit's to choose.
+Each adversary is tried on 200 trainings a world with noise for ε = 4. An area under the curve near
+0 is as good as one near 1: which way the scores are read is the audit's to choose.
 """
 
 from contextlib import nullcontext
@@ -26,7 +26,8 @@ CONSTANT, RATE = "a constant where the record is", "a learning rate from the los
 def setting_for(name, clip_norm=3.0):
     chosen = dprime.choose(dprime.DPSGD(sample_rate=1.0, steps=STEPS), epsilon=4.0, delta=1e-5)
     recipe = Training(
-        steps=STEPS, learning_rate=0.05, clip_norm=clip_norm, noise_multiplier=chosen.noise_multiplier,
+        steps=STEPS, learning_rate=0.05, clip_norm=clip_norm,
+        noise_multiplier=chosen.noise_multiplier,
         loss="squared-error" if name == "attribute" else "cross-entropy",
     )  # fmt: skip
     data = (TABLE if name == "attribute" else IMAGES).train.take(range(20))
@@ -50,7 +51,14 @@ def seen(value):
 
 @pytest.mark.parametrize(
     "name",
-    ["di", "intermediate-models", "adaptive-poisoning", "attribute", "gradient", "malicious-dataset"],
+    [
+        "di",
+        "intermediate-models",
+        "adaptive-poisoning",
+        "attribute",
+        "gradient",
+        "malicious-dataset",
+    ],
 )
 def test_a_constant_that_comes_with_the_record_is_seen(name):
     """The trainer's own sum less the record hides it; so do signs that cancel in pairs."""
@@ -69,13 +77,14 @@ def test_noise_that_comes_again_still_hides_little(name):
 def test_a_record_that_changes_the_others_share_is_seen():
     assert seen(area("opposing-dataset", TOLD_BY_THE_OTHERS["the record halves the sum"])) > 0.99
     correct, halved = (
-        area("di", fault) for fault in (nullcontext, TOLD_BY_THE_OTHERS["the record halves the sum"])
+        area("di", fault)
+        for fault in (nullcontext, TOLD_BY_THE_OTHERS["the record halves the sum"])
     )
     assert correct - halved > 0.08  # an adversary that takes the trainer's own sum sees no change
 
 
 def test_what_a_trainer_does_after_the_noisy_sum_is_seen_in_the_models():
-    """No adversary that is shown the noisy sums alone sees it: they are those of a correct trainer."""
+    """No adversary that is shown the noisy sums alone sees it: they are a correct trainer's."""
     fault = TOLD_BY_THE_OTHERS[RATE]
     assert seen(area("intermediate-models", fault)) > 0.85
     for name in ("di", "malicious-dataset"):

@@ -135,9 +135,7 @@ def test_what_neither_world_explains_adds_to_the_score():
     longer = noise + 40 * torch.eye(300)[2]
     length = longer.double().square().sum(1)
     expected = ((length / 0.25 - 300) / 600**0.5 / 10).log()
-    torch.testing.assert_close(
-        unexplained(longer, (x,), sigma), expected, rtol=1e-4, atol=1e-4
-    )
+    torch.testing.assert_close(unexplained(longer, (x,), sigma), expected, rtol=1e-4, atol=1e-4)
     assert not unexplained(longer, (x,), torch.zeros(1000)).any()
 
 

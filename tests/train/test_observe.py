@@ -16,9 +16,9 @@ from dprime.train import (
     Worlds,
     train,
 )
+from dprime.train.gradients import clip_factors
 from dprime.train.losses import plain_cross_entropy
 from dprime.train.slices import Slices
-from dprime.train.gradients import clip_factors
 from planted import TOLD_BY_THE_OTHERS
 from trials import Wrapped, blobs, clipped, dense, gradient_of, set_flat
 

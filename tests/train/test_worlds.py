@@ -80,7 +80,10 @@ def test_a_random_place_is_as_likely_as_any_other():
         (lambda: Worlds.replace(DATA, 0, OTHER), r"by must be one record of shape \(1, 4\)"),
         (lambda: Worlds.add(DATA, blobs(1, (5,))), r"record must be one record of shape \(1, 4\)"),
         (lambda: Worlds.remove(DATA.take([0]), 0), "dataset must be more than the record"),
-        (lambda: Worlds(DATA, OTHER.take([0]), place=7), "place must be a whole number from 0 to 6"),
+        (
+            lambda: Worlds(DATA, OTHER.take([0]), place=7),
+            "place must be a whole number from 0 to 6",
+        ),
         (lambda: Worlds.remove(DATA, 0).dataset("both"), "world must be one of in, out"),
     ],
 )

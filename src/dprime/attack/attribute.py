@@ -1,8 +1,9 @@
 """The adversary of attribute inference: knows all but one attribute of one record.
 
 D has the record with one value of the attribute, D′ with another. It sees every noisy sum and knows
-the other records, the weights and the noise, so that the likelihood of what it saw is all there is
-to know (Cherubin et al. 2024, game 3, against an attacker who sees the training).
+the other records, the weights and the noise, so that, against a correct trainer, the likelihood of
+what it saw is all there is to know (Cherubin et al. 2024, game 3, against an attacker who sees the
+training).
 """
 
 from __future__ import annotations

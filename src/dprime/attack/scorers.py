@@ -53,7 +53,7 @@ SURE = 10.0
 
 
 def unexplained(rest: Tensor, gradients: Sequence[Tensor], sigma: Tensor) -> Tensor:
-    """0 for what noise does; the log of how much longer a sum is than either world makes it [trial].
+    """The log of how much longer a sum is than either world makes it; 0 for noise [trial].
 
     ‖noise‖²/σ² has mean p and variance 2p over p weights. A log ratio looks along the record's
     gradient only; what a trainer with a mistake adds elsewhere is seen by its length.

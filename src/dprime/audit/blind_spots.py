@@ -36,7 +36,8 @@ ENGINE = (
     "and a record whose loss or gradient is not finite, look alike in both worlds.",
     "A small constant: gradient and malicious-dataset alternate the sign of their gradient, which "
     "cancels most of what the record adds equally to every sum. Along their direction a constant "
-    "of one standard deviation of the noise moves the score by a quarter of its own.",
+    "of one standard deviation of the noise may move the score by no more than a quarter of its "
+    "own.",
 )
 """Also, of an audit in which dprime's engine trains."""
 
