@@ -112,6 +112,13 @@ def test_the_sums_are_those_that_the_models_give_away(monkeypatch):
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
 
 
+def test_steps_that_are_lost_in_rounding_are_shown():
+    worlds = Worlds.add(records(*NATURAL), records(X))
+    scores, keeper, _ = scored(worlds, learning_rate=1e-12, optimizer=SGD(momentum=0.9))
+    expected = log_ratio(keeper.noisy - keeper.common, X, 0.7 * C)
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_a_step_that_moves_nothing_shows_nothing():
     class Rest(Constant):
         def share(self, step, steps):

@@ -83,7 +83,7 @@ class AdaptivePoisoning(Adversary):
     """Bends a record at every step until the current model is as wrong about it as can be.
 
     It is judged as in `IntermediateModels`: by the models of successive steps with SGD, by the
-    noisy sums with Adam.
+    noisy sums with Adam or where a step is lost in the weights' rounding.
 
     Attributes:
         bends: how often its numbers are moved at each step; 0 gives it another label only.

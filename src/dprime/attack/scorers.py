@@ -201,12 +201,17 @@ class InsertProjection(Projection):
         self.scores[rows] += (share * term).cpu().numpy()
 
 
+ROUNDED = 0.1
+"""Standard deviations of the noise up to which a step may be lost in the weights' rounding."""
+
+
 @dataclass(frozen=True)
 class _Before:
     """A step of which the weights after it are not seen yet."""
 
     index: int
     weights: Tensor
+    noisy_sum: Tensor
     velocity: Tensor
     expected: Expected
     sigma: Tensor
@@ -217,12 +222,13 @@ class RecordProjection(Projection):
 
     Where steps are SGD's, the difference of two models gives the sum between them, by the recipe's
     learning rate and divisor: what a trainer does after the noisy sum is seen as well. Where they
-    are Adam's, the adversary is shown the noisy sums, which DP-SGD releases too. What the others
-    add is known where the batch is the whole data set; a sum that is longer than either world makes
-    it then adds to the score. Else it is left in, and the score is no log ratio any more.
+    are Adam's, or too small for the weights' digits, the adversary is shown the noisy sums, which
+    DP-SGD releases too. What the others add is known where the batch is the whole data set; a sum
+    that is longer than either world makes it then adds to the score. Else it is left in, and the
+    score is no log ratio any more.
     """
 
-    copies = 6
+    copies = 7
 
     def begin(self, run: Run) -> None:
         """Room for every trial."""
@@ -236,8 +242,9 @@ class RecordProjection(Projection):
             return
         velocity = self._add_last(step.rows, step.weights, step.memo)
         step.memo[self] = _Before(
-            step.index, step.weights.clone(), velocity, self.expected(step), self._noise(step)
-        )
+            step.index, step.weights.clone(), step.noisy_sum.clone(), velocity,
+            self.expected(step), self._noise(step),
+        )  # fmt: skip
 
     def end(self, final: Final) -> None:
         """Add the term of the step that led to the final model."""
@@ -255,9 +262,12 @@ class RecordProjection(Projection):
         optimizer = self._training.optimizer
         assert isinstance(optimizer, SGD)
         moved = (before.weights - weights) / rate
-        gradient, velocity = optimizer.gradient_of(moved, before.velocity)
-        self._add(rows, gradient * self._divisor, before.expected, before.sigma)
-        return velocity
+        seen = self._divisor * optimizer.gradient_of(moved, before.velocity)
+        rounded = torch.finfo(weights.dtype).eps * weights.abs().amax(1) * self._divisor / rate
+        hidden = rounded > ROUNDED * before.sigma
+        released = torch.where(hidden[:, None], before.noisy_sum, seen)
+        self._add(rows, released, before.expected, before.sigma)
+        return optimizer.momentum * before.velocity + released / self._divisor
 
     def _add(self, rows: slice, released: Tensor, expected: Expected, sigma: Tensor) -> None:
         super()._add(rows, released, expected, sigma)

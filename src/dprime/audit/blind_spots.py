@@ -30,7 +30,8 @@ ENGINE = (
     "What happens after the noisy sum: di, attribute, gradient, malicious-dataset and "
     "opposing-dataset read the noisy sums and no model. A learning rate taken from the loss "
     "escapes them. intermediate-models and adaptive-poisoning compare the models of successive "
-    "steps if the optimizer is SGD; with Adam they read the noisy sums.",
+    "steps if the optimizer is SGD; with Adam, or where a step is lost in the weights' rounding, "
+    "they read the noisy sums.",
     "What a record does inside the model or the loss: the engine computes the record in question "
     "in both worlds and leaves it out of one world's sum. Records that act on each other there, "
     "and a record whose loss or gradient is not finite, look alike in both worlds.",

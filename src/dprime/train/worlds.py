@@ -80,7 +80,8 @@ class Worlds:
     @property
     def first(self) -> int:
         """The place of x in `union`."""
-        return len(self.common) if self.place is None else self.place
+        alone = self.place is None or self.differing is None
+        return len(self.common) if alone else self.place
 
     @property
     def size(self) -> int:
