@@ -65,6 +65,7 @@ def test_a_random_place_is_as_likely_as_any_other():
     worlds = Worlds.remove(DATA, 2)
     places = [worlds.at_random_place(seed).place for seed in range(6000)]
     assert worlds.at_random_place(7).place == places[7]
+    assert Worlds.alone(DATA).at_random_place(7).first == 6
     counts = np.bincount(places, minlength=6)
     assert len(counts) == 6
     assert np.abs(counts - 1000).max() < 4.5 * np.sqrt(1000)

@@ -15,8 +15,8 @@ class IntermediateModels(Poisoning):
 
     With SGD, the difference of two models gives the sum between them, by the recipe's learning rate
     and divisor. Along the record's own gradient it tells all that the sum tells of it, which the
-    loss does to first order only. With Adam, or where a step is lost in the
-    weights' rounding, the adversary is shown the noisy sum instead.
+    loss does to first order only. With Adam, or where a step is lost in the weights' rounding, the
+    adversary is shown the noisy sum instead.
     """
 
     name = "intermediate-models"

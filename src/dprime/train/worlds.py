@@ -80,8 +80,9 @@ class Worlds:
     @property
     def first(self) -> int:
         """The place of x in `union`."""
-        alone = self.place is None or self.differing is None
-        return len(self.common) if alone else self.place
+        if self.place is None or self.differing is None:
+            return len(self.common)
+        return self.place
 
     @property
     def size(self) -> int:
