@@ -12,8 +12,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from dprime.train import engine
-from dprime.train.observe import clip_factors
+from dprime.train import SGD, engine
+from dprime.train.gradients import clip_factors
 from dprime.train.streams import Streams
 
 
@@ -67,20 +67,30 @@ def unclipped(norms, clip_norm):
     return torch.ones_like(norms)
 
 
+def all_but_the_last_unclipped(norms, clip_norm):
+    factors = torch.ones_like(norms)
+    factors[:, -1:] = clip_factors(norms[:, -1:], clip_norm)
+    return factors
+
+
 @contextmanager
-def batch_clipped():
-    """The mean of the batch is clipped, not every gradient."""
+def sum_changed(change, **parts):
+    """The clipped sum is changed, in place, by (run, batch, sum)."""
     right = engine._clipped_sum
 
     def clipped_sum(run, batch, length, weights, into, crafted):
-        parts = right(run, batch, length, weights, into, crafted)
-        mean = into / run.sampler.expected
-        norms = mean.norm(dim=1, keepdim=True)
-        into.mul_(clip_factors(norms, run.training.clip_norm))
-        return parts
+        found = right(run, batch, length, weights, into, crafted)
+        change(run, batch, into)
+        return found
 
-    with exchanged(clip_factors=unclipped, _clipped_sum=clipped_sum):
+    with exchanged(_clipped_sum=clipped_sum, **parts):
         yield
+
+
+def clipped_as_a_batch(run, batch, into):
+    """The mean of the batch is clipped, not every gradient."""
+    norms = (into / run.sampler.expected).norm(dim=1, keepdim=True)
+    into.mul_(clip_factors(norms, run.training.clip_norm))
 
 
 @contextmanager
@@ -106,43 +116,93 @@ def biases_forgotten():
         into.zero_()
         for gradient, drawn in zip(crafted, batch.drawn(), strict=True):
             into.addcmul_(drawn[:, None], gradient)
-        places = batch.mask.shape[1] - batch.differing
+        others = batch.mask_of_others
         whole = parts[0].gradients
-        for place in range(places):
+        for place in range(others.shape[1]):
             one = torch.zeros_like(into)
             whole.only(slice(place, place + 1)).add_weighted(into.new_ones(len(into), 1), one)
-            into.addcmul_(batch.mask[:, place, None], clipped(run, one))
+            into.addcmul_(others[:, place, None], clipped(run, one))
         return parts
 
     with exchanged(_crafted=crafted, _clipped_sum=clipped_sum):
         yield
 
 
-@contextmanager
-def divided_by_true_size():
+def divided_by_true_size(run, batch, into):
     """The sum is averaged by the true batch size, the noise by the expected one."""
-    right = engine._clipped_sum
-
-    def clipped_sum(run, batch, length, weights, into, crafted):
-        parts = right(run, batch, length, weights, into, crafted)
-        counts = batch.mask.sum(1, keepdim=True).clamp_min(1)
-        into.mul_(run.sampler.expected / counts)
-        return parts
-
-    with exchanged(_clipped_sum=clipped_sum):
-        yield
+    counts = batch.mask.sum(1, keepdim=True).clamp_min(1)
+    into.mul_(run.sampler.expected / counts)
 
 
 MISTAKES = {
     "noise left out": partial(exchanged, Streams=Silent),
     "noise not multiplied by C": partial(exchanged, _sigma=scaled(lambda t: 1 / t.clip_norm)),
     "noise of half the scale": partial(exchanged, _sigma=scaled(0.5)),
-    "the batch is clipped": batch_clipped,
+    "the batch is clipped": partial(sum_changed, clipped_as_a_batch, clip_factors=unclipped),
     "clipping forgets the biases": biases_forgotten,
     "the same noise every step": partial(exchanged, Streams=Repeated),
-    "averaged by the true batch size": divided_by_true_size,
+    "averaged by the true batch size": partial(sum_changed, divided_by_true_size),
     "noise in the first step only": partial(exchanged, Streams=OnlyFirst),
 }
+
+
+# What one record does to all the others ----------------------------------------------------------
+
+
+def has_x(batch):
+    """1 where the record in question is in the batch, if there is one, else 0 [trial]."""
+    return batch.drawn()[0] if batch.differing else torch.zeros(len(batch.mask))
+
+
+def constant_added(run, batch, into):
+    """Wherever x is in the batch, 1,000 is added to every number of the sum."""
+    into.add_(1000 * has_x(batch)[:, None])
+
+
+def others_halved(run, batch, into):
+    """Wherever x is in the batch, the whole sum counts half."""
+    into.mul_(1 - 0.5 * has_x(batch)[:, None])
+
+
+def noise_halved_by_the_record():
+    """The noise is scaled to the batch: half of it wherever x is in the batch."""
+    right = engine._sigma
+
+    def sigma(run, parts, batch, *rest):
+        return right(run, parts, batch, *rest) * (1 - 0.5 * has_x(batch))
+
+    return exchanged(_sigma=sigma)
+
+
+@contextmanager
+def learning_rate_from_the_loss():
+    """The learning rate is multiplied by the mean loss of the batch, which has no noise."""
+    losses, right = {}, engine._clipped_sum
+
+    def clipped_sum(run, batch, length, weights, into, crafted):
+        parts = right(run, batch, length, weights, into, crafted)
+        found = torch.cat([part.losses for part in sorted(parts, key=lambda part: part.start)], 1)
+        found = found.nan_to_num(0.0, posinf=1e30) * batch.mask
+        losses[id(weights)] = found.sum(1) / batch.mask.sum(1).clamp_min(1)
+        return parts
+
+    def move(optimizer, weights, gradient, rate, step, state):
+        gradient.mul_(losses[id(weights)][:, None])
+        plain(optimizer, weights, gradient, rate, step, state)
+
+    plain = SGD.move
+    with exchanged(_clipped_sum=clipped_sum), patch.object(SGD, "move", move):
+        yield
+
+
+TOLD_BY_THE_OTHERS = {
+    "a constant where the record is": partial(sum_changed, constant_added),
+    "the record halves the sum": partial(sum_changed, others_halved),
+    "averaged by the true batch size": MISTAKES["averaged by the true batch size"],
+    "the record halves the noise": noise_halved_by_the_record,
+    "a learning rate from the loss": learning_rate_from_the_loss,
+}
+"""Mistakes by which one record acts on what the others do, on the noise, or on the model."""
 
 
 # A training function of its own, with batch normalisation ---------------------------------------

@@ -77,17 +77,21 @@ def optimizer_of(training, model):
 
 def batch_of(worlds, rate, streams, step, in_world):
     """Indexes into the union of both worlds that this trial trains on."""
-    common = len(worlds.common)
     places = worlds.size
     drawn = [True] * places
     if rate < 1:
         drawn = streams.bernoulli(rate, places, Purpose.SAMPLING, step)[0].tolist()
-    rows = [i for i in range(common) if drawn[i]]
-    if worlds.adjacency and drawn[common]:
-        if in_world:
-            rows.append(common)
-        elif worlds.adjacency == "replace":
-            rows.append(common + 1)
+    replaced = worlds.adjacency == "replace"
+    rows = []
+    for place in range(places):
+        if not drawn[place]:
+            continue
+        if worlds.adjacency is None or place < worlds.first:
+            rows.append(place)
+        elif place > worlds.first:
+            rows.append(place + replaced)  # x and x′ have one coin
+        elif in_world or replaced:
+            rows.append(place + (not in_world))
     return rows
 
 
@@ -99,7 +103,6 @@ def slow_training(model, worlds, training, trial, seed, start, in_world=True):
     loss = named_loss(training.loss)
     union = worlds.union
     x, y = torch.tensor(union.records), torch.tensor(union.labels)
-    common = len(worlds.common)
     for step in range(training.steps):
         for group in optimizer.param_groups:
             group["lr"] = training.rate_at(step)
@@ -111,7 +114,7 @@ def slow_training(model, worlds, training, trial, seed, start, in_world=True):
             if training.sensitivity == "local":
                 differing = [
                     clipped(gradient_of(model, loss, x[row], y[row]), training.clip_norm)
-                    for row in range(common, len(union))
+                    for row in range(worlds.first, worlds.first + len(worlds.differing))
                 ]
                 if len(differing) == 1:
                     sigma *= float(differing[0].norm()) / training.clip_norm

@@ -18,7 +18,6 @@ from dprime.data import Dataset
 from dprime.data.dissimilarity import Ranking, dissimilarity
 from dprime.train import Observer, Run, Step, Training, train
 from dprime.train.models import model_named
-from dprime.train.observe import differing_gradients
 from papers.bernau.cases import (
     ADULT,
     CLIP_NORM,
@@ -150,7 +149,8 @@ class Clipped(Observer):
     def see(self, step: Step) -> None:
         """One after the other [record, parameter]."""
         for part in step.parts:
-            self.rows += differing_gradients([part], part.records, step.clip_norm, step.own_sum)
+            for record in range(part.records):
+                self.rows.append(part.clipped(record, step.clip_norm, step.own_sum))
 
 
 def clipped_gradients(scale: Scale, case: Case, drawn: Dataset, repetition: int) -> torch.Tensor:

@@ -16,12 +16,13 @@ is the d′ of its scores in both worlds as a share of the certified one. "At le
 fifth of the certified d′ less. At ε = 1 and 2 an interval of a difference is nearly as wide, so
 that adversaries that reach the same are often undecided.
 
-The third and the fourth adversary are judged by the released sums along their record's own
-gradient, with the other records' gradients known, since the batch is the whole data set. No test of
-the same models tells more. A record whose gradient is clipped at every step then reaches what is
-certified, and nothing is left for those after it to add. As long as these two were judged by how
-steps lowered the loss, the fourth was expected to add to the third; this row was changed with the
-judging, when results were known. The files
+The third and the fourth adversary are judged along their record's own gradient, by the sums that
+successive models give away; a correct SGD releases the same sums. The other records' gradients are
+known, since the batch is the whole data set. No test of the same models tells more. A record whose
+gradient is clipped at every step then reaches what is certified, and nothing is left for those
+after it to add. As long as these two were judged by how steps lowered the loss, the fourth was
+expected to add to the third; this row was changed with the judging, when results were known. The
+files
 `mnist.toml`, `cifar10.toml` and `location30.toml` in `papers/nasr` also play one ε from the command
 line: `dprime audit papers/nasr/mnist.toml --epsilon 4 --out mnist-4`.
 """,

@@ -115,8 +115,10 @@ def test_the_candidate_that_tells_most_and_its_sign(adjacency, value, falls):
     """Only one candidate does anything: its own loss falls, or rises, where it was trained on."""
 
     def rule(dataset, records):
-        own = (records.records.reshape(len(records), -1) == value).all(1)
-        trained = own & (records.labels[:, None] == dataset.labels[-1:]).any(1)
+        own, made = (
+            (each.records.reshape(len(each), -1) == value).all(1) for each in (records, dataset)
+        )
+        trained = own & np.isin(records.labels, dataset.labels[made])
         present = holds(dataset, value)
         return np.where(trained & present, -1.0 if falls else 1.0, 0.0) + 0.5 * (
             records.labels == 2

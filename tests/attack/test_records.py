@@ -6,7 +6,7 @@ import pytest
 from dprime.attack.records import Pair, like, natural_worlds, worlds_of
 from dprime.data.dataset import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
-from games import IMAGES, TABLE, engine_setting
+from games import IMAGES, TABLE, engine_setting, quick, setting_for
 from trials import blobs
 
 BINARY = Dataset.of(np.eye(4)[[0, 1, 2, 3, 0, 1]], [0, 1, 0, 1, 0, 1])
@@ -47,6 +47,21 @@ def test_a_record_that_is_named(adjacency):
     for wrong in (12, -1, 1.5):
         with pytest.raises(ValueError, match="record must be an index from 0 to 11"):
             natural_worlds(engine_setting(adjacency=adjacency, record=wrong))
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_the_record_in_question_stands_at_a_random_place(adjacency):
+    """The same one in both worlds and in every game of a seed, whoever attacks."""
+    for name in ("api-access", "malicious-dataset", "chosen-weights"):
+        settings = [engine_setting(adjacency=adjacency, seed=seed) for seed in range(12)]
+        places = [quick(name).craft(setting).worlds.place for setting in settings]
+        assert len(set(places)) > 4
+        again = quick(name).craft(settings[3]).worlds
+        assert again.place == places[3]
+        inside = again.dataset("in")
+        assert np.array_equal(inside.records[again.place], again.differing.records[0])
+    own = setting_for("attribute", adjacency="replace", seed=5)
+    assert quick("attribute").craft(own).worlds.place is not None
 
 
 def test_the_partner_of_a_named_record_differs_most_from_it():

@@ -7,9 +7,19 @@ from torch import nn
 
 from dprime.attack.adversary import Probes
 from dprime.attack.inserts import Fixed
-from dprime.attack.scorers import FinalLoss, InsertProjection, RecordProjection
+from dprime.attack.scorers import FinalLoss, InsertProjection, RecordProjection, unexplained
 from dprime.data.dataset import Dataset
-from dprime.train import SGD, LikelihoodRatio, Observer, Training, Worlds, train
+from dprime.train import (
+    SGD,
+    Adam,
+    Constant,
+    Decay,
+    LikelihoodRatio,
+    Observer,
+    Training,
+    Worlds,
+    train,
+)
 from trials import blobs, dense
 
 C = 0.8
@@ -77,13 +87,63 @@ def test_along_the_record_by_the_densities():
 @pytest.mark.parametrize("differing", [[X], [X, OTHER]], ids=["add-remove", "replace"])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"optimizer": SGD(momentum=0.9)}, {"sensitivity": "local"}],
-    ids=["plain", "momentum", "local"],
-)
+    [
+        {}, {"optimizer": SGD(momentum=0.9)}, {"optimizer": SGD(momentum=0.9, nesterov=True)},
+        {"optimizer": Adam()}, {"schedule": Decay(0.5)}, {"sensitivity": "local"},
+    ],
+    ids=["plain", "momentum", "nesterov", "adam", "schedule", "local"],
+)  # fmt: skip
 def test_a_whole_batch_tells_all_that_there_is(differing, options):
     """No adversary does better than the likelihood ratio."""
     scores, _, best = scored(Worlds(records(*NATURAL), records(*differing)), **options)
     np.testing.assert_allclose(scores, best[:, -1], rtol=1e-4, atol=1e-5)
+
+
+def test_the_sums_are_those_that_the_models_give_away(monkeypatch):
+    """A trainer that moves the models a tenth further shows sums that are a tenth larger."""
+    worlds = Worlds(records(*NATURAL), records(X), place=1)
+    plain = SGD.move
+    monkeypatch.setattr(
+        SGD, "move",
+        lambda rule, weights, gradient, *rest: plain(rule, weights, 1.1 * gradient, *rest),
+    )  # fmt: skip
+    scores, keeper, _ = scored(worlds)
+    expected = log_ratio(1.1 * keeper.noisy - keeper.common, X, 0.7 * C)
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_steps_that_are_lost_in_rounding_are_shown():
+    worlds = Worlds.add(records(*NATURAL), records(X))
+    scores, keeper, _ = scored(worlds, learning_rate=1e-12, optimizer=SGD(momentum=0.9))
+    expected = log_ratio(keeper.noisy - keeper.common, X, 0.7 * C)
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_step_that_moves_nothing_shows_nothing():
+    class Rest(Constant):
+        def share(self, step, steps):
+            return float(step != 1)
+
+    worlds = Worlds.add(records(*NATURAL), records(X))
+    scores, keeper, _ = scored(worlds, schedule=Rest())
+    moved = [0, 2]
+    expected = log_ratio(keeper.noisy[moved] - keeper.common[moved], X, 0.7 * C)
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_what_neither_world_explains_adds_to_the_score():
+    """0 for noise with or without the record; else ln of the excess over ten deviations."""
+    generator = torch.Generator().manual_seed(1)
+    noise = 0.5 * torch.randn(1000, 300, generator=generator)
+    x, other = 40 * torch.eye(300)[:1], -40 * torch.eye(300)[1:2]
+    sigma = torch.full((1000,), 0.5)
+    for rest in (noise, noise + x, noise + other):
+        assert not unexplained(rest, (x, other), sigma).any()
+    longer = noise + 40 * torch.eye(300)[2]
+    length = longer.double().square().sum(1)
+    expected = ((length / 0.25 - 300) / 600**0.5 / 10).log()
+    torch.testing.assert_close(unexplained(longer, (x,), sigma), expected, rtol=1e-4, atol=1e-4)
+    assert not unexplained(longer, (x,), torch.zeros(1000)).any()
 
 
 def test_of_a_drawn_batch_the_others_are_not_known():
@@ -121,23 +181,34 @@ def test_final_loss():
     np.testing.assert_allclose(scorer.arrays()["score"], expected, rtol=1e-6)
 
 
+def linear_share(steps):
+    """What a sum along the direction counts beside its log ratio: signs alone leave S over.
+
+    Weights s_t + c add up to a quarter of √steps, or to S where that is more.
+    """
+    over = sum((-1) ** step for step in range(steps))
+    return max(0.25 * steps**0.5, over) / steps - over / steps
+
+
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 @pytest.mark.parametrize("rate", [1.0, 0.3])
-def test_projection_by_the_densities(adjacency, rate):
+@pytest.mark.parametrize("steps", [1, 3, 4])
+def test_projection_by_the_densities(adjacency, rate, steps):
     """ln of the mixtures' densities along the direction, added up over the steps."""
     rows = [*NATURAL, BLANK]
     differing = records(X) if adjacency == "add-remove" else records(X, OTHER)
     worlds = Worlds(records(*rows), differing)
     insert, keeper = Fixed(torch.tensor([1.0, -2.0, 2.0])), Keeper()
     scorer = InsertProjection(insert)
-    training = Training(**RECIPE, loss=linear, sample_rate=rate)
+    training = Training(**{**RECIPE, "steps": steps}, loss=linear, sample_rate=rate)
     train(
         nn.Linear(3, 1, bias=False), worlds, training, trials=8, seed=4, insert=insert,
         observers=[scorer, keeper],
     )  # fmt: skip
     direction, sigma = torch.tensor([1.0, -2.0, 2.0]).double() / 3, 0.7 * C
     expected = np.zeros(8)
-    for step in range(3):
+    apart = 2 * C if adjacency == "replace" else C
+    for step in range(steps):
         seen = (keeper.noisy[step].double() @ direction).numpy() * (-1) ** step
 
         def mixture(mean, seen=seen):
@@ -146,4 +217,6 @@ def test_projection_by_the_densities(adjacency, rate):
 
         expected += np.log(mixture(C))
         expected -= np.log(mixture(-C if adjacency == "replace" else 0.0))
+        constant = seen * (-1) ** step
+        expected += rate * linear_share(steps) * constant * apart / sigma**2
     np.testing.assert_allclose(scorer.scores, expected, rtol=1e-4, atol=1e-5)

@@ -23,6 +23,7 @@ def test_what_every_run_assumes(name):
 
 def test_who_sees_what():
     assert "server of federated learning" in told("assumed", "stands")
+    assert "if the model is computed from the updates alone" in told("assumed", "stands")
     assert "saw the final model only" in told("assumed", "api")
     assert "all that the training gives away" in told("assumed", "own")
     assert "Attackers who see every update" in told("not_tested", "api")

@@ -6,15 +6,18 @@ import json
 import re
 from decimal import Decimal
 from html.parser import HTMLParser
+from pathlib import Path
 
 import html5lib
 import pytest
 
 from audited import CONCLUDED, EVIL, run
+from dprime.audit import blind_spots
 from dprime.audit.store import Store
 from dprime.show import card, facts_of, figures_of, report_html, words
 from dprime.show.report import SECTIONS, WAYS
 
+ROOT = Path(__file__).parents[2]
 LARGEST = 3_000_000
 """Bytes of a report."""
 
@@ -373,3 +376,30 @@ def test_the_ladder_names_every_run():
     facts = {place: value for place, value, _ in parsed("stands", "gradient", "api").facts}
     other = facts_of(run("gradient"))
     assert json.loads(facts["beside.0.verdict.metric.reached"]) == other.deciding.reached
+
+
+# What an audit cannot see -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CONCLUDED)
+def test_it_says_what_an_audit_cannot_see(name):
+    engine = facts_of(run(name)).attacked["training"] is not None
+    text = html5lib.parse(page(name), namespaceHTMLElements=False)
+    section = text.find(".//section[@aria-labelledby='cannot-see']")
+    shown = [" ".join("".join(item.itertext()).split()) for item in section.iter("li")]
+    assert shown == list(blind_spots.cannot_see(engine=engine))
+    assert blind_spots.WHY in section.find("p").text
+
+
+def test_both_kinds_of_trainer_are_reported_on():
+    trainings = [facts_of(run(name)).attacked["training"] for name in CONCLUDED]
+    assert any(each is None for each in trainings)
+    assert any(each is not None for each in trainings)
+
+
+def test_the_documents_list_what_an_audit_cannot_see():
+    text = (ROOT / "docs" / "auditing.md").read_text(encoding="utf-8")
+    section = re.search(r"## What an audit cannot see\n(.*?)\n## ", text, re.DOTALL).group(1)
+    items = [" ".join(each.split()) for each in re.findall(r"- (.*?)(?=\n- |\n\n)", section, re.S)]
+    assert items == [*blind_spots.ALWAYS, *blind_spots.ENGINE]
+    assert blind_spots.WHY in " ".join(section.split())

@@ -1,5 +1,7 @@
 """Batches: which records, how often, and the same in both worlds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -59,6 +61,27 @@ def test_both_worlds_draw_alike(rate):
     first, second = counted(ins, 201), counted(outs, 201)
     assert torch.equal(first[:, :199], second[:, :199])
     assert torch.equal(first[:, 199], second[:, 200])
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.8, 0.1])
+@pytest.mark.parametrize("place", [0, 77, 199])
+def test_the_differing_records_may_stand_anywhere(rate, place):
+    """The others keep their order around them; and what is drawn is what counts."""
+    in_world = torch.tensor([True, False] * 20)
+    found = sampler(replace(PAIR, place=place), rate)
+    batch = found.batch(Streams(1, range(40)), 3, in_world)
+    x = batch.part(0, batch.mask.shape[1])[0].expand(40, -1, -1)
+    assert (x[:, batch.first] == torch.tensor(DATA.records[5])).all()
+    assert (x[:, batch.first + 1] == torch.tensor(OTHER.records[0])).all()
+    held = counted(batch, 201)
+    assert set(held.unique().tolist()) <= {0.0, 1.0}
+    assert torch.equal(held[:, place : place + 2].mT, batch.drawn())
+    assert not held[in_world, place + 1].any()
+    assert not held[~in_world, place].any()
+    spans = batch.spans(7)
+    assert sorted(place for span in spans for place in range(*span)) == list(range(len(x[0])))
+    assert max(b - a for a, b in spans) <= 7
+    assert spans[-1][0] <= batch.first < batch.first + 2 <= spans[-1][1]
 
 
 def test_expected_size_is_public_and_the_same_in_both_worlds():

@@ -12,6 +12,7 @@ from dprime.data.dataset import Dataset
 from dprime.train import SGD, Adam, Cosine, Decay, Observer, Subsets, Training, Worlds, train
 from dprime.train import engine as engine_module
 from dprime.train.engine import _trials
+from dprime.train.slices import Slices
 from trials import Wrapped, blobs, dense, slow_training
 
 DATA = blobs(12, (5,))
@@ -21,6 +22,8 @@ PAIRS = {
     "remove": Worlds.remove(DATA, 3),
     "replace": Worlds.replace(DATA, 3, OTHER),
     "add": Worlds.add(DATA, OTHER),
+    "remove, first": replace(Worlds.remove(DATA, 3), place=0),
+    "replace, within": replace(Worlds.replace(DATA, 3, OTHER), place=5),
 }
 PRIVATE = {"steps": 4, "learning_rate": 0.5, "clip_norm": 0.8, "noise_multiplier": 0.7}
 
@@ -52,7 +55,7 @@ def test_the_engine_trains_as_a_plain_loop_does(recipe, pair, wrap):
         torch.testing.assert_close(done.weights[trial], expected, rtol=2e-4, atol=2e-5)
 
 
-@pytest.mark.parametrize("pair", ["remove", "replace", "add"])
+@pytest.mark.parametrize("pair", ["remove", "replace", "add", "replace, within"])
 @pytest.mark.parametrize("rate", [1.0, 0.4])
 def test_local_sensitivity_scales_the_noise(pair, rate):
     training = Training(**PRIVATE, sensitivity="local", sample_rate=rate)
@@ -77,6 +80,19 @@ def test_a_trial_does_not_depend_on_the_trials_beside_it(monkeypatch):
     monkeypatch.setattr("dprime.train.slices.CACHE", 1)
     one_by_one = train(dense(5, 4, 3), PAIRS["replace"], training, trials=13, seed=4)
     torch.testing.assert_close(one_by_one.weights, whole.weights, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.7, 0.3])
+@pytest.mark.parametrize("pair", ["remove, first", "replace, within", "replace"])
+def test_a_batch_may_be_cut_anywhere(monkeypatch, pair, rate):
+    """Also beside the differing records, wherever they stand."""
+    training = Training(**PRIVATE, sample_rate=rate)
+    whole = train(dense(5, 4, 3), PAIRS[pair], training, trials=6, seed=4)
+    for records in (1, 2, 3, 5):
+        sizes = Slices(4, max(records, len(PAIRS[pair].differing)))
+        monkeypatch.setattr(engine_module, "plan", lambda *_, sizes=sizes: sizes)
+        cut = train(dense(5, 4, 3), PAIRS[pair], training, trials=6, seed=4)
+        torch.testing.assert_close(cut.weights, whole.weights, rtol=1e-4, atol=1e-5)
 
 
 def test_a_block_run_alone_gives_the_same_bits():

@@ -1,5 +1,7 @@
 """What observers see, against sums made by hand; and that nobody pays for what is not asked."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -14,13 +16,20 @@ from dprime.train import (
     Worlds,
     train,
 )
+from dprime.train.gradients import clip_factors
 from dprime.train.losses import plain_cross_entropy
-from dprime.train.observe import clip_factors
+from dprime.train.slices import Slices
+from planted import TOLD_BY_THE_OTHERS
 from trials import Wrapped, blobs, clipped, dense, gradient_of, set_flat
 
 DATA = blobs(9, (5,))
 OTHER = blobs(1, (5,), seed=9)
-PAIRS = {"remove": Worlds.remove(DATA, 3), "replace": Worlds.replace(DATA, 3, OTHER)}
+PAIRS = {
+    "remove": Worlds.remove(DATA, 3),
+    "replace": Worlds.replace(DATA, 3, OTHER),
+    "remove, first": replace(Worlds.remove(DATA, 3), place=0),
+    "replace, within": replace(Worlds.replace(DATA, 3, OTHER), place=4),
+}
 C = 0.6
 RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 2.0}
 
@@ -69,11 +78,15 @@ def by_hand(worlds, weights):
 
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("rate", [1.0, 0.3])
-def test_everything_an_observer_sees(pair, rate):
+@pytest.mark.parametrize("records", [None, 3])
+def test_everything_an_observer_sees(monkeypatch, pair, rate, records):
+    if records is not None:
+        monkeypatch.setattr("dprime.train.engine.plan", lambda *_: Slices(3, records))
     worlds, keeper = PAIRS[pair], Keeper()
     training = Training(**RECIPE, sample_rate=rate)
     done = train(dense(5, 4, 3), worlds, training, trials=4, seed=5, observers=[keeper])
-    common = len(worlds.common)
+    first = worlds.first
+    differing = range(first, first + len(worlds.differing))
     for seen in keeper.steps:
         for trial, in_world in enumerate(done.in_world[seen["rows"]]):
             gradients, norms, losses = by_hand(worlds, seen["weights"][trial])
@@ -81,10 +94,10 @@ def test_everything_an_observer_sees(pair, rate):
             rows = range(places) if seen["rows_of"] is None else seen["rows_of"][trial].tolist()
             torch.testing.assert_close(seen["norms"][trial], norms[rows], rtol=1e-4, atol=1e-5)
             torch.testing.assert_close(seen["losses"][trial], losses[rows], rtol=1e-4, atol=1e-5)
-            drawn = [r for r, m in zip(rows, seen["mask"][trial], strict=True) if m and r < common]
-            shared = gradients[drawn].sum(0)
-            ins = shared + gradients[common]
-            outs = shared + gradients[common + 1] if pair == "replace" else shared
+            held = [r for r, m in zip(rows, seen["mask"][trial], strict=True) if m]
+            shared = gradients[[r for r in held if r not in differing]].sum(0)
+            ins = shared + gradients[first]
+            outs = shared + gradients[first + 1] if len(differing) == 2 else shared
             for name, expected in [("common", shared), ("in", ins), ("out", outs)]:
                 torch.testing.assert_close(seen[name][trial], expected, rtol=1e-4, atol=1e-5)
             if rate == 1:
@@ -93,6 +106,21 @@ def test_everything_an_observer_sees(pair, rate):
     assert torch.equal(torch.cat([weights for _, weights in sorted(keeper.final)]), done.weights)
     moved = keeper.at(0, "weights") - 0.5 * keeper.at(0, "noisy") / (rate * len(DATA))
     torch.testing.assert_close(keeper.at(1, "weights"), moved)
+
+
+@pytest.mark.parametrize("fault", TOLD_BY_THE_OTHERS)
+def test_the_common_sum_is_of_the_records_whatever_the_trainer_has_summed(fault):
+    keeper = Keeper()
+    worlds = PAIRS["remove, first"]
+    with TOLD_BY_THE_OTHERS[fault]():
+        training = Training(**{**RECIPE, "steps": 1})
+        train(dense(5, 4, 3), worlds, training, trials=4, seed=5, observers=[keeper])
+    for seen in keeper.steps:
+        for trial, vector in enumerate(seen["weights"]):
+            gradients, _, _ = by_hand(worlds, vector)
+            torch.testing.assert_close(
+                seen["common"][trial], gradients[1:].sum(0), rtol=1e-4, atol=1e-5
+            )
 
 
 def test_watching_changes_nothing():

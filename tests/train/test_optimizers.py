@@ -30,6 +30,19 @@ def test_it_moves_as_pytorch_does(own, peer, options):
         torch.testing.assert_close(weights, theirs.detach(), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("rule", [SGD(), SGD(0.9), SGD(0.9, nesterov=True)], ids=repr)
+def test_two_models_give_the_gradient_between_them(rule):
+    weights = torch.randn(4, 7, generator=torch.Generator().manual_seed(1))
+    state, velocity = rule.start(weights), torch.zeros(4, 7)
+    for step in range(5):
+        gradient = torch.randn(4, 7, generator=torch.Generator().manual_seed(2 + step))
+        before = weights.clone()
+        rule.move(weights, gradient.clone(), 0.3, step, state)
+        found = rule.gradient_of((before - weights) / 0.3, velocity)
+        velocity = rule.momentum * velocity + gradient
+        torch.testing.assert_close(found, gradient, rtol=1e-4, atol=1e-5)
+
+
 def test_schedules():
     assert [Constant().share(step, 3) for step in range(3)] == [1.0, 1.0, 1.0]
     shares = [Cosine().share(step, 10) for step in range(10)]

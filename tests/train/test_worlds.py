@@ -1,5 +1,7 @@
 """Two data sets that differ in one record."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,30 @@ def test_add():
     assert len(worlds.dataset("in")) == 7
 
 
+@pytest.mark.parametrize("place", [0, 2, 5])
+@pytest.mark.parametrize("make", ["remove", "replace"])
+def test_the_differing_records_may_stand_anywhere(make, place):
+    found = Worlds.remove(DATA, 2) if make == "remove" else Worlds.replace(DATA, 2, OTHER.take([1]))
+    worlds = replace(found, place=place)
+    others = np.delete(DATA.records, 2, axis=0)
+    inside = np.insert(others, place, DATA.records[2], axis=0)
+    outside = others if make == "remove" else np.insert(others, place, OTHER.records[1], axis=0)
+    assert np.array_equal(worlds.dataset("in").records, inside)
+    assert np.array_equal(worlds.dataset("out").records, outside)
+    assert np.array_equal(worlds.union.records[worlds.first], DATA.records[2])
+    assert worlds.union.labels[worlds.first] == DATA.labels[2]
+
+
+def test_a_random_place_is_as_likely_as_any_other():
+    worlds = Worlds.remove(DATA, 2)
+    places = [worlds.at_random_place(seed).place for seed in range(6000)]
+    assert worlds.at_random_place(7).place == places[7]
+    assert Worlds.alone(DATA).at_random_place(7).first == 6
+    counts = np.bincount(places, minlength=6)
+    assert len(counts) == 6
+    assert np.abs(counts - 1000).max() < 4.5 * np.sqrt(1000)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -55,6 +81,10 @@ def test_add():
         (lambda: Worlds.replace(DATA, 0, OTHER), r"by must be one record of shape \(1, 4\)"),
         (lambda: Worlds.add(DATA, blobs(1, (5,))), r"record must be one record of shape \(1, 4\)"),
         (lambda: Worlds.remove(DATA.take([0]), 0), "dataset must be more than the record"),
+        (
+            lambda: Worlds(DATA, OTHER.take([0]), place=7),
+            "place must be a whole number from 0 to 6",
+        ),
         (lambda: Worlds.remove(DATA, 0).dataset("both"), "world must be one of in, out"),
     ],
 )

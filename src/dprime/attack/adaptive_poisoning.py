@@ -82,6 +82,9 @@ class Remade(Insert):
 class AdaptivePoisoning(Adversary):
     """Bends a record at every step until the current model is as wrong about it as can be.
 
+    It is judged as in `IntermediateModels`: by the models of successive steps with SGD, by the
+    noisy sums with Adam or where a step is lost in the weights' rounding.
+
     Attributes:
         bends: how often its numbers are moved at each step; 0 gives it another label only.
         size: by how much, as a share of the data's range.

@@ -25,7 +25,7 @@ from dprime.mechanisms import Adjacency
 from dprime.train import Insert, Observer, Worlds
 
 Sees = Literal["model", "updates"]
-"""The final model only, or all that DP-SGD releases on the way."""
+"""The final model only, or every step: its noisy sum, or the models before and after it."""
 
 Arrays = dict[str, NDArray[np.float64]]
 

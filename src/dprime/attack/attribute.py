@@ -1,8 +1,9 @@
 """The adversary of attribute inference: knows all but one attribute of one record.
 
 D has the record with one value of the attribute, D′ with another. It sees every noisy sum and knows
-the other records, the weights and the noise, so that the likelihood of what it saw is all there is
-to know (Cherubin et al. 2024, game 3, against an attacker who sees the training).
+the other records, the weights and the noise, so that, against a correct trainer, the likelihood of
+what it saw is all there is to know (Cherubin et al. 2024, game 3, against an attacker who sees the
+training).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dprime.attack.records import LOOKED_AT
 from dprime.attack.scorers import Likelihood
 from dprime.data.dataset import Dataset
 from dprime.train import Observer, Run, Step, Training, Worlds, train
-from dprime.train.observe import clip_factors
+from dprime.train.gradients import clip_factors
 from dprime.train.worlds import check_record
 
 Column = int | str
@@ -105,7 +106,8 @@ class OneAttribute(Adversary):
         first, second = (_value(row, places, dataset.columns) for row in values)
         about = f"{_said(places, dataset.columns)} of record {record}{chosen}: {first} or {second}"
         about += _outside(dataset.records, places, values)
-        return Attack(Worlds(dataset.take(others), both), _LastRatio, about)
+        worlds = Worlds(dataset.take(others), both).at_random_place(setting.seed)
+        return Attack(worlds, _LastRatio, about)
 
     def _record(self, setting: Setting) -> int | None:
         return setting.record if self.record is None else self.record

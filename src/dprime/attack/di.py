@@ -1,7 +1,8 @@
 """The adversary of Bernau et al. 2021: knows the records, the weights and the noise.
 
-All but the world. It sees every noisy sum, computes what it would be without noise in both worlds,
-and keeps the logarithm of the odds. No adversary that sees the same does better against this pair.
+All but the world. It sees every noisy sum, computes from the records what it would be without noise
+in both worlds, and keeps the logarithm of the odds. Against a correct trainer, no adversary that
+sees the same does better on this pair. It does not look at the models.
 """
 
 from __future__ import annotations

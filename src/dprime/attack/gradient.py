@@ -32,6 +32,9 @@ class Movement(Observer):
 class Gradient(Adversary):
     """A gradient of norm C along weights that natural records leave alone.
 
+    Its sign alternates, so that noise that comes again at every step hides little. A constant that
+    comes with the record shows only if it is several times as large as the noise.
+
     Attributes:
         shadows: trainings in which the adversary looks for them.
         share: of all weights that the gradient is spread over.

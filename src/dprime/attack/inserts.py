@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -10,21 +11,29 @@ from torch import Tensor
 from dprime.attack.scorers import Expected
 from dprime.data.dataset import Dataset
 from dprime.train import Insert, Moment
-from dprime.train.observe import clip_factors
+from dprime.train.gradients import clip_factors
 
 LOUDNESS = 1000.0
 """The norm of an inserted gradient over C, before clipping: a correct trainer makes it 1."""
 
 
 class DirectedInsert(Insert):
-    """A gradient along a direction; in world `out` of replace, the opposite one."""
+    """A gradient along a direction; in world `out` of replace, the opposite one.
+
+    Attributes:
+        alternates: whether its sign alternates from step to step.
+    """
+
+    alternates: ClassVar[bool] = True
 
     def gradients(self, moment: Moment) -> tuple[Tensor, ...]:
         """The direction's own, and what is expected of the step for whoever scores it."""
         direction, common = self.direction(moment)
+        sign = alternating(moment) if self.alternates else 0.0
+        direction = (sign or 1.0) * direction
         clip_norm = moment.run.training.clip_norm or 1.0
         both = (direction, -direction)[: moment.run.sampler.differing]
-        moment.memo[self] = Expected(tuple(each * clip_norm for each in both), common)
+        moment.memo[self] = Expected(tuple(each * clip_norm for each in both), common, sign)
         return tuple(each * (LOUDNESS * clip_norm) for each in both)
 
     @abstractmethod
@@ -33,7 +42,7 @@ class DirectedInsert(Insert):
 
 
 def alternating(moment: Moment) -> float:
-    """1 and −1 in turns: a mean that noise repeated at every step would not hide."""
+    """1 and −1 in turns, so that noise that comes again at every step hides little."""
     return 1.0 if moment.index % 2 == 0 else -1.0
 
 
@@ -45,8 +54,7 @@ class Fixed(DirectedInsert):
 
     def direction(self, moment: Moment) -> tuple[Tensor, Tensor | None]:
         """The others are expected to contribute nothing there."""
-        one = alternating(moment) * self._direction.to(moment.weights.device)
-        return one.expand(moment.weights.shape), None
+        return self._direction.to(moment.weights.device).expand(moment.weights.shape), None
 
 
 class Aside(DirectedInsert):
@@ -63,7 +71,7 @@ class Aside(DirectedInsert):
         others = unit(gradient_of(moment, self._record))
         along = self._along.to(others.device).expand(others.shape)
         aside = along - torch.linalg.vecdot(along, others)[:, None] * others
-        return alternating(moment) * unit(aside), None
+        return unit(aside), None
 
 
 class Against(DirectedInsert):
@@ -71,6 +79,8 @@ class Against(DirectedInsert):
 
     A trainer that clips or divides the whole sum lets one record turn it around.
     """
+
+    alternates = False
 
     def __init__(self, record: Dataset, copies: int) -> None:
         self._record, self._copies = record, copies

@@ -13,8 +13,10 @@ from dprime.attack.scorers import RecordProjection
 class IntermediateModels(Poisoning):
     """A record as in static poisoning, judged by what each step moves along its gradient.
 
-    The difference of two models is the noisy sum between them. Along the record's own gradient it
-    tells all that the sum tells of it, which the loss does to first order only.
+    With SGD, the difference of two models gives the sum between them, by the recipe's learning rate
+    and divisor. Along the record's own gradient it tells all that the sum tells of it, which the
+    loss does to first order only. With Adam, or where a step is lost in the weights' rounding, the
+    adversary is shown the noisy sum instead.
     """
 
     name = "intermediate-models"

@@ -2,7 +2,8 @@
 
 D is many copies of one record, so that the other records' gradients have one direction, and the
 adversary's is at right angles to it: the noisy sum along it is noise alone, or noise and C. That is
-the worst case of the analysis, so this adversary reaches the certified curve.
+the worst case of the analysis, so this adversary comes within a share of 1/(32 steps) of the
+certified d′.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from dprime.train import Worlds
 class MaliciousDataset(Adversary):
     """Copies of one record, and a gradient at right angles to theirs.
 
-    Its sign alternates, so that noise that comes again at every step does not hide it.
+    Its sign alternates, so that noise that comes again at every step hides little. A constant that
+    comes with the record shows only if it is several times as large as the noise.
 
     Attributes:
         copies: how many; None takes as many as there are records, at most 100.
@@ -84,7 +86,8 @@ def copied_worlds(setting: Setting, copies: int | None) -> Worlds:
     count = min(len(dataset), 100) if copies is None else copies
     common = dataset.take(np.zeros(count, dtype=int))
     others = 1 if setting.adjacency == "add-remove" else 2
-    return Worlds(common, dataset.take(np.zeros(others, dtype=int)))
+    worlds = Worlds(common, dataset.take(np.zeros(others, dtype=int)))
+    return worlds.at_random_place(setting.seed)
 
 
 def _checked(copies: int | None) -> int | None:

@@ -24,8 +24,12 @@ def natural_worlds(setting: Setting) -> Worlds:
     """D, and D′ without or with another in the place of the most unusual record.
 
     Where the setting names no record, it is the one with the largest dataset sensitivity (Bernau et
-    al. 2021, definition 6), among the first few thousand.
+    al. 2021, definition 6), among the first few thousand. It stands at a random place.
     """
+    return _most_unusual(setting).at_random_place(setting.seed)
+
+
+def _most_unusual(setting: Setting) -> Worlds:
     dataset, pool = setting.dataset, setting.pool
     head = dataset.take(np.arange(min(len(dataset), LOOKED_AT)))
     measure = default_measure(dataset.kind)
@@ -56,13 +60,18 @@ class Pair:
 
 
 def worlds_of(setting: Setting, pair: Pair) -> Worlds:
-    """D has one record more than the natural ones; D′ lacks it, or has the other in its place."""
+    """D has one record more than the natural ones; D′ lacks it, or has the other in its place.
+
+    It stands at a random place.
+    """
     kind = like(setting.dataset, pair.record.records, pair.record.labels).kind
     common = dataclasses.replace(setting.dataset, kind=kind)
     record = dataclasses.replace(pair.record, kind=kind)
     if setting.adjacency == "add-remove":
-        return Worlds.add(common, record)
-    return Worlds(common, joined(record, dataclasses.replace(pair.other, kind=kind)))
+        worlds = Worlds.add(common, record)
+    else:
+        worlds = Worlds(common, joined(record, dataclasses.replace(pair.other, kind=kind)))
+    return worlds.at_random_place(setting.seed)
 
 
 def like(dataset: Dataset, records: NDArray[Any], labels: NDArray[Any]) -> Dataset:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,6 +14,7 @@ from torch import Tensor
 
 from dprime.attack.adversary import Arrays, Probes, Scorer
 from dprime.train import (
+    SGD,
     Final,
     Insert,
     LikelihoodRatio,
@@ -45,10 +48,36 @@ class FinalLoss(Scorer):
         return self.probes.score(found)
 
 
+SURE = 10.0
+"""Standard deviations beyond which a sum's length is no accident of the noise."""
+
+
+def unexplained(rest: Tensor, gradients: Sequence[Tensor], sigma: Tensor) -> Tensor:
+    """The log of how much longer a sum is than either world makes it; 0 for noise [trial].
+
+    ‖noise‖²/σ² has mean p and variance 2p over p weights. A log ratio looks along the record's
+    gradient only; what a trainer with a mistake adds elsewhere is seen by its length.
+
+    Args:
+        rest: the sum less what the other records contribute [trial, parameter].
+        gradients: what the record may contribute, in each world that has one [trial, parameter].
+        sigma: the noise's standard deviation [trial].
+    """
+    vecdot = torch.linalg.vecdot
+    nearer = [2 * vecdot(rest, each) - vecdot(each, each) for each in gradients]
+    nearest = torch.stack([torch.zeros_like(sigma), *nearer]).amax(0)
+    least = (vecdot(rest, rest) - nearest).double()
+    weights = rest.shape[1]
+    variance = sigma.double() ** 2
+    beyond = (least / variance - weights) / (2 * weights) ** 0.5
+    return torch.where(variance > 0, (beyond / SURE).clamp_min(1.0).log(), 0.0)
+
+
 class Likelihood(Scorer):
     """The log ratio of an adversary that knows everything but the world (Bernau et al. 2021).
 
-    It also keeps the ratio after every step, the noise, and how much the record could change.
+    Where a sum is longer than either world makes it, that is added to the score. It also keeps the
+    ratio after every step, the noise, and how much the record could change.
     """
 
     def __init__(self) -> None:
@@ -60,20 +89,19 @@ class Likelihood(Scorer):
         """Room for every trial."""
         for part in self._parts:
             part.begin(run)
+        self._too_long = np.zeros(len(run.trials))
 
     def see(self, step: Step) -> None:
         """Every part sees the step."""
         for part in self._parts:
             part.see(step)
-
-    def end(self, final: Final) -> None:
-        """The log ratio after the last step is the score."""
-        self._ratio.end(final)
+        rest = step.noisy_sum - step.common_sum
+        self._too_long[step.rows] += unexplained(rest, step.differing, step.sigma).cpu().numpy()
 
     def arrays(self) -> Arrays:
         """The score, and what it came from."""
         return {
-            "score": self._ratio.logs[:, -1],
+            "score": self._ratio.logs[:, -1] + self._too_long,
             "log_ratio": self._ratio.logs,
             "sigma": self._noise.sigmas,
             "sensitivity": self._sensitivity.norms,
@@ -88,14 +116,16 @@ class Expected:
         gradients: of its record, as a correct trainer clips it, and for replace of what stands in
             its place in world `out` [trial, parameter].
         common: the other records' clipped sum [trial, parameter], or None where it is not known.
+        sign: of the gradients, where it alternates from step to step; else 0.
     """
 
     gradients: tuple[Tensor, ...]
     common: Tensor | None = None
+    sign: float = 0.0
 
 
 class Projection(Scorer):
-    """The log ratio of the noisy sums along the gradients that the adversary expects.
+    """The log ratio of the sums along the gradients that the adversary expects.
 
     It knows the recipe's noise, and of the other records what it expects of them.
     """
@@ -114,14 +144,17 @@ class Projection(Scorer):
 
     def see(self, step: Step) -> None:
         """Add the step's term."""
-        expected = self.expected(step)
-        rest = step.noisy_sum if expected.common is None else step.noisy_sum - expected.common
-        sigma, rate = self._noise(step), self._training.sample_rate
+        self._add(step.rows, step.noisy_sum, self.expected(step), self._noise(step))
+
+    def _add(self, rows: slice, released: Tensor, expected: Expected, sigma: Tensor) -> None:
+        """The term of a sum [trial, parameter] with its noise."""
+        rest = released if expected.common is None else released - expected.common
+        rate = self._training.sample_rate
         first, *second = expected.gradients
         term = log_mixture(rest, first, sigma, rate)
         if second:
             term = term - log_mixture(rest, second[0], sigma, rate)
-        self.scores[step.rows] += term.cpu().numpy()
+        self.scores[rows] += term.cpu().numpy()
 
     def _noise(self, step: Step) -> Tensor:
         """The recipe's standard deviation [trial]; local noise goes with the record's gradient."""
@@ -131,25 +164,116 @@ class Projection(Scorer):
         return torch.where(step.sigma > 0, step.sigma, stated)
 
 
+CONSTANT = 0.25
+"""How far one standard deviation of noise, repeated at every step, moves a score, in its own."""
+
+
 class InsertProjection(Projection):
-    """Along the gradient that an insert has set."""
+    """Along the gradient that an insert has set.
+
+    Signs that alternate cancel whatever comes again at every step. Noise does so in a trainer with
+    a mistake, and is not to hide the record; a constant that gives the world away does so too, and
+    is to be seen. Weights that are a little larger where the sign is positive leave a quarter of
+    it: a constant of many standard deviations shows, repeated noise hides little, and the score of
+    a correct trainer loses at most a share of 1/(32 steps) of its strength.
+    """
 
     def __init__(self, insert: Insert) -> None:
         self._insert = insert
+
+    def begin(self, run: Run) -> None:
+        """Set the weights of the signs, of which an odd number leaves one over."""
+        super().begin(run)
+        steps = run.training.steps
+        self._more = max(0.0, CONSTANT * steps**0.5 - steps % 2) / steps
 
     def expected(self, step: Step) -> Expected:
         """What the insert has noted."""
         noted: Expected = step.memo[self._insert]
         return noted
 
+    def _add(self, rows: slice, released: Tensor, expected: Expected, sigma: Tensor) -> None:
+        super()._add(rows, released, expected, sigma)
+        first, *second = expected.gradients
+        change = first - second[0] if second else first
+        share = expected.sign * self._more * self._training.sample_rate
+        term = torch.linalg.vecdot(released, change).double() / sigma.double() ** 2
+        self.scores[rows] += (share * term).cpu().numpy()
+
+
+ROUNDED = 0.1
+"""Standard deviations of the noise up to which a step may be lost in the weights' rounding."""
+
+
+@dataclass(frozen=True)
+class _Before:
+    """A step of which the weights after it are not seen yet."""
+
+    index: int
+    weights: Tensor
+    noisy_sum: Tensor
+    velocity: Tensor
+    expected: Expected
+    sigma: Tensor
+
 
 class RecordProjection(Projection):
-    """Along the gradient of the record itself.
+    """Along the gradient of the record itself, in the sums that the models give away.
 
-    Where steps are SGD's, whoever sees every model sees the noisy sums; where they are Adam's, the
-    adversary is shown the sums, which DP-SGD releases as well. What the others add is known where
-    the batch is the whole data set. Else it is left in, and the score is no log ratio any more.
+    Where steps are SGD's, the difference of two models gives the sum between them, by the recipe's
+    learning rate and divisor: what a trainer does after the noisy sum is seen as well. Where they
+    are Adam's, or too small for the weights' digits, the adversary is shown the noisy sums, which
+    DP-SGD releases too. What the others add is known where the batch is the whole data set; a sum
+    that is longer than either world makes it then adds to the score. Else it is left in, and the
+    score is no log ratio any more.
     """
+
+    copies = 7
+
+    def begin(self, run: Run) -> None:
+        """Room for every trial."""
+        super().begin(run)
+        self._divisor = run.sampler.expected
+
+    def see(self, step: Step) -> None:
+        """Note the model, and add the term of the step that led to it."""
+        if not isinstance(self._training.optimizer, SGD):
+            super().see(step)
+            return
+        velocity = self._add_last(step.rows, step.weights, step.memo)
+        step.memo[self] = _Before(
+            step.index, step.weights.clone(), step.noisy_sum.clone(), velocity,
+            self.expected(step), self._noise(step),
+        )  # fmt: skip
+
+    def end(self, final: Final) -> None:
+        """Add the term of the step that led to the final model."""
+        if self in final.memo:
+            self._add_last(final.rows, final.weights, final.memo)
+
+    def _add_last(self, rows: slice, weights: Tensor, memo: dict[Any, Any]) -> Tensor:
+        """Add the term of the step before these weights; returns SGD's velocity after it."""
+        before: _Before | None = memo.get(self)
+        if before is None:
+            return torch.zeros_like(weights)
+        rate = self._training.rate_at(before.index)
+        if rate == 0:  # a step that moves nothing shows nothing
+            return before.velocity
+        optimizer = self._training.optimizer
+        assert isinstance(optimizer, SGD)
+        moved = (before.weights - weights) / rate
+        seen = self._divisor * optimizer.gradient_of(moved, before.velocity)
+        rounded = torch.finfo(weights.dtype).eps * weights.abs().amax(1) * self._divisor / rate
+        hidden = rounded > ROUNDED * before.sigma
+        released = torch.where(hidden[:, None], before.noisy_sum, seen)
+        self._add(rows, released, before.expected, before.sigma)
+        return optimizer.momentum * before.velocity + released / self._divisor
+
+    def _add(self, rows: slice, released: Tensor, expected: Expected, sigma: Tensor) -> None:
+        super()._add(rows, released, expected, sigma)
+        if expected.common is not None:
+            rest = released - expected.common
+            self.scores[rows] += unexplained(rest, expected.gradients, sigma).cpu().numpy()
 
     def expected(self, step: Step) -> Expected:
         """The records' clipped gradients at the weights before the step."""

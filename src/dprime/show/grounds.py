@@ -67,7 +67,7 @@ def _seen(facts: Facts) -> str:
         return (
             "Who sees what: the claim and the attack are about somebody who sees every update, as "
             "a participant or the server of federated learning does. Who sees the final model only "
-            "can do no more than that."
+            "can do no more than that, if the model is computed from the updates alone."
         )
     if isinstance(facts.claim.mechanism, DPSGD):
         return (

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dprime import profile
+from dprime.audit import blind_spots
 from dprime.audit.metrics import BLIND, Metric
 from dprime.mechanisms import DPSGD
 from dprime.show import grounds, repeat, words
@@ -50,6 +51,7 @@ SECTIONS = (
     ("assumed", "What was assumed"),
     ("law", "How the number relates to the law"),
     ("not-tested", "What was not tested"),
+    ("cannot-see", "What this audit cannot see"),
     ("repeat", "How to repeat it"),
 )
 
@@ -205,6 +207,8 @@ def _context(facts: Facts, shown: Mapping[str, Any], figures: Sequence[Figure]) 
         "sure": f"{100 * facts.confidence:g} %",
         "identified": _identified(facts),
         "charts": _charts(figures),
+        "why_unseen": blind_spots.WHY,
+        "cannot_see": blind_spots.cannot_see(engine=facts.attacked["training"] is not None),
         "how": repeat.how(facts),
         "settings": repeat.settings_text(facts),
         "fact": lambda place, way: fact(shown, place, way),

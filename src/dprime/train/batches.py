@@ -24,14 +24,15 @@ Parts = dict[tuple[int, int], tuple[Tensor, Tensor]]
 
 @dataclass(frozen=True)
 class Batch:
-    """The records of one step, those in which the worlds differ last.
+    """The records of one step, those in which the worlds differ side by side.
 
     Attributes:
         x: all records of both worlds [record, ...].
         y: their labels [record].
         rows: which of them are in the batch [trial, place], or None for all of them in order.
         mask: 1 where the record counts for the trial, else 0 [trial, place].
-        differing: how many of the last places are for records in which the worlds differ.
+        differing: how many places are for records in which the worlds differ.
+        first: the first of these places.
         handed_out: parts of all records that were asked for before.
         pool: all records [1, record, ...], if layers are to keep what they make of them.
     """
@@ -41,6 +42,7 @@ class Batch:
     rows: Tensor | None
     mask: Tensor
     differing: int
+    first: int
     handed_out: Parts = field(default_factory=dict, repr=False)
     pool: Tensor | None = field(default=None, repr=False)
 
@@ -60,14 +62,24 @@ class Batch:
 
     def drawn(self) -> Tensor:
         """1 where a differing record counts for the trial, else 0 [differing, trial]."""
-        return self.mask[:, self.mask.shape[1] - self.differing :].mT
+        return self.mask[:, self.first : self.first + self.differing].mT
+
+    @property
+    def mask_of_others(self) -> Tensor:
+        """The mask without the differing records [trial, place]."""
+        mask = self.mask.clone()
+        mask[:, self.first : self.first + self.differing] = 0
+        return mask
 
     def spans(self, length: int) -> list[tuple[int, int]]:
-        """The places in parts of about equal length; the differing ones stay together."""
-        places = self.mask.shape[1]
-        parts = max(1, -(-places // max(length, self.differing)))
-        edges = [places * i // parts for i in range(parts + 1)]
-        return [(a, b) for a, b in itertools.pairwise(edges) if b > a]
+        """The places in parts of about equal length; the one with the differing records is last."""
+        more = max(0, self.differing - 1)  # the differing records stay together, as if one
+        ones = self.mask.shape[1] - more
+        parts = max(1, -(-ones // max(1, length - more)))
+        cuts = [ones * i // parts for i in range(parts + 1)]
+        edges = [cut + more * (cut > self.first) for cut in cuts]
+        spans = [(a, b) for a, b in itertools.pairwise(edges) if b > a]
+        return sorted(spans, key=lambda span: span[0] <= self.first < span[1])
 
 
 class Sampler:
@@ -89,6 +101,7 @@ class Sampler:
         self.rate = rate
         self.common = len(worlds.common)
         self.differing = len(union) - self.common
+        self.first = worlds.first
         self._size = size
         self._pool: Tensor | None = None
         self._handed_out: Parts = {}
@@ -143,15 +156,21 @@ class Sampler:
         presence = torch.stack([in_world, ~in_world], dim=1)[:, : self.differing]
         if self.rate == 1:
             mask = torch.ones(len(in_world), len(self.x), device=self.x.device)
-            mask[:, self.common :] = presence
-            return Batch(self.x, self.y, None, mask, self.differing, self._handed_out)
+            mask[:, self.first : self.first + self.differing] = presence
+            return self._of_all(mask)
         # x and x′ have one place between them: both worlds draw the same batches.
         drawn = streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)
-        presence = presence & drawn[:, self.common :]
+        before, own, after = drawn.tensor_split([self.first, self.first + 1], dim=1)
+        presence = presence & own
         if self.shares_records:
-            mask = torch.cat([drawn[:, : self.common], presence], dim=1).float()
-            return Batch(self.x, self.y, None, mask, self.differing, self._handed_out)
-        return self._gathered(drawn[:, : self.common], presence)
+            return self._of_all(torch.cat([before, presence, after], dim=1).float())
+        return self._gathered(torch.cat([before, after], dim=1), presence)
+
+    def _of_all(self, mask: Tensor) -> Batch:
+        """All records in order, with a mask."""
+        return Batch(
+            self.x, self.y, None, mask, self.differing, self.first, handed_out=self._handed_out
+        )
 
     def _of_members(self, streams: Streams, step: int, members: Tensor) -> Batch:
         """The batch of trials that each have their own records."""
@@ -159,22 +178,28 @@ class Sampler:
         if self.rate < 1:
             drawn = members & streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)
         if self.shares_records:
-            return Batch(self.x, self.y, None, drawn.float(), 0, self._handed_out)
+            return self._of_all(drawn.float())
         return self._gathered(drawn, drawn[:, :0])
 
     def _gathered(self, drawn: Tensor, presence: Tensor) -> Batch:
-        """Each trial's own records side by side, filled up to the longest batch."""
+        """Each trial's own records side by side, filled up to the longest batch.
+
+        The differing records stand at one place for all trials, as far along as in all records.
+        """
         trial, record = drawn.nonzero(as_tuple=True)
         counts = drawn.sum(1)
         longest = int(counts.max())
         first = counts.cumsum(0) - counts
         place = torch.arange(len(trial), device=drawn.device) - first[trial]
+        at = longest * self.first // max(1, self.common)
         rows = torch.zeros(
             len(drawn), longest + self.differing, dtype=torch.int64, device=drawn.device
         )
         mask = torch.zeros(rows.shape, device=drawn.device)
-        rows[trial, place] = record
+        place += self.differing * (place >= at)
+        rows[trial, place] = record + self.differing * (record >= self.first)
         mask[trial, place] = 1
-        rows[:, longest:] = self.common + torch.arange(self.differing, device=drawn.device)
-        mask[:, longest:] = presence.float()
-        return Batch(self.x, self.y, rows, mask, self.differing, pool=self._pool)
+        own = slice(at, at + self.differing)
+        rows[:, own] = self.first + torch.arange(self.differing, device=drawn.device)
+        mask[:, own] = presence.float()
+        return Batch(self.x, self.y, rows, mask, self.differing, at, pool=self._pool)

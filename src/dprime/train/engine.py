@@ -25,17 +25,11 @@ from dprime.data.dataset import Dataset
 from dprime.data.devices import device_named
 from dprime.train.batches import Batch, Sampler
 from dprime.train.checks import network_of
+from dprime.train.gradients import Part, clip_factors, common_sum, part_of
 from dprime.train.initial import fresh_weights
 from dprime.train.insert import Insert, Moment
-from dprime.train.network import Gradients, Network
-from dprime.train.observe import (
-    Final,
-    Observer,
-    Part,
-    Step,
-    clip_factors,
-    differing_gradients,
-)
+from dprime.train.network import Network
+from dprime.train.observe import Final, Observer, Step, differing_gradients
 from dprime.train.progress import bar
 from dprime.train.settings import Training
 from dprime.train.slices import Slices, kept_of_pool, plan
@@ -264,7 +258,8 @@ def _copies(run: Run) -> int:
     """Tensors of the weights' size that a trial needs: weights, sum, and what is kept beside."""
     worlds_apart = bool(run.observers) or run.training.sensitivity == "local"
     crafted = 0 if run.insert is None else 4 * run.sampler.differing
-    return 3 + run.training.optimizer.copies + (5 if worlds_apart else 0) + crafted
+    kept = sum(observer.copies for observer in run.observers)
+    return 3 + run.training.optimizer.copies + (5 if worlds_apart else 0) + crafted + kept
 
 
 def _kept(run: Run, keep: bool, budget: int) -> Tensor | None:
@@ -304,9 +299,13 @@ def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float
         if training.noise_multiplier:
             streams.add_normal(noisy_sum, sigma, Purpose.NOISE, index)
         if run.observers:
+            make_common = partial(
+                common_sum, run.network, batch, weights, training.loss, training.clip_norm,
+                slices.records,
+            )  # fmt: skip
             step = Step(
                 index, rows, in_world, weights, noisy_sum, own_sum, sigma, divisor,
-                training.clip_norm, batch, parts, memo, crafted,
+                training.clip_norm, batch, parts, make_common, memo, crafted,
             )  # fmt: skip
             with run.lock:
                 for observer in run.observers:
@@ -353,51 +352,22 @@ def _clipped_sum(
     """Put Σ c_i g_i over each trial's own records in `into`; c_i clips and masks."""
     training = run.training
     into.zero_()
-    mask = batch.mask
+    mask = batch.mask if crafted is None else batch.mask_of_others
     if crafted is not None:
-        mask = mask.clone()
-        mask[:, mask.shape[1] - batch.differing :] = 0
         for gradient, drawn in zip(crafted, batch.drawn(), strict=True):
             into.addcmul_(drawn[:, None], gradient)
     parts: list[Part] = []
-    for start, stop in batch.spans(length):
+    for span in batch.spans(length):
         if parts:
             parts[-1].let_go()
-        make = partial(_gradients, run, batch, start, stop, weights)
-        parts.append(Part(make, stop - start))
-        c = mask[:, start:stop]
-        lost = _without_gradient(parts[-1], c, training.clip_norm)
-        if bool(lost.any()):
-            parts[-1] = Part(partial(make, lost), stop - start)
-            c = c.masked_fill(lost, 0)
+        part, c = part_of(
+            run.network, batch, span, weights, training.loss, training.clip_norm, mask
+        )
         if training.clip_norm is not None:
-            c = c * clip_factors(parts[-1].norms, training.clip_norm)
-        parts[-1].gradients.add_weighted(c, into)
+            c = c * clip_factors(part.norms, training.clip_norm)
+        part.gradients.add_weighted(c, into)
+        parts.append(part)
     return parts
-
-
-def _without_gradient(part: Part, mask: Tensor, clip_norm: float | None) -> Tensor:
-    """Which records count for nothing because their gradient is not finite [trial, record].
-
-    A record too large for its norm must not reach the sum: no clipping bounds what is not a number.
-    One that the trial does not have must not either, though its factor is 0. Without clipping, a
-    member's own gradient is left as it is.
-    """
-    if clip_norm is not None:
-        return ~part.norms.isfinite()
-    return ~part.losses.isfinite() & (mask == 0)
-
-
-def _gradients(
-    run: Run, batch: Batch, start: int, stop: int, weights: Tensor, lost: Tensor | None = None
-) -> Gradients:
-    """Of some places of the batch; records that are lost are blank."""
-    x, y = batch.part(start, stop)
-    if lost is not None:
-        blank = lost.view(*lost.shape, *(1,) * (x.dim() - 2))
-        x = x.expand(len(lost), *x.shape[1:]).masked_fill(blank, 0)
-        y = y.expand(len(lost), -1)
-    return run.network.gradients(weights, x, y, run.training.loss)
 
 
 def _sigma(
@@ -417,7 +387,7 @@ def _sigma(
     scaled: Tensor
     gradients = crafted
     if gradients is None:
-        gradients = differing_gradients(parts, batch.differing, training.clip_norm, like)
+        gradients = differing_gradients(parts, batch, training.clip_norm, like)
     if len(gradients) == 1:  # add-remove: LS = ‖g(x)‖, GS = C
         scaled = gradients[0].norm(dim=1) * (sigma / training.clip_norm)
     else:  # replace: LS = ‖g(x) − g(x′)‖, GS = 2C

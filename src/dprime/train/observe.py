@@ -9,50 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from dprime import validate
 from dprime.train.batches import Batch
-from dprime.train.network import Gradients
+from dprime.train.gradients import Part
 
 if TYPE_CHECKING:
     from dprime.train.engine import Run
-
-
-class Part:
-    """The records of a batch that go through the model together.
-
-    Their gradients can be let go and made again, so that only one part need be in memory.
-
-    Args:
-        make: computes the gradients at the step's weights.
-        records: how many there are.
-    """
-
-    def __init__(self, make: Callable[[], Gradients], records: int) -> None:
-        self._make, self.records = make, records
-        self._gradients: Gradients | None = make()
-        self._norms: Tensor | None = None
-        self.losses = self._gradients.losses
-
-    @property
-    def gradients(self) -> Gradients:
-        """Of every record, made again if they were let go."""
-        return self._make() if self._gradients is None else self._gradients
-
-    @property
-    def norms(self) -> Tensor:
-        """Of the gradients [trial, record], made when they are first asked for."""
-        if self._norms is None:
-            self._norms = self.gradients.norms()
-        return self._norms
-
-    def let_go(self) -> None:
-        """Keep losses and norms only."""
-        self._gradients = None
 
 
 @dataclass
@@ -70,6 +37,8 @@ class Step:
         divisor: the public constant that turns sums into averages.
         clip_norm: C, or None.
         batch: the records that were drawn.
+        parts: the batch's records as they went through the model, the differing ones last.
+        make_common: computes `common_sum`.
         memo: what an observer wants to find again at the slice's next step: slices of trials are
             trained side by side, and their steps come in turns.
         crafted: the clipped gradients of an insert, or None.
@@ -86,18 +55,23 @@ class Step:
     clip_norm: float | None
     batch: Batch
     parts: Sequence[Part] = field(repr=False)
+    make_common: Callable[[], Tensor] = field(repr=False)
     memo: dict[Any, Any] = field(repr=False)
     crafted: tuple[Tensor, ...] | None = field(default=None, repr=False)
 
     @property
     def losses(self) -> Tensor:
         """Of every record in the batch [trial, place]; the places that count are in `mask`."""
-        return torch.cat([part.losses for part in self.parts], dim=1)
+        return torch.cat([part.losses for part in self._in_order], dim=1)
 
     @property
     def norms(self) -> Tensor:
         """Of every record's gradient before clipping [trial, place]."""
-        return torch.cat([part.norms for part in self.parts], dim=1)
+        return torch.cat([part.norms for part in self._in_order], dim=1)
+
+    @property
+    def _in_order(self) -> list[Part]:
+        return sorted(self.parts, key=lambda part: part.start)
 
     @property
     def mask(self) -> Tensor:
@@ -109,15 +83,19 @@ class Step:
         """The clipped gradients of x and x′, whether drawn or not, each [trial, parameter]."""
         if self.crafted is not None:
             return self.crafted
-        return differing_gradients(self.parts, self.batch.differing, self.clip_norm, self.own_sum)
+        return differing_gradients(self.parts, self.batch, self.clip_norm, self.own_sum)
 
     @cached_property
     def common_sum(self) -> Tensor:
-        """The clipped sum over the records that both worlds share [trial, parameter]."""
-        shared = self.own_sum.clone()
-        for gradient, drawn in zip(self.differing, self.batch.drawn(), strict=True):
-            shared.addcmul_(drawn[:, None], gradient, value=-1)
-        return shared
+        """The clipped sum over the records that both worlds share [trial, parameter].
+
+        Computed anew from these records at the step's weights. The training's own sum less x would
+        hide whatever x does to the others in a trainer with a mistake.
+        """
+        self.differing  # noqa: B018  made while the gradients that they are taken from are there
+        for part in self.parts:
+            part.let_go()
+        return self.make_common()
 
     def clipped_sum(self, world: str) -> Tensor:
         """What the sum would be, had the record been drawn, in world "in" or "out"."""
@@ -128,31 +106,14 @@ class Step:
         return self.common_sum.clone()
 
 
-def clip_factors(norms: Tensor, clip_norm: float) -> Tensor:
-    """What to multiply gradients by so that no norm exceeds C.
-
-    A little less than C/norm, since the norms themselves are rounded.
-    """
-    return norms.reciprocal().mul_(clip_norm * (1 - 4e-6)).clamp_(max=1.0)
-
-
 def differing_gradients(
-    parts: Sequence[Part], count: int, clip_norm: float | None, like: Tensor
+    parts: Sequence[Part], batch: Batch, clip_norm: float | None, like: Tensor
 ) -> tuple[Tensor, ...]:
-    """The clipped gradients of the records in which the worlds differ: they end the last part."""
-    if not count:
-        return ()
-    part = parts[-1]
-    found = []
-    for place in range(part.records - count, part.records):
-        one = slice(place, place + 1)
-        gradient = torch.zeros_like(like)
-        c = torch.ones(len(like), 1, device=like.device)
-        if clip_norm is not None:
-            c = clip_factors(part.norms[:, one], clip_norm)
-        part.gradients.only(one).add_weighted(c, gradient)
-        found.append(gradient)
-    return tuple(found)
+    """The clipped gradients of the records in which the worlds differ: the last part has them."""
+    return tuple(
+        parts[-1].clipped(batch.first - parts[-1].start + number, clip_norm, like)
+        for number in range(batch.differing)
+    )
 
 
 @dataclass(frozen=True)
@@ -169,7 +130,12 @@ class Observer:
 
     Calls never overlap, but the steps of several slices of trials come in turns: tell them apart by
     `step.rows`, and keep what belongs to a slice in `step.memo`.
+
+    Attributes:
+        copies: tensors of the weights' size that it keeps from step to step, for each trial.
     """
+
+    copies: ClassVar[int] = 0
 
     def begin(self, run: Run) -> None:
         """Before the first trial."""

@@ -73,6 +73,18 @@ class SGD(Optimizer):
         else:
             weights.add_(velocity, alpha=-rate)
 
+    def gradient_of(self, moved: Tensor, velocity: Tensor) -> Tensor:
+        """The gradient that moved the weights by -rate · moved, from the velocity before.
+
+        >>> rule, weights = SGD(momentum=0.9), torch.zeros(1, 2)
+        >>> rule.move(weights, torch.tensor([[1.0, 2.0]]), 0.5, 0, rule.start(weights))
+        >>> rule.gradient_of(-weights / 0.5, torch.zeros(1, 2))
+        tensor([[1., 2.]])
+        """
+        if not self.nesterov:
+            return moved - self.momentum * velocity
+        return (moved - self.momentum**2 * velocity) / (1 + self.momentum)
+
 
 @dataclass(frozen=True)
 class Adam(Optimizer):

@@ -1,12 +1,13 @@
 """Two data sets that differ in one record: D, world `in`, and its neighbour D′, world `out`.
 
-Both are kept as one list: the records that they share, then the one or two in which they differ.
-A trial's world is then a mask over the last places of that list, and everything else about the
-records is computed once for both worlds.
+Both are kept as one list: the records that they share, and among them, side by side, the one or two
+in which they differ. A trial's world is then a mask over these places of that list, and everything
+else about the records is computed once for both worlds.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,10 +24,17 @@ class Worlds:
     Attributes:
         common: the records that both worlds have.
         differing: nothing, or x, or x and x′: x is in D only, x′ in D′ only.
+        place: how many of the common records stand before x and x′; None for all of them.
     """
 
     common: Dataset
     differing: Dataset | None = None
+    place: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.place is not None and self.place not in range(len(self.common) + 1):
+            wanted = f"a whole number from 0 to {len(self.common)}, the number of common records"
+            raise validate.refusal("place", self.place, wanted, "give None to put the record last")
 
     @classmethod
     def alone(cls, dataset: Dataset) -> Worlds:
@@ -57,6 +65,25 @@ class Worlds:
         _check_single("record", record, dataset)
         return cls(dataset, record)
 
+    def at_random_place(self, seed: int) -> Worlds:
+        """The same worlds with x and x′ at a random place, the same one in D and in D′.
+
+        A trainer that treats its last record unlike the others is otherwise judged by that record.
+
+        >>> worlds = Worlds.remove(Dataset.of(np.eye(5), [0, 1, 0, 1, 0]), 4)
+        >>> worlds.at_random_place(1).place
+        2
+        """
+        place = np.random.default_rng(seed).integers(len(self.common) + 1)
+        return dataclasses.replace(self, place=int(place))
+
+    @property
+    def first(self) -> int:
+        """The place of x in `union`."""
+        if self.place is None or self.differing is None:
+            return len(self.common)
+        return self.place
+
     @property
     def size(self) -> int:
         """n, the number of records in D, public in both worlds."""
@@ -71,8 +98,8 @@ class Worlds:
 
     @property
     def union(self) -> Dataset:
-        """Every record of either world, those in which they differ last."""
-        return self.common if self.differing is None else joined(self.common, self.differing)
+        """Every record of either world."""
+        return self.common if self.differing is None else self._with(self.differing)
 
     def dataset(self, world: str) -> Dataset:
         """D for "in", D′ for "out"."""
@@ -80,10 +107,16 @@ class Worlds:
         if self.differing is None:
             return self.common
         if world == "in":
-            return joined(self.common, self.differing.take([0]))
+            return self._with(self.differing.take([0]))
         if len(self.differing) == 1:
             return self.common
-        return joined(self.common, self.differing.take([1]))
+        return self._with(self.differing.take([1]))
+
+    def _with(self, records: Dataset) -> Dataset:
+        """The common records, and these in the place of those that differ."""
+        number = len(self.common)
+        added = np.arange(number, number + len(records))
+        return joined(self.common, records).take(np.insert(np.arange(number), self.first, added))
 
 
 def check_record(record: object, size: int) -> int:

@@ -1,0 +1,55 @@
+"""What an audit cannot see, whatever its adversary: what both of its worlds share.
+
+The report and docs/auditing.md print these sentences.
+"""
+
+from __future__ import annotations
+
+WHY = (
+    "Both worlds of an audit differ in one record and share everything else. Whatever gives the "
+    "record away through what they share, the audit cannot see. A verdict does not cover:"
+)
+
+ALWAYS = (
+    "Preparation of the data: scaling, features and labels are computed before the record is "
+    "taken out, with the record.",
+    "The model and its settings, if they were chosen by looking at the data.",
+    "Other releases: training metrics, intermediate checkpoints and anything else that was "
+    "published from the same data.",
+    "The order of the records: the record in question stands at one random place, the same in "
+    "every training of the audit. A mistake that spares that place goes unseen.",
+    "The random numbers: no adversary guesses the seed, or looks for patterns in the last digits "
+    "of the noise.",
+)
+"""Of every audit."""
+
+ENGINE = (
+    "Number of steps, learning rate, schedule, sampling rate, clipping norm C and divisor: both "
+    "worlds are given the same values. A training that derives one of them from its records, such "
+    "as a divisor from their number, reveals more than the audit shows.",
+    "What happens after the noisy sum: di, attribute, gradient, malicious-dataset and "
+    "opposing-dataset read the noisy sums and no model. A learning rate taken from the loss "
+    "escapes them. intermediate-models and adaptive-poisoning compare the models of successive "
+    "steps if the optimizer is SGD; with Adam, or where a step is lost in the weights' rounding, "
+    "they read the noisy sums.",
+    "What a record does inside the model or the loss: the engine computes the record in question "
+    "in both worlds and leaves it out of one world's sum. Records that act on each other there, "
+    "and a record whose loss or gradient is not finite, look alike in both worlds.",
+    "A small constant: gradient and malicious-dataset alternate the sign of their gradient, which "
+    "cancels most of what the record adds equally to every sum. Along their direction a constant "
+    "of one standard deviation of the noise may move the score by no more than a quarter of its "
+    "own.",
+)
+"""Also, of an audit in which dprime's engine trains."""
+
+
+def cannot_see(*, engine: bool) -> tuple[str, ...]:
+    """What an audit cannot see, in sentences.
+
+    Args:
+        engine: whether dprime's engine trains, and not a function of the user's own.
+
+    >>> len(cannot_see(engine=True)) > len(cannot_see(engine=False))
+    True
+    """
+    return (*ENGINE, *ALWAYS) if engine else ALWAYS
