@@ -36,6 +36,7 @@ def main() -> None:
         "coverage-power": _power(rows, result["audits"]),
         "coverage-gaussian": _gaussian(rows),
         "coverage-everything": _everything(rows),
+        "verdicts": _verdicts(json.loads((HERE / "verdicts.json").read_text())),
     }
     PAGE.write_text(fill(PAGE.read_text(), tables))
 
@@ -44,6 +45,17 @@ def _table(head: Sequence[str], words: int, rows: Iterable[Sequence[str]]) -> st
     """A Markdown table whose first `words` columns are text."""
     rule = [":---"] * words + ["---:"] * (len(head) - words)
     return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *rows])
+
+
+def _verdicts(result: dict[str, Any]) -> str:
+    """How many audits of correct trainers refuted, by law of the scores and criterion."""
+    found = {(row["law"], row["criterion"]): row for row in result["rows"]}
+    laws, criteria = (list(dict.fromkeys(names)) for names in zip(*found, strict=True))
+    lines = []
+    for law in laws:
+        rows = [found[law, criterion] for criterion in criteria]
+        lines.append([law, *(str(row["refuted"]) for row in rows)])
+    return _table(["scores", *criteria], 1, lines)
 
 
 def _run(result: dict[str, Any]) -> str:

@@ -241,14 +241,36 @@ class TestShown:
         made = private()
         monitor = watch(made, epochs=2, watchers=[Finder()])
         made.train()
-        text = str(monitor)
+        text = monitor.report()
         assert text.startswith("Privacy of this training (epoch 1 of 2, step 6 of 12)\nDP-SGD, ")
         assert text.endswith("\n\nThe finder found 3.")
         now, end = (round_up(DPSGD(1.0, RATE, s).curve().advantage()) for s in (6, 12))
         assert re.search(rf"^Membership advantage +{now} +{end}$", text, re.MULTILINE)
         assert "Warnings" not in text
 
-    def test_a_notebook_shows_the_report_and_an_error_one_line(self, private):
+    def test_what_is_printed_does_not_look_at_what_watchers_found(self, private):
+        """A canary test may be looked at once, and its numbers may not be ready."""
+
+        class Once(Watcher):
+            name = "once"
+
+            def report(self):
+                raise RuntimeError("looked at")
+
+        made = private()
+        monitor = watch(made, epochs=2, watchers=[Once()])
+        made.train()
+        made.engine.accountant.history.clear()  # a comparison with it would warn
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            printed = []
+            monitor._repr_pretty_(SimpleNamespace(text=printed.append), cycle=False)
+            assert printed == [str(monitor)]
+        assert str(monitor).endswith("\n\nNot looked at: once; see report().")
+        with pytest.raises(PrivacyWarning, match="has recorded 0 steps"):
+            monitor.report()
+
+    def test_a_notebook_shows_what_print_shows_and_an_error_one_line(self, private):
         monitor = watch(private(), epochs=2)
         assert repr(monitor) == "<Monitor: epoch 0 of 2, step 0 of 12>"
         printed = []
