@@ -77,7 +77,7 @@ def _alarms(found: Row) -> str:
     for row in found["rows"]:
         batches = "full" if row["sample_rate"] == 1 else f"Poisson, rate {row['sample_rate']:g}"
         counts = [
-            f"{row['broken'][k]} of {row['audits']}"
+            f"{row['refuted'][k]} of {row['audits']}"
             for k in ("gaussian", "band", "clopper-pearson")
         ]
         lines.append(f"| `{row['adversary']}` | {batches} | " + " | ".join(counts) + " |")
