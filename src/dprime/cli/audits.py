@@ -147,11 +147,7 @@ def audit(
     fail_on: FailOn = "refuted",
     as_json: AsJson = False,
 ) -> None:
-    """Let an adversary try to refute a claim. Ctrl-C leaves a run to go on with: dprime resume.
-
-    The exit code is 1 where the claim is refuted, and with --fail-on inconclusive also where the
-    audit could not tell.
-    """
+    """Attack a training repeatedly to test its claim. Exit code 1 if the claim is refuted."""
     check_fail_on(fail_on)
     check_torch("an audit")
     from dprime.audit.batch import KEY, audits_in, seed_of  # noqa: PLC0415  it needs PyTorch
@@ -240,7 +236,9 @@ def resume(
 
 
 def bound(
-    scores: Annotated[Path, typer.Argument(help="CSV with the columns score and world.")],
+    scores: Annotated[
+        Path, typer.Argument(help="CSV with the columns score (members high) and world (in, out).")
+    ],
     delta: Delta = None,
     confidence: Confidence = None,
     method: Annotated[
@@ -248,11 +246,7 @@ def bound(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bound ε from below by the scores of your attack: world is in or out, members score high.
-
-    Each row must come from a training of its own. Scores of canaries in one training are for the
-    methods steinke and mahloujifar, and only if a fair coin put each canary in or out.
-    """
+    """Bound ε from below by your attack's scores; each row must be a training of its own."""
     inside, outside = read_scores(scores)
     options = _numbers({"delta": delta, "confidence": confidence})
     found = lower_bound(inside, outside, method=method or USUAL_METHOD, **options)  # type: ignore[arg-type]
@@ -275,7 +269,10 @@ def _needs(found: LowerBound) -> str:
             "This holds if each row comes from a training of its own, and the method was chosen "
             "before the scores were looked at."
         )
-    return "This holds if the method was chosen before the scores were looked at."
+    return (
+        "This holds if the rows are canaries of one training, each in or out by its own fair coin, "
+        "and the method was chosen before the scores were looked at."
+    )
 
 
 SHOWN_OF_SCORES = ("advantage", "tpr", "precision")
