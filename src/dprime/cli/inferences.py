@@ -15,11 +15,14 @@ from dprime.cli.options import (
     INTERRUPTED,
     Address,
     AsJson,
+    FailOn,
     TimeLimit,
     Where,
     Workers,
     backend_asked,
+    check_fail_on,
     check_torch,
+    exit_on,
     look_here,
     number_option,
     text_option,
@@ -81,10 +84,12 @@ def infer(
         Path | None, text_option("Keeps the shadow models' answers, for the same settings only.")
     ] = None,
     charts: Annotated[Path | None, text_option("A folder for the charts.")] = None,
+    fail_on: FailOn = "refuted",
     as_json: AsJson = False,
 ) -> None:
     """Attack models trained on part of a pool: who was in it? Without ε the training is not DP."""
     check_torch("membership inference")
+    check_fail_on(fail_on)
     from dprime.membership.inference import USUAL, Asked  # noqa: PLC0415  it needs PyTorch
     from dprime.membership.inference import infer as find  # noqa: PLC0415
     from dprime.membership.recipe import Recipe  # noqa: PLC0415
@@ -148,6 +153,7 @@ def infer(
         population = {"records": len(others), "left_out": left_out}
         shown = {"data": data, "population": population, **shown}
         print(json.dumps(shown, indent=2, allow_nan=False))
+        exit_on([each.verdict for each in found], fail_on)
         return
     console = Console()
     if left_out:
@@ -164,6 +170,7 @@ def infer(
         console.print(each.sentence(), highlight=False)
     for path in drawn:
         console.print(f"Drawn: {path}", style="dim", highlight=False, soft_wrap=True)
+    exit_on([each.verdict for each in found], fail_on)
 
 
 def _check_folder(charts: Path) -> None:
