@@ -161,17 +161,20 @@ def alarms(options: argparse.Namespace) -> Found:
         ("malicious-dataset", 0.2),
     ):
         refuted = dict.fromkeys(("gaussian", "band", "clopper-pearson"), 0)
-        objections = 0
+        refuted["curve"] = objections = 0
+        claim = None
         for seed in range(200):
             settings = AuditSettings(
                 adversary=adversary, claim={"epsilon": 4.0}, data="digits", records=20, trials=500,
                 seed=10_000 + seed, training={"steps": 10, "sample_rate": rate},
                 device=options.device, memory=options.memory,
             )  # fmt: skip
+            claim = claim or settings.claimed()
             inside, outside, _ = played(settings)
-            for method in refuted:
+            for name in refuted:
+                method, metric = (name, Metric("epsilon")) if name != "curve" else ("band", name)
                 bound = lower_bound(inside, outside, delta=DELTA, method=method, assume="gaussian")
-                refuted[method] += judge(bound, settings.claimed(), Metric("epsilon")).refuted
+                refuted[name] += judge(bound, claim, metric).refuted
                 objections += bound.objection is not None
         row = {"adversary": adversary, "sample_rate": rate, "audits": 200, "trials": 500,
                "refuted": refuted, "objections": objections}  # fmt: skip
