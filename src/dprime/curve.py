@@ -223,7 +223,11 @@ class _Readings:
 @final
 @dataclass(frozen=True, eq=False)
 class TradeOff(_Readings):
-    """A certified trade-off curve: no attacker lies above it, so no metric is below the truth."""
+    """A certified trade-off curve: no attacker's rates, expected over trainings, lie above it.
+
+    So no risk that is read off it is below the truth, if what it was made from is true of what was
+    run.
+    """
 
     kind: ClassVar[Kind] = "certified"
 
