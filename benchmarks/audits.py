@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from dprime.audit import Metric, judge, lower_bound
 from dprime.audit.game import Game
+from dprime.audit.planner import Criterion
 from dprime.audit.settings import AuditSettings
 
 DELTA = 1e-5
@@ -172,7 +173,8 @@ def alarms(options: argparse.Namespace) -> Found:
             claim = claim or settings.claimed()
             inside, outside, _ = played(settings)
             for name in refuted:
-                method, metric = (name, Metric("epsilon")) if name != "curve" else ("band", name)
+                method = "band" if name == "curve" else name
+                metric: Criterion = "curve" if name == "curve" else Metric("epsilon")
                 bound = lower_bound(inside, outside, delta=DELTA, method=method, assume="gaussian")
                 refuted[name] += judge(bound, claim, metric).refuted
                 objections += bound.objection is not None

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dprime import validate
+from dprime import text, validate
 from dprime.cli.options import (
     INTERRUPTED,
     Address,
@@ -30,6 +30,7 @@ from dprime.cli.options import (
 )
 from dprime.cli.pools import outsiders, pool_named
 from dprime.data import Dataset
+from dprime.mechanisms import DEFAULT_ADJACENCY
 from dprime.profile import round_up
 
 if TYPE_CHECKING:
@@ -187,10 +188,10 @@ def _check_folder(charts: Path) -> None:
 
 def _check_left_out(engine: dict[str, Text]) -> None:
     """A function of one's own trains as it does: what belongs to the engine would do nothing."""
-    for name, text in engine.items():
-        if text is not None:
+    for name, given in engine.items():
+        if given is not None:
             remedy = "leave it out; batch, epochs and noise_multiplier are what you claim of it"
-            raise validate.refusal(name, text, "left out with a trainer of your own", remedy)
+            raise validate.refusal(name, given, "left out with a trainer of your own", remedy)
 
 
 def _in_question(records: Text, pool: Dataset) -> int:
@@ -238,6 +239,8 @@ def precision_table(found: Inference) -> Table:
             " At most: of attacks that name as many; held out, of attackers who find at least "
             f"{share} of the members."
         )
+        if found.certified:
+            table.caption += f" {text.certified(DEFAULT_ADJACENCY)}. Also: {text.POOL}."
     return table
 
 
