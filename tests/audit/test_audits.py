@@ -487,7 +487,7 @@ def test_what_failed_counts_against_the_attacker(tmp_path):
         question=Question(Metric("advantage"), "clopper-pearson"),
     )  # fmt: skip
     assert found.state.failed > 100
-    assert found.verdict.outcome == "not refuted"
+    assert not found.verdict.refuted
     assert "count against the attacker" in found.sentence()
     alone = lower_bound(
         found.in_scores, found.out_scores, metric=Metric("advantage"), method="clopper-pearson"

@@ -153,6 +153,21 @@ def test_what_is_called_detectable_is_noticed_in_four_of_five_audits(claim, tria
     assert abs(refuted / 300 - 0.8) < error_of(0.8, 300, power.BANDS)
 
 
+@pytest.mark.parametrize("lost", [3, 40, 90])
+@pytest.mark.parametrize("metric", ["curve", ADVANTAGE], ids=["curve", "advantage"])
+def test_lost_trials_count_in_what_would_have_been_noticed(lost, metric):
+    d_prime = detectable(EPSILON_4, metric, trials=500, lost=lost)
+    assert d_prime > detectable(EPSILON_4, metric, trials=500)
+    refuted = 0
+    for inside, outside in audits(d_prime, 500, 300):
+        inside[:lost], outside[:lost] = -math.inf, math.inf
+        bound = lower_bound(inside, outside)
+        assert bound.lost == lost
+        refuted += judge(bound, EPSILON_4, metric).refuted
+    assert abs(refuted / 300 - 0.8) < error_of(0.8, 300, power.BANDS)
+    assert detectable(EPSILON_4, metric, trials=500, lost=500) is None
+
+
 def test_the_planner_speaks_of_the_method_that_audits_use():
     assert plan(EPSILON_4).method == Question().method == lower_bound([0, 1], [0, 1]).method
     assert plan(EPSILON_4).metric == Question().metric == "curve"

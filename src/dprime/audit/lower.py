@@ -32,6 +32,7 @@ class LowerBound:
             only (the one-run methods and the Bayesian one).
         trials: how many trials world `in` and world `out` had.
         counted: how many of them the bound counts; the others chose the threshold.
+        lost: trials of a world whose score counts against the attacker whatever the threshold.
         assumption: what must be true beyond independent trials, or None.
         objection: why these scores do not look that way, or None.
         assumes: the law of the scores that the confidence rests on, "" for none.
@@ -46,6 +47,7 @@ class LowerBound:
     curve: LowerCurve | None
     trials: tuple[int, int]
     counted: tuple[int, int]
+    lost: int
     assumption: str | None
     objection: str | None
     assumes: Assumes
@@ -155,6 +157,7 @@ def lower_bound(
         curve=found.curve,
         trials=scores.sizes,
         counted=found.counted,
+        lost=max(int((scores.inside == -math.inf).sum()), int((scores.outside == math.inf).sum())),
         assumption=found.assumption,
         objection=found.objection,
         assumes=found.assumes,

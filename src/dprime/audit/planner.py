@@ -260,11 +260,21 @@ def detectable(
     method: str = USUAL_METHOD,
     confidence: float = 0.95,
     trials: int = 1000,
+    lost: int = 0,
     power: float = POWER,
 ) -> float | None:
     """The smallest d′ of an attacker who refutes a claim with this power; None where none does.
 
     The attacker's true curve is taken to be Gaussian, as for `plan`.
+
+    Args:
+        claim: the certified curve.
+        metric: what the claim is judged by, or "curve".
+        method: of the bound.
+        confidence: of the bound.
+        trials: in each world.
+        lost: those in each world that failed and count against the attacker; for "band" only.
+        power: the probability with which the claim should be refuted.
 
     >>> claim = TradeOff.gaussian(0.9249)  # ε = 4 at δ = 1e-5
     >>> round(detectable(claim, "curve", trials=1000), 2), detectable(claim, "curve", trials=3)
@@ -274,9 +284,9 @@ def detectable(
         return None
 
     def enough(d_prime: float) -> bool:
-        return _chance(claim, metric, method, confidence, d_prime, trials) >= power
+        return _chance(claim, metric, method, confidence, d_prime, trials, lost) >= power
 
-    low, high = claimed_index(claim, metric), STRONGEST
+    low, high = min(claimed_index(claim, metric), STRONGEST), STRONGEST
     if not enough(high):
         return None
     while high - low > 1e-3 * high:
@@ -286,13 +296,19 @@ def detectable(
 
 
 def _chance(
-    claim: TradeOff, metric: Criterion, method: str, confidence: float, d_prime: float, trials: int
+    claim: TradeOff,
+    metric: Criterion,
+    method: str,
+    confidence: float,
+    d_prime: float,
+    trials: int,
+    lost: int = 0,
 ) -> float:
     """The chance that a bound refutes the claim."""
     objected = 1.0 - OBJECTION_LEVEL if method == "gaussian" else 1.0
     if metric == "curve":
         if method == "band":
-            return chances.band_above_chance(claim, d_prime, 1.0 - confidence, trials)
+            return chances.band_above_chance(claim, d_prime, 1.0 - confidence, trials, lost)
         # judged at many places, so the bound must pass the claim somewhere
         goal = Goal(Metric("d_prime"), _index_below(claim, DEEP), d_prime, confidence)
         return objected * chances.gaussian_chance(goal, trials, goal.target)
@@ -300,8 +316,9 @@ def _chance(
     if method == "gaussian":
         index = _gaussian_index(metric, goal.target)
         return objected * chances.gaussian_chance(goal, trials, index)
-    chance = {"band": chances.band_chance, "clopper-pearson": chances.clopper_pearson_chance}
-    return chance[method](goal, trials)
+    if method == "band":
+        return chances.band_chance(goal, trials, lost)
+    return chances.clopper_pearson_chance(goal, trials)
 
 
 @lru_cache(1000)

@@ -203,12 +203,16 @@ def _chosen_rates(goal: Goal, held: int, counted: int) -> Array:
     return np.asarray(rates[np.arange(CHOICES), best])
 
 
-def band_chance(goal: Goal, trials: int) -> float:
+def band_chance(goal: Goal, trials: int, lost: int = 0) -> float:
     """The chance of the band: the share of drawn bands that reach the target."""
-    ranks, level = _band_ranks(trials, goal.alpha)
+    ranks, level = _band_ranks(trials, goal.alpha, lost)
+    if not len(ranks):
+        return 0.0
     fixed = upper_ends(ranks - 1, trials, level)
-    drawn = _drawn(goal.d_prime, trials, ranks, BANDS)
-    left, right = (upper_ends(each.errors, trials, level) for each in drawn)
+    left, right = (
+        upper_ends(errors, trials, level)
+        for errors in _band_errors(goal.d_prime, trials, ranks, lost)
+    )
     reached = 0
     for fnr, fpr in zip(left, right, strict=True):
         points = [*zip(fixed, 1.0 - fnr, strict=True), *zip(fpr, 1.0 - fixed, strict=True)]
@@ -216,28 +220,44 @@ def band_chance(goal: Goal, trials: int) -> float:
     return reached / BANDS
 
 
-def band_above_chance(claim: TradeOff, d_prime: float, alpha: float, trials: int) -> float:
+def band_above_chance(
+    claim: TradeOff, d_prime: float, alpha: float, trials: int, lost: int = 0
+) -> float:
     """The chance that some point of the band lies above a claimed curve.
 
     At each rank one rate is fixed, so the claim sets how many errors of the other kind still lie
     above it.
     """
-    ranks, level = _band_ranks(trials, alpha)
+    ranks, level = _band_ranks(trials, alpha, lost)
+    if not len(ranks):
+        return 0.0
     fixed = upper_ends(ranks - 1, trials, level)
     fnr = 1.0 - np.array([claim.shape.tpr(rate) for rate in fixed.tolist()])
     fpr = np.array([claim.shape.fpr(1.0 - rate) for rate in fixed.tolist()])
-    drawn = _drawn(d_prime, trials, ranks, BANDS)
     above = [
-        each.errors <= _most_errors(trials, allowed, level)
-        for each, allowed in zip(drawn, (fnr, fpr), strict=True)
+        errors <= _most_errors(trials, allowed, level)
+        for errors, allowed in zip(
+            _band_errors(d_prime, trials, ranks, lost), (fnr, fpr), strict=True
+        )
     ]
     return float(np.concatenate(above, axis=1).any(axis=1).mean())
 
 
-def _band_ranks(trials: int, alpha: float) -> tuple[Array, float]:
-    """The ranks of the band, and the level of each rate, in the expected direction."""
+def _band_ranks(trials: int, alpha: float, lost: int) -> tuple[Array, float]:
+    """The ranks of the band in the expected direction that tell something, and each rate's level.
+
+    A lost trial counts against the attacker: it has the largest score of world `out`, or the
+    smallest of world `in`, so the first ranks are those of lost trials.
+    """
     ranks = np.asarray(band.Band().ranks(trials), dtype=np.float64)
-    return ranks, base.each_of_two((1.0 - band.TURNED) * alpha / (2 * len(ranks)))
+    level = base.each_of_two((1.0 - band.TURNED) * alpha / (2 * len(ranks)))
+    return ranks[ranks > lost], level
+
+
+def _band_errors(d_prime: float, trials: int, ranks: Array, lost: int) -> tuple[Array, Array]:
+    """Drawn counts of missed members and of false alarms at these ranks, the lost among them."""
+    positives, missed = _drawn(d_prime, trials - lost, ranks - lost, BANDS)
+    return positives.errors + lost, missed.errors + lost
 
 
 class _Drawn(NamedTuple):

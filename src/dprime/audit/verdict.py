@@ -121,7 +121,7 @@ class Power:
 
     Attributes:
         why_not: why the bound may refute nothing, or None.
-        known: whether the method's power is known.
+        known: whether the method's power is known; with lost trials only the band's is.
         limited: whether the claim sets a limit at all.
         detects: the smallest d′ that is noticed with a power of 80 %, or None.
         looked_for: the d′ that an audit should notice: twice that of the claim.
@@ -139,14 +139,16 @@ class Power:
     def of(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Power:
         """The power of the trials that a bound rests on."""
         why_not = _why_not(bound)
-        known, limited = bound.method in METHODS, not vacuous(claim, metric)
+        known = bound.method == "band" or (bound.method in METHODS and not bound.lost)
+        limited = not vacuous(claim, metric)
         if why_not is not None or not known or not limited:
             return Power(why_not, known, limited, None, math.inf, None)
         method, count = bound.method, min(bound.trials)
         looked_for = TWICE * claimed_index(claim, metric)
         detects = detectable(
-            claim, metric, method=method, confidence=bound.confidence, trials=count
-        )
+            claim, metric, method=method, confidence=bound.confidence, trials=count,
+            lost=min(bound.lost, count),
+        )  # fmt: skip
         enough = detects is not None and detects <= looked_for
         trials = None
         if not enough:
@@ -166,7 +168,7 @@ class Power:
         if not self.limited:
             return "inconclusive, because the claim allows everything by this measure."
         if not self.known:
-            return "inconclusive, because it is not known what this method would have noticed."
+            return "inconclusive, because it is not known what this audit would have noticed."
         if self.enough:
             assert self.detects is not None
             return f"the claim is not refuted, which does not prove it. {_noticed(self.detects)}"
