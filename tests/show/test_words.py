@@ -154,7 +154,7 @@ def test_whom_the_claim_speaks_of():
     assert "sees all that the training gives away" in words.meaning(facts_of(run("own")))[0]
     assert "and not another instead" in words.meaning(facts_of(run("replace")))[0]
     assert "none of this can be relied on" in words.meaning(facts_of(run("broken")))[0]
-    assert "one pair of data sets only" in words.meaning(facts_of(run("local")))[0]
+    assert "for the one record that was tested, in these very data, and for nobody else" in words.meaning(facts_of(run("local")))[0]
 
 
 def test_what_happened():
