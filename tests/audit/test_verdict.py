@@ -263,3 +263,12 @@ def test_numbers_in_print_never_contradict_the_verdict():
 def test_bad_input_gets_one_sentence(claim, metric, words):
     with pytest.raises(ValueError, match=words):
         judge(lower_bound(*scores(), method="band"), claim, metric)
+
+
+def test_half_of_the_noise_is_named_only_where_it_doubles_the_d_prime():
+    bound = lower_bound(*scores(0.0, 20), method="band")
+    gaussian = judge(bound, TradeOff.gaussian(0.9249), "curve").sentence
+    stated = judge(bound, EpsilonDelta(4.0).curve(), "curve").sentence
+    assert "To notice half of the noise, a true advantage of 0.645, takes" in gaussian
+    assert "half of the noise" not in stated
+    assert "To notice twice the d′ of a Gaussian attacker who keeps the claim" in stated

@@ -255,7 +255,7 @@ def audit(
     backend: Backend | None = None,
     progress: bool | None = None,
 ) -> Audit:
-    """Let an adversary try to break a claim.
+    """Let an adversary try to refute a claim.
 
     Args:
         adversary: a name such as "malicious-dataset", or an adversary with options of its own.

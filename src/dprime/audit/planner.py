@@ -50,7 +50,7 @@ POWER = 0.8
 """The usual probability with which an audit should notice what it looks for."""
 
 TWICE = 2.0
-"""The violation that an audit should notice: twice the d′ of a Gaussian attacker who keeps the claim.
+"""The violation that an audit should notice: twice the d′ of a Gaussian one who keeps the claim.
 
 Half of the noise gives it where the claimed curve is Gaussian. An (ε, δ) and nothing else allows
 much more than the noise that ε takes, and half of that noise need not be noticed.

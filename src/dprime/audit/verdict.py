@@ -191,7 +191,9 @@ def halves(claim: TradeOff | None) -> bool:
 
 def twice_as_strong(halved: bool) -> str:
     """What an audit should notice, in words."""
-    return "half of the noise" if halved else "twice the d′ of a Gaussian attacker who keeps the claim"
+    return (
+        "half of the noise" if halved else "twice the d′ of a Gaussian attacker who keeps the claim"
+    )
 
 
 def _noticed(d_prime: float) -> str:

@@ -63,7 +63,10 @@ REFUTED = 1
 
 Text = str | None
 FailOn = Annotated[
-    str, text_option("Exit with code 1 if the claim is refuted, or also if inconclusive; refuted if not given.")
+    str,
+    text_option(
+        "Exit with code 1 if the claim is refuted, or also if inconclusive; refuted if not given."
+    ),
 ]
 Confidence = Annotated[Text, number_option("Of the lower bound [0.95].")]
 Delta = Annotated[Text, number_option("δ at which ε is read [1e-5].")]
@@ -104,14 +107,16 @@ def audit(
     trials: Annotated[Text, number_option("Trials in each world [1000].")] = None,
     block: Annotated[Text, number_option("Trials that are stored together.")] = None,
     metric: Annotated[
-        Text, text_option(f"What decides: {', '.join(KINDS)} or curve; the whole curve if not given.")
+        Text,
+        text_option(f"What decides: {', '.join(KINDS)} or curve; the whole curve if not given."),
     ] = None,
     delta: Delta = None,
     fpr: Annotated[Text, number_option("For --metric tpr.")] = None,
     prior: Annotated[Text, number_option("For --metric precision or success.")] = None,
     min_tpr: Annotated[Text, number_option("For --metric precision.")] = None,
     method: Annotated[
-        Text, text_option(f"Of the lower bound: {', '.join(FOR_TRIALS)}; {USUAL_METHOD} if not given.")
+        Text,
+        text_option(f"Of the lower bound: {', '.join(FOR_TRIALS)}; {USUAL_METHOD} if not given."),
     ] = None,
     assume: Annotated[
         Text, text_option("Accept an assumption that the method rests on: gaussian.")
@@ -244,7 +249,8 @@ def bound(
     delta: Delta = None,
     confidence: Confidence = None,
     method: Annotated[
-        Text, text_option(f"Of the lower bound: {', '.join(ESTIMATORS)}; {USUAL_METHOD} if not given.")
+        Text,
+        text_option(f"Of the lower bound: {', '.join(ESTIMATORS)}; {USUAL_METHOD} if not given."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

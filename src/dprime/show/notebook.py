@@ -77,6 +77,8 @@ def _lower_html(curve: LowerCurve) -> str:
         ("ε at δ 1e-05", round_down(curve.epsilon(1e-5))),
     ]
     note = f"Lower bounds at {100 * curve.confidence:g} % confidence, method {curve.method}."
+    if curve.method == "gaussian":
+        note += " The confidence assumes Gaussian scores of one variance in both worlds."
     return _table(("What", "At least"), rows, note)
 
 
