@@ -272,3 +272,11 @@ def test_half_of_the_noise_is_named_only_where_it_doubles_the_d_prime():
     assert "To notice half of the noise, a true advantage of 0.645, takes" in gaussian
     assert "half of the noise" not in stated
     assert "To notice twice the d′ of a Gaussian attacker who keeps the claim" in stated
+
+
+def test_two_gaussian_curves_are_compared_where_it_tells_most():
+    bound = lower_bound(*scores(0.5), method="gaussian", assume="gaussian")
+    verdict = judge(bound, TradeOff.gaussian(0.9), "curve")
+    assert verdict.metric.conditions["fpr"] == pytest.approx(0.5)
+    assert verdict.outcome == "not refuted"
+    assert judge(bound, TradeOff.gaussian(0.3), "curve").refuted

@@ -38,6 +38,9 @@ NEARLY_ALL = 6.0
 ROUNDING = 1e-12
 """A bound within this of the claim is not above it: both are rounded."""
 
+TIED = 1e-7
+"""Distances in standard deviations that differ by less are the same: Φ⁻¹ rounds so near 6."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -241,7 +244,8 @@ def _worst_place(curve: LowerCurve, claim: TradeOff) -> float:
 
     Distances are in standard deviations, Φ⁻¹(TPR): in rates, both ends would be close.
     A lower polygon lies below a concave claim where its vertices do. A Gaussian one is looked at
-    closely enough to see what matters: what it misses does not refute the claim.
+    closely enough to see what matters: what it misses does not refute the claim. Of places that
+    are equally far, as two Gaussian curves are everywhere, the one nearest to ½ tells most.
     """
     places = _places(curve)
     reached, allowed = (
@@ -249,7 +253,9 @@ def _worst_place(curve: LowerCurve, claim: TradeOff) -> float:
     )
     with np.errstate(invalid="ignore"):
         gaps = np.where(allowed < NEARLY_ALL, reached - allowed, -np.inf)
-    return float(places[int(np.argmax(gaps))])
+    most = gaps.max()
+    tied = places[(gaps >= most - TIED) & ((gaps > 0) == (most > 0))]
+    return float(tied[np.argmin(np.abs(tied - 0.5))])
 
 
 def _places(curve: LowerCurve) -> Array:
