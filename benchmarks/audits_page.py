@@ -72,13 +72,13 @@ def _weights(row: Row) -> str:
 
 
 def _alarms(found: Row) -> str:
-    lines = ["| adversary | batches | Gaussian | band | Clopper-Pearson |"]
-    lines.append("| :--- | :--- | ---: | ---: | ---: |")
+    lines = ["| adversary | batches | curve, band | Gaussian, ε | band, ε | Clopper-Pearson, ε |"]
+    lines.append("| :--- | :--- | ---: | ---: | ---: | ---: |")
     for row in found["rows"]:
         batches = "full" if row["sample_rate"] == 1 else f"Poisson, rate {row['sample_rate']:g}"
         counts = [
-            f"{row['broken'][k]} of {row['audits']}"
-            for k in ("gaussian", "band", "clopper-pearson")
+            f"{row['refuted'][k]} of {row['audits']}"
+            for k in ("curve", "gaussian", "band", "clopper-pearson")
         ]
         lines.append(f"| `{row['adversary']}` | {batches} | " + " | ".join(counts) + " |")
     limit = found["limit"] * found["rows"][0]["audits"]

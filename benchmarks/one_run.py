@@ -3,7 +3,7 @@
     DPRIME_DATA=… python benchmarks/one_run.py [--out benchmarks/one_run.json]
 
 Opacus trains a small network on MNIST with ε = 8 at δ = 1e-5, as its users would, and canaries
-watch. Right trainings must be called broken in no more than 5 % of cases, but for chance; trainings
+watch. Right trainings must be refuted in no more than 5 % of cases, but for chance; trainings
 with one of four mistakes should be. A run that was stopped goes on where it was.
 """
 
@@ -128,12 +128,12 @@ def _canaries(data: TensorDataset, watching: str, seed: int) -> tuple[Canaries |
 def _group(runs: list[dict[str, Any]], wrong: str, watching: str) -> dict[str, Any]:
     """What the trainings of one kind say together."""
     own = [r for r in runs if (r["wrong"], r["watching"]) == (wrong, watching)]
-    broken = sum(r.get("verdict") == "broken" for r in own)
+    refuted = sum(r.get("verdict") == "refuted" for r in own)
     accuracies = torch.tensor([r["accuracy"] for r in own])
     group = {"wrong": wrong, "watching": watching, "trainings": len(own)}
     if watching != "no canaries":
         bounds = sorted(r["bound"] for r in own)
-        group |= {"broken": broken, "median_bound": bounds[len(bounds) // 2]}
+        group |= {"refuted": refuted, "median_bound": bounds[len(bounds) // 2]}
     if wrong == NOTHING:
         group |= {
             "accuracy": float(accuracies.mean()),
@@ -145,13 +145,13 @@ def _group(runs: list[dict[str, Any]], wrong: str, watching: str) -> dict[str, A
         group |= {
             "largest_bound": bounds[-1],
             "bound_above_claim": sum(r["bound"] > r["claimed"] for r in own),
-            "within_nominal": broken / len(own) <= nominal + 3 * error,
+            "within_nominal": refuted / len(own) <= nominal + 3 * error,
         }
     return group
 
 
 def _line(group: dict[str, Any]) -> str:
-    said = f"{group['broken']} broken" if "broken" in group else ""
+    said = f"{group['refuted']} refuted" if "refuted" in group else ""
     accuracy = f"accuracy {group['accuracy']:.4f}" if "accuracy" in group else ""
     return f"{group['wrong']:28}{group['watching']:20}{group['trainings']:4}  {said:12}{accuracy}"
 

@@ -57,19 +57,19 @@ def _cut_curve() -> TradeOff:
 def _laplace(rng: np.random.Generator, inside: bool) -> Array:
     """The log-likelihood ratio of 10 answers with Laplace noise, 0.3-DP each."""
     answers = float(inside) + rng.laplace(0.0, 1 / 0.3, (TRIALS, PARTS))
-    return 0.3 * (np.abs(answers) - np.abs(answers - 1.0)).sum(1)
+    return np.asarray(0.3 * (np.abs(answers) - np.abs(answers - 1.0)).sum(1))
 
 
 def _responses(rng: np.random.Generator, inside: bool) -> Array:
     """The number of 10 randomised responses that say "in", 0.3-DP each."""
     right = rng.random((TRIALS, PARTS)) < scipy.special.expit(0.3)
-    return np.asarray(right == inside, dtype=float).sum(1)
+    return np.asarray((right == inside).sum(1), dtype=np.float64)
 
 
 def _sampled(rng: np.random.Generator, inside: bool) -> Array:
     """The log-likelihood ratio of 20 steps, with the record in each with probability 0.2."""
     seen = (rng.random((TRIALS, 20)) < 0.2) * float(inside) + rng.normal(0, 1, (TRIALS, 20))
-    return np.log1p(0.2 * np.expm1(seen - 0.5)).sum(1)
+    return np.asarray(np.log1p(0.2 * np.expm1(seen - 0.5)).sum(1))
 
 
 @dataclass(frozen=True)

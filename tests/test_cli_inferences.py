@@ -25,7 +25,7 @@ def test_a_private_training_in_two_tables(tmp_path):
         "Attack P",
         "At most (certified)",
         "Surest 10 %",
-        "nothing here contradicts the claim",
+        "the claim is not refuted",
     ):
         assert words in " ".join(result.stdout.split())
     assert (tmp_path / "c" / "membership-roc.svg").read_text().startswith("<svg")

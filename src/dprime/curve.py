@@ -8,7 +8,7 @@ metric's docstring gives its formula.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import ClassVar, Literal, final
@@ -61,14 +61,18 @@ class _Readings:
         """What a notebook shows, made by a module that only a notebook needs."""
         return str(import_module("dprime.show.notebook").curve_html(self))
 
-    def points(self) -> tuple[Array, Array]:
+    def points(self, also: Sequence[float] = ()) -> tuple[Array, Array]:
         """(FPR, TPR) along the curve, close enough for a drawing on linear and logarithmic axes.
+
+        Args:
+            also: further false-positive rates.
 
         >>> fpr, tpr = TradeOff.gaussian(1.0).points()
         >>> len(fpr), float(fpr[0]), round(float(tpr[0]), 6), float(tpr[-1])
         (159, 1e-06, 8.7e-05, 1.0)
         """
-        return DRAWN, np.array([self.shape.tpr(float(fpr)) for fpr in DRAWN])
+        rates = np.union1d(DRAWN, also)
+        return rates, np.array([self.shape.tpr(float(fpr)) for fpr in rates])
 
     def advantage(self) -> float:
         """Membership advantage: max(TPR - FPR), the total variation between the worlds.
@@ -219,7 +223,11 @@ class _Readings:
 @final
 @dataclass(frozen=True, eq=False)
 class TradeOff(_Readings):
-    """A certified trade-off curve: no attacker lies above it, so no metric is below the truth."""
+    """A certified trade-off curve: no attacker's rates, expected over trainings, lie above it.
+
+    So no risk that is read off it is below the truth, if what it was made from is true of what was
+    run.
+    """
 
     kind: ClassVar[Kind] = "certified"
 

@@ -56,7 +56,7 @@ class Stated(Mechanism):
         if group_size > 1:
             raise ValueError(
                 f"group_size must be 1 for {name}, but it is {group_size}: "
-                "a guarantee for groups does not follow; state it for the group itself."
+                "dprime derives none for groups; state the guarantee for the group itself."
             )
         return self.stated_losses()
 

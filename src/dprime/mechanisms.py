@@ -120,7 +120,7 @@ class Mechanism(ABC):
     """What was run on the data. Every mechanism is a frozen dataclass."""
 
     def curve(self, adjacency: str | None = None, *, group_size: int = 1) -> TradeOff:
-        """The certified trade-off curve: what no attacker can beat.
+        """The certified trade-off curve: what no attacker can beat, if the description is true.
 
         Args:
             adjacency: "add-remove" compares the data with and without one record, "replace" with
@@ -320,6 +320,8 @@ def _fixed_size_loss(z: float, q: float, steps: int) -> PrivacyLoss:
 @dataclass(frozen=True)
 class Composition(Mechanism):
     """Several mechanisms on the same data, one after the other: phases of a training, say.
+
+    A later one may look at what earlier ones put out, but its parameters are fixed beforehand.
 
     >>> early = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
     >>> late = DPSGD(noise_multiplier=1.5, sample_rate=0.01, steps=1000)

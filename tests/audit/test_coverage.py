@@ -68,7 +68,10 @@ def test_the_band_is_seldom_above_the_true_curve_anywhere(shape):
 def test_sorted_scores_claim_no_more():
     """A threshold chosen on the first trials of sorted noise would claim nearly always."""
     claimed = [
-        lower_bound(np.sort(inside), np.sort(outside)[::-1], seed=number).epsilon > 0
+        lower_bound(
+            np.sort(inside), np.sort(outside)[::-1], method="clopper-pearson", seed=number
+        ).epsilon
+        > 0
         for number, inside, outside in audits(0.0, "continuous", 4)
     ]
     assert np.mean(claimed) <= LIMIT

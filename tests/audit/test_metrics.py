@@ -81,7 +81,7 @@ def test_metrics_are_values():
 @pytest.mark.parametrize(
     ("name", "conditions", "words"),
     [
-        ("accuracy", {}, "metric must be one of epsilon, advantage, tpr, precision, belief, succ"),
+        ("accuracy", {}, "metric must be one of epsilon, advantage, tpr, precision, succ"),
         ("tpr", {"delta": 0.1}, "delta must be left out for tpr, but it is 0.1: tpr takes fpr."),
         ("advantage", {"fpr": 0.1}, "left out for advantage, .* advantage takes no condition."),
         ("tpr", {"fpr": 1.5}, "fpr must be between 0 and 1, but it is 1.5"),

@@ -17,12 +17,15 @@ from dprime.audit.game import Game
 from dprime.data import load
 from dprime.train import Training
 from dprime.train.models import model_named
-from planted import MISTAKES, SIZE, trained_with_batch_norm
+from planted import MISTAKES, SIZE, TOLD_BY_THE_OTHERS, trained_with_batch_norm
 
 SEEDS, TRIALS, STEPS = 20, 400, 10
-FINDER = dict.fromkeys(MISTAKES, "malicious-dataset") | {
-    "averaged by the true batch size": "opposing-dataset"
+PLANTED = MISTAKES | TOLD_BY_THE_OTHERS
+FINDER = dict.fromkeys(PLANTED, "malicious-dataset") | {
+    "averaged by the true batch size": "opposing-dataset",
+    "the record halves the sum": "opposing-dataset",
 }
+del FINDER["a learning rate from the loss"]  # who reads the noisy sums cannot see it
 
 
 def claimed(rate=1.0, steps=STEPS):
@@ -55,12 +58,12 @@ def correct_passes(name):
     return sum(not refuted(setting, adversary_named(name), claim) for setting in settings)
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("mistake", FINDER)
 def test_found(mistake):
     noise, claim = claimed()
     adversary = adversary_named(FINDER[mistake])
     settings = [engine_setting(seed, noise) for seed in range(SEEDS)]
-    found = sum(refuted(setting, adversary, claim, MISTAKES[mistake]) for setting in settings)
+    found = sum(refuted(setting, adversary, claim, PLANTED[mistake]) for setting in settings)
     assert found >= 19
     assert correct_passes(adversary.name) >= 19
 

@@ -42,10 +42,10 @@ def test_without_privacy_members_are_found(without_privacy):
 
 
 def test_a_private_training_keeps_its_claim(private):
-    assert private.verdict == "not contradicted"
+    assert private.verdict == "not refuted"
     assert private.allowed_precision == private.claim.precision(prior=0.5, min_tpr=0.01)
     assert all(each.top.mean <= private.allowed_top for each in private.outcomes)
-    assert private.sentence().endswith("nothing here contradicts the claim.")
+    assert private.sentence().endswith("the claim is not refuted, which does not prove it.")
 
 
 @pytest.mark.parametrize("curve", [TradeOff.gaussian(1.0), TradeOff.from_lines([(1.0, 0.02)])])
@@ -131,11 +131,11 @@ def test_answers_that_are_too_good_contradict_the_claim():
     assert weak.contradicted == 0
 
 
-def test_a_contradicted_claim_is_said_to_be_wrong(private):
+def test_a_claim_that_answers_exceed_is_refuted(private):
     outcome = conclude(telling_scores(3.0), "LiRA", TradeOff.gaussian(0.2), 0.5, Asked(), seed=1)
     broken = replace(private, outcomes=(outcome,), claim=TradeOff.gaussian(0.2))
-    assert broken.verdict == "contradicted"
-    assert "the claim is wrong" in broken.sentence()
+    assert broken.verdict == "refuted"
+    assert "exceed at 95 % confidence: the claim is refuted." in broken.sentence()
 
 
 def test_too_few_answers_cannot_tell():
@@ -145,13 +145,13 @@ def test_too_few_answers_cannot_tell():
         POOL, OTHERS, made, attacks=["yeom"], targets=2, records=12, claim=TradeOff.gaussian(3.0)
     )
     assert not found.telling
-    assert found.verdict == "cannot tell"
-    assert "too few answers" in found.sentence()
+    assert found.verdict == "inconclusive"
+    assert "Inconclusive, because the answers are too few" in found.sentence()
     above = conclude(telling_scores(0.6), "LiRA", TradeOff.gaussian(0.2), 0.5, Asked(), seed=1)
     lucky = replace(above, contradicted=0)
     unsure = replace(found, outcomes=(lucky,), claim=TradeOff.gaussian(0.2), telling=True)
     assert lucky.top.mean > unsure.allowed_top
-    assert unsure.verdict == "cannot tell"
+    assert unsure.verdict == "inconclusive"
 
 
 def test_a_claim_that_is_only_stated_is_not_called_certified(private):

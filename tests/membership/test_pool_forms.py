@@ -298,5 +298,5 @@ def test_parquet_keeps_schema_packing_nulls_and_nested_values(tmp_path):
 def test_parquet_without_pyarrow_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(pool_forms, "find_spec", lambda name: None)
     (tmp_path / "pool.parquet").touch()
-    with pytest.raises(ValueError, match=r"pyarrow must be installed .* 'dprime\[parquet\]'"):
+    with pytest.raises(ValueError, match=r"pyarrow must be installed .* '\.\[parquet\]'"):
         open_pool(tmp_path / "pool.parquet")

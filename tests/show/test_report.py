@@ -419,3 +419,22 @@ def test_the_documents_list_what_an_audit_cannot_see():
     items = [" ".join(each.split()) for each in re.findall(r"- (.*?)(?=\n- |\n\n)", section, re.S)]
     assert items == [*blind_spots.ALWAYS, *blind_spots.ENGINE]
     assert blind_spots.WHY in " ".join(section.split())
+
+
+def test_the_deciding_number_is_the_same_in_table_sentence_and_chart():
+    """Of a verdict by the whole curve: the point where the curves were compared is drawn."""
+    facts = facts_of(run("curve"))
+    first = figures_of(facts)[0]
+    assert first.fpr == facts.decided_at
+    assert first.lower.floor(first.fpr) == facts.deciding.reached
+    assert first.claim.ceiling(first.fpr) == facts.deciding.allowed
+    assert f"at least {words.floor(facts.deciding.reached)}" in facts.sentence
+
+
+def test_runs_that_were_decided_at_other_points_have_the_same_claim():
+    one = facts_of(run("curve"))
+    other = facts_of(run("stands"))
+    assert one.decided_at is not None
+    assert other.decided_at is None
+    assert one.claim.same_as(other.claim)
+    assert other.claim.same_as(one.claim)

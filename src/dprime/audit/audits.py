@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 import math
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -233,13 +233,14 @@ class Audit:
 
     def record(self) -> dict[str, Any]:
         """What a run keeps: `as_json`, what was attacked, and both curves, point by point."""
+        at = [self.verdict.metric.conditions["fpr"]] if self.verdict.metric.name == "tpr" else []
         lower = {
-            bound.method: _drawn(bound.curve)
+            bound.method: _drawn(bound.curve, at)
             for bound in (self.bound, *self.beside.values())
             if bound.curve is not None
         }
         profile = {answer.name: answer.as_json() for answer in risk_profile(self.claim)}
-        claim = {"curve": _drawn(self.claim), "metrics": profile}
+        claim = {"curve": _drawn(self.claim, at), "metrics": profile}
         return {**self.as_json(), "attacked": dict(self.attacked), "claim": claim, "lower": lower}
 
 
@@ -409,8 +410,9 @@ KEPT = (
 """What a run keeps of the engine's recipe."""
 
 
-def _drawn(curve: _Readings) -> dict[str, list[float]]:
-    fpr, tpr = curve.points()
+def _drawn(curve: _Readings, also: Sequence[float]) -> dict[str, list[float]]:
+    """Points along a curve, among them those at these false-positive rates."""
+    fpr, tpr = curve.points(also)
     return {"fpr": fpr.tolist(), "tpr": tpr.tolist()}
 
 

@@ -275,7 +275,7 @@ class AuditSettings:
 
         >>> words = AuditSettings(claim={"epsilon": 4.0}, training={"noise_multiplier": 2.96})
         >>> words.certified()
-        'The accountant certifies ε = 8.879 at δ = 1e-05 for this training; the claim is ε = 4.'
+        'The accountant certifies ε = 9.089 at δ = 1e-05 for this training; the claim is ε = 4.'
         """
         noise = self.training.get("noise_multiplier")
         if self.trainer is not None or not self.claim or not noise:

@@ -26,10 +26,10 @@ def epsilon_from_error_rates(
 ) -> float:
     """The ε that an attacker with these error rates proves, if the rates are exact.
 
-    A lower bound on ε for true rates, a point estimate for measured ones, and a lower bound with
-    confidence if both are upper ends of confidence intervals. max(ln((1-δ-FP)/FN),
-    ln((1-δ-FN)/FP)), at least 0, and infinite if an attacker never errs in one way and is not
-    useless in the other.
+    A lower bound on ε for true rates, a point estimate for measured ones. If both are upper ends of
+    confidence intervals, and the test was fixed before the trials that are counted, a lower bound
+    with the confidence that both hold. max(ln((1-δ-FP)/FN), ln((1-δ-FN)/FP)), at least 0, and
+    infinite if an attacker never errs in one way and is not useless in the other.
 
     >>> round(epsilon_from_error_rates(0.1, 0.1), 5)
     2.19722

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,11 +24,14 @@ from dprime.cli.options import (
     INTERRUPTED,
     Address,
     AsJson,
+    FailOn,
     TimeLimit,
     Where,
     Workers,
     backend_asked,
+    check_fail_on,
     check_torch,
+    exit_on,
     look_here,
     number_option,
     text_option,
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from dprime.audit.audits import Audit
     from dprime.audit.backends import Backend
     from dprime.audit.identifiability import Identifiability, Mean
-    from dprime.audit.verdict import Outcome
+    from dprime.audit.settings import AuditSettings
 
 FOR_TRIALS = [name for name in ESTIMATORS if name not in ("steinke", "mahloujifar")]
 """Methods for trials of two worlds; the others are for canaries of one run."""
@@ -58,16 +61,7 @@ OF_AN_ATTRIBUTE = (
     "estimates."
 )
 
-REFUTED = 1
-"""Exit code where a claim is refuted."""
-
 Text = str | None
-FailOn = Annotated[
-    str,
-    text_option(
-        "Exit with code 1 if the claim is refuted, or also if inconclusive; refuted if not given."
-    ),
-]
 Confidence = Annotated[Text, number_option("Of the lower bound [0.95].")]
 Delta = Annotated[Text, number_option("δ at which ε is read [1e-5].")]
 
@@ -152,11 +146,7 @@ def audit(
     fail_on: FailOn = "refuted",
     as_json: AsJson = False,
 ) -> None:
-    """Let an adversary try to refute a claim. Ctrl-C leaves a run to go on with: dprime resume.
-
-    The exit code is 1 where the claim is refuted, and with --fail-on inconclusive also where the
-    audit could not tell.
-    """
+    """Attack a training repeatedly to test its claim. Exit code 1 if the claim is refuted."""
     check_fail_on(fail_on)
     check_torch("an audit")
     from dprime.audit.batch import KEY, audits_in, seed_of  # noqa: PLC0415  it needs PyTorch
@@ -199,14 +189,22 @@ def audit(
             name: settled({**seed_of(folder, name), **each})
             for name, each in audits_in(values).items()
         }
+        _tell_certified(several)
         outcomes = finish_batch(several, folder, where(next(iter(several.values()))), as_json)
-        _exit(outcomes, fail_on)
+        exit_on(outcomes, fail_on)
         return
     settings = settled(values)
     path = out or _free_path(settings.adversary, settings.data)
-    if certified := settings.certified():
-        Console(stderr=True).print(certified, highlight=False, soft_wrap=True)
+    _tell_certified({"": settings})
     _finish(path, lambda: begin(settings, path, backend=where(settings)), as_json, fail_on)
+
+
+def _tell_certified(settings: Mapping[str, AuditSettings]) -> None:
+    """Before the first trial: what the accountant certifies where claim and training are known."""
+    for name, each in settings.items():
+        if certified := each.certified():
+            told = f"{name}: {certified}" if name else certified
+            Console(stderr=True).print(told, highlight=False, soft_wrap=True)
 
 
 def _attribute(adversary: object, column: Text, values: Text) -> dict[str, Any]:
@@ -245,7 +243,9 @@ def resume(
 
 
 def bound(
-    scores: Annotated[Path, typer.Argument(help="CSV with the columns score and world.")],
+    scores: Annotated[
+        Path, typer.Argument(help="CSV with the columns score (members high) and world (in, out).")
+    ],
     delta: Delta = None,
     confidence: Confidence = None,
     method: Annotated[
@@ -254,11 +254,7 @@ def bound(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bound ε from below by the scores of your attack: world is in or out, members score high.
-
-    Each row must come from a training of its own. Scores of canaries in one training are for the
-    methods steinke and mahloujifar, and only if a fair coin put each canary in or out.
-    """
+    """Bound ε from below by your attack's scores; each row must be a training of its own."""
     inside, outside = read_scores(scores)
     options = _numbers({"delta": delta, "confidence": confidence})
     found = lower_bound(inside, outside, method=method or USUAL_METHOD, **options)  # type: ignore[arg-type]
@@ -281,7 +277,10 @@ def _needs(found: LowerBound) -> str:
             "This holds if each row comes from a training of its own, and the method was chosen "
             "before the scores were looked at."
         )
-    return "This holds if the method was chosen before the scores were looked at."
+    return (
+        "This holds if the rows are canaries of one training, each in or out by its own fair coin, "
+        "and the method was chosen before the scores were looked at."
+    )
 
 
 SHOWN_OF_SCORES = ("advantage", "tpr", "precision")
@@ -338,17 +337,6 @@ def _bound_json(found: LowerBound) -> dict[str, Any]:
     return shown
 
 
-def check_fail_on(name: str) -> None:
-    """Refuse another outcome than those that a pipeline may stop on."""
-    validate.one_of("fail-on", name, ("refuted", "inconclusive"))
-
-
-def _exit(outcomes: Iterable[Outcome], fail_on: str) -> None:
-    """Exit code 1 where a claim is refuted, or where an audit could not tell and that counts."""
-    if any(outcome in ("refuted", fail_on) for outcome in outcomes):
-        raise typer.Exit(REFUTED)
-
-
 def _finish(path: Path, run: Any, as_json: bool, fail_on: str) -> None:
     """Run, and print the answer; an interrupted run says how to go on."""
     look_here()
@@ -360,7 +348,7 @@ def _finish(path: Path, run: Any, as_json: bool, fail_on: str) -> None:
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
         print(json.dumps({"run": str(path), **found.as_json()}, indent=2, allow_nan=False))
-        _exit([found.verdict.outcome], fail_on)
+        exit_on([found.verdict.outcome], fail_on)
         return
     console = Console()
     console.print(audit_table(found))
@@ -372,7 +360,7 @@ def _finish(path: Path, run: Any, as_json: bool, fail_on: str) -> None:
     for line in _played_by(path):
         console.print(line, style="dim", highlight=False)
     console.print(f"Kept in {path}.", style="dim", highlight=False)
-    _exit([found.verdict.outcome], fail_on)
+    exit_on([found.verdict.outcome], fail_on)
 
 
 def _played_by(path: Path) -> list[str]:

@@ -63,7 +63,7 @@ COMMANDS = {
     ),
     "bound": (
         "audits",
-        "A lower bound from your scores; each row must come from a training of its own.",
+        "Bound ε from below by your attack's scores; each row must be a training of its own.",
     ),
     "explore": (
         "explore",

@@ -10,16 +10,19 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dprime import validate
+from dprime import text, validate
 from dprime.cli.options import (
     INTERRUPTED,
     Address,
     AsJson,
+    FailOn,
     TimeLimit,
     Where,
     Workers,
     backend_asked,
+    check_fail_on,
     check_torch,
+    exit_on,
     look_here,
     number_option,
     text_option,
@@ -27,6 +30,7 @@ from dprime.cli.options import (
 )
 from dprime.cli.pools import outsiders, pool_named
 from dprime.data import Dataset
+from dprime.mechanisms import DEFAULT_ADJACENCY
 from dprime.profile import round_up
 
 if TYPE_CHECKING:
@@ -81,10 +85,12 @@ def infer(
         Path | None, text_option("Keeps the shadow models' answers, for the same settings only.")
     ] = None,
     charts: Annotated[Path | None, text_option("A folder for the charts.")] = None,
+    fail_on: FailOn = "refuted",
     as_json: AsJson = False,
 ) -> None:
     """Attack models trained on part of a pool: who was in it? Without ε the training is not DP."""
     check_torch("membership inference")
+    check_fail_on(fail_on)
     from dprime.membership.inference import USUAL, Asked  # noqa: PLC0415  it needs PyTorch
     from dprime.membership.inference import infer as find  # noqa: PLC0415
     from dprime.membership.recipe import Recipe  # noqa: PLC0415
@@ -148,6 +154,7 @@ def infer(
         population = {"records": len(others), "left_out": left_out}
         shown = {"data": data, "population": population, **shown}
         print(json.dumps(shown, indent=2, allow_nan=False))
+        exit_on([each.verdict for each in found], fail_on)
         return
     console = Console()
     if left_out:
@@ -164,6 +171,7 @@ def infer(
         console.print(each.sentence(), highlight=False)
     for path in drawn:
         console.print(f"Drawn: {path}", style="dim", highlight=False, soft_wrap=True)
+    exit_on([each.verdict for each in found], fail_on)
 
 
 def _check_folder(charts: Path) -> None:
@@ -180,10 +188,10 @@ def _check_folder(charts: Path) -> None:
 
 def _check_left_out(engine: dict[str, Text]) -> None:
     """A function of one's own trains as it does: what belongs to the engine would do nothing."""
-    for name, text in engine.items():
-        if text is not None:
+    for name, given in engine.items():
+        if given is not None:
             remedy = "leave it out; batch, epochs and noise_multiplier are what you claim of it"
-            raise validate.refusal(name, text, "left out with a trainer of your own", remedy)
+            raise validate.refusal(name, given, "left out with a trainer of your own", remedy)
 
 
 def _in_question(records: Text, pool: Dataset) -> int:
@@ -231,6 +239,8 @@ def precision_table(found: Inference) -> Table:
             " At most: of attacks that name as many; held out, of attackers who find at least "
             f"{share} of the members."
         )
+        if found.certified:
+            table.caption += f" {text.certified(DEFAULT_ADJACENCY)}. Also: {text.POOL}."
     return table
 
 

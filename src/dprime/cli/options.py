@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
+
+REFUTED = 1
+"""Exit code where a claim is refuted."""
 
 
 def number_option(help_text: str) -> Any:
@@ -67,6 +71,23 @@ def backend_asked(
     )
 
 
+def check_fail_on(name: str) -> None:
+    """Refuse another outcome than those that a pipeline may stop on."""
+    validate.one_of("fail-on", name, ("refuted", "inconclusive"))
+
+
+def exit_on(outcomes: Iterable[str], fail_on: str) -> None:
+    """Exit code 1 where a claim is refuted, or where an audit could not tell and that counts."""
+    if any(outcome in ("refuted", fail_on) for outcome in outcomes):
+        raise typer.Exit(REFUTED)
+
+
+FailOn = Annotated[
+    str,
+    text_option(
+        "Exit with code 1 if the claim is refuted, or also if inconclusive; refuted if not given."
+    ),
+]
 Where = Annotated[
     str, text_option("Where the work is done: here (if not given), processes or ray.")
 ]

@@ -55,7 +55,7 @@ def plan(
     trials: Annotated[Text, number_option("Also say what so many trials can show at all.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """How many trials an audit needs to come near a claim, or to refute it."""
+    """Compute how many trials an audit needs to refute a claim."""
     given = {"strength": strength, "confidence": confidence, "power": power, "reach": reach}
     options = {name: validate.parse(name, text) for name, text in given.items() if text is not None}
     at_delta = validate.parse("delta", delta) if delta is not None else 1e-5

@@ -204,7 +204,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Split:
-    """A part to train on, and one that the training never sees."""
+    """A part to train on, and one that the training never sees; contents may stand in both."""
 
     train: Dataset
     test: Dataset

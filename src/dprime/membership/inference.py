@@ -188,18 +188,18 @@ class Inference:
 
     @property
     def verdict(self) -> str:
-        """What the answers say of the claim: contradicted, not contradicted, cannot tell, no claim.
+        """What the answers say of the claim: refuted, not refuted, inconclusive, or no claim.
 
-        They cannot tell where too few records are in question for any answers to contradict it, or
-        where a precision lies above the claim and could still be luck.
+        They are inconclusive where too few records are in question for any answers to refute it,
+        or where a precision lies above the claim and could still be luck.
         """
         allowed = self.allowed_top
         if allowed is None:
             return "no claim"
         if any(each.contradicted for each in self.outcomes):
-            return "contradicted"
+            return "refuted"
         above = any(each.top.mean > allowed for each in self.outcomes)
-        return "cannot tell" if above or not self.telling else "not contradicted"
+        return "inconclusive" if above or not self.telling else "not refuted"
 
     def sentence(self) -> str:
         """What was found, in plain words."""
@@ -215,12 +215,13 @@ class Inference:
             return f"{found} The training is not private: nothing limits what an attack may reach."
         who = "certified curve" if self.certified else "claim"
         limit = f"For that share the {who} allows {round_up(100 * allowed)} %"
-        if self.verdict == "contradicted":
-            return f"{found} {limit}, which these answers contradict: the claim is wrong."
-        if self.verdict == "cannot tell":
+        sure = f"at {100 * self.asked.confidence:g} % confidence"
+        if self.verdict == "refuted":
+            return f"{found} {limit}, which these answers exceed {sure}: the claim is refuted."
+        if self.verdict == "inconclusive":
             few = "more records in question or fewer attacks could tell"
-            return f"{found} {limit}. These are too few answers to contradict it: {few}."
-        return f"{found} {limit}: nothing here contradicts the claim."
+            return f"{found} {limit}. Inconclusive, because the answers are too few: {few}."
+        return f"{found} {limit}: the claim is not refuted, which does not prove it."
 
     def _rates(self) -> list[float]:
         return [self.asked.fpr[place] for place in self.counted]

@@ -100,7 +100,7 @@ class Draw:
 
     @property
     def largest(self) -> float:
-        """The largest π of any record, whose bound holds for every record."""
+        """The largest π of any record, whose bound on precision holds for every record."""
         return float(np.max(self.probability))
 
     def mechanism(self, training: Mechanism) -> PoolSampled:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from dprime.curve import TradeOff
+from dprime.curve import DRAWN, TradeOff
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD, Mechanism
 from dprime.profile import Answer, Questions, risk_profile
@@ -47,7 +47,9 @@ class Claim:
 
     def same_as(self, other: Claim) -> bool:
         """Whether two runs put the same curve to the test."""
-        return self.fpr == other.fpr and _close(self.tpr, other.tpr)
+        own, others = (dict(zip(c.fpr, c.tpr, strict=True)) for c in (self, other))
+        # beside the common rates each run may keep the one at which it was decided
+        return all(rate in own and _same(own[rate], others.get(rate)) for rate in DRAWN.tolist())
 
     def profile(self) -> list[Answer]:
         """The kept numbers with their titles and sentences, as `dprime risk` prints them."""
@@ -161,10 +163,6 @@ def _same(one: object, other: object) -> bool:
     if isinstance(one, float | int) and isinstance(other, float | int):
         return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=1e-12)
     return one is None and other is None
-
-
-def _close(ones: tuple[float, ...], others: tuple[float, ...]) -> bool:
-    return all(_same(one, other) for one, other in zip(ones, others, strict=True))
 
 
 def _described(mechanism: Mechanism, settings: Mapping[str, Any]) -> str:

@@ -46,11 +46,13 @@ def audit_html(audit: Audit) -> str:
         for metric, reached, allowed in audit.rows()
     ]
     percent = f"{100 * audit.question.confidence:g} %"
-    note = f"Reached: at {percent} confidence by the band, for all its rows together"
+    note = f"The first row decides. Reached: at {percent} confidence by the band, for all its rows together"
     note += "." if audit.bound.method == "band" else f"; the first row by {audit.bound.method}."
     table = _table(("What", "Reached, at least", "Allowed, at most"), rows, note)
     band = audit.bound if audit.bound.method == "band" else audit.beside["band"]
-    drawing = _drawing(TradeOffFigure.of(audit.claim, band.curve))
+    lower = audit.bound if audit.bound.decides and audit.bound.curve is not None else band
+    fpr = audit.verdict.metric.conditions.get("fpr", 0.01)
+    drawing = _drawing(TradeOffFigure.of(audit.claim, lower.curve, fpr=fpr))
     return f"<p><strong>{escape(audit.sentence())}</strong></p>{table}{drawing}"
 
 

@@ -84,9 +84,10 @@ def figures_of(facts: Facts, beside: Sequence[Facts] = ()) -> list[Figure]:
     facts = compared(facts, beside)
     claim = Points(facts.claim.fpr, facts.claim.tpr)
     lower = Points(*facts.lower[facts.drawn])
+    marked = {} if facts.decided_at is None else {"fpr": facts.decided_at}
     figures: list[Figure] = [
-        TradeOffFigure(claim, lower, facts.confidence, refuted=facts.refuted),
-        TradeOffFigure(claim, lower, facts.confidence, log=True, refuted=facts.refuted),
+        TradeOffFigure(claim, lower, facts.confidence, log=log, refuted=facts.refuted, **marked)
+        for log in (False, True)
     ]
     if _has_scores(facts):
         figures.append(ScoresFigure.of(facts.played.in_scores, facts.played.out_scores))

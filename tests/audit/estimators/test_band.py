@@ -34,8 +34,13 @@ def naive_points(inside, outside, ranks_in, ranks_out, alpha):
 @given(inside=FEW, outside=FEW)
 def test_against_the_definitions_also_with_ties_and_infinities(inside, outside):
     bound = lower_bound(inside, outside, method="band", delta=0.0)
-    ranks = [Band()._ranks(len(world)) for world in (inside, outside)]
-    points = list(naive_points(inside, outside, *ranks, 0.05))
+    ranks = [Band().ranks(len(world)) for world in (inside, outside)]
+    low = [-math.inf if math.isinf(x) else -x for x in inside]  # what has no score helps nobody
+    high = [math.inf if math.isinf(x) else -x for x in outside]
+    points = [
+        *naive_points(inside, outside, *ranks, 0.95 * 0.05),
+        *naive_points(low, high, *ranks, 0.05 * 0.05),
+    ]
     advantage = max(0.0, *(tpr - fpr for fpr, tpr in points))
     slopes = [tpr / fpr for fpr, tpr in points]
     slopes += [(1 - fpr) / (1 - tpr) for fpr, tpr in points if tpr < 1]

@@ -79,7 +79,7 @@ def test_the_threshold_is_chosen_on_trials_that_are_not_counted():
     """The counted trials may be anything at all: the choice does not see them."""
     rng = np.random.default_rng(0)
     inside, outside = rng.normal(2, 1, 400), rng.normal(0, 1, 400)
-    bound = lower_bound(inside, outside)
+    bound = lower_bound(inside, outside, method=ClopperPearson())
     assert bound.trials == (400, 400)
     assert bound.counted == (320, 320)
     fixed = lower_bound(inside, outside, method=ClopperPearson(threshold=1.0))
@@ -90,8 +90,8 @@ def test_the_metric_in_question_chooses():
     rng = np.random.default_rng(1)
     inside, outside = rng.normal(1.5, 1, 5000), rng.normal(0, 1, 5000)
     epsilon, advantage = Metric("epsilon"), Metric("advantage")
-    for_epsilon = lower_bound(inside, outside, metric=epsilon)
-    for_advantage = lower_bound(inside, outside, metric=advantage)
+    for_epsilon = lower_bound(inside, outside, metric=epsilon, method=ClopperPearson())
+    for_advantage = lower_bound(inside, outside, metric=advantage, method=ClopperPearson())
     assert for_epsilon.value(epsilon) > for_advantage.value(epsilon) + 0.2
     assert for_advantage.value(advantage) > for_epsilon.value(advantage) + 0.1
 
@@ -101,8 +101,8 @@ def test_choosing_sees_order_only(seed, sizes):
     """Any strictly increasing transform of the scores gives the same bound."""
     rng = np.random.default_rng(seed)
     inside, outside = rng.normal(1.5, 1, sizes[0]), rng.normal(0, 1, sizes[1])
-    plain = lower_bound(inside, outside, seed=seed)
-    bent = lower_bound(np.exp(inside), np.exp(outside), seed=seed)
+    plain = lower_bound(inside, outside, seed=seed, method=ClopperPearson())
+    bent = lower_bound(np.exp(inside), np.exp(outside), seed=seed, method=ClopperPearson())
     assert plain.epsilon == bent.epsilon
 
 
