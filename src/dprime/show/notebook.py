@@ -46,7 +46,8 @@ def audit_html(audit: Audit) -> str:
         for metric, reached, allowed in audit.rows()
     ]
     percent = f"{100 * audit.question.confidence:g} %"
-    note = f"The first row decides. Reached: at {percent} confidence by the band, for all its rows together"
+    note = f"The first row decides. Reached: at {percent} confidence by the band, for all its rows "
+    note += "together"
     note += "." if audit.bound.method == "band" else f"; the first row by {audit.bound.method}."
     table = _table(("What", "Reached, at least", "Allowed, at most"), rows, note)
     band = audit.bound if audit.bound.method == "band" else audit.beside["band"]
