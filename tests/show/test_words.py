@@ -107,6 +107,13 @@ def test_a_method_of_unknown_power_is_not_said_to_have_had_too_few_trials():
     assert not any("noticed" in notice for notice in words.notices(own))
 
 
+def test_failed_blocks_are_not_in_the_stated_power():
+    facts = dataclasses.replace(facts_of(run("failed")), detects=1.5)
+    for detects, told in ((1.5, True), (None, False)):
+        notices = " ".join(words.notices(dataclasses.replace(facts, detects=detects)))
+        assert ("The stated power leaves them out" in notices) == told
+
+
 def test_a_credible_bound_has_no_confidence():
     assert words.certainty(facts_of(run("stands"))) == "95 % confidence"
     assert "which is no confidence" in words.certainty(facts_of(run("bayesian")))

@@ -170,10 +170,12 @@ ONE_ATTRIBUTE = (
 def _losses(facts: Facts) -> list[str]:
     found = []
     if facts.blocks.failed:
+        leaves = " The stated power leaves them out; with them it is less."
+        less = "" if facts.detects is None else leaves
         found.append(
             f"{facts.blocks.failed:,} of {facts.blocks.blocks:,} blocks of trainings failed, the "
             f"last with {_stop(facts.blocks.last_error or 'no reason kept')} They count against "
-            "the attacker, so the attack may look weaker than it is."
+            f"the attacker, so the attack may look weaker than it is.{less}"
         )
     if facts.trials["diverged"]:
         found.append(
