@@ -118,7 +118,9 @@ def test_audit_of_an_attribute(call):
     assert "Advantage between the two values" in shown
     assert "Membership advantage" not in shown
     assert "Differential identifiability" not in shown
-    assert "no test of membership. The claim that it is held against is that of one record" in shown
+    assert (
+        "no test of membership. What it reaches is compared with the claim of one record" in shown
+    )
     code, out, _ = call(*ATTRIBUTE, "--json")
     shown = as_json(out)
     assert code == 0

@@ -302,6 +302,8 @@ def test_blocks_that_fail_are_told(tmp_path):
     assert "RuntimeError: no memory at call 54 (test_audits.py, line" in found.sentence()
     assert "raise RuntimeError(f" in found.state.last_error
     assert found.as_json()["blocks"]["failed"] == 1
+    powered = found.verdict.detects is not None
+    assert ("The stated power leaves the failed blocks out" in found.sentence()) == powered
     with Store.open(path) as store:
         assert store.pending() == [1]
     mended = audit("api-access", own(Sometimes(())), claim=CLAIM, trials=30, path=path)

@@ -347,12 +347,12 @@ def test_the_sentence():
         f"{made.refuting} trials a world, the gaussian bound at 95 % confidence refutes the claim "
         "in 90 % of audits, judged by ε at δ = 1e-05. No valid bound reaches that so often "
         f"with fewer than {made.least}. Assumed: the attacker's true curve is Gaussian with d′ = "
-        "1.387, 1.5 times that of the claim."
+        "1.387, 1.5 times the most that keeps the claim."
     )
     assert plan(EPSILON_4).sentence() == (
         f"With {plan(EPSILON_4).trials} trials a world, the band bound at 95 % confidence refutes "
         "the claim in 80 % of audits, judged by the whole curve. Assumed: the attacker's true "
-        "curve is Gaussian with d′ = 1.85, 2 times that of the claim."
+        "curve is Gaussian with d′ = 1.85, 2 times the most that keeps the claim."
     )
 
 

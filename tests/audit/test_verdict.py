@@ -263,3 +263,20 @@ def test_numbers_in_print_never_contradict_the_verdict():
 def test_bad_input_gets_one_sentence(claim, metric, words):
     with pytest.raises(ValueError, match=words):
         judge(lower_bound(*scores(), method="band"), claim, metric)
+
+
+def test_half_of_the_noise_is_named_only_where_it_doubles_the_d_prime():
+    bound = lower_bound(*scores(0.0, 20), method="band")
+    gaussian = judge(bound, TradeOff.gaussian(0.9249), "curve").sentence
+    stated = judge(bound, EpsilonDelta(4.0).curve(), "curve").sentence
+    assert "To notice half of the noise, a true advantage of 0.645, takes" in gaussian
+    assert "half of the noise" not in stated
+    assert "To notice twice the d′ of a Gaussian attacker who keeps the claim" in stated
+
+
+def test_two_gaussian_curves_are_compared_where_it_tells_most():
+    bound = lower_bound(*scores(0.5), method="gaussian", assume="gaussian")
+    verdict = judge(bound, TradeOff.gaussian(0.9), "curve")
+    assert verdict.metric.conditions["fpr"] == pytest.approx(0.5)
+    assert verdict.outcome == "not refuted"
+    assert judge(bound, TradeOff.gaussian(0.3), "curve").refuted

@@ -110,3 +110,9 @@ def test_a_curve_needs_no_drawing_library_to_be_read(name):
     source = notebook.__file__
     with open(source) as lines:
         assert not any(line.startswith((f"import {name}", f"from {name}")) for line in lines)
+
+
+def test_a_gaussian_lower_curve_names_its_assumption():
+    for method, assumes in (("gaussian", True), ("band", False)):
+        page = lower_bound(range(50, 150), range(100), method=method).curve._repr_html_()
+        assert ("assumes Gaussian scores" in page) == assumes

@@ -66,3 +66,9 @@ def test_texts_and_lists_in_toml():
     read = tomllib.loads(repeat.as_toml(values))
     expected = {k: v for k, v in values.items() if k not in ("nothing", "empty")}
     assert read == {**expected, "inner": {"x": 0.1}}
+
+
+def test_a_seed_gives_all_only_if_the_training_function_uses_it():
+    own, engine = (" ".join(repeat.how(facts_of(run(name)))) for name in ("own", "stands"))
+    assert "of the run, if the training function draws its own from the seed" in own
+    assert "of the run. With the versions" in engine

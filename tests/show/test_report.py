@@ -263,6 +263,22 @@ def test_a_bound_that_does_not_count_is_not_drawn_as_if_it_did():
     assert "The number that decides" in seen("stands")
 
 
+@pytest.mark.parametrize("name", ["broken", "local"])
+def test_no_sentence_calls_private_what_is_refuted_or_not_dp(name):
+    assert "The training is (" not in seen(name)
+    assert "The training is (" in seen("stands")
+
+
+def test_a_credible_bound_is_not_given_a_confidence():
+    assert "Reached: a lower bound with 95 % confidence." in seen("stands")
+    assert "Reached: a lower bound with a posterior probability of 95 %" in seen("bayesian")
+
+
+def test_the_place_on_the_curve_was_not_named_before_the_trials():
+    assert "The whole curve was named before the trials" in seen("curve")
+    assert "It was named before the trials" in seen("stands")
+
+
 def test_other_methods_are_for_comparison():
     told = seen("stands")
     assert "only band was named before the trials" in told

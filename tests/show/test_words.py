@@ -94,6 +94,31 @@ def test_what_the_scores_show_beside_the_verdict_is_noticed():
     assert words.notices(facts) == ["The scores are odd."]
 
 
+def test_an_attribute_is_no_test_of_membership():
+    facts = dataclasses.replace(facts_of(run("stands")), adversary="attribute")
+    (notice,) = words.notices(facts)
+    assert "this is no test of membership" in notice
+
+
+def test_a_method_of_unknown_power_is_not_said_to_have_had_too_few_trials():
+    few = facts_of(run("few"))
+    own = dataclasses.replace(few, method=dataclasses.replace(few.method, name="own"))
+    assert "it is not known what the method that was to decide" in words.headline(own)
+    assert not any("noticed" in notice for notice in words.notices(own))
+
+
+def test_failed_blocks_are_not_in_the_stated_power():
+    facts = dataclasses.replace(facts_of(run("failed")), detects=1.5)
+    for detects, told in ((1.5, True), (None, False)):
+        notices = " ".join(words.notices(dataclasses.replace(facts, detects=detects)))
+        assert ("The stated power leaves them out" in notices) == told
+
+
+def test_a_credible_bound_has_no_confidence():
+    assert words.certainty(facts_of(run("stands"))) == "95 % confidence"
+    assert "which is no confidence" in words.certainty(facts_of(run("bayesian")))
+
+
 def test_a_curve_that_crosses_elsewhere_is_in_the_headline():
     facts = facts_of(run("stands"))
     high = {"band": (facts.lower["band"][0], tuple(1.0 for _ in facts.lower["band"][1]))}
@@ -154,7 +179,10 @@ def test_whom_the_claim_speaks_of():
     assert "sees all that the training gives away" in words.meaning(facts_of(run("own")))[0]
     assert "and not another instead" in words.meaning(facts_of(run("replace")))[0]
     assert "none of this can be relied on" in words.meaning(facts_of(run("broken")))[0]
-    assert "one pair of data sets only" in words.meaning(facts_of(run("local")))[0]
+    assert (
+        "for the one record that was tested, in these very data, and for nobody else"
+        in words.meaning(facts_of(run("local")))[0]
+    )
 
 
 def test_what_happened():

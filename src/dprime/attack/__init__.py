@@ -1,4 +1,4 @@
-"""Adversaries that try to break a claim, one a file.
+"""Adversaries that put a claim to the test, one a file.
 
 Setting (model, data, recipe) ──► adversary.craft ──► Attack ──► trials ──► scores
 """

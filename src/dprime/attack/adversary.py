@@ -123,7 +123,7 @@ class Probes:
 
 
 class Adversary(ABC):
-    """One way to break a claim. Derived classes are frozen dataclasses of their options."""
+    """One way to attack. Derived classes are frozen dataclasses of their options."""
 
     name: ClassVar[str]
     sees: ClassVar[Sees]

@@ -110,8 +110,7 @@ class Audit:
         in_scores: of world `in`.
         out_scores: of world `out`.
         diverged: trials whose model had no score.
-        attacked: what was attacked, of JSON values: data, adjacency, recipe, and what the adversary
-            sees of it.
+        attacked: data, adjacency, recipe, and what the adversary sees of it, of JSON values.
         label: what the noise protects; "not DP" for local sensitivity.
         identified: Bernau et al.'s numbers, for their adversary.
         events: what went wrong with blocks on the way, most of which were played again.
@@ -169,6 +168,8 @@ class Audit:
                 f"attacker, the last with {self.state.last_error}"
             )
         words += f".{on_the_way(self.events)}"
+        if self.state.failed and self.verdict.detects is not None:
+            words += " The stated power leaves the failed blocks out; with them it is less."
         if self.diverged:
             words += (
                 f" {self.diverged:,} of the models had diverged; what that speaks for was settled "
@@ -256,7 +257,7 @@ def audit(
     backend: Backend | None = None,
     progress: bool | None = None,
 ) -> Audit:
-    """Let an adversary try to break a claim.
+    """Let an adversary try to refute a claim.
 
     Args:
         adversary: a name such as "malicious-dataset", or an adversary with options of its own.

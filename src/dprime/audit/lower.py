@@ -25,7 +25,8 @@ class LowerBound:
 
     Attributes:
         method: the estimator's name.
-        confidence: over the randomness of the trials, the bound is below the truth this often.
+        confidence: over the randomness of the trials, the bound is below the truth this often, if
+            its assumption holds; of the Bayesian method, a posterior probability instead.
         delta: the delta of `epsilon`.
         epsilon: the mechanism's epsilon at this delta is at least this.
         curve: the lower curve that every metric is read off; None where the method bounds epsilon

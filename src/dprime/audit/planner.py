@@ -50,7 +50,11 @@ POWER = 0.8
 """The usual probability with which an audit should notice what it looks for."""
 
 TWICE = 2.0
-"""The violation that an audit should notice: twice the claim's d′, as half of the noise gives."""
+"""The violation that an audit should notice: twice the d′ of a Gaussian one who keeps the claim.
+
+Half of the noise gives it where the claimed curve is Gaussian. An (ε, δ) and nothing else allows
+much more than the noise that ε takes, and half of that noise need not be noticed.
+"""
 
 STRONGEST = 40.0
 """Scores this many standard deviations apart are never confused."""
@@ -73,7 +77,7 @@ class Plan:
         power: the probability with which the target should be reached, or the claim refuted.
         reach: the share of the claimed value, counted from what blind guessing has; None for the
             curve.
-        strength: the attacker's d′ over that of the claim.
+        strength: the attacker's d′ over the most that keeps the claim.
         d_prime: the attacker's d′; its curve is taken to be Gaussian.
         trials: that reach the target, or for the curve refute the claim; None where a billion do
             not.
@@ -102,7 +106,7 @@ class Plan:
         times = "" if self.strength == 1 else f"{self.strength:g} times "
         return (
             f"The attacker's true curve is Gaussian with d′ = {self.d_prime:.4g}, "
-            f"{times}that of the claim."
+            f"{times}the most that keeps the claim."
         )
 
     def sentence(self) -> str:
@@ -161,9 +165,10 @@ def plan(
 
     Args:
         claim: the certified curve.
-        strength: the attacker's true d′ over that of the claim; 2 for the curve and 1 for a metric
-            unless given. Above 1 the claim is false, and the plan says how many trials refute it.
-            Half of the claimed noise makes it 2 in full batches.
+        strength: the attacker's true d′ over the most with which a Gaussian one keeps the claim;
+            2 for the curve and 1 for a metric unless given. Above 1 the claim is false, and the
+            plan says how many trials refute it. Half of the claimed noise makes it 2 where the
+            claim is a Gaussian curve.
         metric: what the claim is judged by: a `Metric`, or "curve" for all of it.
         confidence: of the bound.
         method: "band", "clopper-pearson" (a fifth of the trials held out for the threshold) or
@@ -233,6 +238,8 @@ _PERFECT = LowerCurve(Polygon.from_points([(0.0, 1.0)]), 1.0, "perfect")
 
 def claimed_index(claim: TradeOff, metric: Criterion) -> float:
     """The d′ of a Gaussian attacker who just keeps the claim, by the metric or by the whole curve.
+
+    The curve is looked at where both error rates are at least 1e-4.
 
     >>> round(claimed_index(TradeOff.gaussian(0.7), "curve"), 6)
     0.7

@@ -27,7 +27,7 @@ from dprime.audit.planner import (
 from dprime.curve import LowerCurve, TradeOff
 from dprime.privacy_loss import Array
 from dprime.profile import round_down, round_up
-from dprime.shapes import Polygon
+from dprime.shapes import GaussianShape, Polygon
 
 Outcome = Literal["refuted", "not refuted", "inconclusive"]
 OUTCOMES: tuple[Outcome, ...] = ("refuted", "not refuted", "inconclusive")
@@ -38,6 +38,9 @@ NEARLY_ALL = 6.0
 ROUNDING = 1e-12
 """A bound within this of the claim is not above it: both are rounded."""
 
+TIED = 1e-7
+"""Distances in standard deviations that differ by less are the same: Φ⁻¹ rounds so near 6."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -45,9 +48,9 @@ class Verdict:
 
     Attributes:
         outcome: "refuted" where the attacker reached more than the claim allows, with the stated
-            confidence; "inconclusive" where the bound may not refute, or where the audit would
-            probably have missed an attacker twice as strong as claimed; else "not refuted", which
-            proves nothing.
+            confidence; "inconclusive" where the bound may not refute, or where the power to notice
+            an attacker of twice the d′ of a Gaussian one who keeps the claim was below 80 %; else
+            "not refuted", which proves nothing.
         reached: the lower bound.
         allowed: the most that the claim allows.
         confidence: of the lower bound.
@@ -55,8 +58,8 @@ class Verdict:
             most.
         detects: d′ of the weakest attacker that this audit would have noticed with a power of 80 %,
             Gaussian scores assumed; None where there is none, or where the bound may not refute.
-        trials: in each world that would notice an attacker twice as strong as claimed with that
-            power; only where the outcome is "inconclusive" for want of trials.
+        trials: in each world that would notice twice the d′ of a Gaussian attacker who keeps the
+            claim with that power; only where the outcome is "inconclusive" for want of trials.
         sentence: all of it in plain words.
     """
 
@@ -124,8 +127,10 @@ class Power:
         known: whether the method's power is known; with lost trials only the band's is.
         limited: whether the claim sets a limit at all.
         detects: the smallest d′ that is noticed with a power of 80 %, or None.
-        looked_for: the d′ that an audit should notice: twice that of the claim.
+        looked_for: the d′ that an audit should notice: twice that of a Gaussian attacker who keeps
+            the claim.
         trials: a world that notice it with that power, where these do not.
+        halved: whether half of the claimed noise makes the attacker so strong.
     """
 
     why_not: str | None
@@ -134,6 +139,7 @@ class Power:
     detects: float | None
     looked_for: float
     trials: int | None
+    halved: bool = False
 
     @staticmethod
     def of(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Power:
@@ -153,11 +159,11 @@ class Power:
         trials = None
         if not enough:
             trials = refuting_trials(claim, metric, method, bound.confidence, POWER, looked_for)
-        return Power(None, True, True, detects, looked_for, trials)
+        return Power(None, True, True, detects, looked_for, trials, halves(claim))
 
     @property
     def enough(self) -> bool:
-        """Whether an attacker twice as strong as claimed would have been noticed."""
+        """Whether twice the d′ of a Gaussian attacker who keeps the claim would be noticed."""
         return self.detects is not None and self.detects <= self.looked_for
 
     def sentence(self, above: bool) -> str:
@@ -174,12 +180,25 @@ class Power:
             return f"the claim is not refuted, which does not prove it. {_noticed(self.detects)}"
         words = "inconclusive, because the trials are too few. "
         words += _noticed(self.detects) if self.detects else "They could not refute it at all."
-        twice = f"half of the noise, a true advantage of {_advantage(self.looked_for):.3g},"
+        twice = f"{twice_as_strong(self.halved)}, a true advantage of "
+        twice += f"{_advantage(self.looked_for):.3g},"
         if self.trials is None:
             return (
                 f"{words} Not even {MOST_TRIALS:,} trials in each world would notice {twice[:-1]}."
             )
         return f"{words} To notice {twice} takes {self.trials:,} trials in each world."
+
+
+def halves(claim: TradeOff | None) -> bool:
+    """Whether half of the claimed noise doubles the d′: so it does for a Gaussian curve only."""
+    return claim is not None and isinstance(claim.shape, GaussianShape)
+
+
+def twice_as_strong(halved: bool) -> str:
+    """What an audit should notice, in words."""
+    return (
+        "half of the noise" if halved else "twice the d′ of a Gaussian attacker who keeps the claim"
+    )
 
 
 def _noticed(d_prime: float) -> str:
@@ -227,7 +246,8 @@ def _worst_place(curve: LowerCurve, claim: TradeOff) -> float:
 
     Distances are in standard deviations, Φ⁻¹(TPR): in rates, both ends would be close.
     A lower polygon lies below a concave claim where its vertices do. A Gaussian one is looked at
-    closely enough to see what matters: what it misses does not refute the claim.
+    closely enough to see what matters: what it misses does not refute the claim. Of places that
+    are equally far, as two Gaussian curves are everywhere, the one nearest to ½ tells most.
     """
     places = _places(curve)
     reached, allowed = (
@@ -235,7 +255,9 @@ def _worst_place(curve: LowerCurve, claim: TradeOff) -> float:
     )
     with np.errstate(invalid="ignore"):
         gaps = np.where(allowed < NEARLY_ALL, reached - allowed, -np.inf)
-    return float(places[int(np.argmax(gaps))])
+    most = gaps.max()
+    tied = places[(gaps >= most - TIED) & ((gaps > 0) == (most > 0))]
+    return float(tied[np.argmin(np.abs(tied - 0.5))])
 
 
 def _places(curve: LowerCurve) -> Array:

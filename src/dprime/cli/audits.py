@@ -56,7 +56,7 @@ ADVERSARIES = (
 
 OF_AN_ATTRIBUTE = (
     "The record is there in both worlds, with one value or the other: this is no test of "
-    "membership. The claim that it is held against is that of one record replaced, which covers "
+    "membership. What it reaches is compared with the claim of one record replaced, which covers "
     "every attribute; what this attribute alone reveals, AttributeInference of dprime.monitor "
     "estimates."
 )
@@ -101,14 +101,16 @@ def audit(
     trials: Annotated[Text, number_option("Trials in each world [1000].")] = None,
     block: Annotated[Text, number_option("Trials that are stored together.")] = None,
     metric: Annotated[
-        Text, text_option(f"What decides: {', '.join(KINDS)} or the whole curve [curve].")
+        Text,
+        text_option(f"What decides: {', '.join(KINDS)} or curve; the whole curve if not given."),
     ] = None,
     delta: Delta = None,
     fpr: Annotated[Text, number_option("For --metric tpr.")] = None,
     prior: Annotated[Text, number_option("For --metric precision or success.")] = None,
     min_tpr: Annotated[Text, number_option("For --metric precision.")] = None,
     method: Annotated[
-        Text, text_option(f"Of the lower bound: {', '.join(FOR_TRIALS)} [{USUAL_METHOD}].")
+        Text,
+        text_option(f"Of the lower bound: {', '.join(FOR_TRIALS)}; {USUAL_METHOD} if not given."),
     ] = None,
     assume: Annotated[
         Text, text_option("Accept an assumption that the method rests on: gaussian.")
@@ -247,7 +249,8 @@ def bound(
     delta: Delta = None,
     confidence: Confidence = None,
     method: Annotated[
-        Text, text_option(f"Of the lower bound: {', '.join(ESTIMATORS)} [{USUAL_METHOD}].")
+        Text,
+        text_option(f"Of the lower bound: {', '.join(ESTIMATORS)}; {USUAL_METHOD} if not given."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -83,7 +83,10 @@ def exit_on(outcomes: Iterable[str], fail_on: str) -> None:
 
 
 FailOn = Annotated[
-    str, text_option("Exit with code 1 if the claim is refuted, or also if inconclusive [refuted].")
+    str,
+    text_option(
+        "Exit with code 1 if the claim is refuted, or also if inconclusive; refuted if not given."
+    ),
 ]
 Where = Annotated[
     str, text_option("Where the work is done: here (if not given), processes or ray.")

@@ -34,16 +34,18 @@ def plan(
     adjacency: Annotated[Text, typer.Option(help="add-remove or replace.")] = None,
     delta: Annotated[Text, number_option("δ of the ε [1e-5].")] = None,
     metric: Annotated[
-        Text, text_option(f"What decides: {', '.join(KINDS)} or the whole curve [curve].")
+        Text,
+        text_option(f"What decides: {', '.join(KINDS)} or curve; the whole curve if not given."),
     ] = None,
     fpr: Annotated[Text, number_option("For --metric tpr.")] = None,
     prior: Annotated[Text, number_option("For --metric precision or success.")] = None,
     min_tpr: Annotated[Text, number_option("For --metric precision.")] = None,
     method: Annotated[
-        Text, text_option(f"Of the lower bound: {', '.join(METHODS)} [{USUAL_METHOD}].")
+        Text, text_option(f"Of the lower bound: {', '.join(METHODS)}; {USUAL_METHOD} if not given.")
     ] = None,
     strength: Annotated[
-        Text, number_option("The attacker's d′ over that of the claim [2; 1 for a metric].")
+        Text,
+        number_option("The attacker's d′ over the most that keeps the claim [2; 1 for a metric]."),
     ] = None,
     confidence: Annotated[Text, number_option("Of the bound [0.95].")] = None,
     power: Annotated[Text, number_option("Share of audits that shall reach it [0.8].")] = None,

@@ -145,7 +145,7 @@ class OneRun:
             )
         return (
             f"{found}: {claim} is not refuted, which does not prove it. {self.needed:,} right "
-            "guesses would refute it."
+            f"guesses would refute it at {100 * self.confidence:g} % confidence."
         )
 
     def report(self) -> str:
@@ -155,7 +155,7 @@ class OneRun:
             f"Audit in one run: {self.count:,} {self.canaries}, {self.steps:,} steps.",
             f"At {confidence} confidence the ε at δ = {given(self.delta)} of this training is at "
             f"least {round_down(self.bound)}.",
-            f"At {confidence} confidence: {self.sentence}",
+            self.sentence,
             *self.notes,
         ]
         return "\n".join(lines)

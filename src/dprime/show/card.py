@@ -219,16 +219,16 @@ def _numbers(facts: Facts) -> str:
         f"| {each.title} | {words.floor(each.reached)} | {words.ceiling(each.allowed)} |"
         for each in facts.metrics
     ]
-    sure = f"{100 * facts.confidence:g} % confidence"
-    return "\n".join([*lines, "", f"Reached: {reached_by(facts)}, at {sure}."])
+    return "\n".join([*lines, "", f"Reached: {reached_by(facts)}."])
 
 
 def reached_by(facts: Facts) -> str:
     """Where the numbers of the table come from."""
-    name = facts.method.name
+    name, sure = facts.method.name, f"at {100 * facts.confidence:g} % confidence"
     if name == "band" or facts.deciding.name == "curve":
-        return "by the distribution-free band, for all rows together"
-    return f"the deciding number by {name}, the others by the distribution-free band together"
+        return f"by the distribution-free band {sure}, for all rows together"
+    own = f"by {name}, with {words.certainty(facts)}"
+    return f"the deciding number {own}; the others by the distribution-free band {sure}, together"
 
 
 def _group_part(facts: Facts) -> list[str]:

@@ -33,7 +33,7 @@ EXCEEDED = 1e-3
 ROUNDING = 1e-9
 """A lower curve within this of the claim, relatively, is not above it."""
 
-CURVE_TITLE = "TPR where the attacker came closest to the claim"
+CURVE_TITLE = "TPR where the attacker did best against the claim"
 """What a verdict by the whole curve looks at."""
 
 
@@ -147,7 +147,8 @@ class Facts:
             that has none.
         detects: d′ of the weakest attacker that the audit would have noticed with a power of 80 %;
             None where there is none.
-        trials_needed: in each world to notice half of the noise; where an audit had too few.
+        trials_needed: in each world to notice twice the d′ of a Gaussian attacker who keeps the
+            claim (half of the noise, where the claim is Gaussian); where an audit had too few.
         deciding: the metric that was named before the trials.
         confidence: of every lower bound.
         method: of the bound that decides.

@@ -46,7 +46,9 @@ def audit_html(audit: Audit) -> str:
         for metric, reached, allowed in audit.rows()
     ]
     percent = f"{100 * audit.question.confidence:g} %"
-    note = f"The first row decides. Reached: at {percent} confidence, by the band for the others."
+    note = f"The first row decides. Reached: at {percent} confidence by the band, for all its rows "
+    note += "together"
+    note += "." if audit.bound.method == "band" else f"; the first row by {audit.bound.method}."
     table = _table(("What", "Reached, at least", "Allowed, at most"), rows, note)
     band = audit.bound if audit.bound.method == "band" else audit.beside["band"]
     lower = audit.bound if audit.bound.decides and audit.bound.curve is not None else band
@@ -78,6 +80,8 @@ def _lower_html(curve: LowerCurve) -> str:
         ("ε at δ 1e-05", round_down(curve.epsilon(1e-5))),
     ]
     note = f"Lower bounds at {100 * curve.confidence:g} % confidence, method {curve.method}."
+    if curve.method == "gaussian":
+        note += " The confidence assumes Gaussian scores of one variance in both worlds."
     return _table(("What", "At least"), rows, note)
 
 

@@ -62,6 +62,10 @@ def commands(facts: Facts) -> list[str]:
 def how(facts: Facts) -> list[str]:
     """What to do, in words."""
     seed = f"The seed {facts.seed} gives every random number of the run."
+    if facts.attacked["training"] is None:
+        seed = (
+            f"{seed[:-1]}, if the training function draws its own from the seed that it is given."
+        )
     if facts.in_python:
         return [
             "The run was begun in Python, with objects that no file can name: call "

@@ -205,7 +205,7 @@ def _context(facts: Facts, shown: Mapping[str, Any], figures: Sequence[Figure]) 
         "decided": words.decided(facts),
         "decider": "The number that decides" if facts.method.decides else "What was to decide",
         "times": f"{1 / EXCEEDED:,.0f}",
-        "sure": f"{100 * facts.confidence:g} %",
+        "certainty": words.certainty(facts),
         "identified": _identified(facts),
         "charts": _charts(figures),
         "why_unseen": blind_spots.WHY,

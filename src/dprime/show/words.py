@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+from dprime.audit.planner import METHODS
 from dprime.audit.states import on_the_way
+from dprime.audit.verdict import halves, twice_as_strong
 from dprime.mechanisms import DPSGD
 from dprime.profile import (
     given,
@@ -56,7 +58,13 @@ def _why(facts: Facts) -> str:
         return "the method that was to decide could not have refuted the claim"
     if facts.vacuous:
         return "by the number that was to decide the claim allows everything"
+    if not _power_known(facts):
+        return "it is not known what the method that was to decide would have noticed"
     return f"{trainings(facts)} were too few to tell"
+
+
+def _power_known(facts: Facts) -> bool:
+    return facts.method.name in METHODS
 
 
 def _not_dp(facts: Facts) -> str:
@@ -135,11 +143,14 @@ def notices(facts: Facts) -> list[str]:
         )
     if facts.method.assumption is not None:
         found.append(f"The lower bound rests on an assumption: {facts.method.assumption}")
-    if facts.outcome == "inconclusive" and facts.method.decides and not facts.vacuous:
+    if facts.adversary == "attribute":
+        found.append(ONE_ATTRIBUTE)
+    few_trials = facts.method.decides and not facts.vacuous and _power_known(facts)
+    if facts.outcome == "inconclusive" and few_trials:
         few = noticed(facts)
         if facts.trials_needed is not None:
-            needed = f"{facts.trials_needed:,} trials in each world"
-            few += f" To notice half of the noise takes {needed}."
+            twice = twice_as_strong(halves(facts.claim.curve))
+            few += f" To notice {twice} takes {facts.trials_needed:,} trials in each world."
         found.append(few)
     if facts.crosses and not facts.refuted:
         found.append(
@@ -150,13 +161,21 @@ def notices(facts: Facts) -> list[str]:
     return found + _losses(facts)
 
 
+ONE_ATTRIBUTE = (
+    "The record is there in both worlds, with one value of the attribute or the other: this is no "
+    "test of membership. Of this attacker, read “member” as one of the two values."
+)
+
+
 def _losses(facts: Facts) -> list[str]:
     found = []
     if facts.blocks.failed:
+        leaves = " The stated power leaves them out; with them it is less."
+        less = "" if facts.detects is None else leaves
         found.append(
             f"{facts.blocks.failed:,} of {facts.blocks.blocks:,} blocks of trainings failed, the "
             f"last with {_stop(facts.blocks.last_error or 'no reason kept')} They count against "
-            "the attacker, so the attack may look weaker than it is."
+            f"the attacker, so the attack may look weaker than it is.{less}"
         )
     if facts.trials["diverged"]:
         found.append(
@@ -175,7 +194,11 @@ def meaning(facts: Facts) -> list[str]:
     if facts.refuted:
         found.insert(0, "The claim is refuted, so none of this can be relied on.")
     if facts.label is not None:
-        found.insert(0, "It was put to the test for one pair of data sets only.")
+        found.insert(
+            0,
+            "The training is not DP: this holds for the one record that was tested, in these very "
+            "data, and for nobody else.",
+        )
     return found
 
 
@@ -251,6 +274,14 @@ def decided(facts: Facts) -> str:
         f"With {sure} confidence the attacker reaches at least {least}. If the claim is true, "
         f"nobody reaches more than {most}, and the best attacker lies between the two."
     )
+
+
+def certainty(facts: Facts) -> str:
+    """How sure the deciding number is; a credible bound has no confidence."""
+    share = f"{100 * facts.confidence:g} %"
+    if facts.method.name == "bayesian":
+        return f"a posterior probability of {share}, which is no confidence"
+    return f"{share} confidence"
 
 
 def deciding_plainly(facts: Facts) -> str:
@@ -337,7 +368,7 @@ SENTENCES: Mapping[str, Told] = {
         "the claim allows",
     ),
     "curve": _shares(
-        "Where the attacker came closest to the claim, it finds at least",
+        "Where the attacker did best against the claim, it finds at least",
         "of the members",
         "the claim allows, at the same rate of false alarms,",
     ),
@@ -361,7 +392,7 @@ PICTURES: Mapping[str, str] = {
     "precision": "“Member” answers that are right, where {prior} % of the candidates are members",
     "success": "Answers that are right, where {prior} % of the candidates are members",
     "d_prime": "How far apart the two worlds are, in standard deviations",
-    "curve": "Members found, where the attacker came closest to the claim",
+    "curve": "Members found, where the attacker did best against the claim",
 }
 """What the small picture on the first screen shows, by the metric that decides."""
 

@@ -101,7 +101,7 @@ class Estimator(ABC):
 
 
 def checked_claim(claim: object) -> TradeOff:
-    """A certified curve: nothing else is a claim that trials could break."""
+    """A certified curve: nothing else is a claim that trials could refute."""
     if isinstance(claim, TradeOff):
         return claim
     remedy = "give the certified curve of a mechanism"
