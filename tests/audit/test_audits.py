@@ -27,6 +27,7 @@ from dprime.audit.store import Store
 from dprime.curve import TradeOff
 from dprime.data import load
 from dprime.data.dataset import Dataset
+from dprime.profile import round_up
 from dprime.train import Training
 from dprime.train.models import model_named
 from games import IMAGES, engine_setting
@@ -302,8 +303,6 @@ def test_blocks_that_fail_are_told(tmp_path):
     assert "RuntimeError: no memory at call 54 (test_audits.py, line" in found.sentence()
     assert "raise RuntimeError(f" in found.state.last_error
     assert found.as_json()["blocks"]["failed"] == 1
-    powered = found.verdict.detects is not None
-    assert ("The stated power leaves the failed blocks out" in found.sentence()) == powered
     with Store.open(path) as store:
         assert store.pending() == [1]
     mended = audit("api-access", own(Sometimes(())), claim=CLAIM, trials=30, path=path)
@@ -538,6 +537,17 @@ def test_scores_that_point_the_wrong_way_round_are_told_and_refute(monkeypatch):
     assert found.verdict.outcome == "refuted"
     assert "The scores point the wrong way round (area under the ROC curve 0)" in found.sentence()
     assert found.as_json()["caveats"] == found.caveats()
+
+
+def test_a_training_that_the_accountant_does_not_certify_for_the_claim_is_told():
+    """The run keeps it, so that no report is without it."""
+    found = audit("malicious-dataset", small(), claim=TradeOff.gaussian(0.1), trials=20)
+    (told,) = found.as_json()["caveats"]
+    proved = DPSGD(2.0, 1.0, 4).curve().epsilon(1e-5)
+    assert told.startswith(f"The accountant certifies ε = {round_up(proved)} at δ = 1e-05 for this")
+    assert told in found.sentence()
+    assert audit("malicious-dataset", small(), trials=20).caveats() == []
+    assert audit("malicious-dataset", small(sensitivity="local"), trials=20).caveats() == []
 
 
 def test_the_advantage_gives_no_epsilon_at_another_prior():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprime import EpsilonDelta, Estimate, TradeOff
-from dprime.audit import Mahloujifar, Metric, Verdict, judge, lower_bound
+from dprime.audit import ClopperPearson, Mahloujifar, Metric, Verdict, judge, lower_bound
 from dprime.audit.verdict import _pair
 from dprime.profile import round_up
 from dprime.shapes import GaussianShape, Polygon
@@ -206,6 +206,17 @@ def test_too_few_trials_are_inconclusive_and_the_number_that_would_do_does():
         for seed in range(200)
     )
     assert missed <= 40 + 4 * math.sqrt(200 * 0.2 * 0.8)
+
+
+def test_the_power_of_an_estimator_with_options_is_not_known():
+    """The planner knows the default options; a threshold far out, for one, notices far less."""
+    claim = TradeOff.gaussian(0.9249)
+    far = lower_bound(*scores(0.9), method=ClopperPearson(threshold=4.0), metric=ADVANTAGE)
+    verdict = judge(far, claim, ADVANTAGE)
+    assert verdict.outcome == "inconclusive"
+    assert verdict.sentence.endswith("it is not known what this audit would have noticed.")
+    usual = lower_bound(*scores(0.9), method=ClopperPearson(), metric=ADVANTAGE)
+    assert judge(usual, claim, ADVANTAGE).outcome == "not refuted"
 
 
 def test_a_claim_that_allows_everything_is_inconclusive():

@@ -194,8 +194,8 @@ def test_facts_need_no_torch():
 @pytest.mark.parametrize(
     "answer",
     [
-        {"attacked": {}, "claim": {}, "lower": {}, "decided_by": {}},
-        {"attacked": [], "claim": 3, "lower": "x", "decided_by": 1.0, "bounds": {}, "verdict": "?"},
+        {"attacked": {}, "claim": {}, "lower": {}, "power_known": True},
+        {"attacked": [], "claim": 3, "lower": "x", "power_known": 1, "bounds": {}, "verdict": "?"},
     ],
 )
 def test_an_answer_of_another_form_is_refused(tmp_path, answer):

@@ -76,9 +76,13 @@ def test_what_happened_on_the_way_is_noticed():
     assert notice.startswith("On the way 1 try was lost with its worker; its block was given out")
 
 
-@pytest.mark.parametrize("name", ["stands", "broken"])
-def test_nothing_to_notice(name):
-    assert words.notices(facts_of(run(name))) == []
+def test_nothing_to_notice():
+    assert words.notices(facts_of(run("stands"))) == []
+
+
+def test_what_the_accountant_certifies_is_noticed_where_it_is_more_than_claimed():
+    (notice,) = words.notices(facts_of(run("broken")))
+    assert notice.startswith("The accountant certifies ε = ")
 
 
 def test_a_claim_that_allows_everything_could_not_have_been_refuted():
@@ -102,16 +106,9 @@ def test_an_attribute_is_no_test_of_membership():
 
 def test_a_method_of_unknown_power_is_not_said_to_have_had_too_few_trials():
     few = facts_of(run("few"))
-    own = dataclasses.replace(few, method=dataclasses.replace(few.method, name="own"))
+    own = dataclasses.replace(few, power_known=False)
     assert "it is not known what the method that was to decide" in words.headline(own)
     assert not any("noticed" in notice for notice in words.notices(own))
-
-
-def test_failed_blocks_are_not_in_the_stated_power():
-    facts = dataclasses.replace(facts_of(run("failed")), detects=1.5)
-    for detects, told in ((1.5, True), (None, False)):
-        notices = " ".join(words.notices(dataclasses.replace(facts, detects=detects)))
-        assert ("The stated power leaves them out" in notices) == told
 
 
 def test_a_credible_bound_has_no_confidence():

@@ -38,7 +38,7 @@ from dprime.audit.verdict import Verdict, judge
 from dprime.curve import TradeOff, _Readings
 from dprime.data import Dataset
 from dprime.mechanisms import DPSGD
-from dprime.profile import risk_profile
+from dprime.profile import risk_profile, round_up
 from dprime.train.progress import bar
 from dprime.train.settings import NOT_DP, Training
 
@@ -49,6 +49,9 @@ BESIDE = ("clopper-pearson", "band", "gaussian", "bayesian")
 
 SHOWN = ("epsilon", "advantage", "tpr", "precision", "d_prime")
 """The metrics of an audit's table."""
+
+ROUNDING = 1e-6
+"""Two ways to the same ε differ by less, relatively."""
 
 WRONG_WAY = -4.0
 """Scores point the wrong way round where the area under their ROC curve lies so many standard
@@ -112,6 +115,8 @@ class Audit:
         diverged: trials whose model had no score.
         attacked: data, adjacency, recipe, and what the adversary sees of it, of JSON values.
         label: what the noise protects; "not DP" for local sensitivity.
+        proved: the ε at the question's δ that the accountant certifies for this training; None
+            where it knows none.
         identified: Bernau et al.'s numbers, for their adversary.
         events: what went wrong with blocks on the way, most of which were played again.
     """
@@ -129,6 +134,7 @@ class Audit:
     diverged: int
     attacked: Mapping[str, Any]
     label: str | None = None
+    proved: float | None = None
     identified: Identifiability | None = None
     events: tuple[Event, ...] = ()
 
@@ -148,15 +154,24 @@ class Audit:
         return rows
 
     def caveats(self) -> list[str]:
-        """What the scores show that the verdict does not say."""
+        """What the training and the scores show that the verdict does not say."""
+        found = []
+        claimed = self.claim.epsilon(self.question.delta) if self.question.delta else math.inf
+        if self.proved is not None and self.proved > claimed * (1 + ROUNDING):
+            found.append(
+                f"The accountant certifies ε = {round_up(self.proved)} at δ = "
+                f"{self.question.delta:g} for this training, which is more than the claimed "
+                f"{round_up(claimed)}."
+            )
         area, errors = _area(self.in_scores, self.out_scores)
         if errors > WRONG_WAY:
-            return []
+            return found
         return [
+            *found,
             f"The scores point the wrong way round (area under the ROC curve {area:.2g}): the "
             "trainings with the record score lower than those without. The band reads scores in "
             "both directions, the other methods do not. Look for a fault that this adversary does "
-            "not expect."
+            "not expect.",
         ]
 
     def sentence(self) -> str:
@@ -168,8 +183,6 @@ class Audit:
                 f"attacker, the last with {self.state.last_error}"
             )
         words += f".{on_the_way(self.events)}"
-        if self.state.failed and self.verdict.detects is not None:
-            words += " The stated power leaves the failed blocks out; with them it is less."
         if self.diverged:
             words += (
                 f" {self.diverged:,} of the models had diverged; what that speaks for was settled "
@@ -191,6 +204,7 @@ class Audit:
             "method": self.bound.method,
             "metric": _named(self.question.metric),
             "decided_by": _named(self.verdict.metric),
+            "power_known": self.verdict.power_known,
             "detects": self.verdict.detects,
             "trials_needed": self.verdict.trials,
             "caveats": self.caveats(),
@@ -387,6 +401,7 @@ def conclude(
         diverged=int(arrays["diverged"].sum()),
         attacked=_attacked(setting, attacker),
         label=_label(setting),
+        proved=_proved(setting, question.delta),
         identified=_identified(arrays, setting, question),
         events=tuple(store.events()),
     )
@@ -525,6 +540,16 @@ def check_local_claim(training: Training, adjacency: str) -> None:
             "claim", "missing", "given for local sensitivity with replaced records and sampled "
             "batches, for which no curve is known", "take full batches, or add-remove",
         )  # fmt: skip
+
+
+def _proved(setting: Setting, delta: float) -> float | None:
+    """What the accountant certifies for the engine's recipe, noise scaled to C or 2C."""
+    if not isinstance(setting.trainer, EngineTrainer) or not delta:
+        return None
+    training = setting.trainer.training
+    if not training.noise_multiplier or training.sensitivity == "local":
+        return None
+    return training.mechanism().curve(setting.adjacency).epsilon(delta)
 
 
 def _label(setting: Setting) -> str | None:

@@ -34,6 +34,7 @@ class LowerBound:
         trials: how many trials world `in` and world `out` had.
         counted: how many of them the bound counts; the others chose the threshold.
         lost: trials of a world whose score counts against the attacker whatever the threshold.
+        usual: whether the estimator has its default options, for which the planner knows the power.
         assumption: what must be true beyond independent trials, or None.
         objection: why these scores do not look that way, or None.
         assumes: the law of the scores that the confidence rests on, "" for none.
@@ -49,6 +50,7 @@ class LowerBound:
     trials: tuple[int, int]
     counted: tuple[int, int]
     lost: int
+    usual: bool
     assumption: str | None
     objection: str | None
     assumes: Assumes
@@ -159,6 +161,7 @@ def lower_bound(
         trials=scores.sizes,
         counted=found.counted,
         lost=max(int((scores.inside == -math.inf).sum()), int((scores.outside == math.inf).sum())),
+        usual=estimator == type(estimator)(),
         assumption=found.assumption,
         objection=found.objection,
         assumes=found.assumes,

@@ -58,6 +58,7 @@ class Verdict:
             most.
         detects: d′ of the weakest attacker that this audit would have noticed with a power of 80 %,
             Gaussian scores assumed; None where there is none, or where the bound may not refute.
+        power_known: whether it is known what this audit would have noticed.
         trials: in each world that would notice twice the d′ of a Gaussian attacker who keeps the
             claim with that power; only where the outcome is "inconclusive" for want of trials.
         sentence: all of it in plain words.
@@ -70,6 +71,7 @@ class Verdict:
     metric: Metric
     detects: float | None
     trials: int | None
+    power_known: bool
     sentence: str
 
     @property
@@ -104,10 +106,11 @@ def judge(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Verdict:
     reached, allowed = bound.value(by), by.read(claim)
     above = reached > allowed + ROUNDING * max(1.0, abs(allowed))
     detects = trials = None
+    power_known = True
     outcome: Outcome = "refuted"
     if not (above and bound.decides):
         power = Power.of(bound, claim, metric)
-        detects, trials = power.detects, power.trials
+        detects, trials, power_known = power.detects, power.trials, power.known
         outcome = "not refuted" if power.enough else "inconclusive"
     assumed = f", assuming that {_inner(bound.assumption)}," if _accepted(bound) else ""
     words = (
@@ -115,7 +118,9 @@ def judge(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Verdict:
         f"least {_pair(reached, allowed)}: "
     )
     words += "the claim is refuted." if outcome == "refuted" else power.sentence(above)
-    return Verdict(outcome, reached, allowed, bound.confidence, by, detects, trials, words)
+    return Verdict(
+        outcome, reached, allowed, bound.confidence, by, detects, trials, power_known, words
+    )
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,8 @@ class Power:
 
     Attributes:
         why_not: why the bound may refute nothing, or None.
-        known: whether the method's power is known; with lost trials only the band's is.
+        known: whether the method's power is known: with its default options, and with lost trials
+            only the band's is.
         limited: whether the claim sets a limit at all.
         detects: the smallest d′ that is noticed with a power of 80 %, or None.
         looked_for: the d′ that an audit should notice: twice that of a Gaussian attacker who keeps
@@ -145,7 +151,8 @@ class Power:
     def of(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Power:
         """The power of the trials that a bound rests on."""
         why_not = _why_not(bound)
-        known = bound.method == "band" or (bound.method in METHODS and not bound.lost)
+        known = bound.usual and bound.method in METHODS
+        known = known and (bound.method == "band" or not bound.lost)
         limited = not vacuous(claim, metric)
         if why_not is not None or not known or not limited:
             return Power(why_not, known, limited, None, math.inf, None)

@@ -254,7 +254,7 @@ def bound(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bound ε from below by your attack's scores; each row must be a training of its own."""
+    """Bound ε from below by your attack's scores, each row a training (or a canary) of its own."""
     inside, outside = read_scores(scores)
     options = _numbers({"delta": delta, "confidence": confidence})
     found = lower_bound(inside, outside, method=method or USUAL_METHOD, **options)  # type: ignore[arg-type]

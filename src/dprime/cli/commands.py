@@ -63,7 +63,7 @@ COMMANDS = {
     ),
     "bound": (
         "audits",
-        "Bound ε from below by your attack's scores; each row must be a training of its own.",
+        "Bound ε from below by your attack's scores, each row a training (or a canary) of its own.",
     ),
     "explore": (
         "explore",

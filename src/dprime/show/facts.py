@@ -145,6 +145,7 @@ class Facts:
         caveats: what the scores show that the verdict does not say.
         decided_at: the false-positive rate at which the curves were compared; None for a metric
             that has none.
+        power_known: whether it is known what the audit would have noticed.
         detects: d′ of the weakest attacker that the audit would have noticed with a power of 80 %;
             None where there is none.
         trials_needed: in each world to notice twice the d′ of a Gaussian attacker who keeps the
@@ -182,6 +183,7 @@ class Facts:
     sentence: str
     caveats: tuple[str, ...]
     decided_at: float | None
+    power_known: bool
     detects: float | None
     trials_needed: int | None
     deciding: Measured
@@ -282,6 +284,7 @@ def _facts(store: Store) -> Facts:
         sentence=answer["sentence"],
         caveats=tuple(answer["caveats"]),
         decided_at=answer["decided_by"].get("fpr"),
+        power_known=answer["power_known"],
         detects=answer["detects"],
         trials_needed=answer["trials_needed"],
         deciding=_measured({**answer["metric"], **_ends(answer)}),
@@ -350,7 +353,7 @@ def begun_in_python(settings: Mapping[str, Any]) -> bool:
 def _concluded(store: Store) -> dict[str, Any]:
     """The run's answer; refused where there is none, or one of an earlier version."""
     answer = store.answer
-    if answer is not None and {"attacked", "claim", "lower", "decided_by"} <= answer.keys():
+    if answer is not None and {"attacked", "claim", "lower", "power_known"} <= answer.keys():
         return answer
     remedy = f"dprime resume {store.path.name}"
     if begun_in_python(store.settings):

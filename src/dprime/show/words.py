@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from dprime.audit.planner import METHODS
 from dprime.audit.states import on_the_way
 from dprime.audit.verdict import halves, twice_as_strong
 from dprime.mechanisms import DPSGD
@@ -58,13 +57,9 @@ def _why(facts: Facts) -> str:
         return "the method that was to decide could not have refuted the claim"
     if facts.vacuous:
         return "by the number that was to decide the claim allows everything"
-    if not _power_known(facts):
+    if not facts.power_known:
         return "it is not known what the method that was to decide would have noticed"
     return f"{trainings(facts)} were too few to tell"
-
-
-def _power_known(facts: Facts) -> bool:
-    return facts.method.name in METHODS
 
 
 def _not_dp(facts: Facts) -> str:
@@ -145,7 +140,7 @@ def notices(facts: Facts) -> list[str]:
         found.append(f"The lower bound rests on an assumption: {facts.method.assumption}")
     if facts.adversary == "attribute":
         found.append(ONE_ATTRIBUTE)
-    few_trials = facts.method.decides and not facts.vacuous and _power_known(facts)
+    few_trials = facts.method.decides and not facts.vacuous and facts.power_known
     if facts.outcome == "inconclusive" and few_trials:
         few = noticed(facts)
         if facts.trials_needed is not None:
@@ -170,12 +165,10 @@ ONE_ATTRIBUTE = (
 def _losses(facts: Facts) -> list[str]:
     found = []
     if facts.blocks.failed:
-        leaves = " The stated power leaves them out; with them it is less."
-        less = "" if facts.detects is None else leaves
         found.append(
             f"{facts.blocks.failed:,} of {facts.blocks.blocks:,} blocks of trainings failed, the "
             f"last with {_stop(facts.blocks.last_error or 'no reason kept')} They count against "
-            f"the attacker, so the attack may look weaker than it is.{less}"
+            f"the attacker, so the attack may look weaker than it is."
         )
     if facts.trials["diverged"]:
         found.append(
