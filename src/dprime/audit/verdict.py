@@ -30,7 +30,6 @@ from dprime.profile import round_down, round_up
 from dprime.shapes import GaussianShape, Polygon
 
 Outcome = Literal["refuted", "not refuted", "inconclusive"]
-OUTCOMES: tuple[Outcome, ...] = ("refuted", "not refuted", "inconclusive")
 
 NEARLY_ALL = 6.0
 """Φ(6) = 1 - 1e-9: no curve lies above a claim that allows this TPR by more than rounding."""
