@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from dprime import validate
 from dprime.attack import Adversary, Attack, Setting, adversary_named
 from dprime.attack.trainer import EngineTrainer
+from dprime.audit import caveats
 from dprime.audit.backends.base import Backend
 from dprime.audit.errors import describe
 from dprime.audit.estimators import ESTIMATORS, Estimator
@@ -38,7 +38,7 @@ from dprime.audit.verdict import Verdict, judge
 from dprime.curve import TradeOff, _Readings
 from dprime.data import Dataset
 from dprime.mechanisms import DPSGD
-from dprime.profile import risk_profile, round_up
+from dprime.profile import risk_profile
 from dprime.train.progress import bar
 from dprime.train.settings import NOT_DP, Training
 
@@ -49,13 +49,6 @@ BESIDE = ("clopper-pearson", "band", "gaussian", "bayesian")
 
 SHOWN = ("epsilon", "advantage", "tpr", "precision", "d_prime")
 """The metrics of an audit's table."""
-
-ROUNDING = 1e-6
-"""Two ways to the same ε differ by less, relatively."""
-
-WRONG_WAY = -4.0
-"""Scores point the wrong way round where the area under their ROC curve lies so many standard
-errors below one half."""
 
 
 @dataclass(frozen=True)
@@ -155,24 +148,11 @@ class Audit:
 
     def caveats(self) -> list[str]:
         """What the training and the scores show that the verdict does not say."""
-        found = []
-        claimed = self.claim.epsilon(self.question.delta) if self.question.delta else math.inf
-        if self.proved is not None and self.proved > claimed * (1 + ROUNDING):
-            found.append(
-                f"The accountant certifies ε = {round_up(self.proved)} at δ = "
-                f"{self.question.delta:g} for this training, which is more than the claimed "
-                f"{round_up(claimed)}."
-            )
-        area, errors = _area(self.in_scores, self.out_scores)
-        if errors > WRONG_WAY:
-            return found
-        return [
-            *found,
-            f"The scores point the wrong way round (area under the ROC curve {area:.2g}): the "
-            "trainings with the record score lower than those without. The band reads scores in "
-            "both directions, the other methods do not. Look for a fault that this adversary does "
-            "not expect.",
-        ]
+        found = (
+            caveats.not_certified(self.claim, self.proved, self.question.delta),
+            caveats.wrong_way(self.in_scores, self.out_scores),
+        )
+        return [each for each in found if each is not None]
 
     def sentence(self) -> str:
         """The verdict, and how many trials it rests on."""
@@ -347,7 +327,7 @@ def play(
         def on_block(_: int, state: State) -> None:
             nonlocal done
             if state.done == 1:
-                _check_seeded(setting, *_scores(store.arrays()))
+                caveats.check_seeded(setting, *_scores(store.arrays()))
             advance(state.trials - done, title)
             done = state.trials
 
@@ -373,7 +353,7 @@ def conclude(
         remedy = "mend that and resume the run"
         raise validate.misfit("run", shown, "played at least in part", remedy)
     inside, outside = _scores(arrays)
-    _check_seeded(setting, inside, outside)
+    caveats.check_seeded(setting, inside, outside)
     metric = question.metric if isinstance(question.metric, Metric) else None
     # A trial that failed may have failed because of its world: it counts against the attacker.
     lost_in, lost_out = max(0, trials - len(inside)), max(0, trials - len(outside))
@@ -401,7 +381,7 @@ def conclude(
         diverged=int(arrays["diverged"].sum()),
         attacked=_attacked(setting, attacker),
         label=_label(setting),
-        proved=_proved(setting, question.delta),
+        proved=caveats.certified_epsilon(setting, question.delta),
         identified=_identified(arrays, setting, question),
         events=tuple(store.events()),
     )
@@ -435,29 +415,6 @@ def _drawn(curve: _Readings, also: Sequence[float]) -> dict[str, list[float]]:
 def _scores(arrays: Mapping[str, NDArray[Any]]) -> tuple[Floats, Floats]:
     inside = arrays["in_world"].astype(bool)
     return arrays["score"][inside], arrays["score"][~inside]
-
-
-def _check_seeded(setting: Setting, inside: Floats, outside: Floats) -> None:
-    """Refuse a training function whose trainings all end alike: they are one trial, not many."""
-    if isinstance(setting.trainer, EngineTrainer):
-        return
-    for world, scores in (("in", inside), ("out", outside)):
-        if len(scores) > 1 and np.isfinite(scores[0]) and (scores == scores[0]).all():
-            shown = f"one whose {len(scores):,} trainings of world {world} all gave the same score"
-            wanted = "a training function that draws its random numbers from its seed"
-            remedy = "use the seed for the noise, the batches and the first weights"
-            raise validate.misfit("trainer", shown, wanted, remedy)
-
-
-def _area(inside: Floats, outside: Floats) -> tuple[float, float]:
-    """The area under the ROC curve, and its distance from ½ in standard errors (Mann-Whitney)."""
-    ranks = scipy.stats.rankdata(np.concatenate([inside, outside]))
-    first, second = len(inside), len(outside)
-    if not first or not second:
-        return 0.5, 0.0
-    area = float((ranks[:first].sum() - first * (first + 1) / 2) / (first * second))
-    error = math.sqrt((first + second + 1) / (12 * first * second))
-    return area, (area - 0.5) / error
 
 
 def _opened(place: Path, settings: dict[str, Any], blocks: int) -> Store:
@@ -540,16 +497,6 @@ def check_local_claim(training: Training, adjacency: str) -> None:
             "claim", "missing", "given for local sensitivity with replaced records and sampled "
             "batches, for which no curve is known", "take full batches, or add-remove",
         )  # fmt: skip
-
-
-def _proved(setting: Setting, delta: float) -> float | None:
-    """What the accountant certifies for the engine's recipe, noise scaled to C or 2C."""
-    if not isinstance(setting.trainer, EngineTrainer) or not delta:
-        return None
-    training = setting.trainer.training
-    if not training.noise_multiplier or training.sensitivity == "local":
-        return None
-    return training.mechanism().curve(setting.adjacency).epsilon(delta)
 
 
 def _label(setting: Setting) -> str | None:

@@ -29,6 +29,7 @@ from dprime.attack.trainer import Trainer
 from dprime.audit import run_file
 from dprime.audit.audits import Audit, Question, check_local_claim, play, usual_block
 from dprime.audit.backends.base import Backend, NoWorkersError
+from dprime.audit.caveats import beside_claim
 from dprime.audit.game import blocks_of
 from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.metrics import KINDS, Metric
@@ -41,7 +42,6 @@ from dprime.data.devices import device_named
 from dprime.data.loaders import names
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD
-from dprime.profile import round_up
 from dprime.train import SGD, Adam, Training
 from dprime.train.checks import network_of
 from dprime.train.models import network_named
@@ -285,11 +285,7 @@ class AuditSettings:
             return None
         delta = self.claim.get("delta", self.delta)
         proved = recipe.mechanism().curve(self.adjacency).epsilon(delta)
-        claimed = self.claimed().epsilon(delta)
-        return (
-            f"The accountant certifies ε = {round_up(proved)} at δ = {delta:g} for this training; "
-            f"the claim is ε = {round_up(claimed)}."
-        )
+        return beside_claim(proved, self.claimed().epsilon(delta), delta)
 
     def split(self) -> Split:
         """The data, with the records that may take another's place."""

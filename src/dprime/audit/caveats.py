@@ -1,0 +1,90 @@
+"""What an audit says beside its verdict: of its training, its scores, and its trainer's seed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from dprime import validate
+from dprime.attack import Setting
+from dprime.attack.trainer import EngineTrainer
+from dprime.curve import TradeOff
+from dprime.profile import round_up
+
+Floats = NDArray[np.float64]
+
+ROUNDING = 1e-6
+"""Two ways to the same ε differ by less, relatively."""
+
+WRONG_WAY = -4.0
+"""Scores point the wrong way round where the area under their ROC curve lies so many standard
+errors below one half."""
+
+
+def certified_epsilon(setting: Setting, delta: float) -> float | None:
+    """What the accountant certifies for the engine's recipe, noise scaled to C or 2C."""
+    if not isinstance(setting.trainer, EngineTrainer) or not delta:
+        return None
+    training = setting.trainer.training
+    if not training.noise_multiplier or training.sensitivity == "local":
+        return None
+    return training.mechanism().curve(setting.adjacency).epsilon(delta)
+
+
+def not_certified(claim: TradeOff, proved: float | None, delta: float) -> str | None:
+    """Says so where the accountant certifies more for the training than is claimed.
+
+    >>> not_certified(TradeOff.gaussian(0.5), 9.09, 1e-5)
+    'The accountant certifies ε = 9.09 at δ = 1e-05 for this training; the claim is ε = 1.994.'
+    """
+    claimed = claim.epsilon(delta) if delta else math.inf
+    if proved is None or proved <= claimed * (1 + ROUNDING):
+        return None
+    return beside_claim(proved, claimed, delta)
+
+
+def beside_claim(proved: float, claimed: float, delta: float) -> str:
+    """What the accountant certifies for a training, beside what is claimed of it."""
+    return (
+        f"The accountant certifies ε = {round_up(proved)} at δ = {delta:g} for this training; the "
+        f"claim is ε = {round_up(claimed)}."
+    )
+
+
+def wrong_way(inside: Floats, outside: Floats) -> str | None:
+    """Says so where members score lower than others."""
+    area, errors = _area(inside, outside)
+    if errors > WRONG_WAY:
+        return None
+    return (
+        f"The scores point the wrong way round (area under the ROC curve {area:.2g}): the "
+        "trainings with the record score lower than those without. The band reads scores in both "
+        "directions, the other methods do not. Look for a fault that this adversary does not "
+        "expect."
+    )
+
+
+def _area(inside: Floats, outside: Floats) -> tuple[float, float]:
+    """The area under the ROC curve, and its distance from ½ in standard errors (Mann-Whitney)."""
+    ranks = scipy.stats.rankdata(np.concatenate([inside, outside]))
+    first, second = len(inside), len(outside)
+    if not first or not second:
+        return 0.5, 0.0
+    area = float((ranks[:first].sum() - first * (first + 1) / 2) / (first * second))
+    error = math.sqrt((first + second + 1) / (12 * first * second))
+    return area, (area - 0.5) / error
+
+
+def check_seeded(setting: Setting, inside: Floats, outside: Floats) -> None:
+    """Refuse a training function whose trainings all end alike: they are one trial, not many."""
+    if isinstance(setting.trainer, EngineTrainer):
+        return
+    for world, scores in (("in", inside), ("out", outside)):
+        if len(scores) > 1 and np.isfinite(scores[0]) and (scores == scores[0]).all():
+            shown = f"one whose {len(scores):,} trainings of world {world} all gave the same score"
+            wanted = "a training function that draws its random numbers from its seed"
+            remedy = "use the seed for the noise, the batches and the first weights"
+            raise validate.misfit("trainer", shown, wanted, remedy)
