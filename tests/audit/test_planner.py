@@ -382,6 +382,7 @@ def test_bad_input(options, message):
             lambda: plan(TradeOff.gaussian(0.0), **BY_EPSILON),
             "claimed ε at δ 1e-05 must be above 0, which blind",
         ),
+        (lambda: plan(TradeOff.gaussian(0.0)), "claimed advantage must be above 0, which blind"),
         (
             lambda: plan(TradeOff.from_lines([(1.0, 1e-3)]), **BY_EPSILON),
             "claimed ε at δ 1e-05 must be finite",

@@ -208,6 +208,15 @@ def test_too_few_trials_are_inconclusive_and_the_number_that_would_do_does():
     assert missed <= 40 + 4 * math.sqrt(200 * 0.2 * 0.8)
 
 
+@pytest.mark.parametrize("metric", [ADVANTAGE, Metric("epsilon"), Metric("tpr"), "curve"])
+def test_a_claim_that_allows_nothing_is_judged_too(metric):
+    """Much noise has ε = 0 at δ = 1e-5: a run must not fail when it is concluded."""
+    verdict = judge(lower_bound(*scores(0.0)), TradeOff.gaussian(0.0), metric)
+    assert verdict.outcome == "inconclusive"
+    assert verdict.sentence.endswith("The claim allows nothing, so any leak would refute it.")
+    assert judge(lower_bound(*scores(1.0)), TradeOff.gaussian(0.0), metric).refuted
+
+
 def test_the_power_of_an_estimator_with_options_is_not_known():
     """The planner knows the default options; a threshold far out, for one, notices far less."""
     claim = TradeOff.gaussian(0.9249)

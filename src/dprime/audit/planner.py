@@ -56,6 +56,9 @@ Half of the noise gives it where the claimed curve is Gaussian. An (ε, δ) and 
 much more than the noise that ε takes, and half of that noise need not be noticed.
 """
 
+ROUNDING = 1e-12
+"""A bound within this of the claim is not above it: both are rounded."""
+
 STRONGEST = 40.0
 """Scores this many standard deviations apart are never confused."""
 
@@ -201,6 +204,10 @@ def plan(
         if strength <= 1:
             remedy = "give for example 2, which half of the claimed noise amounts to"
             raise validate.refusal("strength", strength, "above 1 to judge by the curve", remedy)
+        if not d_prime:
+            remedy = "there is nothing to find: claim more"
+            requirement = "above 0, which blind guessing has"
+            raise validate.misfit("the claimed advantage", "0", requirement, remedy)
         return Plan(
             metric, None, None, method, sure, share, None, strength, d_prime, refuting, refuting,
             None,
@@ -246,7 +253,8 @@ def claimed_index(claim: TradeOff, metric: Criterion) -> float:
     """
     if metric == "curve":
         return _index_below(claim, REACH)
-    return _gaussian_index(metric, _values(claim, metric, 1.0)[0])
+    claimed = _finite(metric.title, metric.read(claim))
+    return _gaussian_index(metric, claimed) if claimed > metric.read(BLIND) else 0.0
 
 
 def _index_below(claim: TradeOff, reach: float) -> float:
@@ -257,6 +265,11 @@ def _index_below(claim: TradeOff, reach: float) -> float:
     tpr = np.array([claim.shape.tpr(float(fpr)) for fpr in scipy.special.ndtr(places)])
     gaps = (scipy.special.ndtri(tpr) - places)[tpr < scipy.special.ndtr(reach)]
     return max(0.0, float(gaps.min())) if len(gaps) else math.inf
+
+
+def above(allowed: float) -> float:
+    """The least value that counts as more than is allowed: both are rounded."""
+    return allowed + ROUNDING * max(1.0, abs(allowed))
 
 
 @lru_cache(1000)
@@ -319,7 +332,7 @@ def _chance(
         # judged at many places, so the bound must pass the claim somewhere
         goal = Goal(Metric("d_prime"), _index_below(claim, DEEP), d_prime, confidence)
         return objected * chances.gaussian_chance(goal, trials, goal.target)
-    goal = Goal(metric, metric.read(claim), d_prime, confidence)
+    goal = Goal(metric, above(metric.read(claim)), d_prime, confidence)
     if method == "gaussian":
         index = _gaussian_index(metric, goal.target)
         return objected * chances.gaussian_chance(goal, trials, index)
@@ -334,7 +347,7 @@ def refuting_trials(
 ) -> int | None:
     """The trials a world that refute the claim with this power; None where a billion do not."""
     if metric != "curve" and method != "gaussian":
-        goal = Goal(metric, _values(claim, metric, 1.0)[0], d_prime, confidence)
+        goal = Goal(metric, above(metric.read(claim)), d_prime, confidence)
         return _trials(goal, method, share)
     if vacuous(claim, metric) or (method == "gaussian" and share >= 1.0 - OBJECTION_LEVEL):
         return None

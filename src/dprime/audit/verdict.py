@@ -19,6 +19,7 @@ from dprime.audit.planner import (
     POWER,
     TWICE,
     Criterion,
+    above,
     claimed_index,
     detectable,
     refuting_trials,
@@ -33,9 +34,6 @@ Outcome = Literal["refuted", "not refuted", "inconclusive"]
 
 NEARLY_ALL = 6.0
 """Φ(6) = 1 - 1e-9: no curve lies above a claim that allows this TPR by more than rounding."""
-
-ROUNDING = 1e-12
-"""A bound within this of the claim is not above it: both are rounded."""
 
 TIED = 1e-7
 """Distances in standard deviations that differ by less are the same: Φ⁻¹ rounds so near 6."""
@@ -103,11 +101,11 @@ def judge(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Verdict:
     """
     by = _by(metric, bound, checked_claim(claim))
     reached, allowed = bound.value(by), by.read(claim)
-    above = reached > allowed + ROUNDING * max(1.0, abs(allowed))
+    exceeded = reached > above(allowed)
     detects = trials = None
     power_known = True
     outcome: Outcome = "refuted"
-    if not (above and bound.decides):
+    if not (exceeded and bound.decides):
         power = Power.of(bound, claim, metric)
         detects, trials, power_known = power.detects, power.trials, power.known
         outcome = "not refuted" if power.enough else "inconclusive"
@@ -116,7 +114,7 @@ def judge(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Verdict:
         f"{bound.certainty}{assumed} this attacker reaches {by.phrase} of at "
         f"least {_pair(reached, allowed)}: "
     )
-    words += "the claim is refuted." if outcome == "refuted" else power.sentence(above)
+    words += "the claim is refuted." if outcome == "refuted" else power.sentence(exceeded)
     return Verdict(
         outcome, reached, allowed, bound.confidence, by, detects, trials, power_known, words
     )
@@ -172,10 +170,10 @@ class Power:
         """Whether twice the d′ of a Gaussian attacker who keeps the claim would be noticed."""
         return self.detects is not None and self.detects <= self.looked_for
 
-    def sentence(self, above: bool) -> str:
+    def sentence(self, exceeded: bool) -> str:
         """What follows for a claim that is not refuted."""
         if self.why_not is not None:
-            because = "exceeds the claim but does not" if above else "could not"
+            because = "exceeds the claim but does not" if exceeded else "could not"
             return f"inconclusive, because this bound {because} refute it. {self.why_not}"
         if not self.limited:
             return "inconclusive, because the claim allows everything by this measure."
@@ -184,8 +182,14 @@ class Power:
         if self.enough:
             assert self.detects is not None
             return f"the claim is not refuted, which does not prove it. {_noticed(self.detects)}"
+        return self._too_few()
+
+    def _too_few(self) -> str:
+        """What the trials would have noticed, and how many more would do."""
         words = "inconclusive, because the trials are too few. "
         words += _noticed(self.detects) if self.detects else "They could not refute it at all."
+        if not self.looked_for:
+            return f"{words} The claim allows nothing, so any leak would refute it."
         twice = f"{twice_as_strong(self.halved)}, a true advantage of "
         twice += f"{_advantage(self.looked_for):.3g},"
         if self.trials is None:
