@@ -89,8 +89,8 @@ def limits(parts: Sequence[Part]) -> tuple[Line, Line]:
 
     The largest losses add up; an infinite one occurs if it does in any step.
     """
-    up = sum(count * float(loss.loss.max()) for loss, count in parts)
-    down = sum(count * float(-loss.loss.min()) for loss, count in parts)
+    up = math.fsum(count * float(loss.loss.max()) for loss, count in parts)
+    down = math.fsum(count * float(-loss.loss.min()) for loss, count in parts)
     p_inf = _at_infinity([(loss.p_inf, count) for loss, count in parts])
     q_inf = _at_infinity([(loss.q_inf, count) for loss, count in parts])
     more = 1.0 + 8 * EPSILON

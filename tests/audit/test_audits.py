@@ -11,7 +11,7 @@ import scipy
 import torch
 from torch import nn
 
-from dprime import DPSGD
+from dprime import DPSGD, EpsilonDelta
 from dprime.attack import (
     DI,
     EngineTrainer,
@@ -519,7 +519,37 @@ def test_a_training_function_that_ignores_its_seed_is_refused(trials):
         ValueError, match="trainer must be a training function that draws"
     ) as caught:
         audit("api-access", own(ignores_its_seed), claim=CLAIM, trials=trials)
-    assert "all gave the same score: use the seed" in str(caught.value)
+    assert "it ignores the seed or adds hardly any noise" in str(caught.value)
+
+
+def answers(dataset, seed):
+    """Randomised response with its seed: a world may well give the same answer five times."""
+    right = np.random.default_rng(seed).random() < 0.8
+    return Constant(float((len(dataset) == 4) == right))
+
+
+def test_few_different_scores_are_no_reason_to_refuse():
+    for seed in range(4):
+        assert audit("api-access", own(answers, seed=seed), claim=CLAIM, trials=60).state.complete
+
+
+@pytest.mark.parametrize("noise", [2.0, 1e-4])
+def test_what_the_accountant_certifies_nothing_for_is_judged_all_the_same(noise):
+    claim = EpsilonDelta(1.0, 0.0).curve()
+    setting = small(noise_multiplier=noise)
+    found = audit("malicious-dataset", setting, claim=claim, trials=200, question=Question(delta=0))
+    assert found.proved is None
+    assert found.verdict.refuted == (noise < 1)
+
+
+def test_another_versions_trials_are_not_gone_on_with(tmp_path, monkeypatch):
+    path = tmp_path / "a.run"
+    audit("api-access", own(Sometimes({13, 54})), claim=CLAIM, trials=30, path=path)
+    with Store.open(path) as store:
+        assert store.pending()
+    monkeypatch.setattr("dprime.__version__", "99.0")
+    with pytest.raises(ValueError, match=r"run must be of dprime 99\.0, but it is begun by"):
+        audit("api-access", own(Sometimes(())), claim=CLAIM, trials=30, path=path)
 
 
 class Turned(Game):

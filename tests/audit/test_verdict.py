@@ -106,6 +106,15 @@ def test_a_gaussian_lower_curve_against_a_claim():
     assert judge(bound, polygon, "curve").refuted
 
 
+@pytest.mark.parametrize("claim", [EpsilonDelta(0.3, 0.0), EpsilonDelta(1.0, 0.0)], ids=str)
+def test_a_gaussian_curve_far_above_a_pure_claim_refutes_it(claim):
+    """The gap in standard deviations grows without end towards FPR 0, where no rate can tell."""
+    found = lower_bound(*scores(0.9, 4000), method="gaussian", assume="gaussian")
+    verdict = judge(found, claim.curve(), "curve")
+    assert verdict.refuted
+    assert verdict.metric.conditions["fpr"] > 1e-10
+
+
 def test_an_assumption_that_nobody_accepted_refutes_nothing():
     verdict = judge(lower_bound(*scores(), method="gaussian"), TradeOff.gaussian(0.1), "curve")
     assert verdict.outcome == "inconclusive"
@@ -213,7 +222,7 @@ def test_a_claim_that_allows_nothing_is_judged_too(metric):
     """Much noise has ε = 0 at δ = 1e-5: a run must not fail when it is concluded."""
     verdict = judge(lower_bound(*scores(0.0)), TradeOff.gaussian(0.0), metric)
     assert verdict.outcome == "inconclusive"
-    assert verdict.sentence.endswith("The claim allows nothing, so any leak would refute it.")
+    assert verdict.sentence.endswith("allows no more than blind guessing reaches.")
     assert judge(lower_bound(*scores(1.0)), TradeOff.gaussian(0.0), metric).refuted
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import dprime
 from dprime import validate
 from dprime.attack import Adversary, Attack, Setting, adversary_named
 from dprime.attack.trainer import EngineTrainer
@@ -46,6 +47,9 @@ Floats = NDArray[np.float64]
 
 BESIDE = ("clopper-pearson", "band", "gaussian", "bayesian")
 """Methods for trials, shown beside the one that decides; the one-run methods are for canaries."""
+
+SEEDED_AFTER = 200
+"""Trials after which a training function that ignores its seed is noticed."""
 
 SHOWN = ("epsilon", "advantage", "tpr", "precision", "d_prime")
 """The metrics of an audit's table."""
@@ -314,6 +318,7 @@ def play(
     progress: bool | None = None,
 ) -> Audit:
     """Play what is left of a stored run, and conclude."""
+    _check_version(store)
     attack = _crafted(attacker, setting)
     game = Game(setting, attack, trials, block, setting.seed)
     done = store.state().trials
@@ -326,7 +331,7 @@ def play(
 
         def on_block(_: int, state: State) -> None:
             nonlocal done
-            if state.done == 1:
+            if done < SEEDED_AFTER <= state.trials:
                 caveats.check_seeded(setting, *_scores(store.arrays()))
             advance(state.trials - done, title)
             done = state.trials
@@ -381,7 +386,7 @@ def conclude(
         diverged=int(arrays["diverged"].sum()),
         attacked=_attacked(setting, attacker),
         label=_label(setting),
-        proved=caveats.certified_epsilon(setting, question.delta),
+        proved=_proved(setting, question.delta),
         identified=_identified(arrays, setting, question),
         events=tuple(store.events()),
     )
@@ -441,6 +446,15 @@ def _digest(dataset: Dataset | None) -> str | None:
     return hashlib.sha256(contents).hexdigest()[:16]
 
 
+def _check_version(store: Store) -> None:
+    """Refuse to go on with another version's trials: its games may have had other scores."""
+    begun = store.versions.get("dprime", dprime.__version__)
+    if store.state().done and store.pending() and begun != dprime.__version__:
+        shown = f"begun by {begun} and played in part"
+        remedy = f"begin it anew, or finish it with dprime {begun}"
+        raise validate.misfit("run", shown, f"of dprime {dprime.__version__}", remedy)
+
+
 def _crafted(attacker: Adversary, setting: Setting) -> Attack:
     """What the adversary prepares; a training function of the user's own may fail under it."""
     try:
@@ -461,7 +475,8 @@ def _asked(question: Question) -> dict[str, Any]:
     method = question.method if isinstance(question.method, str) else repr(question.method)
     return {
         "metric": _named(question.metric), "method": method, "confidence": question.confidence,
-        "delta": question.delta, "assume": question.assume,
+        "delta": question.delta,
+        **({} if question.assume is None else {"assume": question.assume}),
     }  # fmt: skip
 
 
@@ -497,6 +512,13 @@ def check_local_claim(training: Training, adjacency: str) -> None:
             "claim", "missing", "given for local sensitivity with replaced records and sampled "
             "batches, for which no curve is known", "take full batches, or add-remove",
         )  # fmt: skip
+
+
+def _proved(setting: Setting, delta: float) -> float | None:
+    trainer = setting.trainer
+    if not isinstance(trainer, EngineTrainer):
+        return None
+    return caveats.certified_epsilon(trainer.training, setting.adjacency, delta)
 
 
 def _label(setting: Setting) -> str | None:

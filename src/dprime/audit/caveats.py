@@ -13,6 +13,7 @@ from dprime.attack import Setting
 from dprime.attack.trainer import EngineTrainer
 from dprime.curve import TradeOff
 from dprime.profile import round_up
+from dprime.train.settings import Training
 
 Floats = NDArray[np.float64]
 
@@ -24,14 +25,20 @@ WRONG_WAY = -4.0
 errors below one half."""
 
 
-def certified_epsilon(setting: Setting, delta: float) -> float | None:
-    """What the accountant certifies for the engine's recipe, noise scaled to C or 2C."""
-    if not isinstance(setting.trainer, EngineTrainer) or not delta:
+def certified_epsilon(training: Training, adjacency: str, delta: float) -> float | None:
+    """What the accountant certifies for a recipe; None where it certifies nothing.
+
+    >>> recipe = Training(steps=30, learning_rate=0.1, clip_norm=1.0, noise_multiplier=2.96)
+    >>> round(certified_epsilon(recipe, "add-remove", 1e-5), 3)
+    9.088
+    """
+    if not delta or not training.noise_multiplier or training.sensitivity == "local":
         return None
-    training = setting.trainer.training
-    if not training.noise_multiplier or training.sensitivity == "local":
+    try:
+        mechanism = training.mechanism()
+    except ValueError:  # too little noise, or too many steps, for any certificate
         return None
-    return training.mechanism().curve(setting.adjacency).epsilon(delta)
+    return mechanism.curve(adjacency).epsilon(delta)
 
 
 def not_certified(claim: TradeOff, proved: float | None, delta: float) -> str | None:
@@ -82,9 +89,12 @@ def check_seeded(setting: Setting, inside: Floats, outside: Floats) -> None:
     """Refuse a training function whose trainings all end alike: they are one trial, not many."""
     if isinstance(setting.trainer, EngineTrainer):
         return
-    for world, scores in (("in", inside), ("out", outside)):
-        if len(scores) > 1 and np.isfinite(scores[0]) and (scores == scores[0]).all():
-            shown = f"one whose {len(scores):,} trainings of world {world} all gave the same score"
-            wanted = "a training function that draws its random numbers from its seed"
-            remedy = "use the seed for the noise, the batches and the first weights"
-            raise validate.misfit("trainer", shown, wanted, remedy)
+    if all(_constant(scores) for scores in (inside, outside)):
+        shown = "one whose trainings of a world all gave the same score"
+        wanted = "a training function that draws its random numbers from its seed"
+        remedy = "it ignores the seed or adds hardly any noise, so a world has one trial"
+        raise validate.misfit("trainer", shown, wanted, remedy)
+
+
+def _constant(scores: Floats) -> bool:
+    return len(scores) > 1 and bool(np.isfinite(scores[0]) and (scores == scores[0]).all())

@@ -161,12 +161,17 @@ def lower_bound(
         trials=scores.sizes,
         counted=found.counted,
         lost=max(int((scores.inside == -math.inf).sum()), int((scores.outside == math.inf).sum())),
-        usual=estimator == type(estimator)(),
+        usual=estimator == _usual(estimator.name),
         assumption=found.assumption,
         objection=found.objection,
         assumes=found.assumes,
         decides=found.objection is None and found.assumes in ("", accepted),
     )
+
+
+def _usual(name: str) -> Estimator | None:
+    """The estimator of this name with default options."""
+    return ESTIMATORS[name]() if name in ESTIMATORS else None
 
 
 def _estimator(method: str | Estimator) -> Estimator:

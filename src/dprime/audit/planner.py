@@ -62,8 +62,8 @@ ROUNDING = 1e-12
 STRONGEST = 40.0
 """Scores this many standard deviations apart are never confused."""
 
-REACH, DEEP = 3.719, 8.0
-"""Attackers are compared at rates from Φ(-3.719) = 1e-4 on, bounds at rates from Φ(-8) on."""
+REACH, DEEP = 3.719, 6.0
+"""Attackers are compared at rates from Φ(-3.719) = 1e-4 on, bounds at rates from Φ(-6) on."""
 
 
 @final
@@ -272,7 +272,7 @@ def above(allowed: float) -> float:
     return allowed + ROUNDING * max(1.0, abs(allowed))
 
 
-@lru_cache(1000)
+@lru_cache(64)
 def detectable(
     claim: TradeOff,
     metric: Criterion,
@@ -341,7 +341,7 @@ def _chance(
     return chances.clopper_pearson_chance(goal, trials)
 
 
-@lru_cache(1000)
+@lru_cache(64)
 def refuting_trials(
     claim: TradeOff, metric: Criterion, method: str, confidence: float, share: float, d_prime: float
 ) -> int | None:

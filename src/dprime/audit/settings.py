@@ -29,7 +29,7 @@ from dprime.attack.trainer import Trainer
 from dprime.audit import run_file
 from dprime.audit.audits import Audit, Question, check_local_claim, play, usual_block
 from dprime.audit.backends.base import Backend, NoWorkersError
-from dprime.audit.caveats import beside_claim
+from dprime.audit.caveats import beside_claim, certified_epsilon
 from dprime.audit.game import blocks_of
 from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.metrics import KINDS, Metric
@@ -280,11 +280,11 @@ class AuditSettings:
         noise = self.training.get("noise_multiplier")
         if self.trainer is not None or not self.claim or not noise:
             return None
-        recipe = self.recipe()
-        if recipe.sensitivity == "local":
-            return None
         delta = self.claim.get("delta", self.delta)
-        proved = recipe.mechanism().curve(self.adjacency).epsilon(delta)
+        assert self.adjacency is not None
+        proved = certified_epsilon(self.recipe(), self.adjacency, delta)
+        if proved is None:
+            return None
         return beside_claim(proved, self.claimed().epsilon(delta), delta)
 
     def split(self) -> Split:

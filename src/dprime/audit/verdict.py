@@ -189,7 +189,7 @@ class Power:
         words = "inconclusive, because the trials are too few. "
         words += _noticed(self.detects) if self.detects else "They could not refute it at all."
         if not self.looked_for:
-            return f"{words} The claim allows nothing, so any leak would refute it."
+            return f"{words} By this measure the claim allows no more than blind guessing reaches."
         twice = f"{twice_as_strong(self.halved)}, a true advantage of "
         twice += f"{_advantage(self.looked_for):.3g},"
         if self.trials is None:
@@ -276,7 +276,7 @@ def _places(curve: LowerCurve) -> Array:
         fpr, _ = curve.shape.vertices()
         inner = fpr[(fpr > 0) & (fpr < 1)]
         return inner if len(inner) else np.array([0.5])
-    return np.asarray(scipy.special.ndtr(np.linspace(-8.0, 8.0, 321)))
+    return np.asarray(scipy.special.ndtr(np.linspace(-NEARLY_ALL, NEARLY_ALL, 321)))
 
 
 def _why_not(bound: LowerBound) -> str | None:

@@ -132,7 +132,7 @@ def _run(path: Path) -> dict[str, Any]:
         "changed": summary.changed.isoformat(),
         "verdict": answer.get("verdict"),
         "sentence": answer.get("sentence"),
-        "report": "claim" in answer and "lower" in answer,
+        "report": {"claim", "lower", "power_known"} <= answer.keys(),
     }
 
 
