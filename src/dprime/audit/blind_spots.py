@@ -18,8 +18,8 @@ ALWAYS = (
     "published from the same data.",
     "The order of the records: the record in question stands at one random place, the same in "
     "every training of the audit. A mistake that spares that place goes unseen.",
-    "The random numbers: no adversary guesses the seed, or looks for patterns in the last digits "
-    "of the noise.",
+    "The random numbers: no adversary guesses the seed. noise-grid looks for noise that a generator "
+    "made in single precision, the others see no pattern in the noise.",
 )
 """Of every audit."""
 
@@ -27,7 +27,7 @@ ENGINE = (
     "Number of steps, learning rate, schedule, sampling rate, clipping norm C and divisor: both "
     "worlds are given the same values. A training that derives one of them from its records, such "
     "as a divisor from their number, reveals more than the audit shows.",
-    "What happens after the noisy sum: di, attribute, gradient, malicious-dataset and "
+    "What happens after the noisy sum: di, noise-grid, attribute, gradient, malicious-dataset and "
     "opposing-dataset read the noisy sums and no model. A learning rate taken from the loss "
     "escapes them. intermediate-models and adaptive-poisoning compare the models of successive "
     "steps if the optimizer is SGD; with Adam, or where a step is lost in the weights' rounding, "

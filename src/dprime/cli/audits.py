@@ -51,6 +51,7 @@ FOR_TRIALS = [name for name in ESTIMATORS if name not in ("steinke", "mahloujifa
 ADVERSARIES = (
     "di", "api-access", "static-poisoning", "intermediate-models", "adaptive-poisoning",
     "gradient", "malicious-dataset", "opposing-dataset", "chosen-weights", "attribute",
+    "noise-grid",
 )  # fmt: skip
 """Named here too: the adversaries themselves need PyTorch, and the help does not."""
 
