@@ -44,8 +44,11 @@ NEAR = 0.2
 STRAYS = 0.01
 """The share of pairs that may lie anywhere although there is a grid."""
 
+BLURS = (0.0, 2.0**-23, 2.0**-21)
+"""What else may have moved a recorded number, over σ: the rounding of the models, for example."""
+
 DOUBT = 1e-6
-"""How likely each layout is before looking: what few pairs show by accident counts for nothing."""
+"""How likely each grid is before looking: what few pairs show by accident counts for nothing."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class GridLikelihood(Scorer):
             (first.to(run.device), second.to(run.device)) for first, second in layouts(sizes)
         ]
         self._rate = run.training.sample_rate
-        self._logs = np.zeros((2, len(run.trials), 1 + len(self._layouts)))
+        self._logs = _no_logs(len(run.trials), self._layouts)
 
     def see(self, step: Step) -> None:
         """Add the step's logarithms."""
@@ -156,13 +159,18 @@ def grid_scores(
         remedy = "give the number of weights of each tensor"
         raise validate.refusal("sizes", tensors, f"numbers that add up to {count}", remedy)
     pairs = layouts(tensors)
-    logs = np.zeros((2, len(released), 1 + len(pairs)))
+    logs = _no_logs(len(released), pairs)
     for step in range(released.shape[1]):
         found = worlds_logs(
             released[:, step], common[:, step], [each[:, step] for each in own], sigma, rate, pairs
         )
         logs += torch.stack(found).numpy()
     return _log_ratio(logs)
+
+
+def _no_logs(trials: int, pairs: Sequence[Layout]) -> NDArray[np.float64]:
+    """Logarithms before the first step [world, trial, law of the noise]."""
+    return np.zeros((2, trials, 1 + len(BLURS) * len(pairs)))
 
 
 def _log_ratio(logs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -180,8 +188,8 @@ def worlds_logs(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """The likelihood of a step in world `in` and in world `out` [trial, law of the noise].
 
-    Logarithms; the laws are ordinary noise, and a grid in each layout. All are relative to ordinary
-    noise on the common sum.
+    Logarithms; the laws are ordinary noise, and a grid in each layout, more or less blurred. All
+    are relative to ordinary noise on the common sum.
     """
     undrawn = _law_logs(noisy, common, sigma, pairs)
     rest = noisy - common
@@ -221,11 +229,11 @@ def _law_logs(
     for first, second in pairs:
         trial, pair = (squares[:, first] + squares[:, second] < NEAR).nonzero(as_tuple=True)
         one, other = first[pair], second[pair]
-        logs = _pair_logs(
-            exact(trial, one), exact(trial, other),
-            blurred[trial, one].double(), blurred[trial, other].double(),
-        )  # fmt: skip
-        laws.append(torch.zeros_like(laws[0]).index_add_(0, trial, logs))
+        a, b = exact(trial, one), exact(trial, other)
+        blur_a, blur_b = blurred[trial, one].double(), blurred[trial, other].double()
+        for blur in BLURS:
+            logs = _pair_logs(a, b, blur_a + blur, blur_b + blur)
+            laws.append(torch.zeros_like(laws[0]).index_add_(0, trial, logs))
     return torch.stack(laws, 1)
 
 
@@ -288,10 +296,8 @@ def _sixteens(size: int) -> NDArray[np.int64]:
     return firsts + np.array([[0], [8]])
 
 
-def _recorded(
-    name: str, given: ArrayLike | Tensor, shape: torch.Size | None = None
-) -> Tensor:
-    """Real numbers [trial, step, parameter], as precise as they came."""
+def _recorded(name: str, given: ArrayLike | Tensor, shape: torch.Size | None = None) -> Tensor:
+    """Real numbers [trial, step, parameter] in double precision, which keeps every digit."""
     remedy = "give recorded sums, one row for each trial and step"
     found = given.detach().cpu() if isinstance(given, Tensor) else torch.tensor(np.asarray(given))
     if not found.is_floating_point():
@@ -299,10 +305,8 @@ def _recorded(
     if found.dim() != 3:
         shown = f"of shape {tuple(found.shape)}"
         raise validate.misfit(name, shown, "of shape (trial, step, parameter)", remedy)
-    if shape is None:
-        return found
     try:
-        return found.expand(shape)
+        return found.double().expand(shape or found.shape)
     except RuntimeError:
         shown, wanted = f"of shape {tuple(found.shape)}", f"of shape {tuple(shape)}"
         raise validate.misfit(name, shown, wanted, remedy) from None
