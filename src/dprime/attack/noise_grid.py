@@ -134,10 +134,9 @@ def grid_scores(
         One score for each trial. Give those of trainings with and without the record to
         `dprime.audit.lower_bound`.
 
-    >>> torch.manual_seed(1)
-    <torch._C.Generator object at ...>
     >>> record = torch.full((1, 1, 1000), 1000**-0.5)  # of norm 1
-    >>> noise = torch.normal(0.0, 100.0, (1, 1, 1000))
+    >>> generator = torch.Generator().manual_seed(1)
+    >>> noise = torch.normal(0.0, 100.0, (1, 1, 1000), generator=generator)
     >>> present, absent = (
     ...     grid_scores(sums, torch.zeros(1, 1, 1000), [record], noise=100.0)
     ...     for sums in (record + noise, noise)

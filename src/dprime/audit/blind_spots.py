@@ -18,8 +18,8 @@ ALWAYS = (
     "published from the same data.",
     "The order of the records: the record in question stands at one random place, the same in "
     "every training of the audit. A mistake that spares that place goes unseen.",
-    "The random numbers: no adversary guesses the seed. noise-grid looks for noise that a generator "
-    "made in single precision, the others see no pattern in the noise.",
+    "The random numbers: no adversary guesses the seed. noise-grid looks for noise that a "
+    "generator made in single precision, the others see no pattern in the noise.",
 )
 """Of every audit."""
 
