@@ -88,7 +88,7 @@ def test_the_same_seed_is_the_same_audit(call):
 
 
 def test_a_large_seed_is_kept_to_its_last_digit(call):
-    largest = 2**64 - 1
+    largest = 2**256 - 1
     code, _, _ = call(*AUDIT[:-1], str(largest), *FEW, "--out", "a.run", "--json")
     assert code == 0
     with Store.open("a.run") as store:
@@ -275,7 +275,7 @@ BAD = [
     (["--trials", "x"], "trials must be a number, but it is 'x'"),
     (["--block", "0"], "block must be at least 1, but it is 0"),
     (["--record", "8"], "record must be an index from 0 to 7, but it is 8"),
-    (["--seed", "18446744073709551616"], "seed must be a whole number from 0 to 2^64 - 1"),
+    (["--seed", str(2**256)], "seed must be a whole number from 0 to 2^256 - 1"),
     (["--seed", "-1"], "seed must be a whole number, 0 or more, but it is '-1'"),
     (["--steps", "0"], "steps must be at least 1, but it is 0"),
     (["--sample-rate", "2"], "sample_rate must be above 0 and at most 1, but it is 2.0"),

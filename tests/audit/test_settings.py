@@ -225,7 +225,7 @@ def test_wrong_claims(value, noise):
     ("values", "message"),
     [
         ({"trials": 1}, "trials must be at least 2 in each world, but it is 1"),
-        ({"seed": 2**64}, r"seed must be a whole number from 0 to 2\^64 - 1"),
+        ({"seed": 2**256}, r"seed must be a whole number from 0 to 2\^256 - 1"),
         ({"records": 1}, "records must be from 2 to 1,438, but it is 1: digits has 1,438"),
         ({"records": 1439}, "records must be from 2 to 1,438, but it is 1439"),
         ({"record": 10}, "record must be an index from 0 to 9, but it is 10"),

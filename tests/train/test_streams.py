@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprime.train import streams
-from dprime.train.streams import Purpose, Streams, check_seed, fresh_seed, signed, threefry
+from dprime.seeds import check_seed, fresh_seed
+from dprime.train.streams import Purpose, Streams, signed, threefry
 
 # Known answers of Threefry-2x32, 20 rounds, from the authors' test vectors (kat_vectors).
 KNOWN = [
@@ -190,8 +191,8 @@ def test_scale_and_sum():
 
 
 def test_seeds():
-    assert check_seed(2**64 - 1) == 2**64 - 1
+    assert check_seed(2**256 - 1) == 2**256 - 1
     assert len({fresh_seed() for _ in range(100)}) == 100
-    for bad in (-1, 2**64, 1.5, "1", None):
+    for bad in (-1, 2**256, True, 1.5, "1", None):
         with pytest.raises(ValueError, match="seed must be a whole number from 0"):
             check_seed(bad)

@@ -42,6 +42,7 @@ class Setting:
         record: the index of the record in question, for adversaries that take a natural one; None
             takes the one that differs most from the others.
         seed: gives the whole audit: what the adversary draws while it prepares, and the trials.
+            Never use it again for a model that is released.
     """
 
     trainer: Trainer
@@ -49,7 +50,7 @@ class Setting:
     adjacency: Adjacency = "add-remove"
     pool: Dataset | None = None
     record: int | None = None
-    seed: int = 0
+    seed: int = field(default=0, repr=False)
 
     @property
     def shadow_seed(self) -> int:

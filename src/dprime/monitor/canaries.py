@@ -13,7 +13,6 @@ weights. What may be said of a report is at each kind of canary.
 
 from __future__ import annotations
 
-import secrets
 from abc import abstractmethod
 from typing import Any
 
@@ -30,6 +29,7 @@ from dprime.monitor.ledger import Unprotected
 from dprime.monitor.one_run import FEWEST, OneRun, one_run
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import Array
+from dprime.seeds import fresh_seed
 
 COINS, PLACES, BATCHES, RECORDS = range(4)
 """What randomness is drawn for: each purpose has a stream of its own."""
@@ -53,7 +53,7 @@ class Canaries(Watcher):
             remedy = "fewer show nothing; give for example 1000"
             raise validate.refusal("count", count, f"at least {FEWEST}", remedy)
         self.confidence = validate.inner_probability("confidence", confidence, example=0.95)
-        self._seed = secrets.randbits(62) if seed is None else _seed(seed)
+        self._seed = fresh_seed() if seed is None else _seed(seed)
         self._steps = 0
         self._lost = 0
         self._training: Attached | None = None

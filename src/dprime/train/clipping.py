@@ -13,12 +13,13 @@ from dprime import validate
 from dprime.data.dataset import Dataset
 from dprime.data.devices import device_named
 from dprime.mechanisms import Gaussian
+from dprime.seeds import check_seed, fresh_seed
 from dprime.train.batches import Sampler
 from dprime.train.checks import network_of
 from dprime.train.initial import fresh_weights
 from dprime.train.losses import Loss
 from dprime.train.slices import plan
-from dprime.train.streams import Streams, check_seed, fresh_seed
+from dprime.train.streams import Streams
 from dprime.train.worlds import Worlds
 
 BINS = np.geomspace(1e-4, 1e4, 161)

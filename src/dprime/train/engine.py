@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from dprime import validate
 from dprime.data.dataset import Dataset
 from dprime.data.devices import device_named
+from dprime.seeds import check_seed, fresh_seed
 from dprime.train.batches import Batch, Sampler
 from dprime.train.checks import network_of
 from dprime.train.gradients import Part, clip_factors, common_sum, part_of
@@ -33,7 +34,7 @@ from dprime.train.observe import Final, Observer, Step, differing_gradients
 from dprime.train.progress import bar
 from dprime.train.settings import Training
 from dprime.train.slices import Slices, kept_of_pool, plan
-from dprime.train.streams import Purpose, Streams, check_seed, fresh_seed
+from dprime.train.streams import Purpose, Streams
 from dprime.train.subsets import Subsets
 from dprime.train.trained import Trained
 from dprime.train.workers import each, freed_memory_kept
@@ -61,7 +62,7 @@ class Run:
     network: Network
     worlds: Worlds
     training: Training
-    seed: int
+    seed: int = field(repr=False)
     trials: NDArray[np.int64]
     in_world: NDArray[np.bool_]
     sampler: Sampler
@@ -100,8 +101,9 @@ def train(
             its own part.
         training: steps, clipping, noise, sampling, optimizer.
         trials: how many trainings; where it is left out, one, or one for each part of a pool.
-        seed: gives every random number of the experiment; None draws one of 64 random bits.
-            Whoever knows it knows the noise, and the result shows it: keep it secret.
+        seed: gives every random number of the experiment; None draws one of 256 random bits.
+            Whoever knows it knows the noise: for a model that you release, leave it out. The
+            result keeps it in `seed` and prints it nowhere.
         world: which world each trial trains on: "in", "out", "alternate" (even trials in), or
             "random" (a coin from the trial's own stream).
         blocks: which blocks of `training.block` trials to run; None runs all.

@@ -10,8 +10,8 @@ kept as int32, whose addition wraps around as the algorithm wants.
 
 from __future__ import annotations
 
+import hashlib
 import math
-import secrets
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dprime import validate
+from dprime.seeds import check_seed
 
 Words = NDArray[np.uint32]
 
@@ -46,18 +46,6 @@ class Purpose(IntEnum):
     SAMPLING = 1
     NOISE = 2
     WORLD = 3
-
-
-def fresh_seed() -> int:
-    """A seed of 64 random bits from the operating system."""
-    return secrets.randbits(64)
-
-
-def check_seed(seed: object) -> int:
-    """A whole number from 0 up to 2^64 - 1."""
-    if isinstance(seed, int | np.integer) and 0 <= int(seed) < WORD * WORD:
-        return int(seed)
-    raise validate.refusal("seed", seed, "a whole number from 0 to 2^64 - 1", "give for example 1")
 
 
 @lru_cache(maxsize=256)
@@ -153,7 +141,10 @@ class Streams:
 
     def _derive(self, indexes: Tensor, purpose: Purpose) -> tuple[Tensor, Tensor]:
         """The key of each trial: the generator itself at (trial, purpose), keyed by the seed."""
-        words = (constant(self.seed % WORD), constant(self.seed >> 32))
+        seed = self.seed
+        if seed >= WORD * WORD:
+            seed = int.from_bytes(hashlib.sha256(str(seed).encode()).digest()[:8], "little")
+        words = (constant(seed % WORD), constant(seed >> 32))
         x0, x1 = threefry(words, (indexes, constant(int(purpose))))
         return x0[:, None], x1[:, None]
 
