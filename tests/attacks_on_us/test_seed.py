@@ -4,9 +4,7 @@ Until version 0.10 `print(trained)` showed the seed beside "differentially priva
 and card of an audit showed it too.
 """
 
-import contextlib
 import dataclasses
-import io
 import json
 import re
 
@@ -15,7 +13,6 @@ import pytest
 import torch
 from torch import nn
 
-from dprime import cli
 from dprime.attack import EngineTrainer, Setting, adversary_named
 from dprime.audit import AuditSettings, begin
 from dprime.audit.game import Game
@@ -184,25 +181,10 @@ def test_no_other_dataclass_shows_a_field_that_is_a_seed():
 # The command line ---------------------------------------------------------------------------------
 
 
-def called(*words):
-    """What a command writes to the terminal, and its exit code."""
-    out = io.StringIO()
-    with (
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(out),
-        pytest.MonkeyPatch.context() as patch,
-        pytest.raises(SystemExit) as stop,
-    ):
-        patch.setattr("sys.argv", ["dprime", *map(str, words)])
-        cli.main()
-    return stop.value.code, out.getvalue()
-
-
 AUDIT = ("audit", "--epsilon", 4, "--records", 6, "--steps", 2, "--trials", 10)
 
 
-def test_no_command_prints_a_seed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_no_command_prints_a_seed(call, tmp_path):
     commands = [
         (*AUDIT, "--seed", SECRET, "--out", "a.run"),
         (*AUDIT, "--seed", SECRET, "--out", "b.run", "--json"),
@@ -215,25 +197,24 @@ def test_no_command_prints_a_seed(tmp_path, monkeypatch):
         (*AUDIT, "--seed", SECRET, "--out", "a.run"),  # refused: it is there
     ]
     for words in commands:
-        code, text = called(*words)
-        assert code in (0, 2), text
-        assert hidden(text, SECRET), words
+        code, out, err = call(*words)
+        assert code in (0, 2), err
+        assert hidden(out + err, SECRET), words
     for name in ("a.md", "a.json", "a.html"):
         assert hidden((tmp_path / name).read_text(), SECRET)
 
 
-def test_a_run_is_repeated_from_its_file_without_seeing_the_seed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    called(*AUDIT, "--out", "a.run")
-    _, text = called(*AUDIT, "--seed-from", "a.run", "--out", "b.run")
+def test_a_run_is_repeated_from_its_file_without_seeing_the_seed(call):
+    call(*AUDIT, "--out", "a.run")
+    _, out, err = call(*AUDIT, "--seed-from", "a.run", "--out", "b.run")
     with Store.open("a.run") as first, Store.open("b.run") as second:
         assert first.seed == second.seed
         assert first.seed.bit_length() > 200
         assert np.array_equal(first.arrays()["score"], second.arrays()["score"])
-        assert hidden(text, first.seed)
-    code, text = called(*AUDIT, "--seed-from", "a.run", "--seed", 1)
+        assert hidden(out + err, first.seed)
+    code, _, err = call(*AUDIT, "--seed-from", "a.run", "--seed", 1)
     assert code == 2
-    assert "seed_from must be given without --seed" in text
+    assert "seed_from must be given without --seed" in err
 
 
 # Where 256 bits are kept --------------------------------------------------------------------------

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprime.train import streams
 from dprime.seeds import check_seed, fresh_seed
+from dprime.train import streams
 from dprime.train.streams import Purpose, Streams, signed, threefry
 
 # Known answers of Threefry-2x32, 20 rounds, from the authors' test vectors (kat_vectors).

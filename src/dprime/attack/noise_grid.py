@@ -272,13 +272,12 @@ def layouts(sizes: Sequence[int]) -> list[Layout]:
 
 def _halves(size: int) -> NDArray[np.int64]:
     """(i, h + i), h the half of the size rounded up [2, pair]."""
-    half = (size + 1) // 2
-    return np.arange(size // 2) + np.array([[0], [half]])
+    return _pairs(np.arange(size // 2), (size + 1) // 2)
 
 
 def _neighbours(size: int) -> NDArray[np.int64]:
     """(2j, 2j + 1) [2, pair]."""
-    return 2 * np.arange(size // 2) + np.array([[0], [1]])
+    return _pairs(2 * np.arange(size // 2), 1)
 
 
 def _sixteens(size: int) -> NDArray[np.int64]:
@@ -286,13 +285,16 @@ def _sixteens(size: int) -> NDArray[np.int64]:
 
     PyTorch draws fewer than sixteen one by one, in double precision [2, pair].
     """
-    if size < 16:
-        return np.zeros((2, 0), dtype=np.int64)
     firsts = (np.arange(0, size - 15, 16)[:, None] + np.arange(8)).ravel()
-    if size % 16:
+    if size > 16 and size % 16:
         last = size - 16
         firsts = np.concatenate([firsts[firsts + 8 < last], last + np.arange(8)])
-    return firsts + np.array([[0], [8]])
+    return _pairs(firsts, 8)
+
+
+def _pairs(firsts: NDArray[np.int64], apart: int) -> NDArray[np.int64]:
+    """Each number and its partner [2, pair]."""
+    return np.stack([firsts, firsts + apart])
 
 
 def _recorded(name: str, given: ArrayLike | Tensor, shape: torch.Size | None = None) -> Tensor:
@@ -304,8 +306,9 @@ def _recorded(name: str, given: ArrayLike | Tensor, shape: torch.Size | None = N
     if found.dim() != 3:
         shown = f"of shape {tuple(found.shape)}"
         raise validate.misfit(name, shown, "of shape (trial, step, parameter)", remedy)
+    wanted = found.shape if shape is None else shape
     try:
-        return found.double().expand(shape or found.shape)
+        return found.double().expand(wanted)
     except RuntimeError:
-        shown, wanted = f"of shape {tuple(found.shape)}", f"of shape {tuple(shape)}"
-        raise validate.misfit(name, shown, wanted, remedy) from None
+        shown, must = f"of shape {tuple(found.shape)}", f"of shape {tuple(wanted)}"
+        raise validate.misfit(name, shown, must, remedy) from None
