@@ -100,7 +100,7 @@ def test_help_names_every_adversary(call):
     code, out, _ = call("audit", "--help")
     assert code == 0
     shown = " ".join(out.replace("│", " ").split())
-    assert f"{', '.join(tuple(ADVERSARIES)[:-1])} or attribute;" in shown
+    assert f"{', '.join(tuple(ADVERSARIES)[:-1])} or noise-grid;" in shown
 
 
 ATTRIBUTE = [

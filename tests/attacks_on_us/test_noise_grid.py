@@ -73,8 +73,11 @@ def rounded_normal(size, generator):
     return (smooth_normal(size, generator) * 2**20).round() / 2**20
 
 
-def generators(normal, tensors):
-    """The engine's streams with other noise, drawn for each of these tensors."""
+def generators(normal, tensors, grid=0.0):
+    """The engine's streams with other noise, drawn for each of these tensors.
+
+    The noisy sums are rounded to multiples of `grid` standard deviations.
+    """
 
     class Other:
         def __init__(self, seed, trials, device):
@@ -89,7 +92,9 @@ def generators(normal, tensors):
                 place = int(np.random.SeedSequence([self.key, trial, step]).generate_state(1)[0])
                 generator = torch.Generator().manual_seed(place)
                 noise = torch.cat([normal(size, generator) for size in tensors])
-                row.copy_(row + noise * scale)
+                noisy = row + noise * scale
+                step_size = grid * scale
+                row.copy_((noisy / step_size).round() * step_size if grid else noisy)
 
     from dprime.train import engine
 
@@ -103,7 +108,11 @@ GRIDS = {
     "PyTorch, all at once": (torch_normal, [650]),
     "neighbours": (neighbours_normal, [650]),
 }
-SMOOTH = {"double precision": smooth_normal, "rounded": rounded_normal}
+SMOOTH = {
+    "double precision": (smooth_normal, 0.0),
+    "rounded noise": (rounded_normal, 0.0),
+    "rounded sums": (smooth_normal, 2.0**-20),
+}
 
 
 # Our engine ---------------------------------------------------------------------------------------
@@ -128,7 +137,8 @@ def test_the_audit_refutes_what_is_claimed_of_it():
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_smooth_noise_tells_no_more_than_its_certificate(name):
-    with generators(SMOOTH[name], [650]):
+    normal, grid = SMOOTH[name]
+    with generators(normal, [650], grid):
         found = played(setting(), NoiseGrid().craft(setting()), trials=200)
     assert abs(area(found["score"][::2], found["score"][1::2]) - 0.5) < 0.1
 

@@ -258,7 +258,7 @@ def frontier(
         optimizer: `SGD()` where left out.
         repetitions: trainings at each point, each with a fresh draw from the pool; 2 or more.
         seed: gives draws and trainings; whoever knows it knows the draws. None draws one that is
-            not kept.
+            not kept; one that you give stands in the file.
         file: a JSON file that each finished point is written to at once. Points that are there
             with the same settings are not trained again.
         device: "cpu" or "cuda".
