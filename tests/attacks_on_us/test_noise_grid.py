@@ -7,7 +7,6 @@ and against the engine as it is.
 
 import math
 
-import numpy as np
 import pytest
 import scipy.stats
 import torch
@@ -18,6 +17,7 @@ from dprime.attack import EngineTrainer, NoiseGrid, Setting, grid_scores
 from dprime.audit import audit
 from dprime.train import Observer, Training, train
 from dprime.train.models import model_named
+from dprime.train.streams import Purpose
 from games import IMAGES, played
 from planted import exchanged
 
@@ -73,33 +73,22 @@ def rounded_normal(size, generator):
     return (smooth_normal(size, generator) * 2**20).round() / 2**20
 
 
-def generators(normal, tensors, grid=0.0):
-    """The engine's streams with other noise, drawn for each of these tensors.
+def other_noise(normal, tensors, grid=0.0):
+    """The engine with other noise, drawn for each of these tensors.
 
     The noisy sums are rounded to multiples of `grid` standard deviations.
     """
 
-    class Other:
-        def __init__(self, seed, trials, device):
-            self.inner = inner(seed, trials, device)
-            self.key, self.trials = seed, trials
+    def add_normal(streams, into, sigma, purpose, step):
+        places = (streams.uniform(1, Purpose.WORLD, step)[:, 0] * 2**31).long() + 2**31
+        for row, scale, place in zip(into, sigma, places.tolist(), strict=True):
+            generator = torch.Generator().manual_seed(place)
+            noise = torch.cat([normal(size, generator) for size in tensors])
+            noisy = row + noise * scale
+            step_size = grid * scale
+            row.copy_((noisy / step_size).round() * step_size if grid else noisy)
 
-        def __getattr__(self, name):
-            return getattr(self.inner, name)
-
-        def add_normal(self, into, sigma, purpose, step):
-            for row, scale, trial in zip(into, sigma, self.trials, strict=True):
-                place = int(np.random.SeedSequence([self.key, trial, step]).generate_state(1)[0])
-                generator = torch.Generator().manual_seed(place)
-                noise = torch.cat([normal(size, generator) for size in tensors])
-                noisy = row + noise * scale
-                step_size = grid * scale
-                row.copy_((noisy / step_size).round() * step_size if grid else noisy)
-
-    from dprime.train import engine
-
-    inner = engine.Streams
-    return exchanged(Streams=Other)
+    return exchanged(add_normal=add_normal)
 
 
 GRIDS = {
@@ -120,7 +109,7 @@ SMOOTH = {
 
 @pytest.mark.parametrize("name", GRIDS)
 def test_a_generator_of_few_bits_is_seen_in_the_engine(name):
-    with generators(*GRIDS[name]):
+    with other_noise(*GRIDS[name]):
         found = played(setting(), NoiseGrid().craft(setting()), trials=50)
     assert area(found["score"][::2], found["score"][1::2]) == 1
     assert CERTIFIED.advantage() < 0.02
@@ -128,7 +117,7 @@ def test_a_generator_of_few_bits_is_seen_in_the_engine(name):
 
 def test_the_audit_refutes_what_is_claimed_of_it():
     """One step at noise 1,000 is enough."""
-    with generators(old_normal, [650]):
+    with other_noise(old_normal, [650]):
         found = audit("noise-grid", setting(1000.0, 1), trials=200)
     assert found.verdict.outcome == "refuted"
     assert found.bound.epsilon > 3
@@ -138,7 +127,7 @@ def test_the_audit_refutes_what_is_claimed_of_it():
 @pytest.mark.parametrize("name", SMOOTH)
 def test_smooth_noise_tells_no_more_than_its_certificate(name):
     normal, grid = SMOOTH[name]
-    with generators(normal, [650], grid):
+    with other_noise(normal, [650], grid):
         found = played(setting(), NoiseGrid().craft(setting()), trials=200)
     assert abs(area(found["score"][::2], found["score"][1::2]) - 0.5) < 0.1
 
@@ -189,9 +178,9 @@ def from_models(trials):
 
 
 def test_two_models_in_a_row_show_the_grid():
-    with generators(old_normal, [650]):
+    with other_noise(old_normal, [650]):
         assert from_models(50) == 1
-    with generators(smooth_normal, [650]):
+    with other_noise(smooth_normal, [650]):
         assert abs(from_models(200) - 0.5) < 0.1
 
 

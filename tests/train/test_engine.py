@@ -150,7 +150,8 @@ def test_both_worlds_draw_the_same_noise_and_batches():
         for world in ("in", "out")
     )
     distance = (ins - outs).norm(dim=1) * len(DATA)
-    assert (distance <= 1.0).all()
+    rounding = 5.0 * 2.0**-16 * ins.shape[1] ** 0.5  # both are on the grid of the noise
+    assert (distance <= 1.0 + rounding).all()
     assert (distance > 0.1).all()
 
 

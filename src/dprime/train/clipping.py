@@ -18,8 +18,9 @@ from dprime.train.batches import Sampler
 from dprime.train.checks import network_of
 from dprime.train.initial import fresh_weights
 from dprime.train.losses import Loss
+from dprime.train.noise import add_normal
 from dprime.train.slices import plan
-from dprime.train.streams import Streams
+from dprime.train.streams import Purpose, Streams
 from dprime.train.worlds import Worlds
 
 BINS = np.geomspace(1e-4, 1e4, 161)
@@ -85,9 +86,10 @@ def median_clip_norm(
         )
     noise = validate.positive("noise_multiplier", noise_multiplier, example=10.0)
     counts = np.histogram(np.clip(norms, BINS[0], BINS[-1]), BINS)[0]
-    noisy = counts + noise * np.random.default_rng(drawn).standard_normal(len(counts))
+    noisy = torch.from_numpy(counts.astype(np.float64))[None]
+    add_normal(Streams(drawn, [0]), noisy, torch.tensor([noise]), Purpose.CLIPPING, step=0)
     return ClipNorm(
-        _median_of(noisy),
+        _median_of(noisy[0].numpy()),
         Gaussian(noise_multiplier=noise, steps=1),
         f"read from a histogram with noise {noise:g}: one step of the Gaussian mechanism, to be "
         "composed with the training",

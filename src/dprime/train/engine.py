@@ -30,6 +30,7 @@ from dprime.train.gradients import Part, clip_factors, common_sum, part_of
 from dprime.train.initial import fresh_weights
 from dprime.train.insert import Insert, Moment
 from dprime.train.network import Network
+from dprime.train.noise import add_normal
 from dprime.train.observe import Final, Observer, Step, differing_gradients
 from dprime.train.progress import bar
 from dprime.train.settings import Training
@@ -299,7 +300,7 @@ def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float
         sigma = _sigma(run, parts, batch, own_sum, crafted)
         noisy_sum = own_sum.clone() if run.observers else own_sum
         if training.noise_multiplier:
-            streams.add_normal(noisy_sum, sigma, Purpose.NOISE, index)
+            add_normal(streams, noisy_sum, sigma, Purpose.NOISE, index)
         if run.observers:
             make_common = partial(
                 common_sum, run.network, batch, weights, training.loss, training.clip_norm,
@@ -379,20 +380,20 @@ def _sigma(
     like: Tensor,
     crafted: tuple[Tensor, ...] | None,
 ) -> Tensor:
-    """The noise's standard deviation on the sum [trial]: z C, or z C LS/GS."""
+    """The noise's standard deviation on the sum, in double precision [trial]: z C, or z C LS/GS."""
     training = run.training
     if training.clip_norm is None:
-        return like.new_zeros(len(like))
+        return like.new_zeros(len(like), dtype=torch.float64)
     sigma = training.noise_multiplier * training.clip_norm
     if training.sensitivity == "global":
-        return like.new_full((len(like),), sigma)
+        return like.new_full((len(like),), sigma, dtype=torch.float64)
     scaled: Tensor
     gradients = crafted
     if gradients is None:
         gradients = differing_gradients(parts, batch, training.clip_norm, like)
     if len(gradients) == 1:  # add-remove: LS = ‖g(x)‖, GS = C
-        scaled = gradients[0].norm(dim=1) * (sigma / training.clip_norm)
+        scaled = gradients[0].double().norm(dim=1) * (sigma / training.clip_norm)
     else:  # replace: LS = ‖g(x) − g(x′)‖, GS = 2C
-        distances = (gradients[0] - gradients[1]).norm(dim=1)
+        distances = (gradients[0] - gradients[1]).double().norm(dim=1)
         scaled = distances * (sigma / (2 * training.clip_norm))
     return scaled
