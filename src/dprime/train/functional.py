@@ -5,7 +5,9 @@ The gradients of a chunk's records are in memory together, so chunks are short.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +15,7 @@ from torch.func import functional_call, grad, grad_and_value, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from dprime.train.losses import Loss, named_loss
-from dprime.train.network import Gradients, Network
+from dprime.train.network import Gradients, Network, hooks_of
 
 Weights = dict[str, Tensor]
 
@@ -37,9 +39,16 @@ class ExplicitGradients(Gradients):
         """Those of some of the records."""
         return ExplicitGradients(self.losses[:, records], self._gradients[:, records])
 
+    def without(self, lost: Tensor) -> Gradients:
+        """The same with gradients of zero for some of the records."""
+        return ExplicitGradients(self.losses, self._gradients.masked_fill(lost[..., None], 0))
+
 
 class Functional(Network):
-    """A model of any form, whose records do not meet.
+    """A model of any form, whose records do not meet: each goes through it alone.
+
+    What the model's own code writes into its buffers or attributes is thrown away after each call,
+    so that it reaches neither later records nor the trained model.
 
     Args:
         model: the module.
@@ -52,23 +61,33 @@ class Functional(Network):
         super().__init__(model)
         self.words = words
         self.aliases = _aliases(model)
+        self._forgets = all(_is_pytorchs_own(module) for module in model.modules())
 
     def _named(self, weights: Tensor) -> Weights:
         """By name, the trial first."""
         return {parameter.name: parameter.view(weights) for parameter in self.parameters}
 
-    def _call(self, weights: Weights, x: Tensor) -> Tensor:
+    def _fresh(self) -> nn.Module:
+        """The model as it was given; its trained weights are not copied."""
+        if self._forgets:
+            return self.model
+        trained = {parameter.name for parameter in self.parameters}
+        weights = {id(w): w for name, w in self.model.named_parameters() if name in trained}
+        return copy.deepcopy(self.model, dict(weights))
+
+    def _call(self, model: nn.Module, weights: Weights, x: Tensor) -> Tensor:
         named = {alias: weights[name] for alias, name in self.aliases.items() if name in weights}
         inputs = x.long() if self.words else x
         with sdpa_kernel(SDPBackend.MATH):  # the only attention that vmap does not loop over
-            outputs: Tensor = functional_call(self.model, named, (inputs,), tie_weights=False)
+            outputs: Tensor = functional_call(model, named, (inputs,), tie_weights=False)
         return outputs
 
     @torch.no_grad()
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
         """[trial, record, ...]."""
         shared = x.shape[0] == 1
-        over_trials = vmap(self._call, in_dims=(0, None if shared else 0))
+        call = partial(self._call, self._fresh())
+        over_trials = vmap(call, in_dims=(0, None if shared else 0))
         return over_trials(self._named(weights), x[0] if shared else x)
 
     def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
@@ -90,25 +109,22 @@ class Functional(Network):
         return ExplicitGradients(losses.detach(), torch.cat(flat, dim=2).detach())
 
     def _loss_of_one(self, loss: Loss) -> Callable[[Weights, Tensor, Tensor], Tensor]:
+        model = self._fresh()
+
         def of_one(weights: Weights, x: Tensor, y: Tensor) -> Tensor:
-            return loss(self._call(weights, x[None]), y[None])[0]
+            return loss(self._call(model, weights, x[None]), y[None])[0]
 
         return of_one
 
     def numbers_per_record(self, x: Tensor) -> int:
         """The gradient, its copy, and the outputs of every layer, counted by hooks."""
         counted = [x.numel()]
-        hooks = [
+        model = copy.deepcopy(self.model)
+        for module in model.modules():
             module.register_forward_hook(lambda _m, _i, out: counted.append(_numbers(out)))
-            for module in self.model.modules()
-        ]
-        try:
-            with torch.no_grad():
-                named = self._named(self.given_weights()[None].to(x.device))
-                self._call({name: weight[0] for name, weight in named.items()}, x)
-        finally:
-            for hook in hooks:
-                hook.remove()
+        with torch.no_grad():
+            named = self._named(self.given_weights()[None].to(x.device))
+            self._call(model, {name: weight[0] for name, weight in named.items()}, x)
         return 4 * sum(counted) + 3 * self.size
 
     def numbers_kept(self, x: Tensor) -> int:
@@ -127,6 +143,13 @@ def _aliases(model: nn.Module) -> dict[str, str]:
         for path, module in model.named_modules()
         for name, weight in module.named_parameters(recurse=False)
     }
+
+
+def _is_pytorchs_own(module: nn.Module) -> bool:
+    """Whether all code that runs is of layers that remember nothing of their records."""
+    kinds = type(module).__mro__[:-1]
+    known = all(kind.__module__.startswith("torch.nn.modules.") for kind in kinds)
+    return known and not hooks_of(module, "forward")
 
 
 def _numbers(output: object) -> int:
