@@ -53,6 +53,9 @@ class Functional(Network):
     Args:
         model: the module.
         words: whether it wants its records as whole numbers, for an embedding.
+
+    Attributes:
+        together: whether the gradients of all trials are made at once.
     """
 
     side_by_side = False  # functional_call exchanges the module's own weights while it runs
@@ -61,6 +64,7 @@ class Functional(Network):
         super().__init__(model)
         self.words = words
         self.aliases = _aliases(model)
+        self.together = True
         self._forgets = all(_is_pytorchs_own(module) for module in model.modules())
 
     def _named(self, weights: Tensor) -> Weights:
@@ -94,19 +98,39 @@ class Functional(Network):
         """By two nested vmaps, as for the weights."""
         one = grad(self._loss_of_one(named_loss(loss)), argnums=1)
         of_trial = vmap(one, in_dims=(None, 0, 0))
-        found: Tensor = vmap(of_trial)(self._named(weights), x, y.expand(x.shape[:2])).detach()
-        return found
+
+        def of_all(weights: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor]:
+            return (vmap(of_trial)(self._named(weights), x, y).detach(),)
+
+        return self._over_trials(of_all, weights, x, y.expand(x.shape[:2]))[0]
 
     def gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Gradients:
         """By two nested vmaps: over the trials, and over a trial's records."""
-        over = (None if x.shape[0] == 1 else 0, None if y.shape[0] == 1 else 0)
         one = grad_and_value(self._loss_of_one(named_loss(loss)))
         of_trial = vmap(one, in_dims=(None, 0, 0))
-        of_all = vmap(of_trial, in_dims=(0, *over))
-        x, y = (part[0] if dim is None else part for part, dim in zip((x, y), over, strict=True))
-        gradients, losses = of_all(self._named(weights), x, y)
-        flat = [gradients[parameter.name].flatten(2) for parameter in self.parameters]
-        return ExplicitGradients(losses.detach(), torch.cat(flat, dim=2).detach())
+
+        def of_all(weights: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+            over = (None if x.shape[0] == 1 else 0, None if y.shape[0] == 1 else 0)
+            x, y = (p[0] if dim is None else p for p, dim in zip((x, y), over, strict=True))
+            found, losses = vmap(of_trial, in_dims=(0, *over))(self._named(weights), x, y)
+            flat = [found[parameter.name].flatten(2) for parameter in self.parameters]
+            return losses.detach(), torch.cat(flat, dim=2).detach()
+
+        return ExplicitGradients(*self._over_trials(of_all, weights, x, y))
+
+    def _over_trials(
+        self, make: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]],
+        weights: Tensor, x: Tensor, y: Tensor,
+    ) -> tuple[Tensor, ...]:  # fmt: skip
+        """What `make` gives for all trials."""
+        if self.together:
+            return make(weights, x, y)
+        rows = [slice(trial, trial + 1) for trial in range(len(weights))]
+        parts = [
+            make(weights[row], *(part if len(part) == 1 else part[row] for part in (x, y)))
+            for row in rows
+        ]
+        return tuple(torch.cat(same) for same in zip(*parts, strict=True))
 
     def _loss_of_one(self, loss: Loss) -> Callable[[Weights, Tensor, Tensor], Tensor]:
         model = self._fresh()
