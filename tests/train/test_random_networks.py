@@ -1,6 +1,7 @@
 """Clipped sums of random networks of all supported kinds, against PyTorch's own autograd."""
 
 import copy
+import dataclasses
 
 import numpy as np
 import pytest
@@ -65,3 +66,50 @@ def check(seed):
 @pytest.mark.parametrize("seed", range(60))
 def test_clipped_sums_are_those_of_autograd(seed):
     check(seed)
+
+
+def stretched(case, rng):
+    """The same with numbers of any size that float32 holds, in records, labels and weights."""
+    model, data = copy.deepcopy(case.model), case.data
+    with torch.no_grad():
+        for weight in model.parameters():
+            if rng.random() < 0.2:
+                weight.mul_(10.0 ** rng.uniform(-20, 20))
+    words = any(isinstance(module, nn.Embedding) for module in model.modules())
+    sizes = 10.0 ** rng.uniform(-37, 38, len(data)) * (rng.random(len(data)) < 0.7)
+    records = data.records.astype(np.float64)
+    if not words:
+        records = (records.T * sizes).T
+    labels = data.labels * sizes if data.classes is None else data.labels
+    most = 3.4e38
+    return dataclasses.replace(
+        case, model=model,
+        data=dataclasses.replace(
+            data, records=np.clip(records, -most, most), labels=np.clip(labels, -most, most)
+        ),
+    )  # fmt: skip
+
+
+def check_any_size(seed):
+    """Every record alone moves the sum by at most C, and so it does in the sum of all."""
+    rng = np.random.default_rng(seed)
+    case = stretched(random_case(seed), rng)
+    clip_norm = float(10.0 ** rng.uniform(-12, 18))
+    training = Training(
+        steps=1, learning_rate=0.1, clip_norm=clip_norm, noise_multiplier=2.0, loss=case.loss
+    )
+    count = len(case.data)
+    members = np.concatenate([np.eye(count, dtype=bool), np.ones((1, count), dtype=bool)])
+    subsets, sums = Subsets(case.data, members, probability=(0.2, 1.0)[seed % 2]), Sums()
+    train(case.model, subsets, training, initial="given", observers=[sums], seed=1)
+    found = sums.sums.double() / clip_norm
+    assert bool(found.isfinite().all())
+    assert float(found.norm(dim=1)[:-1].max()) <= 1 + 1e-5
+    assert float((found[-1] - found[:-1].sum(0)).norm()) <= 1e-3
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("seed", range(60))
+def test_no_record_of_any_size_moves_the_sum_by_more(seed):
+    check_any_size(seed)
