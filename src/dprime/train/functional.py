@@ -116,7 +116,13 @@ class Functional(Network):
             flat = [found[parameter.name].flatten(2) for parameter in self.parameters]
             return losses.detach(), torch.cat(flat, dim=2).detach()
 
-        return ExplicitGradients(*self._over_trials(of_all, weights, x, y))
+        try:
+            return ExplicitGradients(*self._over_trials(of_all, weights, x, y))
+        except IndexError as error:
+            raise ValueError(
+                f"Every record must be one that the model accepts, but it fails on one ({error}): "
+                "remove words that its nn.Embedding does not have."
+            ) from None
 
     def _over_trials(
         self, make: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]],
