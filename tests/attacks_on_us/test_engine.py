@@ -45,7 +45,9 @@ def gain(model, data, training, trials=TRIALS):
 
     inside, outside = (models(count, 5, noise_multiplier=0.0).mean(0) for count in (1, 0))
     direction, middle = inside - outside, (inside + outside) / 2
-    said = [((models(count, 6 + count) - middle) @ direction > 0).double().mean() for count in (1, 0)]
+    said = [
+        ((models(count, 6 + count) - middle) @ direction > 0).double().mean() for count in (1, 0)
+    ]
     return float(said[0] - said[1]), training.mechanism().curve().advantage()
 
 
@@ -173,7 +175,7 @@ class Largest(nn.ReLU):
 
 
 def test_a_buffer_that_keeps_records_is_refused():
-    with pytest.raises(ValueError, match="largest.*changes when records go through"):
+    with pytest.raises(ValueError, match=r"largest.*changes when records go through"):
         train(two_layers(Largest(0.0)), far_record(), private())
 
 

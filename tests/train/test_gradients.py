@@ -151,7 +151,7 @@ def test_a_word_that_the_table_has_not_counts_as_zero():
     sums = Sums()
     train(model, Subsets(data, members, 1.0), ONCE, initial="given", observers=[sums], seed=1)
     torch.testing.assert_close(sums.sums[0], sums.sums[1])
-    with pytest.raises(ValueError, match="words that its nn.Embedding does not have"):
+    with pytest.raises(ValueError, match=r"words that its nn.Embedding does not have"):
         train(Wrapped(model), data, ONCE, initial="given")
 
 

@@ -25,7 +25,7 @@ from dprime.data.dataset import Dataset
 from dprime.data.devices import device_named
 from dprime.train.batches import Batch, Sampler
 from dprime.train.checks import network_of
-from dprime.train.gradients import Part, clipped_rows, clipped_sum, common_sum
+from dprime.train.gradients import Part, clip_factors, clipped_sum, common_sum
 from dprime.train.initial import fresh_weights
 from dprime.train.insert import Insert, Moment
 from dprime.train.network import Network
@@ -339,7 +339,12 @@ def _crafted(run: Run, moment: Moment) -> tuple[Tensor, ...] | None:
     C = run.training.clip_norm
     if C is None:
         return found
-    return tuple(clipped_rows(gradients, C) for gradients in found)
+    clipped = []
+    for gradients in found:
+        norms = gradients.norm(dim=1, keepdim=True)
+        scaled = gradients * clip_factors(norms, C)
+        clipped.append(scaled.masked_fill(~norms.isfinite(), 0))
+    return tuple(clipped)
 
 
 def _clipped_sum(
@@ -354,8 +359,9 @@ def _clipped_sum(
     training = run.training
     mask = batch.mask if crafted is None else batch.mask_of_others
     parts = clipped_sum(
-        run.network, batch, weights, training.loss, training.clip_norm, length, mask, into
-    )
+        run.network, batch, weights, training.loss, training.clip_norm, length, mask, into,
+        clip_factors,
+    )  # fmt: skip
     if crafted is not None:
         for gradient, drawn in zip(crafted, batch.drawn(), strict=True):
             into.add_(gradient.masked_fill(drawn[:, None] == 0, 0))

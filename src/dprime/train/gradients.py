@@ -12,6 +12,9 @@ from dprime.train.batches import Batch
 from dprime.train.losses import Loss
 from dprime.train.network import Gradients, Network
 
+Factors = Callable[[Tensor, float], Tensor]
+"""What to multiply gradients by, from their norms and C."""
+
 
 class Part:
     """The records of a batch that go through the model together.
@@ -31,6 +34,11 @@ class Part:
         self._gradients: Gradients | None = make() if gradients is None else gradients
         self._norms: Tensor | None = None
         self.losses = self._gradients.losses
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        return self.losses.shape[1]
 
     @property
     def gradients(self) -> Gradients:
@@ -66,23 +74,25 @@ class Part:
 
 def clipped_sum(
     network: Network, batch: Batch, weights: Tensor, loss: str | Loss, clip_norm: float | None,
-    length: int, mask: Tensor, into: Tensor,
+    length: int, mask: Tensor, into: Tensor, factors: Factors,
 ) -> list[Part]:  # fmt: skip
-    """Put Σ c_i g_i over a batch's records in `into`; c_i clips and masks [trial, place].
+    """Put Σ c_i g_i over a batch's records in `into`; c_i clips by `factors` and masks.
 
     A record whose gradient or its norm is not finite counts for nothing: no clipping bounds it, and
     0 times it is not 0. Without clipping that is so for records that the trial does not have; one
     that it has is left as it is.
     """
-    parts = _summed(network, batch, weights, loss, clip_norm, length, mask, into)
+    parts = _summed(network, batch, weights, loss, clip_norm, length, mask, into, factors)
     if clip_norm is None and bool((mask == 0).any()) and not bool(into.isfinite().all()):
-        parts = _summed(network, batch, weights, loss, None, length, mask, into, judge=True)
+        parts = _summed(
+            network, batch, weights, loss, None, length, mask, into, factors, judge=True
+        )
     return parts
 
 
 def _summed(
     network: Network, batch: Batch, weights: Tensor, loss: str | Loss, clip_norm: float | None,
-    length: int, mask: Tensor, into: Tensor, judge: bool = False,
+    length: int, mask: Tensor, into: Tensor, factors: Factors, judge: bool = False,
 ) -> list[Part]:  # fmt: skip
     """`clipped_sum`; without clipping, gradients are judged only where asked for."""
     into.zero_()
@@ -99,7 +109,7 @@ def _summed(
             if bool(lost.any()):
                 part, c = part.without(lost), c.masked_fill(lost, 0)
         if clip_norm is not None:
-            c = c * clip_factors(part.norms, clip_norm)
+            c = c * factors(part.norms, clip_norm)
         part.gradients.add_weighted(c, into)
         parts.append(part)
     return parts
@@ -114,7 +124,8 @@ def common_sum(
     By the definition, record by record: what the training itself has summed is not looked at.
     """
     into = torch.empty_like(weights)
-    clipped_sum(network, batch, weights, loss, clip_norm, length, batch.mask_of_others, into)
+    mask = batch.mask_of_others
+    clipped_sum(network, batch, weights, loss, clip_norm, length, mask, into, clip_factors)
     return into
 
 
@@ -124,13 +135,6 @@ def clip_factors(norms: Tensor, clip_norm: float) -> Tensor:
     A little less than C/norm, since the norms themselves are rounded.
     """
     return norms.reciprocal().mul_(clip_norm * (1 - 4e-6)).clamp_(max=1.0)
-
-
-def clipped_rows(gradients: Tensor, clip_norm: float) -> Tensor:
-    """Gradients [trial, parameter], each clipped; zero where the norm is not finite."""
-    norms = gradients.norm(dim=1, keepdim=True)
-    scaled = gradients * clip_factors(norms, clip_norm)
-    return scaled.masked_fill(~norms.isfinite(), 0)
 
 
 def _gradients(

@@ -211,7 +211,7 @@ def _rounded_up(products: Tensor) -> Tensor:
 
 
 def _blank(x: Tensor, lost: Tensor) -> Tensor:
-    """x [R or 1, n, ...] with zeros for lost records [R, n] if it is not finite: 0 · NaN is NaN."""
+    """X [R or 1, n, ...] with zeros for lost records [R, n] if it is not finite: 0 · NaN is NaN."""
     if bool(x.isfinite().all()):
         return x
     one_for_all = len(x) == 1 and bool((lost.all(0) == lost.any(0)).all())
@@ -220,7 +220,7 @@ def _blank(x: Tensor, lost: Tensor) -> Tensor:
 
 
 def _beside(lost: Tensor, x: Tensor) -> Tensor:
-    """lost [R, n] with dimensions like those of x [R, n, ...]."""
+    """Lost [R, n] with dimensions like those of x [R, n, ...]."""
     return lost.view(*lost.shape, *(1,) * (x.dim() - 2))
 
 

@@ -302,10 +302,11 @@ def _norm_joined(stages: list[Stage]) -> list[Stage]:
 
 def _stage(path: str, module: nn.Module, places: dict[str, Parameter]) -> Stage | None:
     """How a layer runs, or None where there is no fast way."""
-    names = [f"{path}.{name}" if path else name for name, _ in module.named_parameters()]
+    own = sorted((name for name, _ in module.named_parameters()), reverse=True)  # bias last
+    names = [f"{path}.{name}" if path else name for name in own]
     trained = [name in places for name in names]
     if any(trained):
-        rule = _rule(module) if all(trained) else None
+        rule = _rule(module) if all(trained) and {*own} <= {"weight", "bias"} else None
         return None if rule is None else Stage(rule, tuple(places[name] for name in names))
     if type(module) in ELEMENTWISE:
         return Stage(tanh if type(module) is nn.Tanh else module)
@@ -331,8 +332,6 @@ def _record_by_record(module: nn.Module, x: Tensor) -> Tensor:
 def _rule(module: nn.Module) -> Rule | None:
     """The rule of a layer with weights; subclasses may compute something else and have none."""
     kind = type(module)
-    if not {name for name, _ in module.named_parameters()} <= {"weight", "bias"}:
-        return None
     if kind is nn.Linear:
         return Linear(cast(nn.Linear, module))
     if kind is nn.Conv2d:
