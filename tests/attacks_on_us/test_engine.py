@@ -218,7 +218,7 @@ def turning_by_if(outputs, labels):
 
 @pytest.mark.parametrize("loss", [turning, turning_by_if])
 def test_a_loss_sees_one_record(loss):
-    trials = TRIALS if loss is turning else 400
+    trials = TRIALS if loss is turning else 200
     model = nn.Linear(4, 2)
     nn.init.eye_(model.weight)
     assert_holds(*gain(model, far_record(), private(40.0, loss=loss), trials), trials)

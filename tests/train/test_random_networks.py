@@ -11,7 +11,7 @@ from torch import nn
 from dprime.train import Observer, Subsets, Training, train
 from dprime.train.losses import named_loss
 from dprime.train.network import Layered
-from networks import random_case
+from random_networks import random_case
 
 
 class Sums(Observer):

@@ -17,6 +17,8 @@ TOLERANCE = 1e-4
 """Relative difference up to which two ways to compute the same output agree."""
 PROBED = 4
 """Records that are sent through the model for the check."""
+FOLLOWED = 2
+"""Those whose gradients are made for it: each is as large as the model."""
 
 
 def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Network:
@@ -55,7 +57,7 @@ def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Netw
     if fast is not None:
         return fast
     general = Functional(model, words=words)
-    _check_gradients(general, x[:PROBED], labels, loss)
+    _check_gradients(general, x[:FOLLOWED], labels[:FOLLOWED], loss)
     return general
 
 
