@@ -20,11 +20,17 @@ def test_labels_and_mechanisms():
     [
         ({"clip_norm": 1.0, "noise_multiplier": 2.0, "sensitivity": "local"}, "not DP"),
         ({"clip_norm": 1.0}, "not private"),
+        ({"clip_norm": 1.0, "noise_multiplier": 1e-30}, "not private: a noise multiplier below"),
+        ({"clip_norm": 1.0, "noise_multiplier": 9e-4}, "not private: a noise multiplier below"),
+        (
+            {"clip_norm": 1.0, "noise_multiplier": 1.0, "steps": 10_000_001},
+            "not private: more than 10,000,000 steps",
+        ),
         ({}, "not private"),
     ],
 )
 def test_what_is_not_private_has_no_curve(options, words):
-    training = Training(**BASE, **options)
+    training = Training(**{**BASE, **options})
     assert not training.private
     assert training.label.startswith(words)
     with pytest.raises(ValueError, match=f"no certified curve, it is {words}"):
@@ -39,6 +45,8 @@ def test_what_is_not_private_has_no_curve(options, words):
         ({"learning_rate": 0}, "learning_rate must be above 0, but it is 0"),
         ({"clip_norm": 0.0}, "clip_norm must be above 0, but it is 0.0"),
         ({"clip_norm": -3}, "clip_norm must be above 0, but it is -3"),
+        ({"clip_norm": 1e-13}, "clip_norm must be between 1e-12 and 1e.18, which float32 holds"),
+        ({"clip_norm": 1e19}, "clip_norm must be between 1e-12 and 1e"),
         ({"clip_norm": float("nan")}, "clip_norm must be a finite number, but it is nan"),
         ({"noise_multiplier": -1}, "noise_multiplier must be 0 or more, but it is -1"),
         ({"noise_multiplier": 1.0}, "clip_norm must be given when noise is added, but it is None"),

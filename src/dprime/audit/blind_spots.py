@@ -33,8 +33,9 @@ ENGINE = (
     "steps if the optimizer is SGD; with Adam, or where a step is lost in the weights' rounding, "
     "they read the noisy sums.",
     "What a record does inside the model or the loss: the engine computes the record in question "
-    "in both worlds and leaves it out of one world's sum. Records that act on each other there, "
-    "and a record whose loss or gradient is not finite, look alike in both worlds.",
+    "in both worlds and leaves it out of one world's sum. Records that act on each other look "
+    "alike in both worlds. The engine lets each record through model and loss alone, but it does "
+    "not see what code keeps outside of the two.",
     "A small constant: gradient and malicious-dataset alternate the sign of their gradient, which "
     "cancels most of what the record adds equally to every sum. Along their direction a constant "
     "of one standard deviation of the noise may move the score by no more than a quarter of its "

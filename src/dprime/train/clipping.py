@@ -79,13 +79,14 @@ def median_clip_norm(
     norms = _norms(model, dataset, loss, drawn, device, memory)
     if noise_multiplier is None:
         return ClipNorm(
-            float(np.median(norms)),
+            _exact_median(norms),
             None,
             "read from the data without noise: no guarantee of the training covers it; read it "
             "from public records, or privately with noise_multiplier",
         )
     noise = validate.positive("noise_multiplier", noise_multiplier, example=10.0)
-    counts = np.histogram(np.clip(norms, BINS[0], BINS[-1]), BINS)[0]
+    known = norms[~np.isnan(norms)]  # a record whose norm is no number is in no bin
+    counts = np.histogram(np.clip(known, BINS[0], BINS[-1]), BINS)[0]
     noisy = torch.from_numpy(counts.astype(np.float64))[None]
     add_normal(Streams(drawn, [0]), noisy, torch.tensor([noise]), Purpose.CLIPPING, step=0)
     return ClipNorm(
@@ -94,6 +95,16 @@ def median_clip_norm(
         f"read from a histogram with noise {noise:g}: one step of the Gaussian mechanism, to be "
         "composed with the training",
     )
+
+
+def _exact_median(norms: NDArray[np.float64]) -> float:
+    """Of the norms that are numbers."""
+    known = norms[~np.isnan(norms)]
+    if not len(known):
+        raise validate.misfit(
+            "the gradients' norms", "NaN for every record", "numbers", "repair the records"
+        )
+    return float(np.median(known))
 
 
 def _median_of(counts: NDArray[np.float64]) -> float:

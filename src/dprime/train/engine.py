@@ -26,7 +26,7 @@ from dprime.data.devices import device_named
 from dprime.seeds import check_seed, fresh_seed
 from dprime.train.batches import Batch, Sampler
 from dprime.train.checks import network_of
-from dprime.train.gradients import Part, clip_factors, common_sum, part_of
+from dprime.train.gradients import Part, clip_factors, clipped_sum, common_sum
 from dprime.train.initial import fresh_weights
 from dprime.train.insert import Insert, Moment
 from dprime.train.network import Network
@@ -96,8 +96,9 @@ def train(
     """Train a model many times at once.
 
     Args:
-        model: treats records one by one, draws no random numbers, and has no `if` on the data; it
-            is not changed.
+        model: draws no random numbers, has no `if` on the data and no backward hooks; it is not
+            changed. Each record goes through it alone, and counts as zero where its gradient is
+            not finite.
         data: a data set, two worlds that differ in one record, or a pool of which each trial has
             its own part.
         training: steps, clipping, noise, sampling, optimizer.
@@ -341,7 +342,12 @@ def _crafted(run: Run, moment: Moment) -> tuple[Tensor, ...] | None:
     C = run.training.clip_norm
     if C is None:
         return found
-    return tuple(g * clip_factors(g.norm(dim=1, keepdim=True), C) for g in found)
+    clipped = []
+    for gradients in found:
+        norms = gradients.norm(dim=1, keepdim=True)
+        scaled = gradients * clip_factors(norms, C)
+        clipped.append(scaled.masked_fill(~norms.isfinite(), 0))
+    return tuple(clipped)
 
 
 def _clipped_sum(
@@ -352,24 +358,16 @@ def _clipped_sum(
     into: Tensor,
     crafted: tuple[Tensor, ...] | None,
 ) -> list[Part]:
-    """Put Σ c_i g_i over each trial's own records in `into`; c_i clips and masks."""
+    """Put the clipped sum over each trial's own records in `into`, crafted ones among them."""
     training = run.training
-    into.zero_()
     mask = batch.mask if crafted is None else batch.mask_of_others
+    parts = clipped_sum(
+        run.network, batch, weights, training.loss, training.clip_norm, length, mask, into,
+        clip_factors,
+    )  # fmt: skip
     if crafted is not None:
         for gradient, drawn in zip(crafted, batch.drawn(), strict=True):
-            into.addcmul_(drawn[:, None], gradient)
-    parts: list[Part] = []
-    for span in batch.spans(length):
-        if parts:
-            parts[-1].let_go()
-        part, c = part_of(
-            run.network, batch, span, weights, training.loss, training.clip_norm, mask
-        )
-        if training.clip_norm is not None:
-            c = c * clip_factors(part.norms, training.clip_norm)
-        part.gradients.add_weighted(c, into)
-        parts.append(part)
+            into.add_(gradient.masked_fill(drawn[:, None] == 0, 0))
     return parts
 
 
