@@ -88,7 +88,8 @@ def median_clip_norm(
     known = norms[~np.isnan(norms)]  # a record whose norm is no number is in no bin
     counts = np.histogram(np.clip(known, BINS[0], BINS[-1]), BINS)[0]
     noisy = torch.from_numpy(counts.astype(np.float64))[None]
-    add_normal(Streams(drawn, [0]), noisy, torch.tensor([noise]), Purpose.CLIPPING, step=0)
+    sigma = torch.tensor([noise], dtype=torch.float64)
+    add_normal(Streams(drawn, [0]), noisy, sigma, Purpose.CLIPPING, step=0)
     return ClipNorm(
         _median_of(noisy[0].numpy()),
         Gaussian(noise_multiplier=noise, steps=1),
