@@ -13,6 +13,7 @@ import dprime.monitor
 from dprime import DPSGD
 from dprime.monitor import Monitor
 from dprime.profile import Questions
+from watching import certified
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
@@ -25,7 +26,7 @@ RATE = 1 / 6
 
 
 def advantage(steps):
-    return DPSGD(1.0, RATE, steps).curve().advantage()
+    return certified(DPSGD(1.0, RATE, steps)).curve().advantage()
 
 
 def watch(made):
@@ -38,7 +39,7 @@ def the_whole_history_counts(made, monitor):
     accountant = RDPAccountant()
     accountant.history = [(1.0, RATE, 12)]
     assert made.engine.get_epsilon(1e-3) == accountant.get_epsilon(1e-3)
-    assert monitor.mechanism() == DPSGD(1.0, RATE, 12)
+    assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
     assert monitor.warnings == []
 
 
