@@ -18,8 +18,9 @@ happens with probability at most Σ g(a_j) where the record is drawn. With κ = 
     Σ g(a_j)  ≤  κ Σ a_j + g(μ)  ≤  κ √d μ + g(μ)
 
 The first part is for a shift that is spread over all weights, the second for one that lies in a
-single pair. Else, the outputs are no easier to tell apart than with ideal noise (proof:
-docs/monitor.md). So a step is the ideal one, and with that probability, times the rate, everything.
+single pair. To it belongs e^(-R²/2), the mass that u puts on R itself. Else, the outputs are no
+easier to tell apart than with ideal noise (proof: docs/monitor.md). So a step is the ideal one, and
+with that probability, times the rate, everything. That u has steps elsewhere too is not in it.
 """
 
 from __future__ import annotations
@@ -86,11 +87,12 @@ def leaving(shift: float, ends_at: float, weights: int) -> float:
     """The most probable way out of the support, for a shift of this length.
 
     >>> f"{leaving(1.0, 5.768, 1):.2g}, {leaving(1.0, 5.768, 1_000_000):.2g}"
-    '2.3e-06, 0.00011'
+    '2.5e-06, 0.00011'
     """
     slope = ends_at * math.exp(-0.5 * ends_at**2) / math.pi
     spread = slope * math.sqrt(weights) * shift
-    return min(1.0, SLACK * (spread + _one_pair(shift, ends_at)))
+    at_the_end = math.exp(-0.5 * ends_at**2)
+    return min(1.0, SLACK * (spread + _one_pair(shift, ends_at) + at_the_end))
 
 
 def _one_pair(shift: float, ends_at: float) -> float:
