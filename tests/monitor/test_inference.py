@@ -494,3 +494,13 @@ def test_the_training_keeps_its_threads(private):
     assert torch.get_num_threads() == 2
     with ThreadPoolExecutor(1) as another:
         assert another.submit(torch.get_num_threads).result() == 2
+
+
+def test_each_training_judges_the_values_for_itself(private):
+    """An attribute is a description: what one training has seen is nothing to the next."""
+    raw = Attribute.column(0, [170.0, 900.0], name="raw")
+    for _ in range(2):
+        watcher = AttributeInference(raw)
+        with pytest.warns(PrivacyWarning, match="The values of raw, 170 to 900, are far"):
+            watched(private(), watcher, epochs=2)
+        assert "The values of raw" in watcher.report()
