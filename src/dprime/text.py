@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -69,7 +70,7 @@ UNSEEN = (
 
 GRID = (
     "PyTorch's normal numbers lie on a grid. Whoever sees updates or models in full precision can "
-    "tell the worlds apart by it (AUC 1.00 where ideal noise allows 0.503), whatever is certified"
+    "tell the worlds apart by it (AUC 1.00 where ideal noise allows 0.503), whatever ε is"
 )
 """What noise without secure mode shows in its lowest digits."""
 
@@ -137,6 +138,19 @@ def conditions(described: Mapping[str, Any] | None, group_size: int = 1) -> list
     """
     records = "one record" if group_size == 1 else f"at most {group_size:,} records"
     return [*dict.fromkeys(_own(described)), f"each person has {records}", ALONE]
+
+
+def two_epsilons(own: float, proved: float, delta: float) -> str:
+    """The ε of the accountant "gdp" beside the one that is proved.
+
+    >>> two_epsilons(3.0, 3.88509, 1e-5)
+    'The accountant "gdp" says ε = 3 at δ = 1e-05, which is too low: ε = 3.886 is proved.'
+    """
+    up = math.ceil(proved * 1000) / 1000 if math.isfinite(proved) else proved
+    return (
+        f'The accountant "gdp" says ε = {own:.4g} at δ = {delta:g}, which is too low: '
+        f"ε = {up:.4g} is proved."
+    )
 
 
 def plain_noise(ends_at: float, revealed: str) -> str:

@@ -278,6 +278,15 @@ _ALL = (
         "Compute the loss with the criterion that make_private returned, and call its backward().",
     ),
     Rule(
+        "DP312",
+        "error",
+        "gradients changed after ghost clipping",
+        "Ghost clipping clips in backward(): what is done to the gradients afterwards is done to "
+        "the clipped sum, and the noise need not fit it any more.",
+        "Leave the gradients as they are; clip_grad_norm_ with norm 2 and a fixed max_norm is a "
+        "projection, and harmless.",
+    ),
+    Rule(
         "DP401",
         "error",
         "training goes on, the count starts again",
@@ -367,6 +376,14 @@ _ALL = (
         "make_private_with_epsilon chooses one noise for the whole training; where a schedule "
         "lowers it, more than the target is spent.",
         "Give the noise to make_private yourself, and read ε after the last step.",
+    ),
+    Rule(
+        "DP413",
+        "warning",
+        "an accountant that can be too low",
+        'accountant="gdp" takes the limit of infinitely many small steps for the training. The '
+        "noise that it chooses for ε = 3 (rate 0.01, 1,000 steps, δ = 1e-5) has ε = 3.886.",
+        'Use accountant="prv" (the default) or "rdp", or let dprime risk or dprime.monitor count.',
     ),
     Rule(
         "DP501",

@@ -329,7 +329,9 @@ class Monitor:
 
     def _compare_accountant(self) -> None:
         accountant = self.training.privacy_engine.accountant
-        sentence = checks.disagreement(accountant.history, self.ledger)
+        sentence = checks.disagreement(accountant.history, self.ledger) or checks.too_low(
+            accountant, self.ledger.mechanism(), self.adjacency, self.questions.delta
+        )
         if sentence:
             self._warn(sentence)
 

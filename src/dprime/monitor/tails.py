@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from dprime import validate
 from dprime.mechanisms import Composition, Losses, Mechanism
 from dprime.monitor.ledger import MANY_NOISES, Ledger, Step, Unprotected, on_grid
 from dprime.privacy_loss import PrivacyLoss
@@ -178,9 +179,16 @@ class NoiseEnds:
         fine = all(p.element_size() == 8 for p in parameters)
         return cls(FLOAT64_END if fine else FLOAT32_END, weights)
 
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> NoiseEnds:
+        """Those that were saved."""
+        at = state["at"]
+        at = None if at is None else validate.positive("at", at)
+        return cls(at, validate.whole("weights", state["weights"]))
+
     def worst(self, saved: Mapping[str, Any] | None) -> NoiseEnds:
         """That of two parts of a training; a state without it is one of float32."""
-        before = NoiseEnds(**saved) if saved else NoiseEnds(FLOAT32_END, self.weights)
+        before = NoiseEnds.from_state(saved) if saved else NoiseEnds(FLOAT32_END, self.weights)
         known = [at for at in (self.at, before.at) if at is not None]
         return NoiseEnds(min(known, default=None), max(self.weights, before.weights))
 
