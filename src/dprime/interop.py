@@ -55,7 +55,7 @@ def from_opacus_history(history: Iterable[tuple[float, float, int]]) -> Mechanis
 
 
 def gdp_epsilon(history: Iterable[tuple[float, float, int]], delta: float) -> float:
-    """The ε that Opacus' accountant "gdp" reports: of the Gaussian limit, with no bound on its error.
+    """The ε that Opacus' accountant "gdp" reports: of the Gaussian limit, without an error bound.
 
     It is that of the latest entry of the history (Bu et al. 2020, corollary 2), and can be too low.
 

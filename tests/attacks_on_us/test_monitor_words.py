@@ -90,7 +90,7 @@ def test_check_and_monitor_say_the_same_of_a_script(text, private):
     made = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exec(text, made)  # noqa: S102  our own
+        exec(text, made)
     assert isinstance(made["monitor"].mechanism(), Unprotected) == (not private)
 
 
@@ -102,7 +102,7 @@ def test_a_shortened_sum_is_private_only_with_one_length():
         made = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            exec(script("ghost", change), made)  # noqa: S102
+            exec(script("ghost", change), made)
         assert isinstance(made["monitor"].mechanism(), Unprotected), change
 
 

@@ -137,7 +137,8 @@ class TestTrainer:
         )  # fmt: skip
         trainer = Own(
             model=made.model, args=options, train_dataset=made.loader.dataset,
-            optimizers=(made.optimizer, schedule), callbacks=[TrainerMonitor(monitor, checkpoint), Clear()],
+            optimizers=(made.optimizer, schedule),
+            callbacks=[TrainerMonitor(monitor, checkpoint), Clear()],
         )  # fmt: skip
         trainer.train(resume_from_checkpoint=resumed)
         return [log["privacy_advantage"] for log in trainer.state.log_history if len(log) == 3]

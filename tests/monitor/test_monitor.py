@@ -100,7 +100,9 @@ class TestTruth:
         made = private()
         monitor = watch(made, besides=[Gaussian(20.0)])
         made.train()
-        assert monitor.ledger.mechanism(Gaussian(20.0)) == Composition(Gaussian(20.0), DPSGD(1.0, RATE, 6))
+        assert monitor.ledger.mechanism(Gaussian(20.0)) == Composition(
+            Gaussian(20.0), DPSGD(1.0, RATE, 6)
+        )
 
     def test_the_norm_that_records_are_clipped_to_counts(self, private):
         """In ghost mode a schedule changes the noise, but not the clipping."""
@@ -200,7 +202,9 @@ class TestShown:
         made, lines = private(), []
         watch(made, show=lines.append, steps=18, metric="bayes_security")
         made.train(2)
-        first, end = (certified(DPSGD(1.0, RATE, steps)).curve().bayes_security() for steps in (6, 18))
+        first, end = (
+            certified(DPSGD(1.0, RATE, steps)).curve().bayes_security() for steps in (6, 18)
+        )
         assert len(lines) == 2
         found = re.fullmatch(
             r"epoch 1 of 3, step 6 of 18: Bayes security at least (\S+) now, "
@@ -228,7 +232,9 @@ class TestShown:
         made = private()
         monitor = watch(made, metric="epsilon")
         made.train(3)
-        expected = [certified(DPSGD(1.0, RATE, steps)).curve().epsilon(1e-3) for steps in (6, 12, 18)]
+        expected = [
+            certified(DPSGD(1.0, RATE, steps)).curve().epsilon(1e-3) for steps in (6, 12, 18)
+        ]
         assert [answer.value for answer in monitor.history()] == expected
 
     def test_the_report(self, private):

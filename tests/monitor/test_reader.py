@@ -228,7 +228,9 @@ class TestMistakes:
         assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6)
         with pytest.warns(PrivacyWarning, match="without clipping or noise"):
             other.step()
-        assert monitor.ledger.mechanism() == Unprotected(7, "weights were trained outside the optimizer")
+        assert monitor.ledger.mechanism() == Unprotected(
+            7, "weights were trained outside the optimizer"
+        )
         train()
         assert len(monitor.warnings) == 2
 

@@ -439,8 +439,8 @@ _ALL = (
         f"{GRID}. They also end at 5.768 standard deviations: at rate 0.01, noise 1 and 1,000 "
         "steps, an output that is impossible without the record has a probability of 2.3e-5 with "
         "it, more than a δ of 1e-5.",
-        "For the model that you publish, use PrivacyEngine(secure_mode=True), and let dprime.monitor "
-        "count the tails.",
+        "For the model that you publish, use PrivacyEngine(secure_mode=True); where it is not to "
+        "be had, let dprime.monitor count the tails, and publish no more digits than are needed.",
     ),
     Rule(
         "DP801",

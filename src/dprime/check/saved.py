@@ -206,9 +206,7 @@ def history_findings(history: list[tuple[float, float, int]]) -> Iterator[Findin
         yield Finding("DP408", None, "Steps were taken with noise 0.")
 
 
-def gdp_findings(
-    history: list[tuple[float, float, int]], delta: float | None
-) -> Iterator[Finding]:
+def gdp_findings(history: list[tuple[float, float, int]], delta: float | None) -> Iterator[Finding]:
     """The ε of Opacus' "gdp" accountant, and the one that is proved."""
     if not history or any(noise == 0 for noise, _, _ in history):
         return

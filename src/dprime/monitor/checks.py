@@ -183,9 +183,7 @@ def mixes(module: nn.Module) -> bool:
         layers.extend(layer._modules.values())
         if isinstance(layer, _InstanceNorm):
             # Opacus' fix() clears `track_running_stats`, but PyTorch goes on with the buffers.
-            if layer.running_mean is not None and (
-                layer.training or not layer.track_running_stats
-            ):
+            if layer.running_mean is not None and (layer.training or not layer.track_running_stats):
                 return True
         elif isinstance(layer, _BatchNorm) and (layer.training or layer.running_mean is None):
             return True
@@ -244,7 +242,9 @@ def disagreement(history: Sequence[tuple[Any, Any, Any]], ledger: Ledger) -> str
     )
 
 
-def too_low(accountant: Any, mechanism: Mechanism | None, adjacency: str, delta: float) -> str | None:
+def too_low(
+    accountant: Any, mechanism: Mechanism | None, adjacency: str, delta: float
+) -> str | None:
     """The ε of Opacus' accountant "gdp", where more is proved for the same steps."""
     kind = getattr(accountant, "mechanism", lambda: "")()
     history = list(accountant.history)

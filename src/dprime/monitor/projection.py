@@ -1,7 +1,7 @@
 """Tells a projection of the clipped sum from changes that the noise may not fit.
 
 Ghost mode clips in `backward`, so what happens to the gradients between it and `step` happens to
-the sum that the noise is for. A projection onto a ball (`clip_grad_norm_` with norm 2) or onto a box
+the sum that the noise is for. A projection onto a ball (`clip_grad_norm_` with norm 2) or a box
 (`clip_grad_value_`) moves no two sums further apart, so the noise still fits, if ball or box is the
 same in every step. Everything else, also a factor that depends on the records, may do more.
 """
@@ -101,5 +101,7 @@ def _box(before: Sequence[Tensor], after: Sequence[Tensor]) -> float | None:
     3.5
     """
     side = _peak(after)
-    cut = all(torch.equal(old.clamp(-side, side), new) for old, new in zip(before, after, strict=True))
+    cut = all(
+        torch.equal(old.clamp(-side, side), new) for old, new in zip(before, after, strict=True)
+    )
     return side if cut else None

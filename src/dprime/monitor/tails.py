@@ -73,7 +73,9 @@ class NoiseTails(Mechanism):
         total = 0.0
         for noise, drawn, steps, most in self.phases:
             shift = moves * most / noise
-            total += min(1.0, group_size * drawn) * steps * leaving(shift, self.ends_at, self.weights)
+            total += (
+                min(1.0, group_size * drawn) * steps * leaving(shift, self.ends_at, self.weights)
+            )
         return min(1.0, total)
 
     def losses(self, adjacency: str, group_size: int) -> Losses:

@@ -65,7 +65,7 @@ class TrainerMonitor(TrainerCallback):
         if state.global_step not in (0, self.monitor.ledger.steps):  # not fresh, or loaded by hand
             restore(self.monitor, self._saved(args, state))
         if not state.global_step or _number(state) is None:
-            state.stateful_callbacks[MARK] = {"args": {}, "attributes": {TRAINING: uuid4().hex}}
+            _marks(state)[MARK] = {"args": {}, "attributes": {TRAINING: uuid4().hex}}
 
     def on_epoch_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
@@ -112,8 +112,14 @@ class TrainerMonitor(TrainerCallback):
 
 def _number(state: TrainerState) -> str | None:
     """That of the training whose state it is."""
-    mark = (state.stateful_callbacks or {}).get(MARK, {})
-    found: str | None = mark.get("attributes", {}).get(TRAINING)
+    found: str | None = _marks(state).get(MARK, {}).get("attributes", {}).get(TRAINING)
+    return found
+
+
+def _marks(state: TrainerState) -> dict[str, Any]:
+    """What callbacks keep in the Trainer's state: a list only until it is made."""
+    marks: Any = state.stateful_callbacks
+    found: dict[str, Any] = marks
     return found
 
 
