@@ -1,4 +1,4 @@
-"""The tails that the noise lacks: the bound on what they reveal, and that nothing else is revealed."""
+"""The tails that the noise lacks: what they reveal at most, and that nothing else is revealed."""
 
 import math
 
@@ -81,7 +81,7 @@ def excess(p, q, epsilon):
 @pytest.mark.parametrize("shift", [0.3, 1.0])
 @pytest.mark.parametrize("end", [1.2, 2.0, 3.0])
 def test_the_ends_cost_what_leaves_and_nothing_else(rate, shift, end):
-    """Both directions, with ends so near that they matter; one lattice for the law and its ideal."""
+    """Both directions, with ends so near that they matter, on the lattice of the ideal law."""
     plane = Plane(end)
 
     def worlds(*, ends):
