@@ -2,7 +2,9 @@
 
 import pytest
 
+from dprime import DPSGD, Composition
 from dprime.monitor import Monitor, PrivacyWarning
+from dprime.monitor.tails import FLOAT32_END, NoiseTails
 from dprime.profile import Questions
 
 RATE = 1 / 6
@@ -25,3 +27,15 @@ def watch_shuffled(made, **options):
 
 def values(answers):
     return {answer.name: answer.value for answer in answers}
+
+
+def certified(*parts, weights=44):
+    """Trainings or releases of a sum together, with the tails that float32 noise lacks.
+
+    `weights` are those of the small network in conftest.
+    """
+    phases = tuple(
+        (part.noise_multiplier, part.sample_rate if isinstance(part, DPSGD) else 1.0, part.steps, 1)
+        for part in parts
+    )
+    return Composition(*parts, NoiseTails(FLOAT32_END, weights + 1, phases))

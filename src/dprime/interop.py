@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dprime import validate
+from dprime.curve import TradeOff
 from dprime.guarantees import ZCDP, Laplace, RandomizedResponse
 from dprime.mechanisms import (
     ADJACENCIES,
@@ -51,6 +52,19 @@ def from_opacus_history(history: Iterable[tuple[float, float, int]]) -> Mechanis
         key = (checked._given("noise_multiplier"), checked._given("sample_rate"))
         merged[key] = merged.get(key, 0) + int(checked._given("steps"))
     return _together([DPSGD(noise, rate, steps) for (noise, rate), steps in merged.items()])
+
+
+def gdp_epsilon(history: Iterable[tuple[float, float, int]], delta: float) -> float:
+    """The ε that Opacus' accountant "gdp" reports: of the Gaussian limit, without an error bound.
+
+    It is that of the latest entry of the history (Bu et al. 2020, corollary 2), and can be too low.
+
+    >>> round(gdp_epsilon([(0.7421875, 0.01, 1000)], 1e-5), 2)
+    2.99
+    """
+    noise, rate, steps = list(history)[-1]
+    mu = rate * math.sqrt(steps * math.expm1(noise**-2))
+    return float(TradeOff.gaussian(mu).epsilon(delta))
 
 
 def from_dp_event(event: Any, adjacency: str = DEFAULT_ADJACENCY) -> Mechanism:

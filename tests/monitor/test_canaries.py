@@ -115,8 +115,8 @@ def test_the_claim_is_that_of_the_whole_training_also_after_a_resume():
     for history in ([], first.engine.accountant.history):
         _, monitor, canaries = resumed(saved.state_dict(), history)
         found = canaries.result()
-        assert monitor.mechanism() == DPSGD(1.0, monitor.training.sample_rate, 40)
-        assert found.claimed == monitor.curve().epsilon(1e-5)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, monitor.training.sample_rate, 40)
+        assert found.claimed == monitor.ledger.mechanism().curve().epsilon(1e-5)
         assert (found.verdict, found.steps) == ("not refuted", 40)
         assert "No verdict" not in found.report()
 

@@ -17,8 +17,8 @@ from dprime.check.looks.updates import LARGE_NORM
 from dprime.check.report import Report
 from dprime.check.risk import Reading, Risk, certified
 from dprime.check.rules import Finding
-from dprime.check.states import LOOKED_FOR, check_state
-from dprime.interop import from_opacus_history
+from dprime.check.states import LOOKED_FOR, TAILS_UNKNOWN, check_state
+from dprime.interop import from_opacus_history, gdp_epsilon
 from dprime.mechanisms import (
     ADJACENCIES,
     DEFAULT_ADJACENCY,
@@ -99,7 +99,10 @@ class _Run:
         if self._noise() == 0:
             yield Finding("DP408", None, "noise_multiplier is 0.")
         if "history" in self.values:
-            yield from history_findings(checked_history(self.values["history"]))
+            history = checked_history(self.values["history"])
+            yield from history_findings(history)
+            if self.values.get("mechanism") == "gdp":
+                yield from gdp_findings(history, self.delta)
         if self.delta is not None:
             yield from judged(self.delta, self.records, None)
         if self.runs > 1:
@@ -203,6 +206,16 @@ def history_findings(history: list[tuple[float, float, int]]) -> Iterator[Findin
         yield Finding("DP408", None, "Steps were taken with noise 0.")
 
 
+def gdp_findings(history: list[tuple[float, float, int]], delta: float | None) -> Iterator[Finding]:
+    """The ε of Opacus' "gdp" accountant, and the one that is proved."""
+    if not history or any(noise == 0 for noise, _, _ in history):
+        return
+    at = 1e-5 if delta is None else delta
+    own, proved = gdp_epsilon(history, at), from_opacus_history(history).curve().epsilon(at)
+    if own < proved:
+        yield Finding("DP413", None, text.two_epsilons(own, proved, at))
+
+
 def read_saved(path: Path, start: bytes) -> object:
     """The plain values of a file of torch.save or JSON."""
     if start.startswith(ZIP):
@@ -265,6 +278,8 @@ def _check_checkpoint(
         return Report(path, "saved run", (finding,), looked_for=LOOKED_FOR)
     history = checked_history(accountant["history"])
     found = [*history_findings(history), *_mixing(saved), *_uncounted(saved, history)]
+    if accountant["mechanism"] == "gdp":
+        found += gdp_findings(history, delta)
     if delta is not None:
         found += judged(delta, records, None)
     risks: tuple[Risk, ...] = ()
@@ -276,7 +291,7 @@ def _check_checkpoint(
     reading = _void(sorted(errors)) if errors else Reading(risks)
     return Report(
         path, "saved run", tuple(found), reading=reading, looked_for=LOOKED_FOR,
-        unclear=("An accountant does not tell whether its batches were Poisson.",),
+        unclear=("An accountant does not tell whether its batches were Poisson.", TAILS_UNKNOWN),
     )  # fmt: skip
 
 

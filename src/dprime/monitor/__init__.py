@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dprime import text
 from dprime.monitor.ledger import Accumulated, Ledger, Step, Unprotected
 from dprime.monitor.one_run import OneRun
+from dprime.monitor.tails import NoiseTails
 
 if TYPE_CHECKING:
     from dprime.monitor.attached import Attached
@@ -62,6 +63,7 @@ __all__ = [
     "Ledger",
     "LightningMonitor",
     "Monitor",
+    "NoiseTails",
     "OneRun",
     "PrivacyWarning",
     "Step",

@@ -27,6 +27,7 @@ from dprime.interop import from_opacus_history
 from dprime.monitor.attached import Attached
 from dprime.monitor.ledger import Unprotected
 from dprime.monitor.one_run import FEWEST, OneRun, one_run
+from dprime.monitor.tails import without_tails
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import Array
 from dprime.seeds import fresh_seed
@@ -131,8 +132,12 @@ class Canaries(Watcher):
         return self.result().report() if self._steps else ""
 
     def _certified(self) -> TradeOff | None:
-        """The monitor's curve of the whole training; None where it has none."""
-        mechanism = None if self._training is None else self._training.claim()
+        """The monitor's curve of the whole training with ideal noise; None where it has none.
+
+        What the tails reveal besides is far rarer than what canaries show, and would only hide how
+        large the claimed ε is.
+        """
+        mechanism = None if self._training is None else without_tails(self._training.claim())
         if mechanism is None or isinstance(mechanism, Unprotected):
             return None
         return mechanism.curve()

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from dprime.monitor import checks
 from dprime.monitor.attached import Attached
 from dprime.monitor.ledger import Ledger, Step
+from dprime.monitor.projection import Projection
 from dprime.monitor.repeats import Repeats
 from dprime.monitor.sampling import Found
 
@@ -38,6 +39,7 @@ class StepReader:
         self._outside: dict[str, tuple[nn.Parameter, int]] | None = None
         self._repeats = Repeats(training.records)
         self._in_loss: list[int] = []
+        self._projection = Projection()
         self._gradients: list[tuple[Tensor, int]] = []
         self._begin()
 
@@ -66,6 +68,7 @@ class StepReader:
     def backward_done(self) -> None:
         """A backward call of ghost mode is over: the gradients should stay as they are now."""
         self._gradients = self._with_versions()
+        self._projection.keep([grad for grad, _ in self._gradients])
 
     def _with_versions(self) -> list[tuple[Tensor, int]]:
         """The gradients, and how often each was written to."""
@@ -94,12 +97,13 @@ class StepReader:
             self._parts += self.training.clipped_rows()
 
     def _touched(self) -> bool:
-        """Whether gradients are not those that the backward call left."""
-        now = self._with_versions()
-        return len(now) != len(self._gradients) or any(
-            grad is not before or version != version_before
-            for (grad, version), (before, version_before) in zip(now, self._gradients, strict=True)
-        )
+        """Whether gradients are not those that the backward call left, nor a projection of them."""
+        now, before = self._with_versions(), self._gradients
+        same = [grad is old for (grad, _), (old, _) in zip(now, before, strict=False)]
+        if len(now) != len(before) or not all(same):
+            return True
+        written = any(a[1] != b[1] for a, b in zip(now, before, strict=True))
+        return not self._projection.fits([grad for grad, _ in now], written=written)
 
     def noised(self) -> None:
         """The noise is being added."""
