@@ -5,7 +5,7 @@ at a radius of sqrt(-2 ln u) standard deviations (Box and Muller), with u a mult
 type's ε. So the radius ends at R: no pair of numbers is farther out.
 
     R       5.768 for float32 (24 bits; also for bfloat16 and float16, which are rounded from it),
-            8.57 for float64; cuRAND's float32 ends at 6.76, and is counted as if it ended at 5.768
+            8.57 for float64; 6.764 for cuRAND's float32 (33 bits: (k + 1/2)/2³², `curand_normal.h`)
     μ       how far one record moves the sum, in standard deviations of the noise: C/(z C) = 1/z
     g(a)    probability that a pair that is moved by a leaves the disc of radius R
     d       weights, hence at most d pairs
@@ -18,7 +18,7 @@ happens with probability at most Σ g(a_j) where the record is drawn. With κ = 
     Σ g(a_j)  ≤  κ Σ a_j + g(μ)  ≤  κ √d μ + g(μ)
 
 The first part is for a shift that is spread over all weights, the second for one that lies in a
-single pair. To it belongs e^(-R²/2), the mass that u puts on R itself. Else, the outputs are no
+single pair. To it belongs the mass that u puts on R itself, 2 e^(-R²/2) at most. Else, the outputs are no
 easier to tell apart than with ideal noise (proof: docs/monitor.md). So a step is the ideal one, and
 with that probability, times the rate, everything. That u has steps elsewhere too is not in it.
 """
@@ -38,7 +38,7 @@ from dprime.mechanisms import Composition, Losses, Mechanism
 from dprime.monitor.ledger import MANY_NOISES, Ledger, Step, Unprotected, on_grid
 from dprime.privacy_loss import PrivacyLoss
 
-FLOAT32_END, FLOAT64_END = (math.sqrt(2 * bits * math.log(2)) for bits in (24, 53))
+FLOAT32_END, CURAND_END, FLOAT64_END = (math.sqrt(2 * b * math.log(2)) for b in (24, 33, 53))
 """R by the digits of u."""
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(200)
@@ -94,7 +94,7 @@ def leaving(shift: float, ends_at: float, weights: int) -> float:
     """
     slope = ends_at * math.exp(-0.5 * ends_at**2) / math.pi
     spread = slope * math.sqrt(weights) * shift
-    at_the_end = math.exp(-0.5 * ends_at**2)
+    at_the_end = 2.0 * math.exp(-0.5 * ends_at**2)
     return min(1.0, SLACK * (spread + _one_pair(shift, ends_at) + at_the_end))
 
 
@@ -107,6 +107,15 @@ def _one_pair(shift: float, ends_at: float) -> float:
     angle = np.arccos(np.clip((ends_at**2 - r**2 - shift**2) / (2.0 * r * shift), -1.0, 1.0))
     inside = float((WEIGHTS * r * np.exp(-0.5 * r**2) * angle * s).sum()) * shift / math.pi
     return inside / -math.expm1(-0.5 * ends_at**2)
+
+
+def _end_of(parameter: Any) -> float:
+    """Where the normal numbers end that PyTorch makes for a weight."""
+    import torch  # noqa: PLC0415  a saved monitor is read without it
+
+    if parameter.element_size() == 8:
+        return FLOAT64_END
+    return CURAND_END if parameter.is_cuda and torch.version.cuda else FLOAT32_END
 
 
 def tails_of(entries: Iterable[tuple[Step, int]], ends: NoiseEnds) -> NoiseTails | None:
@@ -178,8 +187,7 @@ class NoiseEnds:
         secure = getattr(optimizer, "secure_mode", False)
         if secure and own is not None and optimizer.generator is own:
             return cls(None, weights)
-        fine = all(p.element_size() == 8 for p in parameters)
-        return cls(FLOAT64_END if fine else FLOAT32_END, weights)
+        return cls(min(map(_end_of, parameters)), weights)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> NoiseEnds:
