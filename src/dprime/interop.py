@@ -57,8 +57,8 @@ def from_dp_event(event: Any, adjacency: str = DEFAULT_ADJACENCY) -> Mechanism:
     """The mechanism that a dp_accounting `DpEvent` describes, or an error naming what is not
     covered.
 
-    Covered: Gaussian, Poisson-sampled Gaussian, Gaussian sampled without replacement (ask for the
-    replace adjacency), Laplace, zCDP, randomised response, and compositions of these.
+    Covered: Gaussian, Poisson-sampled Gaussian, Gaussian sampled without replacement (ask for
+    replace or zero-out), Laplace, zCDP, randomised response, and compositions of these.
 
     Args:
         event: what was run.

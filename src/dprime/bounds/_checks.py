@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dprime import validate
+from dprime.mechanisms import ADJACENCIES, SENSITIVITY
 from dprime.validate import refusal
-
-SENSITIVITY = {"add-remove": 1.0, "replace": 2.0}
-"""How far one record can move the clipped sum, in clipping norms."""
 
 MOST_STEPS = 10**15
 """More steps than this are taken for a slip."""
@@ -28,7 +26,7 @@ def advantage_seen(name: str, value: object) -> float:
 
 def sensitivity(adjacency: object) -> float:
     """The sensitivity of the clipped sum, in clipping norms, for an adjacency."""
-    return SENSITIVITY[validate.one_of("adjacency", adjacency, tuple(SENSITIVITY))]
+    return SENSITIVITY[validate.one_of("adjacency", adjacency, ADJACENCIES)]
 
 
 def step_count(steps: object) -> int:
