@@ -23,14 +23,12 @@ import numpy as np
 from dprime import privacy_loss, validate
 from dprime.accountant import Part, compose, limits
 from dprime.curve import TradeOff
-from dprime.privacy_loss import LARGEST_GROUP, NotCertifiableError, PrivacyLoss
+from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError, PrivacyLoss
 from dprime.shapes import Polygon
 
 Adjacency = Literal["add-remove", "replace", "zero-out"]
 ADJACENCIES: tuple[str, ...] = get_args(Adjacency)
 DEFAULT_ADJACENCY: Adjacency = "add-remove"
-SENSITIVITY = {"add-remove": 1.0, "replace": 2.0, "zero-out": 1.0}
-"""How far one record moves the clipped sum at most, in clipping norms."""
 
 Sampling = Literal["poisson", "fixed-size", "shuffle"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dprime import validate
-from dprime.mechanisms import ADJACENCIES, SENSITIVITY
+from dprime.privacy_loss import SENSITIVITY
 from dprime.validate import refusal
 
 MOST_STEPS = 10**15
@@ -26,7 +26,7 @@ def advantage_seen(name: str, value: object) -> float:
 
 def sensitivity(adjacency: object) -> float:
     """The sensitivity of the clipped sum, in clipping norms, for an adjacency."""
-    return SENSITIVITY[validate.one_of("adjacency", adjacency, ADJACENCIES)]
+    return SENSITIVITY[validate.one_of("adjacency", adjacency, tuple(SENSITIVITY))]
 
 
 def step_count(steps: object) -> int:

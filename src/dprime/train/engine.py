@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Event, Lock
 from typing import Any, Literal
@@ -73,6 +73,11 @@ class Run:
     lock: Lock = field(default_factory=Lock)
     stopped: Event = field(default_factory=Event)
 
+    @property
+    def divisor(self) -> float:
+        """What every noisy sum is divided by."""
+        return self.training.divisor(self.worlds.size)
+
 
 def train(
     model: nn.Module,
@@ -132,7 +137,10 @@ def train(
     count = _count(trials, data)
     place = device_named(device)
     budget = int(validate.positive("memory", memory, example=2.0) * (1 << 30))
-    size = data.expected if isinstance(data, Subsets) else None
+    size = None
+    if isinstance(data, Subsets):
+        size = data.expected
+        training = replace(training, expected_batch_size=training.divisor(size))
     sampler = Sampler(worlds, training.sample_rate, place, size)
     network = network_of(model, sampler.x, sampler.y, training.loss)
     if training.sensitivity == "local" and worlds.adjacency is None:
@@ -285,7 +293,7 @@ def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float
     weights = _start(run, trials, streams)
     state = training.optimizer.start(weights)
     own_sum = torch.empty_like(weights)
-    divisor = run.sampler.expected
+    divisor = run.divisor
     memo: dict[Any, Any] = {}
     members = None if run.members is None else run.members[trials].to(run.device)
     batches = run.sampler.batches(streams, in_world, training.steps, members)

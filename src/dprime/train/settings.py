@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dprime import validate
-from dprime.mechanisms import DPSGD
+from dprime.mechanisms import DPSGD, Adjacency
 from dprime.train.losses import Loss, named_loss
 from dprime.train.optimizers import SGD, Constant, Optimizer, Schedule
 
@@ -29,6 +29,9 @@ class Training:
         clip_norm: C, the largest norm that one record's gradient keeps; None does not clip.
         noise_multiplier: z = σ/C, the noise on the clipped sum, as everywhere in dprime.
         sample_rate: each record is in a step's batch with this probability (Poisson); 1 takes all.
+        expected_batch_size: what every noisy sum is divided by, a public constant. None divides by
+            `sample_rate` times the number of records, so that the result shows that number: then
+            the guarantee is zero-out (the number of records is public), else add-remove too.
         optimizer: `SGD(momentum=…)` or `Adam()`.
         schedule: `Constant()`, `Cosine(warmup=…)`, `Decay(factor, every)`.
         sensitivity: "global" scales the noise to what any record could change, σ = z C. "local"
@@ -42,8 +45,8 @@ class Training:
     >>> private = Training(steps=30, learning_rate=0.005, clip_norm=3.0, noise_multiplier=8.0)
     >>> private.label
     'differentially private'
-    >>> round(private.mechanism().curve().advantage(), 3)
-    0.268
+    >>> round(private.mechanism().curve().advantage(), 3), private.adjacency
+    (0.268, 'zero-out')
     """
 
     steps: int
@@ -51,6 +54,7 @@ class Training:
     clip_norm: float | None = None
     noise_multiplier: float = 0.0
     sample_rate: float = 1.0
+    expected_batch_size: float | None = field(default=None, kw_only=True)
     optimizer: Optimizer = field(default_factory=SGD)
     schedule: Schedule = field(default_factory=Constant)
     sensitivity: Sensitivity = "global"
@@ -63,6 +67,8 @@ class Training:
         validate.positive("learning_rate", self.learning_rate, example=0.005)
         validate.at_least_zero("noise_multiplier", self.noise_multiplier)
         validate.rate("sample_rate", self.sample_rate)
+        if self.expected_batch_size is not None:
+            validate.positive("expected_batch_size", self.expected_batch_size, example=64)
         validate.one_of("sensitivity", self.sensitivity, ("global", "local"))
         if self.clip_norm is not None:
             validate.positive("clip_norm", self.clip_norm, example=3.0)
@@ -85,13 +91,36 @@ class Training:
             return NOT_PRIVATE
         return NOT_DP if self.sensitivity == "local" else "differentially private"
 
+    @property
+    def adjacency(self) -> Adjacency:
+        """Of which data sets a guarantee speaks: zero-out unless the divisor is a public constant.
+
+        >>> Training(30, 0.1, 1.0, 8.0, expected_batch_size=100).adjacency
+        'add-remove'
+        """
+        return "zero-out" if self.expected_batch_size is None else "add-remove"
+
+    def divisor(self, records: float) -> float:
+        """What every noisy sum is divided by, for data of this many records.
+
+        >>> Training(30, 0.1, 1.0, 8.0, sample_rate=0.5).divisor(100)
+        50.0
+        """
+        if self.expected_batch_size is not None:
+            return self.expected_batch_size
+        return self.sample_rate * records
+
     def mechanism(self) -> DPSGD:
-        """What the core accounts for; refused where there is no guarantee to account for."""
+        """What the core accounts for; refused where there is no guarantee to account for.
+
+        Its curve is refused for add-remove unless `expected_batch_size` is given.
+        """
         if not self.private:
             raise ValueError(f"This training has no certified curve, it is {self.label}.")
         return DPSGD(
-            noise_multiplier=self.noise_multiplier, sample_rate=self.sample_rate, steps=self.steps
-        )
+            noise_multiplier=self.noise_multiplier, sample_rate=self.sample_rate, steps=self.steps,
+            public_size=self.adjacency == "zero-out",
+        )  # fmt: skip
 
     def rate_at(self, step: int) -> float:
         """The learning rate of a step, counted from 0."""
