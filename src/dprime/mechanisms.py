@@ -475,8 +475,9 @@ class PoolSampled(Mechanism):
 
     @property
     def own_adjacency(self) -> str:
-        """That of the training."""
-        return self.training.own_adjacency
+        """That of the training; who was drawn is no question of zero-out."""
+        own = self.training.own_adjacency
+        return DEFAULT_ADJACENCY if own == "zero-out" else own
 
     def check_question(self, adjacency: str, group_size: int) -> None:
         """Refuse what the draw of single records does not answer."""
