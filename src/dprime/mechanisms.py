@@ -388,8 +388,10 @@ class Composition(Mechanism):
 
     @property
     def own_adjacency(self) -> str:
-        """The one adjacency that all parts share."""
+        """The one adjacency that all parts share; zero-out where some hold for add-remove too."""
         own = {mechanism.own_adjacency for mechanism in self.mechanisms}
+        if own == {DEFAULT_ADJACENCY, "zero-out"}:
+            return "zero-out"
         if len(own) > 1:
             raise ValueError(
                 f"adjacency must be given, but the parts' own ones differ ({', '.join(sorted(own))}"

@@ -25,7 +25,9 @@ def test_add_remove_needs_a_public_divisor():
     public = replace(private, expected_batch_size=5)
     assert (private.adjacency, public.adjacency) == ("zero-out", "add-remove")
     assert (private.divisor(70), public.divisor(70)) == (pytest.approx(7), 5)
-    for ask in (private.mechanism(), dprime.Composition(private.mechanism(), public.mechanism())):
+    both = dprime.Composition(private.mechanism(), public.mechanism())
+    for ask in (private.mechanism(), both):
+        assert ask.own_adjacency == "zero-out"
         with pytest.raises(ValueError, match=r"from the number of records, but it is 'add-remove'"):
             ask.curve("add-remove")
         assert ask.curve("zero-out").advantage() < ask.curve("replace").advantage()
