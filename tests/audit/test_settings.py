@@ -116,7 +116,7 @@ def test_the_usual_adjacency_is_the_adversarys():
     usual = AuditSettings(adversary="attribute")
     assert usual.adjacency == usual.plain()["adjacency"] == "replace"
     assert AuditSettings(adversary="attribute", adjacency="add-remove").adjacency == "add-remove"
-    refused({"adjacency": ""}, "adjacency must be one of add-remove, replace, zero-out, but it is ''")
+    refused({"adjacency": ""}, "must be one of add-remove, replace, zero-out, but it is ''")
 
 
 def test_numbers_with_a_point_and_exponents():
