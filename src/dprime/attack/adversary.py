@@ -56,11 +56,12 @@ class Setting:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        engine = isinstance(self.trainer, EngineTrainer)
-        holds = self.trainer.training.adjacency if engine else "add-remove"
+        trainer = self.trainer
+        engine = isinstance(trainer, EngineTrainer)
+        holds = trainer.training.adjacency if isinstance(trainer, EngineTrainer) else "add-remove"
         object.__setattr__(self, "adjacency", self.adjacency or holds)
         validate.one_of("adjacency", self.adjacency, ADJACENCIES)
-        if self.adjacency == "add-remove" != holds:
+        if self.adjacency == "add-remove" and holds != "add-remove":
             raise validate.refusal(
                 "adjacency", self.adjacency, "'zero-out' or 'replace' for sums that are divided by "
                 "the sampling rate times the number of records",

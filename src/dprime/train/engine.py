@@ -396,7 +396,7 @@ def _sigma(
     gradients = crafted
     if gradients is None:
         gradients = differing_gradients(parts, batch, training.clip_norm, like)
-    if len(gradients) == 1:  # add-remove: LS = ‖g(x)‖, GS = C
+    if len(gradients) == 1:  # add-remove, zero-out: LS = ‖g(x)‖, GS = C
         scaled = gradients[0].norm(dim=1) * (sigma / training.clip_norm)
     else:  # replace: LS = ‖g(x) − g(x′)‖, GS = 2C
         distances = (gradients[0] - gradients[1]).norm(dim=1)

@@ -36,8 +36,8 @@ class Training:
         schedule: `Constant()`, `Cosine(warmup=…)`, `Decay(factor, every)`.
         sensitivity: "global" scales the noise to what any record could change, σ = z C. "local"
             scales it to what the record in question changes at this step, σ = z C LS/GS (Bernau
-            et al. 2021, section 5.1), with GS = C for add-remove and 2C for replace. That is not
-            DP, and every result says so.
+            et al. 2021, section 5.1), with GS = C, or 2C for replace. That is not DP, and every
+            result says so.
         loss: "cross-entropy", "squared-error", "binary-cross-entropy", or a function of
             (outputs, labels) that returns one loss per record.
         block: trials that are run together; a block can be run again anywhere and gives the same.
