@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Event, Lock
 from typing import Any, Literal
@@ -76,7 +76,8 @@ class Run:
     @property
     def divisor(self) -> float:
         """What every noisy sum is divided by."""
-        return self.training.divisor(self.worlds.size)
+        given = self.training.expected_batch_size
+        return self.sampler.expected if given is None else given
 
 
 def train(
@@ -137,10 +138,7 @@ def train(
     count = _count(trials, data)
     place = device_named(device)
     budget = int(validate.positive("memory", memory, example=2.0) * (1 << 30))
-    size = None
-    if isinstance(data, Subsets):
-        size = data.expected
-        training = replace(training, expected_batch_size=training.divisor(size))
+    size = data.expected if isinstance(data, Subsets) else None
     sampler = Sampler(worlds, training.sample_rate, place, size)
     network = network_of(model, sampler.x, sampler.y, training.loss)
     if training.sensitivity == "local" and worlds.adjacency is None:

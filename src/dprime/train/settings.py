@@ -100,16 +100,6 @@ class Training:
         """
         return "zero-out" if self.expected_batch_size is None else "add-remove"
 
-    def divisor(self, records: float) -> float:
-        """What every noisy sum is divided by, for data of this many records.
-
-        >>> Training(30, 0.1, 1.0, 8.0, sample_rate=0.5).divisor(100)
-        50.0
-        """
-        if self.expected_batch_size is not None:
-            return self.expected_batch_size
-        return self.sample_rate * records
-
     def mechanism(self) -> DPSGD:
         """What the core accounts for; refused where there is no guarantee to account for.
 
