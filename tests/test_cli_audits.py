@@ -149,7 +149,7 @@ def test_an_attribute_in_a_file(call, tmp_path):
         (["--column", "30"], "a column from 0 to 9, but it is 30"),
         (["--values", "1"], "values must be two that differ, but it is 1"),
         (["--values", "1,a"], "values must be a number, but it is 'a'"),
-        (["--adjacency", "add-remove"], 'give adjacency="replace" (--adjacency replace)'),
+        (["--adjacency", "zero-out"], 'give adjacency="replace" (--adjacency replace)'),
         (["--data", "digits"], "dataset must be a table for attribute"),
         (["--adversary", "di", "--column", "age"], "but it is 'age': give --adversary attribute"),
     ],

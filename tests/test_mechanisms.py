@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 import dprime
 from dprime import DPSGD, Composition, Gaussian, PoolSampled, TradeOff, bounds
-from dprime.mechanisms import steps_from_epochs, steps_in_pass
+from dprime.mechanisms import ADJACENCIES, steps_from_epochs, steps_in_pass
 from reference import one_step_delta
 
 SMALL_DPSGD = DPSGD(1.0, 0.1, 20)
@@ -73,7 +73,7 @@ class TestContract:
         assert mechanism.missing() == []
 
     def test_it_refuses_an_unknown_adjacency(self, mechanism):
-        with pytest.raises(ValueError, match="adjacency must be one of add-remove, replace, but"):
+        with pytest.raises(ValueError, match="must be one of add-remove, replace, zero-out, but"):
             mechanism.curve("substitute")
 
     def test_it_composes_with_a_gaussian(self, mechanism):
@@ -84,7 +84,7 @@ class TestContract:
         assert both.advantage() >= own_curve(mechanism).advantage() - 1e-9
 
 
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("k", [1, 3])
 def test_full_batch_is_exactly_gaussian(adjacency, k):
     mu = k * math.sqrt(30) / 8 * (2 if adjacency == "replace" else 1)

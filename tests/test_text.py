@@ -15,6 +15,7 @@ import dprime
 from audited import run
 from dprime import text
 from dprime.cli.tables import risk_table
+from dprime.mechanisms import ADJACENCIES
 from dprime.monitor import summary
 from dprime.profile import risk_profile
 from dprime.show import card, card_markdown, facts_of, report_html
@@ -24,7 +25,12 @@ from dprime.web.answers import Answers
 TRAINING = dprime.DPSGD(noise_multiplier=1.1, sample_rate=0.004, steps=14_000)
 SOURCE = Path(str(files("dprime")))
 
-CONDITIONS = (text.CLIPPED, text.BATCHES["poisson"], text.PUBLIC, text.SECRET, text.ALONE)
+CONDITIONS = (text.CLIPPED, text.BATCHES["poisson"], text.SECRET, text.ALONE)
+PUBLIC = {
+    "add-remove": text.PUBLIC,
+    "replace": text.PUBLIC_SIZE,
+    "zero-out": text.PUBLIC_SIZE,
+}
 
 
 def terminal(adjacency):
@@ -46,7 +52,8 @@ def page(adjacency):
 
 
 def audited_run(adjacency):
-    return facts_of(run("replace" if adjacency == "replace" else "stands"))
+    played = {"replace": "replace", "zero-out": "stands", "add-remove": "public"}
+    return facts_of(run(played[adjacency]))
 
 
 def report(adjacency):
@@ -64,7 +71,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("place", PLACES)
 def test_every_place_prints_the_same_sentence(place, adjacency):
     assert text.certified(adjacency) in PLACES[place](adjacency)
@@ -80,6 +87,14 @@ def test_the_places_with_room_name_every_condition():
     for shown in (page("replace"), report, json.dumps(card(facts)), card_markdown(facts)):
         for condition in CONDITIONS:
             assert condition in shown
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_what_must_be_public_follows_from_the_adjacency(adjacency):
+    told = text.certified_in_full(TRAINING.describe(), adjacency)
+    assert PUBLIC[adjacency] in told
+    assert ({*PUBLIC.values()} - {PUBLIC[adjacency]}).pop() not in told
+    assert PUBLIC[adjacency] in page(adjacency)
 
 
 def test_the_sentence_has_no_second_copy():
@@ -104,12 +119,14 @@ def test_the_explanation_is_where_the_pointer_leads():
         text.POOL,
         *(each for kind in text.KINDS.values() for each in kind),
     )
-    for sentence in (text.PROMISE, *text.conditions(TRAINING.describe()), *kinds):
+    conditions = text.conditions(TRAINING.describe())
+    for sentence in (text.PROMISE, text.PUBLIC_SIZE, *conditions, *kinds):
         assert sentence in told
 
 
 def test_conditions_fit_the_mechanism():
-    assert text.conditions(TRAINING.describe())[:4] == list(CONDITIONS[:4])
+    own = [text.CLIPPED, text.BATCHES["poisson"], text.PUBLIC, text.SECRET]
+    assert text.conditions(TRAINING.describe())[:4] == own
     for mechanism in (
         dprime.Gaussian(2.0, 3),
         dprime.Laplace(1.0),

@@ -47,7 +47,7 @@ class Asked:
 
     Attributes:
         mechanism: what was run; one parameter is missing where it is to be chosen.
-        adjacency: "add-remove" or "replace".
+        adjacency: "add-remove", "replace" or "zero-out".
         group_size: records that one person may have.
         ask: the conditions of the metrics.
         target: the acceptable risk with its conditions, as `choose` takes them; empty for `risk`.
@@ -198,8 +198,8 @@ def describe(
     else:
         text = ", ".join(f"{value}" for value in values.values())
     records = "one record" if group_size == 1 else f"the {group_size:,} records of one person"
-    changed = f"{records} replaced" if adjacency == "replace" else f"with or without {records}"
-    return f"{text}; {changed}"
+    changed = {"replace": f"{records} replaced", "zero-out": f"{records} zeroed out"}
+    return f"{text}; {changed.get(adjacency, f'with or without {records}')}"
 
 
 def _digits(values: Mapping[str, Any], name: str, chosen: str | None) -> str:

@@ -95,7 +95,7 @@ def choose(
     Args:
         mechanism: a description with one parameter left out, e.g. `DPSGD(sample_rate=0.01,
             steps=2000)`. For `PoolSampled` it may be the pool's sampling probability.
-        adjacency: "add-remove" or "replace"; the mechanism's own where not given.
+        adjacency: "add-remove", "replace" or "zero-out"; the mechanism's own where not given.
         group_size: how many records one person may have contributed.
         whole: what a free number of steps is counted in, "steps" or "epochs".
         **target: exactly one of `advantage`, `bayes_security`, `tpr` (with `fpr`), `epsilon` (with

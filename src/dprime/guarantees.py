@@ -1,7 +1,9 @@
 """Mechanisms of which only a guarantee is known, or that answer single questions with noise.
 
-Each holds for the adjacency that it was stated for; asking for the other one is an error, because
-a guarantee for adding a record says nothing precise about replacing one.
+Each holds for the adjacency that it was stated for, and asking for another one is an error. A
+guarantee for adding a record says nothing precise about replacing one. It says nothing about
+zeroing one out either: there both data sets have the same size, and the zeroed record need not be
+one that the guarantee was stated for.
 """
 
 from __future__ import annotations

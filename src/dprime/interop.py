@@ -25,6 +25,8 @@ def from_opacus_history(history: Iterable[tuple[float, float, int]]) -> Mechanis
     Each entry is (noise multiplier, sample rate, steps). The history holds the training only if
     batches were Poisson samples and no step added up several of them. It cannot tell:
 
+    - where rate, divisor or steps follow from the number of records, as Opacus computes them, the
+      history holds for zero-out, and for add-remove only if they are public constants;
     - where the loader was not Poisson, describe the training with `DPSGD(..., sampling=...)`;
     - where gradients were accumulated over several batches before a step, Opacus records one batch
       of the same or of several times the rate, but a record may be in more than one of them, and
@@ -71,8 +73,8 @@ def from_dp_event(event: Any, adjacency: str = DEFAULT_ADJACENCY) -> Mechanism:
     """The mechanism that a dp_accounting `DpEvent` describes, or an error naming what is not
     covered.
 
-    Covered: Gaussian, Poisson-sampled Gaussian, Gaussian sampled without replacement (ask for the
-    replace adjacency), Laplace, zCDP, randomised response, and compositions of these.
+    Covered: Gaussian, Poisson-sampled Gaussian, Gaussian sampled without replacement (ask for
+    replace or zero-out), Laplace, zCDP, randomised response, and compositions of these.
 
     Args:
         event: what was run.

@@ -2,6 +2,12 @@
 
 The noise multiplier z is the noise's standard deviation on the clipped sum over the clipping norm,
 as in Opacus, whatever the adjacency: replacing a record moves the sum twice as far as adding one.
+
+Adjacencies, what the two data sets differ in:
+
+    add-remove  one record more or less; rate, divisor and steps are public constants
+    zero-out    one record's clipped gradient counts as zero; the number of records is public
+    replace     one record exchanged for another; the number of records is public
 """
 
 from __future__ import annotations
@@ -17,10 +23,10 @@ import numpy as np
 from dprime import privacy_loss, validate
 from dprime.accountant import Part, compose, limits
 from dprime.curve import TradeOff
-from dprime.privacy_loss import LARGEST_GROUP, NotCertifiableError, PrivacyLoss
+from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError, PrivacyLoss
 from dprime.shapes import Polygon
 
-Adjacency = Literal["add-remove", "replace"]
+Adjacency = Literal["add-remove", "replace", "zero-out"]
 ADJACENCIES: tuple[str, ...] = get_args(Adjacency)
 DEFAULT_ADJACENCY: Adjacency = "add-remove"
 
@@ -43,6 +49,7 @@ class Shuffled:
         steps: how many there are.
         in_pass: the fewest steps of a complete pass.
         whole: whether every complete pass has just as many.
+        distance: how far the record moves the sum of its step, in clipping norms.
 
     """
 
@@ -50,6 +57,7 @@ class Shuffled:
     steps: int
     in_pass: int
     whole: bool
+    distance: float
 
     def passes(self, *, inside: bool) -> int:
         """The most passes that the phase touches; `inside`: it may begin within a pass.
@@ -74,7 +82,7 @@ class Losses:
     Attributes:
         mu_squared: of its Gaussian part, which is exact.
         parts: to convolve.
-        shuffled: phases on shuffled batches, one record exchanged, in their order.
+        shuffled: phases on shuffled batches, in their order.
 
     """
 
@@ -101,7 +109,7 @@ class Losses:
         return TradeOff(Polygon.from_privacy_loss(compose(parts)).under(*limits(parts)))
 
     def _shuffled_mu_squared(self) -> float:
-        """One full-batch release of a replaced record for each pass that a phase touches.
+        """One full-batch release of the record for each pass that a phase touches.
 
         Given the orders of all passes, the record is in at most one step of each, so this bounds
         the phase; the orders are the same in both worlds, so it holds without them too. There is no
@@ -111,7 +119,7 @@ class Losses:
         """
         total, inside = 0.0, False
         for phase in self.shuffled:
-            total += phase.passes(inside=inside) * (2.0 / phase.noise_multiplier) ** 2
+            total += phase.passes(inside=inside) * (phase.distance / phase.noise_multiplier) ** 2
             inside = inside or not phase.ends_pass
         return total
 
@@ -124,8 +132,9 @@ class Mechanism(ABC):
 
         Args:
             adjacency: "add-remove" compares the data with and without one record, "replace" with
-                one record exchanged. Where it is left out, DP-SGD and Gaussian take "add-remove",
-                a stated guarantee takes what it was stated for.
+                one record exchanged, "zero-out" with one record that counts for nothing while the
+                number of records stays the same. Where it is left out, DP-SGD and Gaussian take
+                "add-remove", a stated guarantee takes what it was stated for.
             group_size: how many records one person may have contributed.
 
         """
@@ -194,8 +203,8 @@ class Gaussian(Mechanism):
             _set(self, steps=_steps(self.steps))
 
     def losses(self, adjacency: str, group_size: int) -> Losses:
-        """A k-fold shift of k sqrt(steps) / z for add/remove, of twice that for replace."""
-        distance = group_size * (2.0 if adjacency == "replace" else 1.0)
+        """A shift of k sqrt(steps) / z for k records, of twice that for replace."""
+        distance = group_size * SENSITIVITY[adjacency]
         z, steps = self._given("noise_multiplier"), self._given("steps")
         return Losses(mu_squared=steps * (distance / z) ** 2)
 
@@ -208,10 +217,14 @@ class DPSGD(Mechanism):
 
     `sampling` says how batches are made. "poisson": every record independently with probability
     `sample_rate`. "fixed-size": a uniform batch of fixed size, drawn anew each step. "shuffle": the
-    data cut into batches, each record once an epoch. The last two are certified for the replace
-    adjacency by bounds of their own, which are weaker; they are never accounted as Poisson. A
+    data cut into batches, each record once an epoch. The last two are certified for replace and
+    zero-out by bounds of their own, which are weaker; they are never accounted as Poisson. A
     shuffled training begins with an epoch; in a `Composition`, one that follows another shuffled
     training may begin inside an epoch, and then counts as touching one more.
+
+    `public_size=True` says that the sampling rate, the divisor of the sums or the number of steps
+    was computed from the number of records. Two sizes can then be told apart, so add-remove is
+    refused and zero-out is the mechanism's own adjacency.
 
     >>> m = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000)
     >>> round(m.curve().advantage(), 3), round(m.curve(adjacency="replace").advantage(), 3)
@@ -222,6 +235,7 @@ class DPSGD(Mechanism):
     sample_rate: float | None = None
     steps: int | None = None
     sampling: Sampling = field(default="poisson", kw_only=True)
+    public_size: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.noise_multiplier is not None:
@@ -231,6 +245,22 @@ class DPSGD(Mechanism):
         if self.steps is not None:
             _set(self, steps=_steps(self.steps))
         validate.one_of("sampling", self.sampling, SAMPLINGS)
+
+    def __repr__(self) -> str:
+        values = {name: value for name, value in self.describe().items() if name != "name"}
+        return f"DPSGD({', '.join(f'{name}={value!r}' for name, value in values.items())})"
+
+    def describe(self) -> dict[str, object]:
+        """Name and parameters; `public_size` only where it is set."""
+        values = super().describe()
+        if not self.public_size:
+            del values["public_size"]
+        return values
+
+    @property
+    def own_adjacency(self) -> str:
+        """Add-remove, or zero-out where the number of records is public."""
+        return "zero-out" if self.public_size else DEFAULT_ADJACENCY
 
     @property
     def epochs(self) -> float:
@@ -244,20 +274,34 @@ class DPSGD(Mechanism):
             self._given("sample_rate"),
             int(self._given("steps")),
         )
+        self._refuse_other_sizes(adjacency)
         if self.sampling == "poisson":
             return _poisson(z, q, steps, adjacency, group_size)
         self._refuse_unproved(adjacency, group_size)
-        if self.sampling == "fixed-size":
-            return Losses(parts=((_fixed_size_loss(z, q, steps), steps),))
-        return Losses(shuffled=(Shuffled(z, steps, *steps_in_pass(q)),))
+        if self.sampling == "shuffle":
+            return Losses(shuffled=(Shuffled(z, steps, *steps_in_pass(q), SENSITIVITY[adjacency]),))
+        if q == 1.0:  # every batch is all of the data
+            return Gaussian(z, steps).losses(adjacency, group_size)
+        # A record whose gradient is zero is one of those that may take the record's place, so the
+        # bound for replace covers zero-out.
+        return Losses(parts=((_fixed_size_loss(z, q, steps), steps),))
+
+    def _refuse_other_sizes(self, adjacency: str) -> None:
+        if self.public_size and adjacency == "add-remove":
+            raise ValueError(
+                "adjacency must be 'zero-out' or 'replace' for a training whose rate, divisor or "
+                "steps are computed from the number of records, but it is 'add-remove': the result "
+                "tells n records from n - 1; give the training public constants "
+                "(Training(expected_batch_size=...)), or ask for zero-out."
+            )
 
     def _refuse_unproved(self, adjacency: str, group_size: int) -> None:
-        if adjacency != "replace":
+        if adjacency == "add-remove":
             raise ValueError(
                 f"sampling must be poisson for the add-remove adjacency, but it is "
                 f"{self.sampling!r}: adding a record changes every other record's place in the "
-                'batches, which the Poisson analysis does not cover; use adjacency="replace", or '
-                "sample batches with Poisson sampling."
+                'batches, which the Poisson analysis does not cover; use adjacency="zero-out" or '
+                '"replace", or sample batches with Poisson sampling.'
             )
         if group_size > 1:
             raise ValueError(
@@ -344,8 +388,10 @@ class Composition(Mechanism):
 
     @property
     def own_adjacency(self) -> str:
-        """The one adjacency that all parts share."""
+        """The one adjacency that all parts share; zero-out where some hold for add-remove too."""
         own = {mechanism.own_adjacency for mechanism in self.mechanisms}
+        if own == {DEFAULT_ADJACENCY, "zero-out"}:
+            return "zero-out"
         if len(own) > 1:
             raise ValueError(
                 f"adjacency must be given, but the parts' own ones differ ({', '.join(sorted(own))}"
@@ -431,15 +477,16 @@ class PoolSampled(Mechanism):
 
     @property
     def own_adjacency(self) -> str:
-        """That of the training."""
-        return self.training.own_adjacency
+        """That of the training; who was drawn is no question of zero-out."""
+        own = self.training.own_adjacency
+        return DEFAULT_ADJACENCY if own == "zero-out" else own
 
     def check_question(self, adjacency: str, group_size: int) -> None:
         """Refuse what the draw of single records does not answer."""
         if adjacency != DEFAULT_ADJACENCY:
             raise ValueError(
                 f"adjacency must be 'add-remove' for a pool, but it is {adjacency!r}: a record of "
-                "the pool was drawn or not, none was exchanged; ask for add-remove."
+                "the pool was drawn or not, and nobody knows how many were; ask for add-remove."
             )
         if group_size > 1:
             raise ValueError(

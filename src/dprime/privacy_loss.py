@@ -27,6 +27,9 @@ Array = NDArray[np.float64]
 CELL = 0.01
 """Width of a cell of the Gaussian base law, in standard deviations of the noise."""
 
+SENSITIVITY = {"add-remove": 1.0, "replace": 2.0, "zero-out": 1.0}
+"""How far one record moves the clipped sum at most, in clipping norms, by the adjacency."""
+
 LARGEST_GROUP = 1_000_000
 
 LARGEST_MIXTURE = 3e7

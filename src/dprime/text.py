@@ -33,7 +33,14 @@ BATCHES = {
 }
 """How batches must be drawn, by the kind of sampling."""
 
-PUBLIC = "sampling rate, divisor and number of steps do not depend on the record"
+PUBLIC = (
+    "sampling rate, divisor and number of steps are public constants, not computed from the number "
+    "of records"
+)
+PUBLIC_SIZE = (
+    "the number of records is public, and sampling rate, divisor and number of steps depend on "
+    "nothing else in the data"
+)
 SENSITIVITY = (
     "one record moves each released sum by no more than the sensitivity that the noise is for, "
     "whatever the other records are, and the number of releases does not depend on it"
@@ -79,7 +86,11 @@ SECURE_NOISE = (
     "attack on it is known; that float32 numbers are not real numbers is covered by no analysis."
 )
 
-CHANGES = {"add-remove": "added or removed", "replace": "replaced by another"}
+CHANGES = {
+    "add-remove": "added or removed",
+    "replace": "replaced by another",
+    "zero-out": "zeroed out (the number of records is public)",
+}
 """What the two data sets differ in, by the adjacency."""
 
 KINDS: Mapping[str, tuple[str, ...]] = {
@@ -121,23 +132,26 @@ def certified_in_full(
     >>> certified_in_full({"name": "RandomizedResponse"}, "replace")[:54]
     'Certified for one record replaced by another, if: each'
     """
-    *listed, last = conditions(described, group_size)
+    *listed, last = conditions(described, group_size, adjacency)
     holds = f"Certified for {_changed(adjacency, group_size)}"
     return f"{holds}, if: {'; '.join(listed)}; and {last}. Then {PROMISE}."
 
 
-def conditions(described: Mapping[str, Any] | None, group_size: int = 1) -> list[str]:
+def conditions(
+    described: Mapping[str, Any] | None, group_size: int = 1, adjacency: str | None = None
+) -> list[str]:
     """What must be true for a certified number of this mechanism to hold.
 
     Args:
         described: what was run, as `Mechanism.describe()` gives it; None where it is not known.
         group_size: the records that one person may have.
+        adjacency: that the number holds for; None asks what every adjacency asks.
 
     >>> conditions({"name": "EpsilonDelta"})[:2]
     ['the stated guarantee is true of what was run', 'each person has one record']
     """
     records = "one record" if group_size == 1 else f"at most {group_size:,} records"
-    return [*dict.fromkeys(_own(described)), f"each person has {records}", ALONE]
+    return [*dict.fromkeys(_own(described, adjacency)), f"each person has {records}", ALONE]
 
 
 def two_epsilons(own: float, proved: float, delta: float) -> str:
@@ -185,16 +199,17 @@ def _changed(adjacency: str | None, group_size: int) -> str:
     return f"{records} {CHANGES[adjacency]}"
 
 
-def _own(described: Mapping[str, Any] | None) -> tuple[str, ...]:
+def _own(described: Mapping[str, Any] | None, adjacency: str | None) -> tuple[str, ...]:
     """The conditions of a mechanism and of its parts, in order."""
     if described is None:
         return (GIVEN,)
     if "mechanisms" in described:
-        return tuple(each for part in described["mechanisms"] for each in _own(part))
+        return tuple(each for part in described["mechanisms"] for each in _own(part, adjacency))
     if "training" in described:
         pool = (POOL,) if described["name"] == "PoolSampled" else ()
-        return (*pool, *_own(described["training"]))
+        return (*pool, *_own(described["training"], adjacency))
     if described["name"] == "DPSGD":
         drawn = "full" if described["sample_rate"] == 1 else described["sampling"]
-        return (CLIPPED, BATCHES[drawn], PUBLIC, SECRET)
+        public = PUBLIC if adjacency in (None, "add-remove") else PUBLIC_SIZE
+        return (CLIPPED, BATCHES[drawn], public, SECRET)
     return KINDS.get(described["name"], (STATED,))

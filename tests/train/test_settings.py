@@ -1,7 +1,10 @@
 """What a training may be, and what it may be called."""
 
+from dataclasses import replace
+
 import pytest
 
+import dprime
 from dprime import DPSGD
 from dprime.train import Training
 
@@ -12,7 +15,25 @@ def test_labels_and_mechanisms():
     private = Training(**BASE, clip_norm=1.0, noise_multiplier=2.0, sample_rate=0.1)
     assert private.private
     assert private.label == "differentially private"
-    assert private.mechanism() == DPSGD(noise_multiplier=2.0, sample_rate=0.1, steps=10)
+    stated = {"noise_multiplier": 2.0, "sample_rate": 0.1, "steps": 10}
+    assert private.mechanism() == DPSGD(**stated, public_size=True)
+    assert replace(private, expected_batch_size=5).mechanism() == DPSGD(**stated)
+
+
+def test_add_remove_needs_a_public_divisor():
+    private = Training(**BASE, clip_norm=1.0, noise_multiplier=2.0, sample_rate=0.1)
+    public = replace(private, expected_batch_size=5)
+    assert (private.adjacency, public.adjacency) == ("zero-out", "add-remove")
+    both = dprime.Composition(private.mechanism(), public.mechanism())
+    for ask in (private.mechanism(), both):
+        assert ask.own_adjacency == "zero-out"
+        with pytest.raises(ValueError, match=r"from the number of records, but it is 'add-remove'"):
+            ask.curve("add-remove")
+        assert ask.curve("zero-out").advantage() < ask.curve("replace").advantage()
+    with pytest.raises(ValueError, match="from the number of records"):
+        dprime.PoolSampled(private.mechanism(), 0.1).curve()
+    same = public.mechanism().curve("add-remove"), private.mechanism().curve()
+    assert same[0].advantage() == same[1].advantage()
 
 
 @pytest.mark.parametrize(

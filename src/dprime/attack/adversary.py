@@ -21,7 +21,7 @@ from torch import Tensor
 from dprime import validate
 from dprime.attack.trainer import EngineTrainer, Trainer
 from dprime.data.dataset import Dataset
-from dprime.mechanisms import Adjacency
+from dprime.mechanisms import ADJACENCIES, Adjacency
 from dprime.train import Insert, Observer, Worlds
 
 Sees = Literal["model", "updates"]
@@ -37,7 +37,11 @@ class Setting:
     Attributes:
         trainer: how models are made.
         dataset: the records that a user would train on.
-        adjacency: whether D′ lacks the record ("add-remove") or has another ("replace").
+        adjacency: whether D′ lacks the record ("add-remove"), has another ("replace"), or keeps its
+            place and number of records while the record counts for nothing ("zero-out"). None takes
+            what holds for the trainer: zero-out for the engine, unless its recipe has an
+            `expected_batch_size`; add-remove for a function of the user's own, which is really
+            called with one record less.
         pool: other records of the same kind, which may take the place of one in D.
         record: the index of the record in question, for adversaries that take a natural one; None
             takes the one that differs most from the others.
@@ -47,10 +51,27 @@ class Setting:
 
     trainer: Trainer
     dataset: Dataset
-    adjacency: Adjacency = "add-remove"
+    adjacency: Adjacency | None = None
     pool: Dataset | None = None
     record: int | None = None
     seed: int = field(default=0, repr=False)
+
+    def __post_init__(self) -> None:
+        trainer = self.trainer
+        engine = isinstance(trainer, EngineTrainer)
+        holds = trainer.training.adjacency if isinstance(trainer, EngineTrainer) else "add-remove"
+        object.__setattr__(self, "adjacency", self.adjacency or holds)
+        validate.one_of("adjacency", self.adjacency, ADJACENCIES)
+        if self.adjacency == "add-remove" and holds != "add-remove":
+            raise validate.refusal(
+                "adjacency", self.adjacency, "'zero-out' or 'replace' for sums that are divided by "
+                "the sampling rate times the number of records",
+                "give the training an expected_batch_size, or leave the adjacency out",
+            )  # fmt: skip
+        if self.adjacency == "zero-out" and not engine:
+            remedy = "it is called with a record less, so give add-remove or replace"
+            wanted = "'add-remove' or 'replace' for a training function of your own"
+            raise validate.refusal("adjacency", self.adjacency, wanted, remedy)
 
     @property
     def shadow_seed(self) -> int:

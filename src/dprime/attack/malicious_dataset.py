@@ -85,7 +85,7 @@ def copied_worlds(setting: Setting, copies: int | None) -> Worlds:
     dataset = setting.dataset
     count = min(len(dataset), 100) if copies is None else copies
     common = dataset.take(np.zeros(count, dtype=int))
-    others = 1 if setting.adjacency == "add-remove" else 2
+    others = 2 if setting.adjacency == "replace" else 1
     worlds = Worlds(common, dataset.take(np.zeros(others, dtype=int)))
     return worlds.at_random_place(setting.seed)
 

@@ -150,7 +150,7 @@ def candidates(setting: Setting, shadows: int, outliers: int) -> list[Worlds]:
     )
     unusual = ranking.records[: min(outliers, len(head))]
     made = []
-    if setting.adjacency == "add-remove" or setting.pool is not None:
+    if setting.adjacency != "replace" or setting.pool is not None:
         named = [dataclasses.replace(setting, record=int(place)) for place in unusual]
         made = [natural_worlds(each) for each in named]
     blank = np.zeros_like(dataset.records[:1])

@@ -21,7 +21,7 @@ LOOKED_AT = 2000
 
 
 def natural_worlds(setting: Setting) -> Worlds:
-    """D, and D′ without or with another in the place of the most unusual record.
+    """D, and D′ without the most unusual record or with another in its place.
 
     Where the setting names no record, it is the one with the largest dataset sensitivity (Bernau et
     al. 2021, definition 6), among the first few thousand. It stands at a random place.
@@ -33,7 +33,7 @@ def _most_unusual(setting: Setting) -> Worlds:
     dataset, pool = setting.dataset, setting.pool
     head = dataset.take(np.arange(min(len(dataset), LOOKED_AT)))
     measure = default_measure(dataset.kind)
-    if setting.adjacency == "add-remove":
+    if setting.adjacency != "replace":
         if setting.record is not None:
             return Worlds.remove(dataset, setting.record)
         ranking = dataset_sensitivity(head.records, measure=measure, keep=1)
@@ -67,7 +67,7 @@ def worlds_of(setting: Setting, pair: Pair) -> Worlds:
     kind = like(setting.dataset, pair.record.records, pair.record.labels).kind
     common = dataclasses.replace(setting.dataset, kind=kind)
     record = dataclasses.replace(pair.record, kind=kind)
-    if setting.adjacency == "add-remove":
+    if setting.adjacency != "replace":
         worlds = Worlds.add(common, record)
     else:
         worlds = Worlds(common, joined(record, dataclasses.replace(pair.other, kind=kind)))

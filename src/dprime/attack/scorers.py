@@ -233,7 +233,7 @@ class RecordProjection(Projection):
     def begin(self, run: Run) -> None:
         """Room for every trial."""
         super().begin(run)
-        self._divisor = run.sampler.expected
+        self._divisor = run.divisor
 
     def see(self, step: Step) -> None:
         """Note the model, and add the term of the step that led to it."""

@@ -407,6 +407,7 @@ def _attacked(setting: Setting, attacker: Adversary) -> dict[str, Any]:
 
 KEPT = (
     "noise_multiplier", "sample_rate", "steps", "learning_rate", "clip_norm", "sensitivity",
+    "expected_batch_size",
 )  # fmt: skip
 """What a run keeps of the engine's recipe."""
 
@@ -500,7 +501,7 @@ def _own_claim(setting: Setting) -> TradeOff:
     return mechanism.curve(setting.adjacency)
 
 
-def check_local_claim(training: Training, adjacency: str) -> None:
+def check_local_claim(training: Training, adjacency: str | None) -> None:
     """Refuse what no curve is known for.
 
     Noise scaled to ‖g(x) − g(x′)‖ says nothing of what both gradients have in common, and with
@@ -510,7 +511,7 @@ def check_local_claim(training: Training, adjacency: str) -> None:
     if local and training.sample_rate < 1:
         raise validate.misfit(
             "claim", "missing", "given for local sensitivity with replaced records and sampled "
-            "batches, for which no curve is known", "take full batches, or add-remove",
+            "batches, for which no curve is known", "take full batches, or leave the adjacency out",
         )  # fmt: skip
 
 

@@ -25,8 +25,9 @@ ALWAYS = (
 
 ENGINE = (
     "Number of steps, learning rate, schedule, sampling rate, clipping norm C and divisor: both "
-    "worlds are given the same values. A training that derives one of them from its records, such "
-    "as a divisor from their number, reveals more than the audit shows.",
+    "worlds are given the same values. A training that derives one of them from its records "
+    "reveals more than the audit shows. Without an expected_batch_size the divisor follows from "
+    "the number of records; the audit then plays zero-out, where that number is public.",
     "What happens after the noisy sum: di, noise-grid, attribute, gradient, malicious-dataset and "
     "opposing-dataset read the noisy sums and no model. A learning rate taken from the loss "
     "escapes them. intermediate-models and adaptive-poisoning compare the models of successive "

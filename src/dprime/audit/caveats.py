@@ -25,11 +25,11 @@ WRONG_WAY = -4.0
 errors below one half."""
 
 
-def certified_epsilon(training: Training, adjacency: str, delta: float) -> float | None:
+def certified_epsilon(training: Training, adjacency: str | None, delta: float) -> float | None:
     """What the accountant certifies for a recipe; None where it certifies nothing.
 
     >>> recipe = Training(steps=30, learning_rate=0.1, clip_norm=1.0, noise_multiplier=2.96)
-    >>> round(certified_epsilon(recipe, "add-remove", 1e-5), 3)
+    >>> round(certified_epsilon(recipe, "zero-out", 1e-5), 3)
     9.088
     """
     if not delta or not training.noise_multiplier or training.sensitivity == "local":

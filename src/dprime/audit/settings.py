@@ -41,7 +41,7 @@ from dprime.data import Dataset, Split, load
 from dprime.data.devices import device_named
 from dprime.data.loaders import names
 from dprime.guarantees import EpsilonDelta
-from dprime.mechanisms import DPSGD
+from dprime.mechanisms import ADJACENCIES, DPSGD
 from dprime.seeds import check_seed, fresh_seed
 from dprime.train import SGD, Adam, Training
 from dprime.train.checks import network_of
@@ -72,7 +72,9 @@ class AuditSettings:
         data_dir: where the data sets' files are.
         model: "linear", "dense-64-32", "conv-16-32", or "module:function" that returns a network.
         trainer: "module:function" of your own, given a data set and a seed, returning a model.
-        adjacency: "add-remove" or "replace"; None takes "replace" for attribute, else "add-remove".
+        adjacency: "add-remove", "replace" or "zero-out"; None takes "replace" for attribute, else
+            what holds for the training: "add-remove" for a trainer of your own or with an
+            expected_batch_size, else "zero-out".
         record: the index of the record in question; None takes the most unusual one.
         trials: in each world.
         block: trials that are played and stored together.
@@ -89,7 +91,7 @@ class AuditSettings:
         device: "cpu" or "cuda".
         memory: in GB.
         training: the recipe: steps, learning_rate, clip_norm, noise_multiplier, sample_rate,
-            sensitivity, loss, optimizer ("sgd", "adam"), momentum.
+            expected_batch_size, sensitivity, loss, optimizer ("sgd", "adam"), momentum.
         claim: {"epsilon": …, "delta": …}; or {"belief": …, "delta": …}, a posterior belief that is
             exceeded with probability δ at most; or the noise_multiplier, sample_rate and steps that
             are claimed. Without it the recipe's own. Without a noise_multiplier in the recipe, the
@@ -129,11 +131,6 @@ class AuditSettings:
 
     def __post_init__(self) -> None:
         validate.one_of("adversary", self.adversary, tuple(ADVERSARIES))
-        adjacency = self.adjacency
-        if adjacency is None:
-            adjacency = USUAL_ADJACENCY.get(self.adversary, "add-remove")
-        validate.one_of("adjacency", adjacency, ("add-remove", "replace"))
-        object.__setattr__(self, "adjacency", adjacency)
         validate.one_of("metric", self.metric, (*KINDS, "curve"))
         trials = validate.whole("trials", self.trials)
         if trials < 2:
@@ -155,6 +152,9 @@ class AuditSettings:
         _check_claim(self.claim)
         known = {f.name for f in dataclasses.fields(Training)} - {"schedule", "block", "optimizer"}
         _check_names("training", self.training, (*sorted(known), *BESIDE_RECIPE))
+        adjacency = self._holds() if self.adjacency is None else self.adjacency
+        validate.one_of("adjacency", adjacency, ADJACENCIES)
+        object.__setattr__(self, "adjacency", adjacency)
         self.question()
 
     @classmethod
@@ -188,6 +188,12 @@ class AuditSettings:
             name: dict(value) if isinstance(value, Mapping) else value
             for name, value in ((f.name, getattr(self, f.name)) for f in dataclasses.fields(self))
         }
+
+    def _holds(self) -> str:
+        """The adjacency where none is asked for."""
+        public = self.training.get("expected_batch_size") is not None
+        own = "add-remove" if public or self.trainer is not None else "zero-out"
+        return USUAL_ADJACENCY.get(self.adversary, own)
 
     @property
     def blocks(self) -> int:

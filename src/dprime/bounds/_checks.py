@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dprime import validate
+from dprime.privacy_loss import SENSITIVITY
 from dprime.validate import refusal
-
-SENSITIVITY = {"add-remove": 1.0, "replace": 2.0}
-"""How far one record can move the clipped sum, in clipping norms."""
 
 MOST_STEPS = 10**15
 """More steps than this are taken for a slip."""

@@ -20,7 +20,7 @@ class Risk:
     Attributes:
         about: what it is the risk of, in words.
         mechanism: what was read.
-        adjacency: "add-remove" or "replace".
+        adjacency: "add-remove", "replace" or "zero-out".
         answers: the certified numbers.
     """
 

@@ -21,7 +21,6 @@ from dprime.check.states import LOOKED_FOR, TAILS_UNKNOWN, check_state
 from dprime.interop import from_opacus_history, gdp_epsilon
 from dprime.mechanisms import (
     ADJACENCIES,
-    DEFAULT_ADJACENCY,
     DPSGD,
     SAMPLINGS,
     Composition,
@@ -35,6 +34,9 @@ KEYS = (
     "library",
 )  # fmt: skip
 """What a description may have; `history` and `mechanism` are those of an Opacus accountant."""
+
+USUAL_ADJACENCY = "zero-out"
+"""Of Poisson batches: Opacus computes rate, divisor and steps from the number of records."""
 
 LIBRARIES = ("opacus", "other")
 """Opacus rounds the rate: it is one over the number of batches."""
@@ -70,7 +72,7 @@ class _Run:
         if delta is None and values.get("delta") is not None:
             self.delta = validate.inner_probability("delta", values["delta"], example="1e-5")
         self.sampling = validate.one_of("sampling", values.get("sampling", "poisson"), SAMPLINGS)
-        own = DEFAULT_ADJACENCY if self.sampling == "poisson" else "replace"
+        own = USUAL_ADJACENCY if self.sampling == "poisson" else "replace"
         self.adjacency = validate.one_of("adjacency", values.get("adjacency", own), ADJACENCIES)
         self.library = validate.one_of("library", values.get("library", "other"), LIBRARIES)
         self.runs = validate.whole("tuning_runs", values.get("tuning_runs", 1), example=1)
@@ -287,7 +289,7 @@ def _check_checkpoint(
     if not errors:
         about = "the steps that the accountant counted"
         mechanism = from_opacus_history(history)
-        risks = (certified(about, mechanism, DEFAULT_ADJACENCY, 1e-5 if delta is None else delta),)
+        risks = (certified(about, mechanism, USUAL_ADJACENCY, 1e-5 if delta is None else delta),)
     reading = _void(sorted(errors)) if errors else Reading(risks)
     return Report(
         path, "saved run", tuple(found), reading=reading, looked_for=LOOKED_FOR,

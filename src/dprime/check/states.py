@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from dprime import validate
@@ -112,10 +111,11 @@ def _besides(path: str, state: Mapping[str, Any]) -> dict[str, Mechanism | None]
 def _mechanism(name: str, described: Mapping[str, Any]) -> Mechanism | None:
     kind = READABLE.get(name)
     values = {key: value for key, value in described.items() if key != "name"}
-    if kind is None or set(values) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
+    if kind is None:
         return None
     try:
         made = kind(**values)
     except (TypeError, ValueError):
         return None
-    return None if made.missing() else made
+    whole = set(made.describe()) == set(described)
+    return made if whole and not made.missing() else None

@@ -88,13 +88,20 @@ def audit(
     ] = None,
     trainer: Annotated[Text, text_option("Your own training function, module:function.")] = None,
     adjacency: Annotated[
-        Text, text_option("add-remove or replace; replace for attribute, else add-remove.")
+        Text,
+        text_option(
+            "add-remove, zero-out or replace; replace for attribute, else add-remove for a trainer "
+            "of your own or with --expected-batch-size, zero-out without."
+        ),
     ] = None,
     epsilon: Annotated[
         Text, number_option("The claim: ε at --delta; the noise is chosen for it.")
     ] = None,
     noise_multiplier: Annotated[Text, number_option("Noise over the clipping norm.")] = None,
     sample_rate: Annotated[Text, number_option("Sampling rate.")] = None,
+    expected_batch_size: Annotated[
+        Text, number_option("Divisor of every sum, if it is a public constant.")
+    ] = None,
     steps: Annotated[Text, number_option("Training steps.")] = None,
     learning_rate: Annotated[Text, number_option("Of the training.")] = None,
     clip_norm: Annotated[Text, number_option("C, the clipping norm.")] = None,
@@ -168,7 +175,8 @@ def audit(
                "belief_prior": belief_prior, "memory": memory}  # fmt: skip
     counts = {"records": records, "record": record, "trials": trials, "block": block, "seed": seed}
     recipe = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate,
-              "learning_rate": learning_rate, "clip_norm": clip_norm}  # fmt: skip
+              "learning_rate": learning_rate, "clip_norm": clip_norm,
+              "expected_batch_size": expected_batch_size}  # fmt: skip
     conditions = {"fpr": fpr, "prior": prior, "min_tpr": min_tpr}
 
     def settled(values: dict[str, Any]) -> AuditSettings:

@@ -31,7 +31,7 @@ def plan(
     noise_multiplier: Annotated[Text, number_option("The claim: noise of a DP-SGD.")] = None,
     sample_rate: Annotated[Text, number_option("Its sampling rate [1].")] = None,
     steps: Annotated[Text, number_option("Its steps.")] = None,
-    adjacency: Annotated[Text, typer.Option(help="add-remove or replace.")] = None,
+    adjacency: Annotated[Text, typer.Option(help="add-remove, zero-out or replace.")] = None,
     delta: Annotated[Text, number_option("δ of the ε [1e-5].")] = None,
     metric: Annotated[
         Text,

@@ -36,7 +36,7 @@ Epochs = Annotated[
     str | None, number_option("Passes over the data, instead of steps (rounded up).")
 ]
 Adjacency = Annotated[
-    str | None, typer.Option(help="add-remove (default) or replace.", show_default=False)
+    str | None, typer.Option(help="add-remove (default), zero-out or replace.", show_default=False)
 ]
 Sampling = Annotated[str, typer.Option(help="poisson, fixed-size or shuffle.")]
 GroupSize = Annotated[str, typer.Option(help="Records that one person may have.")]

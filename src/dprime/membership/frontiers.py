@@ -288,6 +288,7 @@ def frontier(
             training = Training(
                 steps=point.steps, learning_rate=rate, clip_norm=clip_norm,
                 noise_multiplier=point.noise_multiplier, sample_rate=point.sample_rate,
+                expected_batch_size=plan.batch_size,
                 optimizer=optimizer or SGD(),
             )  # fmt: skip
             jobs.append((point, EngineTrainer(model, training, device, memory)))

@@ -73,6 +73,7 @@ class Recipe:
             steps=steps, learning_rate=self.learning_rate,
             clip_norm=self.clip_norm if self.private else None,
             noise_multiplier=self._noise(rate, steps), sample_rate=rate,
+            expected_batch_size=self.batch,
             optimizer=SGD(momentum=self.momentum), loss=self.loss,
         )  # fmt: skip
 

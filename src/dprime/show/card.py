@@ -199,8 +199,16 @@ def _decider(facts: Facts) -> str:
     return f"{facts.deciding.title} {word}"
 
 
+COMPARED = {
+    "add-remove": "with or without one record",
+    "replace": "a record replaced",
+    "zero-out": "one record zeroed out",
+}
+"""What the claim compares, by the adjacency."""
+
+
 def _compared(facts: Facts) -> str:
-    return "a record replaced" if facts.adjacency == "replace" else "with or without one record"
+    return COMPARED[facts.adjacency]
 
 
 def _certified(facts: Facts) -> list[str]:

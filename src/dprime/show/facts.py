@@ -212,8 +212,10 @@ class Facts:
 
     @property
     def adjacency(self) -> str:
-        """Whether a record was left out or replaced."""
-        return str(self.attacked["adjacency"])
+        """Whether a record was left out, replaced or zeroed out."""
+        told, recipe = str(self.attacked["adjacency"]), self.attacked["training"]
+        sized = recipe is not None and recipe.get("expected_batch_size") is None
+        return "zero-out" if told == "add-remove" and sized else told  # as dprime 0.10 recorded it
 
     @property
     def refuted(self) -> bool:

@@ -59,7 +59,8 @@ def _conditions(facts: Facts) -> str:
     described = None if mechanism is None else mechanism.describe()
     if certified(facts):
         return text.certified_in_full(described, facts.adjacency)
-    return f"The claim assumes: {'; '.join(text.conditions(described))}."
+    listed = text.conditions(described, adjacency=facts.adjacency)
+    return f"The claim assumes: {'; '.join(listed)}."
 
 
 def _seen(facts: Facts) -> str:
@@ -82,12 +83,17 @@ def _seen(facts: Facts) -> str:
 
 def neighbours(facts: Facts) -> str:
     """Which two worlds are compared."""
-    if facts.adjacency == "add-remove":
-        return "Two worlds are compared: the data with one record, and the same data without it."
-    return (
-        "Two worlds are compared: the data with one record, and the same data with another record "
-        "in its place."
-    )
+    return f"Two worlds are compared: the data with one record, and {OTHER_WORLD[facts.adjacency]}."
+
+
+OTHER_WORLD = {
+    "add-remove": "the same data without it",
+    "replace": "the same data with another record in its place",
+    "zero-out": "the same data with this record zeroed out, which then counts for nothing. The "
+    "number of records is the same and public, because the training divides its sums by a number "
+    "that is computed from it",
+}
+"""What world `out` has, by the adjacency."""
 
 
 def gdpr(facts: Facts) -> list[str]:
@@ -113,8 +119,9 @@ def _reading(facts: Facts) -> list[str]:
     if facts.adjacency == "replace":
         return []
     return [
-        "The claim compares data with and without one record. The table compares one person's "
-        "record with another's in its place, against which the same training protects less."
+        "The claim compares data with one record and data without what it contributes. The table "
+        "compares one person's record with another's in its place, against which the same training "
+        "protects less."
     ]
 
 

@@ -248,8 +248,14 @@ def trained(facts: Facts) -> str:
     return (
         f"noise multiplier {recipe['noise_multiplier']:.6g}, sampling rate "
         f"{recipe['sample_rate']:.6g}, {recipe['steps']:,} steps, learning rate "
-        f"{recipe['learning_rate']:g}, {clip}, noise for {recipe['sensitivity']} sensitivity"
+        f"{recipe['learning_rate']:g}, {clip}, noise for {recipe['sensitivity']} sensitivity, sums "
+        f"divided by {_divisor(recipe)}"
     )
+
+
+def _divisor(recipe: Mapping[str, Any]) -> str:
+    given = recipe.get("expected_batch_size")
+    return "sampling rate times number of records" if given is None else f"{given:g}"
 
 
 def _identified(facts: Facts) -> list[dict[str, str]]:

@@ -83,7 +83,7 @@ def what_happened(facts: Facts) -> str:
         if facts.sees == "updates"
         else f"looked at the finished models of {trainings(facts)}"
     )
-    used = "had been used" if facts.adjacency == "add-remove" else "or another had been used"
+    used = "or another had been used" if facts.adjacency == "replace" else "had been used"
     return (
         f"It is claimed that a model trained on {data} gives away only so much about any one "
         f"person. To test that, an attacker {looked} and judged each time whether one record "
@@ -203,7 +203,7 @@ def watcher(facts: Facts) -> str:
 
 
 def _people_found(facts: Facts, tpr: Mapping[str, float]) -> str:
-    used = "was used" if facts.adjacency == "add-remove" else "was used, and not another instead"
+    used = "was used, and not another instead" if facts.adjacency == "replace" else "was used"
     most = min(PEOPLE, math.ceil(PEOPLE * tpr["value"]))
     alarms = given(PEOPLE * tpr["fpr"])
     return (

@@ -108,7 +108,7 @@ class Sampler:
 
     @property
     def expected(self) -> float:
-        """The expected batch size in world `in`: what every sum is divided by."""
+        """The records that a batch of world `in` has on average."""
         return self.rate * (self.places if self._size is None else self._size)
 
     @property

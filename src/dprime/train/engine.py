@@ -75,6 +75,12 @@ class Run:
     lock: Lock = field(default_factory=Lock)
     stopped: Event = field(default_factory=Event)
 
+    @property
+    def divisor(self) -> float:
+        """What every noisy sum is divided by."""
+        given = self.training.expected_batch_size
+        return self.sampler.expected if given is None else given
+
 
 def train(
     model: nn.Module,
@@ -289,7 +295,7 @@ def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float
     weights = _start(run, trials, streams)
     state = training.optimizer.start(weights)
     own_sum = torch.empty_like(weights)
-    divisor = run.sampler.expected
+    divisor = run.divisor
     memo: dict[Any, Any] = {}
     members = None if run.members is None else run.members[trials].to(run.device)
     batches = run.sampler.batches(streams, in_world, training.steps, members)
@@ -389,7 +395,7 @@ def _sigma(
     gradients = crafted
     if gradients is None:
         gradients = differing_gradients(parts, batch, training.clip_norm, like)
-    if len(gradients) == 1:  # add-remove: LS = ‖g(x)‖, GS = C
+    if len(gradients) == 1:  # add-remove, zero-out: LS = ‖g(x)‖, GS = C
         scaled = gradients[0].double().norm(dim=1) * (sigma / training.clip_norm)
     else:  # replace: LS = ‖g(x) − g(x′)‖, GS = 2C
         distances = (gradients[0] - gradients[1]).double().norm(dim=1)

@@ -34,7 +34,7 @@ class Step:
         noisy_sum: the clipped sum with its noise, all that DP-SGD releases [trial, parameter].
         own_sum: the clipped sum of the trial's own world, without noise [trial, parameter].
         sigma: the noise's standard deviation [trial].
-        divisor: the public constant that turns sums into averages.
+        divisor: turns sums into averages: a public constant, or rate times number of records.
         clip_norm: C, or None.
         batch: the records that were drawn.
         parts: the batch's records as they went through the model, the differing ones last.

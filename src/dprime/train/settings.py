@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dprime import validate
-from dprime.mechanisms import DPSGD, LEAST_NOISE, MOST_STEPS
+from dprime.mechanisms import DPSGD, LEAST_NOISE, MOST_STEPS, Adjacency
 from dprime.train.losses import Loss, named_loss
 from dprime.train.optimizers import SGD, Constant, Optimizer, Schedule
 
@@ -35,12 +35,15 @@ class Training:
         clip_norm: C, the largest norm that one record's gradient keeps; None does not clip.
         noise_multiplier: z = σ/C, the noise on the clipped sum, as everywhere in dprime.
         sample_rate: each record is in a step's batch with this probability (Poisson); 1 takes all.
+        expected_batch_size: what every noisy sum is divided by, a public constant. None divides by
+            `sample_rate` times the number of records, so that the result shows that number: then
+            the guarantee is zero-out (the number of records is public), else add-remove too.
         optimizer: `SGD(momentum=…)` or `Adam()`.
         schedule: `Constant()`, `Cosine(warmup=…)`, `Decay(factor, every)`.
         sensitivity: "global" scales the noise to what any record could change, σ = z C. "local"
             scales it to what the record in question changes at this step, σ = z C LS/GS (Bernau
-            et al. 2021, section 5.1), with GS = C for add-remove and 2C for replace. That is not
-            DP, and every result says so.
+            et al. 2021, section 5.1), with GS = C, or 2C for replace. That is not DP, and every
+            result says so.
         loss: "cross-entropy", "squared-error", "binary-cross-entropy", or a function of
             (outputs, labels) that returns one loss per record. It is called with one record at a
             time; one with an `if` on the data or a mask is slow.
@@ -49,8 +52,8 @@ class Training:
     >>> private = Training(steps=30, learning_rate=0.005, clip_norm=3.0, noise_multiplier=8.0)
     >>> private.label
     'differentially private'
-    >>> round(private.mechanism().curve().advantage(), 3)
-    0.268
+    >>> round(private.mechanism().curve().advantage(), 3), private.adjacency
+    (0.268, 'zero-out')
     """
 
     steps: int
@@ -58,6 +61,7 @@ class Training:
     clip_norm: float | None = None
     noise_multiplier: float = 0.0
     sample_rate: float = 1.0
+    expected_batch_size: float | None = field(default=None, kw_only=True)
     optimizer: Optimizer = field(default_factory=SGD)
     schedule: Schedule = field(default_factory=Constant)
     sensitivity: Sensitivity = "global"
@@ -70,6 +74,8 @@ class Training:
         validate.positive("learning_rate", self.learning_rate, example=0.005)
         validate.at_least_zero("noise_multiplier", self.noise_multiplier)
         validate.rate("sample_rate", self.sample_rate)
+        if self.expected_batch_size is not None:
+            validate.positive("expected_batch_size", self.expected_batch_size, example=64)
         validate.one_of("sensitivity", self.sensitivity, ("global", "local"))
         if self.clip_norm is not None:
             least, most = CLIP_NORMS
@@ -104,13 +110,26 @@ class Training:
             return NOT_DP
         return TOO_LONG if self.steps > MOST_STEPS else PRIVATE
 
+    @property
+    def adjacency(self) -> Adjacency:
+        """Of which data sets a guarantee speaks: zero-out unless the divisor is a public constant.
+
+        >>> Training(30, 0.1, 1.0, 8.0, expected_batch_size=100).adjacency
+        'add-remove'
+        """
+        return "zero-out" if self.expected_batch_size is None else "add-remove"
+
     def mechanism(self) -> DPSGD:
-        """What the core accounts for; refused where the label is another one."""
+        """What the core accounts for; refused where the label is another one.
+
+        Its curve is refused for add-remove unless `expected_batch_size` is given.
+        """
         if not self.private:
             raise ValueError(f"This training has no certified curve, it is {self.label}.")
         return DPSGD(
-            noise_multiplier=self.noise_multiplier, sample_rate=self.sample_rate, steps=self.steps
-        )
+            noise_multiplier=self.noise_multiplier, sample_rate=self.sample_rate, steps=self.steps,
+            public_size=self.adjacency == "zero-out",
+        )  # fmt: skip
 
     def rate_at(self, step: int) -> float:
         """The learning rate of a step, counted from 0."""

@@ -43,7 +43,12 @@ class Worlds:
 
     @classmethod
     def remove(cls, dataset: Dataset, record: int) -> Worlds:
-        """D is the data set, D′ lacks one record (add-remove, unbounded DP)."""
+        """D is the data set, D′ lacks one record (add-remove, unbounded DP).
+
+        The engine divides the sums of both worlds by the same number. So it plays add-remove where
+        the training has an `expected_batch_size`, and zero-out where it has none: a training on
+        the data set without the record would divide by less.
+        """
         index = check_record(record, len(dataset))
         if len(dataset) == 1:
             remedy = "give a data set of at least 2 records"
@@ -61,7 +66,7 @@ class Worlds:
 
     @classmethod
     def add(cls, dataset: Dataset, record: Dataset) -> Worlds:
-        """D′ is the data set, D has one record more (add-remove, unbounded DP)."""
+        """D′ is the data set, D has one record more; like `remove`, seen from the other side."""
         _check_single("record", record, dataset)
         return cls(dataset, record)
 
@@ -86,12 +91,12 @@ class Worlds:
 
     @property
     def size(self) -> int:
-        """n, the number of records in D, public in both worlds."""
+        """n, the number of records in D; the engine takes it for that of D′ too."""
         return len(self.common) + (self.differing is not None)
 
     @property
     def adjacency(self) -> Adjacency | None:
-        """How D and D′ differ; None when there is only one world."""
+        """How D and D′ differ as data sets; None when there is only one world."""
         if self.differing is None:
             return None
         return "add-remove" if len(self.differing) == 1 else "replace"

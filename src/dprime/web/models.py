@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dprime.mechanisms import Adjacency
+
 
 class Model(BaseModel):
     """An object with these entries and no other."""
@@ -102,7 +104,7 @@ class Risk(Model):
     """What no attacker can beat."""
 
     mechanism: Mechanism
-    adjacency: Literal["add-remove", "replace"]
+    adjacency: Adjacency
     group_size: int = Field(ge=1)
     metrics: dict[str, Metric]
     answers: list[Answer]

@@ -16,7 +16,7 @@ from typing import final
 
 from dprime.asked import MECHANISM
 from dprime.curve import TradeOff
-from dprime.mechanisms import ADJACENCIES, DPSGD
+from dprime.mechanisms import DPSGD
 from dprime.web.cache import Cache
 from dprime.web.options import SLIDERS
 from dprime.web.workers import Workers
@@ -92,13 +92,14 @@ class Ranges:
 
     @property
     def course(self) -> list[Point]:
-        """What the figure of the training's course reads, for both adjacencies."""
+        """What the figure of the training's course reads: the adjacency and replace."""
         return [each for count in self.lengths for each in both(moved(self.point, "steps", count))]
 
 
 def both(point: Point) -> list[Point]:
-    """The setting under both adjacencies."""
-    return [replace(point, adjacency=adjacency) for adjacency in ADJACENCIES]
+    """The setting under its own adjacency and under replace."""
+    adjacencies = dict.fromkeys((point.adjacency, "replace"))
+    return [replace(point, adjacency=adjacency) for adjacency in adjacencies]
 
 
 @final

@@ -68,7 +68,7 @@ class BayesSecurityFigure(Figure):
 
         Args:
             mechanism: the training; its noise and rate stay.
-            adjacency: what membership means: with or without the record, or replaced.
+            adjacency: what membership means: with or without the record, zeroed out, or replaced.
             epochs: at which to compute; the training's own are added. None takes some around it.
             read: gives the advantage of a mechanism under an adjacency, where it is known already.
             attribute: (epoch, Bayes security) of one attribute, estimated from data.

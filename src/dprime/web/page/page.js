@@ -24,7 +24,11 @@ import {
 
 const ADDRESS_AFTER = 250; // ms of rest; browsers limit how often an address may change
 const SLOTS = ["trade-off", "risk", "precision", "bayes-security"];
-const ADJACENCY = { "add-remove": "With or without the record", replace: "The record replaced by another" };
+const ADJACENCY = {
+  "add-remove": "With or without the record",
+  replace: "The record replaced by another",
+  "zero-out": "The record zeroed out, the number of records public",
+};
 const OVER = { noise_multiplier: "noise", sample_rate: "sampling rate", steps: "steps" };
 
 const lanes = { a: new Lane(), b: new Lane() };
