@@ -18,9 +18,10 @@ happens with probability at most Σ g(a_j) where the record is drawn. With κ = 
     Σ g(a_j)  ≤  κ Σ a_j + g(μ)  ≤  κ √d μ + g(μ)
 
 The first part is for a shift that is spread over all weights, the second for one that lies in a
-single pair. To it belongs the mass that u puts on R itself, 2 e^(-R²/2) at most. Else, the outputs are no
-easier to tell apart than with ideal noise (proof: docs/monitor.md). So a step is the ideal one, and
-with that probability, times the rate, everything. That u has steps elsewhere too is not in it.
+single pair. To it belongs the mass that u puts on R itself, 2 e^(-R²/2) at most. Else, the outputs
+are no easier to tell apart than with ideal noise (proof: docs/monitor.md). So a step is the ideal
+one, and with that probability, times the rate, everything. That u has steps elsewhere too is not in
+it.
 """
 
 from __future__ import annotations
