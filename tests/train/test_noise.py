@@ -21,7 +21,7 @@ def normals(seed, trials, count, step=0, purpose=Purpose.NOISE):
     return target
 
 
-def slow_sum(streams, row, start, sigma, step):
+def slow_sum(streams, row, start, sigma, step, *, rounded=True):
     """Row by number with 60 digits: the same bits, and 256 more of each, by the definition."""
     half, sums = (len(start) + 1) // 2, []
     share = -(-half // 8)
@@ -47,7 +47,8 @@ def slow_sum(streams, row, start, sigma, step):
             radius = mp.sqrt(-2 * mp.log(mpf(uniform) / 2**319))
             angle = mp.pi * mpf(turn) / 2**319
             number = radius * (mp.sin(angle) if second else mp.cos(angle))
-            sums.append(float(mp.nint((mpf(value) + mpf(sigma) * number) / grid) * grid))
+            place = mpf(value) + mpf(sigma) * number
+            sums.append(float(mp.nint(place / grid) * grid) if rounded else place)
     return sums
 
 
@@ -95,6 +96,21 @@ def test_the_error_of_double_precision_is_a_third_of_what_is_allowed_at_most(mon
                     true *= exact(mp.pi * mpf(turn + bit) / 2**63)
                     largest = max(largest, abs(float(true - found)))
     assert largest * 2.0**noise.GRID_BITS < noise.UNSURE / 3
+
+
+def test_sums_within_a_hair_of_the_middle():
+    """S is chosen so that (S + σN)/Δ is a whole number and a half, but for the rounding of S."""
+    seed_of = Streams(5, [0])
+    unit = torch.tensor([1.0])
+    with mp.workdps(60):
+        sums = slow_sum(seed_of, 0, [0.0] * 400, 1.0, 3, rounded=False)
+    for shift in (0.5, 3.5, -1000.5):
+        start = [float(shift * mpf(2) ** -16 - number) for number in sums]
+        target = torch.tensor([start], dtype=torch.float64)
+        add_normal(seed_of, target, unit, Purpose.NOISE, 3)
+        assert target[0].tolist() == slow_sum(seed_of, 0, start, 1.0, 3)
+        above = (target[0] * 2**16 > shift).double().mean()
+        assert 0.4 < above < 0.6
 
 
 def test_the_far_tail_and_the_centre_are_decided_exactly(monkeypatch):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from mpmath import libmp
 from mpmath.ctx_iv import MPIntervalContext
 from torch import Tensor
 
@@ -173,6 +174,7 @@ def _beginning(bits: tuple[int, int]) -> Any:
 
 
 def _nearest(place: Any) -> int:
-    """The whole number nearest to all of an interval; an edge inside it has chance 2^-230."""
-    nearest: int = math.floor(place.mid.a + 0.5)
+    """The whole number nearest to an interval; that its ends disagree has chance 2^-230."""
+    low, _ = place._mpi_
+    nearest: int = libmp.to_int(libmp.mpf_add(low, libmp.fhalf), libmp.round_floor)
     return nearest
