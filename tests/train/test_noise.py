@@ -47,8 +47,8 @@ def slow_sum(streams, row, start, sigma, step, *, rounded=True):
             radius = mp.sqrt(-2 * mp.log(mpf(uniform) / 2**319))
             angle = mp.pi * mpf(turn) / 2**319
             number = radius * (mp.sin(angle) if second else mp.cos(angle))
-            place = mpf(value) + mpf(sigma) * number
-            sums.append(float(mp.nint(place / grid) * grid) if rounded else place)
+            total = mpf(value) + mpf(sigma) * number
+            sums.append(float(mp.nint(total / grid) * grid) if rounded else total)
     return sums
 
 
