@@ -2,6 +2,7 @@
 
 import pytest
 
+from dprime import DPSGD
 from dprime.monitor import Monitor, PrivacyWarning
 from dprime.profile import Questions
 
@@ -12,6 +13,11 @@ ADAPTIVE = {
     "clipping": "adaptive", "target_unclipped_quantile": 0.5, "clipbound_learning_rate": 0.2,
     "max_clipbound": 10.0, "min_clipbound": 0.1, "unclipped_num_std": 2.0,
 }  # fmt: skip
+
+
+def poisson(noise_multiplier, sample_rate, steps):
+    """What a monitor says of Poisson steps, where Opacus counts the records."""
+    return DPSGD(noise_multiplier, sample_rate, steps, public_size=True)
 
 
 def watch(made, **options):

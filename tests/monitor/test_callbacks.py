@@ -10,9 +10,9 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 import dprime.monitor
-from dprime import DPSGD
 from dprime.monitor import Monitor
 from dprime.profile import Questions
+from watching import poisson
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
@@ -25,7 +25,7 @@ RATE = 1 / 6
 
 
 def advantage(steps):
-    return DPSGD(1.0, RATE, steps).curve().advantage()
+    return poisson(1.0, RATE, steps).curve().advantage()
 
 
 def watch(made):
@@ -38,7 +38,7 @@ def the_whole_history_counts(made, monitor):
     accountant = RDPAccountant()
     accountant.history = [(1.0, RATE, 12)]
     assert made.engine.get_epsilon(1e-3) == accountant.get_epsilon(1e-3)
-    assert monitor.mechanism() == DPSGD(1.0, RATE, 12)
+    assert monitor.mechanism() == poisson(1.0, RATE, 12)
     assert monitor.warnings == []
 
 

@@ -144,7 +144,7 @@ def drawn(private, *sizes):
 
 def test_batches_are_used_once_and_those_passed_over_are_gone(private):
     sampling = drawn(private, 8, 9, 10, 11)
-    assert sampling.take([10]) == (1, "")
+    assert sampling.take([10]) == (1, "skipped")
     assert sampling.pending == [11]
     assert sampling.take([9]) == (1, "fewer")
     assert sampling.take([11]) == (1, "elsewhere")
@@ -156,7 +156,8 @@ def test_the_loop_that_is_under_way_comes_first(private):
     sampling = Sampling(made.loader)
     sampling.watch()
     _ = list(made.loader)
-    sampling.pending[:] = [4, 6, 10, 10, 10, 10]
+    for batch, records in zip(sampling.waiting, [4, 6, 10, 10, 10, 10], strict=True):
+        batch.records = records
     loop = iter(made.loader)
     next(loop)
     assert sampling.take([1] * 10) == (1, "")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dprime import text
 from dprime.monitor.ledger import Accumulated, Ledger, Step, Unprotected
 from dprime.monitor.one_run import OneRun
+from dprime.monitor.public import PublicConstants
 
 if TYPE_CHECKING:
     from dprime.monitor.attached import Attached
@@ -64,6 +65,7 @@ __all__ = [
     "Monitor",
     "OneRun",
     "PrivacyWarning",
+    "PublicConstants",
     "Step",
     "TrainerMonitor",
     "Unprotected",

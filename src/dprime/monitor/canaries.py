@@ -34,6 +34,9 @@ from dprime.privacy_loss import Array
 COINS, PLACES, BATCHES, RECORDS = range(4)
 """What randomness is drawn for: each purpose has a stream of its own."""
 
+PUBLIC_SIZE = "zero-out"
+"""What canaries test: each counts or counts for nothing, in a training of the same settings."""
+
 TAG = int.from_bytes(b"dprime canaries")
 """Makes these streams differ from those that anybody else draws from the same seed."""
 
@@ -98,7 +101,7 @@ class Canaries(Watcher):
         for the one who trains: what may be published is said at each kind of canary.
 
         Args:
-            claim: the certified curve to test, for adding or removing a record; where it is left
+            claim: the certified curve to test, for a record that is zeroed out or added; where it is left
                 out, what the monitor certifies of the whole training, also of the steps before a
                 resume. Where it certifies nothing, that of the steps that the privacy engine's
                 accountant has recorded; if those are not as many as the canaries saw, there is no
@@ -135,7 +138,7 @@ class Canaries(Watcher):
         mechanism = None if self._training is None else self._training.claim()
         if mechanism is None or isinstance(mechanism, Unprotected):
             return None
-        return mechanism.curve()
+        return mechanism.curve(PUBLIC_SIZE)
 
     @property
     def _history(self) -> list[tuple[float, float, int]]:
@@ -152,7 +155,7 @@ class Canaries(Watcher):
         history = self._history
         if self._recorded_steps != self._steps or min(noise for noise, _, _ in history) <= 0:
             return None
-        return from_opacus_history(history).curve()
+        return from_opacus_history(history).curve(PUBLIC_SIZE)
 
     def _unlike_recorded(self) -> list[str]:
         """Why the accountant's record is no claim about what the canaries saw."""
