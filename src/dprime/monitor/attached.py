@@ -26,6 +26,9 @@ from dprime.monitor.sampling import Sampling
 FIRST_ADAPTIVE = (1, 6)
 """Before this release Opacus recorded the raised noise of adaptive clipping as the spent one."""
 
+Settings = tuple[float, tuple[object, ...], tuple[object, ...]]
+"""The noise multiplier; the norms that clip; sampling rate, divisor and reduction of the loss."""
+
 FINE = 1.2e-7
 """The ε of float32: with this precision or a finer one rounding is left out."""
 
@@ -250,19 +253,15 @@ class Attached:
         return 1.0 if coarsest <= FINE else 1.0 + 4.0 * coarsest
 
     @property
-    def settings(self) -> dict[str, object]:
+    def settings(self) -> Settings:
         """What decides the noise and how the sum is scaled, as it is now."""
         optimizer = self.optimizer
-        found: dict[str, object] = {
-            "noise_multiplier": self.noise_multiplier,
-            "expected_batch_size": optimizer.expected_batch_size,
-            "loss_reduction": optimizer.loss_reduction,
-            "sample_rate": self.sample_rate,
-        }
-        if not self.adaptive:
-            norms = getattr(optimizer, "max_grad_norms", ())
-            found["max_grad_norm"] = (self.clip_norm, self.clipped_to, *norms)
-        return found
+        norms = () if self.adaptive else (
+            optimizer.max_grad_norm, *getattr(optimizer, "max_grad_norms", ()),
+            self.model.max_grad_norm if self.ghost else None,
+        )  # fmt: skip
+        scale = (self.sample_rate, optimizer.expected_batch_size, optimizer.loss_reduction)
+        return optimizer.noise_multiplier, norms, scale
 
     def rows(self) -> list[list[int]]:
         """The rows of every weight's gradients, in each part that is about to be clipped.

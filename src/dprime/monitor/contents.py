@@ -1,14 +1,17 @@
 """Whether the weights and buffers of a training are those that its private steps left.
 
-Between the end of one private step and the next, nothing else may change them. Each tensor is known
-by its identity and by its sum: so a change is seen whoever made it, `p.data` included, and weights
-that were taken out and put back count as unchanged. What moves no digit of the sum is not seen.
+Between the end of one private step and the next, nothing else may change them. PyTorch counts how
+often a tensor is written to, and where a count, a place in memory or an object is another one, the
+tensor's norm tells whether it was changed, or taken out and put back. Writes through `p.data` are not
+counted: so norms are also compared in the first steps, and then in one step out of four. A change
+that moves no digit of a norm is not seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import is_
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +21,13 @@ Change = Literal["", "weights", "buffers"]
 Slot = tuple[nn.Module, str]
 """A module, and the name of a weight or a buffer in it."""
 
-FEW_DIGITS = (torch.float16, torch.bfloat16)
+OFTEN, EVERY = 64, 4
+"""Norms are compared in so many steps, and then in one out of so many."""
+
+MANY = 1_000_000
+"""Where more values than this are frozen, they are compared in the steps 1, 2, 4, 8, ... only."""
+
+PLAIN = (torch.float32, torch.float64)
 
 
 def modules_of(root: nn.Module) -> Iterator[nn.Module]:
@@ -52,67 +61,72 @@ class Contents:
 
     def forget(self) -> None:
         """Take everything as it is when it is next looked at."""
+        self._places: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
         self._slots: dict[Slot, Tensor] = {}
         self._modules: set[nn.Module] = set()
         self._trained: list[Tensor] = []
         self._rest: list[Tensor] = []
-        self._marks: Tensor | None = None
-        self._marks_of_rest: Tensor | None = None
+        self._norms: list[Tensor] | None = None  # of the trained, and then of the rest
         self._versions: list[int] = []
+        self._compared = 0
 
     @property
     def begun(self) -> bool:
         """Whether there is anything to compare with."""
-        return self._marks is not None
+        return self._norms is not None
 
     def begin(self) -> None:
         """Look at everything as it is now."""
-        self._slots = dict(self._walk())
-        self._modules = {module for module, _ in self._slots}
-        for root in self._roots:
-            self._modules.update(modules_of(root))
-        self._trained = list(self._trained_now())
-        self._rest = _others(self._slots.values(), self._trained)
-        self._marks, self._marks_of_rest = _row(_marks(self._trained)), _row(_marks(self._rest))
-        self._versions = [p._version for p in self._trained]
+        self._arrange(dict(self._walk()), list(self._trained_now()))
+        self._norms = _norms(self._trained + self._rest)
+        self._versions = _versions(self._trained + self._rest)
 
     def settle(self) -> None:
         """A private step is over, and the weights are what it made of them."""
-        if not self.begun:
+        if self._norms is None:
             self.begin()
-        else:
-            self._marks = _row(_marks(self._trained))
-            self._versions = [p._version for p in self._trained]
+            return
+        self._norms[: len(self._trained)] = _norms(self._trained)
+        self._versions[: 2 * len(self._trained)] = _versions(self._trained)
 
     def written(self) -> bool:
-        """Whether trained weights were written to since; they may have been put back."""
-        return self.begun and self._versions != [p._version for p in self._trained]
+        """Whether anything was written to since; it may have been put back."""
+        return self.begun and self._versions != _versions(self._trained + self._rest)
 
     def changed(self, others: Sequence[Tensor] = ()) -> tuple[Change, list[float]]:
         """What was changed since the last private step; and the norms of some other tensors.
 
         Everything is brought from the device at once.
         """
-        if not self.begun:
+        if self._norms is None:
             self.begin()
-        change = self._rearranged()
-        before = torch.cat(self._all_marks())
-        now = [*_marks(self._trained), *_marks(self._rest), *_norms(others)]
-        values = torch.cat([before, _row(now).to(before)]).tolist()
-        count = len(before)
+        change: Change = "" if self._in_place() else self._rearranged()
+        assert self._norms is not None
+        if not (self.written() or self._due()):
+            return change, _values(_norms(others))
+        now = _norms([*self._trained, *self._rest, *others])
+        values = _values([*self._norms, *now])
+        count = len(self._norms)
         was, is_now, norms = values[:count], values[count : 2 * count], values[2 * count :]
         if was != is_now:
-            self._marks_of_rest = before.new_tensor(is_now[len(self._trained) :])
             change = change or self._differing(was, is_now)
+            trained = len(self._trained)
+            self._norms[trained:] = now[trained:count]
+        elif not change:
+            self._versions = _versions(self._trained + self._rest)
         return change, norms
 
-    def _all_marks(self) -> list[Tensor]:
-        assert self._marks is not None
-        assert self._marks_of_rest is not None
-        return [self._marks, self._marks_of_rest]
+    def _due(self) -> bool:
+        """Whether norms are compared though nothing seems to have been written to."""
+        self._compared += 1
+        power = self._compared & (self._compared - 1) == 0
+        return power or (
+            (self._compared < OFTEN or self._compared % EVERY == 0)
+            and sum(t.numel() for t in self._rest) <= MANY
+        )
 
     def _differing(self, before: list[float], after: list[float]) -> Change:
-        """Which tensors have another sum."""
+        """Which tensors have another norm."""
         change: Change = ""
         for tensor, was, now in zip([*self._trained, *self._rest], before, after, strict=True):
             if was == now or (was != was and now != now):  # also not a number as before
@@ -124,11 +138,16 @@ class Contents:
                 change = "buffers"
         return change
 
+    def _in_place(self) -> bool:
+        """Whether every tensor and every module is where it was."""
+        return _same(self._trained_now(), self._trained) and all(
+            len(place) == len(held) and all(map(is_, place.values(), held))
+            for place, held in self._places
+        )
+
     def _rearranged(self) -> Change:
-        """Whether tensors were put in the place of others; from then on they are looked at."""
-        slots, trained = dict(self._walk()), list(self._trained_now())
-        if _same(trained, self._trained) and _same_slots(slots, self._slots):
-            return ""
+        """Which tensors are new or in the place of others; from then on they are looked at."""
+        slots = dict(self._walk())
         change: Change = ""
         for (module, name), tensor in slots.items():
             if self._slots.get((module, name)) is tensor:
@@ -137,23 +156,29 @@ class Contents:
                 change = "weights"
             elif module in self._modules:  # the buffers of a new module are taken as they are
                 change = change or "buffers"
-        self._carry(slots, trained)
+        assert self._norms is not None
+        known = dict(zip(map(id, [*self._trained, *self._rest]), self._norms, strict=True))
+        before = zip(self._versions[::2], self._versions[1::2], strict=True)
+        versions = dict(zip(map(id, [*self._trained, *self._rest]), before, strict=True))
+        self._arrange(slots, list(self._trained_now()))
+        self._norms = [
+            known[id(t)] if id(t) in known else _norms([t])[0] for t in self._trained + self._rest
+        ]
+        self._versions = [
+            number
+            for t in self._trained + self._rest
+            for number in versions.get(id(t), (t._version, t.data_ptr()))
+        ]
         return change
 
-    def _carry(self, slots: dict[Slot, Tensor], trained: list[Tensor]) -> None:
-        """Go on with these tensors: those that were there before keep what they are known by."""
-        known = dict(zip(map(id, [*self._trained, *self._rest]), torch.cat(self._all_marks())))
-        before = dict(zip(map(id, self._trained), self._versions, strict=True))
-        rest = _others(slots.values(), trained)
-        new = [
-            _row([known[id(t)] if id(t) in known else _marks([t])[0] for t in tensors])
-            for tensors in (trained, rest)
-        ]
-        self._slots, self._trained, self._rest = slots, trained, rest
-        for root in self._roots:
-            self._modules.update(modules_of(root))
-        self._marks, self._marks_of_rest = new
-        self._versions = [before.get(id(p), p._version) for p in trained]
+    def _arrange(self, slots: dict[Slot, Tensor], trained: list[Tensor]) -> None:
+        """Remember what there is, and where."""
+        modules = [module for root in self._roots for module in modules_of(root)]
+        held = [d for m in modules for d in (m._modules, m._parameters, m._buffers)]
+        self._places = [(place, tuple(place.values())) for place in held]
+        self._modules.update(modules)
+        self._slots, self._trained = slots, trained
+        self._rest = _others(slots.values(), trained)
 
     def _walk(self) -> Iterator[tuple[Slot, Tensor]]:
         """Every weight and buffer there is now."""
@@ -165,25 +190,18 @@ class Contents:
 
 
 def _same(some: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
-    return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
+    return len(some) == len(others) and all(map(is_, some, others))
 
 
-def _same_slots(some: dict[Slot, Tensor], others: dict[Slot, Tensor]) -> bool:
-    return len(some) == len(others) and all(others.get(slot) is t for slot, t in some.items())
-
-
-def _others(tensors: Iterator[Tensor] | Sequence[Tensor], but: Sequence[Tensor]) -> list[Tensor]:
+def _others(tensors: Iterable[Tensor], but: Sequence[Tensor]) -> list[Tensor]:
     """Each of the tensors once, without some."""
     left_out = set(map(id, but))
     return list({id(t): t for t in tensors if id(t) not in left_out}.values())
 
 
-def _marks(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """What each tensor is known by: its sum; on a GPU its norm, which one kernel finds for all."""
-    if tensors and tensors[0].is_cuda:
-        return _norms(tensors)
-    with torch.no_grad():
-        return [_real(t).sum() for t in tensors]
+def _versions(tensors: Sequence[Tensor]) -> list[int]:
+    """How often each was written to, and where it is."""
+    return [number for t in tensors for number in (t._version, t.data_ptr())]
 
 
 def _norms(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -195,18 +213,19 @@ def _norms(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _real(tensor: Tensor) -> Tensor:
-    """A tensor whose sum and norm have enough digits."""
+    """A tensor whose norm has enough digits."""
+    if tensor.dtype in PLAIN:  # as nearly always
+        return tensor
     if tensor.is_complex():
         return torch.view_as_real(tensor)
     if not tensor.is_floating_point():
         return tensor.double()
-    return tensor.float() if tensor.dtype in FEW_DIGITS else tensor
+    return tensor.float()
 
 
-def _row(numbers: Sequence[Tensor]) -> Tensor:
-    """Single numbers in a row, on one device."""
-    if not numbers:
-        return torch.empty(0)
-    if len({number.device for number in numbers}) > 1:
-        numbers = [number.to(numbers[0].device) for number in numbers]
-    return torch.stack([*numbers])
+def _values(numbers: Sequence[Tensor]) -> list[float]:
+    """Single numbers, brought from their device together."""
+    try:
+        return torch.stack([*numbers]).tolist() if numbers else []
+    except RuntimeError:  # on several devices
+        return [float(number) for number in numbers]

@@ -21,6 +21,9 @@ TOLERANCE = 0.02
 SMALLEST = 1e-3
 """Norms are compared to this share of C."""
 
+OFTEN, EVERY = 64, 4
+"""So many calls have their graphs compared, and then one in so many."""
+
 MOST_GRAPHS = 1_000
 """Forms of the graph that are remembered."""
 
@@ -28,9 +31,10 @@ MOST_GRAPHS = 1_000
 class OneRecord:
     """Looks at single records of some backward calls.
 
-    That is at the calls number 1, 2, 4, 8, ..., and wherever the weights enter the graph in another
-    way than before, because it costs a backward call each time. Records that it does not look at
-    are bounded together: the sum is at most as long as all clipped norms together.
+    It costs a backward call each time, so that is at the calls number 1, 2, 4, 8, ..., and where the
+    weights enter the graph in another way than before, which is looked at often in the beginning
+    and then in every fourth call. Records that it does not look at are bounded together by the
+    reader: the sum of a batch is at most as long as its records times C.
 
     Args:
         model: Opacus' own, which clips.
@@ -48,13 +52,20 @@ class OneRecord:
         if recorded is None or losses.shape != recorded.shape or not len(losses):
             return False
         self._calls += 1
-        graph = uses(losses)
-        new = graph not in self._graphs and len(self._graphs) < MOST_GRAPHS
-        if not new and self._calls & (self._calls - 1):
+        if self._calls & (self._calls - 1) and not self._new_graph(losses):
             return False
-        self._graphs.add(graph)
         chosen = {int(recorded.argmax()), self._calls % len(losses)}
         return any(self._longer(losses[k], float(recorded[k]), weights) for k in chosen)
+
+    def _new_graph(self, losses: Tensor) -> bool:
+        """Whether the weights enter the graph in a new way; after a while not always looked at."""
+        if self._calls > OFTEN and self._calls % EVERY:
+            return False
+        graph = uses(losses)
+        if graph in self._graphs or len(self._graphs) >= MOST_GRAPHS:
+            return False
+        self._graphs.add(graph)
+        return True
 
     def _longer(self, loss: Tensor, recorded: float, weights: Sequence[Tensor]) -> bool:
         """Whether the gradient of one loss is longer than was recorded."""

@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from dprime.monitor import checks
-from dprime.monitor.attached import Attached
+from dprime.monitor.attached import Attached, Settings
 from dprime.monitor.contents import Change, Contents
 from dprime.monitor.ledger import Ledger, Step
 from dprime.monitor.one_record import OneRecord
@@ -46,7 +46,7 @@ class StepReader:
         self._own = training.untouched()
         self._rounding = training.rounding
         self._weights = tuple(training.parameters())
-        self._settings: dict[str, object] | None = None
+        self._settings: Settings | None = None
         self._steps = 0
         self._passes_before = 0
         self._latest = 0
@@ -65,8 +65,7 @@ class StepReader:
         self._changed = False
         self._uneven = False
         self._reset = False
-        self._norms: list[float] = []
-        self._reach: list[Tensor] = []
+        self._length = 0.0
         self._longer = False
         self._elsewhere: Change = ""
 
@@ -89,12 +88,13 @@ class StepReader:
         elif self.contents.written():
             self._elsewhere = self._elsewhere or self.contents.changed()[0]
 
+    def settled(self) -> None:
+        """The step is over: the weights are what it made of them."""
+        self.contents.settle()
+
     def clipped_in_loss(self, factors: Tensor, losses: Tensor | None) -> None:
         """A backward call of ghost mode has found the factors that clip so many records."""
         self._in_loss.append(len(factors))
-        recorded = getattr(self.training.model, "per_sample_gradient_norms", None)
-        if recorded is not None and recorded.shape == factors.shape:
-            self._reach.append((factors * recorded).sum().detach())
         if losses is not None:
             weights = list(self.training.parameters())
             self._longer = self._longer or self._one_record.exceeds(losses, weights)
@@ -143,32 +143,30 @@ class StepReader:
         """The clipped sum is complete, and the weights are still those of the step before."""
         sums = [p.summed_grad for p in self.training.parameters()]  # type: ignore[attr-defined]
         sums = [part for part in sums if part is not None]
-        change, norms = self.contents.changed([*sums, *self._reach])
+        change, norms = self.contents.changed(sums)
         self._elsewhere = self._elsewhere or change
-        self._norms = norms[: len(sums)]
-        in_ghost = math.fsum(norms[len(sums) :])
-        clipped = sum(self._parts) * self._clipped_to * self._rounding
-        reach = in_ghost if len(self._reach) == len(self._parts) > 0 else clipped
-        longest = reach * (1.0 + SUM_TOLERANCE) + SUM_TOLERANCE * self._clipped_to
-        self._longer = self._longer or math.hypot(*self._norms) > longest
+        self._length = math.hypot(*norms)
+        longest = sum(self._parts) * self._clipped_to * self._rounding
+        self._longer = self._longer or self._length > longest * (1.0 + SUM_TOLERANCE)
 
     def scheduled_by(self, step: Callable[[], Any]) -> None:
         """A scheduler of Opacus changes noise or clipping."""
+        if self._settings is None:  # before the first step
+            step()
+            return
         self._compare_settings()
-        before = self.training.settings
+        before = self._settings
         step()
-        after = self.training.settings
-        if self._settings is not None:
-            self._settings = after
-            self.noise_scheduled |= before["noise_multiplier"] != after["noise_multiplier"]
-            self.scheduled |= before.get("max_grad_norm") != after.get("max_grad_norm")
+        self._settings = after = self.training.settings
+        if before != after:
+            self.noise_scheduled = self.noise_scheduled or before[0] != after[0]
+            self.scheduled = self.scheduled or before[1] != after[1]
 
     def _compare_settings(self) -> None:
         """Whether anything was changed by hand."""
         now = self.training.settings
         self._reset = self._reset or self._settings not in (None, now)
-        if self._settings is not None:
-            self._settings = now
+        self._settings = now
 
     def accept(self) -> None:
         """Take weights, buffers and settings as they are now."""
@@ -178,7 +176,6 @@ class StepReader:
     def noised(self) -> None:
         """The noise is being added."""
         self._compare_settings()
-        self._settings = self.training.settings
         stated, norm = self.training.noise_multiplier, self.training.clip_norm
         reach = (self._clipped_to or norm) * self._rounding
         self._noises = stated, stated if norm == reach else stated * norm / reach
@@ -225,7 +222,7 @@ class StepReader:
         weights = training.parameters()
         found = {
             checks.REPLACED: replaced or "scale_grad" in vars(training.optimizer),
-            checks.NOT_FINITE: not all(map(math.isfinite, self._norms)),
+            checks.NOT_FINITE: not math.isfinite(self._length),
             checks.HIDDEN: training.ghost and training.noise_hidden,
             checks.CHANGED: self._changed,
             checks.UNSAMPLED: sampling.kind == "unknown",
@@ -238,7 +235,7 @@ class StepReader:
             checks.ADDED_UP: batches > 1 and training.poisson and self.adjacency == "replace",
             checks.FILLED: training.fills_empty_batches,
             checks.MIXED: checks.mixes(training.module),
-            checks.LATER: any(id(p) not in training.attached_weights for p in weights),
+            checks.LATER: not training.attached_weights.issuperset(map(id, weights)),
             checks.TOO_LONG: self._longer,
             checks.MOVED: self._elsewhere == "weights",
             checks.BUFFERS: self._elsewhere == "buffers",

@@ -133,8 +133,14 @@ class Sampling:
 
     def trained_on(self, records: int) -> None:
         """The model was called with so many records, to be trained on them."""
-        for batch in self._matched([records])[:1]:
-            batch.trained_on = True
+        following = self.waiting
+        if len(following) > 1:
+            under_way = [batch for batch in self.waiting if not self._over(batch.of)]
+            of_last = [batch for batch in self.waiting if batch.of is self._of_last_step]
+            latest = [batch for batch in self.waiting if batch.of is self.latest]
+            following = under_way or of_last or latest
+        for batch in following[:1]:
+            batch.trained_on = batch.trained_on or batch.records == records
 
     def take(self, parts: Sequence[int]) -> tuple[int, Found]:
         """The number of batches that a step of these parts is made of, and what is odd about it.
@@ -228,10 +234,12 @@ class Sampling:
         return ()
 
     def _by_pass(self) -> list[list[Drawn]]:
-        """The batches of each pass: that of the latest step, the latest, and then the others."""
+        """The batches of each pass: that of the latest step, unless it was left, before others."""
         passes: dict[int, list[Drawn]] = {}
-        for one in (self._of_last_step, self.latest):
-            passes[id(one)] = []
+        last = self._of_last_step
+        if last is not None and not last.left:
+            passes[id(last)] = []
+        passes[id(self.latest)] = []
         for batch in self.waiting:
             passes.setdefault(id(batch.of), []).append(batch)
         return [batches for batches in passes.values() if batches]

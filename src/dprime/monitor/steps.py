@@ -189,7 +189,7 @@ class Steps:
         """Where PyTorch's hooks of the optimizer's step were not called, the step is over by now."""
         if self._unsettled:
             self._unsettled = False
-            self.reader.contents.settle()
+            self.reader.settled()
 
     def _stepping(self, optimizer: Optimizer) -> None:
         """An optimizer changes weights: once for each step that was made it may."""
@@ -211,11 +211,11 @@ class Steps:
         """An optimizer has stepped."""
         if optimizer is self.training.optimizer.original_optimizer and self._unsettled:
             self._unsettled = False
-            self.reader.contents.settle()
+            self.reader.settled()
         written = self._before.pop(id(optimizer), ())
         if any(p._version != version for p, version in written):
             self._elsewhere()
-            self.reader.contents.forget()  # that is said once
+            self.reader.contents.forget()  # it is reported once
 
 
 def _told(watcher: Watcher, moment: Callable[..., None], *arguments: Any) -> None:
