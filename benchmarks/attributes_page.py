@@ -96,7 +96,7 @@ def table(adult: Row) -> str:
     closing = (
         f"{len(runs)} trainings, central-limit form; accuracy on adult.test is {accuracy}. The "
         f"certified Bayes security against membership is at least {certified}, and ε at δ = 1e-5 "
-        f"at most {epsilon}, after 30 epochs."
+        f"at most {epsilon}, after 30 epochs, with ideal noise."
     )
     return "\n".join([*lines, "", closing, "", _claims(runs)])
 

@@ -28,6 +28,7 @@ WEAK = {"noise_multiplier": 0.4, **SHORT}
 
 NAMED = {
     "stands": {"claim": CLAIM, "training": SHORT, "trials": 200},
+    "public": {"claim": CLAIM, "training": {**SHORT, "expected_batch_size": 8}},
     "few": {"claim": CLAIM, "training": SHORT, "metric": "epsilon", "trials": 10},
     "gradient": {"claim": CLAIM, "training": SHORT, "adversary": "gradient"},
     "api": {"claim": CLAIM, "training": SHORT, "adversary": "api-access"},

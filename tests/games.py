@@ -38,6 +38,8 @@ def engine_setting(split=IMAGES, records=12, model="linear", adjacency="add-remo
     recipe = {**RECIPE, **{name: options.pop(name) for name in names & set(options)}}
     if dataset.classes is None:
         recipe.setdefault("loss", "squared-error")
+    if adjacency == "add-remove":
+        recipe.setdefault("expected_batch_size", recipe.get("sample_rate", 1.0) * records)
     trainer = EngineTrainer(model_named(model, dataset), Training(**recipe))
     given = {"pool": split.test.take(range(6)), "seed": 3, **options}
     return Setting(trainer, dataset, adjacency, **given)

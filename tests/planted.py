@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from dprime.train import SGD, engine
 from dprime.train.gradients import clip_factors
-from dprime.train.streams import Streams
+from dprime.train.noise import add_normal
 
 
 @contextmanager
@@ -27,26 +27,19 @@ def exchanged(**parts):
 # Noise --------------------------------------------------------------------------------------------
 
 
-class Silent(Streams):
+def silent(*_):
     """Adds no noise."""
 
-    def add_normal(self, *_):
-        pass
 
-
-class Repeated(Streams):
+def repeated(streams, into, sigma, purpose, step):
     """Adds the noise of the first step at every step."""
-
-    def add_normal(self, into, sigma, purpose, step):
-        super().add_normal(into, sigma, purpose, 0)
+    add_normal(streams, into, sigma, purpose, 0)
 
 
-class OnlyFirst(Streams):
+def only_first(streams, into, sigma, purpose, step):
     """Adds noise at the first step only."""
-
-    def add_normal(self, into, sigma, purpose, step):
-        if step == 0:
-            super().add_normal(into, sigma, purpose, step)
+    if step == 0:
+        add_normal(streams, into, sigma, purpose, step)
 
 
 def scaled(share):
@@ -135,14 +128,14 @@ def divided_by_true_size(run, batch, into):
 
 
 MISTAKES = {
-    "noise left out": partial(exchanged, Streams=Silent),
+    "noise left out": partial(exchanged, add_normal=silent),
     "noise not multiplied by C": partial(exchanged, _sigma=scaled(lambda t: 1 / t.clip_norm)),
     "noise of half the scale": partial(exchanged, _sigma=scaled(0.5)),
     "the batch is clipped": partial(sum_changed, clipped_as_a_batch, clip_factors=unclipped),
     "clipping forgets the biases": biases_forgotten,
-    "the same noise every step": partial(exchanged, Streams=Repeated),
+    "the same noise every step": partial(exchanged, add_normal=repeated),
     "averaged by the true batch size": partial(sum_changed, divided_by_true_size),
-    "noise in the first step only": partial(exchanged, Streams=OnlyFirst),
+    "noise in the first step only": partial(exchanged, add_normal=only_first),
 }
 
 

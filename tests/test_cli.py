@@ -52,6 +52,16 @@ def test_risk_as_json_keeps_its_contract(call):
     }  # fmt: skip
 
 
+def test_zero_out_is_asked_like_any_other(call):
+    _, out, _ = call(*RISK, "--adjacency", "zero-out", "--json")
+    own, other = json.loads(out), json.loads(call(*RISK, "--json")[1])
+    assert own.pop("adjacency") == "zero-out"
+    assert own == {name: value for name, value in other.items() if name != "adjacency"}
+    assert "one record zeroed out" in " ".join(call(*RISK, "--adjacency", "zero-out")[1].split())
+    chosen = [call(*CHOOSE, *more, "--json")[1] for more in ((), ("--adjacency", "zero-out"))]
+    assert len({json.loads(each)["mechanism"]["noise_multiplier"] for each in chosen}) == 1
+
+
 def test_risk_passes_every_question_on(call):
     _, out, _ = call(
         *RISK, "--adjacency", "replace", "--delta", "1e-6", "--fpr", "0.1", "--prior", "0.3",

@@ -88,7 +88,7 @@ def test_the_same_seed_is_the_same_audit(call):
 
 
 def test_a_large_seed_is_kept_to_its_last_digit(call):
-    largest = 2**64 - 1
+    largest = 2**256 - 1
     code, _, _ = call(*AUDIT[:-1], str(largest), *FEW, "--out", "a.run", "--json")
     assert code == 0
     with Store.open("a.run") as store:
@@ -100,7 +100,7 @@ def test_help_names_every_adversary(call):
     code, out, _ = call("audit", "--help")
     assert code == 0
     shown = " ".join(out.replace("│", " ").split())
-    assert f"{', '.join(tuple(ADVERSARIES)[:-1])} or attribute;" in shown
+    assert f"{', '.join(tuple(ADVERSARIES)[:-1])} or noise-grid;" in shown
 
 
 ATTRIBUTE = [
@@ -149,7 +149,7 @@ def test_an_attribute_in_a_file(call, tmp_path):
         (["--column", "30"], "a column from 0 to 9, but it is 30"),
         (["--values", "1"], "values must be two that differ, but it is 1"),
         (["--values", "1,a"], "values must be a number, but it is 'a'"),
-        (["--adjacency", "add-remove"], 'give adjacency="replace" (--adjacency replace)'),
+        (["--adjacency", "zero-out"], 'give adjacency="replace" (--adjacency replace)'),
         (["--data", "digits"], "dataset must be a table for attribute"),
         (["--adversary", "di", "--column", "age"], "but it is 'age': give --adversary attribute"),
     ],
@@ -275,7 +275,7 @@ BAD = [
     (["--trials", "x"], "trials must be a number, but it is 'x'"),
     (["--block", "0"], "block must be at least 1, but it is 0"),
     (["--record", "8"], "record must be an index from 0 to 7, but it is 8"),
-    (["--seed", "18446744073709551616"], "seed must be a whole number from 0 to 2^64 - 1"),
+    (["--seed", str(2**256)], "seed must be a whole number from 0 to 2^256 - 1"),
     (["--seed", "-1"], "seed must be a whole number, 0 or more, but it is '-1'"),
     (["--steps", "0"], "steps must be at least 1, but it is 0"),
     (["--sample-rate", "2"], "sample_rate must be above 0 and at most 1, but it is 2.0"),

@@ -193,14 +193,21 @@ WITHOUT = [((1.0,), ()), ((1.0, 0.5), (0.5,)), ((-1.0, 1.0, 1.0), (1.0, 1.0))]
 
 EXCHANGED = [((1.0,), (-1.0,)), ((1.0, 0.3), (-1.0, 0.3)), ((0.0, 1.0), (-1.0, 1.0))]
 
+ZEROED = [((1.0,), (0.0,)), ((1.0, 0.5), (0.0, 0.5)), ((-1.0, 1.0, 1.0), (0.0, 1.0, 1.0))]
+"""Both worlds have the same number of records; in world `out` the first one counts for nothing."""
+
+LIMITS = {"add-remove": WITHOUT, "replace": EXCHANGED, "zero-out": ZEROED}
+
 SETTINGS = [(1.0, 0.3, 1), (0.6, 0.5, 2), (3.0, 0.1, 2), (1.5, 0.9, 3), (0.4, 1.0, 1)]
 
 
-@pytest.mark.parametrize("data", WITHOUT + EXCHANGED)
+@pytest.mark.parametrize(
+    ("adjacency", "data"), [(name, data) for name in LIMITS for data in LIMITS[name]]
+)
 @pytest.mark.parametrize(("noise", "rate", "steps"), SETTINGS)
-def test_poisson(data, noise, rate, steps):
+def test_poisson(adjacency, data, noise, rate, steps):
     laws = (independent(*[poisson(world, rate)] * steps) for world in data)
-    curve = DPSGD(noise, rate, steps).curve("replace" if data in EXCHANGED else None)
+    curve = DPSGD(noise, rate, steps).curve(adjacency)
     check(curve, noisy(*laws, [noise] * steps), 0.05 if len(data[0]) == 1 else None)
 
 
@@ -216,10 +223,12 @@ def test_exchanged_gradients_of_any_angle(angle, noise, rate):
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize(("noise", "rate", "steps"), SETTINGS)
 def test_groups(size, noise, rate, steps):
-    data = ((1.0,) * size + (0.5,), (0.5,))
-    laws = (independent(*[poisson(world, rate)] * steps) for world in data)
-    check(DPSGD(noise, rate, steps).curve(group_size=size), noisy(*laws, [noise] * steps))
-    for adjacency, other in (("add-remove", 0.0), ("replace", -size)):
+    for adjacency, other in (("add-remove", ()), ("zero-out", (0.0,) * size)):
+        data = ((1.0,) * size + (0.5,), (*other, 0.5))
+        laws = (independent(*[poisson(world, rate)] * steps) for world in data)
+        curve = DPSGD(noise, rate, steps).curve(adjacency, group_size=size)
+        check(curve, noisy(*laws, [noise] * steps))
+    for adjacency, other in (("add-remove", 0.0), ("replace", -size), ("zero-out", 0.0)):
         curve = Gaussian(noise, steps).curve(adjacency, group_size=size)
         worlds = ({(float(total),) * steps: 1.0} for total in (size, other))
         check(curve, noisy(*worlds, [noise] * steps))
@@ -243,6 +252,17 @@ def test_fixed_size(data, size, noise, steps):
     training = DPSGD(noise, size / len(data[0]), steps, sampling="fixed-size")
     laws = (independent(*[fixed_size(world, size)] * steps) for world in data)
     check(training.curve("replace"), noisy(*laws, [noise] * steps))
+
+
+@pytest.mark.parametrize("data", [((1.0, -1.0), (0.0, -1.0)), ((1.0, 1, 1), (0.0, 1, 1))])
+@pytest.mark.parametrize("size", [1, 2, None])
+@pytest.mark.parametrize(("noise", "steps"), [(0.5, 1), (1.0, 2), (2.0, 3)])
+def test_fixed_size_zeroed(data, size, noise, steps):
+    size = size or len(data[0])
+    training = DPSGD(noise, size / len(data[0]), steps, sampling="fixed-size")
+    laws = (independent(*[fixed_size(world, size)] * steps) for world in data)
+    whole = size == len(data[0])
+    check(training.curve("zero-out"), noisy(*laws, [noise] * steps), 0.05 if whole else None)
 
 
 def test_a_fixed_size_between_other_phases():
@@ -269,11 +289,19 @@ PHASES = [
 """(noise, batch, steps) of the phases of one training."""
 
 
-@pytest.mark.parametrize("data", [((1.0, -1.0), (-1.0, -1.0)), ((1.0, 0, 0), (-1.0, 0, 0))])
+SHUFFLED = [
+    ("replace", ((1.0, -1.0), (-1.0, -1.0))),
+    ("replace", ((1.0, 0, 0), (-1.0, 0, 0))),
+    ("zero-out", ((1.0, -1.0), (0.0, -1.0))),
+    ("zero-out", ((1.0, 0, 0), (0.0, 0, 0))),
+]
+
+
+@pytest.mark.parametrize(("adjacency", "data"), SHUFFLED)
 @pytest.mark.parametrize("phases", PHASES)
 @pytest.mark.parametrize("goes_on", [True, False])
 @pytest.mark.parametrize("drop_last", [True, False])
-def test_shuffled(data, phases, goes_on, drop_last):
+def test_shuffled(adjacency, data, phases, goes_on, drop_last):
     records = len(data[0])
     sizes = [size for _, size, steps in phases for _ in range(steps)]
     noises = [noise for noise, _, steps in phases for _ in range(steps)]
@@ -281,9 +309,16 @@ def test_shuffled(data, phases, goes_on, drop_last):
     laws = (shuffled(world, sizes, drop_last=drop_last, anew=begins) for world in data)
     parts = [DPSGD(z, size / records, steps, sampling="shuffle") for z, size, steps in phases]
     pair = noisy(*laws, noises)
-    check(Composition(*parts).curve("replace"), pair)
+    check(Composition(*parts).curve(adjacency), pair)
     nested = Composition(Composition(*parts[:1]), *parts[1:-1], Composition(parts[-1]))
-    check(nested.curve("replace"), pair)
+    check(nested.curve(adjacency), pair)
+
+
+@pytest.mark.parametrize(("noise", "steps"), [(0.7, 1), (2.0, 3)])
+def test_shuffled_data_in_one_batch_zeroed(noise, steps):
+    laws = ({(total,) * steps: 1.0} for total in (2.0, 1.0))
+    training = DPSGD(noise, 1.0, steps, sampling="shuffle")
+    check(training.curve("zero-out"), noisy(*laws, [noise] * steps), 0.05)
 
 
 def test_poisson_steps_between_shuffled_ones_do_not_end_the_pass():

@@ -73,7 +73,7 @@ class TestContract:
         assert mechanism.missing() == []
 
     def test_it_refuses_an_unknown_adjacency(self, mechanism):
-        with pytest.raises(ValueError, match="adjacency must be one of add-remove, replace, zero-out, but"):
+        with pytest.raises(ValueError, match="must be one of add-remove, replace, zero-out, but"):
             mechanism.curve("substitute")
 
     def test_it_composes_with_a_gaussian(self, mechanism):

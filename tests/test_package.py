@@ -20,6 +20,7 @@ SOURCE = ROOT / "src" / "dprime"
 LAYERS = [
     "text",
     "validate",
+    "seeds",
     "privacy_loss",
     "shapes",
     "accountant",

@@ -52,7 +52,8 @@ def page(adjacency):
 
 
 def audited_run(adjacency):
-    return facts_of(run("replace" if adjacency == "replace" else "stands"))
+    played = {"replace": "replace", "zero-out": "stands", "add-remove": "public"}
+    return facts_of(run(played[adjacency]))
 
 
 def report(adjacency):

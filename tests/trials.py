@@ -11,6 +11,7 @@ from torch import nn
 
 from dprime.data.dataset import Dataset
 from dprime.train.losses import named_loss
+from dprime.train.noise import add_normal
 from dprime.train.optimizers import SGD
 from dprime.train.streams import Purpose, Streams
 
@@ -121,9 +122,8 @@ def slow_training(model, worlds, training, trial, seed, start, in_world=True):
                 else:
                     distance = float((differing[0] - differing[1]).norm())
                     sigma *= distance / (2 * training.clip_norm)
-            noise = torch.zeros(1, len(start))
-            streams.add_normal(noise, torch.ones(1), Purpose.NOISE, step)
-            total = total + sigma * noise[0]
+            noise = torch.tensor([sigma], dtype=torch.float64)
+            add_normal(streams, total[None], noise, Purpose.NOISE, step)
         average = total / (training.sample_rate * worlds.size)
         offset = 0
         for weight in model.parameters():

@@ -1,9 +1,12 @@
 """A monitor on small trainings, and how its answers are compared."""
 
+from dataclasses import replace
+
 import pytest
 
-from dprime import DPSGD
+from dprime import DPSGD, Composition
 from dprime.monitor import Monitor, PrivacyWarning
+from dprime.monitor.tails import FLOAT32_END, NoiseTails
 from dprime.profile import Questions
 
 RATE = 1 / 6
@@ -13,11 +16,6 @@ ADAPTIVE = {
     "clipping": "adaptive", "target_unclipped_quantile": 0.5, "clipbound_learning_rate": 0.2,
     "max_clipbound": 10.0, "min_clipbound": 0.1, "unclipped_num_std": 2.0,
 }  # fmt: skip
-
-
-def poisson(noise_multiplier, sample_rate, steps):
-    """What a monitor says of Poisson steps, where Opacus counts the records."""
-    return DPSGD(noise_multiplier, sample_rate, steps, public_size=True)
 
 
 def watch(made, **options):
@@ -31,3 +29,16 @@ def watch_shuffled(made, **options):
 
 def values(answers):
     return {answer.name: answer.value for answer in answers}
+
+
+def certified(*parts, weights=44):
+    """Trainings or releases of a sum together, with the tails that float32 noise lacks.
+
+    Opacus counts the records for the trainings. `weights` are those of the small network in conftest.
+    """
+    phases = tuple(
+        (part.noise_multiplier, part.sample_rate if isinstance(part, DPSGD) else 1.0, part.steps, 1)
+        for part in parts
+    )
+    parts = [replace(p, public_size=True) if isinstance(p, DPSGD) else p for p in parts]
+    return Composition(*parts, NoiseTails(FLOAT32_END, weights + 1, phases))

@@ -95,6 +95,7 @@ records = 40
 steps = 3
 learning_rate = 0.005
 clip_norm = 3.0
+expected_batch_size = 40
 [claim]
 belief = 0.9
 composition = "rdp"

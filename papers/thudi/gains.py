@@ -88,7 +88,7 @@ def by_repetition(
 ) -> NDArray[np.float64]:
     """The mean gain over all settings [repetition]."""
     table = np.array([gains(cell, read, against) for cell in cells])
-    return np.array(known(list(np.nanmean(table, axis=0))))
+    return np.array([np.mean(some) for some in map(known, table.T.tolist()) if some])
 
 
 def over_trainings(cells: Sequence[Cell], read: Read, against: Read = baseline) -> Estimate:

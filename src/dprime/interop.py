@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dprime import validate
+from dprime.curve import TradeOff
 from dprime.guarantees import ZCDP, Laplace, RandomizedResponse
 from dprime.mechanisms import (
     ADJACENCIES,
@@ -24,6 +25,8 @@ def from_opacus_history(history: Iterable[tuple[float, float, int]]) -> Mechanis
     Each entry is (noise multiplier, sample rate, steps). The history holds the training only if
     batches were Poisson samples and no step added up several of them. It cannot tell:
 
+    - where rate, divisor or steps follow from the number of records, as Opacus computes them, the
+      history holds for zero-out, and for add-remove only if they are public constants;
     - where the loader was not Poisson, describe the training with `DPSGD(..., sampling=...)`;
     - where gradients were accumulated over several batches before a step, Opacus records one batch
       of the same or of several times the rate, but a record may be in more than one of them, and
@@ -51,6 +54,19 @@ def from_opacus_history(history: Iterable[tuple[float, float, int]]) -> Mechanis
         key = (checked._given("noise_multiplier"), checked._given("sample_rate"))
         merged[key] = merged.get(key, 0) + int(checked._given("steps"))
     return _together([DPSGD(noise, rate, steps) for (noise, rate), steps in merged.items()])
+
+
+def gdp_epsilon(history: Iterable[tuple[float, float, int]], delta: float) -> float:
+    """The ε that Opacus' accountant "gdp" reports: of the Gaussian limit, without an error bound.
+
+    It is that of the latest entry of the history (Bu et al. 2020, corollary 2), and can be too low.
+
+    >>> round(gdp_epsilon([(0.7421875, 0.01, 1000)], 1e-5), 2)
+    2.99
+    """
+    noise, rate, steps = list(history)[-1]
+    mu = rate * math.sqrt(steps * math.expm1(noise**-2))
+    return float(TradeOff.gaussian(mu).epsilon(delta))
 
 
 def from_dp_event(event: Any, adjacency: str = DEFAULT_ADJACENCY) -> Mechanism:

@@ -388,8 +388,10 @@ class Composition(Mechanism):
 
     @property
     def own_adjacency(self) -> str:
-        """The one adjacency that all parts share."""
+        """The one adjacency that all parts share; zero-out where some hold for add-remove too."""
         own = {mechanism.own_adjacency for mechanism in self.mechanisms}
+        if own == {DEFAULT_ADJACENCY, "zero-out"}:
+            return "zero-out"
         if len(own) > 1:
             raise ValueError(
                 f"adjacency must be given, but the parts' own ones differ ({', '.join(sorted(own))}"
@@ -475,8 +477,9 @@ class PoolSampled(Mechanism):
 
     @property
     def own_adjacency(self) -> str:
-        """That of the training."""
-        return self.training.own_adjacency
+        """That of the training; who was drawn is no question of zero-out."""
+        own = self.training.own_adjacency
+        return DEFAULT_ADJACENCY if own == "zero-out" else own
 
     def check_question(self, adjacency: str, group_size: int) -> None:
         """Refuse what the draw of single records does not answer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,6 +55,37 @@ STATED = "the stated guarantee is true of what was run"
 GIVEN = "the given curve is that of what was run"
 ALONE = "one result is released, and nothing else was chosen or published from these data"
 
+RESTS = "docs/monitor.md#what-a-certificate-of-the-monitor-rests-on"
+"""Where it is explained what a monitor sees, and what it does not."""
+
+SEEN = (
+    "Seen at every step: the noise, the norm that records were clipped to, how many records were "
+    "clipped, and the batches that the data loader drew."
+)
+"""What a monitor's certificate is made of."""
+
+UNSEEN = (
+    "Not seen, and left to you: that one record moves the clipped sum by no more than the clipping "
+    "norm C (padding to the longest record of a batch, losses over tokens and augmentation that "
+    "mixes records break this: in Opacus' own char-lstm example one record moves the sum by 73 C, "
+    "and an advantage of 0.92 is reached where 0.222 is certified); that learning rate and "
+    "stopping do not follow the raw loss; that no weights are loaded midway; that momentum does "
+    "not start from the data; that no training metric is published. "
+    f"More: {RESTS}"
+)
+"""What it rests on besides."""
+
+GRID = (
+    "PyTorch's normal numbers lie on a grid. Whoever sees updates or models in full precision can "
+    "tell the worlds apart by it (AUC 1.00 where ideal noise allows 0.503), whatever ε is"
+)
+"""What noise without secure mode shows in its lowest digits."""
+
+SECURE_NOISE = (
+    "The noise is of Opacus' secure mode: four draws of a cryptographic generator, added up. No "
+    "attack on it is known; that float32 numbers are not real numbers is covered by no analysis."
+)
+
 CHANGES = {
     "add-remove": "added or removed",
     "replace": "replaced by another",
@@ -68,6 +100,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("EpsilonDelta", "EpsilonDeltaProfile", "RDP", "ZCDP", "GDP", "PLD"), (STATED,)
     ),
+    "NoiseTails": (SECRET,),
 }
 """The conditions of mechanisms that are no DP-SGD, by the name in their description."""
 
@@ -119,6 +152,35 @@ def conditions(
     """
     records = "one record" if group_size == 1 else f"at most {group_size:,} records"
     return [*dict.fromkeys(_own(described, adjacency)), f"each person has {records}", ALONE]
+
+
+def two_epsilons(own: float, proved: float, delta: float) -> str:
+    """The ε of the accountant "gdp" beside the one that is proved.
+
+    >>> two_epsilons(3.0, 3.88509, 1e-5)
+    'The accountant "gdp" says ε = 3 at δ = 1e-05, which is too low: ε = 3.886 is proved.'
+    """
+    up = math.ceil(proved * 1000) / 1000 if math.isfinite(proved) else proved
+    return (
+        f'The accountant "gdp" says ε = {own:.4g} at δ = {delta:g}, which is too low: '
+        f"ε = {up:.4g} is proved."
+    )
+
+
+def plain_noise(ends_at: float, revealed: str) -> str:
+    """What noise without secure mode does to a certificate.
+
+    Args:
+        ends_at: the largest normal number, in standard deviations.
+        revealed: the probability of an output that one of the two worlds cannot have.
+
+    >>> plain_noise(5.768, "8.4e-06")[:51]
+    "Opacus' secure_mode is off. PyTorch's normal number"
+    """
+    return (
+        f"Opacus' secure_mode is off. {GRID}. They also end at {ends_at:.3f} standard deviations: "
+        f"an output that one of the worlds cannot have is counted in every δ with {revealed}."
+    )
 
 
 def install(extra: str) -> str:

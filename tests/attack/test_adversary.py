@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dprime.attack import ADVERSARIES, OwnTrainer, Probes, Setting, adversary_named
-from games import IMAGES, engine_setting
+from games import IMAGES, engine_setting, played, quick
 
 DATA = IMAGES.train.take(range(5))
 
@@ -20,6 +20,27 @@ def test_shadow_seeds_differ_where_seeds_do():
     seeds = [Setting(OwnTrainer(len), DATA, seed=seed).shadow_seed for seed in range(100)]
     assert len(set(seeds)) == 100
     assert not set(seeds) & set(range(100))
+
+
+def test_the_adjacency_is_the_one_that_holds():
+    sized = engine_setting(adjacency=None)
+    public = engine_setting(adjacency=None, expected_batch_size=12)
+    assert (sized.adjacency, public.adjacency) == ("zero-out", "add-remove")
+    assert Setting(OwnTrainer(len), DATA).adjacency == "add-remove"
+    with pytest.raises(ValueError, match="the number of records, but it is 'add-remove': give the"):
+        Setting(sized.trainer, DATA, "add-remove")
+    with pytest.raises(ValueError, match="of your own, but it is 'zero-out': it is called with a"):
+        Setting(OwnTrainer(len), DATA, "zero-out")
+
+
+@pytest.mark.parametrize("name", ["di", "malicious-dataset"])
+def test_zero_out_is_add_remove_at_the_divisor_of_world_in(name):
+    sized = engine_setting(adjacency="zero-out")
+    attack = quick(name).craft(sized)
+    size = attack.worlds.size
+    public = engine_setting(adjacency="add-remove", expected_batch_size=size)
+    same = played(public, quick(name).craft(public))
+    np.testing.assert_array_equal(played(sized, attack)["score"], same["score"])
 
 
 def test_a_low_loss_speaks_for_the_record():

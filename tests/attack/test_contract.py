@@ -116,6 +116,7 @@ def test_names_and_what_they_see():
     assert list(ADVERSARIES) == [
         "di", "api-access", "static-poisoning", "intermediate-models", "adaptive-poisoning",
         "gradient", "malicious-dataset", "opposing-dataset", "chosen-weights", "attribute",
+        "noise-grid",
     ]  # fmt: skip
     for name, kind in ADVERSARIES.items():
         assert kind.name == name

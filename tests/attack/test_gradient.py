@@ -15,7 +15,7 @@ from games import engine_setting, played
 STEPS, NOISE = 5, 2.0
 
 
-def dead_columns(adjacency="add-remove", **options):
+def dead_columns(adjacency="zero-out", **options):
     """A table whose last two features are 0 in every record; 6 of 18 weights never move."""
     rng = np.random.default_rng(0)
     records = rng.normal(size=(12, 5)).astype(np.float32)
@@ -59,7 +59,7 @@ def test_it_takes_the_share_that_moved_least(share):
     assert f"along the {int(chosen.sum()):,} weights" in attack.about
 
 
-@pytest.mark.parametrize(("adjacency", "factor"), [("add-remove", 1), ("replace", 2)])
+@pytest.mark.parametrize(("adjacency", "factor"), [("zero-out", 1), ("replace", 2)])
 def test_the_score_is_the_exact_log_ratio_there(adjacency, factor):
     """N(±μ²/2, μ²), μ = √k/z, or 2√k/z for replace: nobody else contributes along it."""
     setting = dead_columns(adjacency)

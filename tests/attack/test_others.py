@@ -31,7 +31,7 @@ def setting_for(name, clip_norm=3.0):
         loss="squared-error" if name == "attribute" else "cross-entropy",
     )  # fmt: skip
     data = (TABLE if name == "attribute" else IMAGES).train.take(range(20))
-    adjacency = "replace" if name == "attribute" else "add-remove"
+    adjacency = "replace" if name == "attribute" else "zero-out"
     return Setting(EngineTrainer(model_named("linear", data), recipe), data, adjacency, seed=1)
 
 

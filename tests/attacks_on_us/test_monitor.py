@@ -476,7 +476,7 @@ class TestSamplers:
             x, y = next(iter(training.loader))
             sampler.sample_rate = 1 / 6
             training.step(x, y)
-        assert training.monitor.mechanism().sample_rate == 1.0
+        assert training.monitor.ledger.last.sample_rate == 1.0
 
 
 class TestSettings:

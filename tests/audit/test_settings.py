@@ -110,11 +110,13 @@ def test_what_is_not_said():
 
 def test_the_usual_adjacency_is_the_adversarys():
     """Of an attribute the record is there in both worlds; what is said wins."""
-    assert AuditSettings().adjacency == "add-remove"
+    assert AuditSettings().adjacency == "zero-out"
+    assert AuditSettings(training={"expected_batch_size": 8}).adjacency == "add-remove"
+    assert AuditSettings(trainer="module:function").adjacency == "add-remove"
     usual = AuditSettings(adversary="attribute")
     assert usual.adjacency == usual.plain()["adjacency"] == "replace"
     assert AuditSettings(adversary="attribute", adjacency="add-remove").adjacency == "add-remove"
-    refused({"adjacency": ""}, "adjacency must be one of add-remove, replace, but it is ''")
+    refused({"adjacency": ""}, "must be one of add-remove, replace, zero-out, but it is ''")
 
 
 def test_numbers_with_a_point_and_exponents():
@@ -225,7 +227,7 @@ def test_wrong_claims(value, noise):
     ("values", "message"),
     [
         ({"trials": 1}, "trials must be at least 2 in each world, but it is 1"),
-        ({"seed": 2**64}, r"seed must be a whole number from 0 to 2\^64 - 1"),
+        ({"seed": 2**256}, r"seed must be a whole number from 0 to 2\^256 - 1"),
         ({"records": 1}, "records must be from 2 to 1,438, but it is 1: digits has 1,438"),
         ({"records": 1439}, "records must be from 2 to 1,438, but it is 1439"),
         ({"record": 10}, "record must be an index from 0 to 9, but it is 10"),
@@ -260,7 +262,7 @@ def test_values_out_of_range(values, message):
 # Claims -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize("adjacency", ["zero-out", "replace"])
 @pytest.mark.parametrize("rate", [1.0, 0.2])
 def test_the_noise_is_chosen_for_the_claim(adjacency, rate):
     settings = AuditSettings(

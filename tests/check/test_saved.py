@@ -197,3 +197,17 @@ def test_a_damaged_accountant_is_refused_in_one_sentence(history, words):
         with pytest.raises(ValueError, match="must") as refused:
             check_saved("run.pt", saved)
         assert words in str(refused.value)
+
+
+def test_both_epsilons_are_named_where_the_accountant_s_is_too_low(tmp_path):
+    accountant = {"history": [(0.7421875, 0.01, 1000)], "mechanism": "gdp"}
+    torch.save({"accountant": accountant}, tmp_path / "run.pt")
+    (finding,) = check(tmp_path / "run.pt").findings
+    assert finding.code == "DP413"
+    assert "says ε = 2.991" in finding.sentence
+    assert "ε = 3.886 is proved" in finding.sentence
+    assert check(tmp_path / "run.pt").reading.risks
+    run = {"history": [[0.7421875, 0.01, 1000]], "mechanism": "gdp"}
+    (again,) = check_description("run.json", run).findings
+    assert again == finding
+    assert not check_description("run.json", run | {"mechanism": "prv"}).findings

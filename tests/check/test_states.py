@@ -6,7 +6,9 @@ import torch
 from dprime import DPSGD, Composition, Gaussian, Laplace
 from dprime.check import check
 from dprime.check.saved import check_saved
+from dprime.check.states import TAILS_UNKNOWN
 from dprime.monitor import Ledger, Step
+from dprime.monitor.tails import NoiseTails
 
 
 def codes(report):
@@ -39,7 +41,20 @@ def test_a_monitor_s_state_is_read(tmp_path):
     with pytest.raises(ValueError, match="must be a monitor's state"):
         check(path)
     torch.save(ledger_state((Step(1.0, 0.01), 50)) | {"warnings": ["Look here."]}, path)
-    assert check(path).unclear == ("The monitor warned: Look here.",)
+    assert check(path).unclear == ("The monitor warned: Look here.", TAILS_UNKNOWN)
+
+
+def test_the_tails_of_the_noise_are_composed():
+    state, steps = ledger_state((Step(1.0, 0.01), 50)), DPSGD(1.0, 0.01, 50)
+    plain = check_saved("run.pt", state | {"noise": {"at": 5.768, "weights": 1000}})
+    tails = NoiseTails(5.768, 1000, ((1.0, 0.01, 50, 1),))
+    assert risk(plain).mechanism == Composition(steps, tails)
+    assert plain.unclear == ()
+    secure = check_saved("run.pt", state | {"noise": {"at": None, "weights": 1000}})
+    assert risk(secure).mechanism == steps
+    for damaged in (3, {"at": 5.768}, {"at": -1.0, "weights": 1000}):
+        with pytest.raises(ValueError, match=r"damaged \(its noise\)"):
+            check_saved("run.pt", state | {"noise": damaged})
 
 
 def besides(*mechanisms):

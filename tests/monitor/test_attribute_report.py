@@ -1,12 +1,14 @@
 """The report of attribute inference: what its columns are about."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from dprime.curve import Estimate
 from dprime.monitor.attribute_report import lines
-from dprime.monitor.attributes import Attribute
+from dprime.monitor.attributes import Attribute, SeenValues
 from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.risks import AttributeRisk
 from dprime.shapes import GaussianShape
@@ -54,8 +56,8 @@ def test_what_it_is_about_is_said(attributes, words):
 def test_a_doubt_about_the_values_is_in_the_report():
     raw = Attribute.column(0, [17.0, 90.0], name="age")
     with pytest.warns(PrivacyWarning, match="far from what the model is given"):
-        raw.check(torch.tensor(np.linspace(0.0, 1.0, 60)[:, None]))
-    assert raw.doubt in report(risk(raw))
+        (seen := SeenValues(raw)).see(torch.tensor(np.linspace(0.0, 1.0, 60)[:, None]))
+    assert seen.doubt in report(replace(risk(raw), doubt=seen.doubt))
 
 
 def test_a_damaging_value_that_nobody_has():

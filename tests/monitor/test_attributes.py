@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dprime.data import Dataset, load
-from dprime.monitor.attributes import Attribute
+from dprime.monitor.attributes import Attribute, SeenValues
 from dprime.monitor.checks import PrivacyWarning
 
 COLUMNS = ("age", "sex=Female", "sex=Male", "race=A", "race=B", "race=C")
@@ -90,11 +90,12 @@ def test_diabetes_has_two_sexes():
 
 def seen_by(attribute, *batches):
     """What is doubted after some batches, without the warning itself."""
+    seen = SeenValues(attribute)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
         for batch in batches:
-            attribute.check(torch.as_tensor(batch, dtype=torch.float32))
-    return attribute.doubt
+            seen.see(torch.as_tensor(batch, dtype=torch.float32))
+    return seen.doubt
 
 
 def test_values_in_another_scaling_are_doubted_once():
@@ -102,10 +103,13 @@ def test_values_in_another_scaling_are_doubted_once():
     batches = [rng.random((20, 3)) for _ in range(4)]
     raw = Attribute.column(1, [17.0, 90.0], name="age")
     assert seen_by(raw, *batches[:2]) is None  # 40 records are too few to say so
-    with pytest.warns(PrivacyWarning, match="The values of age, 17 to 90, are far"):
-        raw.check(torch.tensor(batches[2]))
-    raw.check(torch.tensor(batches[3]))  # a second warning would be an error
-    assert "in column 1, 0.0" in raw.doubt
+    for seen in (SeenValues(raw), SeenValues(raw)):  # of two trainings with one attribute
+        for batch in batches[:2]:
+            seen.see(torch.tensor(batch))
+        with pytest.warns(PrivacyWarning, match="The values of age, 17 to 90, are far"):
+            seen.see(torch.tensor(batches[2]))
+        seen.see(torch.tensor(batches[3]))  # a second warning would be an error
+        assert "in column 1, 0.0" in seen.doubt
     assert seen_by(Attribute.column(1, [-4.0, -3.0]), *batches).startswith("The values of column 1")
     both = Attribute.together(Attribute.column(0, [0.0, 1.0]), Attribute.column(2, [5.0, 6.0]))
     assert "in column 2" in seen_by(both, *batches)

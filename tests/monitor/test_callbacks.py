@@ -10,9 +10,10 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 import dprime.monitor
+from dprime import DPSGD
 from dprime.monitor import Monitor
 from dprime.profile import Questions
-from watching import poisson
+from watching import certified
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
@@ -25,7 +26,7 @@ RATE = 1 / 6
 
 
 def advantage(steps):
-    return poisson(1.0, RATE, steps).curve().advantage()
+    return certified(DPSGD(1.0, RATE, steps)).curve().advantage()
 
 
 def watch(made):
@@ -38,7 +39,7 @@ def the_whole_history_counts(made, monitor):
     accountant = RDPAccountant()
     accountant.history = [(1.0, RATE, 12)]
     assert made.engine.get_epsilon(1e-3) == accountant.get_epsilon(1e-3)
-    assert monitor.mechanism() == poisson(1.0, RATE, 12)
+    assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
     assert monitor.warnings == []
 
 
@@ -113,7 +114,7 @@ class WithLoss(nn.Module):
 
 
 class TestTrainer:
-    def train(self, made, monitor, folder, epochs, resumed=None):
+    def train(self, made, monitor, folder, epochs, resumed=None, trial="", checkpoint=None):
         from transformers import Trainer, TrainerCallback, TrainingArguments
 
         from dprime.monitor import TrainerMonitor
@@ -121,6 +122,9 @@ class TestTrainer:
         class Own(Trainer):
             def get_train_dataloader(self):
                 return made.loader
+
+            def _get_output_dir(self, *_, **__):
+                return str(folder / trial)  # as in a hyper-parameter search
 
         class Clear(TrainerCallback):
             def on_step_end(self, args, state, control, **_):
@@ -133,14 +137,15 @@ class TestTrainer:
         )  # fmt: skip
         trainer = Own(
             model=made.model, args=options, train_dataset=made.loader.dataset,
-            optimizers=(made.optimizer, schedule), callbacks=[TrainerMonitor(monitor), Clear()],
+            optimizers=(made.optimizer, schedule),
+            callbacks=[TrainerMonitor(monitor, checkpoint), Clear()],
         )  # fmt: skip
         trainer.train(resume_from_checkpoint=resumed)
         return [log["privacy_advantage"] for log in trainer.state.log_history if len(log) == 3]
 
-    def made(self, private):
+    def made(self, private, noise=1.0):
         loader = DataLoader(Named(private.data()), batch_size=10)
-        return private(net=WithLoss(private.network()), loader=loader)
+        return private(net=WithLoss(private.network()), loader=loader, noise=noise)
 
     def test_it_logs_and_goes_on_from_a_checkpoint(self, private, tmp_path):
         made = self.made(private)
@@ -157,6 +162,38 @@ class TestTrainer:
         third = self.made(private)
         with pytest.raises(ValueError, match="the checkpoint must be one with the monitor's state"):
             self.train(third, watch(third), tmp_path, 3, resumed=True)
+
+    def test_each_trial_of_a_search_has_its_own_state(self, private, tmp_path):
+        for trial in ("run-0", "run-1"):
+            made = self.made(private)
+            self.train(made, watch(made), tmp_path, 1, trial=trial)
+            assert (tmp_path / trial / "checkpoint-6" / "dprime-monitor.pt").is_file()
+        numbers = [
+            torch.load(tmp_path / trial / "checkpoint-6" / "dprime-monitor.pt")["training"]
+            for trial in ("run-0", "run-1")
+        ]
+        assert numbers[0] != numbers[1]
+        again = self.made(private)
+        monitor, saved = watch(again), str(tmp_path / "run-1" / "checkpoint-6")
+        logged = self.train(again, monitor, tmp_path, 2, resumed=saved, trial="run-1")
+        assert logged == [advantage(6), advantage(12)]
+        the_whole_history_counts(again, monitor)
+
+    def test_the_state_of_another_training_is_refused(self, private, tmp_path):
+        """Resumed from one folder, with the checkpoint of another training in the output folder."""
+        own, other = tmp_path / "own", tmp_path / "other"
+        for folder, noise in ((own, 1.0), (other, 5.0)):
+            made = self.made(private, noise)
+            self.train(made, watch(made), folder, 1)
+        resumed = str(own / "checkpoint-6")
+        again = self.made(private)
+        with pytest.raises(ValueError, match="or with that of another training: give its folder"):
+            self.train(again, watch(again), other, 2, resumed=resumed)
+
+        third = self.made(private)
+        monitor = watch(third)
+        self.train(third, monitor, other, 2, resumed=resumed, checkpoint=resumed)
+        the_whole_history_counts(third, monitor)
 
 
 def test_nothing_is_loaded_before_it_is_asked_for():

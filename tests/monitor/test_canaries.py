@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 import torch
 
+from dprime import DPSGD
 from dprime.monitor.attached import Attached
 from dprime.monitor.canaries import BATCHES, COINS, PLACES, RECORDS
 from dprime.monitor.gradients import GradientCanaries
 from dprime.monitor.ledger import Step
 from dprime.monitor.monitor import Monitor
 from planted_opacus import OPACUS_WARNS, made_private, network, toy
-from watching import poisson
 
 pytestmark = [pytest.mark.filterwarnings(warning) for warning in OPACUS_WARNS]
 
@@ -115,8 +115,8 @@ def test_the_claim_is_that_of_the_whole_training_also_after_a_resume():
     for history in ([], first.engine.accountant.history):
         _, monitor, canaries = resumed(saved.state_dict(), history)
         found = canaries.result()
-        assert monitor.mechanism() == poisson(1.0, monitor.training.sample_rate, 40)
-        assert found.claimed == monitor.curve().epsilon(1e-5)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, monitor.training.sample_rate, 40)
+        assert found.claimed == monitor.ledger.mechanism().curve().epsilon(1e-5)
         assert (found.verdict, found.steps) == ("not refuted", 40)
         assert "No verdict" not in found.report()
 
@@ -142,7 +142,7 @@ def test_where_the_monitor_certifies_nothing_the_accountant_is_held_to_its_word(
         assert (found.verdict, found.claimed) == ("no claim", None)
         assert re.search(sentence, found.report())
     else:
-        assert found.claimed == poisson(1.0, rate, 40).curve().epsilon(1e-5)
+        assert found.claimed == DPSGD(1.0, rate, 40).curve().epsilon(1e-5)
 
 
 def test_the_state_survives_a_file_and_tells_what_does_not_fit():

@@ -15,14 +15,14 @@ from opacus.schedulers import ExponentialGradClip, StepNoise
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch.optim.optimizer import _global_optimizer_pre_hooks
 
-from dprime import Composition
+from dprime import DPSGD, Composition
 from dprime.interop import from_opacus_history
 from dprime.mechanisms import Gaussian
 from dprime.monitor import Monitor, PrivacyWarning, Watcher
 from dprime.monitor.hooks import _Listener
 from dprime.monitor.ledger import Step
 from dprime.profile import Questions, round_up
-from watching import ASK, MODES, RATE, poisson, values, watch, watch_shuffled
+from watching import ASK, MODES, RATE, certified, values, watch, watch_shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 
@@ -33,10 +33,9 @@ class TestTruth:
         made = private(mode)
         monitor = watch(made)
         made.train(2)
-        assert monitor.mechanism() == poisson(1.0, RATE, 12)
-        recorded = from_opacus_history(made.engine.accountant.history)
-        assert monitor.mechanism() == replace(recorded, public_size=True)
-        assert monitor.curve().advantage() == poisson(1.0, RATE, 12).curve().advantage()
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
+        assert monitor.ledger.mechanism() == from_opacus_history(made.engine.accountant.history)
+        assert monitor.curve().advantage() == certified(DPSGD(1.0, RATE, 12)).curve().advantage()
         assert monitor.warnings == []
 
     @pytest.mark.parametrize("mode", MODES)
@@ -52,7 +51,7 @@ class TestTruth:
         measure, made = Measure(), private(mode, net=private.network(200), noise=1.7, norm=0.3)
         monitor = watch(made, watchers=[measure])
         made.train()
-        counted = monitor.mechanism().noise_multiplier
+        counted = monitor.ledger.mechanism().noise_multiplier
         found = torch.cat(measure.noise).std() / 0.3  # of 8,412 draws: 0.8 % off at one deviation
         assert counted == pytest.approx(float(found), rel=0.04)
 
@@ -64,9 +63,9 @@ class TestTruth:
         schedule.step()
         with pytest.warns(PrivacyWarning, match="The noise multiplier was changed"):
             made.train()
-        assert monitor.mechanism() == Composition(poisson(1.0, RATE, 6), poisson(1.5, RATE, 6))
+        assert monitor.ledger.mechanism() == Composition(DPSGD(1.0, RATE, 6), DPSGD(1.5, RATE, 6))
         other = from_opacus_history(made.engine.accountant.history)
-        assert monitor.curve().epsilon(1e-5) == other.curve().epsilon(1e-5)
+        assert monitor.curve().epsilon(1e-3) == certified(*other.mechanisms).curve().epsilon(1e-3)
 
     @pytest.mark.parametrize("mode", ["hooks", "ghost"])
     def test_a_batch_in_parts_is_one_step(self, private, mode):
@@ -76,7 +75,7 @@ class TestTruth:
             data_loader=made.loader, max_physical_batch_size=3, optimizer=made.optimizer
         ) as parts:
             made.train(loader=parts)
-        assert monitor.mechanism() == poisson(1.0, RATE, 6)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6)
         assert monitor.warnings == []
 
     def test_empty_batches_are_steps_too(self, private):
@@ -103,7 +102,9 @@ class TestTruth:
         made = private()
         monitor = watch(made, besides=[Gaussian(20.0)])
         made.train()
-        assert monitor.mechanism() == Composition(Gaussian(20.0), poisson(1.0, RATE, 6))
+        assert monitor.ledger.mechanism(Gaussian(20.0)) == Composition(
+            Gaussian(20.0), DPSGD(1.0, RATE, 6)
+        )
 
     def test_the_norm_that_records_are_clipped_to_counts(self, private):
         """In ghost mode a schedule changes the noise, but not the clipping."""
@@ -113,8 +114,8 @@ class TestTruth:
         ExponentialGradClip(made.optimizer, gamma=0.5).step()
         with pytest.warns(PrivacyWarning, match="clipping norm was changed"):
             made.train()
-        assert monitor.mechanism() == Composition(poisson(1.0, RATE, 6), poisson(0.5, RATE, 6))
-        end = Composition(poisson(1.0, RATE, 6), poisson(0.5, RATE, 12)).curve().advantage()
+        assert monitor.ledger.mechanism() == Composition(DPSGD(1.0, RATE, 6), DPSGD(0.5, RATE, 6))
+        end = certified(DPSGD(1.0, RATE, 6), DPSGD(0.5, RATE, 12)).curve().advantage()
         assert values(monitor.forecast())["advantage"] == end
         assert len(monitor.warnings) == 1  # the accountant has what the optimizer said
 
@@ -126,7 +127,7 @@ class TestTruth:
         with pytest.warns(PrivacyWarning, match="fixed without looking at the data"):
             monitor.accept_changes()
         made.train()
-        assert monitor.mechanism() == poisson(1.0, RATE, 12)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
 
     def test_a_norm_changed_between_the_parts_of_a_batch_counts(self, private):
         made = private(noise=2.0)
@@ -138,16 +139,16 @@ class TestTruth:
         made.step(records[:half], labels[:half])
         made.optimizer.max_grad_norm = 0.5
         made.step(records[half:], labels[half:])
-        assert monitor.mechanism() == poisson(1.0, RATE, 1)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 1)
 
     def test_steps_before_attaching_are_taken_over(self, private):
         made = private()
         made.train()
         monitor = watch(made)
-        assert monitor.mechanism() == poisson(1.0, RATE, 6)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6)
         with pytest.warns(PrivacyWarning, match="had recorded 6 steps before"):
             made.train()
-        assert monitor.mechanism() == poisson(1.0, RATE, 12)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
 
 
 class TestShown:
@@ -155,12 +156,12 @@ class TestShown:
         made = private(noise=2.0)
         monitor = watch(made, epochs=5)
         before = values(monitor.forecast())
-        assert before["advantage"] == poisson(2.0, RATE, 30).curve().advantage()
+        assert before["advantage"] == certified(DPSGD(2.0, RATE, 30)).curve().advantage()
         assert values(monitor.risk())["advantage"] == 0.0
         made.train(2)
         assert values(monitor.forecast()) == before
         made.optimizer.noise_multiplier = 4.0
-        mixed = Composition(poisson(2.0, RATE, 12), poisson(4.0, RATE, 18))
+        mixed = certified(DPSGD(2.0, RATE, 12), DPSGD(4.0, RATE, 18))
         assert values(monitor.forecast())["advantage"] == mixed.curve().advantage()
 
     def test_a_forecast_needs_a_planned_end(self, private):
@@ -188,7 +189,7 @@ class TestShown:
                 made.step(records, labels)
             forecasts.append(values(monitor.forecast())["epsilon"])
         assert forecasts == pytest.approx([values(monitor.risk())["epsilon"]] * 6)
-        expected = Gaussian(1.0, steps=6).curve("replace").epsilon(1e-3)
+        expected = certified(Gaussian(1.0, steps=6)).curve("replace").epsilon(1e-3)
         assert forecasts[0] == pytest.approx(expected)
 
     def test_past_the_planned_end(self, private):
@@ -204,7 +205,9 @@ class TestShown:
         made, lines = private(), []
         watch(made, show=lines.append, steps=18, metric="bayes_security")
         made.train(2)
-        first, end = (poisson(1.0, RATE, steps).curve().bayes_security() for steps in (6, 18))
+        first, end = (
+            certified(DPSGD(1.0, RATE, steps)).curve().bayes_security() for steps in (6, 18)
+        )
         assert len(lines) == 2
         found = re.fullmatch(
             r"epoch 1 of 3, step 6 of 18: Bayes security at least (\S+) now, "
@@ -218,7 +221,7 @@ class TestShown:
         made = private()
         Monitor(made.engine, **made.named(), questions=ASK)
         made.train()
-        bound = round_up(poisson(1.0, RATE, 6).curve().advantage())
+        bound = round_up(certified(DPSGD(1.0, RATE, 6)).curve().advantage())
         expected = f"dprime: epoch 1, step 6: Membership advantage at most {bound} now.\n"
         assert capsys.readouterr() == ("", expected)
 
@@ -232,7 +235,9 @@ class TestShown:
         made = private()
         monitor = watch(made, metric="epsilon")
         made.train(3)
-        expected = [poisson(1.0, RATE, steps).curve().epsilon(1e-3) for steps in (6, 12, 18)]
+        expected = [
+            certified(DPSGD(1.0, RATE, steps)).curve().epsilon(1e-3) for steps in (6, 12, 18)
+        ]
         assert [answer.value for answer in monitor.history()] == expected
 
     def test_the_report(self, private):
@@ -248,7 +253,7 @@ class TestShown:
         text = monitor.report()
         assert text.startswith("Privacy of this training (epoch 1 of 2, step 6 of 12)\nDP-SGD, ")
         assert text.endswith("\n\nThe finder found 3.")
-        now, end = (round_up(poisson(1.0, RATE, s).curve().advantage()) for s in (6, 12))
+        now, end = (round_up(certified(DPSGD(1.0, RATE, s)).curve().advantage()) for s in (6, 12))
         assert re.search(rf"^Membership advantage +{now} +{end}$", text, re.MULTILINE)
         assert "Warnings" not in text
 
@@ -347,7 +352,8 @@ class TestWatchers:
         monitor = watch(made, watchers=[asks], besides=[Gaussian(20.0)])
         made.train()
         assert asks.claims[0] == Gaussian(20.0)
-        assert asks.claims[3] == Composition(Gaussian(20.0), poisson(1.0, RATE, 3))
+        claim = Composition(Gaussian(20.0), *certified(DPSGD(1.0, RATE, 3)).mechanisms)
+        assert asks.claims[3] == claim
         made.optimizer.noise_multiplier = 0.0
         with pytest.warns(PrivacyWarning, match="No noise"):
             made.train()
@@ -419,7 +425,7 @@ class TestCheckpoints:
         again.engine.accountant.history = made.engine.accountant.history
         second.load_state_dict(first.state_dict())
         again.step(*next(iter(again.loader)))
-        expected = Gaussian(1.0, steps=2).curve("replace").advantage()
+        expected = certified(Gaussian(1.0, steps=2)).curve("replace").advantage()
         assert second.curve().advantage() == pytest.approx(expected)
 
     @pytest.mark.parametrize(
@@ -532,7 +538,7 @@ class TestAttaching:
         hooks, made.model = made.model, net
         made.train()
         hooks.cleanup()
-        assert monitor.mechanism() == poisson(1.0, RATE, 6)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6)
         assert len(seen) == 6
 
     def test_twice_is_refused(self, private):
@@ -579,7 +585,7 @@ class TestAttaching:
                 isinstance(hook, _Listener) for hook in copied._forward_pre_hooks.values()
             )
         made.train()
-        assert monitor.mechanism() == poisson(1.0, RATE, 6)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6)
 
     def test_detaching_does_not_undo_what_others_did(self, private):
         made = private()

@@ -15,7 +15,7 @@ from dprime.mechanisms import Gaussian
 from dprime.monitor import PrivacyWarning
 from dprime.monitor.ledger import Accumulated, Unprotected
 from dprime.profile import Questions
-from watching import ADAPTIVE, RATE, poisson, values, watch, watch_shuffled
+from watching import ADAPTIVE, RATE, certified, values, watch, watch_shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 
@@ -28,8 +28,8 @@ class TestNotPoisson:
         monitor = watch_shuffled(made)
         made.train(2)
         assert monitor.adjacency == "replace"
-        assert monitor.mechanism() == DPSGD(1.0, RATE, 12, sampling="shuffle")
-        expected = Gaussian(1.0, steps=2).curve("replace").advantage()
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12, sampling="shuffle")
+        expected = certified(Gaussian(1.0, steps=2)).curve("replace").advantage()
         assert monitor.curve().advantage() == pytest.approx(expected)
         assert values(monitor.risk())["epsilon"] > made.engine.get_epsilon(1e-3)
 
@@ -38,14 +38,14 @@ class TestNotPoisson:
         monitor = watch_shuffled(made)
         for _ in range(3):
             made.step(*next(iter(made.loader)))
-        expected = Gaussian(1.0, steps=3).curve("replace").advantage()
+        expected = certified(Gaussian(1.0, steps=3)).curve("replace").advantage()
         assert monitor.curve().advantage() == pytest.approx(expected)
 
     def test_batches_that_are_added_up(self, private):
         made = private(poisson_sampling=False)
         monitor = watch_shuffled(made)
         added_up(made, 2)
-        assert monitor.mechanism() == DPSGD(1.0, 2 * RATE, 3, sampling="shuffle")
+        assert monitor.ledger.mechanism() == DPSGD(1.0, 2 * RATE, 3, sampling="shuffle")
         assert monitor.epochs == 1
         assert monitor.warnings[1:] == []
 
@@ -92,7 +92,7 @@ class TestNotPoisson:
             made.step(records, labels)
             norms.append(float(made.optimizer.max_grad_norm))
         assert len(set(norms)) == 6
-        assert monitor.mechanism() == DPSGD(1.0, RATE, 6, sampling="shuffle")
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6, sampling="shuffle")
         assert monitor.warnings[1:] == []
 
 
@@ -111,8 +111,8 @@ class TestPoissonAddedUp:
         made.model.allow_grad_accumulation()
         monitor = watch(made)
         added_up(made, 2)
-        assert monitor.mechanism() == Accumulated(poisson(1.0, RATE, 3), 2)
-        assert values(monitor.risk())["epsilon"] > poisson(1.0, 2 * RATE, 3).curve().epsilon(1e-3)
+        assert monitor.ledger.mechanism() == Accumulated(DPSGD(1.0, RATE, 3), 2)
+        assert values(monitor.risk())["epsilon"] > DPSGD(1.0, 2 * RATE, 3).curve().epsilon(1e-3)
         assert "2 batches added up in each step" in str(monitor)
         assert monitor.warnings == []
 
@@ -191,7 +191,7 @@ class TestMistakes:
             monitor.accept_changes()
         with pytest.warns(PrivacyWarning, match="has recorded other noise multipliers or rates"):
             made.train()
-        assert monitor.mechanism() == Composition(poisson(1.0, RATE, 6), poisson(1.0, 0.5, 6))
+        assert monitor.ledger.mechanism() == Composition(DPSGD(1.0, RATE, 6), DPSGD(1.0, 0.5, 6))
 
     def test_two_steps_on_one_batch(self, private):
         made = private()
@@ -227,10 +227,12 @@ class TestMistakes:
                 made.step(records, labels)
 
         train()
-        assert monitor.mechanism() == poisson(1.0, RATE, 6)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6)
         with pytest.warns(PrivacyWarning, match="without clipping or noise"):
             other.step()
-        assert monitor.mechanism() == Unprotected(7, "weights were trained outside the optimizer")
+        assert monitor.ledger.mechanism() == Unprotected(
+            7, "weights were trained outside the optimizer"
+        )
         train()
         assert len(monitor.warnings) == 2
 
@@ -272,7 +274,7 @@ class TestMistakes:
             made.step(records, labels)
             nn.functional.cross_entropy(other(records), labels).backward()
             descent.step()
-        assert monitor.mechanism() == poisson(1.0, RATE, 6)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6)
         assert monitor.warnings == []
 
     @pytest.mark.parametrize("change", [
@@ -322,7 +324,7 @@ class TestMistakes:
         monitor = watch(made)
         with pytest.warns(PrivacyWarning, match=re.escape(sentence)):
             made.train()
-        assert monitor.mechanism() == poisson(1.0, RATE, 6)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6)
 
     def test_opacus_rounding_of_the_rate_is_no_disagreement(self, private):
         made = private(loader=private.loader(batch_size=1, sampler=range(93)))
@@ -331,7 +333,7 @@ class TestMistakes:
         monitor = watch(made)
         made.train()
         assert made.engine.accountant.history == [(1.0, 1 / 92, 92)]
-        assert monitor.mechanism() == poisson(1.0, 1 / 93, 92)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, 1 / 93, 92)
         assert monitor.warnings == []
 
     def test_a_delta_that_gives_records_away(self, private):
@@ -376,7 +378,7 @@ class TestWhichBatches:
         monitor = watch(made)
         with pytest.warns(PrivacyWarning, match="as if they were made of one"):
             skipped(made, 3)
-        assert monitor.mechanism() == Accumulated(poisson(1.0, RATE, 2), 3)
+        assert monitor.ledger.mechanism() == Accumulated(DPSGD(1.0, RATE, 2), 3)
 
     def test_a_skipped_sum_over_two_passes_is_not_covered(self, private):
         made = private(poisson_sampling=False)
@@ -393,7 +395,7 @@ class TestWhichBatches:
         monitor = watch_shuffled(made)
         with pytest.warns(PrivacyWarning, match="as if they were made of one"):
             skipped(made, 3, passes=2)
-        assert monitor.mechanism() == DPSGD(1.0, 3 * RATE, 4, sampling="shuffle")
+        assert monitor.ledger.mechanism() == DPSGD(1.0, 3 * RATE, 4, sampling="shuffle")
 
     def test_backward_of_ghost_mode_forgets_the_batch_before(self, private):
         made = private("ghost")
@@ -433,7 +435,7 @@ class TestWhichBatches:
         monitor = watch(made)
         batches = list(made.loader)
         made.train(loader=batches)
-        assert monitor.mechanism() == poisson(1.0, made.loader.sample_rate, len(made.loader))
+        assert monitor.ledger.mechanism() == DPSGD(1.0, made.loader.sample_rate, len(made.loader))
         _ = list(made.loader)
         with pytest.warns(PrivacyWarning, match="A batch was used again"):
             made.train(loader=batches[:1])
@@ -475,7 +477,7 @@ class TestWhichBatches:
         monitor = watch(made)
         with pytest.warns(PrivacyWarning, match="fewer records than the data loader drew"):
             made.train(3)
-        assert monitor.mechanism() == poisson(1.0, RATE, 18)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 18)
         assert len(monitor.warnings) == 1
 
 
@@ -489,7 +491,7 @@ class TestCorrectTrainings:
         made = private(loader=private.loader(**options))
         monitor = watch(made)
         made.train(2)
-        assert monitor.mechanism() == poisson(1.0, RATE, 12)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
         assert monitor.warnings == []
 
     @pytest.mark.parametrize("mode", ["hooks", "ghost"])
@@ -504,7 +506,7 @@ class TestCorrectTrainings:
                     for seen, _ in made.loader:
                         made.model(seen)
                 made.model.train()
-        assert monitor.mechanism() == poisson(1.0, made.loader.sample_rate, len(made.loader))
+        assert monitor.ledger.mechanism() == DPSGD(1.0, made.loader.sample_rate, len(made.loader))
         assert monitor.warnings == []
 
     def test_empty_batches_that_are_passed_over(self, private):
@@ -514,7 +516,7 @@ class TestCorrectTrainings:
             if len(records):
                 made.step(records, labels)
         assert 0 < monitor.ledger.steps < len(made.loader)
-        assert isinstance(monitor.mechanism(), DPSGD)
+        assert isinstance(monitor.ledger.mechanism(), DPSGD)
 
     @pytest.mark.parametrize("poisson", [True, False])
     def test_parts_of_a_batch_with_workers_and_empty_batches(self, private, poisson):
@@ -526,19 +528,19 @@ class TestCorrectTrainings:
         ) as parts:
             made.train(2, loader=parts)
         assert monitor.ledger.steps == 40
-        assert isinstance(monitor.mechanism(), DPSGD)
+        assert isinstance(monitor.ledger.mechanism(), DPSGD)
 
     def test_batches_in_the_same_order_in_each_pass(self, private):
         made = private(loader=many(private, shuffle=False), poisson_sampling=False)
         monitor = watch_shuffled(made)
         made.train(2)
-        assert monitor.curve().d_prime() == pytest.approx(8.0**0.5)
+        assert monitor.ledger.mechanism().curve("replace").d_prime() == pytest.approx(8.0**0.5)
 
     def test_the_whole_data_set_in_each_step(self, private):
         made = private(loader=private.loader(batch_size=60))
         monitor = watch(made)
         made.train(3)
-        assert monitor.mechanism() == poisson(1.0, 1.0, 3)
+        assert monitor.ledger.mechanism() == DPSGD(1.0, 1.0, 3)
 
     def test_records_that_are_all_alike(self, private):
         data = TensorDataset(torch.ones(400, 4), torch.zeros(400, dtype=torch.long))
@@ -556,5 +558,5 @@ def test_weights_with_few_digits_reach_further(private):
         monitor = watch(made)
     for records, labels in made.loader:
         made.step(records.bfloat16(), labels)
-    assert monitor.mechanism() == poisson(1.0 / 1.03125, RATE, 6)
+    assert monitor.ledger.mechanism() == DPSGD(1.0 / 1.03125, RATE, 6)
     assert len(monitor.warnings) == 1

@@ -22,10 +22,11 @@ def test_the_curve_is_that_of_the_audit(name):
             claimed = dprime.DPSGD(0.5, 1.0, 4).curve()
         else:
             claimed = settings_of(store).claimed()
-    fpr, tpr = claimed.points()
-    again = claim.curve.points()[1]
+    fpr, tpr = claimed.points(claim.fpr)
+    again = claim.curve.points(claim.fpr)[1]
     assert tpr == pytest.approx(again, rel=1e-9)
     assert list(claim.fpr) == fpr.tolist()
+    assert len(fpr) <= len(claimed.points()[0]) + 1  # the rate that decides is drawn too
 
 
 @pytest.mark.parametrize("name", UNKNOWN)

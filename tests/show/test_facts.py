@@ -1,5 +1,6 @@
 """Facts: what a run's file says, and nothing else."""
 
+import dataclasses
 import subprocess
 import sys
 
@@ -203,3 +204,17 @@ def test_an_answer_of_another_form_is_refused(tmp_path, answer):
         store.keep_answer(answer)
         with pytest.raises(ValueError, match="whose answer has another form"):
             facts_of(store)
+
+
+def test_an_engine_without_a_public_divisor_played_zero_out_whatever_its_run_says():
+    """Runs of dprime 0.10 and before say add-remove."""
+    facts = facts_of(run("stands"))
+    for told, divisor, means in (
+        ("add-remove", None, "zero-out"),
+        ("add-remove", 8, "add-remove"),
+        ("replace", None, "replace"),
+    ):
+        recipe = {"expected_batch_size": divisor} if divisor else {}
+        attacked = {**facts.attacked, "adjacency": told, "training": recipe}
+        assert dataclasses.replace(facts, attacked=attacked).adjacency == means
+    assert facts_of(run("own")).adjacency == "add-remove"

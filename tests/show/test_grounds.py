@@ -31,7 +31,8 @@ def test_who_sees_what():
 
 
 def test_worlds_batches_and_bounds():
-    assert "without it" in told("assumed", "stands")
+    assert "without it" in told("assumed", "public")
+    assert "counts for nothing" in told("assumed", "stands")
     assert "another record in its place" in told("assumed", "replace")
     assert "Poisson" in told("assumed", "sampled-di")
     assert "Poisson" not in told("assumed", "stands")

@@ -294,7 +294,7 @@ def test_point_estimates_are_called_so():
 
 def test_how_to_repeat_it():
     told = seen("stands")
-    assert "dprime audit audit.toml --out again.run" in told
+    assert "dprime audit audit.toml --seed-from stands.run --out again.run" in told
     assert 'adversary = "malicious-dataset"' in told
     assert "dprime audit" not in seen("python")
     assert "begun in Python" in seen("python")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import parametrizations, prune
 
 from dprime.data.dataset import Dataset
 from dprime.train import Training, train
@@ -57,6 +58,36 @@ class Attentive(nn.Module):
         return self.head(self.attention(x, x, x, need_weights=False)[0].mean(1))
 
 
+class Choosing(nn.Module):
+    """An `if` on the data."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.linear(x if x.max() < 100 else -x)
+
+
+class Counting(nn.Module):
+    """Gives another output at every call."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.calls = nn.Linear(4, 3), 0
+
+    def forward(self, x):
+        self.calls += 1
+        return self.linear(x) * self.calls
+
+
+def changed(change):
+    """A network to which something was done."""
+    model = dense(4, 5, 3)
+    change(model)
+    return model
+
+
 def image_model(norm):
     return nn.Sequential(nn.Conv2d(8, 8, 3), norm, nn.Flatten(), nn.Linear(128, 3))
 
@@ -82,6 +113,21 @@ REFUSED = [
      r"output must be of shape \(records, classes\), but it is of shape \(4, 2, 3\)"),
     ("resnet", DATA, "model must be a torch.nn.Module, but it is 'resnet'"),
     (nn.Sequential(nn.Linear(4, 3), nn.Flatten(0)), DATA, "one row for each of 4 records"),
+    (Choosing(), DATA, "an `if`, a mask or a number taken from the data decides"),
+    (Counting(), DATA, "Counting gives another one for the same records"),
+    (changed(lambda m: m[0].register_full_backward_hook(lambda *_: None)), DATA,
+     r"layer '0' \(Linear\) has a backward hook: remove it"),
+    (changed(lambda m: m.register_full_backward_pre_hook(lambda *_: None)), DATA,
+     r"layer 'model' \(Sequential\) has a backward hook: remove it"),
+    (changed(lambda m: m[2].weight.register_hook(lambda g: g)), DATA,
+     "the weight '2.weight' has a hook: remove it"),
+    (changed(lambda m: setattr(m[1], "forward", torch.tanh)), DATA,
+     r"layer '1' \(ReLU\) has a 'forward' of its own"),
+    (nn.Sequential(parametrizations.spectral_norm(nn.Linear(4, 3))), DATA,
+     "'0.parametrizations.weight.0._u' changes when records go through it"),
+    (nn.Sequential(nn.Embedding(9, 2, max_norm=0.1), nn.Flatten(), nn.Linear(8, 3)),
+     Dataset.of(np.ones((6, 4)), DATA.labels, classes=3, kind="table"),
+     "'0.weight' changes when records go through it"),
 ]  # fmt: skip
 
 
@@ -106,6 +152,39 @@ def test_refused_losses(loss, message):
     with pytest.raises(ValueError, match=message) as caught:
         train(dense(4, 3), DATA, Training(steps=1, learning_rate=0.1, loss=loss))
     assert "\n" not in str(caught.value)
+
+
+def test_a_model_that_cannot_be_copied():
+    model = dense(4, 3)
+    prune.l1_unstructured(model[0], "weight", 0.5)
+    with pytest.raises(ValueError, match=r"make a pruning permanent with torch.nn.utils.prune"):
+        train(model, DATA, ONCE)
+    prune.remove(model[0], "weight")
+    assert isinstance(train(model, DATA, ONCE).network, Layered)
+
+
+def test_a_loss_that_torch_func_cannot_follow():
+    """It works where it need not be followed through the model."""
+
+    def weighted(outputs, labels):
+        losses = nn.functional.cross_entropy(outputs, labels, reduction="none")
+        losses[labels == 1] *= 2
+        return losses
+
+    training = Training(steps=1, learning_rate=0.1, loss=weighted)
+    assert train(dense(4, 3), DATA, training).label.startswith("not private")
+    with pytest.raises(ValueError, match=r"Model and loss must be such that torch.func can follow"):
+        train(Wrapped(dense(4, 3)), DATA, training)
+
+
+def test_trials_stay_apart_where_torch_func_mixes_them():
+    """In the derivative of a PReLU it takes as many records for as many trials."""
+    model = nn.Sequential(nn.Linear(4, 6), nn.PReLU(), nn.Linear(6, 3))
+    exact = Training(steps=1, learning_rate=0.1, clip_norm=1.0)
+    start = 0.3 * torch.randn(len(DATA), 52, generator=torch.Generator().manual_seed(1))
+    together = train(model, DATA, exact, trials=len(DATA), initial=start)
+    for one, found in zip(start, together.weights, strict=True):
+        torch.testing.assert_close(train(model, DATA, exact, initial=one).weights[0], found)
 
 
 def test_labels_of_the_wrong_kind():

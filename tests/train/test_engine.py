@@ -150,7 +150,8 @@ def test_both_worlds_draw_the_same_noise_and_batches():
         for world in ("in", "out")
     )
     distance = (ins - outs).norm(dim=1) * len(DATA)
-    assert (distance <= 1.0).all()
+    rounding = 5.0 * 2.0**-16 * ins.shape[1] ** 0.5  # both are on the grid of the noise
+    assert (distance <= 1.0 + rounding).all()
     assert (distance > 0.1).all()
 
 
@@ -249,7 +250,7 @@ def test_regression_and_binary_losses_train():
 
 BAD = [
     ({"trials": 0}, "trials must be at least 1, but it is 0"),
-    ({"seed": -1}, r"seed must be a whole number from 0 to 2\^64 - 1, but it is -1"),
+    ({"seed": -1}, r"seed must be a whole number from 0 to 2\^256 - 1"),
     ({"world": "both"}, "world must be one of in, out, alternate, random, but it is 'both'"),
     ({"initial": "zero"}, "initial must be one of fresh, given, but it is 'zero'"),
     ({"initial": torch.zeros(3)}, r"initial must be of shape \(18,\) or \(2, 18\)"),

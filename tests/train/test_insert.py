@@ -16,6 +16,7 @@ from dprime.train import (
     train,
 )
 from dprime.train.losses import plain_cross_entropy
+from dprime.train.noise import add_normal
 from dprime.train.streams import Purpose, Streams
 from trials import Wrapped, batch_of, blobs, clipped, dense, flat, gradient_of, set_flat
 
@@ -88,9 +89,8 @@ def slow_training(worlds, training, trial, seed, start, in_world):
         if training.sensitivity == "local":
             change = made[0] if len(made) == 1 else (made[0] - made[1]) / 2
             sigma *= float(change.norm()) / C
-        noise = torch.zeros(1, len(weights))
-        streams.add_normal(noise, torch.ones(1), Purpose.NOISE, step)
-        total = total + sigma * noise[0]
+        noise = torch.tensor([sigma], dtype=torch.float64)
+        add_normal(streams, total[None], noise, Purpose.NOISE, step)
         weights = weights - training.learning_rate * total / (training.sample_rate * worlds.size)
     return weights
 

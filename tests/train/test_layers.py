@@ -241,6 +241,14 @@ NOT_FAST = {
     "half frozen": nn.Linear(3, 3),
 }
 NOT_FAST["half frozen"].bias.requires_grad_(False)
+NOT_FAST["a subclass"] = nn.Sequential(nn.Linear(3, 3), type("Own", (nn.ReLU,), {})())
+for _name, _hook in (("forward", "register_forward_hook"), ("before", "register_forward_pre_hook")):
+    NOT_FAST[f"hook {_name}"] = nn.Sequential(nn.Linear(3, 3))
+    getattr(NOT_FAST[f"hook {_name}"][0], _hook)(lambda *_: None)
+    NOT_FAST[f"hook {_name} a container"] = nn.Sequential(nn.Sequential(nn.Linear(3, 3)), nn.ReLU())
+    getattr(NOT_FAST[f"hook {_name} a container"][0], _hook)(lambda *_: None)
+NOT_FAST["a weight more"] = nn.Sequential(nn.Linear(3, 3))
+NOT_FAST["a weight more"][0].register_parameter("scale", nn.Parameter(torch.ones(1)))
 _tied = nn.Linear(3, 3)
 NOT_FAST["tied weights"] = nn.Sequential(_tied, nn.ReLU(), _tied)
 
@@ -248,6 +256,16 @@ NOT_FAST["tied weights"] = nn.Sequential(_tied, nn.ReLU(), _tied)
 @pytest.mark.parametrize("name", NOT_FAST)
 def test_what_has_no_rule_takes_the_general_path(name):
     assert layered(NOT_FAST[name]) is None
+
+
+def test_a_hook_for_all_modules_takes_the_general_path():
+    model = nn.Linear(3, 3)
+    handle = nn.modules.module.register_module_forward_hook(lambda *_: None)
+    try:
+        assert layered(model) is None
+    finally:
+        handle.remove()
+    assert layered(model) is not None
 
 
 def test_tied_weights_on_the_general_path():

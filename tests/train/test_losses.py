@@ -40,4 +40,10 @@ def test_a_loss_of_ones_own():
     found = per_trial(hinge, outputs, labels)
     assert found.shape == (3, 4)
     torch.testing.assert_close(found[1], hinge(outputs[1], labels[1]))
+
+    def one_at_a_time(outputs, labels):
+        assert len(outputs) == len(labels) == 1
+        return hinge(outputs, labels) if labels > 0 else hinge(outputs, labels) * 2
+
+    torch.testing.assert_close(per_trial(one_at_a_time, outputs, labels), found * (2 - labels))
     assert grad(lambda out: per_trial(hinge, out, labels).sum())(outputs).shape == outputs.shape

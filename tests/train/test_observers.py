@@ -113,11 +113,12 @@ def test_accuracy_every_few_steps_is_that_of_shorter_trainings(every, after):
     held_out = blobs(200, (5,), seed=4)
     recipe = {**RECIPE, "learning_rate": 3.0, "noise_multiplier": 0.2}
     seen = AccuracyEvery(held_out, every)
-    train(dense(5, 3), DATA, Training(**{**recipe, "steps": 7}), trials=6, seed=3, observers=[seen])
+    longest = Training(**{**recipe, "steps": 7})
+    train(dense(5, 3), DATA, longest, trials=12, seed=3, observers=[seen])
     assert seen.after == after
     for place, steps in enumerate(after):
         short = Training(**{**recipe, "steps": steps})
-        done = train(dense(5, 3), DATA, short, trials=6, seed=3)
+        done = train(dense(5, 3), DATA, short, trials=12, seed=3)
         assert seen.values[:, place].tolist() == done.accuracy(held_out).tolist()
     assert len(np.unique(seen.values)) > 4
 

@@ -1,7 +1,10 @@
 """What a training may be, and what it may be called."""
 
+from dataclasses import replace
+
 import pytest
 
+import dprime
 from dprime import DPSGD
 from dprime.train import Training
 
@@ -12,7 +15,25 @@ def test_labels_and_mechanisms():
     private = Training(**BASE, clip_norm=1.0, noise_multiplier=2.0, sample_rate=0.1)
     assert private.private
     assert private.label == "differentially private"
-    assert private.mechanism() == DPSGD(noise_multiplier=2.0, sample_rate=0.1, steps=10)
+    stated = {"noise_multiplier": 2.0, "sample_rate": 0.1, "steps": 10}
+    assert private.mechanism() == DPSGD(**stated, public_size=True)
+    assert replace(private, expected_batch_size=5).mechanism() == DPSGD(**stated)
+
+
+def test_add_remove_needs_a_public_divisor():
+    private = Training(**BASE, clip_norm=1.0, noise_multiplier=2.0, sample_rate=0.1)
+    public = replace(private, expected_batch_size=5)
+    assert (private.adjacency, public.adjacency) == ("zero-out", "add-remove")
+    both = dprime.Composition(private.mechanism(), public.mechanism())
+    for ask in (private.mechanism(), both):
+        assert ask.own_adjacency == "zero-out"
+        with pytest.raises(ValueError, match=r"from the number of records, but it is 'add-remove'"):
+            ask.curve("add-remove")
+        assert ask.curve("zero-out").advantage() < ask.curve("replace").advantage()
+    with pytest.raises(ValueError, match="from the number of records"):
+        dprime.PoolSampled(private.mechanism(), 0.1).curve()
+    same = public.mechanism().curve("add-remove"), private.mechanism().curve()
+    assert same[0].advantage() == same[1].advantage()
 
 
 @pytest.mark.parametrize(
@@ -20,11 +41,17 @@ def test_labels_and_mechanisms():
     [
         ({"clip_norm": 1.0, "noise_multiplier": 2.0, "sensitivity": "local"}, "not DP"),
         ({"clip_norm": 1.0}, "not private"),
+        ({"clip_norm": 1.0, "noise_multiplier": 1e-30}, "not private: a noise multiplier below"),
+        ({"clip_norm": 1.0, "noise_multiplier": 9e-4}, "not private: a noise multiplier below"),
+        (
+            {"clip_norm": 1.0, "noise_multiplier": 1.0, "steps": 10_000_001},
+            "not private: more than 10,000,000 steps",
+        ),
         ({}, "not private"),
     ],
 )
 def test_what_is_not_private_has_no_curve(options, words):
-    training = Training(**BASE, **options)
+    training = Training(**{**BASE, **options})
     assert not training.private
     assert training.label.startswith(words)
     with pytest.raises(ValueError, match=f"no certified curve, it is {words}"):
@@ -39,6 +66,8 @@ def test_what_is_not_private_has_no_curve(options, words):
         ({"learning_rate": 0}, "learning_rate must be above 0, but it is 0"),
         ({"clip_norm": 0.0}, "clip_norm must be above 0, but it is 0.0"),
         ({"clip_norm": -3}, "clip_norm must be above 0, but it is -3"),
+        ({"clip_norm": 1e-13}, "clip_norm must be between 1e-12 and 1e.18, which float32 holds"),
+        ({"clip_norm": 1e19}, "clip_norm must be between 1e-12 and 1e"),
         ({"clip_norm": float("nan")}, "clip_norm must be a finite number, but it is nan"),
         ({"noise_multiplier": -1}, "noise_multiplier must be 0 or more, but it is -1"),
         ({"noise_multiplier": 1.0}, "clip_norm must be given when noise is added, but it is None"),

@@ -70,7 +70,7 @@ def test_options_are_complete():
     for slider in [*found["parameters"].values(), *found["targets"]]:
         assert len(slider["shown"]) == len(slider["positions"])
         assert len(set(slider["shown"])) == len(slider["shown"])
-    assert found["adjacency"] == ["add-remove", "replace"]
+    assert found["adjacency"] == ["add-remove", "replace", "zero-out"]
     assert [each["name"] for each in found["free"]] == found["over"]
     for over in found["over"]:
         assert f"risk-{over.replace('_', '-')}" in SPECIFIED

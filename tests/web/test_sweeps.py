@@ -26,11 +26,11 @@ def test_a_range_holds_the_settings_own_value(over):
 
 @pytest.mark.parametrize("steps", [1, 14_000, 1_000_000, 10_000_000])
 def test_a_course_goes_around_the_own_length(steps):
-    point = Point(DPSGD(1.1, 0.004, steps), "replace", 1)
+    point = Point(DPSGD(1.1, 0.004, steps), "zero-out", 1)
     ranges = Sweeps(Workers(0)).ranges(point, "noise_multiplier")
     assert steps in ranges.lengths
     assert all(steps / 20 <= count <= steps * 20 for count in ranges.lengths)
-    assert {each.adjacency for each in ranges.course} == {"add-remove", "replace"}
+    assert {each.adjacency for each in ranges.course} == {"zero-out", "replace"}
     assert len(ranges.course) == 2 * len(ranges.lengths)
 
 

@@ -20,6 +20,7 @@ from dprime.attack.di import DI
 from dprime.attack.gradient import Gradient
 from dprime.attack.intermediate_models import IntermediateModels
 from dprime.attack.malicious_dataset import MaliciousDataset, OpposingDataset
+from dprime.attack.noise_grid import NoiseGrid, grid_scores
 from dprime.attack.static_poisoning import StaticPoisoning
 from dprime.attack.trainer import EngineTrainer, OwnTrainer, Trainer, function_named
 
@@ -27,7 +28,7 @@ ADVERSARIES: dict[str, type[Adversary]] = {
     kind.name: kind
     for kind in (
         DI, ApiAccess, StaticPoisoning, IntermediateModels, AdaptivePoisoning, Gradient,
-        MaliciousDataset, OpposingDataset, ChosenWeights, OneAttribute,
+        MaliciousDataset, OpposingDataset, ChosenWeights, OneAttribute, NoiseGrid,
     )
 }  # fmt: skip
 """By name; the six of Nasr et al. in the order of their strength."""
@@ -54,6 +55,7 @@ __all__ = [
     "Gradient",
     "IntermediateModels",
     "MaliciousDataset",
+    "NoiseGrid",
     "OneAttribute",
     "OpposingDataset",
     "OwnTrainer",
@@ -64,4 +66,5 @@ __all__ = [
     "Trainer",
     "adversary_named",
     "function_named",
+    "grid_scores",
 ]

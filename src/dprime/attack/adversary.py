@@ -46,6 +46,7 @@ class Setting:
         record: the index of the record in question, for adversaries that take a natural one; None
             takes the one that differs most from the others.
         seed: gives the whole audit: what the adversary draws while it prepares, and the trials.
+            Never use it again for a model that is released.
     """
 
     trainer: Trainer
@@ -53,14 +54,15 @@ class Setting:
     adjacency: Adjacency | None = None
     pool: Dataset | None = None
     record: int | None = None
-    seed: int = 0
+    seed: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
-        engine = isinstance(self.trainer, EngineTrainer)
-        holds = self.trainer.training.adjacency if engine else "add-remove"
+        trainer = self.trainer
+        engine = isinstance(trainer, EngineTrainer)
+        holds = trainer.training.adjacency if isinstance(trainer, EngineTrainer) else "add-remove"
         object.__setattr__(self, "adjacency", self.adjacency or holds)
         validate.one_of("adjacency", self.adjacency, ADJACENCIES)
-        if self.adjacency == "add-remove" != holds:
+        if self.adjacency == "add-remove" and holds != "add-remove":
             raise validate.refusal(
                 "adjacency", self.adjacency, "'zero-out' or 'replace' for sums that are divided by "
                 "the sampling rate times the number of records",

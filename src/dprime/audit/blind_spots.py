@@ -18,23 +18,25 @@ ALWAYS = (
     "published from the same data.",
     "The order of the records: the record in question stands at one random place, the same in "
     "every training of the audit. A mistake that spares that place goes unseen.",
-    "The random numbers: no adversary guesses the seed, or looks for patterns in the last digits "
-    "of the noise.",
+    "The random numbers: no adversary guesses the seed. noise-grid looks for noise that a "
+    "generator made in single precision, the others see no pattern in the noise.",
 )
 """Of every audit."""
 
 ENGINE = (
     "Number of steps, learning rate, schedule, sampling rate, clipping norm C and divisor: both "
-    "worlds are given the same values. A training that derives one of them from its records, such "
-    "as a divisor from their number, reveals more than the audit shows.",
-    "What happens after the noisy sum: di, attribute, gradient, malicious-dataset and "
+    "worlds are given the same values. A training that derives one of them from its records "
+    "reveals more than the audit shows. Without an expected_batch_size the divisor follows from "
+    "the number of records; the audit then plays zero-out, where that number is public.",
+    "What happens after the noisy sum: di, noise-grid, attribute, gradient, malicious-dataset and "
     "opposing-dataset read the noisy sums and no model. A learning rate taken from the loss "
     "escapes them. intermediate-models and adaptive-poisoning compare the models of successive "
     "steps if the optimizer is SGD; with Adam, or where a step is lost in the weights' rounding, "
     "they read the noisy sums.",
     "What a record does inside the model or the loss: the engine computes the record in question "
-    "in both worlds and leaves it out of one world's sum. Records that act on each other there, "
-    "and a record whose loss or gradient is not finite, look alike in both worlds.",
+    "in both worlds and leaves it out of one world's sum. Records that act on each other look "
+    "alike in both worlds. The engine lets each record through model and loss alone, but it does "
+    "not see what code keeps outside of the two.",
     "A small constant: gradient and malicious-dataset alternate the sign of their gradient, which "
     "cancels most of what the record adds equally to every sum. Along their direction a constant "
     "of one standard deviation of the noise may move the score by no more than a quarter of its "

@@ -25,7 +25,7 @@ WRONG_WAY = -4.0
 errors below one half."""
 
 
-def certified_epsilon(training: Training, adjacency: str, delta: float) -> float | None:
+def certified_epsilon(training: Training, adjacency: str | None, delta: float) -> float | None:
     """What the accountant certifies for a recipe; None where it certifies nothing.
 
     >>> recipe = Training(steps=30, learning_rate=0.1, clip_norm=1.0, noise_multiplier=2.96)

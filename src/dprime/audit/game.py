@@ -7,7 +7,7 @@ the seed and its own number only.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class Game:
     attack: Attack
     trials: int
     block: int
-    seed: int
+    seed: int = field(repr=False)
 
     def __call__(self, block: int) -> Block:
         """As the work of a run."""

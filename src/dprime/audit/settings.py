@@ -42,11 +42,11 @@ from dprime.data.devices import device_named
 from dprime.data.loaders import names
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import ADJACENCIES, DPSGD
+from dprime.seeds import check_seed, fresh_seed
 from dprime.train import SGD, Adam, Training
 from dprime.train.checks import network_of
 from dprime.train.models import network_named
 from dprime.train.optimizers import Optimizer
-from dprime.train.streams import check_seed, fresh_seed
 from dprime.train.worlds import check_record
 
 RECIPE = {"steps": 30, "learning_rate": 0.1, "clip_norm": 1.0}
@@ -86,7 +86,8 @@ class AuditSettings:
         belief: whose exceedance is counted, for the DI adversary.
         belief_prior: the belief before the first step, for the DI adversary.
         assume: "gaussian" accepts that law of the scores for a method that rests on it.
-        seed: gives the whole audit; None draws one.
+        seed: gives the whole audit; None draws one. The run's file keeps it, so that the run can be
+            resumed. Never use it again for a model that is released.
         device: "cpu" or "cuda".
         memory: in GB.
         training: the recipe: steps, learning_rate, clip_norm, noise_multiplier, sample_rate,
@@ -121,7 +122,7 @@ class AuditSettings:
     belief: float = 0.9
     belief_prior: float = 0.5
     assume: str | None = None
-    seed: int | None = None
+    seed: int | None = field(default=None, repr=False)
     device: str = "cpu"
     memory: float = 2.0
     training: Mapping[str, Any] = field(default_factory=dict)

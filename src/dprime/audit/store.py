@@ -14,7 +14,6 @@ import io
 import json
 import os
 import platform
-import secrets
 import sqlite3
 import zipfile
 import zlib
@@ -32,10 +31,9 @@ from dprime import validate
 from dprime.audit import run_file
 from dprime.audit.run_file import in_words
 from dprime.audit.states import Event, State, Summary, Worker
+from dprime.seeds import check_seed, fresh_seed
 
 Arrays = dict[str, NDArray[Any]]
-
-LARGEST_SEED = 2**64 - 1
 
 MOST_EVENTS = 1000
 """That a run remembers."""
@@ -131,7 +129,11 @@ class Store:
 
     @property
     def seed(self) -> int:
-        """The seed of the whole run."""
+        """The seed of the whole run, which resuming it needs.
+
+        Whoever knows it knows the noise of every trial. That does no harm while the models of an
+        audit are not released; never use it for a training whose model is.
+        """
         return int(self._text("seed"))
 
     @property
@@ -458,21 +460,14 @@ def _about(settings: object, blocks: int) -> dict[str, str]:
     if not isinstance(settings, Mapping):
         remedy = "give for example {'adversary': 'gradient', 'seed': 1}"
         raise validate.refusal("settings", settings, "a mapping of JSON values", remedy)
+    seed = settings.get("seed")
     return {
         "settings": _json("settings", settings),
         "versions": _json("versions", versions()),
-        "seed": str(_seed(settings.get("seed"))),
+        "seed": str(fresh_seed() if seed is None else check_seed(seed)),
         "created": run_file.now(),
         "blocks": str(blocks),
     }
-
-
-def _seed(value: object) -> int:
-    if value is None:
-        return secrets.randbits(64)
-    if isinstance(value, int | np.integer) and 0 <= int(value) <= LARGEST_SEED:
-        return int(value)
-    raise validate.refusal("seed", value, "a whole number from 0 to 2^64 - 1", "give for example 1")
 
 
 def versions() -> dict[str, str]:

@@ -1,9 +1,10 @@
 """Gaussian noise on a clipped sum, every record in every step: exact in both directions.
 
 Notation: `noise_multiplier` is z = σ/C, the noise over the clipping norm, whatever the adjacency.
-One record moves the clipped sum by at most C (add-remove) or 2C (replace); after k steps the two
-worlds are exactly N(0, 1) and N(μ, 1) apart, μ = √k/z or 2√k/z (B writes z = σ/Δf, so its bounded
-z is half of ours). μ is d', the Gaussian index. B is Bernau et al. 2021; BW is Balle and Wang 2018.
+One record moves the clipped sum by at most C (add-remove, zero-out) or 2C (replace); after k steps
+the two worlds are exactly N(0, 1) and N(μ, 1) apart, μ = √k/z or 2√k/z (B writes z = σ/Δf, so its
+bounded z is half of ours). μ is d', the Gaussian index. B is Bernau et al. 2021; BW is Balle and
+Wang 2018.
 
 Noise that is searched for is rounded up, and checked again with the rounded number; so are ε and δ.
 For batches that are sampled, these are bounds too, but an accountant gives far smaller numbers.

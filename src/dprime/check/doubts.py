@@ -105,6 +105,8 @@ def _clipping(trace: Trace) -> Iterator[str]:
         yield "that the schedule of the clipping norm does not depend on the records"
     if ghost is not False and any(number(e.arguments["norm"]) != 2 for e in trace.of("clip")):
         yield "that clip_grad_norm_ is with norm 2, which moves no two gradients further apart"
+    if ghost is not False and any(number(e.arguments["reach"]) is None for e in trace.of("clip")):
+        yield "that max_norm of clip_grad_norm_ is the same in every step"
     changed = [e for e in trace.of("changed", "set") if _is_gradient(e)]
     if changed and ghost is not False:
         yield f"that gradients stay as Opacus clipped them (line {changed[0].line} changes them)"

@@ -137,6 +137,7 @@ def _note_statistics(name: str, last: str, call: Call) -> None:
 def _engine(call: Call) -> Value:
     engine = Engine(call.line, (), call.walker.loops, secure=call.get("secure_mode"))
     call.walker.event("engine", call.line, engine)
+    _note_gdp(call.get("accountant"), call)
     return engine
 
 
@@ -146,7 +147,18 @@ def _adaptive_engine(call: Call) -> Value:
 
 
 def _accountant(call: Call) -> Value:
+    _note_gdp(call.get("mechanism", 0), call)
     return Accountant(call.line, (), call.walker.loops)
+
+
+def _gaussian_accountant(call: Call) -> Value:
+    _note_gdp(Constant(call.line, value="gdp"), call)
+    return Accountant(call.line, (), call.walker.loops)
+
+
+def _note_gdp(mechanism: Value | None, call: Call) -> None:
+    if constant(mechanism) == "gdp":
+        call.walker.event("gdp", call.line, Value(call.line))
 
 
 def _range(call: Call) -> Value:
@@ -266,7 +278,7 @@ HANDLERS: dict[str, Callable[[Call], Value]] = {
     "PrivacyEngineAdaptiveClipping": _adaptive_engine,
     "RDPAccountant": _accountant,
     "PRVAccountant": _accountant,
-    "GaussianAccountant": _accountant,
+    "GaussianAccountant": _gaussian_accountant,
     "create_accountant": _accountant,
     "range": _range,
     "enumerate": _enumerate,

@@ -16,6 +16,7 @@ from dprime.check.values import (
     Optimizer,
     Value,
     behind,
+    constant,
     either,
     options,
     origins,
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     from dprime.check.calls import Call
 
 MIXING = re.compile(r"(^|\.)(Lazy)?(BatchNorm[123]d|SyncBatchNorm)$")
+TRACKING = re.compile(r"(^|\.)(Lazy)?InstanceNorm[123]d$")
+"""Layers that normalise each record alone, and mix records only in their running statistics."""
+
+WITH_STATISTICS = " with running statistics"
+"""Stands after the name of such a layer where it has them."""
+
 MIXING_MODELS = re.compile(
     r"(^|\.)(resnet|resnext|wide_resnet|densenet|mobilenet|efficientnet|inception|googlenet|"
     r"shufflenet|mnasnet|regnet|vgg\d+_bn)[\w]*$"
@@ -62,6 +69,8 @@ def layer(name: str, call: Call) -> Value:
     walker, inside = call.walker, []
     if ".utils." in name or ".functional." in name or ".init." in name:
         return _utility(name, call)
+    if TRACKING.search(name) and _tracks(name, call):
+        name += WITH_STATISTICS
     own_norm = constant_name(call.get("norm_layer"))
     if MIXING_MODELS.search(name) and own_norm and not mixes_records(own_norm):
         return Model(call.line, (), walker.loops, opaque=True)
@@ -81,6 +90,12 @@ def layer(name: str, call: Call) -> Value:
             if isinstance(each, Model) and each.owner is None:
                 each.owner = model
     return model
+
+
+def _tracks(name: str, call: Call) -> bool:
+    """Whether a layer is asked to keep running statistics."""
+    place = 3 if ".Lazy" in name else 4
+    return constant(call.get("track_running_stats", place)) is True
 
 
 def _followed(call: Call) -> bool:
@@ -103,8 +118,14 @@ def constant_name(value: Value | None) -> str:
 
 def _utility(name: str, call: Call) -> Value:
     if name.endswith(("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")):
-        norm = call.get("norm_type", 2) or Constant(call.line, value=2)
-        call.walker.event("clip", call.line, call.whole("parameters", 0), norm=norm)
+        two = Constant(call.line, value=2)
+        values = name.endswith("clip_grad_value_")
+        norm = two if values else call.get("norm_type", 2) or two
+        reach = call.whole("clip_value" if values else "max_norm", 1)
+        call.walker.event(
+            "clip", call.line, call.whole("parameters", 0), name.rpartition(".")[2],
+            norm=norm, reach=reach,
+        )  # fmt: skip
     return rows.function(name.rpartition(".")[2], call) or call.result()
 
 
@@ -126,7 +147,12 @@ def _fixed(call: Call) -> Value:
     found: list[Value] = []
     for each in options(call.whole("module", 0)):
         layers = each.all_layers() if isinstance(each, Model) else []
-        kept = [layer for layer in layers if not mixes_records(layer.name)]
+        # Of a normalisation of each record alone it leaves the running statistics as they are.
+        kept = [
+            layer
+            for layer in layers
+            if not mixes_records(layer.name) or layer.name.endswith(WITH_STATISTICS)
+        ]
         cls = each.cls if isinstance(each, Model) else None
         found.append(Model(call.line, (), call.walker.loops, cls=cls, layers=kept, opaque=False))
     return either(found)
@@ -147,7 +173,7 @@ def _copied(call: Call) -> Value:
 def mixes_records(name: str) -> bool:
     """Whether a layer, or a constructor of networks, mixes the records of a batch."""
     is_model = name.startswith("torchvision.models") and MIXING_MODELS.search(name) is not None
-    return MIXING.search(name) is not None or is_model
+    return MIXING.search(name) is not None or is_model or name.endswith(WITH_STATISTICS)
 
 
 HANDLERS: dict[str, Callable[[Call], Value]] = {

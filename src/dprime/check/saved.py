@@ -17,11 +17,10 @@ from dprime.check.looks.updates import LARGE_NORM
 from dprime.check.report import Report
 from dprime.check.risk import Reading, Risk, certified
 from dprime.check.rules import Finding
-from dprime.check.states import LOOKED_FOR, check_state
-from dprime.interop import from_opacus_history
+from dprime.check.states import LOOKED_FOR, TAILS_UNKNOWN, check_state
+from dprime.interop import from_opacus_history, gdp_epsilon
 from dprime.mechanisms import (
     ADJACENCIES,
-    DEFAULT_ADJACENCY,
     DPSGD,
     SAMPLINGS,
     Composition,
@@ -35,6 +34,9 @@ KEYS = (
     "library",
 )  # fmt: skip
 """What a description may have; `history` and `mechanism` are those of an Opacus accountant."""
+
+USUAL_ADJACENCY = "zero-out"
+"""Of Poisson batches: Opacus computes rate, divisor and steps from the number of records."""
 
 LIBRARIES = ("opacus", "other")
 """Opacus rounds the rate: it is one over the number of batches."""
@@ -70,7 +72,7 @@ class _Run:
         if delta is None and values.get("delta") is not None:
             self.delta = validate.inner_probability("delta", values["delta"], example="1e-5")
         self.sampling = validate.one_of("sampling", values.get("sampling", "poisson"), SAMPLINGS)
-        own = DEFAULT_ADJACENCY if self.sampling == "poisson" else "replace"
+        own = USUAL_ADJACENCY if self.sampling == "poisson" else "replace"
         self.adjacency = validate.one_of("adjacency", values.get("adjacency", own), ADJACENCIES)
         self.library = validate.one_of("library", values.get("library", "other"), LIBRARIES)
         self.runs = validate.whole("tuning_runs", values.get("tuning_runs", 1), example=1)
@@ -99,7 +101,10 @@ class _Run:
         if self._noise() == 0:
             yield Finding("DP408", None, "noise_multiplier is 0.")
         if "history" in self.values:
-            yield from history_findings(checked_history(self.values["history"]))
+            history = checked_history(self.values["history"])
+            yield from history_findings(history)
+            if self.values.get("mechanism") == "gdp":
+                yield from gdp_findings(history, self.delta)
         if self.delta is not None:
             yield from judged(self.delta, self.records, None)
         if self.runs > 1:
@@ -203,6 +208,16 @@ def history_findings(history: list[tuple[float, float, int]]) -> Iterator[Findin
         yield Finding("DP408", None, "Steps were taken with noise 0.")
 
 
+def gdp_findings(history: list[tuple[float, float, int]], delta: float | None) -> Iterator[Finding]:
+    """The ε of Opacus' "gdp" accountant, and the one that is proved."""
+    if not history or any(noise == 0 for noise, _, _ in history):
+        return
+    at = 1e-5 if delta is None else delta
+    own, proved = gdp_epsilon(history, at), from_opacus_history(history).curve().epsilon(at)
+    if own < proved:
+        yield Finding("DP413", None, text.two_epsilons(own, proved, at))
+
+
 def read_saved(path: Path, start: bytes) -> object:
     """The plain values of a file of torch.save or JSON."""
     if start.startswith(ZIP):
@@ -265,6 +280,8 @@ def _check_checkpoint(
         return Report(path, "saved run", (finding,), looked_for=LOOKED_FOR)
     history = checked_history(accountant["history"])
     found = [*history_findings(history), *_mixing(saved), *_uncounted(saved, history)]
+    if accountant["mechanism"] == "gdp":
+        found += gdp_findings(history, delta)
     if delta is not None:
         found += judged(delta, records, None)
     risks: tuple[Risk, ...] = ()
@@ -272,11 +289,11 @@ def _check_checkpoint(
     if not errors:
         about = "the steps that the accountant counted"
         mechanism = from_opacus_history(history)
-        risks = (certified(about, mechanism, DEFAULT_ADJACENCY, 1e-5 if delta is None else delta),)
+        risks = (certified(about, mechanism, USUAL_ADJACENCY, 1e-5 if delta is None else delta),)
     reading = _void(sorted(errors)) if errors else Reading(risks)
     return Report(
         path, "saved run", tuple(found), reading=reading, looked_for=LOOKED_FOR,
-        unclear=("An accountant does not tell whether its batches were Poisson.",),
+        unclear=("An accountant does not tell whether its batches were Poisson.", TAILS_UNKNOWN),
     )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from dprime import validate
@@ -13,9 +12,15 @@ from dprime.check.risk import Reading, certified
 from dprime.check.rules import Finding
 from dprime.mechanisms import ADJACENCIES, DPSGD, Gaussian, Mechanism
 from dprime.monitor.ledger import Ledger, Unprotected
+from dprime.monitor.tails import NoiseEnds, with_tails
 
-LOOKED_FOR = ("DP101", "DP201", "DP307", "DP408", "DP409", "DP501", "DP502", "DP601")
+LOOKED_FOR = ("DP101", "DP201", "DP307", "DP408", "DP409", "DP413", "DP501", "DP502", "DP601")
 """What a saved run can show."""
+
+TAILS_UNKNOWN = (
+    "The file does not say whether Opacus' secure_mode was on: the tails that PyTorch's own noise "
+    "lacks are not in the numbers."
+)
 
 READABLE: dict[str, type[Mechanism]] = {"DPSGD": DPSGD, "Gaussian": Gaussian}
 """Mechanisms that are made again from their description."""
@@ -39,6 +44,8 @@ def check_state(
     if any(step.sampling != "poisson" for step, _ in ledger.entries):
         found.append(Finding("DP101", None, "Steps were taken on batches that are not Poisson."))
     unclear = [f"The monitor warned: {each}" for each in state.get("warnings", ())]
+    if "noise" not in state:
+        unclear.append(TAILS_UNKNOWN)
     return Report(
         path, "saved run", tuple(found), reading=reading, unclear=tuple(unclear),
         looked_for=LOOKED_FOR, monitored=True,
@@ -69,12 +76,22 @@ def _reading(path: str, ledger: Ledger, state: Mapping[str, Any], delta: float) 
     if named:
         about += f" and what read the data besides them ({', '.join(named)})"
     mechanism = ledger.mechanism(*others)
+    if "noise" in state:
+        mechanism = with_tails(mechanism, ledger, _noise_ends(path, state))
     assert mechanism is not None
     assert not isinstance(mechanism, Unprotected)
     try:
         return Reading((certified(about, mechanism, state["adjacency"], delta),))
     except ValueError as error:
         return Reading(missing=(f"parameters that can be certified ({str(error).rstrip('.')})",))
+
+
+def _noise_ends(path: str, state: Mapping[str, Any]) -> NoiseEnds:
+    try:
+        return NoiseEnds.from_state(state["noise"])
+    except (TypeError, ValueError, KeyError):
+        remedy = "save Monitor.state_dict() again"
+        raise validate.misfit(path, "damaged (its noise)", "a monitor's state", remedy) from None
 
 
 def _besides(path: str, state: Mapping[str, Any]) -> dict[str, Mechanism | None]:
@@ -94,10 +111,11 @@ def _besides(path: str, state: Mapping[str, Any]) -> dict[str, Mechanism | None]
 def _mechanism(name: str, described: Mapping[str, Any]) -> Mechanism | None:
     kind = READABLE.get(name)
     values = {key: value for key, value in described.items() if key != "name"}
-    if kind is None or set(values) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
+    if kind is None:
         return None
     try:
         made = kind(**values)
     except (TypeError, ValueError):
         return None
-    return None if made.missing() else made
+    whole = set(made.describe()) == set(described)
+    return made if whole and not made.missing() else None

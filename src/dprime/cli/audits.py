@@ -51,6 +51,7 @@ FOR_TRIALS = [name for name in ESTIMATORS if name not in ("steinke", "mahloujifa
 ADVERSARIES = (
     "di", "api-access", "static-poisoning", "intermediate-models", "adaptive-poisoning",
     "gradient", "malicious-dataset", "opposing-dataset", "chosen-weights", "attribute",
+    "noise-grid",
 )  # fmt: skip
 """Named here too: the adversaries themselves need PyTorch, and the help does not."""
 
@@ -140,7 +141,12 @@ def audit(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[Text, number_option("Gives the whole audit.")] = None,
+    seed: Annotated[
+        Text, number_option("Gives the whole audit; not for a model that you release.")
+    ] = None,
+    seed_from: Annotated[
+        Path | None, text_option("Take the seed of this run, to repeat it; no text shows a seed.")
+    ] = None,
     device: Annotated[Text, text_option("cpu or cuda.")] = None,
     memory: Annotated[Text, number_option("GB that training may take [2].")] = None,
     backend: Where = "here",
@@ -191,6 +197,8 @@ def audit(
         return backend_asked(backend, workers, address, time_limit, settings.device)
 
     values = {} if file is None else AuditSettings.from_file(file)
+    if seed_from is not None:
+        _merge_seed(values, seed_from, seed)
     if KEY in values:
         folder = out or Path(FOLDER) / (file.stem if file else KEY)
         several = {
@@ -450,6 +458,15 @@ def _merge(values: dict[str, Any], name: str, more: Mapping[str, Any]) -> None:
     before = values.get(name, {})
     if more and isinstance(before, Mapping):
         values[name] = {**before, **more}
+
+
+def _merge_seed(values: dict[str, Any], run: Path, seed: Text) -> None:
+    """The seed of another run, which wins over what a file has."""
+    if seed is not None:
+        wanted = "given without --seed"
+        raise validate.refusal("seed_from", str(run), wanted, "leave one of them out")
+    with Store.open(run) as store:
+        values["seed"] = store.seed
 
 
 def _free_path(adversary: str, data: str) -> Path:

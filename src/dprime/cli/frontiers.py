@@ -68,7 +68,7 @@ def frontier(
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="The noise of each share; train nothing.")
     ] = False,
-    seed: Annotated[Text, number_option("Gives draws and trainings.")] = None,
+    seed: Annotated[Text, number_option("Gives draws and trainings; kept in the file.")] = None,
     device: Annotated[str, text_option("cpu (if not given) or cuda.")] = "cpu",
     memory: Annotated[str, number_option("GB that the training may use [2].")] = "2",
     backend: Where = "here",

@@ -15,7 +15,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, final
 
@@ -36,11 +36,11 @@ from dprime.membership.planner import Plan, Point
 from dprime.membership.pool import array_rows, check_distinct, draw
 from dprime.membership.shadows import digest
 from dprime.profile import round_up
+from dprime.seeds import check_seed, derived_seed, fresh_seed
 from dprime.train import SGD, Observer, Step, Subsets, Training, train
 from dprime.train.observers import AccuracyEvery, FinalAccuracy
 from dprime.train.optimizers import Optimizer
 from dprime.train.progress import Advance, bar
-from dprime.train.streams import check_seed, fresh_seed
 
 CONFIDENCE = 0.95
 """Of every interval of a mean."""
@@ -258,7 +258,7 @@ def frontier(
         optimizer: `SGD()` where left out.
         repetitions: trainings at each point, each with a fresh draw from the pool; 2 or more.
         seed: gives draws and trainings; whoever knows it knows the draws. None draws one that is
-            not kept.
+            not kept; one that you give stands in the file.
         file: a JSON file that each finished point is written to at once. Points that are there
             with the same settings are not trained again.
         device: "cpu" or "cuda".
@@ -288,6 +288,7 @@ def frontier(
             training = Training(
                 steps=point.steps, learning_rate=rate, clip_norm=clip_norm,
                 noise_multiplier=point.noise_multiplier, sample_rate=point.sample_rate,
+                expected_batch_size=plan.batch_size,
                 optimizer=optimizer or SGD(),
             )  # fmt: skip
             jobs.append((point, EngineTrainer(model, training, device, memory)))
@@ -406,18 +407,15 @@ class _Points:
     test: Dataset
     choosing: Dataset | None
     repetitions: int
-    seed: int
+    seed: int = field(repr=False)
     advance: Advance | None = None
 
     def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
         """All repetitions of a point at once, each on a draw of its own."""
         point, trainer = self.jobs[block]
         bits = int(np.float64(point.probability).view(np.uint64))
-        words = np.random.SeedSequence([self.seed, bits])
-        own, *drawn = words.generate_state(1 + self.repetitions, np.uint64)
-        members = [
-            draw(len(self.pool), point.probability, seed=int(each)).members for each in drawn
-        ]
+        own, *drawn = (derived_seed(self.seed, bits, n) for n in range(1 + self.repetitions))
+        members = [draw(len(self.pool), point.probability, seed=each).members for each in drawn]
         parts = Subsets(self.pool, np.stack(members), point.probability)
         accuracy = AccuracyEvery(self.test, max(1, round(1 / point.sample_rate)))
         choosing = None if self.choosing is None else FinalAccuracy(self.choosing)
@@ -425,7 +423,7 @@ class _Points:
         if self.advance is not None:
             watch = [_Watch(self.advance, lambda: f"π = {point.probability:g}", point.steps)]
         trained = train(
-            trainer.model, parts, trainer.training, seed=int(own), keep_weights=False,
+            trainer.model, parts, trainer.training, seed=own, keep_weights=False,
             observers=[accuracy, *watch, *([choosing] if choosing else [])],
             device=trainer.device, memory=trainer.memory, progress=False,
         )  # fmt: skip

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -25,15 +24,13 @@ from dprime import text, validate
 from dprime.data import arrays
 from dprime.data.dataset import Dataset
 from dprime.mechanisms import Mechanism, PoolSampled
+from dprime.seeds import SEED_BITS, check_seed, fresh_seed
 
 if TYPE_CHECKING:
     from torch.utils.data import Subset
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-
-SEED_BITS = 256
-"""A seed of so many random bits is beyond guessing."""
 
 PURPOSE = b"dprime: who is drawn from a pool, 1"
 """Keeps these coins apart from whatever else is made from the same seed."""
@@ -200,7 +197,7 @@ often.
     else:
         count = check_size(validate.whole("pool", pool))
     chosen = _probabilities(probability, count)
-    return Draw(coins(fresh_seed() if seed is None else _seed(seed), count, chosen), chosen)
+    return Draw(coins(fresh_seed() if seed is None else check_seed(seed), count, chosen), chosen)
 
 
 def coins(seed: int, count: int, probability: float | Floats) -> Bools:
@@ -223,21 +220,6 @@ def _words(seed: int, count: int) -> NDArray[np.uint64]:
         state = hashlib.shake_256(key + (start // BLOCK).to_bytes(8, "little"))
         blocks.append(np.frombuffer(state.digest(8 * min(BLOCK, count - start)), "<u8"))
     return np.concatenate(blocks).astype(np.uint64, copy=False)
-
-
-def fresh_seed() -> int:
-    """A seed that nobody can guess, from the operating system."""
-    return secrets.randbits(SEED_BITS)
-
-
-def _seed(value: object) -> int:
-    """A seed that fits; the sentence does not show it, since a seed is a secret."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if whole and 0 <= int(value) < 1 << SEED_BITS:  # type: ignore[call-overload]
-        return int(value)  # type: ignore[call-overload,no-any-return]
-    remedy = "leave it out, and one that nobody can guess is drawn"
-    requirement = f"a whole number from 0 to 2^{SEED_BITS} - 1"
-    raise validate.misfit("seed", "not one (seeds are not shown)", requirement, remedy)
 
 
 def expected_size(probability: float | Floats, count: int) -> float:

@@ -22,16 +22,15 @@ from dprime import validate
 from dprime.asked import risk_command
 from dprime.mechanisms import Mechanism, PoolSampled
 from dprime.membership.pool import (
-    SEED_BITS,
     Floats,
     chance_of_none,
     check_distinct,
     check_probabilities,
     check_size,
     draw,
-    fresh_seed,
 )
 from dprime.membership.pool_forms import FORMS, PoolFile, open_pool
+from dprime.seeds import SEED_BITS, fresh_seed
 
 ENDING = ".pool.json"
 """What the public file's name adds to that of the training set."""

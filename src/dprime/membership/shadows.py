@@ -136,7 +136,7 @@ class _Models:
     population: Dataset
     members: NDArray[np.bool_]
     probability: float
-    seed: int
+    seed: int = field(repr=False)
     together: int
 
     def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:

@@ -11,6 +11,7 @@ from dprime import text
 from dprime.monitor.ledger import Accumulated, Ledger, Step, Unprotected
 from dprime.monitor.one_run import OneRun
 from dprime.monitor.public import PublicConstants
+from dprime.monitor.tails import NoiseTails
 
 if TYPE_CHECKING:
     from dprime.monitor.attached import Attached
@@ -63,6 +64,7 @@ __all__ = [
     "Ledger",
     "LightningMonitor",
     "Monitor",
+    "NoiseTails",
     "OneRun",
     "PrivacyWarning",
     "PublicConstants",

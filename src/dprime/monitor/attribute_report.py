@@ -23,7 +23,7 @@ def lines(title: str, risks: Sequence[AttributeRisk], fpr: float, notes: Sequenc
     rows = [head, *(_row(risk, fpr) for risk in risks), _membership(risks[0], fpr)]
     shown = [title, *_table(rows), _among(risks), _certified(risks[0]), *_capped(risks, fpr)]
     shown += [sentence for risk in risks for sentence in _sentences(risk)]
-    shown += [risk.attribute.doubt for risk in risks if risk.attribute.doubt is not None]
+    shown += [risk.doubt for risk in risks if risk.doubt is not None]
     warning = risks[0].curve.warning
     notes = [*([warning] if warning else []), *notes, *_taken(risks)]
     return "\n".join([*shown, *notes, ESTIMATES, LEAK])

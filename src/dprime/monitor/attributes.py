@@ -6,7 +6,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,50 +33,6 @@ CLOSE = 1e-6
 
 ENOUGH = 50
 """Records that are seen before anything is said about the scaling of the values."""
-
-
-@dataclass(eq=False)
-class _Span:
-    """What the records that were seen have in the columns, and what it says of the values.
-
-    Values are in doubt where all of them lie on one side of a column, farther from it than it is
-    wide. The extremes of a wide column lie on both sides of most records, and a column that was the
-    same in all of them, as a rare category is, has no width to judge by. Values that were said to
-    cover the data are also in doubt where a record lies beyond them, farther than they are wide.
-    """
-
-    count: int = 0
-    low: NDArray[np.float64] | None = None
-    high: NDArray[np.float64] | None = None
-    doubt: str | None = None
-
-    def see(self, attribute: Attribute, records: Tensor) -> None:
-        """Count records in until there are enough, and then judge once."""
-        if self.count >= ENOUGH or not len(records):
-            return
-        seen = records.detach()[:, list(attribute.places)].double().cpu().numpy()
-        low, high = seen.min(axis=0), seen.max(axis=0)
-        self.low = low if self.low is None else np.minimum(self.low, low)
-        self.high = high if self.high is None else np.maximum(self.high, high)
-        self.count += len(seen)
-        if self.count >= ENOUGH:
-            self.doubt = self._judged(attribute)
-
-    def _judged(self, attribute: Attribute) -> str | None:
-        assert self.low is not None
-        assert self.high is not None
-        width = self.high - self.low
-        least, largest = attribute.values.min(axis=0), attribute.values.max(axis=0)
-        far = (least > self.high + width) | (largest < self.low - width)
-        beyond = np.maximum(self.high - largest, least - self.low) > largest - least
-        for at in np.flatnonzero((far & (width > 0)) | (beyond & attribute.covers)):
-            return (
-                f"The values of {attribute.name}, {least[at]:.6g} to {largest[at]:.6g}, are far "
-                f"from what the model is given in column {attribute.places[at]}, "
-                f"{self.low[at]:.6g} to {self.high[at]:.6g}: give them in the scaling of those "
-                "records, or the analysis is about values that nobody has."
-            )
-        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +64,6 @@ class Attribute:
     damaging: int | None = None
     covers: bool = False
     from_data: bool = False
-    _span: _Span = field(default_factory=_Span, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._check_shapes()
@@ -297,7 +252,7 @@ class Attribute:
         return made
 
     def check(self, records: Tensor) -> None:
-        """Refuse records that have no such columns; warn once of values in another scaling."""
+        """Refuse records that have no such columns."""
         if records.ndim != 2:
             remedy = "analyse tables only"
             raise validate.misfit(
@@ -308,21 +263,6 @@ class Attribute:
             raise validate.refusal(
                 "attribute", max(self.places), f"a column from 0 to {records.shape[1] - 1}", remedy
             )
-        known = self._span.doubt
-        self._span.see(self, records)
-        if self.doubt is not None and known is None:
-            from dprime.monitor.checks import PrivacyWarning  # noqa: PLC0415  it needs Opacus
-
-            warnings.warn(self.doubt, PrivacyWarning, stacklevel=2)
-
-    @property
-    def doubt(self) -> str | None:
-        """What is doubtful about the values, beside the records that were seen; None for nothing.
-
-        It is settled after the first 50 records: whether all values lie on one side of what a
-        column has, farther from it than it is wide.
-        """
-        return self._span.doubt
 
     def adversary(
         self, first: int = 0, second: int = -1, record: int | None = None
@@ -341,6 +281,64 @@ class Attribute:
             raise validate.refusal("second", second, f"another value than first, {first}", remedy)
         pair = tuple(self.values[first].tolist()), tuple(self.values[second].tolist())
         return OneAttribute(self.places, pair, record)
+
+
+class SeenValues:
+    """What the records of one training have in an attribute's columns, and what that says of it.
+
+    Values are in doubt where all of them lie on one side of a column, farther from it than it is
+    wide. The extremes of a wide column lie on both sides of most records, and a column that was the
+    same in all of them, as a rare category is, has no width to judge by. Values that were said to
+    cover the data are also in doubt where a record lies beyond them, farther than they are wide.
+
+    Attributes:
+        attribute: whose values they are.
+        doubt: what is doubtful about them, after the first 50 records; None for nothing.
+
+    >>> seen = SeenValues(Attribute.column(0, [17.0, 90.0]))
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     seen.see(torch.linspace(0.0, 1.0, 60)[:, None])
+    >>> seen.doubt[:35]
+    'The values of column 0, 17 to 90, a'
+    """
+
+    def __init__(self, attribute: Attribute) -> None:
+        self.attribute = attribute
+        self.doubt: str | None = None
+        self._count = 0
+        self._low: NDArray[np.float64] = np.full(len(attribute.places), np.inf)
+        self._high = -self._low
+
+    def see(self, records: Tensor) -> None:
+        """Count records in until there are enough; then judge once, and warn."""
+        self.attribute.check(records)
+        if self._count >= ENOUGH or not len(records):
+            return
+        seen = records.detach()[:, list(self.attribute.places)].double().cpu().numpy()
+        self._low = np.minimum(self._low, seen.min(axis=0))
+        self._high = np.maximum(self._high, seen.max(axis=0))
+        self._count += len(seen)
+        if self._count >= ENOUGH:
+            self.doubt = self._judged()
+        if self.doubt is not None:
+            from dprime.monitor.checks import PrivacyWarning  # noqa: PLC0415  it needs Opacus
+
+            warnings.warn(self.doubt, PrivacyWarning, stacklevel=2)
+
+    def _judged(self) -> str | None:
+        attribute, low, high = self.attribute, self._low, self._high
+        width = high - low
+        least, largest = attribute.values.min(axis=0), attribute.values.max(axis=0)
+        far = (least > high + width) | (largest < low - width)
+        beyond = np.maximum(high - largest, least - low) > largest - least
+        for at in np.flatnonzero((far & (width > 0)) | (beyond & attribute.covers)):
+            return (
+                f"The values of {attribute.name}, {least[at]:.6g} to {largest[at]:.6g}, are far "
+                f"from what the model is given in column {attribute.places[at]}, "
+                f"{low[at]:.6g} to {high[at]:.6g}: give them in the scaling of those "
+                "records, or the analysis is about values that nobody has."
+            )
+        return None
 
 
 def _table(

@@ -13,7 +13,6 @@ weights. What may be said of a report is at each kind of canary.
 
 from __future__ import annotations
 
-import secrets
 from abc import abstractmethod
 from typing import Any
 
@@ -28,8 +27,10 @@ from dprime.interop import from_opacus_history
 from dprime.monitor.attached import Attached
 from dprime.monitor.ledger import Unprotected
 from dprime.monitor.one_run import FEWEST, OneRun, one_run
+from dprime.monitor.tails import without_tails
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import Array
+from dprime.seeds import fresh_seed
 
 COINS, PLACES, BATCHES, RECORDS = range(4)
 """What randomness is drawn for: each purpose has a stream of its own."""
@@ -56,7 +57,7 @@ class Canaries(Watcher):
             remedy = "fewer show nothing; give for example 1000"
             raise validate.refusal("count", count, f"at least {FEWEST}", remedy)
         self.confidence = validate.inner_probability("confidence", confidence, example=0.95)
-        self._seed = secrets.randbits(62) if seed is None else _seed(seed)
+        self._seed = fresh_seed() if seed is None else _seed(seed)
         self._steps = 0
         self._lost = 0
         self._training: Attached | None = None
@@ -101,8 +102,8 @@ class Canaries(Watcher):
         for the one who trains: what may be published is said at each kind of canary.
 
         Args:
-            claim: the certified curve to test, for a record that is zeroed out or added; where it is left
-                out, what the monitor certifies of the whole training, also of the steps before a
+            claim: the certified curve to test, for a record that is zeroed out or added; where it is
+                left out, what the monitor certifies of the whole training, also of the steps before a
                 resume. Where it certifies nothing, that of the steps that the privacy engine's
                 accountant has recorded; if those are not as many as the canaries saw, there is no
                 verdict, and a note says why.
@@ -134,8 +135,12 @@ class Canaries(Watcher):
         return self.result().report() if self._steps else ""
 
     def _certified(self) -> TradeOff | None:
-        """The monitor's curve of the whole training; None where it has none."""
-        mechanism = None if self._training is None else self._training.claim()
+        """The monitor's curve of the whole training with ideal noise; None where it has none.
+
+        What the tails reveal besides is far rarer than what canaries show, and would only hide how
+        large the claimed ε is.
+        """
+        mechanism = None if self._training is None else without_tails(self._training.claim())
         if mechanism is None or isinstance(mechanism, Unprotected):
             return None
         return mechanism.curve(PUBLIC_SIZE)

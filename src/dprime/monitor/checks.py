@@ -11,10 +11,19 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm
 
-from dprime.mechanisms import LEAST_NOISE
+from dprime import text
+from dprime.interop import gdp_epsilon
+from dprime.mechanisms import LEAST_NOISE, Mechanism
 from dprime.monitor.attached import Attached
 from dprime.monitor.contents import modules_of
-from dprime.monitor.ledger import LITTLE_NOISE, NO_NOISE, UNKNOWN_SAMPLING, Ledger, Step
+from dprime.monitor.ledger import (
+    LITTLE_NOISE,
+    NO_NOISE,
+    UNKNOWN_SAMPLING,
+    Ledger,
+    Step,
+    Unprotected,
+)
 from dprime.profile import Questions, given
 
 
@@ -123,7 +132,8 @@ REASONS = {
     ),
     CHANGED: (
         "Gradients were changed between backward and step, after ghost clipping, so that the noise "
-        "may not fit them: leave that out, also clip_grad_norm_ and the scaling of gradients."
+        "may not fit them: leave that out, also the scaling of gradients, and keep clip_grad_norm_ "
+        "to norm 2 and one max_norm."
     ),
     MIXED: (
         "A layer mixes the records of a batch or keeps running statistics of them, so clipping "
@@ -233,7 +243,8 @@ def mixes(module: nn.Module) -> bool:
     """Whether a layer makes one record's output depend on the others, or keeps their statistics."""
     for layer in modules_of(module):
         if isinstance(layer, _InstanceNorm):
-            if layer.track_running_stats and layer.training:
+            # Opacus' fix() clears `track_running_stats`, but PyTorch goes on with the buffers.
+            if layer.running_mean is not None and (layer.training or not layer.track_running_stats):
                 return True
         elif isinstance(layer, _BatchNorm) and (layer.training or layer.running_mean is None):
             return True
@@ -287,6 +298,20 @@ def disagreement(history: Sequence[tuple[Any, Any, Any]], ledger: Ledger) -> str
         "the training had: its ε is wrong; keep its step hook, and load both from the same "
         "checkpoint."
     )
+
+
+def too_low(
+    accountant: Any, mechanism: Mechanism | None, adjacency: str, delta: float
+) -> str | None:
+    """The ε of Opacus' accountant "gdp", where more is proved for the same steps."""
+    kind = getattr(accountant, "mechanism", lambda: "")()
+    history = list(accountant.history)
+    if kind != "gdp" or mechanism is None or isinstance(mechanism, Unprotected) or not history:
+        return None
+    own, proved = gdp_epsilon(history, delta), mechanism.curve(adjacency).epsilon(delta)
+    if own >= proved:
+        return None
+    return f'{text.two_epsilons(own, proved, delta)} Use PrivacyEngine(accountant="prv").'
 
 
 def elsewhere(step: Step) -> bool:

@@ -24,7 +24,7 @@ from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
 from dprime.monitor import agreement, attribute_report, extremes
 from dprime.monitor.attached import Attached
-from dprime.monitor.attributes import Attribute
+from dprime.monitor.attributes import Attribute, SeenValues
 from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.extremes import Largest
 from dprime.monitor.inputs import Mixed
@@ -92,6 +92,7 @@ class AttributeInference(Watcher):
         keep_worst: bool = False,
     ) -> None:
         self.attributes = {one.name: one for one in _checked(attributes)}
+        self._seen = {name: SeenValues(one) for name, one in self.attributes.items()}
         self.over = validate.one_of("over", over, ("batch", "data"))
         self.analysis = validate.one_of("analysis", analysis, tuple(ANALYSES))
         self.every = validate.whole("every", every, example=1)
@@ -169,9 +170,9 @@ class AttributeInference(Watcher):
     def _begun(self, training: Attached, noise: float) -> Future[dict[str, Largest]]:
         """A look at the step, beside the training where that leaves a core free."""
         assert self._twin is not None
-        for attribute in self.attributes.values():
+        for seen in self._seen.values():
             for records, _ in self._looked_at():
-                attribute.check(records)
+                seen.see(records)
         analyse = partial(
             self._analysed, training.clipped_to, noise, training.device(), self._twin.copied(),
             [(x.clone(), y.clone()) for x, y in self._batches],
@@ -338,7 +339,8 @@ class AttributeInference(Watcher):
             curve = estimates.capped(curve, certified)
             membership = estimates.capped(membership, certified)
         attribute, steps = self.attributes[chosen], len(self.steps)
-        return AttributeRisk(attribute, curve, membership, certified, steps)
+        doubt = self._seen[chosen].doubt
+        return AttributeRisk(attribute, curve, membership, certified, steps, doubt)
 
     def risks(self, form: Form = "central-limit") -> list[AttributeRisk]:
         """The same for every attribute."""

@@ -283,7 +283,7 @@ def _sampled(entries: Iterable[tuple[Step, int]], public_size: bool) -> list[Mec
             key = (step.noise_multiplier, step.sample_rate, step.batches)
             total[key] = total.get(key, 0) + count
     if len(total) > MANY_NOISES:
-        total = _on_grid(total)
+        total = on_grid(total)
     parts: list[Mechanism] = []
     for (noise, rate, batches), steps in total.items():
         training = DPSGD(noise, rate, steps, public_size=public_size)
@@ -291,7 +291,7 @@ def _sampled(entries: Iterable[tuple[Step, int]], public_size: bool) -> list[Mec
     return parts
 
 
-def _on_grid(total: dict[tuple[float, float, int], int]) -> dict[tuple[float, float, int], int]:
+def on_grid(total: dict[tuple[float, float, int], int]) -> dict[tuple[float, float, int], int]:
     """Fewer noise multipliers, each a little smaller than it was: what follows still holds."""
     fewer: dict[tuple[float, float, int], int] = {}
     spacing = math.log1p(NOISE_GRID)

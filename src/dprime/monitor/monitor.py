@@ -25,6 +25,7 @@ from dprime.monitor.plan import Plan
 from dprime.monitor.public import PublicConstants
 from dprime.monitor.reader import StepReader, taken_over
 from dprime.monitor.steps import Steps
+from dprime.monitor.tails import NoiseEnds, with_tails
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import NotCertifiableError
 from dprime.profile import Answer, Questions, risk_profile
@@ -120,6 +121,7 @@ class Monitor:
         self.plan = Plan(epochs, steps)
         self._show = _sink(show) if _wanted(every) else None
         self.besides = _mechanisms(besides)
+        self._noise_ends = NoiseEnds.of(privacy_engine, optimizer)
         self.warnings: list[str] = []
         self.ledger = taken_over(self.training)
         self._unseen = self.ledger.steps
@@ -143,12 +145,13 @@ class Monitor:
     # What was spent, and what will be
 
     def mechanism(self) -> Mechanism | None:
-        """What was run until now; None before the first step."""
-        return self._mechanism(self.ledger)
+        """What was run until now, with the tails of its noise; None before the first step."""
+        return self._composed(self.ledger)
 
-    def _mechanism(self, ledger: Ledger) -> Mechanism | None:
-        """What the steps of a ledger are, with what was read besides."""
-        return ledger.mechanism(*self.besides, public_size=self.public is None)
+    def _composed(self, ledger: Ledger) -> Mechanism | None:
+        """What the steps of a ledger are, with what was read besides and the tails."""
+        mechanism = ledger.mechanism(*self.besides, public_size=self.public is None)
+        return with_tails(mechanism, ledger, self._noise_ends)
 
     def curve(self) -> TradeOff:
         """The certified curve of what was spent until now."""
@@ -181,7 +184,7 @@ class Monitor:
         ]
 
     def _curve_after(self, steps: int) -> TradeOff:
-        return _curve(self._mechanism(self.ledger.first(steps)), self.adjacency)
+        return _curve(self._composed(self.ledger.first(steps)), self.adjacency)
 
     @property
     def epochs(self) -> int:
@@ -281,7 +284,7 @@ class Monitor:
         over = sampling.left or now.passing != self._reader.passing
         usual = self.ledger.usual_pass(but=None if over else now.passing)
         in_pass = min(usual or sampling.length, sampling.length)
-        return self._mechanism(self.ledger.extended(now, left, in_pass, left=over))
+        return self._composed(self.ledger.extended(now, left, in_pass, left=over))
 
     def accept_changes(self) -> None:
         """Say that what was changed by hand since the last step does not come from the data.
@@ -348,7 +351,9 @@ class Monitor:
 
     def _compare_accountant(self) -> None:
         accountant = self.training.privacy_engine.accountant
-        sentence = checks.disagreement(accountant.history, self.ledger)
+        sentence = checks.disagreement(accountant.history, self.ledger) or checks.too_low(
+            accountant, self.ledger.mechanism(), self.adjacency, self.questions.delta
+        )
         if sentence:
             self._warn(sentence)
 
@@ -379,6 +384,7 @@ class Monitor:
             "public": None if self.public is None else self.public.state_dict(),
             "plan": self.plan.state_dict(),
             "besides": [mechanism.describe() for mechanism in self.besides],
+            "noise": self._noise_ends.state_dict(),
             "ledger": self.ledger.state_dict(),
             **self._epochs.state_dict(self.ledger.steps),
             "warnings": list(self.warnings),
@@ -397,6 +403,7 @@ class Monitor:
         if self._seen and ledger.first(self.ledger.steps).entries != self.ledger.entries:
             self._warn(checks.FORGOTTEN)
         self.ledger, self._seen = ledger, False
+        self._noise_ends = self._noise_ends.worst(state.get("noise"))
         self._unseen = 0
         self._reader.follow(self.ledger)
         self._epochs.load_state_dict(state)

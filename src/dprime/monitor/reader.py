@@ -14,6 +14,7 @@ from dprime.monitor.attached import Attached, Settings
 from dprime.monitor.contents import Change, Contents
 from dprime.monitor.ledger import Ledger, Step
 from dprime.monitor.one_record import OneRecord
+from dprime.monitor.projection import Projection
 from dprime.monitor.public import PublicConstants
 from dprime.monitor.repeats import Repeats
 from dprime.monitor.sampling import Found
@@ -53,6 +54,7 @@ class StepReader:
         self._one_record = OneRecord(training.model)
         self._repeats = Repeats(training.records)
         self._in_loss: list[int] = []
+        self._projection = Projection()
         self._gradients: list[tuple[Tensor, int]] = []
         self._begin()
 
@@ -102,6 +104,7 @@ class StepReader:
     def backward_done(self) -> None:
         """A backward call of ghost mode is over: the gradients should stay as they are now."""
         self._gradients = self._with_versions()
+        self._projection.keep([grad for grad, _ in self._gradients])
 
     def _with_versions(self) -> list[tuple[Tensor, int]]:
         """The gradients, and how often each was written to."""
@@ -132,12 +135,13 @@ class StepReader:
             self._parts += records
 
     def _touched(self) -> bool:
-        """Whether gradients are not those that the backward call left."""
-        now = self._with_versions()
-        return len(now) != len(self._gradients) or any(
-            grad is not before or version != version_before
-            for (grad, version), (before, version_before) in zip(now, self._gradients, strict=True)
-        )
+        """Whether gradients are not those that the backward call left, nor a projection of them."""
+        now, before = self._with_versions(), self._gradients
+        same = [grad is old for (grad, _), (old, _) in zip(now, before, strict=False)]
+        if len(now) != len(before) or not all(same):
+            return True
+        written = any(a[1] != b[1] for a, b in zip(now, before, strict=True))
+        return not self._projection.fits([grad for grad, _ in now], written=written)
 
     def summed(self) -> None:
         """The clipped sum is complete, and the weights are still those of the step before."""

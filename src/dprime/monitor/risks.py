@@ -153,6 +153,7 @@ class AttributeRisk:
         certified: telling one record from another, what no attacker can beat; None where no bound
             is proved.
         steps: that were seen.
+        doubt: what is doubtful about the attribute's values; None for nothing.
     """
 
     attribute: Attribute
@@ -160,6 +161,7 @@ class AttributeRisk:
     membership: Estimate
     certified: TradeOff | None
     steps: int
+    doubt: str | None = None
 
     def bayes_security(self) -> float:
         """β* against attribute inference: 1 is perfect, 0 is none."""

@@ -9,7 +9,8 @@ from dprime import text
 from dprime.asked import describe, shown
 from dprime.mechanisms import Composition, Mechanism
 from dprime.monitor.ledger import Accumulated, Unprotected
-from dprime.profile import Answer
+from dprime.monitor.tails import NoiseTails
+from dprime.profile import Answer, round_up
 
 LISTED = 4
 """Parts of a training that are described one by one."""
@@ -71,11 +72,10 @@ def report(
     """The table, the warnings, and what the watchers found."""
     lines = [f"Privacy of this training ({where})", *_described(mechanism, adjacency), ""]
     lines += _table(spent, forecast)
-    lines.append(
-        f"Not private: {mechanism.reason}."
-        if isinstance(mechanism, Unprotected)
-        else text.certified(adjacency)
-    )  # fmt: skip
+    if isinstance(mechanism, Unprotected):
+        lines.append(f"Not private: {mechanism.reason}.")
+    else:
+        lines += [text.certified(adjacency), *_rests_on(mechanism, adjacency)]
     listed = list(warnings)
     if listed:
         lines += ["", "Warnings:", *(f"- {sentence}" for sentence in listed)]
@@ -84,10 +84,27 @@ def report(
     return "\n".join(lines)
 
 
+def _rests_on(mechanism: Mechanism | None, adjacency: str) -> list[str]:
+    """What was seen, what was not, and what the noise is."""
+    if mechanism is None:
+        return []
+    tails = (part for part in _parts(mechanism) if isinstance(part, NoiseTails))
+    noise = [_plain(part, adjacency) for part in tails] or [text.SECURE_NOISE]
+    return [text.SEEN, text.UNSEEN, *noise]
+
+
+def _plain(tails: NoiseTails, adjacency: str) -> str:
+    return text.plain_noise(tails.ends_at, round_up(tails.probability(adjacency)))
+
+
+def _parts(mechanism: Mechanism) -> tuple[Mechanism, ...]:
+    return mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
+
+
 def _described(mechanism: Mechanism | None, adjacency: str) -> list[str]:
     if mechanism is None:
         return ["Nothing was spent yet."]
-    parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
+    parts = [part for part in _parts(mechanism) if not isinstance(part, NoiseTails)]
     more = [f"... and {len(parts) - LISTED:,} more"] if len(parts) > LISTED else []
     return [*(_part(part, adjacency) for part in parts[:LISTED]), *more]
 

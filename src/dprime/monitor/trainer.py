@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import torch
 
 from dprime import validate
 from dprime.monitor.checkpoint import restore, whole_state
+from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.monitor import Monitor
 
 try:
@@ -19,37 +24,48 @@ except ImportError as error:
 FILE = "dprime-monitor.pt"
 """The monitor's state and the accountant's, in the folder of a checkpoint."""
 
+MARK = "dprime-monitor"
+"""Where the Trainer's own state has the number of the training."""
+
+TRAINING = "training"
+"""Where both states have it: a random number that other trainings do not have."""
+
+STATE_FILE = "trainer_state.json"
+"""The Trainer's own state, in the folder of a checkpoint."""
+
+DEPTHS = ("", "*", "*/*")
+"""Folders of checkpoints under the output folder; a search has one for each trial."""
+
 
 class TrainerMonitor(TrainerCallback):
     """Logs the metric at each epoch, and keeps what was spent in the checkpoints.
 
     That is the monitor's state and the history of Opacus' accountant: a training that goes on from
-    a checkpoint has both, and `get_epsilon` is that of all its steps.
+    a checkpoint has both, and `get_epsilon` is that of all its steps. A random number in both
+    states, the monitor's and the Trainer's, says which belong together.
 
     The Trainer clears the gradients of the model, but Opacus wants those of its optimizer cleared:
     call `optimizer.zero_grad()` in a callback of your own, in `on_step_end`.
 
     Args:
         monitor: attached to what `make_private` returned.
+        checkpoint: the folder that the training is resumed from, where it is not in the output
+            folder.
 
     """
 
-    def __init__(self, monitor: Monitor) -> None:
+    def __init__(self, monitor: Monitor, checkpoint: str | os.PathLike[str] | None = None) -> None:
         self.monitor = monitor
+        self.checkpoint = None if checkpoint is None else Path(checkpoint)
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Go on from the checkpoint that the training was resumed from."""
-        if state.global_step in (0, self.monitor.ledger.steps):  # fresh, or loaded by hand
-            return
-        file = _folder(args, state) / FILE
-        if not file.is_file():
-            raise validate.misfit(
-                "the checkpoint", "one without it", "one with the monitor's state",
-                f"call monitor.load_state_dict before train, with what is in its {FILE}",
-            )  # fmt: skip
-        restore(self.monitor, torch.load(file, weights_only=True))
+        if state.global_step not in (0, self.monitor.ledger.steps):  # not fresh, or loaded by hand
+            restore(self.monitor, self._saved(args, state))
+        if not state.global_step or _number(state) is None:
+            _marks(state)[MARK] = {"args": {}, "attributes": {TRAINING: uuid4().hex}}
 
     def on_epoch_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
@@ -63,9 +79,56 @@ class TrainerMonitor(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Save with the checkpoint."""
-        torch.save(whole_state(self.monitor), _folder(args, state) / FILE)
+        number = _number(state)
+        for folder in _folders(args, state):
+            file = folder / STATE_FILE
+            if file.is_file() and _number(TrainerState.load_from_json(str(file))) == number:
+                torch.save(whole_state(self.monitor) | {TRAINING: number}, folder / FILE)
+                return
+        warnings.warn(
+            f"The folder of the checkpoint at step {state.global_step:,} was not found under "
+            f"{args.output_dir}, so what was spent is not in it: save monitor.state_dict() and the "
+            "accountant's history yourself.",
+            PrivacyWarning,
+            stacklevel=2,
+        )
+
+    def _saved(self, args: TrainingArguments, state: TrainerState) -> dict[str, Any]:
+        """The state that was saved with the Trainer's own, and no other."""
+        number = _number(state)
+        folders = _folders(args, state) if self.checkpoint is None else iter([self.checkpoint])
+        for folder in folders:
+            if number is not None and (folder / FILE).is_file():
+                saved: dict[str, Any] = torch.load(folder / FILE, weights_only=True)
+                if saved.get(TRAINING) == number:
+                    return saved
+        raise validate.misfit(
+            "the checkpoint", "one without it, or with that of another training",
+            "one with the monitor's state of this training",
+            "give its folder as TrainerMonitor(monitor, checkpoint=...), or call "
+            f"monitor.load_state_dict before train, with what is in its {FILE}",
+        )  # fmt: skip
 
 
-def _folder(args: TrainingArguments, state: TrainerState) -> Path:
-    """The folder of the checkpoint of this step, as the Trainer names it."""
-    return Path(args.output_dir or ".") / f"checkpoint-{state.global_step}"
+def _number(state: TrainerState) -> str | None:
+    """That of the training whose state it is."""
+    found: str | None = _marks(state).get(MARK, {}).get("attributes", {}).get(TRAINING)
+    return found
+
+
+def _marks(state: TrainerState) -> dict[str, Any]:
+    """What callbacks keep in the Trainer's state: a list only until it is made."""
+    marks: Any = state.stateful_callbacks
+    found: dict[str, Any] = marks
+    return found
+
+
+def _folders(args: TrainingArguments, state: TrainerState) -> Iterator[Path]:
+    """Where the checkpoint of this step may be."""
+    resumed = getattr(args, "resume_from_checkpoint", None)
+    if isinstance(resumed, str | os.PathLike):
+        yield Path(resumed)
+    for depth in DEPTHS:
+        yield from Path(args.output_dir or ".").glob(
+            str(Path(depth) / f"checkpoint-{state.global_step}")
+        )

@@ -71,7 +71,6 @@ def _run(facts: Facts) -> dict[str, Any]:
         "name": facts.name,
         "created": facts.created.isoformat(timespec="seconds"),
         "changed": facts.changed.isoformat(timespec="seconds"),
-        "seed": facts.seed,
         "versions": dict(facts.versions),
         "settings": repeat.public_settings(facts),
         "begun_in_python": facts.in_python,
@@ -185,7 +184,7 @@ def card_markdown(facts: Facts) -> str:
         _items(repeat.how(facts)),
         f"```{'json' if facts.in_python else 'toml'}\n{repeat.settings_text(facts).strip()}\n```",
         *_command_part(facts),
-        f"dprime {facts.versions.get('dprime', '')}, run {_plain(facts.name)}, seed {facts.seed}, "
+        f"dprime {facts.versions.get('dprime', '')}, run {_plain(facts.name)}, "
         f"{facts.changed:%Y-%m-%d}.",
         MARK,
     ]  # fmt: skip

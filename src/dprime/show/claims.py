@@ -135,8 +135,8 @@ def replace_curve(mechanism: Mechanism, adjacency: str) -> TradeOff | None:
     Args:
         mechanism: what is claimed.
         adjacency: of the claim. An (ε, δ) that was stated for add-remove or zero-out holds twice:
-            from the data with x to those without, and on to those with x'. The curve is that of (ε, δ)
-            composed with itself, F(F(FPR)) with F the smaller of δ + e^ε FPR and
+            from the data with x to those without, and on to those with x'. The curve is that of
+            (ε, δ) composed with itself, F(F(FPR)) with F the smaller of δ + e^ε FPR and
             1 - e^-ε (1 - δ - FPR).
 
     >>> curve = replace_curve(EpsilonDelta(1.0), "add-remove")

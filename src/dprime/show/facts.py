@@ -6,7 +6,7 @@ It needs neither PyTorch nor the data that was trained on.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -136,7 +136,7 @@ class Facts:
         name: of the run's file.
         created: when the run was begun.
         changed: when its answer was kept.
-        seed: of the whole run.
+        seed: of the whole run; no report and no card shows it.
         versions: of the libraries that it was begun with.
         settings: that it was begun with.
         in_python: whether it was begun in Python, with objects that have no name.
@@ -175,9 +175,9 @@ class Facts:
     name: str
     created: datetime
     changed: datetime
-    seed: int
+    seed: int = field(repr=False)
     versions: Mapping[str, str]
-    settings: Mapping[str, Any]
+    settings: Mapping[str, Any] = field(repr=False)
     in_python: bool
     outcome: Outcome
     sentence: str

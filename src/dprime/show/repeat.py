@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from dprime.show.facts import Facts
 
-PLACES = ("data_dir",)
-"""Settings that name a place on somebody's machine; a report does not carry them."""
+UNTOLD = ("data_dir", "seed")
+"""Settings that a report does not carry: a place on somebody's machine, and a secret."""
 
 FILE = "audit.toml"
 
 
 def public_settings(facts: Facts) -> dict[str, Any]:
-    """The settings without those that only mean something on one machine."""
-    return {name: value for name, value in facts.settings.items() if name not in PLACES}
+    """The settings without the seed, and without what only means something on one machine."""
+    return {name: value for name, value in facts.settings.items() if name not in UNTOLD}
 
 
 def settings_text(facts: Facts) -> str:
@@ -56,12 +57,13 @@ def commands(facts: Facts) -> list[str]:
     if facts.in_python:
         return []
     folder = " --data-dir FOLDER" if facts.settings.get("data_dir") else ""
-    return [f"dprime audit {FILE}{folder} --out again.run", "dprime report again.run"]
+    seed = f" --seed-from {shlex.quote(facts.name)}"
+    return [f"dprime audit {FILE}{folder}{seed} --out again.run", "dprime report again.run"]
 
 
 def how(facts: Facts) -> list[str]:
     """What to do, in words."""
-    seed = f"The seed {facts.seed} gives every random number of the run."
+    seed = f"The seed, which {facts.name} keeps, gives every random number of the run."
     if facts.attacked["training"] is None:
         seed = (
             f"{seed[:-1]}, if the training function draws its own from the seed that it is given."
@@ -70,7 +72,7 @@ def how(facts: Facts) -> list[str]:
         return [
             "The run was begun in Python, with objects that no file can name: call "
             "dprime.audit.audit again with the same objects. These settings were kept of them.",
-            seed,
+            f"{seed} Store.open(…).seed reads it.",
         ]
     return [
         f"Write these settings into {FILE} and give the commands below. {seed} With the versions "

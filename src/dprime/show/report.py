@@ -225,7 +225,6 @@ WAYS: Mapping[str, Callable[[Any], str]] = {
     "share": lambda value: f"{100 * value:.3g} %",
     "given": lambda value: f"{value:g}",
     "estimate": lambda value: "any number" if value is None else f"{value:.4g}",
-    "plain": str,
 }
 """How a number of each kind is printed: floors down, ceilings up."""
 

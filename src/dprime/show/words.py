@@ -417,6 +417,8 @@ ATTACKS: Mapping[str, str] = {
     "and asks the finished model about it.",
     "attribute": "It knows all but one attribute of one record, sees every noisy update, and "
     "weighs which of two values explains it better.",
+    "noise-grid": "It knows all records, the weights and the noise level, sees every noisy update, "
+    "and looks whether the noise takes only values that a generator of few bits can make.",
 }
 """What each adversary does, by name."""
 

@@ -10,13 +10,15 @@ from torch import Tensor, nn
 from dprime import validate
 from dprime.train.functional import Functional
 from dprime.train.losses import Loss, named_loss
-from dprime.train.network import Network, layered, parameters_of
+from dprime.train.network import Network, hooks_of, layered, parameters_of
 
 BATCH_NORMS = (nn.modules.batchnorm._BatchNorm,)
 TOLERANCE = 1e-4
 """Relative difference up to which two ways to compute the same output agree."""
 PROBED = 4
 """Records that are sent through the model for the check."""
+FOLLOWED = 2
+"""Those whose gradients are made for it: each is as large as the model."""
 
 
 def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Network:
@@ -32,7 +34,8 @@ def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Netw
         raise validate.refusal(
             "model", model, "a torch.nn.Module", "give for example nn.Linear(4, 2)"
         )
-    model = copy.deepcopy(model).to(device=x.device, dtype=torch.float32).train()
+    _refuse_code_in_the_gradients(model)
+    model = _copied(model).to(device=x.device, dtype=torch.float32).train()
     for module in model.modules():
         if getattr(module, "inplace", False):  # would write over what the gradients need
             setattr(module, "inplace", False)  # noqa: B010
@@ -40,15 +43,99 @@ def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Netw
         remedy = "give one in which at least one weight has requires_grad"
         raise validate.misfit("model", "without any weight to train", "trainable", remedy)
     _refuse_batch_normalisation(model)
-    words = _wants_words(model, x[:1])
+    tried = copy.deepcopy(model)  # what it remembers of the data goes with it
+    words = _wants_words(tried, x[:1])
     probe, labels = x[:PROBED].long() if words else x[:PROBED], y[:PROBED]
     with torch.no_grad():
-        outputs = _outputs(model, probe)
-        _refuse_own_randomness(model, probe, outputs)
-        _refuse_mixing(model, probe, outputs)
+        outputs = _outputs(tried, probe)
+        _refuse_changes(model, tried)
+        _refuse_own_randomness(tried, probe, outputs)
+        _refuse_mixing(tried, probe, outputs)
         _check_labels(outputs, y, loss)
         _check_loss(named_loss(loss), outputs, labels)
-    return layered(model) or Functional(model, words=words)
+    fast = layered(model)
+    if fast is not None:
+        return fast
+    general = Functional(model, words=words)
+    _check_gradients(general, x[:FOLLOWED], labels[:FOLLOWED], loss)
+    return general
+
+
+def _refuse_code_in_the_gradients(model: nn.Module) -> None:
+    """A copy of a layer or a weight would lose this code, or show it more than one record."""
+    wanted = "A model's gradients must be those of its outputs"
+    for path, module in model.named_modules():
+        layer = f"layer {path or 'model'!r} ({type(module).__name__})"
+        if hooks_of(module, "backward"):
+            raise ValueError(f"{wanted}, but {layer} has a backward hook: remove it.")
+        for name in vars(module):
+            if callable(getattr(type(module), name, None)):
+                raise ValueError(
+                    f"A model's code must be that of its classes, but {layer} has a {name!r} of "
+                    "its own, which a copy of it does not follow: write a subclass."
+                )
+    for name, weight in model.named_parameters():
+        if weight._backward_hooks or getattr(weight, "_post_accumulate_grad_hooks", None):
+            raise ValueError(f"{wanted}, but the weight {name!r} has a hook: remove it.")
+
+
+def _copied(model: nn.Module) -> nn.Module:
+    try:
+        return copy.deepcopy(model)
+    except (RuntimeError, TypeError) as error:
+        reason = str(error).strip().splitlines()[0].split(". ")[0].rstrip(".")
+        raise ValueError(
+            f"A model must be one that copy.deepcopy can copy, but it is not ({reason}): take "
+            "torch.nn.utils.parametrizations in place of the older weight_norm or spectral_norm, "
+            "or make a pruning permanent with torch.nn.utils.prune.remove."
+        ) from None
+
+
+def _refuse_changes(model: nn.Module, tried: nn.Module) -> None:
+    """What a model keeps of its records would be published with it, without noise."""
+    after = {**dict(tried.named_buffers()), **dict(tried.named_parameters())}
+    for name, before in (*model.named_buffers(), *model.named_parameters()):
+        if name not in after or not torch.equal(before, after[name]):
+            raise ValueError(
+                f"A model must keep nothing of its records, but {name!r} changes when records go "
+                "through it, and would be published without noise: leave it out."
+            )
+
+
+def _check_gradients(network: Functional, x: Tensor, y: Tensor, loss: str | Loss) -> None:
+    """`torch.func` must be able to follow the model and the loss for one record."""
+    single = network.given_weights()[None]
+    try:
+        network.gradients(single, x[None], y[None], loss)
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        found = str(error).strip()
+        if "data-dependent" in found or "dynamic shape" in found:
+            found = "an `if`, a mask or a number taken from the data decides what is computed"
+        reason = found.splitlines()[0].split(". ")[0].rstrip(".")
+        raise ValueError(
+            "Model and loss must be such that torch.func can follow them for one record, but it "
+            f"cannot ({reason}): choose with torch.where, and write to no tensor in place."
+        ) from None
+    network.together = _keeps_trials_apart(network, single, x[None], y[None], loss)
+
+
+def _keeps_trials_apart(
+    network: Functional, single: Tensor, x: Tensor, y: Tensor, loss: str | Loss
+) -> bool:
+    """Whether `torch.func` gives each of several trials its own gradients: nn.PReLU's are wrong.
+
+    With as many trials as records it can take the ones for the others, with another number it then
+    fails.
+    """
+    records = x.shape[1]
+    several = single * torch.linspace(1.0, 1.5, records + 1, device=single.device)[:, None]
+    try:
+        network.gradients(several, x, y, loss)
+        found = network.gradients(several[:records], x, y, loss).norms()
+    except RuntimeError:
+        return False
+    alone = [network.gradients(weights[None], x, y, loss).norms()[0] for weights in several]
+    return all(_close(*pair) for pair in zip(alone, found, strict=False))
 
 
 def _wants_words(model: nn.Module, x: Tensor) -> bool:
@@ -98,9 +185,16 @@ def _outputs(model: nn.Module, x: Tensor) -> Tensor:
     return outputs
 
 
-def _close(first: Tensor, second: Tensor) -> bool:
-    scale = float(first.abs().max()) + 1e-12
-    return first.shape == second.shape and float((first - second).abs().max()) <= TOLERANCE * scale
+def _close(first: Tensor, second: Tensor, usual: float = 0.0) -> bool:
+    """The same up to rounding, where both are finite; `usual` is the size of such numbers."""
+    if first.shape != second.shape:
+        return False
+    finite = first.isfinite() & second.isfinite()
+    first, second = first[finite], second[finite]
+    if not len(first):
+        return True
+    scale = max(float(first.abs().max()), usual) + 1e-12
+    return float((first - second).abs().max()) <= TOLERANCE * scale
 
 
 def _refuse_own_randomness(model: nn.Module, x: Tensor, outputs: Tensor) -> None:
@@ -113,7 +207,11 @@ def _refuse_own_randomness(model: nn.Module, x: Tensor, outputs: Tensor) -> None
             culprit = f"layer {path!r} ({name})"
             break
     else:
-        culprit = type(model).__name__
+        raise ValueError(
+            "A model's output must depend on its weights and its input alone, but "
+            f"{type(model).__name__} gives another one for the same records: it must draw no "
+            "random numbers, and remember no earlier records."
+        )
     raise ValueError(
         f"A model's output must depend on its weights and its input alone, but {culprit} draws "
         "random numbers of its own: remove it; the noise of DP-SGD regularises already."
@@ -122,7 +220,9 @@ def _refuse_own_randomness(model: nn.Module, x: Tensor, outputs: Tensor) -> None
 
 def _refuse_mixing(model: nn.Module, x: Tensor, outputs: Tensor) -> None:
     """Each record's output alone must be what it is among others."""
-    if len(x) < 2 or all(_close(outputs[i], model(x[i : i + 1])[0]) for i in range(len(x))):
+    usual = float(outputs.abs().nan_to_num(0.0, 0.0, 0.0).median())
+    alone = (model(x[i : i + 1])[0] for i in range(len(x)))
+    if len(x) < 2 or all(_close(*pair, usual) for pair in zip(outputs, alone, strict=True)):
         return
     raise ValueError(
         f"Every layer must treat records one by one, but {_mixing_layer(model, x)} mixes the "
@@ -188,7 +288,7 @@ def _check_loss(loss: Loss, outputs: Tensor, y: Tensor) -> None:
             "loss", shown, f"one number per record, of shape ({len(outputs)},)",
             "return the losses without summing or averaging (reduction='none')",
         )  # fmt: skip
-    alone = [loss(outputs[i : i + 1], y[i : i + 1])[0] for i in range(len(outputs))]
+    alone = [loss(outputs[i : i + 1], y[i : i + 1]).flatten()[0] for i in range(len(outputs))]
     if not _close(losses, torch.stack(alone)):
         raise validate.misfit(
             "loss", "different for a record among others", "a function of each record alone",

@@ -13,12 +13,14 @@ from dprime import validate
 from dprime.data.dataset import Dataset
 from dprime.data.devices import device_named
 from dprime.mechanisms import Gaussian
+from dprime.seeds import check_seed, fresh_seed
 from dprime.train.batches import Sampler
 from dprime.train.checks import network_of
 from dprime.train.initial import fresh_weights
 from dprime.train.losses import Loss
+from dprime.train.noise import add_normal
 from dprime.train.slices import plan
-from dprime.train.streams import Streams, check_seed, fresh_seed
+from dprime.train.streams import Purpose, Streams
 from dprime.train.worlds import Worlds
 
 BINS = np.geomspace(1e-4, 1e4, 161)
@@ -77,20 +79,33 @@ def median_clip_norm(
     norms = _norms(model, dataset, loss, drawn, device, memory)
     if noise_multiplier is None:
         return ClipNorm(
-            float(np.median(norms)),
+            _exact_median(norms),
             None,
             "read from the data without noise: no guarantee of the training covers it; read it "
             "from public records, or privately with noise_multiplier",
         )
     noise = validate.positive("noise_multiplier", noise_multiplier, example=10.0)
-    counts = np.histogram(np.clip(norms, BINS[0], BINS[-1]), BINS)[0]
-    noisy = counts + noise * np.random.default_rng(drawn).standard_normal(len(counts))
+    known = norms[~np.isnan(norms)]  # a record whose norm is no number is in no bin
+    counts = np.histogram(np.clip(known, BINS[0], BINS[-1]), BINS)[0]
+    noisy = torch.from_numpy(counts.astype(np.float64))[None]
+    sigma = torch.tensor([noise], dtype=torch.float64)
+    add_normal(Streams(drawn, [0]), noisy, sigma, Purpose.CLIPPING, step=0)
     return ClipNorm(
-        _median_of(noisy),
+        _median_of(noisy[0].numpy()),
         Gaussian(noise_multiplier=noise, steps=1),
         f"read from a histogram with noise {noise:g}: one step of the Gaussian mechanism, to be "
         "composed with the training",
     )
+
+
+def _exact_median(norms: NDArray[np.float64]) -> float:
+    """Of the norms that are numbers."""
+    known = norms[~np.isnan(norms)]
+    if not len(known):
+        raise validate.misfit(
+            "the gradients' norms", "NaN for every record", "numbers", "repair the records"
+        )
+    return float(np.median(known))
 
 
 def _median_of(counts: NDArray[np.float64]) -> float:

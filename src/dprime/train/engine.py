@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Event, Lock
 from typing import Any, Literal
@@ -23,17 +23,19 @@ from torch import Tensor, nn
 from dprime import validate
 from dprime.data.dataset import Dataset
 from dprime.data.devices import device_named
+from dprime.seeds import check_seed, fresh_seed
 from dprime.train.batches import Batch, Sampler
 from dprime.train.checks import network_of
-from dprime.train.gradients import Part, clip_factors, common_sum, part_of
+from dprime.train.gradients import Part, clip_factors, clipped_sum, common_sum
 from dprime.train.initial import fresh_weights
 from dprime.train.insert import Insert, Moment
 from dprime.train.network import Network
+from dprime.train.noise import add_normal
 from dprime.train.observe import Final, Observer, Step, differing_gradients
 from dprime.train.progress import bar
 from dprime.train.settings import Training
 from dprime.train.slices import Slices, kept_of_pool, plan
-from dprime.train.streams import Purpose, Streams, check_seed, fresh_seed
+from dprime.train.streams import Purpose, Streams
 from dprime.train.subsets import Subsets
 from dprime.train.trained import Trained
 from dprime.train.workers import each, freed_memory_kept
@@ -61,7 +63,7 @@ class Run:
     network: Network
     worlds: Worlds
     training: Training
-    seed: int
+    seed: int = field(repr=False)
     trials: NDArray[np.int64]
     in_world: NDArray[np.bool_]
     sampler: Sampler
@@ -76,7 +78,8 @@ class Run:
     @property
     def divisor(self) -> float:
         """What every noisy sum is divided by."""
-        return self.training.divisor(self.worlds.size)
+        given = self.training.expected_batch_size
+        return self.sampler.expected if given is None else given
 
 
 def train(
@@ -99,14 +102,16 @@ def train(
     """Train a model many times at once.
 
     Args:
-        model: treats records one by one, draws no random numbers, and has no `if` on the data; it
-            is not changed.
+        model: draws no random numbers, has no `if` on the data and no backward hooks; it is not
+            changed. Each record goes through it alone, and counts as zero where its gradient is
+            not finite.
         data: a data set, two worlds that differ in one record, or a pool of which each trial has
             its own part.
         training: steps, clipping, noise, sampling, optimizer.
         trials: how many trainings; where it is left out, one, or one for each part of a pool.
-        seed: gives every random number of the experiment; None draws one of 64 random bits.
-            Whoever knows it knows the noise, and the result shows it: keep it secret.
+        seed: gives every random number of the experiment; None draws one of 256 random bits.
+            Whoever knows it knows the noise: for a model that you release, leave it out. The
+            result keeps it in `seed` and prints it nowhere.
         world: which world each trial trains on: "in", "out", "alternate" (even trials in), or
             "random" (a coin from the trial's own stream).
         blocks: which blocks of `training.block` trials to run; None runs all.
@@ -137,10 +142,7 @@ def train(
     count = _count(trials, data)
     place = device_named(device)
     budget = int(validate.positive("memory", memory, example=2.0) * (1 << 30))
-    size = None
-    if isinstance(data, Subsets):
-        size = data.expected
-        training = replace(training, expected_batch_size=training.divisor(size))
+    size = data.expected if isinstance(data, Subsets) else None
     sampler = Sampler(worlds, training.sample_rate, place, size)
     network = network_of(model, sampler.x, sampler.y, training.loss)
     if training.sensitivity == "local" and worlds.adjacency is None:
@@ -305,7 +307,7 @@ def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float
         sigma = _sigma(run, parts, batch, own_sum, crafted)
         noisy_sum = own_sum.clone() if run.observers else own_sum
         if training.noise_multiplier:
-            streams.add_normal(noisy_sum, sigma, Purpose.NOISE, index)
+            add_normal(streams, noisy_sum, sigma, Purpose.NOISE, index)
         if run.observers:
             make_common = partial(
                 common_sum, run.network, batch, weights, training.loss, training.clip_norm,
@@ -346,7 +348,12 @@ def _crafted(run: Run, moment: Moment) -> tuple[Tensor, ...] | None:
     C = run.training.clip_norm
     if C is None:
         return found
-    return tuple(g * clip_factors(g.norm(dim=1, keepdim=True), C) for g in found)
+    clipped = []
+    for gradients in found:
+        norms = gradients.norm(dim=1, keepdim=True)
+        scaled = gradients * clip_factors(norms, C)
+        clipped.append(scaled.masked_fill(~norms.isfinite(), 0))
+    return tuple(clipped)
 
 
 def _clipped_sum(
@@ -357,24 +364,16 @@ def _clipped_sum(
     into: Tensor,
     crafted: tuple[Tensor, ...] | None,
 ) -> list[Part]:
-    """Put Σ c_i g_i over each trial's own records in `into`; c_i clips and masks."""
+    """Put the clipped sum over each trial's own records in `into`, crafted ones among them."""
     training = run.training
-    into.zero_()
     mask = batch.mask if crafted is None else batch.mask_of_others
+    parts = clipped_sum(
+        run.network, batch, weights, training.loss, training.clip_norm, length, mask, into,
+        clip_factors,
+    )  # fmt: skip
     if crafted is not None:
         for gradient, drawn in zip(crafted, batch.drawn(), strict=True):
-            into.addcmul_(drawn[:, None], gradient)
-    parts: list[Part] = []
-    for span in batch.spans(length):
-        if parts:
-            parts[-1].let_go()
-        part, c = part_of(
-            run.network, batch, span, weights, training.loss, training.clip_norm, mask
-        )
-        if training.clip_norm is not None:
-            c = c * clip_factors(part.norms, training.clip_norm)
-        part.gradients.add_weighted(c, into)
-        parts.append(part)
+            into.add_(gradient.masked_fill(drawn[:, None] == 0, 0))
     return parts
 
 
@@ -385,20 +384,20 @@ def _sigma(
     like: Tensor,
     crafted: tuple[Tensor, ...] | None,
 ) -> Tensor:
-    """The noise's standard deviation on the sum [trial]: z C, or z C LS/GS."""
+    """The noise's standard deviation on the sum, in double precision [trial]: z C, or z C LS/GS."""
     training = run.training
     if training.clip_norm is None:
-        return like.new_zeros(len(like))
+        return like.new_zeros(len(like), dtype=torch.float64)
     sigma = training.noise_multiplier * training.clip_norm
     if training.sensitivity == "global":
-        return like.new_full((len(like),), sigma)
+        return like.new_full((len(like),), sigma, dtype=torch.float64)
     scaled: Tensor
     gradients = crafted
     if gradients is None:
         gradients = differing_gradients(parts, batch, training.clip_norm, like)
-    if len(gradients) == 1:  # add-remove: LS = ‖g(x)‖, GS = C
-        scaled = gradients[0].norm(dim=1) * (sigma / training.clip_norm)
+    if len(gradients) == 1:  # add-remove, zero-out: LS = ‖g(x)‖, GS = C
+        scaled = gradients[0].double().norm(dim=1) * (sigma / training.clip_norm)
     else:  # replace: LS = ‖g(x) − g(x′)‖, GS = 2C
-        distances = (gradients[0] - gradients[1]).norm(dim=1)
+        distances = (gradients[0] - gradients[1]).double().norm(dim=1)
         scaled = distances * (sigma / (2 * training.clip_norm))
     return scaled

@@ -5,7 +5,9 @@ The gradients of a chunk's records are in memory together, so chunks are short.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +15,7 @@ from torch.func import functional_call, grad, grad_and_value, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from dprime.train.losses import Loss, named_loss
-from dprime.train.network import Gradients, Network
+from dprime.train.network import Gradients, Network, hooks_of
 
 Weights = dict[str, Tensor]
 
@@ -37,13 +39,23 @@ class ExplicitGradients(Gradients):
         """Those of some of the records."""
         return ExplicitGradients(self.losses[:, records], self._gradients[:, records])
 
+    def without(self, lost: Tensor) -> Gradients:
+        """The same with gradients of zero for some of the records."""
+        return ExplicitGradients(self.losses, self._gradients.masked_fill(lost[..., None], 0))
+
 
 class Functional(Network):
-    """A model of any form, whose records do not meet.
+    """A model of any form, whose records do not meet: each goes through it alone.
+
+    What the model's own code writes into its buffers or attributes is thrown away after each call,
+    so that it reaches neither later records nor the trained model.
 
     Args:
         model: the module.
         words: whether it wants its records as whole numbers, for an embedding.
+
+    Attributes:
+        together: whether the gradients of all trials are made at once.
     """
 
     side_by_side = False  # functional_call exchanges the module's own weights while it runs
@@ -52,63 +64,97 @@ class Functional(Network):
         super().__init__(model)
         self.words = words
         self.aliases = _aliases(model)
+        self.together = True
+        self._forgets = all(_is_pytorchs_own(module) for module in model.modules())
 
     def _named(self, weights: Tensor) -> Weights:
         """By name, the trial first."""
         return {parameter.name: parameter.view(weights) for parameter in self.parameters}
 
-    def _call(self, weights: Weights, x: Tensor) -> Tensor:
+    def _fresh(self) -> nn.Module:
+        """The model as it was given; its trained weights are not copied."""
+        if self._forgets:
+            return self.model
+        trained = {parameter.name for parameter in self.parameters}
+        weights = {id(w): w for name, w in self.model.named_parameters() if name in trained}
+        return copy.deepcopy(self.model, dict(weights))
+
+    def _call(self, model: nn.Module, weights: Weights, x: Tensor) -> Tensor:
         named = {alias: weights[name] for alias, name in self.aliases.items() if name in weights}
         inputs = x.long() if self.words else x
         with sdpa_kernel(SDPBackend.MATH):  # the only attention that vmap does not loop over
-            outputs: Tensor = functional_call(self.model, named, (inputs,), tie_weights=False)
+            outputs: Tensor = functional_call(model, named, (inputs,), tie_weights=False)
         return outputs
 
     @torch.no_grad()
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
         """[trial, record, ...]."""
         shared = x.shape[0] == 1
-        over_trials = vmap(self._call, in_dims=(0, None if shared else 0))
+        call = partial(self._call, self._fresh())
+        over_trials = vmap(call, in_dims=(0, None if shared else 0))
         return over_trials(self._named(weights), x[0] if shared else x)
 
     def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
         """By two nested vmaps, as for the weights."""
         one = grad(self._loss_of_one(named_loss(loss)), argnums=1)
         of_trial = vmap(one, in_dims=(None, 0, 0))
-        found: Tensor = vmap(of_trial)(self._named(weights), x, y.expand(x.shape[:2])).detach()
-        return found
+
+        def of_all(weights: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor]:
+            return (vmap(of_trial)(self._named(weights), x, y).detach(),)
+
+        return self._over_trials(of_all, weights, x, y.expand(x.shape[:2]))[0]
 
     def gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Gradients:
         """By two nested vmaps: over the trials, and over a trial's records."""
-        over = (None if x.shape[0] == 1 else 0, None if y.shape[0] == 1 else 0)
         one = grad_and_value(self._loss_of_one(named_loss(loss)))
         of_trial = vmap(one, in_dims=(None, 0, 0))
-        of_all = vmap(of_trial, in_dims=(0, *over))
-        x, y = (part[0] if dim is None else part for part, dim in zip((x, y), over, strict=True))
-        gradients, losses = of_all(self._named(weights), x, y)
-        flat = [gradients[parameter.name].flatten(2) for parameter in self.parameters]
-        return ExplicitGradients(losses.detach(), torch.cat(flat, dim=2).detach())
+
+        def of_all(weights: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+            over = (None if x.shape[0] == 1 else 0, None if y.shape[0] == 1 else 0)
+            x, y = (p[0] if dim is None else p for p, dim in zip((x, y), over, strict=True))
+            found, losses = vmap(of_trial, in_dims=(0, *over))(self._named(weights), x, y)
+            flat = [found[parameter.name].flatten(2) for parameter in self.parameters]
+            return losses.detach(), torch.cat(flat, dim=2).detach()
+
+        try:
+            return ExplicitGradients(*self._over_trials(of_all, weights, x, y))
+        except IndexError as error:
+            raise ValueError(
+                f"Every record must be one that the model accepts, but it fails on one ({error}): "
+                "remove words that its nn.Embedding does not have."
+            ) from None
+
+    def _over_trials(
+        self, make: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]],
+        weights: Tensor, x: Tensor, y: Tensor,
+    ) -> tuple[Tensor, ...]:  # fmt: skip
+        """What `make` gives for all trials."""
+        if self.together:
+            return make(weights, x, y)
+        rows = [slice(trial, trial + 1) for trial in range(len(weights))]
+        parts = [
+            make(weights[row], *(part if len(part) == 1 else part[row] for part in (x, y)))
+            for row in rows
+        ]
+        return tuple(torch.cat(same) for same in zip(*parts, strict=True))
 
     def _loss_of_one(self, loss: Loss) -> Callable[[Weights, Tensor, Tensor], Tensor]:
+        model = self._fresh()
+
         def of_one(weights: Weights, x: Tensor, y: Tensor) -> Tensor:
-            return loss(self._call(weights, x[None]), y[None])[0]
+            return loss(self._call(model, weights, x[None]), y[None])[0]
 
         return of_one
 
     def numbers_per_record(self, x: Tensor) -> int:
         """The gradient, its copy, and the outputs of every layer, counted by hooks."""
         counted = [x.numel()]
-        hooks = [
+        model = copy.deepcopy(self.model)
+        for module in model.modules():
             module.register_forward_hook(lambda _m, _i, out: counted.append(_numbers(out)))
-            for module in self.model.modules()
-        ]
-        try:
-            with torch.no_grad():
-                named = self._named(self.given_weights()[None].to(x.device))
-                self._call({name: weight[0] for name, weight in named.items()}, x)
-        finally:
-            for hook in hooks:
-                hook.remove()
+        with torch.no_grad():
+            named = self._named(self.given_weights()[None].to(x.device))
+            self._call(model, {name: weight[0] for name, weight in named.items()}, x)
         return 4 * sum(counted) + 3 * self.size
 
     def numbers_kept(self, x: Tensor) -> int:
@@ -127,6 +173,13 @@ def _aliases(model: nn.Module) -> dict[str, str]:
         for path, module in model.named_modules()
         for name, weight in module.named_parameters(recurse=False)
     }
+
+
+def _is_pytorchs_own(module: nn.Module) -> bool:
+    """Whether all code that runs is of layers that remember nothing of their records."""
+    kinds = type(module).__mro__[:-1]
+    known = all(kind.__module__.startswith("torch.nn.modules.") for kind in kinds)
+    return known and not hooks_of(module, "forward")
 
 
 def _numbers(output: object) -> int:

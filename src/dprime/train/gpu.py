@@ -1,14 +1,12 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """Kernels for GPUs, in Triton, which comes with PyTorch's builds for them.
 
-What would be many passes over memory is one: noise for a thousand trials, which is the largest
-thing that the engine makes; the errors of a convolution's windows; the largest of each cell.
+What would be many passes over memory is one: random bits for a thousand trials; the errors of a
+convolution's windows; the largest of each cell.
 Images have their channels last in memory.
 """
 
 from __future__ import annotations
-
-import math
 
 import torch
 import triton
@@ -19,56 +17,78 @@ BLOCK = 1024
 
 
 @triton.jit
-def _four_rounds(x0, x1, a, b, r0, r1, r2, r3):
-    """Four rounds of Threefry with their rotations, then the key's next words."""
-    x0 = x0 + x1
-    x1 = ((x1 << r0) | (x1 >> (32 - r0))) ^ x0
-    x0 = x0 + x1
-    x1 = ((x1 << r1) | (x1 >> (32 - r1))) ^ x0
-    x0 = x0 + x1
-    x1 = ((x1 << r2) | (x1 >> (32 - r2))) ^ x0
-    x0 = x0 + x1
-    x1 = ((x1 << r3) | (x1 >> (32 - r3))) ^ x0
-    return x0 + a, x1 + b
+def _quarter_round(a, b, c, d):
+    """Add, exclusive or, rotate: four times (RFC 8439, section 2.1)."""
+    a += b
+    d ^= a
+    d = (d << 16) | (d >> 16)
+    c += d
+    b ^= c
+    b = (b << 12) | (b >> 20)
+    a += b
+    d ^= a
+    d = (d << 8) | (d >> 24)
+    c += d
+    b ^= c
+    b = (b << 7) | (b >> 25)
+    return a, b, c, d
 
 
-@triton.jit(do_not_specialize=["step"])
-def _normal_kernel(  # type: ignore[no-untyped-def]
-    target, scale, first, second, step, count, half, turn: tl.constexpr, block: tl.constexpr
-):
-    """One trial and `block` pairs of numbers: see `streams.threefry` and `Streams.add_normal`."""
-    trial = tl.program_id(1).to(tl.int64)
-    pair = tl.program_id(0) * block + tl.arange(0, block)
-    k0 = tl.load(first + trial).to(tl.uint32, bitcast=True)
-    k1 = tl.load(second + trial).to(tl.uint32, bitcast=True)
-    k2 = k0 ^ k1 ^ 0x1BD11BDA
-    x0 = pair.to(tl.uint32) + k0
-    x1 = tl.zeros([block], tl.uint32) + step.to(tl.uint32) + k1
-    x0, x1 = _four_rounds(x0, x1, k1, k2 + 1, 13, 15, 26, 6)
-    x0, x1 = _four_rounds(x0, x1, k2, k0 + 2, 17, 29, 16, 24)
-    x0, x1 = _four_rounds(x0, x1, k0, k1 + 3, 13, 15, 26, 6)
-    x0, x1 = _four_rounds(x0, x1, k1, k2 + 4, 17, 29, 16, 24)
-    x0, x1 = _four_rounds(x0, x1, k2, k0 + 5, 13, 15, 26, 6)
-    share = ((x0 & 0x7FFFFFFF).to(tl.float32) + 0.5) * (1.0 / 2147483648.0)
-    radius = tl.sqrt(-2.0 * tl.log(share)) * tl.load(scale + trial)
-    angle = x1.to(tl.int32, bitcast=True).to(tl.float32) * turn
-    row = target + trial * count
-    low, high = pair < half, pair + half < count
-    low_value = tl.load(row + pair, mask=low) + radius * tl.cos(angle)
-    tl.store(row + pair, low_value, mask=low)
-    high_value = tl.load(row + half + pair, mask=high) + radius * tl.sin(angle)
-    tl.store(row + half + pair, high_value, mask=high)
+@triton.jit(do_not_specialize=["first"])
+def _keystream_kernel(into, words, first, blocks, block: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Blocks of ChaCha20: see `streams.keystream`. `words` has the key and the nonce."""
+    place = tl.program_id(0).to(tl.int64) * block + tl.arange(0, block)
+    counter = first + place
+    zero = tl.zeros([block], tl.uint32)
+    k0 = zero + tl.load(words).to(tl.uint32, bitcast=True)
+    k1 = zero + tl.load(words + 1).to(tl.uint32, bitcast=True)
+    k2 = zero + tl.load(words + 2).to(tl.uint32, bitcast=True)
+    k3 = zero + tl.load(words + 3).to(tl.uint32, bitcast=True)
+    k4 = zero + tl.load(words + 4).to(tl.uint32, bitcast=True)
+    k5 = zero + tl.load(words + 5).to(tl.uint32, bitcast=True)
+    k6 = zero + tl.load(words + 6).to(tl.uint32, bitcast=True)
+    k7 = zero + tl.load(words + 7).to(tl.uint32, bitcast=True)
+    n0 = zero + tl.load(words + 8).to(tl.uint32, bitcast=True)
+    n1 = zero + tl.load(words + 9).to(tl.uint32, bitcast=True)
+    c0, c1 = counter.to(tl.uint32), (counter >> 32).to(tl.uint32)
+    s0, s1, s2, s3 = zero + 0x61707865, zero + 0x3320646E, zero + 0x79622D32, zero + 0x6B206574
+    x0, x1, x2, x3, x4, x5, x6, x7 = s0, s1, s2, s3, k0, k1, k2, k3
+    x8, x9, x10, x11, x12, x13, x14, x15 = k4, k5, k6, k7, c0, c1, n0, n1
+    for _ in range(10):
+        x0, x4, x8, x12 = _quarter_round(x0, x4, x8, x12)
+        x1, x5, x9, x13 = _quarter_round(x1, x5, x9, x13)
+        x2, x6, x10, x14 = _quarter_round(x2, x6, x10, x14)
+        x3, x7, x11, x15 = _quarter_round(x3, x7, x11, x15)
+        x0, x5, x10, x15 = _quarter_round(x0, x5, x10, x15)
+        x1, x6, x11, x12 = _quarter_round(x1, x6, x11, x12)
+        x2, x7, x8, x13 = _quarter_round(x2, x7, x8, x13)
+        x3, x4, x9, x14 = _quarter_round(x3, x4, x9, x14)
+    row, there = into + place * 16, place < blocks
+    tl.store(row, (x0 + s0).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 1, (x1 + s1).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 2, (x2 + s2).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 3, (x3 + s3).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 4, (x4 + k0).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 5, (x5 + k1).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 6, (x6 + k2).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 7, (x7 + k3).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 8, (x8 + k4).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 9, (x9 + k5).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 10, (x10 + k6).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 11, (x11 + k7).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 12, (x12 + c0).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 13, (x13 + c1).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 14, (x14 + n0).to(tl.int32, bitcast=True), mask=there)
+    tl.store(row + 15, (x15 + n1).to(tl.int32, bitcast=True), mask=there)
 
 
-def add_normal(target: Tensor, scale: Tensor, key: tuple[Tensor, Tensor], step: int) -> None:
-    """Add `scale[trial]` times the step's normal numbers to target [trial, :], in place."""
-    trials, count = target.shape
-    half = (count + 1) // 2
-    grid = (triton.cdiv(half, BLOCK), trials)
-    _normal_kernel[grid](
-        target, scale.contiguous(), key[0].contiguous(), key[1].contiguous(), step, count, half,
-        turn=2 * math.pi / 2**32, block=BLOCK,
-    )  # fmt: skip
+def keystream(key: bytes, nonce: int, first: int, blocks: int, device: torch.device) -> Tensor:
+    """What `streams.keystream` makes, on a GPU."""
+    secret = key + nonce.to_bytes(8, "little")
+    words = torch.frombuffer(bytearray(secret), dtype=torch.int32).to(device)
+    into = torch.empty(blocks, 16, dtype=torch.int32, device=device)
+    _keystream_kernel[(triton.cdiv(blocks, BLOCK),)](into, words, first, blocks, block=BLOCK)
+    return into.view(torch.uint8).flatten()
 
 
 @triton.jit

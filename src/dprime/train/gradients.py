@@ -12,6 +12,9 @@ from dprime.train.batches import Batch
 from dprime.train.losses import Loss
 from dprime.train.network import Gradients, Network
 
+Factors = Callable[[Tensor, float], Tensor]
+"""What to multiply gradients by, from their norms and C."""
+
 
 class Part:
     """The records of a batch that go through the model together.
@@ -21,14 +24,21 @@ class Part:
     Args:
         make: computes the gradients at the step's weights.
         start: the place of its first record in the batch.
-        records: how many there are.
+        gradients: what `make` gives, if it is there already.
     """
 
-    def __init__(self, make: Callable[[], Gradients], start: int, records: int) -> None:
-        self._make, self.start, self.records = make, start, records
-        self._gradients: Gradients | None = make()
+    def __init__(
+        self, make: Callable[[], Gradients], start: int, gradients: Gradients | None = None
+    ) -> None:
+        self._make, self.start = make, start
+        self._gradients: Gradients | None = make() if gradients is None else gradients
         self._norms: Tensor | None = None
         self.losses = self._gradients.losses
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        return self.losses.shape[1]
 
     @property
     def gradients(self) -> Gradients:
@@ -46,6 +56,11 @@ class Part:
         """Keep losses and norms only."""
         self._gradients = None
 
+    def without(self, lost: Tensor) -> Part:
+        """The same with gradients of zero for some of the records [trial, record]."""
+        make = self._make
+        return Part(lambda: make().without(lost), self.start, self.gradients.without(lost))
+
     def clipped(self, record: int, clip_norm: float | None, like: Tensor) -> Tensor:
         """The clipped gradient of one of its records [trial, parameter]."""
         one = slice(record, record + 1)
@@ -57,20 +72,47 @@ class Part:
         return gradient
 
 
-def part_of(
-    network: Network, batch: Batch, span: tuple[int, int], weights: Tensor, loss: str | Loss,
-    clip_norm: float | None, mask: Tensor,
-) -> tuple[Part, Tensor]:  # fmt: skip
-    """Some places of a batch, and the mask [trial, place] less records without a gradient."""
-    start, stop = span
-    make = partial(_gradients, network, batch, start, stop, weights, loss)
-    part = Part(make, start, stop - start)
-    c = mask[:, start:stop]
-    lost = _without_gradient(part, c, clip_norm)
-    if bool(lost.any()):
-        part = Part(partial(make, lost), start, stop - start)
-        c = c.masked_fill(lost, 0)
-    return part, c
+def clipped_sum(
+    network: Network, batch: Batch, weights: Tensor, loss: str | Loss, clip_norm: float | None,
+    length: int, mask: Tensor, into: Tensor, factors: Factors,
+) -> list[Part]:  # fmt: skip
+    """Put Σ c_i g_i over a batch's records in `into`; c_i clips by `factors` and masks.
+
+    A record whose gradient or its norm is not finite counts for nothing: no clipping bounds it, and
+    0 times it is not 0. Without clipping that is so for records that the trial does not have; one
+    that it has is left as it is.
+    """
+    parts = _summed(network, batch, weights, loss, clip_norm, length, mask, into, factors)
+    if clip_norm is None and bool((mask == 0).any()) and not bool(into.isfinite().all()):
+        parts = _summed(
+            network, batch, weights, loss, None, length, mask, into, factors, judge=True
+        )
+    return parts
+
+
+def _summed(
+    network: Network, batch: Batch, weights: Tensor, loss: str | Loss, clip_norm: float | None,
+    length: int, mask: Tensor, into: Tensor, factors: Factors, judge: bool = False,
+) -> list[Part]:  # fmt: skip
+    """`clipped_sum`; without clipping, gradients are judged only where asked for."""
+    into.zero_()
+    parts: list[Part] = []
+    for start, stop in batch.spans(length):
+        if parts:
+            parts[-1].let_go()
+        part = Part(partial(_gradients, network, batch, start, stop, weights, loss), start)
+        c = mask[:, start:stop]
+        if clip_norm is not None or judge:
+            lost = ~part.norms.isfinite()
+            if clip_norm is None:
+                lost &= c == 0
+            if bool(lost.any()):
+                part, c = part.without(lost), c.masked_fill(lost, 0)
+        if clip_norm is not None:
+            c = c * factors(part.norms, clip_norm)
+        part.gradients.add_weighted(c, into)
+        parts.append(part)
+    return parts
 
 
 def common_sum(
@@ -81,13 +123,9 @@ def common_sum(
 
     By the definition, record by record: what the training itself has summed is not looked at.
     """
-    into, mask = torch.zeros_like(weights), batch.mask_of_others
-    for span in batch.spans(length):
-        part, c = part_of(network, batch, span, weights, loss, clip_norm, mask)
-        if clip_norm is not None:
-            c = c * clip_factors(part.norms, clip_norm)
-        part.gradients.add_weighted(c, into)
-        part.let_go()
+    into = torch.empty_like(weights)
+    mask = batch.mask_of_others
+    clipped_sum(network, batch, weights, loss, clip_norm, length, mask, into, clip_factors)
     return into
 
 
@@ -99,26 +137,8 @@ def clip_factors(norms: Tensor, clip_norm: float) -> Tensor:
     return norms.reciprocal().mul_(clip_norm * (1 - 4e-6)).clamp_(max=1.0)
 
 
-def _without_gradient(part: Part, mask: Tensor, clip_norm: float | None) -> Tensor:
-    """Which records count for nothing because their gradient is not finite [trial, record].
-
-    A record too large for its norm must not reach the sum: no clipping bounds what is not a number.
-    One that the trial does not have must not either, though its factor is 0. Without clipping, a
-    member's own gradient is left as it is.
-    """
-    if clip_norm is not None:
-        return ~part.norms.isfinite()
-    return ~part.losses.isfinite() & (mask == 0)
-
-
 def _gradients(
-    network: Network, batch: Batch, start: int, stop: int, weights: Tensor, loss: str | Loss,
-    lost: Tensor | None = None,
-) -> Gradients:  # fmt: skip
-    """Of some places of the batch; records that are lost are blank."""
-    x, y = batch.part(start, stop)
-    if lost is not None:
-        blank = lost.view(*lost.shape, *(1,) * (x.dim() - 2))
-        x = x.expand(len(lost), *x.shape[1:]).masked_fill(blank, 0)
-        y = y.expand(len(lost), -1)
-    return network.gradients(weights, x, y, loss)
+    network: Network, batch: Batch, start: int, stop: int, weights: Tensor, loss: str | Loss
+) -> Gradients:
+    """Of some places of the batch."""
+    return network.gradients(weights, *batch.part(start, stop), loss)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from dprime.train.network import Network, Parameter
+from dprime.train.noise import add_normal
 from dprime.train.streams import Purpose, Streams
 
 FAN_IN = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -53,7 +54,7 @@ def _fill_embedding(
     parameter: Parameter, module: nn.Module, weights: Tensor, streams: Streams, layer: int
 ) -> None:
     flat = weights[:, parameter.start : parameter.stop].zero_()
-    streams.add_normal(flat, flat.new_ones(len(flat)), Purpose.WEIGHTS, step=1 + layer)
+    add_normal(streams, flat, flat.new_ones(len(flat)), Purpose.WEIGHTS, step=1 + layer)
     padding = getattr(module, "padding_idx", None)
     if padding is not None:
         parameter.view(weights)[:, padding] = 0

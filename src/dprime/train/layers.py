@@ -28,6 +28,10 @@ ROUNDING = 8 * torch.finfo(torch.float32).eps
 """Relative error that is allowed for in a sum of products of mixed sign."""
 
 
+FLOOR = 1e-35
+"""Added to squares: what a square too small for float32 leaves out is far below it."""
+
+
 GRADIENT_PASSES = 4
 """Multiplications in the time in which one number of a gradient is stored and read twice."""
 
@@ -54,6 +58,10 @@ class Seen(ABC):
     @abstractmethod
     def only(self, records: slice) -> Seen:
         """The same for some of the records."""
+
+    @abstractmethod
+    def without(self, lost: Tensor) -> Seen:
+        """The same with gradients of zero for some of the records [R, n]."""
 
     @abstractmethod
     def numbers(self) -> int:
@@ -113,6 +121,12 @@ class AffineSeen(Seen):
         part.error = self.error[:, records]
         return part
 
+    def without(self, lost: Tensor) -> Seen:
+        """The same with errors of zero for some of the records, and no input that is not finite."""
+        part = AffineSeen(lambda: _blank(self.x, lost), self.probe, self.bias, self.unpack)
+        part.error = self.error.masked_fill(lost[:, :, None, None], 0)
+        return part
+
     def _has_short_grams(self) -> bool:
         """Whether the positions' Gram matrices cost less than the gradients themselves."""
         positions, inputs = self.x.shape[2:]
@@ -130,21 +144,27 @@ class AffineSeen(Seen):
     def numbers(self) -> int:
         """The input's windows, the scaled error, and the Gram matrices or the gradients."""
         R, n, positions, outputs = self.probe.shape
-        work = 3 * positions**2 if self._has_short_grams() else 2 * self.x.shape[3] * outputs
-        return 2 * self.x.numel() + self.probe.numel() + R * n * (work if positions > 1 else 0)
+        kept = 2 * self.x.numel() + self.probe.numel()
+        if positions == 1:
+            return kept
+        if self._has_short_grams():  # in double precision
+            return 2 * kept + self.probe.numel() + 6 * R * n * positions**2
+        return kept + 2 * R * n * self.x.shape[3] * outputs
 
     def _from_vectors(self) -> Tensor:
         """‖e x^T‖² = ‖e‖² ‖x‖²; the bias adds ‖e‖²."""
         e = self.error.squeeze(2)
         x = self.x.squeeze(2)
         squares = (x * x).sum(-1) if self.known is None else self.known.squares
-        return (e * e).sum(-1) * (squares + float(self.bias))
+        return ((e * e).sum(-1) + FLOOR) * (squares + (float(self.bias) + FLOOR))
 
     def _from_grams(self) -> Tensor:
-        """Σ over positions t, t' of (x_t·x_t' + 1)(e_t·e_t'), rounded up."""
-        products = (self.x @ self.x.mT + float(self.bias)) * (self.error @ self.error.mT)
-        sums = products.sum((-2, -1))
-        return sums.add_(products.abs_().sum((-2, -1)), alpha=ROUNDING).clamp_(min=0)
+        """Σ over positions t, t' of (x_t·x_t' + 1)(e_t·e_t'), rounded up.
+
+        In double precision: large products that cancel would leave nothing right in single.
+        """
+        x, e = self.x.double(), self.error.double()
+        return _rounded_up((x @ x.mT + float(self.bias)) * (e @ e.mT))
 
     def _from_gradients(self) -> Tensor:
         """The gradients themselves, kept for the weighted sum: few weights, many positions."""
@@ -182,6 +202,26 @@ class AffineSeen(Seen):
         if self._direct is not None and "x" not in vars(self):
             return self._direct(e)
         return self.unpack(_contract(e, self.x))
+
+
+def _rounded_up(products: Tensor) -> Tensor:
+    """Sums over the last two dimensions, in single precision."""
+    sums = products.sum((-2, -1))
+    return sums.add_(products.abs_().sum((-2, -1)), alpha=ROUNDING).clamp_(min=0).float()
+
+
+def _blank(x: Tensor, lost: Tensor) -> Tensor:
+    """X [R or 1, n, ...] with zeros for lost records [R, n] if it is not finite: 0 · NaN is NaN."""
+    if bool(x.isfinite().all()):
+        return x
+    one_for_all = len(x) == 1 and bool((lost.all(0) == lost.any(0)).all())
+    where = lost[:1] if one_for_all else lost
+    return x.expand(len(where), *x.shape[1:]).masked_fill(_beside(where, x), 0)
+
+
+def _beside(lost: Tensor, x: Tensor) -> Tensor:
+    """Lost [R, n] with dimensions like those of x [R, n, ...]."""
+    return lost.view(*lost.shape, *(1,) * (x.dim() - 2))
 
 
 def _weighted(c: Tensor, gradients: Tensor) -> Tensor:
@@ -259,6 +299,14 @@ class ScaleSeen(Seen):
         """The same for some of the records."""
         part = ScaleSeen(self.normal[:, records], self.probe, self.over, self.bias)
         part.error = self.error[:, records]
+        part._kept = None if self._kept is None else [g[:, records] for g in self._kept]
+        return part
+
+    def without(self, lost: Tensor) -> Seen:
+        """The same with gradients of zero for some of the records."""
+        part = ScaleSeen(self.normal, self.probe, self.over, self.bias)
+        part.error = self.error
+        part._kept = [g.masked_fill(_beside(lost, g), 0) for g in self._gradients()]
         return part
 
     def _gradients(self) -> list[Tensor]:
@@ -301,6 +349,17 @@ class GroupSeen(Seen):
         """The same for some of the records."""
         part = GroupSeen(self.centred[:, records], self.scale[:, records], self.groups)
         part.error = self.error[:, records]
+        if self._sums is not None:
+            part._sums = self._sums[0][:, records], self._sums[1][:, records]
+        return part
+
+    def without(self, lost: Tensor) -> Seen:
+        """The same with gradients of zero for some of the records."""
+        part = GroupSeen(self.centred, self.scale, self.groups)
+        part.error = self.error
+        along, plain = self.sums(self.error)
+        blank = _beside(lost, plain)
+        part._sums = along.masked_fill(blank, 0), plain.masked_fill(blank, 0)
         return part
 
     def sums(self, error: Tensor) -> tuple[Tensor, Tensor]:
@@ -374,7 +433,7 @@ class GroupNorm(Rule):
         """Mean and variance of each group, the variance about the mean."""
         centred = x - group_mean(x.mean(2, keepdim=True), self.groups)
         variance = group_mean((centred * centred).mean(2, keepdim=True), self.groups)
-        return GroupSeen(centred, variance.add_(self.eps).rsqrt_(), self.groups)
+        return GroupSeen(centred, (variance + self.eps).rsqrt_(), self.groups)
 
 
 class LayerNorm(Rule):
@@ -408,17 +467,22 @@ class EmbeddingSeen(Seen):
         part.error = self.error[:, records]
         return part
 
+    def without(self, lost: Tensor) -> Seen:
+        """The same with errors of zero for some of the records."""
+        part = EmbeddingSeen(self.words, self.probe, self.kept)
+        part.error = self.error.masked_fill(lost[:, :, None, None], 0)
+        return part
+
     def numbers(self) -> int:
-        """The scaled error, and the Gram matrices of the positions."""
-        return self.probe.numel() + 3 * self.words.numel() * self.words.shape[2]
+        """The error in double precision, and the Gram matrices of the positions."""
+        return 3 * self.probe.numel() + 6 * self.words.numel() * self.words.shape[2]
 
     def squared_norms(self) -> Tensor:
         """Σ over positions t, t' with the same word of e_t·e_t', rounded up."""
         same = self.words[..., :, None] == self.words[..., None, :]
         same = same & self.kept[..., None, :] & self.kept[..., :, None]
-        products = (self.error @ self.error.mT) * same
-        sums = products.sum((-2, -1))
-        return sums.add_(products.abs_().sum((-2, -1)), alpha=ROUNDING).clamp_(min=0)
+        e = self.error.double()
+        return _rounded_up((e @ e.mT).masked_fill(~same, 0))
 
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         """Scattered to the rows of each trial's table."""
@@ -438,12 +502,15 @@ class Embedding(Rule):
         self.padding = -1 if module.padding_idx is None else module.padding_idx
 
     def forward(self, weights: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Seen]:
-        """[R, n, ..., width] from words [R or 1, n, ...]."""
+        """[R, n, ..., width] from words [R or 1, n, ...]; NaN where the table has no such word."""
         table = weights[0]
         R, rows, width = table.shape
-        words = x.detach().long()
+        unknown = ~((x >= 0) & (x < rows)).detach()
+        words = x.detach().masked_fill(unknown, 0).long()
         first_row = (rows * torch.arange(R, device=table.device)).view(R, *(1,) * (x.dim() - 1))
         y = table.reshape(R * rows, width)[words + first_row]
+        if bool(unknown.any()):  # would be a word of another trial's table
+            y = y.masked_fill(unknown[..., None], torch.nan)
         probe = as_probe(y.view(R, x.shape[1], -1, width))
         flat = words.flatten(2) if x.dim() > 2 else words[..., None]
         return probe.view(y.shape), EmbeddingSeen(flat, probe, flat != self.padding)

@@ -8,11 +8,15 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.func import vmap
 
 from dprime import validate
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-"""(outputs [record, ...], labels [record]) → losses [record]."""
+"""(outputs [record, ...], labels [record]) → losses [record].
+
+In a training, a function of one's own is called with one record at a time.
+"""
 
 
 class _CrossEntropy(torch.autograd.Function):
@@ -84,5 +88,19 @@ def per_trial(loss: str | Loss, outputs: Tensor, labels: Tensor) -> Tensor:
         return cross_entropy(outputs, labels)
     if isinstance(loss, str) and loss != "cross-entropy":
         return PLAIN[loss](outputs, labels)
-    flat = named_loss(loss)(outputs.flatten(0, 1), labels.flatten())
-    return flat.view(outputs.shape[:2])
+    return _one_by_one(named_loss(loss), outputs.flatten(0, 1), labels.flatten()).view(
+        outputs.shape[:2]
+    )
+
+
+def _one_by_one(loss: Loss, outputs: Tensor, labels: Tensor) -> Tensor:
+    """A loss that sees one record at a time, whatever its code does with several [record]."""
+
+    def of_one(output: Tensor, label: Tensor) -> Tensor:
+        return loss(output[None], label[None])[0]
+
+    try:
+        losses: Tensor = vmap(of_one)(outputs, labels)
+    except RuntimeError:  # an `if` on the data, or a mask: slow, but the same
+        losses = torch.stack([of_one(*one) for one in zip(outputs, labels, strict=True)])
+    return losses

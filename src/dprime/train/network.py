@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -92,6 +92,10 @@ class Gradients(ABC):
     def only(self, records: slice) -> Gradients:
         """Those of some of the records."""
 
+    @abstractmethod
+    def without(self, lost: Tensor) -> Gradients:
+        """The same with gradients of zero for some of the records [trial, record]."""
+
 
 class Network(ABC):
     """A model for many trials at once.
@@ -161,6 +165,11 @@ class LayeredGradients(Gradients):
         """Those of some of the records."""
         seen = [(layer.only(records), parameters) for layer, parameters in self._seen]
         return LayeredGradients(self.losses[:, records], seen)
+
+    def without(self, lost: Tensor) -> Gradients:
+        """The same with gradients of zero for some of the records."""
+        seen = [(layer.without(lost), parameters) for layer, parameters in self._seen]
+        return LayeredGradients(self.losses, seen)
 
 
 @dataclass(frozen=True)
@@ -236,7 +245,9 @@ class Layered(Network):
 
 
 def layered(model: nn.Module) -> Layered | None:
-    """The fast form of a model, or None if one of its layers has no rule."""
+    """The fast form of a model, or None if one of its layers has no rule, or a hook."""
+    if any(hooks_of(module, "forward") for module in model.modules()):
+        return None
     stages: list[Stage] = []
     taken: set[int] = set()
     places = {parameter.name: parameter for parameter in parameters_of(model)}
@@ -248,6 +259,13 @@ def layered(model: nn.Module) -> Layered | None:
         taken.update(id(weight) for weight in module.parameters())
         stages.append(stage)
     return Layered(model, _norm_joined(stages))
+
+
+def hooks_of(module: nn.Module, way: Literal["forward", "backward"]) -> bool:
+    """Whether other code runs when a module is called, or when its gradients are made."""
+    kinds = f"_{way}_hooks", f"_{way}_pre_hooks"
+    own = any(vars(module).get(kind) for kind in kinds)
+    return own or any(getattr(nn.modules.module, f"_global{kind}") for kind in kinds)
 
 
 def _leaves(module: nn.Module, path: str) -> Iterator[tuple[str, nn.Module]]:
@@ -284,20 +302,21 @@ def _norm_joined(stages: list[Stage]) -> list[Stage]:
 
 def _stage(path: str, module: nn.Module, places: dict[str, Parameter]) -> Stage | None:
     """How a layer runs, or None where there is no fast way."""
-    names = [f"{path}.{name}" if path else name for name, _ in module.named_parameters()]
+    own = sorted((name for name, _ in module.named_parameters()), reverse=True)  # bias last
+    names = [f"{path}.{name}" if path else name for name in own]
     trained = [name in places for name in names]
     if any(trained):
-        rule = _rule(module) if all(trained) else None
+        rule = _rule(module) if all(trained) and {*own} <= {"weight", "bias"} else None
         return None if rule is None else Stage(rule, tuple(places[name] for name in names))
-    if isinstance(module, ELEMENTWISE):
+    if type(module) in ELEMENTWISE:
         return Stage(tanh if type(module) is nn.Tanh else module)
-    if isinstance(module, nn.Flatten):
+    if type(module) is nn.Flatten:
         start, stop = (d + 1 if d >= 0 else d for d in (module.start_dim, module.end_dim))
         return Stage(lambda x: x.flatten(start, stop)) if start == 2 else None
-    if isinstance(module, nn.Unflatten) and isinstance(module.dim, int) and module.dim > 0:
+    if type(module) is nn.Unflatten and isinstance(module.dim, int) and module.dim > 0:
         dim, sizes = module.dim + 1, cast(tuple[int, ...], module.unflattened_size)
         return Stage(lambda x: x.unflatten(dim, sizes))
-    if isinstance(module, RECORDWISE) or _rule(module) is not None:
+    if type(module) in RECORDWISE or _rule(module) is not None:
         return Stage(partial(_record_by_record, module))
     return None
 

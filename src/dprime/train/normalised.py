@@ -90,7 +90,7 @@ class NormalisedSeen(Seen):
         self.weights, self.scale, self.offset = weights, scale, offset
         self._kept: Tensor | None = None
 
-    def only(self, records: slice) -> Seen:
+    def only(self, records: slice) -> NormalisedSeen:
         """The same for some of the records."""
         m = self.moments
         part = NormalisedSeen(
@@ -99,6 +99,12 @@ class NormalisedSeen(Seen):
         )  # fmt: skip
         part.error = self.error[:, records]
         part._kept = None if self._kept is None else self._kept[:, records]
+        return part
+
+    def without(self, lost: Tensor) -> Seen:
+        """The same with gradients of zero for some of the records."""
+        part = self.only(slice(None))
+        part._kept = self._gradients().masked_fill(lost[..., None], 0)
         return part
 
     def numbers(self) -> int:

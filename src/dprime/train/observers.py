@@ -86,7 +86,8 @@ def log_mixture(rest: Tensor, gradient: Tensor, sigma: Tensor, rate: float) -> T
 class LocalSensitivity(Observer):
     """How much the record in question can move the clipped sum at each step.
 
-    ‖g(x)‖ for add-remove, ‖g(x) − g(x′)‖ for replace (Bernau et al. 2021, section 5.1).
+    ‖g(x)‖ for add-remove and zero-out, ‖g(x) − g(x′)‖ for replace (Bernau et al. 2021, section
+    5.1).
 
     Attributes:
         norms: [trial, step].

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dprime import validate
-from dprime.mechanisms import DPSGD, Adjacency
+from dprime.mechanisms import DPSGD, LEAST_NOISE, MOST_STEPS, Adjacency
 from dprime.train.losses import Loss, named_loss
 from dprime.train.optimizers import SGD, Constant, Optimizer, Schedule
 
@@ -17,6 +17,12 @@ NOT_DP = (
     "protects no other record"
 )
 NOT_PRIVATE = "not private: trained without noise or without clipping"
+TOO_LITTLE = f"not private: a noise multiplier below {LEAST_NOISE:g} hides nothing"
+TOO_LONG = f"not private: more than {MOST_STEPS:,} steps are not certified"
+PRIVATE = "differentially private"
+
+CLIP_NORMS = (1e-12, 1e18)
+"""Between these, float32 holds every clipped gradient and what it is multiplied by."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +42,11 @@ class Training:
         schedule: `Constant()`, `Cosine(warmup=…)`, `Decay(factor, every)`.
         sensitivity: "global" scales the noise to what any record could change, σ = z C. "local"
             scales it to what the record in question changes at this step, σ = z C LS/GS (Bernau
-            et al. 2021, section 5.1), with GS = C for add-remove and 2C for replace. That is not
-            DP, and every result says so.
+            et al. 2021, section 5.1), with GS = C, or 2C for replace. That is not DP, and every
+            result says so.
         loss: "cross-entropy", "squared-error", "binary-cross-entropy", or a function of
-            (outputs, labels) that returns one loss per record.
+            (outputs, labels) that returns one loss per record. It is called with one record at a
+            time; one with an `if` on the data or a mask is slow.
         block: trials that are run together; a block can be run again anywhere and gives the same.
 
     >>> private = Training(steps=30, learning_rate=0.005, clip_norm=3.0, noise_multiplier=8.0)
@@ -71,7 +78,11 @@ class Training:
             validate.positive("expected_batch_size", self.expected_batch_size, example=64)
         validate.one_of("sensitivity", self.sensitivity, ("global", "local"))
         if self.clip_norm is not None:
-            validate.positive("clip_norm", self.clip_norm, example=3.0)
+            least, most = CLIP_NORMS
+            if not least <= validate.positive("clip_norm", self.clip_norm, example=3.0) <= most:
+                wanted = f"between {least:g} and {most:g}, which float32 holds"
+                remedy = "scale the loss"
+                raise validate.refusal("clip_norm", self.clip_norm, wanted, remedy)
         elif self.noise_multiplier or self.sensitivity == "local":
             remedy = (
                 "give a number such as 3.0, or noise_multiplier=0 for a training without privacy"
@@ -82,14 +93,22 @@ class Training:
     @property
     def private(self) -> bool:
         """Whether the updates of this training are differentially private."""
-        return self.noise_multiplier > 0 and self.sensitivity == "global"
+        return self.label == PRIVATE
 
     @property
     def label(self) -> str:
-        """What may be said of a model trained so: private, not DP, or not private."""
+        """What may be said of a model trained so: private, not DP, or not private.
+
+        It is "differentially private" exactly where `mechanism` gives a certified curve, and under
+        the same conditions: docs/meaning.md#certified.
+        """
         if self.noise_multiplier == 0:
             return NOT_PRIVATE
-        return NOT_DP if self.sensitivity == "local" else "differentially private"
+        if self.noise_multiplier < LEAST_NOISE:
+            return TOO_LITTLE
+        if self.sensitivity == "local":
+            return NOT_DP
+        return TOO_LONG if self.steps > MOST_STEPS else PRIVATE
 
     @property
     def adjacency(self) -> Adjacency:
@@ -100,18 +119,8 @@ class Training:
         """
         return "zero-out" if self.expected_batch_size is None else "add-remove"
 
-    def divisor(self, records: float) -> float:
-        """What every noisy sum is divided by, for data of this many records.
-
-        >>> Training(30, 0.1, 1.0, 8.0, sample_rate=0.5).divisor(100)
-        50.0
-        """
-        if self.expected_batch_size is not None:
-            return self.expected_batch_size
-        return self.sample_rate * records
-
     def mechanism(self) -> DPSGD:
-        """What the core accounts for; refused where there is no guarantee to account for.
+        """What the core accounts for; refused where the label is another one.
 
         Its curve is refused for add-remove unless `expected_batch_size` is given.
         """

@@ -16,8 +16,8 @@ class Subsets:
     """A pool, and for each trial the records of it that the trial trains on.
 
     Each record was kept with its probability, independently. Everything public follows from the
-    probabilities alone, never from who was drawn: sums are divided by the expected batch size, a
-    public constant, unless the training names another one.
+    probabilities alone, never from who was drawn: sums are divided by the expected batch size. For
+    a certificate of who was drawn, give the training that number as `expected_batch_size`.
 
     Attributes:
         pool: all records.

@@ -25,7 +25,8 @@ class Trained:
     Attributes:
         training: the settings.
         worlds: the data.
-        seed: gives the same again.
+        seed: gives the same again, and with it every noise: whoever knows the seed and the models
+            can tell which records were used. Keep it secret; nothing prints it.
         trials: the index of each trial.
         in_world: whether each trial trained on D.
         weights: the final weights [trial, parameter], or None where they were not kept.
@@ -35,7 +36,7 @@ class Trained:
     network: Network = field(repr=False)
     worlds: Worlds = field(repr=False)
     training: Training
-    seed: int
+    seed: int = field(repr=False)
     trials: NDArray[np.int64] = field(repr=False)
     in_world: NDArray[np.bool_] = field(repr=False)
     weights: Tensor | None = field(repr=False)
@@ -46,7 +47,7 @@ class Trained:
 
     def __repr__(self) -> str:
         lost = f", {self.diverged.sum()} of them diverged" if self.diverged.any() else ""
-        return f"Trained({len(self)} trials{lost}, seed {self.seed}; {self.label})"
+        return f"Trained({len(self)} trials{lost}; {self.label})"
 
     @property
     def label(self) -> str:

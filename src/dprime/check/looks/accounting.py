@@ -18,7 +18,7 @@ from dprime.check.values import (
 
 
 def look(trace: Trace, records: int | None) -> Iterator[Finding]:
-    """Codes DP401 to DP408, DP411 and DP412."""
+    """Codes DP401 to DP408, and DP411 to DP413."""
     yield from _resumed(trace)
     yield from _engines(trace)
     yield from _too_early(trace)
@@ -27,6 +27,8 @@ def look(trace: Trace, records: int | None) -> Iterator[Finding]:
     yield from _noise(trace)
     yield from _longer(trace)
     yield from _planned(trace)
+    for event in trace.of("gdp"):
+        yield Finding("DP413", event.line, 'The accountant is "gdp".')
 
 
 def _resumed(trace: Trace) -> Iterator[Finding]:

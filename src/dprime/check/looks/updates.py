@@ -35,7 +35,7 @@ CLIPPED_AGAIN = {
 
 
 def look(trace: Trace, records: int | None) -> Iterator[Finding]:
-    """Codes DP301 to DP311 and DP410."""
+    """Codes DP301 to DP312 and DP410."""
     for event in unclipped(trace):
         sentence = "The loss is not made by the criterion that make_private returned."
         yield Finding("DP311", event.line, sentence)
@@ -50,6 +50,7 @@ def look(trace: Trace, records: int | None) -> Iterator[Finding]:
         yield from _step(event, trace)
     yield from _norm_changes(trace)
     yield from _clipped(trace)
+    yield from _changed(trace)
     yield from _by_hand(trace)
 
 
@@ -151,12 +152,34 @@ def _trains_private(value: Value, event: Event, trace: Trace) -> bool:
 def _clipped(trace: Trace) -> Iterator[Finding]:
     for event in trace.of("clip"):
         together = [step for step in trace.private_steps() if _share_a_loop(step, event)]
-        if together:
+        if together and trace.ghost() and number(event.arguments["norm"]) not in (None, 2):
+            sentence = "clip_grad_norm_ is called with another norm than 2 after ghost clipping."
+            yield Finding("DP312", event.line, sentence)
+        elif together:
             sentence = CLIPPED_AGAIN[trace.ghost()]
             yield Finding("DP305", event.line, sentence)
         elif any(_noises_gradients(e, trace) for e in trace.of("changed", "set")) and event.loops:
             sentence = "The gradient of a whole batch is clipped, and noise is added to it by hand."
             yield Finding("DP304", event.line, sentence)
+
+
+def _changed(trace: Trace) -> Iterator[Finding]:
+    """`p.grad *= 2` between backward and the step, where backward has clipped already."""
+    if not trace.ghost():
+        return
+    for event in trace.of("changed", "set"):
+        value = event.arguments.get("value")
+        changed = event.text == "grad" or _is_gradient(event.subject)
+        if not changed or (isinstance(value, Constant) and value.value is None):
+            continue
+        after = [e for e in trace.of("backward") if e.order < event.order]
+        if any(
+            event.order < step.order and _share_a_loop(step, after[-1])
+            for step in trace.private_steps()
+            if after
+        ):
+            sentence = "Gradients are changed between backward() and step()."
+            yield Finding("DP312", event.line, sentence)
 
 
 def _share_a_loop(one: Event, other: Event) -> bool:

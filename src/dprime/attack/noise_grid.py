@@ -1,0 +1,314 @@
+"""Noise of few bits: an adversary that sees which values it can take.
+
+Box and Muller (1958) make two normal numbers of two uniform ones: a = r cos θ and b = r sin θ,
+where u = exp(−r²/2). A generator in single precision has 24 bits for u, so u · 2²⁴ is a whole
+number, and a pair of small numbers shows it: an error of 2⁻²⁴ in r² is an error of half a level
+in u. The noise is the noisy sum less the clipped sum, so the true world's clipped sum shows whole
+numbers, and the other world's does not.
+
+Which numbers are a pair depends on the generator, and is not known. The score is that of a Bayesian
+who thinks of ordinary noise first, and gives every way to pair numbers a small chance: it depends
+on its own trial alone, and where there is no grid, it is the log ratio of `DI`.
+
+Notation: R trials, P weights; a layout is a way to pair them, as two rows of indexes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from dprime import validate
+from dprime.attack.adversary import Adversary, Attack, Scorer, Setting
+from dprime.attack.records import natural_worlds
+from dprime.train import Run, Step
+from dprime.train.observers import log_mixture
+
+Layout = tuple[Tensor, Tensor]
+
+LEVELS = 2.0**24
+"""Values that a float32 uniform number takes between 0 and 1, near 1."""
+
+UNIT = 2.0**-24
+"""The largest relative error of one rounding to float32."""
+
+NEAR = 0.2
+"""r² up to which a pair shows its level; beyond, rounding hides most of it."""
+
+STRAYS = 0.01
+"""The share of pairs that may lie anywhere although there is a grid."""
+
+BLURS = (0.0, 2.0**-23, 2.0**-21)
+"""What else may have moved a recorded number, over σ: the rounding of the models, for example."""
+
+DOUBT = 1e-6
+"""How likely each grid is before looking: what few pairs show by accident counts for nothing."""
+
+
+@dataclass(frozen=True)
+class NoiseGrid(Adversary):
+    """Looks for noise of few bits; else it judges the sums as `DI` does.
+
+    It sees every noisy sum and knows all records but the one, like `DI`. Against noise without a
+    visible grid it reaches what `DI` reaches.
+    """
+
+    name = "noise-grid"
+    sees = "updates"
+    title = "grid of the noise"
+
+    def craft(self, setting: Setting) -> Attack:
+        """The pair of natural data sets that differ most, or in the record that is named."""
+        if setting.engine(self.name).training.noise_multiplier == 0:
+            raise validate.misfit(
+                "noise_multiplier", "0", "above 0 for noise-grid, which looks at the noise",
+                "give malicious-dataset for a training without noise",
+            )  # fmt: skip
+        about = "a natural record, and the values that the noise takes"
+        return Attack(natural_worlds(setting), GridLikelihood, about)
+
+
+class GridLikelihood(Scorer):
+    """The log ratio of the worlds, where the noise may lie on a grid."""
+
+    copies = 5
+
+    def begin(self, run: Run) -> None:
+        """Room for every trial, and the layouts of the network's noise."""
+        sizes = [parameter.stop - parameter.start for parameter in run.network.parameters]
+        self._layouts = [
+            (first.to(run.device), second.to(run.device)) for first, second in layouts(sizes)
+        ]
+        self._rate = run.training.sample_rate
+        self._logs = _no_logs(len(run.trials), self._layouts)
+
+    def see(self, step: Step) -> None:
+        """Add the step's logarithms."""
+        both = worlds_logs(
+            step.noisy_sum, step.common_sum, step.differing, step.sigma, self._rate, self._layouts
+        )
+        for logs, found in zip(self._logs, both, strict=True):
+            logs[step.rows] += found.cpu().numpy()
+
+    @property
+    def scores(self) -> NDArray[np.float64]:  # type: ignore[override]
+        """Of every trial."""
+        return _log_ratio(self._logs)
+
+
+def grid_scores(
+    noisy_sums: ArrayLike | Tensor,
+    common_sums: ArrayLike | Tensor,
+    gradients: Sequence[ArrayLike | Tensor],
+    noise: float,
+    *,
+    sample_rate: float = 1.0,
+    sizes: Sequence[int] | None = None,
+) -> NDArray[np.float64]:
+    """Scores of recorded updates, whoever trained: higher speaks for the record's presence.
+
+    Every digit counts: give float32 as the trainer had it. Of an average, give it times the
+    divisor; of the models before and after a step of SGD, their difference times divisor over
+    learning rate. Where the noise or the divisor is not known to seven digits, the grid stays
+    hidden, and the score is that of ordinary noise.
+
+    Args:
+        noisy_sums: clipped sums with their noise [trial, step, parameter].
+        common_sums: the same without noise, of the other records in the batch, at the weights of
+            the step [trial, step, parameter].
+        gradients: clipped, of the record in question, and for replaced records of the one in its
+            place, whether drawn or not, each [trial, step, parameter].
+        noise: σ, the standard deviation of the noise on the sum: Opacus' noise_multiplier times
+            max_grad_norm.
+        sample_rate: the probability with which a step draws the record.
+        sizes: numbers of weights of each tensor, in order, where the trainer draws noise for each
+            tensor, as Opacus does; None for all at once.
+
+    Returns:
+        One score for each trial. Give those of trainings with and without the record to
+        `dprime.audit.lower_bound`.
+
+    >>> record = torch.full((1, 1, 1000), 1000**-0.5)  # of norm 1
+    >>> generator = torch.Generator().manual_seed(1)
+    >>> noise = torch.normal(0.0, 100.0, (1, 1, 1000), generator=generator)
+    >>> present, absent = (
+    ...     grid_scores(sums, torch.zeros(1, 1, 1000), [record], noise=100.0)
+    ...     for sums in (record + noise, noise)
+    ... )
+    >>> bool(present > 10 and absent < -10)
+    True
+    """
+    released = _recorded("noisy_sums", noisy_sums)
+    common = _recorded("common_sums", common_sums, released.shape)
+    own = [_recorded("gradients", each, released.shape) for each in gradients]
+    if len(own) not in (1, 2):
+        remedy = "give the record's, and for replaced records the other's"
+        raise validate.refusal("gradients", len(own), "one or two tensors", remedy)
+    sigma = torch.full((len(released),), validate.positive("noise", noise, example=1.0))
+    rate = validate.rate("sample_rate", sample_rate)
+    count = released.shape[2]
+    tensors = [count] if sizes is None else [validate.whole("sizes", size) for size in sizes]
+    if sum(tensors) != count:
+        remedy = "give the number of weights of each tensor"
+        raise validate.refusal("sizes", tensors, f"numbers that add up to {count}", remedy)
+    pairs = layouts(tensors)
+    logs = _no_logs(len(released), pairs)
+    for step in range(released.shape[1]):
+        found = worlds_logs(
+            released[:, step], common[:, step], [each[:, step] for each in own], sigma, rate, pairs
+        )
+        logs += torch.stack(found).numpy()
+    return _log_ratio(logs)
+
+
+def _no_logs(trials: int, pairs: Sequence[Layout]) -> NDArray[np.float64]:
+    """Logarithms before the first step [world, trial, law of the noise]."""
+    return np.zeros((2, trials, 1 + len(BLURS) * len(pairs)))
+
+
+def _log_ratio(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """From logarithms [world, trial, law of the noise] to the log ratio of the worlds [trial]."""
+    before = np.full(logs.shape[2], math.log(DOUBT))
+    before[0] = 0.0
+    inside, outside = np.logaddexp.reduce(logs + before, axis=2)
+    ratio: NDArray[np.float64] = inside - outside
+    return ratio
+
+
+def worlds_logs(
+    noisy: Tensor, common: Tensor, gradients: Sequence[Tensor], sigma: Tensor, rate: float,
+    pairs: Sequence[Layout],
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The likelihood of a step in world `in` and in world `out` [trial, law of the noise].
+
+    Logarithms; the laws are ordinary noise, and a grid in each layout, more or less blurred. All
+    are relative to ordinary noise on the common sum.
+    """
+    undrawn = _law_logs(noisy, common, sigma, pairs)
+    rest = noisy - common
+
+    def drawn(gradient: Tensor) -> Tensor:
+        moved = log_mixture(rest, gradient, sigma, 1.0)[:, None]
+        logs = moved + _law_logs(noisy, common, sigma, pairs, gradient)
+        if rate == 1:
+            return logs
+        return torch.logaddexp(logs + math.log(rate), undrawn + math.log1p(-rate))
+
+    worlds = [drawn(gradient) for gradient in gradients]
+    return worlds[0], worlds[1] if len(worlds) == 2 else undrawn
+
+
+def _law_logs(
+    noisy: Tensor, common: Tensor, sigma: Tensor, pairs: Sequence[Layout],
+    gradient: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """How much likelier each law makes the noise than ordinary noise is [trial, law]."""
+    clipped = common if gradient is None else common + gradient
+    scale = sigma.clamp_min(torch.finfo(sigma.dtype).tiny)
+    squares = ((noisy - clipped) / scale[:, None]).square()
+    squares[sigma == 0] = torch.inf
+    # Entries that rounding has moved by about so much: of the noisy sum, and of what is summed up.
+    summed = 2 * clipped.abs() + clipped.square().mean(1, keepdim=True).sqrt()
+    blurred = UNIT * (noisy.abs() / 2 + summed) / scale[:, None]
+    scale = scale.float().double()  # the generator's own, in single precision
+
+    def exact(trial: Tensor, place: Tensor) -> Tensor:
+        value = noisy[trial, place].double() - common[trial, place].double()
+        if gradient is not None:
+            value = value - gradient[trial, place].double()
+        return value / scale[trial]
+
+    laws = [torch.zeros(len(noisy), dtype=torch.float64, device=noisy.device)]
+    for first, second in pairs:
+        trial, pair = (squares[:, first] + squares[:, second] < NEAR).nonzero(as_tuple=True)
+        one, other = first[pair], second[pair]
+        a, b = exact(trial, one), exact(trial, other)
+        blur_a, blur_b = blurred[trial, one].double(), blurred[trial, other].double()
+        for blur in BLURS:
+            logs = _pair_logs(a, b, blur_a + blur, blur_b + blur)
+            laws.append(torch.zeros_like(laws[0]).index_add_(0, trial, logs))
+    return torch.stack(laws, 1)
+
+
+def _pair_logs(a: Tensor, b: Tensor, blur_a: Tensor, blur_b: Tensor) -> Tensor:
+    """The density of each pair's place between two levels, if they lie on levels, over 1 [pair].
+
+    A von Mises density with the width that rounding gives, and a share of strays.
+    """
+    squared = a.square() + b.square()
+    place = torch.exp(-squared / 2) * LEVELS
+    # Errors in levels: the generator's r², in about four roundings, and those of both entries.
+    width = squared.square() + LEVELS**2 * ((a * blur_a).square() + (b * blur_b).square())
+    kappa = (2 * math.pi) ** -2 / width.clamp_min(1e-12)
+    peak = kappa * (torch.cos(2 * math.pi * place) - 1) - torch.special.i0e(kappa).log()
+    strays = torch.full_like(peak, math.log(STRAYS))
+    return torch.logaddexp(peak + math.log1p(-STRAYS), strays)
+
+
+def layouts(sizes: Sequence[int]) -> list[Layout]:
+    """The ways to pair weights that generators have, for noise that is drawn for these tensors.
+
+    Of each: halves (i, h + i), as dprime had until version 0.10; neighbours (2j, 2j + 1); and
+    eight apart in blocks of sixteen, as PyTorch's `normal_fill` has on a processor. Each for one
+    tensor after the other, and for all of them at once.
+    """
+    ways = [(sum(sizes),)] if len(sizes) == 1 else [(sum(sizes),), tuple(sizes)]
+    found = []
+    for way in ways:
+        starts = np.cumsum([0, *way[:-1]])
+        for one in (_halves, _neighbours, _sixteens):
+            parts = [start + one(size) for start, size in zip(starts, way, strict=True)]
+            first, second = torch.from_numpy(np.concatenate(parts, axis=1))
+            if len(first):
+                found.append((first, second))
+    return found
+
+
+def _halves(size: int) -> NDArray[np.int64]:
+    """(i, h + i), h the half of the size rounded up [2, pair]."""
+    return _pairs(np.arange(size // 2), (size + 1) // 2)
+
+
+def _neighbours(size: int) -> NDArray[np.int64]:
+    """(2j, 2j + 1) [2, pair]."""
+    return _pairs(2 * np.arange(size // 2), 1)
+
+
+def _sixteens(size: int) -> NDArray[np.int64]:
+    """(j, j + 8) in blocks of sixteen; the last sixteen are drawn again if some are left over.
+
+    PyTorch draws fewer than sixteen one by one, in double precision [2, pair].
+    """
+    firsts = (np.arange(0, size - 15, 16)[:, None] + np.arange(8)).ravel()
+    if size > 16 and size % 16:
+        last = size - 16
+        firsts = np.concatenate([firsts[firsts + 8 < last], last + np.arange(8)])
+    return _pairs(firsts, 8)
+
+
+def _pairs(firsts: NDArray[np.int64], apart: int) -> NDArray[np.int64]:
+    """Each number and its partner [2, pair]."""
+    return np.stack([firsts, firsts + apart])
+
+
+def _recorded(name: str, given: ArrayLike | Tensor, shape: torch.Size | None = None) -> Tensor:
+    """Real numbers [trial, step, parameter] in double precision, which keeps every digit."""
+    remedy = "give recorded sums, one row for each trial and step"
+    found = given.detach().cpu() if isinstance(given, Tensor) else torch.tensor(np.asarray(given))
+    if not found.is_floating_point():
+        raise validate.misfit(name, f"of type {found.dtype}", "real numbers", remedy)
+    if found.dim() != 3:
+        shown = f"of shape {tuple(found.shape)}"
+        raise validate.misfit(name, shown, "of shape (trial, step, parameter)", remedy)
+    wanted = found.shape if shape is None else shape
+    try:
+        return found.double().expand(wanted)
+    except RuntimeError:
+        shown, must = f"of shape {tuple(found.shape)}", f"of shape {tuple(wanted)}"
+        raise validate.misfit(name, shown, must, remedy) from None

@@ -1,0 +1,49 @@
+"""Seeds: what gives every random number of a training, an audit or a draw.
+
+Whoever knows the seed of a training knows its noise, and the certificate does not hold against
+them. So a seed has 256 bits, no text made here shows one, and whoever wants to see it asks the
+object that keeps it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+import numpy as np
+
+from dprime import validate
+
+SEED_BITS = 256
+"""A seed of so many random bits is beyond guessing."""
+
+
+def fresh_seed() -> int:
+    """A seed that nobody can guess, from the operating system."""
+    return secrets.randbits(SEED_BITS)
+
+
+def check_seed(seed: object) -> int:
+    """A whole number of at most 256 bits; the sentence does not show what was given.
+
+    >>> check_seed(-7)
+    Traceback (most recent call last):
+    ValueError: seed must be a whole number from 0 to 2^256 - 1, but it is not one (seeds are not \
+shown): leave it out, and one that nobody can guess is drawn.
+    """
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if whole and 0 <= int(seed) < 1 << SEED_BITS:  # type: ignore[call-overload]
+        return int(seed)  # type: ignore[call-overload,no-any-return]
+    remedy = "leave it out, and one that nobody can guess is drawn"
+    requirement = f"a whole number from 0 to 2^{SEED_BITS} - 1"
+    raise validate.misfit("seed", "not one (seeds are not shown)", requirement, remedy)
+
+
+def derived_seed(seed: int, *purpose: int) -> int:
+    """A seed of its own for a purpose; none tells another, nor the one that they come from.
+
+    >>> derived_seed(1, 0) == derived_seed(1, 1)
+    False
+    """
+    text = "dprime: a seed from a seed, 1 " + " ".join(map(str, (seed, *purpose)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest(), "little")

@@ -1,0 +1,178 @@
+"""Gaussian noise without a flaw that its sum could show: rounded to a grid, exactly.
+
+    S, σ ──► Δ ⌊(S + σ N)/Δ⌉,  N standard normal, Δ a power of two, σ/Δ from 2^16 to 2^17
+
+The result has exactly the law of an ideal normal number that is added to S and rounded to the grid,
+if the bits are fair coins. Box and Muller (1958) make two numbers N of two uniform ones. Double
+precision and 63 or 64 bits of each find the point of the grid; where a rounding error or the bits
+that were not drawn could make it another one, 256 more bits and interval arithmetic decide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from mpmath.ctx_iv import MPIntervalContext
+from torch import Tensor
+
+from dprime.train.streams import BLOCK, Purpose, Streams
+
+GRID_BITS = 17
+"""σ/Δ is below two to this power."""
+
+UNSURE = 2.0**-22
+"""Nearer than this to the middle between two points of the grid, exact arithmetic decides.
+
+In units of Δ, all errors together are below a third of it. With U from LEAST to MOST, the radius
+R = √(−2 ln U) is off by at most (2^-52 + 2^-64/U + 2^-52 R²)/R: U is rounded and ends where its
+bits end, the logarithm and the root are off by 2 units in the last place. That is 2^-40.8 where R
+is smallest and less than 2^-41.5 elsewhere. The angle is off by 2^-50, and σ/Δ is below 2^17.
+"""
+
+LEAST, MOST = 2.0**-24, 1 - 2.0**-23
+"""Exact arithmetic also decides for U outside of these: far tails, and radii near zero."""
+
+RADII, ANGLES, MORE = range(3)
+"""Parts of a step's bits."""
+
+MORE_BITS = 256
+"""Drawn of each uniform number for the exact arithmetic."""
+
+EXACT = MPIntervalContext()
+EXACT.prec = 2 * MORE_BITS
+
+TOGETHER = 1 << 16
+"""Pairs of numbers made at a time on a processor: they stay in the cache."""
+
+GPU_TOGETHER = 1 << 22
+"""The same on a GPU: each operation is worth its start."""
+
+WORDS = BLOCK // 8
+"""Words of 64 bits in a block."""
+
+
+def add_normal(
+    streams: Streams, target: Tensor, sigma: Tensor, purpose: Purpose, step: int
+) -> None:
+    """Add noise to target [trial, number] and round to the grid; σ = 0 leaves a trial as it is.
+
+    Args:
+        streams: of the trials.
+        target: S, changed in place.
+        sigma: the noise's standard deviation [trial].
+        purpose: of the bits.
+        step: at which they are used.
+
+    >>> noisy = torch.zeros(1, 3)
+    >>> add_normal(Streams(1, [0]), noisy, torch.ones(1), Purpose.NOISE, step=0)
+    >>> bool((noisy * 2**16 == (noisy * 2**16).round()).all()), bool((noisy != 0).all())
+    (True, True)
+    """
+    silent = sigma == 0
+    kept = target[silent] if bool(silent.any()) else None
+    half = (target.shape[1] + 1) // 2
+    bits = _Bits(streams, purpose, step, half)
+    mantissa, exponent = torch.frexp(sigma.double()[:, None])
+    strength = mantissa * 2.0**GRID_BITS  # σ/Δ
+    spacing = torch.ldexp(torch.ones_like(strength), exponent - GRID_BITS)  # Δ
+    for rows, pairs in _pieces(len(target), half, GPU_TOGETHER if target.is_cuda else TOGETHER):
+        radius, angle, doubtful = _polar(*bits.words(rows, pairs))
+        radius *= strength[rows]
+        for sine, start in ((False, pairs.start), (True, half + pairs.start)):
+            part = target[rows, start : start + pairs.stop - pairs.start]
+            cut = (slice(None), slice(0, part.shape[1]))
+            scaled = part.double().div_(spacing[rows])
+            fraction = scaled.frac()
+            turned = angle.sin() if sine else angle.cos()
+            nearest, unsure = _rounded(torch.addcmul(fraction, radius[cut], turned[cut]))
+            nearest += scaled.sub_(fraction)
+            for row, column in [*unsure, *(at for at in doubtful if at[1] < part.shape[1])]:
+                number = bits.exactly(rows.start + row, pairs.start + column, sine=sine)
+                whole, rest = float(scaled[row, column]), float(fraction[row, column])
+                place = rest + float(strength[rows][row]) * number
+                nearest[row, column] = whole + _nearest(place)
+            part.copy_(nearest.mul_(spacing[rows]))
+    if kept is not None:
+        target[silent] = kept
+
+
+def _pieces(trials: int, half: int, together: int) -> Iterator[tuple[slice, slice]]:
+    """Trials and pairs of numbers that are made at a time: whole trials, or a part of one."""
+    high, width = max(1, together // half), min(half, together)
+    for top in range(0, trials, high):
+        for start in range(0, half, width):
+            yield slice(top, min(top + high, trials)), slice(start, min(start + width, half))
+
+
+def _polar(radii: Tensor, angles: Tensor) -> tuple[Tensor, Tensor, list[list[int]]]:
+    """Radius and angle of each pair in double precision, and where the radius is not precise."""
+    uniform = radii.double().add_(0.5).mul_(2.0**-63)
+    doubtful = _beyond(uniform, LEAST, MOST)
+    radius = uniform.log_().mul_(-2.0).sqrt_()
+    return radius, angles.double().add_(0.5).mul_(math.pi * 2.0**-63), doubtful
+
+
+def _rounded(places: Tensor) -> tuple[Tensor, list[list[int]]]:
+    """The nearest whole numbers, and where they may be wrong."""
+    nearest = places.round()
+    return nearest, _beyond(places.sub_(nearest), UNSURE - 0.5, 0.5 - UNSURE)
+
+
+def _beyond(values: Tensor, least: float, most: float) -> list[list[int]]:
+    """Row and column of the values outside of an interval; there are seldom any."""
+    if not values.numel():  # an odd number of weights has no last sine
+        return []
+    lowest, highest = (float(end) for end in values.aminmax())
+    if lowest > least and highest < most:
+        return []
+    return ((values <= least) | (values >= most)).nonzero().tolist()
+
+
+@dataclass(frozen=True)
+class _Bits:
+    """Of one step's noise: each trial has `half` words for radii, and as many for angles."""
+
+    streams: Streams
+    purpose: Purpose
+    step: int
+    half: int
+
+    def words(self, rows: slice, pairs: slice) -> tuple[Tensor, Tensor]:
+        """63 random bits for each radius, 64 for each angle [trial, pair]; pairs begin a block."""
+        share, first = -(-self.half // WORDS), pairs.start // WORDS
+        wanted = slice(first, first - (pairs.start - pairs.stop) // WORDS)
+        radii, angles = (
+            self.streams.blocks(self.purpose, self.step, share, wanted, rows, part)
+            for part in (RADII, ANGLES)
+        )
+        width = pairs.stop - pairs.start
+        radii, angles = (words.view(torch.int64)[:, :width] for words in (radii, angles))
+        return radii & ((1 << 63) - 1), angles
+
+    def exactly(self, row: int, pair: int, *, sine: bool) -> Any:
+        """One of the two normal numbers of a pair, as a narrow interval."""
+        at, inside = slice(row, row + 1), pair % WORDS
+        block = slice(pair - inside, min(pair - inside + WORDS, self.half))
+        radius, angle = (int(words[0, inside]) for words in self.words(at, block))
+        one = slice(pair, pair + 1)
+        more = self.streams.blocks(self.purpose, self.step, self.half, one, at, MORE)[0].cpu()
+        ends = [int.from_bytes(part.numpy().tobytes(), "little") for part in more.split(BLOCK // 2)]
+        uniform, turn = _beginning((radius, ends[0])), _beginning((angle, ends[1]))
+        turned = EXACT.sin(EXACT.pi * turn) if sine else EXACT.cos(EXACT.pi * turn)
+        return EXACT.sqrt(-2 * EXACT.log(uniform)) * turned
+
+
+def _beginning(bits: tuple[int, int]) -> Any:
+    """Every number whose first 63 bits after the point, and the next, are these."""
+    whole = (bits[0] << MORE_BITS) + bits[1]
+    return EXACT.mpf([whole, whole + 1]) / EXACT.mpf(2) ** (63 + MORE_BITS)
+
+
+def _nearest(place: Any) -> int:
+    """The whole number nearest to all of an interval; an edge inside it has chance 2^-230."""
+    nearest: int = math.floor(place.mid.a + 0.5)
+    return nearest

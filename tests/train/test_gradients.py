@@ -1,0 +1,168 @@
+"""Records without a finite gradient, in every layer, on both paths and in every kind of batch."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from dprime.data.dataset import Dataset
+from dprime.train import Insert, Observer, Subsets, Training, Worlds, median_clip_norm, train
+from trials import Wrapped, blobs
+
+ONCE = Training(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
+
+
+def steep(outputs, labels):
+    """Cross-entropy, and for the last class a root of 0 whose derivative is not a number."""
+    losses = nn.functional.cross_entropy(outputs, labels, reduction="none")
+    root = torch.where(labels == 2, outputs[:, 0] * 0, 1.0).sqrt()
+    return losses + torch.where(labels == 2, root, 0.0)
+
+
+def net(*layers, shape=(4,)):
+    """Some layers, and a linear layer on what is left."""
+    torch.manual_seed(0)
+    body = nn.Sequential(*layers, nn.Flatten())
+    width = body(torch.zeros(1, *shape)).shape[1]
+    return nn.Sequential(*body, nn.Linear(width, 3)), shape
+
+
+IMAGE = (1, 6, 6)
+LAYERS = {
+    "linear": lambda: net(nn.Linear(4, 5), nn.Tanh()),
+    "linear at positions": lambda: net(nn.Unflatten(1, (2, 2)), nn.Linear(2, 5)),
+    "wide at positions": lambda: net(nn.Unflatten(1, (2, 2)), nn.Linear(2, 50), nn.Linear(50, 50)),
+    "layer norm": lambda: net(nn.LayerNorm(4), nn.Linear(4, 4), nn.LayerNorm(4)),
+    "group norm": lambda: net(nn.Linear(4, 4), nn.GroupNorm(2, 4)),
+    "group norm of one group": lambda: net(nn.Linear(4, 4), nn.GroupNorm(1, 4)),
+    "convolution": lambda: net(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.MaxPool2d(2), shape=IMAGE),
+    "second convolution": lambda: net(
+        nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Conv2d(3, 4, 2), nn.AvgPool2d(2), shape=IMAGE
+    ),
+    "normalised convolution": lambda: net(
+        nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), shape=IMAGE
+    ),
+    "group norm after a second": lambda: net(
+        nn.Conv2d(1, 4, 3), nn.Conv2d(4, 4, 2), nn.GroupNorm(1, 4), shape=IMAGE
+    ),
+}
+
+
+class Sums(Observer):
+    """The clipped sum of each trial before the noise, and what the differing records add."""
+
+    def see(self, step):
+        self.sums = step.own_sum.clone()
+        self.differing = step.differing
+        self.common = step.common_sum.clone()
+
+
+def sums_of(model, data, members, probability, loss):
+    """The clipped sum of trials with these members."""
+    sums, training = Sums(), dataclasses.replace(ONCE, loss=loss)
+    subsets = Subsets(data, members, probability)
+    train(model, subsets, training, initial="given", observers=[sums], seed=1)
+    return sums.sums
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("cause", ["feature", "loss"])
+@pytest.mark.parametrize("wrap", [False, True], ids=["layers", "one module"])
+@pytest.mark.parametrize("probability", [1.0, 0.2], ids=["all records", "own records"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_record_without_a_finite_gradient_counts_as_zero(name, probability, wrap, cause):
+    model, shape = LAYERS[name]()
+    model = Wrapped(model) if wrap else model
+    plain = blobs(6, shape, classes=2)
+    records, labels = plain.records.copy(), plain.labels.copy()
+    if cause == "feature":
+        records[4] = np.sign(records[4]) * 3e38
+    else:
+        labels[4] = 2
+    data = Dataset.of(records, labels, classes=3)
+    members = np.stack([np.arange(6) != 4, np.ones(6, dtype=bool), np.arange(6) == 4])
+    others, every, alone = sums_of(model, data, members, probability, steep)
+    assert float(others.norm()) > 0.1
+    assert bool(every.isfinite().all())
+    assert float(alone.norm()) <= (1 if cause == "feature" else 0)  # may be finite, normalised
+    torch.testing.assert_close(every, others + alone, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.7, 0.3])
+@pytest.mark.parametrize("clip_norm", [1.0, None])
+def test_a_record_that_is_absent_leaves_no_trace(clip_norm, rate):
+    """Its gradient is 0 times something that is not a number; without clipping, too."""
+    model, _ = net(nn.Linear(4, 4))
+    data = blobs(8, (4,), classes=2)
+    data = Dataset.of(data.records, data.labels, classes=3)
+    worlds = Worlds.add(data, Dataset.of(np.float32([[9, 1, 1, 1]]), [2], classes=3))
+    training = Training(
+        steps=3, learning_rate=0.1, clip_norm=clip_norm, sample_rate=rate, loss=steep
+    )
+    sums, options = Sums(), {"trials": 6, "initial": "given", "seed": 1}
+    done = train(model, worlds, training, world="out", observers=[sums], **options)
+    assert not done.diverged.any()
+    assert bool(sums.common.isfinite().all())
+    inside = train(model, worlds, training, world="in", **options)
+    assert inside.diverged.any() == (clip_norm is None)  # without clipping it is left as it is
+    if clip_norm is not None:
+        assert torch.equal(inside.weights, done.weights)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, 1e30])
+@pytest.mark.parametrize("clip_norm", [1.0, None])
+def test_a_crafted_gradient_that_is_not_finite_counts_as_zero(clip_norm, value):
+    class Wild(Insert):
+        def gradients(self, moment):
+            return (torch.full_like(moment.weights, value),)
+
+    data, sums = blobs(8, (4,)), Sums()
+    worlds = Worlds.add(data, blobs(1, (4,), seed=9))
+    training = Training(steps=2, learning_rate=0.1, clip_norm=clip_norm)
+    model, _ = net(nn.Linear(4, 4))
+    done = train(
+        model, worlds, training, trials=4, insert=Wild(), seed=1, initial="given", observers=[sums]
+    )
+    assert not done.diverged[~done.in_world].any()
+    if clip_norm is not None:
+        assert not done.diverged.any()
+        assert float(sums.differing[0].norm(dim=1).max()) == 0
+
+
+def test_weights_that_are_not_finite_leave_the_noise_alone():
+    sums = Sums()
+    model, _ = net(nn.Linear(4, 4))
+    done = train(
+        model, blobs(8, (4,)), ONCE, trials=2, seed=1, observers=[sums],
+        initial=torch.full((35,), torch.nan),
+    )  # fmt: skip
+    assert done.diverged.all()
+    assert float(sums.sums.abs().max()) == 0
+
+
+def test_a_word_that_the_table_has_not_counts_as_zero():
+    words = np.random.default_rng(0).integers(0, 5, (6, 4)).astype(np.float32)
+    words[4, 1] = 6  # a word of the next trial's table
+    model = nn.Sequential(nn.Embedding(5, 2), nn.Flatten(), nn.Linear(8, 3))
+    data = Dataset.of(words, [0, 1, 2, 0, 1, 2])
+    members = np.array([[True] * 6, [True, True, True, True, False, True]])
+    sums = Sums()
+    train(model, Subsets(data, members, 1.0), ONCE, initial="given", observers=[sums], seed=1)
+    torch.testing.assert_close(sums.sums[0], sums.sums[1])
+    with pytest.raises(ValueError, match=r"words that its nn.Embedding does not have"):
+        train(Wrapped(model), data, ONCE, initial="given")
+
+
+def test_a_median_of_norms_leaves_out_what_is_not_a_number():
+    model, _ = net(nn.Linear(4, 4))
+    plain = blobs(50, (4,), classes=2)
+    labels = plain.labels.copy()
+    labels[10] = 2
+    data = Dataset.of(plain.records, labels, classes=3)
+    for noise in (None, 1.0):
+        read = median_clip_norm(model, data, loss=steep, seed=1, noise_multiplier=noise)
+        assert 0.1 < read.value < 10
+    with pytest.raises(ValueError, match="must be numbers, but it is NaN for every record"):
+        median_clip_norm(model, data.take([10]), loss=steep, seed=1)

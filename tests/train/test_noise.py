@@ -1,0 +1,203 @@
+"""The noise: the ideal normal number's rounded sum, to the last bit, and nothing else."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp, mpf
+
+from dprime.train import noise
+from dprime.train.noise import add_normal
+from dprime.train.streams import Purpose, Streams
+
+
+def normals(seed, trials, count, step=0, purpose=Purpose.NOISE):
+    target = torch.zeros(len(trials), count, dtype=torch.float64)
+    add_normal(Streams(seed, trials), target, torch.ones(len(trials)), purpose, step)
+    return target
+
+
+def slow_sum(streams, row, start, sigma, step):
+    """Row by number with 60 digits: the same bits, and 256 more of each, by the definition."""
+    half, sums = (len(start) + 1) // 2, []
+    share = -(-half // 8)
+    at = slice(row, row + 1)
+
+    def bits(part, blocks, first, last):
+        made = streams.blocks(Purpose.NOISE, step, blocks, slice(0, blocks), at, part)[0]
+        return made.numpy().tobytes()[first:last]
+
+    with mp.workdps(120):
+        exponent = math.frexp(sigma)[1] - noise.GRID_BITS
+        grid = mpf(2) ** exponent
+        for place, value in enumerate(start):
+            pair, second = place % half, place >= half
+            uniform = int.from_bytes(bits(0, share, 8 * pair, 8 * pair + 8), "little") % 2**63
+            turn = int.from_bytes(bits(1, share, 8 * pair, 8 * pair + 8), "little", signed=True)
+            uniform = (uniform << 256) + int.from_bytes(
+                bits(2, half, 64 * pair, 64 * pair + 32), "little"
+            )
+            turn = (turn << 256) + int.from_bytes(
+                bits(2, half, 64 * pair + 32, 64 * pair + 64), "little"
+            )
+            radius = mp.sqrt(-2 * mp.log(mpf(uniform) / 2**319))
+            angle = mp.pi * mpf(turn) / 2**319
+            number = radius * (mp.sin(angle) if second else mp.cos(angle))
+            sums.append(float(mp.nint((mpf(value) + mpf(sigma) * number) / grid) * grid))
+    return sums
+
+
+@given(
+    st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=40),
+    st.floats(1e-3, 1e3),
+    st.integers(0, 2**256 - 1),
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**30),
+)
+@settings(max_examples=25, deadline=None)
+def test_the_sum_is_the_ideal_one_rounded(start, sigma, seed, trial, step):
+    target = torch.tensor([start, start], dtype=torch.float64)
+    streams = Streams(seed, [trial, 5])
+    add_normal(streams, target, torch.tensor([sigma, sigma]).double(), Purpose.NOISE, step)
+    rounded = float(torch.tensor(sigma).double())
+    assert target[0].tolist() == slow_sum(streams, 0, start, rounded, step)
+    assert target[1].tolist() == slow_sum(streams, 1, start, rounded, step)
+
+
+def test_exact_arithmetic_changes_nothing_that_double_precision_decided(monkeypatch):
+    fast = normals(1, range(2), 3001, step=7)
+    monkeypatch.setattr(noise, "UNSURE", 0.5)  # every number is decided exactly
+    assert torch.equal(normals(1, range(2), 3001, step=7), fast)
+
+
+def test_the_error_of_double_precision_is_a_third_of_what_is_allowed_at_most(monkeypatch):
+    """Radii at both ends of what is decided in double precision, against 120 digits."""
+    generator = np.random.default_rng(1)
+    ends = np.concatenate([
+        np.geomspace(2.0**-24, 2.0**-20, 300), 1 - np.geomspace(2.0**-23, 2.0**-12, 300),
+        generator.uniform(size=300),
+    ])  # fmt: skip
+    radii = torch.tensor([[int(mpf(u) * 2**63) for u in ends]])
+    angles = torch.tensor(generator.integers(-(2**63), 2**63 - 1, (1, len(ends))))
+    radius, angle, doubtful = noise._polar(radii, angles)
+    assert len(doubtful) <= 2
+    largest = 0.0
+    for number, (word, turn) in enumerate(zip(radii[0].tolist(), angles[0].tolist(), strict=True)):
+        for function, exact in ((torch.cos, mp.cos), (torch.sin, mp.sin)):
+            found = float(radius[0, number] * function(angle[0, number]))
+            with mp.workdps(60):
+                for bit in (0, 1):  # the bits that were not drawn lie between these
+                    true = mp.sqrt(-2 * mp.log(mpf(word + bit) / 2**63))
+                    true *= exact(mp.pi * mpf(turn + bit) / 2**63)
+                    largest = max(largest, abs(float(true - found)))
+    assert largest * 2.0**noise.GRID_BITS < noise.UNSURE / 3
+
+
+def test_the_far_tail_and_the_centre_are_decided_exactly(monkeypatch):
+    """All radii below LEAST and above MOST: the bits that were not drawn matter there."""
+    monkeypatch.setattr(noise, "LEAST", 0.3)
+    monkeypatch.setattr(noise, "MOST", 0.6)
+    cut = normals(2, range(2), 801)
+    monkeypatch.undo()
+    assert torch.equal(cut, normals(2, range(2), 801))
+
+
+def test_tails_have_no_end():
+    """The least radius that can be drawn is 9.3, and its next bits reach beyond any number."""
+    radius, _, doubtful = noise._polar(torch.tensor([[0]]), torch.tensor([[0]]))
+    assert float(radius) > 9.3
+    assert doubtful == [[0, 0]]
+    lowest = noise._beginning((0, 0))
+    assert math.isinf(float(noise.EXACT.sqrt(-2 * noise.EXACT.log(lowest)).b))
+
+
+@given(
+    st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=6),
+    st.integers(1, 70),
+    st.integers(0, 2**256 - 1),
+)
+@settings(max_examples=40)
+def test_a_trials_noise_is_its_own(trials, count, seed):
+    together = normals(seed, trials, count, step=3)
+    for row, trial in enumerate(trials):
+        assert torch.equal(normals(seed, [trial], count, step=3)[0], together[row])
+
+
+@pytest.mark.parametrize("together", [8, 64, 1000, 4000])
+def test_pieces_do_not_matter(monkeypatch, together):
+    whole = normals(1, [0, 1, 2, 9], 1001)
+    monkeypatch.setattr(noise, "TOGETHER", together)
+    assert torch.equal(normals(1, [0, 1, 2, 9], 1001), whole)
+
+
+def test_every_key_has_numbers_of_its_own():
+    draws = [
+        normals(seed, [trial], 8, step, purpose)[0].tolist()
+        for seed in (0, 1, 2**32, 2**64, 2**255)
+        for trial in (0, 1)
+        for purpose in Purpose
+        for step in (0, 1)
+    ]
+    assert len({tuple(draw) for draw in draws}) == len(draws)
+
+
+def test_normal_numbers_are_standard_normal():
+    sample = normals(3, range(50), 40_001).numpy().ravel()
+    assert scipy.stats.kstest(sample, "norm").pvalue > 1e-3
+    n = len(sample)
+    assert abs(sample.mean()) < 4 / np.sqrt(n)
+    assert abs(sample.var() - 1) < 4 * np.sqrt(2 / n)
+    assert abs((sample**4).mean() - 3) < 4 * np.sqrt(96 / n)
+    for threshold in (3.0, 4.0):
+        expected = 2 * n * scipy.stats.norm.sf(threshold)
+        assert abs((np.abs(sample) > threshold).sum() - expected) < 4 * np.sqrt(expected)
+
+
+def correlation(a, b):
+    return abs(float(torch.corrcoef(torch.stack([a.flatten(), b.flatten()]))[0, 1]))
+
+
+def test_no_correlation_between_coordinates_steps_trials_and_purposes():
+    first = normals(5, range(200), 2000)
+    bound = 4.5 / np.sqrt(first.numel())
+    assert correlation(first[:, :-1], first[:, 1:]) < bound
+    assert correlation(first[:, :1000], first[:, 1000:]) < 4.5 / np.sqrt(first.numel() / 2)
+    assert correlation(first[:-1], first[1:]) < bound
+    assert correlation(first, normals(5, range(200), 2000, step=1)) < bound
+    assert correlation(first, normals(5, range(200), 2000, purpose=Purpose.WEIGHTS)) < bound
+    assert correlation(first, normals(6, range(200), 2000)) < bound
+    assert correlation(first**2, normals(5, range(200), 2000, step=1) ** 2) < bound
+
+
+def test_the_two_numbers_of_a_pair_are_independent():
+    """Box and Muller make two numbers of one radius: their squares must not correlate either."""
+    sample = normals(7, range(100), 20_000)
+    low, high = sample[:, :10_000], sample[:, 10_000:]
+    assert correlation(low**2, high**2) < 4.5 / np.sqrt(low.numel())
+    assert correlation(low.abs(), high.abs()) < 4.5 / np.sqrt(low.numel())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("sigma", [1e-9, 0.7, 3.0, 1e7])
+def test_scale_grid_and_sum(dtype, sigma):
+    start = torch.full((2, 1001), 5.0, dtype=dtype)
+    target = start.clone()
+    add_normal(Streams(1, range(2)), target, torch.full((2,), sigma), Purpose.NOISE, 0)
+    grid = 2.0 ** (math.frexp(sigma)[1] - noise.GRID_BITS)
+    assert 2**16 <= sigma / grid < 2**17
+    if dtype == torch.float64:
+        assert bool((target / grid == (target / grid).round()).all())
+    expected = start.double() + float(torch.tensor(sigma)) * normals(1, range(2), 1001)
+    rounding = 1e-6 * expected.abs().max() if dtype == torch.float32 else 0
+    assert (target.double() - expected).abs().max() <= 1.5 * grid + rounding  # both are rounded
+
+
+def test_a_trial_without_noise_stays_as_it_is():
+    target = torch.full((3, 100), math.pi)
+    add_normal(Streams(1, range(3)), target, torch.tensor([0.0, 1.0, 0.0]), Purpose.NOISE, 0)
+    assert (target[[0, 2]] == torch.tensor(math.pi)).all()
+    assert (target[1] != torch.tensor(math.pi)).all()

@@ -1,0 +1,115 @@
+"""Clipped sums of random networks of all supported kinds, against PyTorch's own autograd."""
+
+import copy
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from dprime.train import Observer, Subsets, Training, train
+from dprime.train.losses import named_loss
+from dprime.train.network import Layered
+from random_networks import random_case
+
+
+class Sums(Observer):
+    """The clipped sum of each trial before the noise."""
+
+    def see(self, step):
+        self.sums = step.own_sum.clone()
+
+
+def record_gradients(case, parameters):
+    """Of each record alone, in double precision [record, parameter]."""
+    model = copy.deepcopy(case.model).double()
+    weights = dict(model.named_parameters())
+    words = any(isinstance(module, nn.Embedding) for module in model.modules())
+    found = []
+    for record, label in zip(case.data.records, case.data.labels, strict=True):
+        x = torch.tensor(record)[None]
+        y = torch.tensor(label)[None]
+        loss = named_loss(case.loss)(model(x.long() if words else x.double()), y)[0]
+        gradients = torch.autograd.grad(loss, [weights[p.name] for p in parameters])
+        found.append(torch.cat([g.flatten() for g in gradients]))
+    return torch.stack(found)
+
+
+def check(seed):
+    """(whether the fast path took it, the largest clipped norm in units of C)."""
+    case = random_case(seed)
+    count = len(case.data)
+    # One trial for each record alone, and one for all of them.
+    members = np.concatenate([np.eye(count, dtype=bool), np.ones((1, count), dtype=bool)])
+    subsets = Subsets(case.data, members, probability=(0.2, 1.0)[seed % 2])
+    clip_norm = float(np.random.default_rng(seed).choice([1e-3, 0.3, 1.0, 100.0]))
+    training = Training(
+        steps=1, learning_rate=0.1, clip_norm=clip_norm, noise_multiplier=2.0, loss=case.loss
+    )
+    sums = Sums()
+    done = train(case.model, subsets, training, initial="given", observers=[sums], seed=1)
+    assert done.label == "differentially private"
+    plain = record_gradients(case, done.network.parameters)
+    norms = plain.norm(dim=1, keepdim=True)
+    expected = plain * (clip_norm / norms).clamp(max=1)
+    expected = torch.cat([expected, expected.sum(0, keepdim=True)])
+    scale = float(expected.norm(dim=1).max())
+    assert float((sums.sums.double() - expected).norm(dim=1).max()) <= 3e-4 * scale
+    largest = float(sums.sums[:-1].double().norm(dim=1).max()) / clip_norm
+    assert largest <= 1
+    return isinstance(done.network, Layered), largest
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # torch.func, of some layers
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("seed", range(60))
+def test_clipped_sums_are_those_of_autograd(seed):
+    check(seed)
+
+
+def stretched(case, rng):
+    """The same with numbers of any size that float32 holds, in records, labels and weights."""
+    model, data = copy.deepcopy(case.model), case.data
+    with torch.no_grad():
+        for weight in model.parameters():
+            if rng.random() < 0.2:
+                weight.mul_(10.0 ** rng.uniform(-20, 20))
+    words = any(isinstance(module, nn.Embedding) for module in model.modules())
+    sizes = 10.0 ** rng.uniform(-37, 38, len(data)) * (rng.random(len(data)) < 0.7)
+    records = data.records.astype(np.float64)
+    if not words:
+        records = (records.T * sizes).T
+    labels = data.labels * sizes if data.classes is None else data.labels
+    most = 3.4e38
+    return dataclasses.replace(
+        case, model=model,
+        data=dataclasses.replace(
+            data, records=np.clip(records, -most, most), labels=np.clip(labels, -most, most)
+        ),
+    )  # fmt: skip
+
+
+def check_any_size(seed):
+    """Every record alone moves the sum by at most C, and so it does in the sum of all."""
+    rng = np.random.default_rng(seed)
+    case = stretched(random_case(seed), rng)
+    clip_norm = float(10.0 ** rng.uniform(-12, 18))
+    training = Training(
+        steps=1, learning_rate=0.1, clip_norm=clip_norm, noise_multiplier=2.0, loss=case.loss
+    )
+    count = len(case.data)
+    members = np.concatenate([np.eye(count, dtype=bool), np.ones((1, count), dtype=bool)])
+    subsets, sums = Subsets(case.data, members, probability=(0.2, 1.0)[seed % 2]), Sums()
+    train(case.model, subsets, training, initial="given", observers=[sums], seed=1)
+    found = sums.sums.double() / clip_norm
+    assert bool(found.isfinite().all())
+    assert float(found.norm(dim=1)[:-1].max()) <= 1 + 1e-5
+    assert float((found[-1] - found[:-1].sum(0)).norm()) <= 1e-3
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("seed", range(60))
+def test_no_record_of_any_size_moves_the_sum_by_more(seed):
+    check_any_size(seed)
