@@ -126,8 +126,8 @@ def _in_place(step: Callable[[], None], monitor: Monitor, rounds: int) -> tuple[
 
 
 READ = (
-    "entered", "called", "clipped_in_loss", "backward_done", "cleared", "clipped", "summed", "noised",
-    "settled",
+    "entered", "called", "clipped_in_loss", "backward_done", "cleared", "clipped", "summed",
+    "noised", "settled",
 )  # fmt: skip
 """What the monitor does in a step, besides booking it."""
 

@@ -34,7 +34,8 @@ def values(answers):
 def certified(*parts, weights=44):
     """Trainings or releases of a sum together, with the tails that float32 noise lacks.
 
-    Opacus counts the records for the trainings. `weights` are those of the small network in conftest.
+    Opacus counts the records for the trainings. `weights` are those of the small network in
+    conftest.
     """
     phases = tuple(
         (part.noise_multiplier, part.sample_rate if isinstance(part, DPSGD) else 1.0, part.steps, 1)

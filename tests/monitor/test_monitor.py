@@ -5,7 +5,6 @@ import io
 import pickle
 import re
 import warnings
-from dataclasses import replace
 from types import SimpleNamespace
 
 import opacus

@@ -120,13 +120,13 @@ def network(dice, mode, outputs):
         hidden = dice.choice([4, 6])
         layers += [nn.Linear(width, hidden, bias=dice.random() < 0.8)]
         layers += [dice.choice([nn.ReLU, nn.Tanh, nn.GELU, nn.Sigmoid])()]
-        more = [lambda: nn.LayerNorm(hidden), lambda: nn.GroupNorm(2, hidden)]
+        more = [nn.LayerNorm(hidden), nn.GroupNorm(2, hidden)]
         if mode != "ew":
-            more += [lambda: nn.Dropout(0.2), lambda: Own(hidden)]
+            more += [nn.Dropout(0.2), Own(hidden)]
         if mode in ("hooks", "functorch"):
-            more += [lambda: Twice(hidden)]
+            more += [Twice(hidden)]
         if dice.random() < 0.5:
-            layers += [dice.choice(more)()]
+            layers += [dice.choice(more)]
         width = hidden
     layers += [nn.Linear(width, outputs)]
     net = nn.Sequential(*layers)
@@ -171,7 +171,9 @@ class Made:
         )  # fmt: skip
         # PyTorch itself refuses empty batches in these.
         refuse = (nn.InstanceNorm2d, nn.GroupNorm, DPLSTM, DPGRU, DPMultiheadAttention)
-        self.takes_none = self.mode != "ew" and not any(isinstance(m, refuse) for m in net.modules())
+        self.takes_none = self.mode != "ew" and not any(
+            isinstance(m, refuse) for m in net.modules()
+        )
         self.net, self.model, self.optimizer, self.loader = net, made[0], made[1], made[-1]
         self.criterion = made[2] if len(made) == 4 else LOSSES[self.loss]()
         self.monitor = Monitor(
@@ -198,7 +200,7 @@ class Made:
             if evaluates:
                 self.net.eval()
                 with torch.no_grad():
-                    for x, y in self.loader:
+                    for x, _ in self.loader:
                         if len(x):
                             self.net(x)
                 self.net.train()

@@ -71,7 +71,9 @@ class TestNotPoisson:
         assert isinstance(monitor.mechanism(), Unprotected)
 
     def test_adding_a_record_is_refused(self, private):
-        with pytest.raises(ValueError, match="adjacency must be 'replace' or 'zero-out' without Poisson"):
+        with pytest.raises(
+            ValueError, match="adjacency must be 'replace' or 'zero-out' without Poisson"
+        ):
             watch(private(poisson_sampling=False), adjacency="add-remove")
 
     def test_sampling_with_repetition_is_not_private(self, private):

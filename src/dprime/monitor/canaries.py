@@ -102,8 +102,8 @@ class Canaries(Watcher):
         for the one who trains: what may be published is said at each kind of canary.
 
         Args:
-            claim: the certified curve to test, for a record that is zeroed out or added; where it is
-                left out, what the monitor certifies of the whole training, also of the steps before a
+            claim: the certified curve to test, for a record zeroed out or added; where it is left
+                out, what the monitor certifies of the whole training, also of the steps before a
                 resume. Where it certifies nothing, that of the steps that the privacy engine's
                 accountant has recorded; if those are not as many as the canaries saw, there is no
                 verdict, and a note says why.

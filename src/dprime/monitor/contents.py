@@ -1,14 +1,15 @@
 """Whether the weights and buffers of a training are those that its private steps left.
 
 Between the end of one private step and the next, nothing else may change them. PyTorch counts how
-often a tensor is written to, and where a count, a place in memory or an object is another one, the
-tensor's norm tells whether it was changed, or taken out and put back. Writes through `p.data` are not
-counted: so norms are also compared in the first steps, and then in one step out of four. A change
-that moves no digit of a norm is not seen.
+often a tensor is written to. Where a count, a place in memory or an object is another one, the
+tensor's norm tells whether it was changed, or taken out and put back. Writes through `p.data` are
+not counted: so norms are also compared in the first steps, and then in one step out of four. A
+change that moves no digit of a norm is not seen.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import is_
 from typing import Any, Literal
@@ -52,9 +53,7 @@ class Contents:
 
     """
 
-    def __init__(
-        self, roots: Sequence[nn.Module], trained: Callable[[], Sequence[Tensor]]
-    ) -> None:
+    def __init__(self, roots: Sequence[nn.Module], trained: Callable[[], Sequence[Tensor]]) -> None:
         self._roots = roots
         self._trained_now = trained
         self.forget()
@@ -129,7 +128,7 @@ class Contents:
         """Which tensors have another norm."""
         change: Change = ""
         for tensor, was, now in zip([*self._trained, *self._rest], before, after, strict=True):
-            if was == now or (was != was and now != now):  # also not a number as before
+            if was == now or (math.isnan(was) and math.isnan(now)):
                 continue
             if isinstance(tensor, nn.Parameter):
                 return "weights"

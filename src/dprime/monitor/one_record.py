@@ -1,8 +1,8 @@
 """Whether ghost clipping has the whole gradient of a record.
 
-Ghost mode computes the norm of each record's gradient layer by layer, and then lets autograd sum the
-weighted losses. What a weight does outside of its layer, as in `F.linear(x, embedding.weight)` or a
-penalty in the loss, is in the sum, but not in the norm. So for single records the gradient is
+Ghost mode computes the norm of each record's gradient layer by layer, and then lets autograd sum
+the weighted losses. What a weight does outside of its layer, as in `F.linear(x, embedding.weight)`
+or a penalty in the loss, is in the sum, but not in the norm. So for single records the gradient is
 computed by autograd, and its norm is compared with the one that clipped it.
 """
 
@@ -31,10 +31,10 @@ MOST_GRAPHS = 1_000
 class OneRecord:
     """Looks at single records of some backward calls.
 
-    It costs a backward call each time, so that is at the calls number 1, 2, 4, 8, ..., and where the
-    weights enter the graph in another way than before, which is looked at often in the beginning
-    and then in every fourth call. Records that it does not look at are bounded together by the
-    reader: the sum of a batch is at most as long as its records times C.
+    It costs a backward call each time, so that is at the calls number 1, 2, 4, 8, ..., and where
+    the weights enter the graph in another way than before, which is looked at in the first calls
+    and then in every fourth. Records that it does not look at are bounded together by the reader:
+    the sum of a batch is at most as long as its records times C.
 
     Args:
         model: Opacus' own, which clips.

@@ -19,7 +19,6 @@ from dprime.monitor.public import PublicConstants
 from dprime.monitor.repeats import Repeats
 from dprime.monitor.sampling import Found
 
-
 SUM_TOLERANCE = 1e-3
 """Share of its bound by which rounding may lengthen a sum."""
 

@@ -226,8 +226,8 @@ class Sampling:
             if (at := matched(parts, [batch.records for batch in batches]))
         ]
         for batches, (first, count) in found:
-            if first == 0:
-                return batches[:count]
+            if not any(batch.records for batch in batches[:first]):  # empty ones may be left out
+                return batches[first : first + count]
         whole = matched(parts, self.pending)
         for batches, (first, count) in [*found, *([(waiting, whole)] if whole else [])]:
             return batches[first : first + count]

@@ -186,7 +186,7 @@ class Steps:
         return made
 
     def _settle_late(self) -> None:
-        """Where PyTorch's hooks of the optimizer's step were not called, the step is over by now."""
+        """Where no hook said that the optimizer's step is over, it is over by now."""
         if self._unsettled:
             self._unsettled = False
             self.reader.settled()
