@@ -50,7 +50,7 @@ def test_norms_of_others_are_returned():
     others = [torch.tensor([3.0, 4.0]), torch.tensor([float("nan")])]
     norms = contents.changed(others)[1]
     assert norms[0] == 5.0
-    assert norms[1] != norms[1]  # noqa: PLR0124  not a number
+    assert norms[1] != norms[1]
 
 
 def test_writes_that_pytorch_does_not_count_are_found_in_time():
