@@ -31,6 +31,12 @@ ALL_MODES = ("hooks", "functorch", "ew", "ghost")
 FEATURES, CLASSES, RECORDS = 4, 3, 48
 
 
+@pytest.fixture(autouse=True)
+def seeded():
+    """Networks that are made before a training has its seed are the same in every run."""
+    torch.manual_seed(3)
+
+
 class Training:
     """A small private training, and a monitor that watches it."""
 
@@ -159,7 +165,7 @@ class TestRows:
         made = {"clipping": "per_layer", "max_grad_norm": [0.5] * 4}
         net = Tokens()
         x, y = (t[:6] for t in records().tensors)
-        assert moved(Training(net=net, attach=False, **made), 100.0 * x, y) > 2.0
+        assert moved(Training(net=net, attach=False, **made), 3.0 * x, y) > 2.0
         assert not_covered(
             Training(net=Tokens(), **made).train(),
             "a gradient did not have one row for each record",
