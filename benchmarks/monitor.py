@@ -113,7 +113,8 @@ def _in_place(step: Callable[[], None], monitor: Monitor, rounds: int) -> tuple[
 
     reader, steps = monitor._reader, monitor._steps
     for name in READ:
-        setattr(reader, name, clocked(getattr(reader, name)))
+        if hasattr(reader, name):
+            setattr(reader, name, clocked(getattr(reader, name)))
     steps._made = clocked(steps._made)
     alone, own = [], []
     for _ in range(rounds):
@@ -124,7 +125,10 @@ def _in_place(step: Callable[[], None], monitor: Monitor, rounds: int) -> tuple[
     return _typical(alone), _typical(own)
 
 
-READ = ("called", "clipped_in_loss", "backward_done", "cleared", "clipped", "noised")
+READ = (
+    "entered", "called", "clipped_in_loss", "backward_done", "cleared", "clipped", "summed",
+    "noised", "settled",
+)  # fmt: skip
 """What the monitor does in a step, besides booking it."""
 
 

@@ -1,5 +1,7 @@
 """A monitor on small trainings, and how its answers are compared."""
 
+from dataclasses import replace
+
 import pytest
 
 from dprime import DPSGD, Composition
@@ -32,10 +34,12 @@ def values(answers):
 def certified(*parts, weights=44):
     """Trainings or releases of a sum together, with the tails that float32 noise lacks.
 
-    `weights` are those of the small network in conftest.
+    Opacus counts the records for the trainings. `weights` are those of the small network in
+    conftest.
     """
     phases = tuple(
         (part.noise_multiplier, part.sample_rate if isinstance(part, DPSGD) else 1.0, part.steps, 1)
         for part in parts
     )
+    parts = [replace(p, public_size=True) if isinstance(p, DPSGD) else p for p in parts]
     return Composition(*parts, NoiseTails(FLOAT32_END, weights + 1, phases))

@@ -69,8 +69,8 @@ UNSEEN = (
     "norm C (padding to the longest record of a batch, losses over tokens and augmentation that "
     "mixes records break this: in Opacus' own char-lstm example one record moves the sum by 73 C, "
     "and an advantage of 0.92 is reached where 0.222 is certified); that learning rate and "
-    "stopping do not follow the raw loss; that no weights are loaded midway; that momentum does "
-    "not start from the data; that no training metric is published. "
+    "stopping do not follow the raw loss; that weights of a checkpoint are this training's; that "
+    "momentum does not start from the data; that no training metric is published. "
     f"More: {RESTS}"
 )
 """What it rests on besides."""

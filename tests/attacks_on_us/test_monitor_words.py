@@ -190,7 +190,7 @@ def test_the_report_names_what_nobody_sees():
     _, monitor = attached()
     for named in (
         "padding", "73 C", "0.92", "0.222", "losses over tokens", "augmentation that mixes records",
-        "raw loss", "loaded midway", "momentum", "training metric",
+        "raw loss", "weights of a checkpoint", "momentum", "training metric",
     ):  # fmt: skip
         assert named in monitor.report()
         assert named in str(monitor)

@@ -179,8 +179,8 @@ def test_secure_mode_is_believed_where_the_engine_made_the_generator():
     said = secure.run().report()
     assert "secure mode" in said
     assert "lie on a grid" not in said
-    assert secure.monitor.mechanism() == DPSGD(1.0, 0.1, 30)
+    assert secure.monitor.mechanism() == DPSGD(1.0, 0.1, 30, public_size=True)
 
     unproved = Training()
     unproved.optimizer.secure_mode = True  # four draws of the plain generator
-    assert Monitor.mechanism(unproved.run()) != DPSGD(1.0, 0.1, 30)
+    assert Monitor.mechanism(unproved.run()) != DPSGD(1.0, 0.1, 30, public_size=True)

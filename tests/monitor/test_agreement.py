@@ -112,6 +112,7 @@ def test_a_loss_that_changes_later_counts_as_membership(private):
     assert again.notes == watcher.notes
 
 
+@pytest.mark.filterwarnings("ignore::dprime.monitor.PrivacyWarning")
 @pytest.mark.parametrize("kind", ["step", "start"])
 def test_gradients_that_are_no_numbers_count_as_membership(private, kind):
     made = private()

@@ -86,6 +86,7 @@ def test_batches_that_come_one_by_one_are_counted(private, way):
     assert len(lines) == 2
 
 
+@pytest.mark.filterwarnings("ignore:Batches were drawn and no step was made of them")
 def test_batches_that_are_passed_over(private):
     made = private()
     monitor = watch(made)

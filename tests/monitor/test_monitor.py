@@ -60,7 +60,8 @@ class TestTruth:
         monitor = watch(made)
         made.train()
         schedule.step()
-        made.train()
+        with pytest.warns(PrivacyWarning, match="The noise multiplier was changed"):
+            made.train()
         assert monitor.ledger.mechanism() == Composition(DPSGD(1.0, RATE, 6), DPSGD(1.5, RATE, 6))
         other = from_opacus_history(made.engine.accountant.history)
         assert monitor.curve().epsilon(1e-3) == certified(*other.mechanisms).curve().epsilon(1e-3)
@@ -123,7 +124,8 @@ class TestTruth:
         made.train()
         made.optimizer.max_grad_norm = 0.5
         with pytest.warns(PrivacyWarning, match="fixed without looking at the data"):
-            made.train()
+            monitor.accept_changes()
+        made.train()
         assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 12)
 
     def test_a_norm_changed_between_the_parts_of_a_batch_counts(self, private):
@@ -391,6 +393,8 @@ class TestCheckpoints:
         made, whole = start()
         made.train()
         made.optimizer.noise_multiplier = 2.0
+        with pytest.warns(PrivacyWarning, match="changed by hand and accepted"):
+            whole.accept_changes()
         made.train(2)
 
         made, first = start()
@@ -405,6 +409,8 @@ class TestCheckpoints:
         second.load_state_dict(saved["monitor"])
         assert str(second) == str(first)
         made.optimizer.noise_multiplier = 2.0
+        with pytest.warns(PrivacyWarning, match="changed by hand and accepted"):
+            second.accept_changes()
         made.train(2)
         assert second.ledger.entries == whole.ledger.entries
         assert str(second) == str(whole)
@@ -426,7 +432,7 @@ class TestCheckpoints:
         [
             ({"sample_rate": 0.5}, "the checkpoint's sample_rate must be 0.1666.* but it is 0.5"),
             ({"sampling": "shuffle"}, "the checkpoint's sampling must be poisson"),
-            ({"adjacency": "replace"}, "the checkpoint's adjacency must be add-remove"),
+            ({"adjacency": "replace"}, "the checkpoint's adjacency must be zero-out"),
             ({"watchers": [["counter", {}]]}, "the checkpoint's watchers must be none"),
             ({"version": 99}, "version must be 1, but it is 99"),
         ],

@@ -13,7 +13,7 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from dprime.monitor.sampling import KEPT, Sampling, matched
+from dprime.monitor.sampling import KEPT, Pass, Sampling, matched
 
 
 class Backwards(Sampler):
@@ -144,7 +144,7 @@ def drawn(private, *sizes):
 
 def test_batches_are_used_once_and_those_passed_over_are_gone(private):
     sampling = drawn(private, 8, 9, 10, 11)
-    assert sampling.take([10]) == (1, "")
+    assert sampling.take([10]) == (1, "skipped")
     assert sampling.pending == [11]
     assert sampling.take([9]) == (1, "fewer")
     assert sampling.take([11]) == (1, "elsewhere")
@@ -156,12 +156,44 @@ def test_the_loop_that_is_under_way_comes_first(private):
     sampling = Sampling(made.loader)
     sampling.watch()
     _ = list(made.loader)
-    sampling.pending[:] = [4, 6, 10, 10, 10, 10]
+    for batch, records in zip(sampling.waiting, [4, 6, 10, 10, 10, 10], strict=True):
+        batch.records = records
     loop = iter(made.loader)
     next(loop)
     assert sampling.take([1] * 10) == (1, "")
     assert sampling.pending == []
     del loop
+
+
+def test_a_loop_without_steps_is_not_taken_for_the_one_under_way(private):
+    """Though a batch of its own would fit: empty ones of the loop under way may be left out."""
+    sampling = Sampling(private().loader)
+    looked, under_way = Pass(1, ended=True), Pass(2)
+    for size in (5, 8, 9):
+        sampling._drawn(size, looked)
+    sampling.latest = under_way
+    for size in (0, 5):
+        sampling._drawn(size, under_way)
+    assert sampling.take([5]) == (1, "")
+    sampling._drawn(7, under_way)
+    sampling.trained_on(7)
+    sampling._drawn(6, under_way)
+    assert sampling.take([6]) == (1, "skipped")
+    assert sampling.pending == []
+
+
+def test_what_was_trained_on_in_another_pass_is_in_a_step(private):
+    sampling = Sampling(private().loader)
+    left, latest = Pass(1, left=True), Pass(2)
+    sampling._drawn(5, left)
+    sampling.latest = latest
+    sampling._drawn(8, latest)
+    assert sampling.take([8]) == (1, "")
+    sampling._drawn(9, latest)
+    sampling.trained_on(9)
+    latest.left, sampling.latest = True, Pass(3)
+    sampling._drawn(7, sampling.latest)
+    assert sampling.take([7]) == (1, "skipped")
 
 
 @pytest.mark.parametrize("parts", [[12], [40], [4, 5]])

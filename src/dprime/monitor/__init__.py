@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dprime import text
 from dprime.monitor.ledger import Accumulated, Ledger, Step, Unprotected
 from dprime.monitor.one_run import OneRun
+from dprime.monitor.public import PublicConstants
 from dprime.monitor.tails import NoiseTails
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ __all__ = [
     "NoiseTails",
     "OneRun",
     "PrivacyWarning",
+    "PublicConstants",
     "Step",
     "TrainerMonitor",
     "Unprotected",

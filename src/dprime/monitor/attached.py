@@ -26,6 +26,9 @@ from dprime.monitor.sampling import Sampling
 FIRST_ADAPTIVE = (1, 6)
 """Before this release Opacus recorded the raised noise of adaptive clipping as the spent one."""
 
+Settings = tuple[float, tuple[object, ...], tuple[object, ...]]
+"""The noise multiplier; the norms that clip; sampling rate, divisor and reduction of the loss."""
+
 FINE = 1.2e-7
 """The ε of float32: with this precision or a finer one rounding is left out."""
 
@@ -80,9 +83,16 @@ class Attached:
                 "model", f"a {type(self.model).__name__}", "what make_private returned",
                 "in ghost mode that is what clips",
             )  # fmt: skip
+        _ = self.attached_weights  # before anything can be added
         self._refuse_other_model()
         self._refuse_adaptive()
         self._refuse_other_engine()
+
+    @cached_property
+    def roots(self) -> list[nn.Module]:
+        """The modules whose weights and buffers make the loss: the model, and the criterion."""
+        criterion = own_criterion(self.criterion)
+        return [self.module, *([criterion] if isinstance(criterion, nn.Module) else [])]
 
     def _refuse_other_engine(self) -> None:
         """Its accountant would hear of no step: the optimizer tells the one that made it."""
@@ -146,6 +156,11 @@ class Attached:
         found: nn.Module = getattr(self.model, "_module", self.model)
         return found
 
+    @property
+    def outermost(self) -> nn.Module:
+        """What the user calls: Opacus' wrapper, or the model where it is not wrapped."""
+        return self.model if isinstance(self.model, nn.Module) else self.module
+
     @cached_property
     def ghost(self) -> bool:
         """Whether records are clipped inside the loss, and no gradient of a record is kept."""
@@ -173,7 +188,8 @@ class Attached:
 
     def untouched(self) -> bool:
         """Whether clipping and noise are Opacus' own: neither overridden nor replaced."""
-        methods = (getattr(self.optimizer, name) for name in (self.clips_with, "add_noise"))
+        names = (self.clips_with, "add_noise", "scale_grad")
+        methods = (getattr(self.optimizer, name) for name in names)
         return all(str(method.__module__).startswith("opacus.") for method in methods)
 
     @cached_property
@@ -236,10 +252,36 @@ class Attached:
         coarsest = max(torch.finfo(kind).eps for kind in kinds)
         return 1.0 if coarsest <= FINE else 1.0 + 4.0 * coarsest
 
-    def clipped_rows(self) -> list[int]:
-        """The records in each part that is about to be clipped (not in ghost mode)."""
-        gradients = next(self.parameters()).grad_sample  # type: ignore[attr-defined]
-        return [len(part) for part in (gradients if isinstance(gradients, list) else [gradients])]
+    @property
+    def settings(self) -> Settings:
+        """What decides the noise and how the sum is scaled, as it is now."""
+        optimizer = self.optimizer
+        norms = () if self.adaptive else (
+            optimizer.max_grad_norm, *getattr(optimizer, "max_grad_norms", ()),
+            self.model.max_grad_norm if self.ghost else None,
+        )  # fmt: skip
+        scale = (self.sample_rate, optimizer.expected_batch_size, optimizer.loss_reduction)
+        return optimizer.noise_multiplier, norms, scale
+
+    def rows(self) -> list[list[int]]:
+        """The rows of every weight's gradients, in each part that is about to be clipped.
+
+        Those of the first weight are the records. Not in ghost mode.
+        """
+        found = []
+        for p in self.parameters():
+            gradients = getattr(p, "grad_sample", None)
+            parts = gradients if isinstance(gradients, list) else [gradients]
+            found.append([0 if part is None else len(part) for part in parts])
+        return found
+
+    @cached_property
+    def attached_weights(self) -> frozenset[int]:
+        """What may be in a step: the optimizer's weights; in ghost mode those whose norm clips."""
+        if self.ghost:
+            return frozenset(map(id, self.model.trainable_parameters))  # type: ignore[arg-type]
+        groups = self.optimizer.param_groups
+        return frozenset(id(p) for group in groups for p in group["params"])
 
     @property
     def accumulated(self) -> int:

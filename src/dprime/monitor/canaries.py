@@ -35,6 +35,9 @@ from dprime.seeds import fresh_seed
 COINS, PLACES, BATCHES, RECORDS = range(4)
 """What randomness is drawn for: each purpose has a stream of its own."""
 
+PUBLIC_SIZE = "zero-out"
+"""What canaries test: each counts or counts for nothing, in a training of the same settings."""
+
 TAG = int.from_bytes(b"dprime canaries")
 """Makes these streams differ from those that anybody else draws from the same seed."""
 
@@ -99,7 +102,7 @@ class Canaries(Watcher):
         for the one who trains: what may be published is said at each kind of canary.
 
         Args:
-            claim: the certified curve to test, for adding or removing a record; where it is left
+            claim: the certified curve to test, for a record zeroed out or added; where it is left
                 out, what the monitor certifies of the whole training, also of the steps before a
                 resume. Where it certifies nothing, that of the steps that the privacy engine's
                 accountant has recorded; if those are not as many as the canaries saw, there is no
@@ -140,7 +143,7 @@ class Canaries(Watcher):
         mechanism = None if self._training is None else without_tails(self._training.claim())
         if mechanism is None or isinstance(mechanism, Unprotected):
             return None
-        return mechanism.curve()
+        return mechanism.curve(PUBLIC_SIZE)
 
     @property
     def _history(self) -> list[tuple[float, float, int]]:
@@ -157,7 +160,7 @@ class Canaries(Watcher):
         history = self._history
         if self._recorded_steps != self._steps or min(noise for noise, _, _ in history) <= 0:
             return None
-        return from_opacus_history(history).curve()
+        return from_opacus_history(history).curve(PUBLIC_SIZE)
 
     def _unlike_recorded(self) -> list[str]:
         """Why the accountant's record is no claim about what the canaries saw."""

@@ -15,6 +15,7 @@ from dprime import text
 from dprime.interop import gdp_epsilon
 from dprime.mechanisms import LEAST_NOISE, Mechanism
 from dprime.monitor.attached import Attached
+from dprime.monitor.contents import modules_of
 from dprime.monitor.ledger import (
     LITTLE_NOISE,
     NO_NOISE,
@@ -48,6 +49,14 @@ SCHEDULED = (
     "The clipping norm was changed during the training: that is covered only if the schedule was "
     "fixed without looking at the data."
 )
+NOISE_SCHEDULED = (
+    "The noise multiplier was changed during the training: that is covered only if the schedule "
+    "was fixed without looking at the data."
+)
+ACCEPTED = (
+    "Weights, buffers or settings were changed by hand and accepted: that is covered only if the "
+    "changes follow from released results and rules that were fixed without looking at the data."
+)
 FEWER = (
     "A step had fewer records than the data loader drew for it: that is covered only if whether a "
     "record is left out depends on nothing but the record itself."
@@ -78,6 +87,20 @@ AT_ONCE = "two passes over the loader were under way"
 ADDED_UP = "several Poisson batches were added up"
 FILLED = "random records stand in for empty batches"
 OUTSIDE = "weights were trained outside the optimizer"
+NOT_FINITE = "a clipped sum was not finite"
+TOO_LONG = "a part of a gradient was not clipped"
+UNEVEN = "a gradient did not have one row for each record"
+LATER = "weights were trained that were not attached"
+MOVED = "weights were changed between two steps"
+BUFFERS = "a buffer was changed"
+RESET = "noise, clipping, rate or expected batch size was changed by hand"
+SKIPPED = "batches were drawn and passed over"
+NOT_PUBLIC = "the public constants are not those of the training"
+
+ACCEPT = (
+    "where it looks at nothing but released results and fixed rules, call "
+    "monitor.accept_changes() after it"
+)
 
 REASONS = {
     NO_NOISE: (
@@ -142,6 +165,49 @@ REASONS = {
         "clipping or noise: give all of them to the optimizer before make_private or freeze them, "
         "and call only the step of the optimizer that it returned."
     ),
+    NOT_FINITE: (
+        "A clipped sum had values that are not finite, which no noise hides: the model then tells "
+        "that such a record was there. Remove records with NaN, infinite or huge values, and keep "
+        "the loss finite, before you train again."
+    ),
+    TOO_LONG: (
+        "A clipped sum had a part that was not clipped with its record, as when a weight is used "
+        "outside of its layer in ghost mode (F.linear with a tied weight, a penalty in the loss): "
+        'use each weight only in its layer, or grad_sample_mode="hooks".'
+    ),
+    UNEVEN: (
+        "The gradients of some weights did not have one row for each record of the batch, so "
+        "a record may count several times: keep the records in the first dimension of what every "
+        "layer gets (tokens as [records, tokens, features])."
+    ),
+    LATER: (
+        "The optimizer trained weights that were not attached, so their gradients may not be "
+        "clipped: give all weights to make_private, attach the monitor after it, and add or "
+        "unfreeze none later."
+    ),
+    MOVED: (
+        "Weights were changed between two steps, without clipping or noise: leave that out; "
+        f"{ACCEPT}."
+    ),
+    BUFFERS: (
+        "A buffer of the model or the criterion was changed, without clipping or noise, and it is "
+        f"released with the model: keep nothing of the data in buffers; {ACCEPT}."
+    ),
+    RESET: (
+        "The noise multiplier, the clipping norm, the sampling rate or the expected batch size was "
+        "changed during the training, which tells of the data if it depends on them: use a "
+        f"schedule of opacus.schedulers; {ACCEPT}."
+    ),
+    SKIPPED: (
+        "Batches were drawn and no step was made of them (a step left out when the loss is large, "
+        "a gradient scaler that skips steps), which tells what was in them: take one step for each "
+        "batch, and train without GradScaler."
+    ),
+    NOT_PUBLIC: (
+        "The training does not have the public constants that were stated: give the data loader "
+        "and the optimizer the sampling rate and the expected batch size of PublicConstants, and "
+        "make no more steps than it says."
+    ),
 }
 """Why no guarantee covers a step, and the warning."""
 
@@ -175,12 +241,7 @@ def at_start(training: Attached, ask: Questions) -> Iterator[str]:
 
 def mixes(module: nn.Module) -> bool:
     """Whether a layer makes one record's output depend on the others, or keeps their statistics."""
-    layers: list[nn.Module | None] = [module]
-    while layers:  # looked at in every step: `modules()` takes five times as long
-        layer = layers.pop()
-        if layer is None:
-            continue
-        layers.extend(layer._modules.values())
+    for layer in modules_of(module):
         if isinstance(layer, _InstanceNorm):
             # Opacus' fix() clears `track_running_stats`, but PyTorch goes on with the buffers.
             if layer.running_mean is not None and (layer.training or not layer.track_running_stats):
@@ -190,16 +251,13 @@ def mixes(module: nn.Module) -> bool:
     return False
 
 
-def outside(training: Attached, *, frozen: bool = False) -> dict[str, nn.Parameter]:
-    """Parameters that could be trained, but not by the optimizer that was attached.
-
-    With `frozen` also those that could be only later.
-    """
+def outside(training: Attached) -> dict[str, nn.Parameter]:
+    """Parameters that could be trained, but not by the optimizer that was attached."""
     trained = {id(p) for p in training.parameters()}
     return {
         name: p
         for name, p in training.module.named_parameters()
-        if (p.requires_grad or frozen) and id(p) not in trained
+        if p.requires_grad and id(p) not in trained
     }
 
 

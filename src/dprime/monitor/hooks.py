@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import partial, wraps
 from typing import Any
 
 from torch import nn
 from torch.optim import Optimizer
-from torch.optim.optimizer import register_optimizer_step_pre_hook
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 
 MARK = "dprime_monitor"
 """The attribute of an object that is being watched: has `detach`, which takes the monitor off."""
@@ -71,6 +75,40 @@ def _no_listener() -> Callable[..., None]:
     return _deaf
 
 
+_AROUND: dict[tuple[type, str], list[weakref.WeakMethod[Any]]] = {}
+"""Who is called in place of a method of a class."""
+
+_ORIGINAL: dict[tuple[type, str], Callable[..., Any]] = {}
+
+
+def _around_all(key: tuple[type, str]) -> Callable[..., Any]:
+    """The method that calls all of them, each around the one before."""
+    original = _ORIGINAL[key]
+
+    @wraps(original)
+    def method(instance: Any, *arguments: Any, **named: Any) -> Any:
+        call = original.__get__(instance)
+        for weak in list(_AROUND[key]):
+            around = weak()
+            if around is not None:
+                call = partial(around, call, instance)
+        return call(*arguments, **named)
+
+    return method
+
+
+def _of_step(method: Callable[[Optimizer], None]) -> Callable[..., None]:
+    """A hook for optimizers; PyTorch keeps it for ever, so it must not keep the training."""
+    weak = weakref.WeakMethod(method)
+
+    def hook(optimizer: Optimizer, _: tuple[Any, ...], __: dict[str, Any]) -> None:
+        seen = weak()
+        if seen is not None:
+            seen(optimizer)
+
+    return hook
+
+
 class Hooks:
     """Everything that was put on, to be taken off at once."""
 
@@ -102,18 +140,28 @@ class Hooks:
         self._undo.append(handle.remove)
 
     def before_any_step(self, stepping: Callable[[Optimizer], None]) -> None:
-        """Call `stepping(optimizer)`, a method, before any optimizer of PyTorch changes weights.
+        """Call `stepping(optimizer)`, a method, before any optimizer of PyTorch changes weights."""
+        self._undo.append(register_optimizer_step_pre_hook(_of_step(stepping)).remove)
 
-        PyTorch keeps the hook for ever, so it must not keep the training.
-        """
-        method = weakref.WeakMethod(stepping)
+    def after_any_step(self, stepped: Callable[[Optimizer], None]) -> None:
+        """Call `stepped(optimizer)`, a method, after any optimizer of PyTorch has stepped."""
+        self._undo.append(register_optimizer_step_post_hook(_of_step(stepped)).remove)
 
-        def hook(optimizer: Optimizer, _: tuple[Any, ...], __: dict[str, Any]) -> None:
-            seen = method()
-            if seen is not None:
-                seen(optimizer)
+    def wrap_all(self, owner: type, name: str, around: Callable[..., Any]) -> None:
+        """Call `around(original, instance, *arguments)` in place of a method of every instance."""
+        key, method = (owner, name), weakref.WeakMethod(around)
+        if not _AROUND.get(key):
+            _AROUND[key] = []
+            _ORIGINAL[key] = getattr(owner, name)
+            setattr(owner, name, _around_all(key))
+        _AROUND[key].append(method)
 
-        self._undo.append(register_optimizer_step_pre_hook(hook).remove)
+        def restore() -> None:
+            _AROUND[key].remove(method)
+            if not _AROUND[key]:
+                setattr(owner, name, _ORIGINAL.pop(key))
+
+        self._undo.append(restore)
 
     def later(self, undo: Callable[[], None]) -> None:
         """Something else to be undone."""

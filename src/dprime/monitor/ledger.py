@@ -67,6 +67,11 @@ class Accumulated(Mechanism):
     def __post_init__(self) -> None:
         validate.whole("batches", self.batches, example=2)
 
+    @property
+    def own_adjacency(self) -> str:
+        """That of the training."""
+        return self.training.own_adjacency
+
     def losses(self, adjacency: str, group_size: int) -> Losses:
         """Those of a group."""
         return self.training.losses(adjacency, group_size * self.batches)
@@ -210,12 +215,15 @@ class Ledger:
             steps, begun, step = steps - now, 0, replace(step, passing=step.passing + 1)
         return future
 
-    def mechanism(self, *others: Mechanism) -> Mechanism | None:
-        """The training so far, composed with what else was read from the data; None for nothing."""
+    def mechanism(self, *others: Mechanism, public_size: bool = False) -> Mechanism | None:
+        """The training so far, composed with what else was read from the data; None for nothing.
+
+        `public_size`: rate, divisor or number of steps were computed from the number of records.
+        """
         reasons = [step.reason for step, _ in self._entries if step.reason]
         if reasons:
             return Unprotected(self.steps, reasons[0])
-        parts = [*others, *_sampled(self._entries), *_shuffled(self._entries)]
+        parts = [*others, *_sampled(self._entries, public_size), *_shuffled(self._entries)]
         if len(parts) < 2:
             return parts[0] if parts else None
         return Composition(*parts)
@@ -267,7 +275,7 @@ def _damaged(name: str, value: object, requirement: str) -> ValueError:
     )
 
 
-def _sampled(entries: Iterable[tuple[Step, int]]) -> list[Mechanism]:
+def _sampled(entries: Iterable[tuple[Step, int]], public_size: bool) -> list[Mechanism]:
     """Poisson steps: those with the same noise, rate and batches together."""
     total: dict[tuple[float, float, int], int] = {}
     for step, count in entries:
@@ -278,7 +286,7 @@ def _sampled(entries: Iterable[tuple[Step, int]]) -> list[Mechanism]:
         total = on_grid(total)
     parts: list[Mechanism] = []
     for (noise, rate, batches), steps in total.items():
-        training = DPSGD(noise, rate, steps)
+        training = DPSGD(noise, rate, steps, public_size=public_size)
         parts.append(training if batches == 1 else Accumulated(training, batches))
     return parts
 

@@ -22,6 +22,7 @@ from dprime.monitor.epochs import AtEpoch, Epochs
 from dprime.monitor.hooks import MARK
 from dprime.monitor.ledger import Ledger, Step
 from dprime.monitor.plan import Plan
+from dprime.monitor.public import PublicConstants
 from dprime.monitor.reader import StepReader, taken_over
 from dprime.monitor.steps import Steps
 from dprime.monitor.tails import NoiseEnds, with_tails
@@ -73,7 +74,9 @@ class Monitor:
         epochs: the planned end, for the forecast.
         steps: the same in steps.
         questions: the conditions of the metrics.
-        adjacency: "add-remove" for Poisson batches and "replace" for others, unless given.
+        adjacency: "zero-out" for Poisson batches (one record counts for nothing, the number of
+            records is public) and "replace" for others, unless given; "add-remove" asks for
+            `public`, and is then taken.
         metric: the number to show at each epoch: "advantage", "bayes_security", "tpr", "precision",
             "success", "belief", "belief_exceeds", "epsilon", "delta" or "d_prime", and
             "secret_success" where the questions have a `max_prior`.
@@ -81,6 +84,8 @@ class Monitor:
         show: called with each line; None for no lines.
         besides: mechanisms that read the same data too, such as the cost of a clipping norm
             (`ClipNorm.cost`).
+        public: rate, divisor and number of steps, where they are public constants; they are
+            checked at every step.
 
     """
 
@@ -101,6 +106,7 @@ class Monitor:
         every: Literal["epoch"] | None = "epoch",
         show: Callable[[str], object] | None = to_stderr,
         besides: Sequence[Mechanism] = (),
+        public: PublicConstants | None = None,
     ) -> None:
         _refuse_second(privacy_engine=privacy_engine, optimizer=optimizer)
         self.training = Attached(
@@ -108,7 +114,8 @@ class Monitor:
         )
         self.watchers = _watchers(watchers)
         self.questions = _questions(questions)
-        self.adjacency = _adjacency(adjacency, self.training)
+        self.public = _constants(public, self.training)
+        self.adjacency = _adjacency(adjacency, self.training, self.public)
         names = [a.name for a in risk_profile(TradeOff.gaussian(0.0), self.questions)]
         self.metric = validate.one_of("metric", metric, names)
         self.plan = Plan(epochs, steps)
@@ -121,7 +128,7 @@ class Monitor:
         self._seen = False
         self._detached = False
         self._epochs = Epochs(self.training.sampling, self.ledger.batches)
-        self._reader = StepReader(self.training, self.adjacency)
+        self._reader = StepReader(self.training, self.adjacency, self.public)
         self._reader.follow(self.ledger)
         self._steps = Steps(
             self.training, self._reader, self.watchers, self._book, self._trained_elsewhere,
@@ -142,7 +149,9 @@ class Monitor:
         return self._composed(self.ledger)
 
     def _composed(self, ledger: Ledger) -> Mechanism | None:
-        return with_tails(ledger.mechanism(*self.besides), ledger, self._noise_ends)
+        """What the steps of a ledger are, with what was read besides and the tails."""
+        mechanism = ledger.mechanism(*self.besides, public_size=self.public is None)
+        return with_tails(mechanism, ledger, self._noise_ends)
 
     def curve(self) -> TradeOff:
         """The certified curve of what was spent until now."""
@@ -277,6 +286,17 @@ class Monitor:
         in_pass = min(usual or sampling.length, sampling.length)
         return self._composed(self.ledger.extended(now, left, in_pass, left=over))
 
+    def accept_changes(self) -> None:
+        """Say that what was changed by hand since the last step does not come from the data.
+
+        Weights, buffers, noise, clipping, rate and divisor are then taken as they are now, for
+        example after weights were clamped or averaged, or after a schedule of your own. A warning
+        names the condition: the changes follow from released results and rules that were fixed
+        without looking at the data.
+        """
+        self._reader.accept()
+        self._warn(checks.ACCEPTED)
+
     # Steps, as they happen
 
     def batch(self, records: Tensor, targets: Tensor) -> None:
@@ -301,6 +321,8 @@ class Monitor:
             self._warn(checks.REASONS[step.reason])
         if self._reader.scheduled:
             self._warn(checks.SCHEDULED)
+        if self._reader.noise_scheduled:
+            self._warn(checks.NOISE_SCHEDULED)
         if self._reader.fewer:
             self._warn(checks.FEWER)
         if self._past_the_end():
@@ -359,6 +381,7 @@ class Monitor:
             "sampling": self.training.sampling.kind,
             "sample_rate": self.training.sample_rate,
             "adjacency": self.adjacency,
+            "public": None if self.public is None else self.public.state_dict(),
             "plan": self.plan.state_dict(),
             "besides": [mechanism.describe() for mechanism in self.besides],
             "noise": self._noise_ends.state_dict(),
@@ -429,14 +452,52 @@ def _refuse_second(**objects: Any) -> None:
             raise validate.misfit(name, "already attached", "watched by one monitor only", remedy)
 
 
-def _adjacency(asked: str | None, training: Attached) -> str:
-    """What was asked for, or what the sampling has a guarantee for."""
+def _adjacency(asked: str | None, training: Attached, public: PublicConstants | None) -> str:
+    """What was asked for, or what the sampling has a guarantee for.
+
+    Opacus takes rate, divisor and number of steps from the number of records, so that adding one
+    is covered only where all three are constants.
+    """
+    usual = "zero-out" if public is None else "add-remove"
     if asked is None:
-        return "add-remove" if training.poisson else "replace"
-    if validate.one_of("adjacency", asked, ADJACENCIES) == "add-remove" and not training.poisson:
+        return usual if training.poisson else "replace"
+    validate.one_of("adjacency", asked, ADJACENCIES)
+    if asked == "add-remove" and not training.poisson:
         remedy = "leave it out, or use make_private(poisson_sampling=True)"
-        raise validate.refusal("adjacency", asked, "'replace' without Poisson sampling", remedy)
+        raise validate.refusal(
+            "adjacency", asked, "'replace' or 'zero-out' without Poisson sampling", remedy
+        )
+    if asked == "add-remove" and public is None:
+        remedy = (
+            "leave it out, or state rate, divisor and steps as constants with "
+            "Monitor(..., public=PublicConstants(sample_rate, expected_batch_size, steps))"
+        )
+        raise validate.refusal(
+            "adjacency", asked, "'zero-out' or 'replace' where Opacus counts the records", remedy
+        )
     return asked
+
+
+def _constants(given: object, training: Attached) -> PublicConstants | None:
+    """Public constants that the training has now."""
+    if given is None:
+        return None
+    if not isinstance(given, PublicConstants):
+        remedy = "give PublicConstants(sample_rate=0.01, expected_batch_size=600, steps=500)"
+        raise validate.refusal("public", given, "PublicConstants", remedy)
+    if not training.poisson:
+        raise validate.misfit(
+            "public", "given", "left out without Poisson sampling",
+            "use make_private(poisson_sampling=True), or leave it out",
+        )  # fmt: skip
+    other = given.misfit(training, 0)
+    if other:
+        remedy = (
+            "draw with DPDataLoader(data, sample_rate=...), and set "
+            "optimizer.expected_batch_size to the constant before you attach"
+        )
+        raise validate.misfit("public", f"another one ({other})", "as in the training", remedy)
+    return given
 
 
 def _watchers(given: Any) -> tuple[Watcher, ...]:
@@ -483,10 +544,14 @@ def _refuse_other(saved: dict[str, Any], own: dict[str, Any]) -> None:
     if saved["version"] != STATE_VERSION:
         remedy = "load it with the release of dprime that saved it"
         raise validate.refusal("version", saved["version"], str(STATE_VERSION), remedy)
-    for name in ("sampling", "sample_rate", "adjacency"):
-        if saved[name] != own[name]:
+    if saved["adjacency"] == "add-remove" and own["adjacency"] == "zero-out":
+        saved = {**saved, "adjacency": "zero-out"}  # the same steps, of which less is claimed
+    for name in ("sampling", "sample_rate", "adjacency", "public"):
+        if saved.get(name) != own[name] and (name != "public" or own[name]):
             remedy = "load it into the training it was saved from"
-            raise validate.refusal(f"the checkpoint's {name}", saved[name], str(own[name]), remedy)
+            raise validate.refusal(
+                f"the checkpoint's {name}", saved.get(name), str(own[name]), remedy
+            )
     if saved.get("besides", []) != own["besides"]:
         remedy = "attach with the same mechanisms in besides, because their cost goes on counting"
         described, wanted = (

@@ -206,7 +206,7 @@ def one_run(
             like "in". They depend on the training's output alone, never on a coin. A score that is
             not finite counts as 0.
         inside: for each canary, how its coin fell.
-        claim: the certified curve that is tested, of adding or removing a record; None for none.
+        claim: the certified curve that is tested, of a record zeroed out or added; None for none.
         delta: of the bound on ε.
         confidence: of the bound and, apart from it, of the verdict.
         canaries: what the report calls them.

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from dprime.monitor import checks
-from dprime.monitor.attached import Attached
+from dprime.monitor.attached import Attached, Settings
+from dprime.monitor.contents import Change, Contents
 from dprime.monitor.ledger import Ledger, Step
+from dprime.monitor.one_record import OneRecord
 from dprime.monitor.projection import Projection
+from dprime.monitor.public import PublicConstants
 from dprime.monitor.repeats import Repeats
 from dprime.monitor.sampling import Found
+
+SUM_TOLERANCE = 1e-3
+"""Share of its bound by which rounding may lengthen a sum."""
 
 
 class StepReader:
@@ -22,21 +29,28 @@ class StepReader:
     Args:
         training: the one that is read.
         adjacency: that the guarantee is for.
+        public: constants that the training must have.
 
     """
 
-    def __init__(self, training: Attached, adjacency: str) -> None:
+    def __init__(
+        self, training: Attached, adjacency: str, public: PublicConstants | None = None
+    ) -> None:
         self.training = training
         self.adjacency = adjacency
         self.scheduled = False
+        self.noise_scheduled = False
         self.fewer = False
+        self.contents = Contents(training.roots, lambda: training.optimizer.params)
+        self._public = public
         self._own = training.untouched()
         self._rounding = training.rounding
         self._weights = tuple(training.parameters())
-        self._norm: float | None = None
+        self._settings: Settings | None = None
+        self._steps = 0
         self._passes_before = 0
         self._latest = 0
-        self._outside: dict[str, tuple[nn.Parameter, int]] | None = None
+        self._one_record = OneRecord(training.model)
         self._repeats = Repeats(training.records)
         self._in_loss: list[int] = []
         self._projection = Projection()
@@ -50,6 +64,11 @@ class StepReader:
         self._parts: list[int] = []
         self._passes: set[int] = set()
         self._changed = False
+        self._uneven = False
+        self._reset = False
+        self._length = 0.0
+        self._longer = False
+        self._elsewhere: Change = ""
 
     def called(self, inputs: Iterable[Any]) -> None:
         """The model was called with records that may be trained on."""
@@ -59,11 +78,27 @@ class StepReader:
                 self._repeats.forget()
             self._latest = passes
             self._passes.add(passes)
-        self._repeats.see(inputs)
+        records = self._repeats.see(inputs)
+        if records is not None and self.training.sampling.kind != "unknown":
+            self.training.sampling.trained_on(records)
 
-    def clipped_in_loss(self, records: int) -> None:
-        """A backward call of ghost mode has clipped so many records."""
-        self._in_loss.append(records)
+    def entered(self) -> None:
+        """The model is about to be called on records that may be trained on."""
+        if not self.contents.begun:
+            self.contents.begin()
+        elif self.contents.written():
+            self._elsewhere = self._elsewhere or self.contents.changed()[0]
+
+    def settled(self) -> None:
+        """The step is over: the weights are what it made of them."""
+        self.contents.settle()
+
+    def clipped_in_loss(self, factors: Tensor, losses: Tensor | None) -> None:
+        """A backward call of ghost mode has found the factors that clip so many records."""
+        self._in_loss.append(len(factors))
+        if losses is not None:
+            weights = list(self.training.parameters())
+            self._longer = self._longer or self._one_record.exceeds(losses, weights)
 
     def backward_done(self) -> None:
         """A backward call of ghost mode is over: the gradients should stay as they are now."""
@@ -94,7 +129,9 @@ class StepReader:
             self._parts += self._in_loss
             self.cleared()
         else:
-            self._parts += self.training.clipped_rows()
+            records, *others = self.training.rows()
+            self._uneven = self._uneven or any(rows != records for rows in others)
+            self._parts += records
 
     def _touched(self) -> bool:
         """Whether gradients are not those that the backward call left, nor a projection of them."""
@@ -105,14 +142,46 @@ class StepReader:
         written = any(a[1] != b[1] for a, b in zip(now, before, strict=True))
         return not self._projection.fits([grad for grad, _ in now], written=written)
 
+    def summed(self) -> None:
+        """The clipped sum is complete, and the weights are still those of the step before."""
+        sums = [p.summed_grad for p in self.training.parameters()]  # type: ignore[attr-defined]
+        sums = [part for part in sums if part is not None]
+        change, norms = self.contents.changed(sums)
+        self._elsewhere = self._elsewhere or change
+        self._length = math.hypot(*norms)
+        longest = sum(self._parts) * self._clipped_to * self._rounding
+        self._longer = self._longer or self._length > longest * (1.0 + SUM_TOLERANCE)
+
+    def scheduled_by(self, step: Callable[[], Any]) -> None:
+        """A scheduler of Opacus changes noise or clipping."""
+        if self._settings is None:  # before the first step
+            step()
+            return
+        self._compare_settings()
+        before = self._settings
+        step()
+        self._settings = after = self.training.settings
+        if before != after:
+            self.noise_scheduled = self.noise_scheduled or before[0] != after[0]
+            self.scheduled = self.scheduled or before[1] != after[1]
+
+    def _compare_settings(self) -> None:
+        """Whether anything was changed by hand."""
+        now = self.training.settings
+        self._reset = self._reset or self._settings not in (None, now)
+        self._settings = now
+
+    def accept(self) -> None:
+        """Take weights, buffers and settings as they are now."""
+        self.contents.forget()
+        self._settings, self._reset, self._elsewhere = None, False, ""
+
     def noised(self) -> None:
         """The noise is being added."""
+        self._compare_settings()
         stated, norm = self.training.noise_multiplier, self.training.clip_norm
         reach = (self._clipped_to or norm) * self._rounding
         self._noises = stated, stated if norm == reach else stated * norm / reach
-        if self._norm is not None and norm != self._norm and not self.training.adaptive:
-            self.scheduled = True
-        self._norm = norm
 
     def read(self) -> Step:
         """The step that was just made, to be added to the ledger."""
@@ -121,9 +190,10 @@ class StepReader:
         if sampling.kind != "unknown":
             batches, found = sampling.take(self._parts)
         stated, noise = self._noises or (self.training.noise_multiplier, 0.0)
+        self._steps += 1
         step = Step(
             noise_multiplier=noise,
-            sample_rate=sampling.rate,
+            sample_rate=sampling.used_rate,
             sampling=sampling.kind,
             batches=batches,
             passing=self.passing,
@@ -152,11 +222,14 @@ class StepReader:
         training, sampling = self.training, self.training.sampling
         replaced = not (self._own and self._noises and self._clipped_to and self._parts)
         repeated = self._repeats.step(self._parts)
+        weights = training.parameters()
         found = {
-            checks.REPLACED: replaced,
+            checks.REPLACED: replaced or "scale_grad" in vars(training.optimizer),
+            checks.NOT_FINITE: not math.isfinite(self._length),
             checks.HIDDEN: training.ghost and training.noise_hidden,
             checks.CHANGED: self._changed,
             checks.UNSAMPLED: sampling.kind == "unknown",
+            checks.UNEVEN: self._uneven,
             checks.REPEATED: repeated,
             checks.ELSEWHERE: drawn == "elsewhere",
             checks.MULTIPLIED: drawn == "more",
@@ -165,24 +238,20 @@ class StepReader:
             checks.ADDED_UP: batches > 1 and training.poisson and self.adjacency == "replace",
             checks.FILLED: training.fills_empty_batches,
             checks.MIXED: checks.mixes(training.module),
-            checks.OUTSIDE: self._trained_outside(),
+            checks.LATER: not training.attached_weights.issuperset(map(id, weights)),
+            checks.TOO_LONG: self._longer,
+            checks.MOVED: self._elsewhere == "weights",
+            checks.BUFFERS: self._elsewhere == "buffers",
+            checks.RESET: self._reset and training.noise_multiplier > 0.0,
+            checks.SKIPPED: drawn == "skipped",
+            checks.NOT_PUBLIC: bool(self._public and self._public.misfit(training, self._steps)),
         }  # fmt: skip
         return next((reason for reason, holds in found.items() if holds), "")
 
-    def _trained_outside(self) -> bool:
-        """Whether weights that are not in the optimizer were written to since the first step.
-
-        Those that are frozen do not count, until they are not.
-        """
-        if self._outside is None:
-            found = checks.outside(self.training, frozen=True)
-            self._outside = {name: (p, p._version) for name, p in found.items()}
-        return any(
-            p.requires_grad and p._version != version for p, version in self._outside.values()
-        )
-
     def follow(self, ledger: Ledger) -> None:
-        """Number the passes after those of a ledger that was loaded or taken over."""
+        """Number steps and passes after those of a ledger that was loaded or taken over."""
+        self._steps = ledger.steps
+        self.accept()
         passes = [step.passing for step, _ in ledger.entries]
         self._passes_before = max(passes, default=0)
 

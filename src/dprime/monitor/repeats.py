@@ -51,11 +51,14 @@ class Repeats:
         self._before: dict[int, None] = {}
         self._now: list[tuple[int, Values]] = []
 
-    def see(self, inputs: Any) -> None:
-        """A batch went through the model and may become part of a step."""
+    def see(self, inputs: Any) -> int | None:
+        """A batch went through the model and may become part of a step; its number of records."""
         records = _records(inputs)
-        if records is not None and records.shape[0]:
+        if records is None:
+            return None
+        if records.shape[0]:
             self._now.append((records.shape[0], _values(records)))
+        return int(records.shape[0])
 
     def forget(self) -> None:
         """What comes again from here on is no repetition."""

@@ -5,8 +5,9 @@ batch sampler notes how many records it gives, and a step has to be made of as m
 
     drawn:  12  9  0  11 ...     clipped for one noise:  12 + 9 records  ──►  two batches
 
-Batches may be passed over, and one batch may be clipped in parts. A part never holds two batches:
-that looks like records that were multiplied.
+One batch may be clipped in parts. A part never holds two batches: that looks like records that were
+multiplied. A loop without any step only looks at the data; but in a loop with steps every batch has
+to be in one, except the empty ones and those after a loop was left.
 """
 
 from __future__ import annotations
@@ -27,23 +28,41 @@ from dprime import validate
 
 Kind = Literal["poisson", "shuffle", "unknown"]
 
-Found = Literal["", "elsewhere", "more", "fewer"]
+Found = Literal["", "elsewhere", "more", "fewer", "skipped"]
 
 KEPT = 1000
 """Batches that were drawn and not used yet are remembered up to this many, or two epochs."""
+
+COUNTED = "dprime_counted"
+"""The attribute of a sampler's class that counts: the class that it stands for."""
 
 POISSON = (UniformWithReplacementSampler, DistributedUniformWithReplacementSampler)
 
 
 @dataclass(eq=False)
 class Pass:
-    """One loop over the loader: batches drawn, taken by steps, and whether it ended or was left."""
+    """One loop over the loader: batches drawn, taken by steps, and whether it ended or was left.
+
+    Steps are counted with the latest pass, for epochs; `in_step` says whether a batch of this very
+    pass was recognised in one.
+    """
 
     number: int
     drawn: int = 0
     taken: int = 0
     ended: bool = False
     left: bool = False
+    in_step: bool = False
+
+
+@dataclass(eq=False)
+class Drawn:
+    """A batch that was drawn, at a rate, and whether the model was then trained on it."""
+
+    records: int
+    rate: float = 0.0
+    of: Pass | None = None
+    trained_on: bool = False
 
 
 class Sampling:
@@ -59,7 +78,8 @@ class Sampling:
         left: whether the latest pass was given up before its end.
         latest: the pass that drew the latest batch.
         used: the pass that the latest step is of; None where nothing was drawn for it.
-        pending: sizes of the batches that were drawn and are in no step yet, in order.
+        waiting: the batches that were drawn and are in no step yet, in order.
+        used_rate: the rate at which the batches of the latest step were drawn.
 
     """
 
@@ -73,10 +93,11 @@ class Sampling:
         self.left = False
         self.latest: Pass | None = None
         self.used: Pass | None = None
-        self.pending: list[int] = []
-        self._latest_from = 0
-        self._drawing = False
+        self._of_last_step: Pass | None = None
+        self.waiting: list[Drawn] = []
+        self.used_rate = self.rate
         self._loses_records = False
+        self._ahead = getattr(data_loader, "num_workers", 0) > 0
         self._class: type | None = None
         self._between: Callable[[bool], None] = _nobody
         # A data set may have places without a record, which its batches skip.
@@ -105,13 +126,30 @@ class Sampling:
         if self._class is not None:
             self._sampler.__class__, self._class = self._class, None
 
+    @property
+    def pending(self) -> list[int]:
+        """Sizes of the batches that wait."""
+        return [batch.records for batch in self.waiting]
+
+    def trained_on(self, records: int) -> None:
+        """The model was called with so many records, to be trained on them."""
+        following = self.waiting
+        if len(following) > 1:
+            under_way = [batch for batch in self.waiting if not self._over(batch.of)]
+            of_last = [batch for batch in self.waiting if batch.of is self._of_last_step]
+            latest = [batch for batch in self.waiting if batch.of is self.latest]
+            following = under_way or of_last or latest
+        for batch in following[:1]:
+            batch.trained_on = batch.trained_on or batch.records == records
+
     def take(self, parts: Sequence[int]) -> tuple[int, Found]:
         """The number of batches that a step of these parts is made of, and what is odd about it.
 
         "elsewhere": nothing was drawn for it; "more": there are more records than were drawn, or
-        they cannot be told apart; "fewer": some were drawn and then left out.
+        they cannot be told apart; "fewer": some were drawn and then left out; "skipped": batches
+        were drawn before it that are in no step.
         """
-        self.used = self.latest if self.pending else None
+        self.used, self.used_rate = self.latest if self.waiting else None, self.rate
         batches, found = self._taken(parts)
         if self.used is not None:
             self.used.taken += batches
@@ -119,49 +157,98 @@ class Sampling:
 
     def _taken(self, parts: Sequence[int]) -> tuple[int, Found]:
         """The same; batches that are used or passed over are forgotten."""
-        if not self.pending:
+        if not self.waiting:
             return 1, "elsewhere"
-        if len(parts) == len(self.pending) == 1 and parts[0] == self.pending[0] > 0:
-            self.pending, self._latest_from = [], 0  # as nearly always
-            return 1, ""
-        fewer = len(parts) == 1 and parts[0] < self.pending[0]
-        found = None if fewer and self._loses_records else self._matched(parts)
-        if found is not None:
-            self._drop(sum(found))
-            return found[1], ""
+        fewer = len(parts) == 1 and parts[0] < self.waiting[0].records
+        used = [] if fewer and self._loses_records else self._matched(parts)
+        if used:
+            return len(used), "skipped" if self._use(used) else ""
         if not fewer:
             return 1, "more"
         self._loses_records = True
-        self._drop(1)
+        self._use(self.waiting[:1])
         return 1, "fewer"
+
+    def _use(self, used: Sequence[Drawn]) -> bool:
+        """Forget the batches of a step and those before; whether any of these was passed over."""
+        self._of_last_step = used[-1].of
+        if self._of_last_step is not None:
+            self._of_last_step.in_step = True
+        self.used_rate = max(batch.rate for batch in used) or self.rate
+        if len(used) == len(self.waiting):  # as nearly always
+            self.waiting = []
+            return False
+        own, passes = set(map(id, used)), {id(batch.of) for batch in used}
+        end = self.waiting.index(used[-1]) + 1
+        kept, skipped = [], False
+        for batch in self.waiting[:end]:
+            if id(batch) in own:
+                continue
+            if id(batch.of) in passes or self._over(batch.of):
+                passed = id(batch.of) in passes or batch.trained_on or self._had_steps(batch.of)
+                skipped = skipped or (passed and batch.records > 0)
+            else:
+                kept.append(batch)
+        self.waiting = [*kept, *self.waiting[end:]]
+        return skipped
+
+    def _over(self, one: Pass | None) -> bool:
+        return one is None or one.ended or one.left
+
+    def _had_steps(self, one: Pass | None) -> bool:
+        """Whether steps were made of a pass that ended, so that its last batches belong to some.
+
+        Where batches are drawn ahead, the pass may have been left before.
+        """
+        return one is not None and one.in_step and not one.left and not self._ahead
 
     def over(self, one: Pass) -> bool:
         """Whether no more steps are to come of a pass."""
-        used_up = not self.pending or one.taken >= one.drawn
+        used_up = not self.waiting or one.taken >= one.drawn
         return one.left or (used_up and self.complete(one))
 
     def complete(self, one: Pass) -> bool:
         """Whether a pass has drawn all its batches, of which some may wait to be used."""
         return one.ended or one.drawn >= self.length
 
-    def _matched(self, parts: Sequence[int]) -> tuple[int, int] | None:
-        """Where the batches of a step are: the next of the only loop under way, or anywhere."""
-        if self._drawing and self.under_way == 1:
-            found = matched(parts, self.pending[self._latest_from :])
-            if found is not None and found[0] == 0:
-                return self._latest_from, found[1]
-        return matched(parts, self.pending)
+    def _matched(self, parts: Sequence[int]) -> Sequence[Drawn]:
+        """The batches that were clipped in these parts; none where no batches fit.
 
-    def _drop(self, batches: int) -> None:
-        """Forget those that are used or passed over."""
-        del self.pending[:batches]
-        self._latest_from = max(0, self._latest_from - batches)
+        The next ones of a pass come first, that of the latest step before others; then some of one
+        pass after others that were left out, and then those of several passes.
+        """
+        waiting = self.waiting
+        if len(waiting) == len(parts) == 1:  # as nearly always
+            return waiting if waiting[0].records == parts[0] else ()
+        found = [
+            (batches, at)
+            for batches in self._by_pass()
+            if (at := matched(parts, [batch.records for batch in batches]))
+        ]
+        for batches, (first, count) in found:
+            if not any(batch.records for batch in batches[:first]):  # empty ones may be left out
+                return batches[first : first + count]
+        whole = matched(parts, self.pending)
+        for batches, (first, count) in [*found, *([(waiting, whole)] if whole else [])]:
+            return batches[first : first + count]
+        return ()
 
-    def _drawn(self, records: int) -> None:
+    def _by_pass(self) -> list[list[Drawn]]:
+        """The batches of each pass: that of the latest step, unless it was left, before others."""
+        passes: dict[int, list[Drawn]] = {}
+        last = self._of_last_step
+        if last is not None and not last.left:
+            passes[id(last)] = []
+        passes[id(self.latest)] = []
+        for batch in self.waiting:
+            passes.setdefault(id(batch.of), []).append(batch)
+        return [batches for batches in passes.values() if batches]
+
+    def _drawn(self, records: int, of: Pass | None = None) -> None:
         """Remember a batch."""
-        self.pending.append(records)
-        if len(self.pending) > max(KEPT, 2 * self.length):
-            self._drop(1)
+        self.waiting.append(Drawn(records, self.rate, of))
+        if len(self.waiting) > max(KEPT, 2 * self.length):
+            del self.waiting[0]
 
     def _counting(self, own: type) -> type:
         """The sampler's class, which says here what it gives."""
@@ -172,13 +259,12 @@ class Sampling:
             self.under_way += 1
             number, self.left = self.passes, False
             this = Pass(number)
-            self._drawing, self._latest_from = True, len(self.pending)
             try:
                 for batch in own.__iter__(sampler):  # type: ignore[attr-defined]
                     self.given += 1
                     this.drawn += 1
                     self.latest = this
-                    self._drawn(len(self._filled(batch)))
+                    self._drawn(len(self._filled(batch)), this)
                     yield batch
                 this.ended = True
             except GeneratorExit:
@@ -187,10 +273,9 @@ class Sampling:
                 raise
             finally:
                 self.under_way -= 1
-                self._drawing = self._drawing and number != self.passes
             self._between(False)
 
-        return type(own.__name__, (own,), {"__iter__": draw})
+        return type(own.__name__, (own,), {"__iter__": draw, COUNTED: own})
 
 
 def _nobody(_: bool) -> None:
@@ -246,9 +331,11 @@ def _length(data_loader: Any, sampler: Any) -> int:
 
 
 def _kind(sampler: Any) -> Kind:
-    if isinstance(sampler, POISSON):
+    """Only the samplers themselves are known: one that is derived from them may draw otherwise."""
+    own = getattr(type(sampler), COUNTED, type(sampler))
+    if own in POISSON and str(own.__iter__.__module__).startswith("opacus."):
         return "poisson"
-    if type(sampler) is BatchSampler and _once_a_pass(sampler.sampler):
+    if own is BatchSampler and _once_a_pass(sampler.sampler):
         return "shuffle"
     return "unknown"
 

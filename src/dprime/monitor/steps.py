@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from opacus.schedulers.grad_clip_scheduler import _GradClipScheduler
+from opacus.schedulers.noise_scheduler import _NoiseScheduler
+from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -50,7 +53,10 @@ class Steps:
         self._between = between
         self._detach = detach
         self._expected = False
+        self._unsettled = False
         self._noising = False
+        self._losses: Tensor | None = None
+        self._before: dict[int, list[tuple[Tensor, int]]] = {}
         self._records: list[Tensor] = []
         self._hooks = Hooks()
 
@@ -63,6 +69,11 @@ class Steps:
         hooks.wrap(optimizer, "add_noise", self._add_noise)
         hooks.wrap(optimizer, "pre_step", self._pre_step)
         hooks.before_any_step(self._stepping)
+        hooks.after_any_step(self._stepped)
+        for scheduler in (_NoiseScheduler, _GradClipScheduler):
+            hooks.wrap_all(scheduler, "step", self._schedule)
+        # Inside Opacus' wrapper some modes put other tensors in the place of the weights.
+        hooks.before_call(self.training.outermost, self._entered)
         hooks.before_call(self.training.module, self._called, named=True)
         if self.training.ghost:
             self._see_loss()
@@ -82,6 +93,11 @@ class Steps:
         for watcher in self.watchers:
             _told(watcher, watcher.batch, records, targets)
 
+    def _entered(self, module: nn.Module, _: tuple[Any, ...]) -> None:
+        if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            self._settle_late()
+            self.reader.entered()
+
     def _called(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
             self.reader.called((*inputs, *named.values()))
@@ -91,7 +107,8 @@ class Steps:
 
         def factors(own: Callable[[], Tensor]) -> Tensor:
             found = own()
-            self.reader.clipped_in_loss(len(found))
+            losses, self._losses = self._losses, None
+            self.reader.clipped_in_loss(found, losses)
             return found
 
         def done(own: Callable[[], None]) -> None:
@@ -102,9 +119,23 @@ class Steps:
             own(*arguments, **named)
             self.reader.cleared()
 
+        self._hooks.wrap_all(DPTensorFastGradientClipping, "backward", self._backward)
         self._hooks.wrap(self.training.model, "get_clipping_coef", factors)
         self._hooks.wrap(self.training.model, "enable_hooks", done)
         self._hooks.wrap(self.training.optimizer, "zero_grad", clear)
+
+    def _backward(self, backward: Callable[[], None], loss: Any) -> None:
+        """A backward call of ghost mode, of this training or of another."""
+        if loss.module is self.training.model and not self._noising:
+            self._losses = loss.loss_per_sample
+        backward()
+
+    def _schedule(self, step: Callable[..., Any], scheduler: Any) -> None:
+        """A scheduler of Opacus steps, of this training or of another."""
+        if scheduler.optimizer is self.training.optimizer:
+            self.reader.scheduled_by(step)
+        else:
+            step()
 
     def _see_batches(self) -> None:
         """Take records from the model's calls and labels from the criterion's."""
@@ -131,6 +162,8 @@ class Steps:
         clip()
 
     def _add_noise(self, add_noise: Callable[[], None]) -> None:
+        self._settle_late()
+        self.reader.summed()
         self._noising = True
         try:
             for watcher in self.watchers:
@@ -149,8 +182,14 @@ class Steps:
         made = pre_step(*arguments)
         if made:
             self._made()
-            self._expected = True
+            self._expected = self._unsettled = True
         return made
+
+    def _settle_late(self) -> None:
+        """Where no hook said that the optimizer's step is over, it is over by now."""
+        if self._unsettled:
+            self._unsettled = False
+            self.reader.settled()
 
     def _stepping(self, optimizer: Optimizer) -> None:
         """An optimizer changes weights: once for each step that was made it may."""
@@ -160,10 +199,23 @@ class Steps:
             expected, self._expected = self._expected, False
             if expected:
                 return
-        own = {id(p) for p in self.training.module.parameters()}
-        theirs = (p for group in optimizer.param_groups for p in group["params"])
-        if any(p.grad is not None and id(p) in own for p in theirs):
+        own = {id(p) for root in self.training.roots for p in root.parameters()}
+        theirs = [p for group in optimizer.param_groups for p in group["params"]]
+        shared = [p for p in theirs if id(p) in own]
+        if any(p.grad is not None for p in shared):
             self._elsewhere()
+        if shared:  # a closure may compute the gradients yet
+            self._before[id(optimizer)] = [(p, p._version) for p in shared]
+
+    def _stepped(self, optimizer: Optimizer) -> None:
+        """An optimizer has stepped."""
+        if optimizer is self.training.optimizer.original_optimizer and self._unsettled:
+            self._unsettled = False
+            self.reader.settled()
+        written = self._before.pop(id(optimizer), ())
+        if any(p._version != version for p, version in written):
+            self._elsewhere()
+            self.reader.contents.forget()  # it is reported once
 
 
 def _told(watcher: Watcher, moment: Callable[..., None], *arguments: Any) -> None:

@@ -1,0 +1,230 @@
+"""Whether the weights and buffers of a training are those that its private steps left.
+
+Between the end of one private step and the next, nothing else may change them. PyTorch counts how
+often a tensor is written to. Where a count, a place in memory or an object is another one, the
+tensor's norm tells whether it was changed, or taken out and put back. Writes through `p.data` are
+not counted: so norms are also compared in the first steps, and then in one step out of four. A
+change that moves no digit of a norm is not seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import is_
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+Change = Literal["", "weights", "buffers"]
+
+Slot = tuple[nn.Module, str]
+"""A module, and the name of a weight or a buffer in it."""
+
+OFTEN, EVERY = 64, 4
+"""Norms are compared in so many steps, and then in one out of so many."""
+
+MANY = 1_000_000
+"""Where more values than this are frozen, they are compared in the steps 1, 2, 4, 8, ... only."""
+
+PLAIN = (torch.float32, torch.float64)
+
+
+def modules_of(root: nn.Module) -> Iterator[nn.Module]:
+    """Every module under a root; `nn.Module.modules()` takes five times as long."""
+    waiting: list[nn.Module | None] = [root]
+    while waiting:
+        module = waiting.pop()
+        if module is not None:
+            waiting.extend(module._modules.values())
+            yield module
+
+
+class Contents:
+    """The weights and buffers of some modules.
+
+    A step may change what the optimizer trains. All else may not change, except a buffer of one
+    integer that counts the steps.
+
+    Args:
+        roots: the model, and the criterion where it is a module.
+        trained: returns what the optimizer trains now.
+
+    """
+
+    def __init__(self, roots: Sequence[nn.Module], trained: Callable[[], Sequence[Tensor]]) -> None:
+        self._roots = roots
+        self._trained_now = trained
+        self.forget()
+
+    def forget(self) -> None:
+        """Take everything as it is when it is next looked at."""
+        self._places: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
+        self._slots: dict[Slot, Tensor] = {}
+        self._modules: set[nn.Module] = set()
+        self._trained: list[Tensor] = []
+        self._rest: list[Tensor] = []
+        self._norms: list[Tensor] | None = None  # of the trained, and then of the rest
+        self._versions: list[int] = []
+        self._compared = 0
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is anything to compare with."""
+        return self._norms is not None
+
+    def begin(self) -> None:
+        """Look at everything as it is now."""
+        self._arrange(dict(self._walk()), list(self._trained_now()))
+        self._norms = _norms(self._trained + self._rest)
+        self._versions = _versions(self._trained + self._rest)
+
+    def settle(self) -> None:
+        """A private step is over, and the weights are what it made of them."""
+        if self._norms is None:
+            self.begin()
+            return
+        self._norms[: len(self._trained)] = _norms(self._trained)
+        self._versions[: 2 * len(self._trained)] = _versions(self._trained)
+
+    def written(self) -> bool:
+        """Whether anything was written to since; it may have been put back."""
+        return self.begun and self._versions != _versions(self._trained + self._rest)
+
+    def changed(self, others: Sequence[Tensor] = ()) -> tuple[Change, list[float]]:
+        """What was changed since the last private step; and the norms of some other tensors.
+
+        Everything is brought from the device at once.
+        """
+        if self._norms is None:
+            self.begin()
+        change: Change = "" if self._in_place() else self._rearranged()
+        assert self._norms is not None
+        if not (self.written() or self._due()):
+            return change, _values(_norms(others))
+        now = _norms([*self._trained, *self._rest, *others])
+        values = _values([*self._norms, *now])
+        count = len(self._norms)
+        was, is_now, norms = values[:count], values[count : 2 * count], values[2 * count :]
+        if was != is_now:
+            change = change or self._differing(was, is_now)
+            trained = len(self._trained)
+            self._norms[trained:] = now[trained:count]
+        elif not change:
+            self._versions = _versions(self._trained + self._rest)
+        return change, norms
+
+    def _due(self) -> bool:
+        """Whether norms are compared though nothing seems to have been written to."""
+        self._compared += 1
+        power = self._compared & (self._compared - 1) == 0
+        return power or (
+            (self._compared < OFTEN or self._compared % EVERY == 0)
+            and sum(t.numel() for t in self._rest) <= MANY
+        )
+
+    def _differing(self, before: list[float], after: list[float]) -> Change:
+        """Which tensors have another norm."""
+        change: Change = ""
+        for tensor, was, now in zip([*self._trained, *self._rest], before, after, strict=True):
+            if was == now or (math.isnan(was) and math.isnan(now)):
+                continue
+            if isinstance(tensor, nn.Parameter):
+                return "weights"
+            counts = tensor.numel() == 1 and not tensor.is_floating_point()
+            if not (counts and now - was == 1.0):
+                change = "buffers"
+        return change
+
+    def _in_place(self) -> bool:
+        """Whether every tensor and every module is where it was."""
+        return _same(self._trained_now(), self._trained) and all(
+            len(place) == len(held) and all(map(is_, place.values(), held))
+            for place, held in self._places
+        )
+
+    def _rearranged(self) -> Change:
+        """Which tensors are new or in the place of others; from then on they are looked at."""
+        slots = dict(self._walk())
+        change: Change = ""
+        for (module, name), tensor in slots.items():
+            if self._slots.get((module, name)) is tensor:
+                continue
+            if isinstance(tensor, nn.Parameter):
+                change = "weights"
+            elif module in self._modules:  # the buffers of a new module are taken as they are
+                change = change or "buffers"
+        assert self._norms is not None
+        known = dict(zip(map(id, [*self._trained, *self._rest]), self._norms, strict=True))
+        before = zip(self._versions[::2], self._versions[1::2], strict=True)
+        versions = dict(zip(map(id, [*self._trained, *self._rest]), before, strict=True))
+        self._arrange(slots, list(self._trained_now()))
+        self._norms = [
+            known[id(t)] if id(t) in known else _norms([t])[0] for t in self._trained + self._rest
+        ]
+        self._versions = [
+            number
+            for t in self._trained + self._rest
+            for number in versions.get(id(t), (t._version, t.data_ptr()))
+        ]
+        return change
+
+    def _arrange(self, slots: dict[Slot, Tensor], trained: list[Tensor]) -> None:
+        """Remember what there is, and where."""
+        modules = [module for root in self._roots for module in modules_of(root)]
+        held = [d for m in modules for d in (m._modules, m._parameters, m._buffers)]
+        self._places = [(place, tuple(place.values())) for place in held]
+        self._modules.update(modules)
+        self._slots, self._trained = slots, trained
+        self._rest = _others(slots.values(), trained)
+
+    def _walk(self) -> Iterator[tuple[Slot, Tensor]]:
+        """Every weight and buffer there is now."""
+        for root in self._roots:
+            for module in modules_of(root):
+                for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+                    if tensor is not None:
+                        yield (module, name), tensor
+
+
+def _same(some: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))
+
+
+def _others(tensors: Iterable[Tensor], but: Sequence[Tensor]) -> list[Tensor]:
+    """Each of the tensors once, without some."""
+    left_out = set(map(id, but))
+    return list({id(t): t for t in tensors if id(t) not in left_out}.values())
+
+
+def _versions(tensors: Sequence[Tensor]) -> list[int]:
+    """How often each was written to, and where it is."""
+    return [number for t in tensors for number in (t._version, t.data_ptr())]
+
+
+def _norms(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Their Euclidean norms."""
+    if not tensors:
+        return []
+    with torch.no_grad():
+        return list(torch._foreach_norm([_real(t) for t in tensors]))
+
+
+def _real(tensor: Tensor) -> Tensor:
+    """A tensor whose norm has enough digits."""
+    if tensor.dtype in PLAIN:  # as nearly always
+        return tensor
+    if tensor.is_complex():
+        return torch.view_as_real(tensor)
+    if not tensor.is_floating_point():
+        return tensor.double()
+    return tensor.float()
+
+
+def _values(numbers: Sequence[Tensor]) -> list[float]:
+    """Single numbers, brought from their device together."""
+    try:
+        return torch.stack([*numbers]).tolist() if numbers else []
+    except RuntimeError:  # on several devices
+        return [float(number) for number in numbers]

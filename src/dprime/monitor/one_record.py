@@ -1,0 +1,107 @@
+"""Whether ghost clipping has the whole gradient of a record.
+
+Ghost mode computes the norm of each record's gradient layer by layer, and then lets autograd sum
+the weighted losses. What a weight does outside of its layer, as in `F.linear(x, embedding.weight)`
+or a penalty in the loss, is in the sum, but not in the norm. So for single records the gradient is
+computed by autograd, and its norm is compared with the one that clipped it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+TOLERANCE = 0.02
+"""Share of a norm that ghost mode may be off by rounding: it sums products that may cancel."""
+
+SMALLEST = 1e-3
+"""Norms are compared to this share of C."""
+
+OFTEN, EVERY = 64, 4
+"""So many calls have their graphs compared, and then one in so many."""
+
+MOST_GRAPHS = 1_000
+"""Forms of the graph that are remembered."""
+
+
+class OneRecord:
+    """Looks at single records of some backward calls.
+
+    It costs a backward call each time, so that is at the calls number 1, 2, 4, 8, ..., and where
+    the weights enter the graph in another way than before, which is looked at in the first calls
+    and then in every fourth. Records that it does not look at are bounded together by the reader:
+    the sum of a batch is at most as long as its records times C.
+
+    Args:
+        model: Opacus' own, which clips.
+
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._calls = 0
+        self._graphs: set[frozenset[tuple[int, int]]] = set()
+
+    def exceeds(self, losses: Tensor, weights: Sequence[Tensor]) -> bool:
+        """Whether a record's gradient is longer than the norm that it was clipped by."""
+        recorded = getattr(self._model, "per_sample_gradient_norms", None)
+        if recorded is None or losses.shape != recorded.shape or not len(losses):
+            return False
+        self._calls += 1
+        if self._calls & (self._calls - 1) and not self._new_graph(losses):
+            return False
+        chosen = {int(recorded.argmax()), self._calls % len(losses)}
+        return any(self._longer(losses[k], float(recorded[k]), weights) for k in chosen)
+
+    def _new_graph(self, losses: Tensor) -> bool:
+        """Whether the weights enter the graph in a new way; after a while not always looked at."""
+        if self._calls > OFTEN and self._calls % EVERY:
+            return False
+        graph = uses(losses)
+        if graph in self._graphs or len(self._graphs) >= MOST_GRAPHS:
+            return False
+        self._graphs.add(graph)
+        return True
+
+    def _longer(self, loss: Tensor, recorded: float, weights: Sequence[Tensor]) -> bool:
+        """Whether the gradient of one loss is longer than was recorded."""
+        enabled, self._model.hooks_enabled = self._model.hooks_enabled, False
+        try:
+            with suppress(RuntimeError):  # a graph that allows no second look
+                parts = torch.autograd.grad(loss, weights, retain_graph=True, allow_unused=True)
+                norms = [part.norm() for part in parts if part is not None]
+                true = float(torch.stack(norms).norm()) if norms else 0.0
+                slack = SMALLEST * float(self._model.max_grad_norm)
+                return not true <= (1.0 + TOLERANCE) * recorded + slack
+        finally:
+            self._model.hooks_enabled = enabled
+        return False
+
+
+def uses(losses: Tensor) -> frozenset[tuple[int, int]]:
+    """How often each weight enters the graph of a loss.
+
+    >>> weight = nn.Parameter(torch.ones(2))
+    >>> [count for _, count in uses((weight * weight).sum())]
+    [2]
+    """
+    counts: dict[int, int] = {}
+    waiting, seen = [losses.grad_fn], {losses.grad_fn}
+    while waiting:
+        node = waiting.pop()
+        if node is None:
+            continue
+        for following, _ in node.next_functions:
+            if following is None:
+                continue
+            variable = getattr(following, "variable", None)
+            if isinstance(variable, nn.Parameter):
+                counts[id(variable)] = counts.get(id(variable), 0) + 1
+            elif following not in seen:
+                seen.add(following)
+                waiting.append(following)
+    return frozenset(counts.items())

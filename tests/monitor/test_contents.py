@@ -1,0 +1,95 @@
+"""What a training's weights and buffers are compared with."""
+
+import torch
+from torch import nn
+
+from dprime.monitor.contents import EVERY, OFTEN, Contents
+from dprime.monitor.one_record import OneRecord, uses
+
+
+def watched():
+    net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
+    net[1].requires_grad_(False)
+    net.register_buffer("kept", torch.zeros(2))
+    contents = Contents([net], lambda: [p for p in net.parameters() if p.requires_grad])
+    contents.begin()
+    return net, contents
+
+
+def test_a_private_step_changes_weights_and_nothing_else():
+    net, contents = watched()
+    assert contents.changed()[0] == ""
+    with torch.no_grad():
+        net[0].weight.add_(1.0)
+    contents.settle()
+    assert contents.changed()[0] == ""
+    with torch.no_grad():
+        net[0].weight.add_(1.0)
+    assert contents.changed()[0] == "weights"
+
+
+def test_what_is_frozen_may_not_change():
+    net, contents = watched()
+    net[1].weight.data[0, 0] += 1.0
+    assert contents.changed()[0] == "weights"
+    net.kept[0] = 1.0
+    assert contents.changed()[0] == "buffers"
+    assert contents.changed()[0] == ""
+
+
+def test_weights_that_thaw_are_known_already():
+    net, contents = watched()
+    net[1].requires_grad_(True)
+    assert contents.changed()[0] == ""
+    net[1].requires_grad_(False)
+    assert contents.changed()[0] == ""
+
+
+def test_norms_of_others_are_returned():
+    _, contents = watched()
+    others = [torch.tensor([3.0, 4.0]), torch.tensor([float("nan")])]
+    norms = contents.changed(others)[1]
+    assert norms[0] == 5.0
+    assert norms[1] != norms[1]
+
+
+def test_writes_that_pytorch_does_not_count_are_found_in_time():
+    net, contents = watched()
+    for _ in range(OFTEN + 1):
+        assert contents.changed()[0] == ""
+        contents.settle()
+    found = []
+    for _ in range(2 * EVERY):
+        net[0].weight.data.mul_(1.1)
+        found.append(contents.changed()[0])
+        contents.settle()
+    assert found.count("weights") == 2
+
+
+def test_modules_that_come_and_go():
+    net, contents = watched()
+    net.append(nn.BatchNorm1d(2, affine=False))  # its buffers are new with it
+    assert contents.changed()[0] == ""
+    net[2].running_mean = torch.ones(2)
+    assert contents.changed()[0] == "buffers"
+    net.append(nn.Linear(2, 2))
+    assert contents.changed()[0] == "weights"
+
+
+def test_the_graph_is_told_by_the_uses_of_weights():
+    layer = nn.Linear(2, 2)
+    x = torch.ones(3, 2)
+    once, again = uses(layer(x).sum()), uses(layer(2.0 * x).sum())
+    assert once == again
+    assert uses((layer(x) + x @ layer.weight).sum()) != once
+
+
+def test_a_record_whose_gradient_is_longer_than_recorded():
+    layer, model = nn.Linear(2, 1, bias=False), nn.Module()
+    model.hooks_enabled, model.max_grad_norm = True, 1.0
+    records = torch.tensor([[1.0, 0.0], [3.0, 4.0]])
+    losses = layer(records)[:, 0]
+    for recorded, exceeds in (([1.0, 5.0], False), ([1.0, 4.0], True), ([9.0, 9.0], False)):
+        model.per_sample_gradient_norms = torch.tensor(recorded)
+        assert OneRecord(model).exceeds(losses, [layer.weight]) is exceeds
+    assert model.hooks_enabled

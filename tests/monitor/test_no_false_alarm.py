@@ -1,0 +1,231 @@
+"""Private trainings of many kinds stay certified, without a warning."""
+
+import random
+import warnings
+
+import pytest
+import torch
+from opacus import PrivacyEngine
+from opacus.layers import DPGRU, DPLSTM, DPMultiheadAttention
+from opacus.utils.batch_memory_manager import BatchMemoryManager
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from dprime.monitor import Monitor
+from dprime.profile import Questions
+
+TOKENS, FEATURES, RECORDS = 6, 4, 40
+
+LOSSES = {
+    "classes": nn.CrossEntropyLoss,
+    "numbers": nn.MSELoss,
+    "robust": nn.SmoothL1Loss,
+    "binary": nn.BCEWithLogitsLoss,
+}
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
+    "momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True),
+    "decay": lambda p: torch.optim.AdamW(p, lr=0.01),
+    "adam": lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True),
+    "rms": lambda p: torch.optim.RMSprop(p, lr=0.01),
+    "groups": lambda p: torch.optim.SGD([{"params": [w], "lr": 0.1} for w in p], lr=0.1),
+}
+
+
+class Recurrent(nn.Module):
+    """The last state of a recurrent layer."""
+
+    def __init__(self, cell, width):
+        super().__init__()
+        self.cell = cell(FEATURES, width, batch_first=True)
+
+    def forward(self, x):
+        return self.cell(x)[0][:, -1]
+
+
+class Attention(nn.Module):
+    """Attention over tokens, with a residual."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = DPMultiheadAttention(FEATURES, 2, batch_first=True)
+
+    def forward(self, x):
+        return (x + self.attention(x, x, x)[0]).mean(1)
+
+
+class Twice(nn.Module):
+    """A layer that is used twice."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.layer = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.layer(torch.tanh(self.layer(x)))
+
+
+class Own(nn.Module):
+    """A weight of its own, used several times, which functorch differentiates."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x * self.scale + self.scale.square()
+
+
+class Mean(nn.Module):
+    """Over the tokens."""
+
+    def forward(self, x):
+        return x.mean(1)
+
+
+def body(dice, mode):
+    """Layers from [record, token, feature] to [record, width], and the width."""
+    width = dice.choice([4, 6])
+    kinds = ["flat", "tokens", "convolution", "image", "lstm", "gru", "attention", "words"]
+    # ExpandedWeights know few layers; and ghost clipping knows none that is used twice.
+    kind = dice.choice(["flat", "convolution", "words"] if mode == "ew" else kinds)
+    if kind == "flat":
+        layers = [nn.Flatten(), nn.Linear(TOKENS * FEATURES, width)]
+    elif kind == "tokens":
+        layers = [nn.Linear(FEATURES, width), nn.LayerNorm(width), nn.ReLU(), Mean()]
+    elif kind == "convolution":
+        layers = [nn.Conv1d(TOKENS, width, 2), nn.GroupNorm(2, width), nn.ReLU(), nn.Flatten()]
+        width *= FEATURES - 1
+    elif kind == "image":
+        layers = [
+            nn.Unflatten(1, (1, TOKENS)), nn.Conv2d(1, 2, 3, padding=1),
+            nn.InstanceNorm2d(2, affine=dice.random() < 0.5), nn.MaxPool2d(2), nn.Flatten(),
+        ]  # fmt: skip
+        width = 2 * (TOKENS // 2) * (FEATURES // 2)
+    elif kind in ("lstm", "gru"):
+        layers = [Recurrent(DPLSTM if kind == "lstm" else DPGRU, width)]
+    elif kind == "attention":
+        layers, width = [Attention()], FEATURES
+    else:
+        layers = [nn.Embedding(20, width, padding_idx=dice.choice([None, 3])), nn.Flatten()]
+        width *= TOKENS
+    return layers, width
+
+
+def network(dice, mode, outputs):
+    """A network of supported layers."""
+    layers, width = body(dice, mode)
+    words = isinstance(layers[0], nn.Embedding)
+    for _ in range(dice.randrange(3)):
+        hidden = dice.choice([4, 6])
+        layers += [nn.Linear(width, hidden, bias=dice.random() < 0.8)]
+        layers += [dice.choice([nn.ReLU, nn.Tanh, nn.GELU, nn.Sigmoid])()]
+        more = [nn.LayerNorm(hidden), nn.GroupNorm(2, hidden)]
+        if mode != "ew":
+            more += [nn.Dropout(0.2), Own(hidden)]
+        if mode in ("hooks", "functorch"):
+            more += [Twice(hidden)]
+        if dice.random() < 0.5:
+            layers += [dice.choice(more)]
+        width = hidden
+    layers += [nn.Linear(width, outputs)]
+    net = nn.Sequential(*layers)
+    if dice.random() < 0.2 and len(layers) > 3:
+        layers[0].requires_grad_(False)
+    return net, words
+
+
+class Made:
+    """A random private training, and its monitor."""
+
+    def __init__(self, seed):
+        dice = random.Random(seed)
+        torch.manual_seed(seed)
+        self.dice = dice
+        self.mode = dice.choice(["hooks", "functorch", "ew", "ghost"])
+        self.loss = dice.choice(list(LOSSES))
+        outputs = 3 if self.loss == "classes" else 1
+        net, words = network(dice, self.mode, outputs)
+        x = torch.randn(RECORDS, TOKENS, FEATURES) * dice.choice([0.1, 1.0, 30.0])
+        if words:
+            x = x.mean(2).mul(5).long().abs().clamp(max=19)
+        y = torch.randint(0, 3, (RECORDS,))
+        if self.loss != "classes":
+            y = (y > 0).float()[:, None]
+        squeezes = self.mode == "ghost" and self.loss != "classes"
+        if squeezes:  # ghost mode wants one loss for each record
+            net, y = nn.Sequential(*net, nn.Flatten(0)), y[:, 0]
+        batch = dice.choice([2, 8, 20, RECORDS])
+        loader = DataLoader(TensorDataset(x, y), batch_size=batch)
+        self.poisson = dice.random() < 0.8
+        options = {"max_grad_norm": dice.choice([0.1, 1.0, 10.0])}
+        trained = [p for p in net.parameters() if p.requires_grad]
+        if self.mode == "hooks" and dice.random() < 0.2:
+            options = {"clipping": "per_layer", "max_grad_norm": [0.5] * len(trained)}
+        optimizer = OPTIMIZERS[dice.choice(list(OPTIMIZERS))](trained)
+        self.engine = PrivacyEngine(accountant="rdp")
+        made = self.engine.make_private(
+            module=net, optimizer=optimizer, data_loader=loader, criterion=LOSSES[self.loss](),
+            noise_multiplier=dice.choice([0.5, 1.0, 5.0]), grad_sample_mode=self.mode,
+            poisson_sampling=self.poisson, **options,
+        )  # fmt: skip
+        # PyTorch itself refuses empty batches in these.
+        refuse = (nn.InstanceNorm2d, nn.GroupNorm, DPLSTM, DPGRU, DPMultiheadAttention)
+        self.takes_none = self.mode != "ew" and not any(
+            isinstance(m, refuse) for m in net.modules()
+        )
+        self.net, self.model, self.optimizer, self.loader = net, made[0], made[1], made[-1]
+        self.criterion = made[2] if len(made) == 4 else LOSSES[self.loss]()
+        self.monitor = Monitor(
+            self.engine, model=self.model, optimizer=self.optimizer, data_loader=self.loader,
+            criterion=self.criterion, questions=Questions(delta=1e-3), show=None,
+        )  # fmt: skip
+
+    def train(self):
+        """Two epochs, with what loops do besides."""
+        dice = self.dice
+        rates = torch.optim.lr_scheduler.StepLR(self.optimizer.original_optimizer, 1, 0.5)
+        evaluates, parts = dice.random() < 0.3, self.takes_none and dice.random() < 0.3
+        leaves = dice.random() < 0.2
+        to_none = dice.random() < 0.5
+        for _ in range(2):
+            if parts:
+                with BatchMemoryManager(
+                    data_loader=self.loader, max_physical_batch_size=5, optimizer=self.optimizer
+                ) as loader:
+                    self.loop(loader, to_none, leaves=False)
+            else:
+                self.loop(self.loader, to_none, leaves)
+            rates.step()
+            if evaluates:
+                self.net.eval()
+                with torch.no_grad():
+                    for x, _ in self.loader:
+                        if len(x):
+                            self.net(x)
+                self.net.train()
+
+    def loop(self, loader, to_none, leaves):
+        for number, (x, y) in enumerate(loader):
+            if not len(x) and not self.takes_none:
+                continue
+            self.optimizer.zero_grad(set_to_none=to_none)
+            self.criterion(self.model(x), y).backward()
+            self.optimizer.step()
+            if leaves and number == 1:
+                break
+
+    def certified(self):
+        """Whether nothing is wrong; batches of public size have one warning."""
+        expected = 0 if self.poisson else 1
+        return self.monitor.curve().advantage() < 1.0 and len(self.monitor.warnings) == expected
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_networks_are_certified(seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = Made(seed)
+        made.train()
+    assert made.monitor.ledger.steps > 0
+    assert made.certified(), (made.net, made.monitor.warnings)
