@@ -54,7 +54,7 @@ ALLOWED = {"numpy", "scipy", "dprime", *sys.stdlib_module_names}
 
 MORE = {
     "data": {"sklearn", "torch"},
-    "train": {"torch", "rich", "triton"},
+    "train": {"torch", "rich", "triton", "cryptography", "mpmath"},
     "attack": {"torch"},
     "audit": {"torch"},
     "membership": {"torch", "pyarrow"},

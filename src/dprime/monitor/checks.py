@@ -153,7 +153,7 @@ REASONS = {
         "looks like one pass: finish one loop before the next."
     ),
     ADDED_UP: (
-        "A step added up several Poisson batches, which is certified for add-remove only: leave "
+        "A step added up several Poisson batches, which is not certified for replace: leave "
         "adjacency out, or draw larger batches with BatchMemoryManager."
     ),
     FILLED: (

@@ -9,6 +9,8 @@ from dprime import text
 
 if find_spec("torch") is None:  # before any of the imports below fails with less to go on
     raise ImportError(f"dprime.train needs PyTorch: {text.install('train')}")
+if find_spec("cryptography") is None or find_spec("mpmath") is None:
+    raise ImportError(f"dprime.train needs cryptography and mpmath: {text.install('train')}")
 
 from dprime.train.clipping import ClipNorm, median_clip_norm
 from dprime.train.engine import Run, train
