@@ -122,7 +122,7 @@ class TestPoissonAddedUp:
         made = private()
         made.model.allow_grad_accumulation()
         monitor = watch(made, adjacency="replace")
-        with pytest.warns(PrivacyWarning, match="certified for add-remove only"):
+        with pytest.warns(PrivacyWarning, match="not certified for replace"):
             added_up(made, 2)
         assert monitor.curve().advantage() == 1.0
 
