@@ -60,7 +60,7 @@ __all__ = [
     "from_opacus_history",
 ]
 
-__version__ = "0.10.0"
+__version__ = "0.11.0"
 
 PLACES = {
     "DPSGD": "mechanisms",
