@@ -349,10 +349,10 @@ def test_models_that_diverge_in_one_world_give_it_away():
     assert found.verdict.outcome == "refuted"
 
 
-@pytest.mark.parametrize("name", ["di", "api-access", "malicious-dataset"])
+@pytest.mark.parametrize("name", ["api-access", "static-poisoning"])
 def test_models_that_diverge_are_told(name):
-    """They have a score, which says nothing; the numbers of DI leave them out."""
-    setting = small(learning_rate=1e30, model="dense-4", steps=12)
+    """They have a score, which says nothing."""
+    setting = small(learning_rate=3e38, model="dense-4", clip_norm=100.0)
     found = audit(name, setting, trials=10)
     assert found.diverged == 20
     assert found.verdict.outcome == "inconclusive"

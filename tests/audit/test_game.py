@@ -56,10 +56,14 @@ def test_worlds_are_what_the_engine_trains_on():
 
 @pytest.mark.parametrize(("name", "adjacency"), GAMES)
 def test_a_model_that_has_diverged_is_least_like_in(name, adjacency):
-    setting = setting_for(name, adjacency=adjacency, model="dense-4", learning_rate=1e30, steps=12)
+    setting = setting_for(
+        name, adjacency=adjacency, model="dense-4", learning_rate=3e38, clip_norm=100.0
+    )
     found = played(setting, quick(name).craft(setting), trials=3)
-    assert found["diverged"].all()
-    assert (found["score"] == -np.inf).all()
+    if name in ("api-access", "static-poisoning"):  # the others read sums, which stay finite
+        assert found["diverged"].all()
+    assert ((found["score"] == -np.inf) == found["diverged"]).all()
+    assert np.isfinite(found["score"][~found["diverged"]]).all()
 
 
 class Losing(nn.Module):
