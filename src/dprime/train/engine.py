@@ -38,7 +38,7 @@ from dprime.train.slices import Slices, kept_of_pool, plan
 from dprime.train.streams import Purpose, Streams
 from dprime.train.subsets import Subsets
 from dprime.train.trained import Trained
-from dprime.train.workers import each, freed_memory_kept
+from dprime.train.workers import each, freed_memory_kept, single_precision
 from dprime.train.worlds import Worlds
 
 World = Literal["in", "out", "alternate", "random"]
@@ -176,10 +176,12 @@ def train(
     diverged = np.zeros(len(chosen), dtype=bool)
     for observer in run.observers:
         observer.begin(run)
-    with bar("training", len(chosen), progress) as advance, freed_memory_kept():
+    showing = bar("training", len(chosen), progress)
+    with showing as advance, freed_memory_kept(), single_precision():
 
         def train_slice(rows: slice) -> None:
-            final = _train_slice(run, rows, slices, advance)
+            with torch.autocast(place.type, enabled=False):  # it belongs to a thread
+                final = _train_slice(run, rows, slices, advance)
             diverged[rows] = (~final.isfinite().all(1)).cpu().numpy()
             if weights is not None:
                 weights[rows] = final.cpu()
@@ -269,7 +271,7 @@ def _copies(run: Run) -> int:
     worlds_apart = bool(run.observers) or run.training.sensitivity == "local"
     crafted = 0 if run.insert is None else 4 * run.sampler.differing
     kept = sum(observer.copies for observer in run.observers)
-    return 3 + run.training.optimizer.copies + (5 if worlds_apart else 0) + crafted + kept
+    return 5 + run.training.optimizer.copies + (5 if worlds_apart else 0) + crafted + kept
 
 
 def _kept(run: Run, keep: bool, budget: int) -> Tensor | None:
@@ -294,7 +296,7 @@ def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float
     in_world = torch.as_tensor(run.in_world[rows], device=run.device)
     weights = _start(run, trials, streams)
     state = training.optimizer.start(weights)
-    own_sum = torch.empty_like(weights)
+    exact_sum = torch.empty_like(weights, dtype=torch.float64)
     divisor = run.divisor
     memo: dict[Any, Any] = {}
     members = None if run.members is None else run.members[trials].to(run.device)
@@ -303,11 +305,12 @@ def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float
         if run.stopped.is_set():
             break
         crafted = _crafted(run, Moment(run, index, rows, weights, memo))
-        parts = _clipped_sum(run, batch, slices.records, weights, own_sum, crafted)
-        sigma = _sigma(run, parts, batch, own_sum, crafted)
-        noisy_sum = own_sum.clone() if run.observers else own_sum
+        parts = _clipped_sum(run, batch, slices.records, weights, exact_sum, crafted)
+        sigma = _sigma(run, parts, batch, weights, crafted)
+        own_sum = exact_sum.to(weights.dtype) if run.observers else weights
         if training.noise_multiplier:
-            add_normal(streams, noisy_sum, sigma, Purpose.NOISE, index)
+            add_normal(streams, exact_sum, sigma, Purpose.NOISE, index)
+        noisy_sum = exact_sum.to(weights.dtype)
         if run.observers:
             make_common = partial(
                 common_sum, run.network, batch, weights, training.loss, training.clip_norm,

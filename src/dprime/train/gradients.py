@@ -78,6 +78,9 @@ def clipped_sum(
 ) -> list[Part]:  # fmt: skip
     """Put Σ c_i g_i over a batch's records in `into`; c_i clips by `factors` and masks.
 
+    The sum is made in double precision: in single, a record could move the rounding of what all
+    others add up to, by n² 2^-24 C in the worst case, which attacks come near.
+
     A record whose gradient or its norm is not finite counts for nothing: no clipping bounds it, and
     0 times it is not 0. Without clipping that is so for records that the trial does not have; one
     that it has is left as it is.
@@ -109,7 +112,7 @@ def _summed(
             if bool(lost.any()):
                 part, c = part.without(lost), c.masked_fill(lost, 0)
         if clip_norm is not None:
-            c = c * factors(part.norms, clip_norm)
+            c = (c * factors(part.norms, clip_norm)).double()
         part.gradients.add_weighted(c, into)
         parts.append(part)
     return parts
@@ -123,10 +126,10 @@ def common_sum(
 
     By the definition, record by record: what the training itself has summed is not looked at.
     """
-    into = torch.empty_like(weights)
+    into = torch.empty_like(weights, dtype=torch.float64)
     mask = batch.mask_of_others
     clipped_sum(network, batch, weights, loss, clip_norm, length, mask, into, clip_factors)
-    return into
+    return into.to(weights.dtype)
 
 
 def clip_factors(norms: Tensor, clip_norm: float) -> Tensor:

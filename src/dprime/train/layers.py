@@ -53,7 +53,11 @@ class Seen(ABC):
 
     @abstractmethod
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
-        """Add Σ c_i g_i over the records i to `into`, one tensor [R, ...] per weight."""
+        """Add Σ c_i g_i over the records i to `into`, one tensor [R, ...] per weight.
+
+        In the precision of c, which is double where one record must not move the rounding of the
+        others.
+        """
 
     @abstractmethod
     def only(self, records: slice) -> Seen:
@@ -189,7 +193,7 @@ class AffineSeen(Seen):
             scaled = self.error * c[:, :, None, None]
             sums, bias = self._contract(scaled), scaled
         else:
-            sums = self.unpack(_weighted(c, self._gradients))
+            sums = self.unpack(weighted(c, self._gradients))
             bias = (self._error_sums * c[:, :, None])[:, :, None]
         into[0].add_(sums)
         if self.bias:
@@ -224,18 +228,19 @@ def _beside(lost: Tensor, x: Tensor) -> Tensor:
     return lost.view(*lost.shape, *(1,) * (x.dim() - 2))
 
 
-def _weighted(c: Tensor, gradients: Tensor) -> Tensor:
-    """Σ c_i g_i: [R, n], [R, n, out, in] → [R, out, in], whichever of the last two is in rows."""
-    if gradients.is_contiguous():
-        return torch.bmm(c[:, None, :], gradients.flatten(2)).view(-1, *gradients.shape[2:])
-    return _weighted(c, gradients.mT.contiguous()).mT
+def weighted(c: Tensor, gradients: Tensor) -> Tensor:
+    """Σ c_i g_i in the precision of c: [R, n], [R, n, ...] → [R, ...]."""
+    if gradients.dim() == 4 and not gradients.is_contiguous():  # the last two are in columns
+        return weighted(c, gradients.mT.contiguous()).mT
+    sums = torch.bmm(c[:, None, :], gradients.flatten(2).to(c.dtype))
+    return sums.view(-1, *gradients.shape[2:])
 
 
 def _contract(e: Tensor, x: Tensor) -> Tensor:
     """Σ over records and positions of e x^T: [R, n, T, out], [R or 1, n, T, in] → [R, out, in]."""
     R, outputs = e.shape[0], e.shape[3]
     e = _merged(e).mT  # [R, out, n T]
-    x = _merged(x)
+    x = _merged(x).to(e.dtype)
     if x.shape[0] == 1 and R > 1 and e.is_contiguous():
         return (e.view(R * outputs, -1) @ x[0]).view(R, outputs, -1)
     return torch.bmm(e, x.expand(R, -1, -1))
@@ -328,7 +333,7 @@ class ScaleSeen(Seen):
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         """γ first, then β."""
         for gradients, target in zip(self._gradients(), into, strict=True):
-            target.add_(torch.bmm(c[:, None, :], gradients).view(target.shape))
+            target.add_(weighted(c, gradients).view(target.shape))
 
 
 class GroupSeen(Seen):
@@ -381,7 +386,7 @@ class GroupSeen(Seen):
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         """γ first, then β."""
         for gradients, target in zip(self.sums(self.error), into, strict=True):
-            target.add_(torch.bmm(c[:, None, :], gradients[:, :, 0]).view(target.shape))
+            target.add_(weighted(c, gradients[:, :, 0]).view(target.shape))
 
 
 class Grouped(torch.autograd.Function):
@@ -488,9 +493,9 @@ class EmbeddingSeen(Seen):
         """Scattered to the rows of each trial's table."""
         (table,) = into
         R, rows, width = table.shape
-        scaled = self.error * (c[:, :, None] * self.kept)[..., None]
+        scaled = self.error.masked_fill(~self.kept[..., None], 0) * c[:, :, None, None]
         first_row = rows * torch.arange(R, device=table.device)[:, None, None]
-        sums = table.new_zeros(R * rows, width)
+        sums = scaled.new_zeros(R * rows, width)
         sums.index_add_(0, (self.words + first_row).flatten(), scaled.flatten(0, 2))
         table.add_(sums.view(R, rows, width))
 

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from dprime.train.convolution import Conv2d
-from dprime.train.layers import GroupNorm, Rule, Seen, as_probe, group_mean
+from dprime.train.layers import GroupNorm, Rule, Seen, as_probe, group_mean, weighted
 from dprime.train.records import Kept, drawn_from, taken
 
 CHUNK = 1024
@@ -121,7 +121,7 @@ class NormalisedSeen(Seen):
 
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         """In the order W, b, γ, β, with b where the convolution has one."""
-        sums = torch.bmm(c[:, None, :], self._gradients())[:, 0]
+        sums = weighted(c, self._gradients())
         parts = sums.split([target[0].numel() for target in into], dim=1)
         into[0].add_(self.rule.unpack(parts[0], into[0].shape))
         for target, part in zip(into[1:], parts[1:], strict=True):

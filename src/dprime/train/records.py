@@ -83,7 +83,7 @@ class Known:
     Attributes:
         squares: of their norms [1, n].
         rows: the records in sparse form [n, in], or None.
-        columns: their transpose in sparse form [in, n], or None.
+        columns: their transpose in sparse form and double precision [in, n], or None.
     """
 
     squares: Tensor
@@ -101,7 +101,8 @@ class Known:
         """E x for errors [R, out, n], as [R, out, in]; only where there is a sparse form."""
         assert self.columns is not None
         R, outputs, n = errors.shape
-        products = torch.mm(self.columns, errors.reshape(R * outputs, n).mT)  # [in, R out]
+        columns = self.columns.to(errors.dtype)
+        products = torch.mm(columns, errors.reshape(R * outputs, n).mT)  # [in, R out]
         return products.mT.view(R, outputs, -1)
 
 
@@ -125,4 +126,5 @@ def look_at(x: Tensor) -> Known:
         return Known(squares)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch calls its sparse rows a beta
-        return Known(squares, records.to_sparse_csr(), records.mT.contiguous().to_sparse_csr())
+        columns = records.mT.contiguous().double().to_sparse_csr()
+        return Known(squares, records.to_sparse_csr(), columns)

@@ -71,6 +71,19 @@ def one_thread() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def single_precision() -> Iterator[None]:
+    """Make float32 products with all their digits, whatever the user's program allows elsewhere."""
+    allowed = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(allowed[0])
+        torch.backends.cudnn.allow_tf32 = allowed[1]
+
+
+@contextlib.contextmanager
 def freed_memory_kept() -> Iterator[None]:
     """Let the C library keep freed memory for the next step instead of giving it back at once.
 
