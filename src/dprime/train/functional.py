@@ -8,17 +8,42 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, grad, grad_and_value, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
 
 from dprime.train.layers import weighted
 from dprime.train.losses import Loss, named_loss
 from dprime.train.network import Gradients, Network, hooks_of
 
 Weights = dict[str, Tensor]
+
+
+class OwnRows(TorchFunctionMode):
+    """Look rows up one by one, with NaN for those that a table does not have.
+
+    Under `vmap` PyTorch's own lookup joins the tables of all trials, or of all records where they
+    are computed, and an index beyond the end reads and writes another record's.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Every call but those of lookups goes its way."""
+        given = dict(zip(("input", "weight", "padding_idx"), args, strict=False)) | (kwargs or {})
+        if func is not F.embedding or given.get("max_norm") is not None:
+            return func(*args, **(kwargs or {}))
+        words, table, padding = given["input"], given["weight"], given.get("padding_idx")
+        padding = len(table) if padding is None else padding % len(table)
+        known = (words >= 0) & (words < table.shape[0])
+        rows = table[torch.where(known, words, 0)]
+        rows = torch.where((words == padding)[..., None], rows.detach(), rows)
+        return torch.where(known[..., None], rows, torch.nan)
 
 
 class ExplicitGradients(Gradients):
@@ -83,7 +108,8 @@ class Functional(Network):
     def _call(self, model: nn.Module, weights: Weights, x: Tensor) -> Tensor:
         named = {alias: weights[name] for alias, name in self.aliases.items() if name in weights}
         inputs = x.long() if self.words else x
-        with sdpa_kernel(SDPBackend.MATH):  # the only attention that vmap does not loop over
+        # MATH is the only attention that vmap does not loop over
+        with sdpa_kernel(SDPBackend.MATH), OwnRows():
             outputs: Tensor = functional_call(model, named, (inputs,), tie_weights=False)
         return outputs
 
@@ -117,13 +143,7 @@ class Functional(Network):
             flat = [found[parameter.name].flatten(2) for parameter in self.parameters]
             return losses.detach(), torch.cat(flat, dim=2).detach()
 
-        try:
-            return ExplicitGradients(*self._over_trials(of_all, weights, x, y))
-        except IndexError as error:
-            raise ValueError(
-                f"Every record must be one that the model accepts, but it fails on one ({error}): "
-                "remove words that its nn.Embedding does not have."
-            ) from None
+        return ExplicitGradients(*self._over_trials(of_all, weights, x, y))
 
     def _over_trials(
         self, make: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]],

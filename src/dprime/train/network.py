@@ -33,10 +33,13 @@ ELEMENTWISE = (
 RECORDWISE = (
     nn.MaxPool1d, nn.MaxPool2d, nn.AvgPool1d, nn.AvgPool2d, nn.LPPool2d,
     nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d,
-    nn.ZeroPad2d, nn.Upsample, nn.PixelShuffle,
+    nn.Upsample,
 )  # fmt: skip
 """Act on every record alone, so the records of all trials can go through together."""
 
+
+RECORDWISE_RULES = (Linear, Conv2d, GroupNorm, LayerNorm)
+"""Whose layers do so too, where their weights are not trained."""
 
 RISING = (nn.ReLU, nn.Tanh, nn.Sigmoid)
 """Act on every number alone and never fall: the largest stays the largest."""
@@ -316,7 +319,7 @@ def _stage(path: str, module: nn.Module, places: dict[str, Parameter]) -> Stage 
     if type(module) is nn.Unflatten and isinstance(module.dim, int) and module.dim > 0:
         dim, sizes = module.dim + 1, cast(tuple[int, ...], module.unflattened_size)
         return Stage(lambda x: x.unflatten(dim, sizes))
-    if type(module) in RECORDWISE or _rule(module) is not None:
+    if type(module) in RECORDWISE or isinstance(_rule(module), RECORDWISE_RULES):
         return Stage(partial(_record_by_record, module))
     return None
 
