@@ -1,0 +1,183 @@
+"""Attacks through arithmetic: a record that moves what the others add up to, or reaches them.
+
+Each compares two data sets that differ in one record and measures how far the clipped sum moves.
+"""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from dprime.data.dataset import Dataset
+from dprime.train import Observer, Training, train
+
+
+class Sum(Observer):
+    def see(self, step):
+        self.sum = step.own_sum.double().clone()
+
+
+class Hidden(nn.Module):
+    """The form of a model that the fast path cannot see."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def moved(model, one, other, trials=1, seed=1, **options):
+    """The distance of the clipped sums, in clipping norms."""
+    sums = []
+    for data in (one, other):
+        seen = Sum()
+        recipe = {"steps": 1, "learning_rate": 1.0, "clip_norm": 1.0, "noise_multiplier": 20.0}
+        train(
+            model, data, Training(**{**recipe, **options}), initial="given", trials=trials,
+            seed=seed, observers=[seen],
+        )  # fmt: skip
+        sums.append(seen.sum)
+    return float((sums[0] - sums[1]).norm(dim=1).max()) / options.get("clip_norm", 1.0)
+
+
+def on_the_edge(half, width, record):
+    """Records whose float32 sum is just below a power of two, and pairs that climb above it."""
+    top = 2.0 ** np.floor(np.log2(half / np.sqrt(width) * 0.99))
+    digit = top * 2.0**-24
+    base = np.full((half, width), np.float32(top / half))
+    base[-1] -= 16 * digit
+    pairs = np.empty((half, width))
+    pairs[0::2], pairs[1::2] = 1.25 * digit, -0.9 * digit
+    records = np.concatenate([base, record, pairs]).astype(np.float32)
+    return Dataset.of(records, np.full(2 * half + 1, -0.5, np.float32))
+
+
+@pytest.mark.parametrize("wrap", [nn.Identity, Hidden], ids=["fast", "general"])
+def test_a_record_does_not_move_the_rounding_of_the_others(wrap):
+    """In single precision it moved the sum by 16 C."""
+    model = nn.Linear(64, 1, bias=False)
+    nn.init.zeros_(model.weight)
+    record = np.full((1, 64), 0.99 / 8)
+    data = [on_the_edge(1 << 14, 64, each) for each in (record, 0 * record)]
+    model = model if wrap is nn.Identity else wrap(model)
+    assert moved(model, *data, loss="squared-error") <= 1.01
+
+
+def test_autocast_does_not_round_the_sum():
+    """In bfloat16 it moved the sum by 100 C: the record was lost, or lifted it by a digit."""
+    model = nn.Linear(64, 1, bias=False)
+    nn.init.zeros_(model.weight)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for count in range(4000, 4012):
+            records = np.full((count, 64), 0.12, np.float32)
+            without = records.copy()
+            without[-1] = 0
+            labels = np.full(count, -0.5, np.float32)
+            pair = (Dataset.of(each, labels) for each in (records, without))
+            assert moved(model, *pair, loss="squared-error") <= 1.01
+
+
+def test_a_padding_word_brings_no_nan():
+    """The norm left it out, and the sum had 0 times NaN."""
+    words = np.random.default_rng(0).integers(1, 20, (50, 6)).astype(np.float32)
+    words[-1, 3:] = 0
+
+    def normal():
+        return nn.LayerNorm(8, eps=1e-40, elementwise_affine=False)
+
+    table = nn.Embedding(20, 8, padding_idx=0)
+    model = nn.Sequential(table, normal(), normal(), nn.Flatten(), nn.Linear(48, 2))
+    recipe = Training(3, 0.1, 1.0, 20.0)
+    done = train(model, Dataset.of(words, np.arange(50) % 2), recipe, trials=10, seed=1)
+    assert not done.diverged.any()
+
+
+class Text(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(5, 3)
+        self.out = nn.Linear(3, 1, bias=False)
+
+    def forward(self, x):
+        return self.out(self.table(x.long()).sum(1))
+
+
+def weighed(outputs, labels):
+    return labels * outputs[:, 0]
+
+
+def test_a_word_outside_the_table_reaches_no_other_record():
+    """Under vmap it was a word of the next trial's table, and of the next record's gradient."""
+    words = np.tile(np.array([1.0, 2, 3, 4] * 2, np.float32), (40, 1))
+    words[8] = 0
+    labels = np.full(40, 0.5, np.float32)
+    labels[8] = -0.01
+    bad, blank = words.copy(), words.copy()
+    bad[7], blank[7] = 5, 0
+    loud, silent = labels.copy(), labels.copy()
+    loud[7], silent[7] = 2.5, 0
+    pair = Dataset.of(bad, loud), Dataset.of(blank, silent)
+    torch.manual_seed(0)
+    model = Text()
+    for seed in range(10):
+        rates = {"sample_rate": 0.3, "loss": weighed}
+        assert moved(model, *pair, trials=2, seed=seed, **rates) <= 1.01
+
+
+class Pointer(nn.Module):
+    """Four values of a record, in the order that its last four numbers say."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.out = nn.Linear(4, 4, bias=False), nn.Linear(4, 1, bias=False)
+
+    def forward(self, x):
+        tables, places = self.hidden(x[:, :4])[..., None], x[:, 4:].long()
+        rows = [F.embedding(p, t)[:, 0] for t, p in zip(tables, places, strict=True)]
+        return self.out(torch.stack(rows))
+
+
+def first_output(outputs, labels):
+    return outputs[:, 0] + 0 * labels
+
+
+def test_a_computed_table_is_looked_up_in_its_own_record():
+    torch.manual_seed(0)
+    model = Pointer()
+
+    def data(sign):
+        x = np.tile(np.array([1, 2, 3, 4, 0, 1, 2, 3], np.float32), (20, 1))
+        x[7, 4:] = [4, 5, 6, 7]
+        x[8, :4] *= sign
+        return Dataset.of(x, np.full(20, 0.5))
+
+    assert moved(model, data(1), data(-1), loss=first_output) <= 2.01  # replaced
+
+
+def test_padding_shifts_no_records_of_a_table():
+    """`ZeroPad2d` took the records of a table for the rows of an image."""
+    model = nn.Sequential(nn.ZeroPad2d((0, 0, 1, -1)), nn.Linear(4, 2, bias=False))
+    nn.init.zeros_(model[1].weight)
+
+    def data(last):
+        x = np.zeros((10, 4), np.float32)
+        x[5:9] = 1
+        x[8] = last
+        labels = np.zeros(10, int)
+        labels[8] = last < 0
+        return Dataset.of(x, labels, classes=2)
+
+    assert moved(model, data(1.0), data(-1.0), clip_norm=0.1) <= 2.01  # replaced
+
+
+def test_norms_of_many_weights_miss_none():
+    """A sum of float32 squares in order loses small ones beside a large one."""
+    width = 4_000_000
+    x = np.full((1, width), 0.99 * 2.0**-12, np.float32)
+    x[0, :8] = 1
+    blank = Dataset.of(0 * x, np.float32([0.5]))
+    model = Hidden(nn.Linear(width, 1, bias=False))
+    assert moved(model, Dataset.of(x, np.float32([0.5])), blank, loss=first_output) <= 1.00001
