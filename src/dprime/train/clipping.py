@@ -61,7 +61,8 @@ def median_clip_norm(
         loss: as in `Training`.
         noise_multiplier: makes the median private: it is then read off a histogram of norms, each
             count with Gaussian noise of this standard deviation. One record changes one count by
-            one, so this is the Gaussian mechanism with one step. None reads the exact median.
+            one, so this is the Gaussian mechanism with one step; for zero-out, a record that counts
+            for nothing is in no bin. None reads the exact median.
         seed: of the weights and the noise.
         device: "cpu" or "cuda".
         memory: in GB.
