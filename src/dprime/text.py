@@ -66,11 +66,15 @@ SEEN = (
 
 UNSEEN = (
     "Not seen, and left to you: that one record moves the clipped sum by no more than the clipping "
-    "norm C (padding to the longest record of a batch, losses over tokens and augmentation that "
-    "mixes records break this: in Opacus' own char-lstm example one record moves the sum by 73 C, "
+    "norm C (padding to the longest record of a batch, losses over tokens or divided by the "
+    "batch's class weights, augmentation that mixes records, and whatever else uses other records "
+    "of the batch break this: in Opacus' own char-lstm example one record moves the sum by 73 C, "
     "and an advantage of 0.92 is reached where 0.222 is certified); that learning rate and "
     "stopping do not follow the raw loss; that weights of a checkpoint are this training's; that "
-    "momentum does not start from the data; that no training metric is published. "
+    "momentum does not start from the data; that nothing was computed from these data before "
+    "(scaling, class weights, a clipping norm, first weights); that no training metric is "
+    "published; that the seed is secret (a number in the script, or the 42 of transformers' "
+    "Trainer, is not). "
     f"More: {RESTS}"
 )
 """What it rests on besides."""
@@ -85,6 +89,12 @@ SECURE_NOISE = (
     "The noise is of Opacus' secure mode: four draws of a cryptographic generator, added up. No "
     "attack on it is known; that float32 numbers are not real numbers is covered by no analysis."
 )
+
+IDEAL_NOISE = (
+    f"The noise is taken as ideal, as ideal_noise=True asks. {GRID}. That they end is not counted "
+    "either: no number here holds against them."
+)
+"""What to know where the noise of PyTorch is taken as ideal."""
 
 CHANGES = {
     "add-remove": "added or removed",

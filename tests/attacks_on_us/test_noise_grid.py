@@ -151,15 +151,21 @@ class Models(Observer):
     """Keeps every model, and what the attacker computes from the records at its weights."""
 
     def __init__(self):
-        self.weights, self.common, self.own = [], [], []
+        self._kept = {}
 
     def see(self, step):
-        self.weights.append(step.weights.clone())
-        self.common.append(step.common_sum.clone())
-        self.own.append(step.differing[0].clone())
+        weights, common, own = self._kept.setdefault(step.rows.start, ([], [], []))
+        weights.append(step.weights.clone())
+        common.append(step.common_sum.clone())
+        own.append(step.differing[0].clone())
 
     def end(self, final):
-        self.weights.append(final.weights.clone())
+        self._kept[final.rows.start][0].append(final.weights.clone())
+
+    def all(self):
+        """Weights, common sums and own gradients [trial, step, parameter]."""
+        slices = [[torch.stack(each, 1) for each in kept] for _, kept in sorted(self._kept.items())]
+        return [torch.cat(same) for same in zip(*slices, strict=True)]
 
 
 def from_models(trials):
@@ -170,9 +176,8 @@ def from_models(trials):
         made.trainer.model, attack.worlds, made.trainer.training, trials=2 * trials, seed=1,
         observers=[seen],
     )  # fmt: skip
-    weights = torch.stack(seen.weights, 1).double()
-    sums = (weights[:, :-1] - weights[:, 1:]) * attack.worlds.size / RATE
-    common, own = (torch.stack(each, 1) for each in (seen.common, seen.own))
+    weights, common, own = seen.all()
+    sums = (weights[:, :-1].double() - weights[:, 1:].double()) * attack.worlds.size / RATE
     scores = grid_scores(sums, common, [own], NOISE)
     return area(scores[::2], scores[1::2])
 

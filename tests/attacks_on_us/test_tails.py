@@ -19,6 +19,7 @@ from dprime import DPSGD
 from dprime.check.script import check_script
 from dprime.check.source import Source
 from dprime.monitor import Monitor
+from dprime.monitor.tails import NoiseTails
 
 LEVELS = 2**24
 END = math.sqrt(2 * 24 * math.log(2))
@@ -49,7 +50,7 @@ def auc(above, below):
 class Training:
     """A linear model of 640 weights under Opacus: rate 1/10, 30 steps."""
 
-    def __init__(self, noise=1.0, engine=PrivacyEngine):
+    def __init__(self, noise=1.0, engine=PrivacyEngine, **options):
         torch.manual_seed(1)
         data = TensorDataset(torch.randn(100, 64), torch.randint(0, 10, (100,)))
         net, self.criterion = nn.Linear(64, 10, bias=False), nn.CrossEntropyLoss()
@@ -60,7 +61,7 @@ class Training:
         )  # fmt: skip
         self.monitor = Monitor(
             self.engine, model=self.model, optimizer=self.optimizer, data_loader=self.loader,
-            criterion=self.criterion, show=None,
+            criterion=self.criterion, show=None, **options,
         )  # fmt: skip
 
     def run(self, epochs=3):
@@ -119,9 +120,6 @@ def chance_of_leaving(shift, pairs, levels):
 PYTORCH = np.arange(1, LEVELS // 16, dtype=np.float64)
 """The radii near the end that PyTorch's normal numbers have."""
 
-CONTINUOUS = np.arange(1.0, 200.0, 1e-4)
-"""Radii without a visible step between them."""
-
 
 @pytest.mark.parametrize("noise", [0.5, 1.0, 2.0])
 def test_what_only_a_member_can_cause_is_in_every_delta(noise):
@@ -129,13 +127,33 @@ def test_what_only_a_member_can_cause_is_in_every_delta(noise):
     monitor = Training(noise).run()
     steps, rate, weights = 30, 0.1, 640
     in_one = chance_of_leaving(1.0 / noise, 1, PYTORCH)
-    in_all = chance_of_leaving((weights / 2) ** -0.5 / noise, weights // 2, CONTINUOUS)
+    in_all = chance_of_leaving((weights / 2) ** -0.5 / noise, weights // 2, PYTORCH)
     for chance in (in_one, in_all):
         event = -math.expm1(steps * math.log1p(-rate * chance))
         assert event > 0
         assert monitor.curve().delta(60.0) >= event  # without the record it cannot happen
     limit = monitor.curve().delta(60.0)
     assert limit <= 3 * steps * rate * (in_one + in_all)  # and little more is taken than that
+
+
+@pytest.mark.parametrize("weights", [16, 5120, 1 << 20])
+def test_the_end_of_every_pair_is_counted(weights):
+    """On the end itself lies 2^-24 of each pair, and any shift takes half of it outside."""
+    for noise in (1.0, 30.0):
+        chance = chance_of_leaving((weights / 2) ** -0.5 / noise, weights // 2, PYTORCH)
+        counted = NoiseTails(END, weights, ((noise, 1.0, 1, 1),)).probability("zero-out")
+        assert chance <= counted <= 3 * chance + 3e-6 / noise + 3e-7
+
+
+def test_noise_may_be_taken_as_ideal_by_name():
+    monitor = Training(ideal_noise=True).run()
+    assert monitor.mechanism() == DPSGD(1.0, 0.1, 30, public_size=True)
+    said = monitor.report()
+    assert "The noise is taken as ideal, as ideal_noise=True asks." in said
+    assert "AUC 1.00" in said
+    plain = Training().monitor
+    plain.load_state_dict(monitor.state_dict())
+    assert "The noise is taken as ideal" in str(plain)
 
 
 def test_an_event_above_delta_leaves_no_epsilon():

@@ -106,7 +106,8 @@ _ALL = (
         "error",
         "records drawn with weights",
         "Records with a larger weight are in more batches than the accountant counts.",
-        "Draw all records alike (Poisson sampling), and weight the loss where classes differ.",
+        "Draw all records alike (Poisson sampling). Where classes differ, weigh each record's own "
+        "loss (reduction='none', times its weight, then the mean).",
     ),
     Rule(
         "DP104",
@@ -114,7 +115,8 @@ _ALL = (
         "sampler set aside",
         "Opacus replaces the loader's sampler by Poisson sampling: the guarantee holds, but the "
         "sampler's weights or order have no effect.",
-        "Weight the loss where classes differ, and drop the sampler.",
+        "Drop the sampler. Where classes differ, weigh each record's own loss (reduction='none', "
+        "times its weight, then the mean).",
     ),
     Rule(
         "DP105",

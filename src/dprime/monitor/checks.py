@@ -14,7 +14,7 @@ from torch.nn.modules.instancenorm import _InstanceNorm
 from dprime import text
 from dprime.interop import gdp_epsilon
 from dprime.mechanisms import LEAST_NOISE, Mechanism
-from dprime.monitor.attached import Attached
+from dprime.monitor.attached import Attached, own_criterion
 from dprime.monitor.contents import modules_of
 from dprime.monitor.ledger import (
     LITTLE_NOISE,
@@ -95,6 +95,7 @@ MOVED = "weights were changed between two steps"
 BUFFERS = "a buffer was changed"
 RESET = "noise, clipping, rate or expected batch size was changed by hand"
 SKIPPED = "batches were drawn and passed over"
+DIVIDED = "the loss divides by the weights of the batch"
 NOT_PUBLIC = "the public constants are not those of the training"
 
 ACCEPT = (
@@ -198,6 +199,11 @@ REASONS = {
         "changed during the training, which tells of the data if it depends on them: use a "
         f"schedule of opacus.schedulers; {ACCEPT}."
     ),
+    DIVIDED: (
+        "The criterion divides the loss of a batch by the class weights of its records, so that "
+        "one record rescales the gradients of all others before they are clipped: give the "
+        "criterion reduction='none', weigh each record's loss, and take the mean."
+    ),
     SKIPPED: (
         "Batches were drawn and no step was made of them (a step left out when the loss is large, "
         "a gradient scaler that skips steps), which tells what was in them: take one step for each "
@@ -249,6 +255,17 @@ def mixes(module: nn.Module) -> bool:
         elif isinstance(layer, _BatchNorm) and (layer.training or layer.running_mean is None):
             return True
     return False
+
+
+def divides_by_weights(training: Attached) -> bool:
+    """Whether the mean of the criterion is one over the batch's class weights.
+
+    Ghost mode takes the loss of each record, and weighs it alone.
+    """
+    criterion = own_criterion(training.criterion)
+    kinds = (nn.CrossEntropyLoss, nn.NLLLoss)
+    weighs = isinstance(criterion, kinds) and criterion.weight is not None
+    return weighs and criterion.reduction == "mean" and not training.ghost
 
 
 def outside(training: Attached) -> dict[str, nn.Parameter]:

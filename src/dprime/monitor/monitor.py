@@ -86,6 +86,8 @@ class Monitor:
             (`ClipNorm.cost`).
         public: rate, divisor and number of steps, where they are public constants; they are
             checked at every step.
+        ideal_noise: take PyTorch's noise as ideal, which it is not: leave its ends out of every
+            number. The report says so.
 
     """
 
@@ -107,6 +109,7 @@ class Monitor:
         show: Callable[[str], object] | None = to_stderr,
         besides: Sequence[Mechanism] = (),
         public: PublicConstants | None = None,
+        ideal_noise: bool = False,
     ) -> None:
         _refuse_second(privacy_engine=privacy_engine, optimizer=optimizer)
         self.training = Attached(
@@ -121,7 +124,7 @@ class Monitor:
         self.plan = Plan(epochs, steps)
         self._show = _sink(show) if _wanted(every) else None
         self.besides = _mechanisms(besides)
-        self._noise_ends = NoiseEnds.of(privacy_engine, optimizer)
+        self._noise_ends = NoiseEnds.of(privacy_engine, optimizer, ideal_noise)
         self.warnings: list[str] = []
         self.ledger = taken_over(self.training)
         self._unseen = self.ledger.steps
@@ -223,6 +226,7 @@ class Monitor:
             self.forecast() if self.plan.known and not self._past_the_end() else None,
             self.warnings,
             findings,
+            ideal_noise=self._noise_ends.ideal,
         )
 
     def __str__(self) -> str:

@@ -238,6 +238,7 @@ class StepReader:
             checks.ADDED_UP: batches > 1 and training.poisson and self.adjacency == "replace",
             checks.FILLED: training.fills_empty_batches,
             checks.MIXED: checks.mixes(training.module),
+            checks.DIVIDED: checks.divides_by_weights(training),
             checks.LATER: not training.attached_weights.issuperset(map(id, weights)),
             checks.TOO_LONG: self._longer,
             checks.MOVED: self._elsewhere == "weights",

@@ -68,6 +68,8 @@ def report(
     forecast: Sequence[Answer] | None,
     warnings: Iterable[str],
     findings: Iterable[str],
+    *,
+    ideal_noise: bool = False,
 ) -> str:
     """The table, the warnings, and what the watchers found."""
     lines = [f"Privacy of this training ({where})", *_described(mechanism, adjacency), ""]
@@ -75,7 +77,7 @@ def report(
     if isinstance(mechanism, Unprotected):
         lines.append(f"Not private: {mechanism.reason}.")
     else:
-        lines += [text.certified(adjacency), *_rests_on(mechanism, adjacency)]
+        lines += [text.certified(adjacency), *_rests_on(mechanism, adjacency, ideal_noise)]
     listed = list(warnings)
     if listed:
         lines += ["", "Warnings:", *(f"- {sentence}" for sentence in listed)]
@@ -84,12 +86,13 @@ def report(
     return "\n".join(lines)
 
 
-def _rests_on(mechanism: Mechanism | None, adjacency: str) -> list[str]:
+def _rests_on(mechanism: Mechanism | None, adjacency: str, ideal_noise: bool) -> list[str]:
     """What was seen, what was not, and what the noise is."""
     if mechanism is None:
         return []
     tails = (part for part in _parts(mechanism) if isinstance(part, NoiseTails))
-    noise = [_plain(part, adjacency) for part in tails] or [text.SECURE_NOISE]
+    untold = text.IDEAL_NOISE if ideal_noise else text.SECURE_NOISE
+    noise = [_plain(part, adjacency) for part in tails] or [untold]
     return [text.SEEN, text.UNSEEN, *noise]
 
 

@@ -18,10 +18,16 @@ happens with probability at most Σ g(a_j) where the record is drawn. With κ = 
     Σ g(a_j)  ≤  κ Σ a_j + g(μ)  ≤  κ √d μ + g(μ)
 
 The first part is for a shift that is spread over all weights, the second for one that lies in a
-single pair. To it belongs the mass that u puts on R itself, 2 e^(-R²/2) at most. Else, the outputs
-are no easier to tell apart than with ideal noise (proof: docs/monitor.md). So a step is the ideal
-one, and with that probability, times the rate, everything. That u has steps elsewhere too is not in
-it.
+single pair. Besides, u puts the mass m on R itself (e^(-R²/2), twice that for cuRAND), in every
+pair, and of that every shift takes half outside, however small: m (1/2 + a_j/(4R)) of pair j. With
+d/2 pairs, and 8 more where PyTorch draws the last 16 numbers again, a step gives the record away
+with probability
+
+    κ √d μ + g(μ) + m (d/4 + 4 + √d μ/(4R))  at most.
+
+Else, the outputs are no easier to tell apart than with ideal noise (proof: docs/monitor.md). So a
+step is the ideal one, and with that probability, times the rate, everything. That u has steps
+elsewhere too is not in it.
 """
 
 from __future__ import annotations
@@ -61,7 +67,7 @@ class NoiseTails(Mechanism):
 
     >>> tails = NoiseTails(5.768, 10_000, ((1.0, 0.01, 1000, 1),))
     >>> f"{tails.probability('add-remove'):.2g}"
-    '0.00013'
+    '0.0016'
     """
 
     ends_at: float
@@ -91,12 +97,13 @@ def leaving(shift: float, ends_at: float, weights: int) -> float:
     """The most probable way out of the support, for a shift of this length.
 
     >>> f"{leaving(1.0, 5.768, 1):.2g}, {leaving(1.0, 5.768, 1_000_000):.2g}"
-    '2.5e-06, 0.00011'
+    '2.7e-06, 0.015'
     """
     slope = ends_at * math.exp(-0.5 * ends_at**2) / math.pi
     spread = slope * math.sqrt(weights) * shift
-    at_the_end = 2.0 * math.exp(-0.5 * ends_at**2)
-    return min(1.0, SLACK * (spread + _one_pair(shift, ends_at) + at_the_end))
+    mass = math.exp(-0.5 * ends_at**2) * (2.0 if ends_at == CURAND_END else 1.0)
+    halves = weights / 4.0 + 4.0 + math.sqrt(weights) * shift / (4.0 * ends_at)
+    return min(1.0, SLACK * (spread + _one_pair(shift, ends_at) + mass * halves))
 
 
 def _one_pair(shift: float, ends_at: float) -> float:
@@ -126,7 +133,7 @@ def tails_of(entries: Iterable[tuple[Step, int]], ends: NoiseEnds) -> NoiseTails
     as far. In a pass over shuffled batches a record is in one step, at worst in that with the least
     noise.
     """
-    if ends.at is None:
+    if ends.at is None or ends.ideal:
         return None
     counts: dict[tuple[float, float, int], int] = {}
     passes: dict[int, float] = {}
@@ -170,13 +177,15 @@ class NoiseEnds:
     Attributes:
         at: R; None for noise whose tails are not counted (Opacus' secure mode).
         weights: that get noise.
+        ideal: whether the user asked to take the noise as ideal.
     """
 
     at: float | None
     weights: int
+    ideal: bool = False
 
     @classmethod
-    def of(cls, privacy_engine: Any, optimizer: Any) -> NoiseEnds:
+    def of(cls, privacy_engine: Any, optimizer: Any, ideal: bool = False) -> NoiseEnds:
         """Those of an optimizer of Opacus.
 
         Secure mode adds up four draws. It is believed where the generator is the one that the
@@ -187,21 +196,23 @@ class NoiseEnds:
         own = getattr(privacy_engine, "secure_rng", None)
         secure = getattr(optimizer, "secure_mode", False)
         if secure and own is not None and optimizer.generator is own:
-            return cls(None, weights)
-        return cls(min(map(_end_of, parameters)), weights)
+            return cls(None, weights, ideal)
+        return cls(min(map(_end_of, parameters)), weights, ideal)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> NoiseEnds:
         """Those that were saved."""
         at = state["at"]
         at = None if at is None else validate.positive("at", at)
-        return cls(at, validate.whole("weights", state["weights"]))
+        ideal = state.get("ideal", False) is True
+        return cls(at, validate.whole("weights", state["weights"]), ideal)
 
     def worst(self, saved: Mapping[str, Any] | None) -> NoiseEnds:
         """That of two parts of a training; a state without it is one of float32."""
         before = NoiseEnds.from_state(saved) if saved else NoiseEnds(FLOAT32_END, self.weights)
         known = [at for at in (self.at, before.at) if at is not None]
-        return NoiseEnds(min(known, default=None), max(self.weights, before.weights))
+        weights = max(self.weights, before.weights)
+        return NoiseEnds(min(known, default=None), weights, self.ideal or before.ideal)
 
     def state_dict(self) -> dict[str, Any]:
         """Plain values."""

@@ -1,0 +1,74 @@
+"""What honest scripts do that is not private: a certificate must be gone, or name the condition."""
+
+import pytest
+import torch
+from opacus import PrivacyEngine
+from opacus.data_loader import DPDataLoader
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from dprime.monitor import Monitor, PrivacyWarning
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
+    pytest.mark.filterwarnings("ignore:Secure RNG turned off"),
+]
+
+WEIGHTS = torch.tensor([1.0, 500.0])
+
+
+def one_step(criterion, rare, mode="hooks"):
+    """The clipped sum of a full batch, with a record of the rare class or without; a monitor."""
+    x = torch.zeros(40, 10)
+    x[:, 0] = 3.0
+    y = torch.zeros(40, dtype=torch.long)
+    if rare:
+        x, y = torch.cat([x, torch.eye(10)[1:2]]), torch.cat([y, torch.ones(1, dtype=torch.long)])
+    net = nn.Linear(10, 2, bias=False)
+    nn.init.zeros_(net.weight)
+    engine = PrivacyEngine()
+    model, optimizer, *own, loader = engine.make_private(
+        module=net, optimizer=torch.optim.SGD(net.parameters(), lr=1e-3), noise_multiplier=10.0,
+        data_loader=DPDataLoader(TensorDataset(x, y), sample_rate=1.0), max_grad_norm=1.0,
+        criterion=criterion, grad_sample_mode=mode,
+    )  # fmt: skip
+    criterion = own[0] if own else criterion
+    monitor = Monitor(
+        engine, model=model, optimizer=optimizer, data_loader=loader, criterion=criterion, show=None
+    )
+    for records, labels in loader:
+        optimizer.zero_grad()
+        criterion(model(records), labels).backward()
+        optimizer.step()
+    return net.weight.summed_grad.clone(), monitor
+
+
+@pytest.mark.parametrize("kind", [nn.CrossEntropyLoss, nn.NLLLoss])
+def test_class_weights_in_a_mean(kind):
+    """The rare record divides everybody's gradient by 13 before it is clipped."""
+    with pytest.warns(PrivacyWarning, match="divides the loss of a batch by the class weights"):
+        inside, monitor = one_step(kind(weight=WEIGHTS), rare=True)
+    with pytest.warns(PrivacyWarning, match="weigh each record's loss, and take the mean"):
+        outside, _ = one_step(kind(weight=WEIGHTS), rare=False)
+    assert float((inside - outside).norm()) > 5
+    assert "Not private: the loss divides by the weights of the batch." in str(monitor)
+
+
+def test_class_weights_in_ghost_mode_weigh_each_record_alone():
+    inside, monitor = one_step(nn.CrossEntropyLoss(weight=WEIGHTS), rare=True, mode="ghost")
+    outside, _ = one_step(nn.CrossEntropyLoss(weight=WEIGHTS), rare=False, mode="ghost")
+    assert float((inside - outside).norm()) <= 1.001
+    assert "Certified" in str(monitor)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "divided by the batch's class weights",
+        "the seed is secret",
+        "computed from these data before",
+    ],
+)
+def test_the_report_names_what_is_left_to_the_user(said):
+    _, monitor = one_step(nn.CrossEntropyLoss(), rare=True)
+    assert said in monitor.report()
