@@ -91,5 +91,6 @@ def test_a_record_whose_gradient_is_longer_than_recorded():
     losses = layer(records)[:, 0]
     for recorded, exceeds in (([1.0, 5.0], False), ([1.0, 4.0], True), ([9.0, 9.0], False)):
         model.per_sample_gradient_norms = torch.tensor(recorded)
-        assert OneRecord(model).exceeds(losses, [layer.weight]) is exceeds
+        factors = (1.0 / model.per_sample_gradient_norms).clamp(max=1.0)
+        assert OneRecord(model).exceeds(losses, factors, [layer.weight]) is exceeds
     assert model.hooks_enabled
