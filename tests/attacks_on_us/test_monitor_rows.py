@@ -444,6 +444,42 @@ class TestAttention:
         assert covered(training.watched())
 
 
+class Positions(nn.Module):
+    """Adds an embedding of the positions, which are as many as the records of a batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.pos, self.f, self.h = nn.Embedding(16, 8), nn.Linear(6, 8), nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.h(torch.tanh(self.f(x) + self.pos(torch.arange(x.shape[1])))).mean(1)
+
+
+class TestPositions:
+    """The rows of an embedding of positions are positions: a record is in all of them."""
+
+    def trained(self, positions):
+        x, y = torch.randn(320, positions, 6), torch.randn(320, 1)
+        y[0] = 5e3
+        loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
+        made = {"loader": loader, "poisson_sampling": False, "criterion": nn.MSELoss()}
+        return Training(Positions(), None, **made), x[:16], y[:16]
+
+    def test_as_many_as_records(self):
+        training, x, y = self.trained(16)
+        other = torch.cat([-y[:1], y[1:]])
+        one, two = training.clipped_sum(x, y), training.clipped_sum(x, other)
+        assert float((one - two).norm()) > 3.0  # a replaced record may move it by 2
+        reason = "a gradient did not have one row for each record"
+        assert not_covered(training.watched(), reason)
+
+    def test_the_same_batch_in_every_step_stays_covered(self):
+        x, y = vectors(16)
+        made = {"poisson_sampling": False, "batch": 16}
+        training = Training(nn.Linear(6, 2), TensorDataset(x, y), **made)
+        assert covered(training.watched(12))
+
+
 class Tokens(nn.Module):
     """The first token matters most."""
 

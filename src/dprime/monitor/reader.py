@@ -16,7 +16,7 @@ from dprime.monitor.ledger import Ledger, Step
 from dprime.monitor.one_record import Norms, OneRecord
 from dprime.monitor.projection import Projection
 from dprime.monitor.public import PublicConstants
-from dprime.monitor.repeats import Repeats
+from dprime.monitor.repeats import Repeats, first_records
 from dprime.monitor.rows import Rows
 from dprime.monitor.sampling import Found
 
@@ -84,7 +84,7 @@ class StepReader:
             self._latest = passes
             self._passes.add(passes)
         records = self._repeats.see(inputs)
-        self._rows.called(records)
+        self._rows.called(first_records(inputs))
         if records is not None and self.training.sampling.kind != "unknown":
             self.training.sampling.trained_on(records)
 
