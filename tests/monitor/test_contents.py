@@ -91,5 +91,15 @@ def test_a_record_whose_gradient_is_longer_than_recorded():
     losses = layer(records)[:, 0]
     for recorded, exceeds in (([1.0, 5.0], False), ([1.0, 4.0], True), ([9.0, 9.0], False)):
         model.per_sample_gradient_norms = torch.tensor(recorded)
-        assert OneRecord(model).exceeds(losses, [layer.weight]) is exceeds
+        factors = (1.0 / model.per_sample_gradient_norms).clamp(max=1.0)
+        assert OneRecord(model).exceeds(losses, factors, [layer.weight]) is exceeds
     assert model.hooks_enabled
+
+
+def test_the_shortest_record_is_looked_at_because_its_norm_may_have_cancelled():
+    layer, model = nn.Linear(2, 1, bias=False), nn.Module()
+    model.hooks_enabled, model.max_grad_norm = True, 1.0
+    records = torch.tensor([[1.0, 0.0], [3.0, 4.0], [30.0, 40.0]])
+    model.per_sample_gradient_norms = torch.tensor([1.0, 5.0, 0.1])
+    factors = (1.0 / model.per_sample_gradient_norms).clamp(max=1.0)
+    assert OneRecord(model).exceeds(layer(records)[:, 0], factors, [layer.weight])

@@ -10,6 +10,7 @@ from typing import Any
 
 import opacus
 import torch
+from opacus.layers.dp_rnn import DPRNNBase, RNNLinear
 from opacus.optimizers import (
     AdaClipDPOptimizer,
     DPOptimizer,
@@ -21,6 +22,7 @@ from torch import Tensor, nn
 
 from dprime import validate
 from dprime.mechanisms import Mechanism
+from dprime.monitor.contents import modules_of
 from dprime.monitor.sampling import Sampling
 
 FIRST_ADAPTIVE = (1, 6)
@@ -262,6 +264,15 @@ class Attached:
         )  # fmt: skip
         scale = (self.sample_rate, optimizer.expected_batch_size, optimizer.loss_reduction)
         return optimizer.noise_multiplier, norms, scale
+
+    def hooked(self) -> list[nn.Module]:
+        """The layers whose gradients Opacus computes for each record, by hooks on each of them."""
+        found = getattr(self.model, "iterate_submodules", lambda _: ())(self.module)
+        return [layer for layer in found if not isinstance(layer, RNNLinear)]
+
+    def recurrent(self) -> list[nn.Module]:
+        """Opacus' recurrent layers."""
+        return [layer for layer in modules_of(self.module) if isinstance(layer, DPRNNBase)]
 
     def rows(self) -> list[list[int]]:
         """The rows of every weight's gradients, in each part that is about to be clipped.

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from opacus.layers import DPMultiheadAttention
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm
@@ -89,6 +90,9 @@ FILLED = "random records stand in for empty batches"
 OUTSIDE = "weights were trained outside the optimizer"
 NOT_FINITE = "a clipped sum was not finite"
 TOO_LONG = "a part of a gradient was not clipped"
+LOSSES = "the loss was not one number for each record"
+REORDERED = "a recurrent layer had the records in another order"
+STALE = "records were clipped by norms of an earlier batch"
 UNEVEN = "a gradient did not have one row for each record"
 LATER = "weights were trained that were not attached"
 MOVED = "weights were changed between two steps"
@@ -139,7 +143,7 @@ REASONS = {
     MIXED: (
         "A layer mixes the records of a batch or keeps running statistics of them, so clipping "
         "does not bound what one record does: use GroupNorm or LayerNorm, or put it into eval "
-        "mode."
+        "mode; give attention batch_first=True, and in ghost mode leave scale_grad_by_freq out."
     ),
     HIDDEN: (
         "The optimizer adds other noise than its noise multiplier says, as Opacus' adaptive "
@@ -175,6 +179,21 @@ REASONS = {
         "A clipped sum had a part that was not clipped with its record, as when a weight is used "
         "outside of its layer in ghost mode (F.linear with a tied weight, a penalty in the loss): "
         'use each weight only in its layer, or grad_sample_mode="hooks".'
+    ),
+    LOSSES: (
+        "The loss without its reduction did not have one number for each record, so ghost clipping "
+        "clipped no record for itself: give the criterion outputs and targets of shape [records], "
+        "not [records, 1], or one loss for each record."
+    ),
+    REORDERED: (
+        "A recurrent layer of Opacus got a packed sequence that orders the records by length, so "
+        "its rows and those of other layers are of different records: sort each batch by length "
+        "before the model gets it, and pack with enforce_sorted=True."
+    ),
+    STALE: (
+        "In ghost mode some weights had the norms of an earlier batch, as when a layer is frozen "
+        "on the way or a call of the model has no backward: freeze layers before make_private, "
+        "and call the model under torch.no_grad() or in eval mode for all else."
     ),
     UNEVEN: (
         "The gradients of some weights did not have one row for each record of the batch, so "
@@ -226,7 +245,7 @@ def at_start(training: Attached, ask: Questions) -> Iterator[str]:
         yield SHUFFLED
     if training.sampling.kind == "unknown":
         yield UNKNOWN
-    if mixes(training.module):
+    if mixes(training.module, training):
         yield REASONS[MIXED]
     if training.rounding > 1.0:
         yield COARSE
@@ -245,9 +264,14 @@ def at_start(training: Attached, ask: Questions) -> Iterator[str]:
         )
 
 
-def mixes(module: nn.Module) -> bool:
-    """Whether a layer makes one record's output depend on the others, or keeps their statistics."""
+def mixes(module: nn.Module, training: Attached | None = None) -> bool:
+    """Whether a layer makes one record's output depend on the others, or keeps their statistics.
+
+    Some layers do so only in the mode of a training.
+    """
     for layer in modules_of(module):
+        if training is not None and _mixes_in(layer, training):
+            return True
         if isinstance(layer, _InstanceNorm):
             # Opacus' fix() clears `track_running_stats`, but PyTorch goes on with the buffers.
             if layer.running_mean is not None and (layer.training or not layer.track_running_stats):
@@ -266,6 +290,18 @@ def divides_by_weights(training: Attached) -> bool:
     kinds = (nn.CrossEntropyLoss, nn.NLLLoss)
     weighs = isinstance(criterion, kinds) and criterion.weight is not None
     return weighs and criterion.reduction == "mean" and not training.ghost
+
+
+def _mixes_in(layer: nn.Module, training: Attached) -> bool:
+    """Whether a layer whose weights are trained mixes records where they come first."""
+    if isinstance(layer, (nn.Embedding, nn.EmbeddingBag)):
+        # Autograd divides by a token's count in the batch; the other modes do not call it.
+        return layer.scale_grad_by_freq and layer.weight.requires_grad and training.ghost
+    if isinstance(layer, (nn.MultiheadAttention, DPMultiheadAttention)) and not layer.batch_first:
+        own = {id(part) for part in layer.modules()}
+        first: bool = getattr(training.model, "batch_first", False)
+        return first and any(id(part) in own for part in training.hooked())
+    return False
 
 
 def outside(training: Attached) -> dict[str, nn.Parameter]:

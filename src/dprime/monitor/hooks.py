@@ -139,6 +139,10 @@ class Hooks:
         handle = module.register_forward_pre_hook(_Listener(seen), with_kwargs=named)
         self._undo.append(handle.remove)
 
+    def after_call(self, module: nn.Module, seen: Callable[..., None]) -> None:
+        """Call `seen(module, inputs, output)` after the module was called."""
+        self._undo.append(module.register_forward_hook(_Listener(seen)).remove)
+
     def before_any_step(self, stepping: Callable[[Optimizer], None]) -> None:
         """Call `stepping(optimizer)`, a method, before any optimizer of PyTorch changes weights."""
         self._undo.append(register_optimizer_step_pre_hook(_of_step(stepping)).remove)

@@ -46,16 +46,18 @@ class OneRecord:
         self._calls = 0
         self._graphs: set[frozenset[tuple[int, int]]] = set()
 
-    def exceeds(self, losses: Tensor, weights: Sequence[Tensor]) -> bool:
-        """Whether a record's gradient is longer than the norm that it was clipped by."""
+    def exceeds(self, losses: Tensor, factors: Tensor, weights: Sequence[Tensor]) -> bool:
+        """Whether a record's weighted gradient is longer than the norm that it was clipped by."""
         recorded = getattr(self._model, "per_sample_gradient_norms", None)
         if recorded is None or losses.shape != recorded.shape or not len(losses):
             return False
         self._calls += 1
         if self._calls & (self._calls - 1) and not self._new_graph(losses):
             return False
-        chosen = {int(recorded.argmax()), self._calls % len(losses)}
-        return any(self._longer(losses[k], float(recorded[k]), weights) for k in chosen)
+        # The least of the norms may be one that cancelled in rounding.
+        chosen = {int(recorded.argmax()), int(recorded.argmin()), self._calls % len(losses)}
+        weighted, clipped = factors.detach() * losses, (factors * recorded).tolist()
+        return any(self._longer(weighted[k], clipped[k], weights) for k in chosen)
 
     def _new_graph(self, losses: Tensor) -> bool:
         """Whether the weights enter the graph in a new way; after a while not always looked at."""
@@ -68,7 +70,7 @@ class OneRecord:
         return True
 
     def _longer(self, loss: Tensor, recorded: float, weights: Sequence[Tensor]) -> bool:
-        """Whether the gradient of one loss is longer than was recorded."""
+        """Whether the gradient of one weighted loss is longer than was recorded."""
         enabled, self._model.hooks_enabled = self._model.hooks_enabled, False
         try:
             with suppress(RuntimeError):  # a graph that allows no second look
@@ -80,6 +82,33 @@ class OneRecord:
         finally:
             self._model.hooks_enabled = enabled
         return False
+
+
+class Norms:
+    """The norms that ghost mode clips by: whether they are of this very batch, and keep to C.
+
+    Args:
+        model: Opacus' own, which keeps the norms of each weight until the next batch.
+
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._before: list[Any] = []
+
+    def stale(self) -> bool:
+        """Whether some weight has the norms of an earlier batch, or waits for a call's gradient."""
+        weights = self._model.trainable_parameters
+        now = [getattr(p, "_norm_sample", None) for p in weights]
+        before, self._before = self._before, now
+        kept = any(new is old for new, old in zip(now, before, strict=False))
+        return kept or any(getattr(p, "_forward_counter", 0) for p in weights)
+
+    def exceeded(self, factors: Tensor, bound: float) -> bool:
+        """Whether a record is longer than a bound after the clipping."""
+        norms = [p._norm_sample.to(factors.device) for p in self._model.trainable_parameters]
+        clipped = factors * torch.stack(norms).norm(dim=0)
+        return clipped.shape != factors.shape or bool((clipped > bound).any())
 
 
 def uses(losses: Tensor) -> frozenset[tuple[int, int]]:

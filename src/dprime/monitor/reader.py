@@ -13,10 +13,11 @@ from dprime.monitor import checks
 from dprime.monitor.attached import Attached, Settings
 from dprime.monitor.contents import Change, Contents
 from dprime.monitor.ledger import Ledger, Step
-from dprime.monitor.one_record import OneRecord
+from dprime.monitor.one_record import Norms, OneRecord
 from dprime.monitor.projection import Projection
 from dprime.monitor.public import PublicConstants
-from dprime.monitor.repeats import Repeats
+from dprime.monitor.repeats import Repeats, first_records
+from dprime.monitor.rows import Rows
 from dprime.monitor.sampling import Found
 
 SUM_TOLERANCE = 1e-3
@@ -51,8 +52,10 @@ class StepReader:
         self._passes_before = 0
         self._latest = 0
         self._one_record = OneRecord(training.model)
+        self._norms = Norms(training.model)
         self._repeats = Repeats(training.records)
         self._in_loss: list[int] = []
+        self._rows = Rows(training)
         self._projection = Projection()
         self._gradients: list[tuple[Tensor, int]] = []
         self._begin()
@@ -65,7 +68,9 @@ class StepReader:
         self._passes: set[int] = set()
         self._changed = False
         self._uneven = False
+        self._unclipped = ""
         self._reset = False
+        self._rows.begin()
         self._length = 0.0
         self._longer = False
         self._elsewhere: Change = ""
@@ -79,8 +84,22 @@ class StepReader:
             self._latest = passes
             self._passes.add(passes)
         records = self._repeats.see(inputs)
+        self._rows.called(first_records(inputs))
         if records is not None and self.training.sampling.kind != "unknown":
             self.training.sampling.trained_on(records)
+
+    def answered(self, output: Any) -> None:
+        """The model gave this for records that may be trained on."""
+        self._rows.answered(output)
+
+    def layer_called(self, layer: Any, inputs: tuple[Any, ...]) -> None:
+        """A layer, whose gradients have one row for each record, is about to be called."""
+        self._uneven = self._uneven or self._rows.added_unevenly(layer, inputs)
+
+    def packed(self, layer: Any, inputs: tuple[Any, ...]) -> None:
+        """A recurrent layer of Opacus is about to be called."""
+        if self._rows.reordered(layer, inputs):
+            self._unclipped = self._unclipped or checks.REORDERED
 
     def entered(self) -> None:
         """The model is about to be called on records that may be trained on."""
@@ -93,12 +112,32 @@ class StepReader:
         """The step is over: the weights are what it made of them."""
         self.contents.settle()
 
-    def clipped_in_loss(self, factors: Tensor, losses: Tensor | None) -> None:
-        """A backward call of ghost mode has found the factors that clip so many records."""
+    def clipped_in_loss(
+        self, factors: Tensor, losses: Tensor | None, *, by_hand: bool = False
+    ) -> None:
+        """A backward call of ghost mode has found the factors that clip so many records.
+
+        `by_hand` says that no call of Opacus' own backward asked for them.
+        """
         self._in_loss.append(len(factors))
+        self._clipped_to = max(self._clipped_to, self.training.clipped_to)
+        self._unclipped = self._unclipped or self._missed(factors, losses, by_hand)
         if losses is not None:
             weights = list(self.training.parameters())
-            self._longer = self._longer or self._one_record.exceeds(losses, weights)
+            self._longer = self._longer or self._one_record.exceeds(losses, factors, weights)
+
+    def _missed(self, factors: Tensor, losses: Tensor | None, by_hand: bool) -> str:
+        """Why the factors of ghost mode do not clip each record of this batch; empty if they do."""
+        bound = self.training.clipped_to * self.training.rounding * (1.0 + SUM_TOLERANCE)
+        weights = self.training.parameters()
+        shape = factors.shape if losses is None else losses.shape
+        found = {
+            checks.STALE: self._norms.stale(),
+            checks.LOSSES: shape != factors.shape and max(shape.numel(), len(factors)) > 1,
+            checks.REPLACED: by_hand or self._norms.exceeded(factors, bound),
+            checks.CHANGED: any(getattr(p, "_post_accumulate_grad_hooks", None) for p in weights),
+        }
+        return next((reason for reason, holds in found.items() if holds), "")
 
     def backward_done(self) -> None:
         """A backward call of ghost mode is over: the gradients should stay as they are now."""
@@ -188,7 +227,10 @@ class StepReader:
         sampling = self.training.sampling
         batches, found = self.training.accumulated, ""
         if sampling.kind != "unknown":
+            drawn = sampling.pending[0] if sampling.waiting else 0
             batches, found = sampling.take(self._parts)
+            if found == "fewer" and not self._rows.left_out(self._parts[0], drawn):
+                found = "more"
         stated, noise = self._noises or (self.training.noise_multiplier, 0.0)
         self._steps += 1
         step = Step(
@@ -237,7 +279,7 @@ class StepReader:
             checks.TWO_PASSES: batches > 1 and len(self._passes) > 1,
             checks.ADDED_UP: batches > 1 and training.poisson and self.adjacency == "replace",
             checks.FILLED: training.fills_empty_batches,
-            checks.MIXED: checks.mixes(training.module),
+            checks.MIXED: checks.mixes(training.module, training),
             checks.DIVIDED: checks.divides_by_weights(training),
             checks.LATER: not training.attached_weights.issuperset(map(id, weights)),
             checks.TOO_LONG: self._longer,
@@ -247,7 +289,7 @@ class StepReader:
             checks.SKIPPED: drawn == "skipped",
             checks.NOT_PUBLIC: bool(self._public and self._public.misfit(training, self._steps)),
         }  # fmt: skip
-        return next((reason for reason, holds in found.items() if holds), "")
+        return next((reason for reason, holds in found.items() if holds), self._unclipped)
 
     def follow(self, ledger: Ledger) -> None:
         """Number steps and passes after those of a ledger that was loaded or taken over."""

@@ -53,7 +53,7 @@ class Repeats:
 
     def see(self, inputs: Any) -> int | None:
         """A batch went through the model and may become part of a step; its number of records."""
-        records = _records(inputs)
+        records = first_records(inputs)
         if records is None:
             return None
         if records.shape[0]:
@@ -110,17 +110,17 @@ def _values(records: Tensor) -> Values:
     return values
 
 
-def _records(inputs: Any) -> Tensor | None:
+def first_records(inputs: Any) -> Tensor | None:
     """The first tensor with records among what a model was called with."""
     for value in inputs:
         if isinstance(value, Tensor) and value.dim() and _plain(value):
             return value
         if isinstance(value, (list, tuple)):
-            found = _records(value)
+            found = first_records(value)
             if found is not None:
                 return found
         if isinstance(value, dict):
-            found = _records(value.values())
+            found = first_records(value.values())
             if found is not None:
                 return found
     return None

@@ -75,6 +75,11 @@ class Steps:
         # Inside Opacus' wrapper some modes put other tensors in the place of the weights.
         hooks.before_call(self.training.outermost, self._entered)
         hooks.before_call(self.training.module, self._called, named=True)
+        hooks.after_call(self.training.module, self._answered)
+        for layer in self.training.hooked():
+            hooks.before_call(layer, self._layer_called)
+        for layer in self.training.recurrent():
+            hooks.before_call(layer, self._packed)
         if self.training.ghost:
             self._see_loss()
         self.training.sampling.watch(self._between)
@@ -102,13 +107,26 @@ class Steps:
         if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
             self.reader.called((*inputs, *named.values()))
 
+    def _answered(self, module: nn.Module, _: Any, output: Any) -> None:
+        if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            self.reader.answered(output)
+
+    def _layer_called(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
+        if layer.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            self.reader.layer_called(layer, inputs)
+
+    def _packed(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
+        if layer.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            self.reader.packed(layer, inputs)
+
     def _see_loss(self) -> None:
         """In ghost mode backward clips: it asks the model for factors, and gives it back after."""
 
         def factors(own: Callable[[], Tensor]) -> Tensor:
             found = own()
             losses, self._losses = self._losses, None
-            self.reader.clipped_in_loss(found, losses)
+            by_hand = losses is None and not self._noising
+            self.reader.clipped_in_loss(found, losses, by_hand=by_hand)
             return found
 
         def done(own: Callable[[], None]) -> None:

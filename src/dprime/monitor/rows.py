@@ -1,0 +1,148 @@
+"""Whether the rows that Opacus clips are the records of the batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence
+from torch.utils.data import SequentialSampler
+
+from dprime.monitor.attached import Attached
+
+SURE = 8
+"""Steps with left out records after which an unchanging number of rows is no coincidence."""
+
+SOME = 64
+"""Values of what a layer is called with that are compared with those of the step before."""
+
+LEAST = 4
+"""Rows that do not come again by chance."""
+
+DIFFERENT = 3
+"""Numbers of records, among those that were drawn for them, that it takes besides."""
+
+
+class Rows:
+    """What the model and its layers were called with since the last step.
+
+    Args:
+        training: the one that is read.
+
+    """
+
+    def __init__(self, training: Attached) -> None:
+        self._batch_dim = 0 if getattr(training.model, "batch_first", True) else 1
+        self._weights = training.parameters
+        self._of_weight: dict[int, int] = {}
+        shuffled = training.sampling.kind == "shuffle"
+        sampler = getattr(training.data_loader, "sampler", None)
+        self._compares = shuffled and not isinstance(sampler, SequentialSampler)
+        self._given: dict[int, tuple[Tensor, int]] = {}
+        self._records: Tensor | None = None
+        self._left_out, self._sizes = 0, (set[int](), set[int]())
+        self.begin()
+
+    def begin(self) -> None:
+        """Another step begins."""
+        self._called: list[int | None] = []
+        self._answered: list[int | None] = []
+
+    def called(self, records: Tensor | None) -> None:
+        """The model was called with these records."""
+        shape = () if records is None else records.shape[self._batch_dim :]
+        self._called.append(shape[0] if shape else None)
+        if self._compares and records is not None:
+            before, self._records = self._records, _some(records)
+            if before is not None and torch.equal(before, self._records):
+                self._given = {}
+
+    def answered(self, output: Any) -> None:
+        """The model gave this for them."""
+        self._answered.append(_length(output))
+
+    def added_unevenly(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
+        """Whether a layer's gradients are added to those of a call with another number of rows.
+
+        Opacus adds the rows of all calls before one backward, the first to the first.
+        """
+        if not inputs or not isinstance(inputs[-1], Tensor) or inputs[-1].dim() <= self._batch_dim:
+            return False
+        trained = [p for p in layer.parameters(recurse=False) if p.requires_grad]
+        if not trained:
+            return False
+        rows, uneven = inputs[-1].shape[self._batch_dim], False
+        for p in trained:
+            pending = getattr(p, "_forward_counter", 0) > 0
+            uneven = uneven or (pending and self._of_weight.get(id(p), rows) != rows)
+            self._of_weight[id(p)] = rows
+        earlier = getattr(layer, "activations", None)
+        mixed = bool(earlier and _permuted(earlier[-1][-1], inputs[-1]))
+        return uneven or mixed or (self._compares and self._unchanging(layer, inputs[-1]))
+
+    def _unchanging(self, layer: Any, given: Tensor) -> bool:
+        """Whether a layer gets the same different rows for all batches, as positions are."""
+        now = _some(given)
+        before, again = self._given.get(id(layer), (None, 0))
+        again = again + 1 if before is not None and torch.equal(before, now) else 0
+        self._given[id(layer)] = now, again
+        return (
+            again >= SURE
+            and given.shape[0] >= LEAST
+            and not torch.equal(given, given[:1].expand_as(given))
+        )
+
+    def reordered(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
+        """Whether a recurrent layer has its rows in another order than other layers have."""
+        packed = next((value for value in inputs if isinstance(value, PackedSequence)), None)
+        order = packed.sorted_indices if packed is not None else None
+        if order is None or torch.equal(order, torch.arange(len(order), device=order.device)):
+            return False
+        own = {id(p) for p in layer.parameters()}
+        return any(id(p) not in own for p in self._weights())
+
+    def left_out(self, rows: int, drawn: int) -> bool:
+        """Whether a step with fewer rows than were drawn has a row for each record it was given.
+
+        Rows could be tokens, or halves of the batch that are added to each other.
+        """
+        called, answered = self._called, self._answered
+        given = sum(records or 0 for records in called)
+        whole = None in called or given == rows
+        again = all(records == rows for records in called) and given > drawn
+        if called and not (whole or again):
+            return False
+        pairs = zip(called, answered, strict=False)
+        if self._batch_dim == 0 and any(after not in (None, before) for before, after in pairs):
+            return False
+        self._left_out += 1
+        for known, size in zip(self._sizes, (rows, drawn), strict=True):
+            known.add(size)
+        varied = len(self._sizes[0]) == 1 and len(self._sizes[1]) >= DIFFERENT
+        return not (rows and varied and self._left_out >= SURE)
+
+
+def _some(given: Tensor) -> Tensor:
+    """Some values of a tensor, from all over it."""
+    flat = given.detach().flatten()
+    return flat[:: 1 + len(flat) // SOME].clone()
+
+
+def _permuted(one: Tensor, other: Tensor) -> bool:
+    """Whether two calls had the same records, nearly all of them different, in another order."""
+    if one.shape != other.shape or one.dim() < 2 or one.is_complex() or len(one) < 2:
+        return False
+    first, second = (rows.detach().flatten(1).double().sum(1) for rows in (one, other))
+    if torch.allclose(first, second) or not torch.allclose(first.sort()[0], second.sort()[0]):
+        return False
+    return 2 * len(first.unique()) > len(first)
+
+
+def _length(output: Any) -> int | None:
+    """The length of the first tensor that is no single number, wherever it is in an output."""
+    if isinstance(output, Tensor):
+        return len(output) if output.dim() else None
+    values = output.values() if isinstance(output, dict) else output
+    parts = values if isinstance(output, (dict, list, tuple)) else ()
+    return next((found for part in parts if (found := _length(part)) is not None), None)
