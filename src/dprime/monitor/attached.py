@@ -245,12 +245,21 @@ class Attached:
 
     @property
     def rounding(self) -> float:
-        """How far a clipped norm can exceed C because the weights have few digits, as a factor.
+        """How far a clipped norm can exceed C because numbers have few digits, as a factor.
 
-        Opacus computes norms, factors and products in the weights' own precision: five roundings
-        for each record, of half an ε of the precision. bfloat16 reached 1.005 C; 1 + 4 ε is 1.031.
+        Opacus computes norms, factors and products in the precision of the weights, or of each
+        record's gradients or norms where autocast gives them fewer digits: five roundings for each
+        record, of half an ε of the precision. bfloat16 reached 1.010 C; 1 + 4 ε is 1.031.
         """
         kinds = {p.dtype for p in self.parameters()}
+        for p in self.parameters():
+            for name in ("grad_sample", "_norm_sample"):
+                found = getattr(p, name, None)
+                kinds.update(
+                    t.dtype
+                    for t in (found if isinstance(found, list) else [found])
+                    if isinstance(t, Tensor)
+                )
         coarsest = max(torch.finfo(kind).eps for kind in kinds)
         return 1.0 if coarsest <= FINE else 1.0 + 4.0 * coarsest
 
@@ -291,8 +300,7 @@ class Attached:
         """What may be in a step: the optimizer's weights; in ghost mode those whose norm clips."""
         if self.ghost:
             return frozenset(map(id, self.model.trainable_parameters))  # type: ignore[arg-type]
-        groups = self.optimizer.param_groups
-        return frozenset(id(p) for group in groups for p in group["params"])
+        return frozenset(map(id, self.in_groups()))
 
     @property
     def accumulated(self) -> int:
@@ -307,6 +315,23 @@ class Attached:
     def parameters(self) -> Iterator[nn.Parameter]:
         """Those that are trained, in the optimizer's order."""
         yield from self.optimizer.params
+
+    def in_groups(self) -> list[nn.Parameter]:
+        """The optimizer's weights, also those that are frozen."""
+        return [p for group in self.optimizer.param_groups for p in group["params"]]
+
+    def may_move(self) -> list[nn.Parameter]:
+        """What the coming step may change: also frozen weights whose gradient stays zero.
+
+        Momentum and weight decay go on moving those.
+        """
+        return [p for p in self.in_groups() if p.requires_grad or p.grad is not None]
+
+    @property
+    def frozen_late(self) -> bool:
+        """Whether a frozen weight has a gradient: it would be applied without clipping or noise."""
+        frozen = (p.grad for p in self.in_groups() if not p.requires_grad)
+        return any(grad is not None and bool(grad.any()) for grad in frozen)
 
     def summed(self) -> Iterator[Tensor]:
         """The clipped sum of the batch so far, one flat part for each parameter."""

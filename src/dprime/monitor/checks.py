@@ -71,6 +71,10 @@ FORGOTTEN = (
     "A state was loaded that does not have all the steps that were seen since: they were spent too "
     "if anything of them was looked at or kept; the numbers are for the loaded state alone."
 )
+NOW = (
+    "The weights or buffers are now other ones than the last private step left, which the numbers "
+    "are for: do not release the model as it is now, unless what changed it is not from the data."
+)
 PAST_THE_END = (
     "The training went on past its planned end: the forecast is what was spent until now."
 )
@@ -166,9 +170,10 @@ REASONS = {
         "the clipping norm, which no analysis covers: leave rand_on_empty out of make_private."
     ),
     OUTSIDE: (
-        "Weights were trained by another optimizer than Opacus', or by the one under it, without "
-        "clipping or noise: give all of them to the optimizer before make_private or freeze them, "
-        "and call only the step of the optimizer that it returned."
+        "Weights were trained by another optimizer than Opacus', by the one under it, or with "
+        "gradients that were changed after the noise, so without clipping or noise: give all of "
+        "them to the optimizer before make_private or freeze them, call only the step of the "
+        "optimizer that it returned, and leave the gradients between noise and step alone."
     ),
     NOT_FINITE: (
         "A clipped sum had values that are not finite, which no noise hides: the model then tells "
@@ -202,16 +207,16 @@ REASONS = {
     ),
     LATER: (
         "The optimizer trained weights that were not attached, so their gradients may not be "
-        "clipped: give all weights to make_private, attach the monitor after it, and add or "
-        "unfreeze none later."
+        "clipped: give all weights to make_private, attach the monitor after it, add or unfreeze "
+        "none later, and freeze none between backward and step."
     ),
     MOVED: (
         "Weights were changed between two steps, without clipping or noise: leave that out; "
         f"{ACCEPT}."
     ),
     BUFFERS: (
-        "A buffer of the model or the criterion was changed, without clipping or noise, and it is "
-        f"released with the model: keep nothing of the data in buffers; {ACCEPT}."
+        "A buffer of the model or the criterion was changed, or came later, without clipping or "
+        f"noise: keep nothing of the data in buffers, which go with the model; {ACCEPT}."
     ),
     RESET: (
         "The noise multiplier, the clipping norm, the sampling rate or the expected batch size was "

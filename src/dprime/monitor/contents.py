@@ -5,6 +5,9 @@ often a tensor is written to. Where a count, a place in memory or an object is a
 tensor's norm tells whether it was changed, or taken out and put back. Writes through `p.data` are
 not counted: so norms are also compared in the first steps, and then in one step out of four. A
 change that moves no digit of a norm is not seen.
+
+A buffer of one number may count: it rises in no step, by 1 in every step, or by 1 in every call of
+the model. One that rises in some steps only would tell of the records that were in them.
 """
 
 from __future__ import annotations
@@ -26,7 +29,10 @@ OFTEN, EVERY = 64, 4
 """Norms are compared in so many steps, and then in one out of so many."""
 
 MANY = 1_000_000
-"""Where more values than this are frozen, they are compared in the steps 1, 2, 4, 8, ... only."""
+"""Where more values than this are not trained, these are compared in steps 1, 2, 4, 8, ... only."""
+
+DIGITS = 1e-5
+"""Share of a norm that moving a model to another device may change."""
 
 PLAIN = (torch.float32, torch.float64)
 
@@ -45,11 +51,11 @@ class Contents:
     """The weights and buffers of some modules.
 
     A step may change what the optimizer trains. All else may not change, except a buffer of one
-    integer that counts the steps.
+    number that counts the steps or the calls.
 
     Args:
         roots: the model, and the criterion where it is a module.
-        trained: returns what the optimizer trains now.
+        trained: returns what a step of the optimizer may change.
 
     """
 
@@ -62,12 +68,14 @@ class Contents:
         """Take everything as it is when it is next looked at."""
         self._places: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
         self._slots: dict[Slot, Tensor] = {}
-        self._modules: set[nn.Module] = set()
         self._trained: list[Tensor] = []
         self._rest: list[Tensor] = []
         self._norms: list[Tensor] | None = None  # of the trained, and then of the rest
         self._versions: list[int] = []
-        self._compared = 0
+        self._settled = 0
+        self._calls = 0  # of the model, since the last step
+        self._rises: dict[Tensor, float] = {}  # of buffers of one number, since the last step
+        self._counting: dict[Tensor, set[str]] = {}  # what such a buffer may count
 
     @property
     def begun(self) -> bool:
@@ -85,6 +93,7 @@ class Contents:
         if self._norms is None:
             self.begin()
             return
+        self._settled += 1
         self._norms[: len(self._trained)] = _norms(self._trained)
         self._versions[: 2 * len(self._trained)] = _versions(self._trained)
 
@@ -101,39 +110,77 @@ class Contents:
             self.begin()
         change: Change = "" if self._in_place() else self._rearranged()
         assert self._norms is not None
-        if not (self.written() or self._due()):
+        written = self.written()
+        if not (written or self.due):
             return change, _values(_norms(others))
-        now = _norms([*self._trained, *self._rest, *others])
-        values = _values([*self._norms, *now])
-        count = len(self._norms)
+        rest = self._rest if written or self._rest_due() else []
+        count = len(self._trained) + len(rest)
+        now = _norms([*self._trained, *rest, *others])
+        values = _values([*self._norms[:count], *now])
         was, is_now, norms = values[:count], values[count : 2 * count], values[2 * count :]
         if was != is_now:
             change = change or self._differing(was, is_now)
             trained = len(self._trained)
-            self._norms[trained:] = now[trained:count]
+            self._norms[trained:count] = now[trained:count]
         elif not change:
             self._versions = _versions(self._trained + self._rest)
         return change, norms
 
-    def _due(self) -> bool:
-        """Whether norms are compared though nothing seems to have been written to."""
-        self._compared += 1
-        power = self._compared & (self._compared - 1) == 0
-        return power or (
-            (self._compared < OFTEN or self._compared % EVERY == 0)
-            and sum(t.numel() for t in self._rest) <= MANY
+    def as_left(self) -> bool:
+        """Whether all is as the last private step left it, but for counts, and digits of a norm."""
+        if self._norms is None:
+            return True
+        known = [*self._trained, *self._rest]
+        left = dict(zip(map(id, known), _values(self._norms), strict=True))
+        now = dict(self._walk())
+        norms = dict(zip(now, _values(_norms(list(now.values()))), strict=True))
+        before = {slot: left[id(tensor)] for slot, tensor in self._slots.items()}
+        return now.keys() == before.keys() and all(
+            _one_number(tensor) or _close(norms[slot], before[slot]) for slot, tensor in now.items()
         )
+
+    def called(self) -> None:
+        """The model is about to be called."""
+        self._calls += 1
+
+    def counted(self) -> Change:
+        """Whether every buffer of one number still counts steps or calls, or nothing.
+
+        To be asked once in each step.
+        """
+        change: Change = ""
+        rises, calls = self._rises, self._calls
+        self._rises, self._calls = {}, 0
+        for buffer in (t for t in self._rest if _one_number(t)):
+            rise = rises.get(buffer, 0.0)
+            fits = {name for name, by in (("", 0), ("steps", 1), ("calls", calls)) if rise == by}
+            before = self._counting.get(buffer, {"", "steps", "calls"})
+            self._counting[buffer] = before & fits
+            if before and not before & fits:  # it is reported once
+                change = "buffers"
+        return change
+
+    @property
+    def due(self) -> bool:
+        """Whether norms are compared in this step though nothing seems to have been written to."""
+        step = self._settled + 1
+        return step < OFTEN or step % EVERY == 0 or _power(step)
+
+    def _rest_due(self) -> bool:
+        """Whether that goes for what is not trained too."""
+        return _power(self._settled + 1) or sum(t.numel() for t in self._rest) <= MANY
 
     def _differing(self, before: list[float], after: list[float]) -> Change:
         """Which tensors have another norm."""
         change: Change = ""
-        for tensor, was, now in zip([*self._trained, *self._rest], before, after, strict=True):
+        for tensor, was, now in zip([*self._trained, *self._rest], before, after, strict=False):
             if was == now or (math.isnan(was) and math.isnan(now)):
                 continue
             if isinstance(tensor, nn.Parameter):
                 return "weights"
-            counts = tensor.numel() == 1 and not tensor.is_floating_point()
-            if not (counts and now - was == 1.0):
+            if _one_number(tensor):
+                self._rises[tensor] = self._rises.get(tensor, 0.0) + now - was
+            else:
                 change = "buffers"
         return change
 
@@ -153,7 +200,7 @@ class Contents:
                 continue
             if isinstance(tensor, nn.Parameter):
                 change = "weights"
-            elif module in self._modules:  # the buffers of a new module are taken as they are
+            elif not self._made_at_first(module, name):
                 change = change or "buffers"
         assert self._norms is not None
         known = dict(zip(map(id, [*self._trained, *self._rest]), self._norms, strict=True))
@@ -170,12 +217,19 @@ class Contents:
         ]
         return change
 
+    def _made_at_first(self, module: nn.Module, name: str) -> bool:
+        """Whether a buffer that is not saved was made in the first step, such as a mask."""
+        return (
+            not self._settled
+            and (module, name) not in self._slots
+            and name in module._non_persistent_buffers_set
+        )
+
     def _arrange(self, slots: dict[Slot, Tensor], trained: list[Tensor]) -> None:
         """Remember what there is, and where."""
         modules = [module for root in self._roots for module in modules_of(root)]
         held = [d for m in modules for d in (m._modules, m._parameters, m._buffers)]
         self._places = [(place, tuple(place.values())) for place in held]
-        self._modules.update(modules)
         self._slots, self._trained = slots, trained
         self._rest = _others(slots.values(), trained)
 
@@ -186,6 +240,21 @@ class Contents:
                 for name, tensor in (*module._parameters.items(), *module._buffers.items()):
                     if tensor is not None:
                         yield (module, name), tensor
+
+
+def _one_number(tensor: Tensor) -> bool:
+    """Whether it is a buffer that may count."""
+    return tensor.numel() == 1 and not isinstance(tensor, nn.Parameter)
+
+
+def _close(norm: float, other: float) -> bool:
+    """Whether norms are equal but for their rounding, which is another one on another device."""
+    return math.isclose(norm, other, rel_tol=DIGITS) or (math.isnan(norm) and math.isnan(other))
+
+
+def _power(number: int) -> bool:
+    """Whether it is 1, 2, 4, 8, ..."""
+    return number & (number - 1) == 0
 
 
 def _same(some: Sequence[Tensor], others: Sequence[Tensor]) -> bool:

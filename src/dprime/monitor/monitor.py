@@ -23,7 +23,7 @@ from dprime.monitor.hooks import MARK
 from dprime.monitor.ledger import Ledger, Step
 from dprime.monitor.plan import Plan
 from dprime.monitor.public import PublicConstants
-from dprime.monitor.reader import StepReader, taken_over
+from dprime.monitor.reader import LEFT, StepReader, taken_over
 from dprime.monitor.steps import Steps
 from dprime.monitor.tails import NoiseEnds, with_tails
 from dprime.monitor.watcher import Watcher
@@ -141,6 +141,8 @@ class Monitor:
             self._steps.watch()
             for sentence in checks.at_start(self.training, self.questions):
                 self._warn(sentence)
+            if reason := getattr(optimizer, LEFT, ""):
+                self._warn(checks.REASONS[reason])
         except BaseException:
             self.detach()
             raise
@@ -224,7 +226,7 @@ class Monitor:
             self.adjacency,
             self.risk(),
             self.forecast() if self.plan.known and not self._past_the_end() else None,
-            self.warnings,
+            [*self.warnings, *([] if self._detached or self._steps.as_left() else [checks.NOW])],
             findings,
             ideal_noise=self._noise_ends.ideal,
         )
@@ -428,6 +430,10 @@ class Monitor:
         """Take everything off the training's objects; what was seen stays readable."""
         self._steps.release()
         self._detached = True
+        reasons = (step.reason for step, _ in self.ledger.entries if step.reason)
+        vars(self.training.optimizer).pop(LEFT, None)
+        if reason := next(reasons, ""):
+            setattr(self.training.optimizer, LEFT, reason)
 
     def __enter__(self) -> Self:
         return self

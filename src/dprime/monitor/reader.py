@@ -23,6 +23,9 @@ from dprime.monitor.sampling import Found
 SUM_TOLERANCE = 1e-3
 """Share of its bound by which rounding may lengthen a sum."""
 
+LEFT = "dprime_not_covered"
+"""The attribute of an optimizer with the reason why steps that a monitor saw are not covered."""
+
 
 class StepReader:
     """Told of calls of the model, of clipping and of noise; then says what the step was.
@@ -42,10 +45,9 @@ class StepReader:
         self.scheduled = False
         self.noise_scheduled = False
         self.fewer = False
-        self.contents = Contents(training.roots, lambda: training.optimizer.params)
+        self.contents = Contents(training.roots, training.may_move)
         self._public = public
         self._own = training.untouched()
-        self._rounding = training.rounding
         self._weights = tuple(training.parameters())
         self._settings: Settings | None = None
         self._steps = 0
@@ -74,6 +76,8 @@ class StepReader:
         self._length = 0.0
         self._longer = False
         self._elsewhere: Change = ""
+        self._frozen_late = False
+        self._rounding = self.training.rounding
 
     def called(self, inputs: Iterable[Any]) -> None:
         """The model was called with records that may be trained on."""
@@ -105,8 +109,9 @@ class StepReader:
         """The model is about to be called on records that may be trained on."""
         if not self.contents.begun:
             self.contents.begin()
-        elif self.contents.written():
+        elif self.contents.written() or self.contents.due:
             self._elsewhere = self._elsewhere or self.contents.changed()[0]
+        self.contents.called()
 
     def settled(self) -> None:
         """The step is over: the weights are what it made of them."""
@@ -120,6 +125,7 @@ class StepReader:
         `by_hand` says that no call of Opacus' own backward asked for them.
         """
         self._in_loss.append(len(factors))
+        self._rounding = max(self._rounding, self.training.rounding)
         self._clipped_to = max(self._clipped_to, self.training.clipped_to)
         self._unclipped = self._unclipped or self._missed(factors, losses, by_hand)
         if losses is not None:
@@ -128,7 +134,7 @@ class StepReader:
 
     def _missed(self, factors: Tensor, losses: Tensor | None, by_hand: bool) -> str:
         """Why the factors of ghost mode do not clip each record of this batch; empty if they do."""
-        bound = self.training.clipped_to * self.training.rounding * (1.0 + SUM_TOLERANCE)
+        bound = self.training.clipped_to * self._rounding * (1.0 + SUM_TOLERANCE)
         weights = self.training.parameters()
         shape = factors.shape if losses is None else losses.shape
         found = {
@@ -159,6 +165,7 @@ class StepReader:
         `own` is False for records that a watcher adds.
         """
         self._clipped_to = max(self._clipped_to, self.training.clipped_to)
+        self._rounding = max(self._rounding, self.training.rounding)
         if not own:
             return
         if self.training.sampling.kind == "shuffle":
@@ -186,7 +193,8 @@ class StepReader:
         sums = [p.summed_grad for p in self.training.parameters()]  # type: ignore[attr-defined]
         sums = [part for part in sums if part is not None]
         change, norms = self.contents.changed(sums)
-        self._elsewhere = self._elsewhere or change
+        self._elsewhere = self._elsewhere or change or self.contents.counted()
+        self._frozen_late = self._frozen_late or self.training.frozen_late
         self._length = math.hypot(*norms)
         longest = sum(self._parts) * self._clipped_to * self._rounding
         self._longer = self._longer or self._length > longest * (1.0 + SUM_TOLERANCE)
@@ -264,13 +272,13 @@ class StepReader:
         training, sampling = self.training, self.training.sampling
         replaced = not (self._own and self._noises and self._clipped_to and self._parts)
         repeated = self._repeats.step(self._parts)
-        weights = training.parameters()
+        attached = training.attached_weights.issuperset(map(id, training.parameters()))
         found = {
             checks.REPLACED: replaced or "scale_grad" in vars(training.optimizer),
             checks.NOT_FINITE: not math.isfinite(self._length),
             checks.HIDDEN: training.ghost and training.noise_hidden,
             checks.CHANGED: self._changed,
-            checks.UNSAMPLED: sampling.kind == "unknown",
+            checks.UNSAMPLED: sampling.kind == "unknown" or sampling.altered,
             checks.UNEVEN: self._uneven,
             checks.REPEATED: repeated,
             checks.ELSEWHERE: drawn == "elsewhere",
@@ -281,7 +289,7 @@ class StepReader:
             checks.FILLED: training.fills_empty_batches,
             checks.MIXED: checks.mixes(training.module, training),
             checks.DIVIDED: checks.divides_by_weights(training),
-            checks.LATER: not training.attached_weights.issuperset(map(id, weights)),
+            checks.LATER: self._frozen_late or not attached,
             checks.TOO_LONG: self._longer,
             checks.MOVED: self._elsewhere == "weights",
             checks.BUFFERS: self._elsewhere == "buffers",
@@ -302,16 +310,20 @@ class StepReader:
 def taken_over(training: Attached) -> Ledger:
     """What the accountant had recorded before the monitor was attached, believed as it is.
 
-    Its passes over the data are taken to have been complete.
+    Its passes over the data are taken to have been complete. What a monitor that was taken off
+    left on the optimizer is not forgotten.
     """
+    reason = getattr(training.optimizer, LEFT, "")
     ledger, sampling = Ledger(), training.sampling
     for noise, rate, steps in training.privacy_engine.accountant.history:
         batches = max(1, round(float(rate) / sampling.rate))
         fits = checks.recorded_for(sampling.rate, batches, float(rate))
         own, batches = (sampling.rate, batches) if fits else (float(rate), 1)
-        unknown = checks.UNSAMPLED if sampling.kind == "unknown" else ""
+        unknown = reason or (checks.UNSAMPLED if sampling.kind == "unknown" else "")
         step = Step(float(noise), own, sampling.kind, batches, uncovered=unknown)
         if sampling.kind == "shuffle":
             step = replace(step, passing=ledger.last.passing + 1 if ledger.last else 1)
         ledger = ledger.extended(step, int(steps), sampling.length)
+    if reason and not ledger.steps:
+        ledger.add(Step(0.0, sampling.rate, sampling.kind, uncovered=checks.OUTSIDE))
     return ledger

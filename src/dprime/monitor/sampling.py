@@ -12,7 +12,7 @@ to be in one, except the empty ones and those after a loop was left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Literal
@@ -80,6 +80,7 @@ class Sampling:
         used: the pass that the latest step is of; None where nothing was drawn for it.
         waiting: the batches that were drawn and are in no step yet, in order.
         used_rate: the rate at which the batches of the latest step were drawn.
+        altered: whether a pass was begun with another kind of sampler, or gave a record twice.
 
     """
 
@@ -96,6 +97,7 @@ class Sampling:
         self._of_last_step: Pass | None = None
         self.waiting: list[Drawn] = []
         self.used_rate = self.rate
+        self.altered = False
         self._loses_records = False
         self._ahead = getattr(data_loader, "num_workers", 0) > 0
         self._class: type | None = None
@@ -250,6 +252,13 @@ class Sampling:
         if len(self.waiting) > max(KEPT, 2 * self.length):
             del self.waiting[0]
 
+    def _see_twice(self, batch: Sequence[Any], seen: set[Any]) -> None:
+        """Whether a record of a batch was given before in the same pass."""
+        records = _plain(batch)
+        before = len(seen)
+        seen.update(records)
+        self.altered = self.altered or len(seen) < before + len(records)
+
     def _counting(self, own: type) -> type:
         """The sampler's class, which says here what it gives."""
 
@@ -259,11 +268,15 @@ class Sampling:
             self.under_way += 1
             number, self.left = self.passes, False
             this = Pass(number)
+            self.altered = self.altered or _kind(sampler) != self.kind
+            seen: set[Any] = set()
             try:
                 for batch in own.__iter__(sampler):  # type: ignore[attr-defined]
                     self.given += 1
                     this.drawn += 1
                     self.latest = this
+                    if self.kind == "shuffle":
+                        self._see_twice(batch, seen)
                     self._drawn(len(self._filled(batch)), this)
                     yield batch
                 this.ended = True
@@ -340,10 +353,15 @@ def _kind(sampler: Any) -> Kind:
     return "unknown"
 
 
+def _plain(indices: Iterable[Any]) -> list[Any]:
+    """Indices as numbers: tensors of the same value are not equal in a set."""
+    return [index.item() if hasattr(index, "item") else index for index in indices]
+
+
 def _once_a_pass(sampler: Any) -> bool:
     """Whether a pass gives no record twice."""
     if type(sampler) is RandomSampler:
         return not sampler.replacement and sampler.num_samples <= len(sampler.data_source)
     if type(sampler) is SubsetRandomSampler:
-        return len(set(sampler.indices)) == len(sampler.indices)
+        return len(set(_plain(sampler.indices))) == len(sampler.indices)
     return type(sampler) is SequentialSampler

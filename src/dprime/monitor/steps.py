@@ -55,6 +55,8 @@ class Steps:
         self._expected = False
         self._unsettled = False
         self._noising = False
+        self._noisy: list[tuple[nn.Parameter, Tensor, int]] = []
+        self._forget_applied: Callable[[], None] = lambda: None
         self._losses: Tensor | None = None
         self._before: dict[int, list[tuple[Tensor, int]]] = {}
         self._records: list[Tensor] = []
@@ -91,6 +93,7 @@ class Steps:
 
     def release(self) -> None:
         """Take everything off."""
+        self._forget_applied()
         self._hooks.remove()
 
     def batch(self, records: Tensor, targets: Tensor) -> None:
@@ -193,6 +196,12 @@ class Steps:
         self._records = []
         self.reader.noised()
         add_noise()
+        averaged = int(self.training.optimizer.loss_reduction == "mean")  # is divided in place
+        self._noisy = [
+            (p, p.grad, p.grad._version + averaged)
+            for p in self.training.parameters()
+            if p.grad is not None
+        ]
         for watcher in self.watchers:
             _told(watcher, watcher.after_noise, self.training)
 
@@ -200,8 +209,24 @@ class Steps:
         made = pre_step(*arguments)
         if made:
             self._made()
+            self._see_noisy()
             self._expected = self._unsettled = True
         return made
+
+    def _see_noisy(self) -> None:
+        """After all other hooks see whether the coming step applies what has the noise."""
+        self._forget_applied()
+        inner = self.training.optimizer.original_optimizer
+        self._forget_applied = inner.register_step_pre_hook(self._applied).remove
+
+    def _applied(self, *_: Any) -> None:
+        noisy, self._noisy = self._noisy, []
+        if any(p.grad is not grad or grad._version != version for p, grad, version in noisy):
+            self._elsewhere()
+
+    def as_left(self) -> bool:
+        """Whether the model is as the last step left it, where that step is known to be over."""
+        return self._unsettled or self.reader.contents.as_left()
 
     def _settle_late(self) -> None:
         """Where no hook said that the optimizer's step is over, it is over by now."""
