@@ -4,7 +4,13 @@ import pytest
 import torch
 from opacus import PrivacyEngine
 from torch import nn
-from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset, WeightedRandomSampler
+from torch.utils.data import (
+    DataLoader,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 
 from dprime.monitor import Monitor
 from dprime.profile import Questions
@@ -106,7 +112,7 @@ class TestSamplers:
         training = Training(loader=loader, poisson_sampling=False).train()
         assert training.monitor.curve().advantage() < 1.0
         training.loader.sampler.indices[:] = [0] * 30 + list(range(30))
-        assert not_covered(training.train(), "How the data loader makes its batches is not known")
+        assert not_covered(training.train(), "The sampler or the indices of a Subset")
 
     def test_indices_that_are_tensors_are_compared_as_numbers(self):
         loader = DataLoader(
@@ -124,7 +130,7 @@ class TestSamplers:
             training.loader.batch_sampler.sampler = WeightedRandomSampler(weights, RECORDS)
         else:
             training.loader.batch_sampler.sampler.replacement = True
-        assert not_covered(training.train(), "How the data loader makes its batches is not known")
+        assert not_covered(training.train(), "The sampler or the indices of a Subset")
 
 
 class Bank(nn.Module):
@@ -331,3 +337,96 @@ class TestAfterTheLastStep:
         training.net.double()
         assert certified(training)
         assert "other ones" not in str(training.monitor)
+
+
+class Extra(nn.Module):
+    """Saves records, or what it was made with, besides its weights."""
+
+    def __init__(self, keeps):
+        super().__init__()
+        self.layer, self.keeps, self.kept = nn.Linear(FEATURES, CLASSES), keeps, torch.ones(2)
+
+    def forward(self, x):
+        if self.training and self.keeps:
+            self.kept = x[:3].clone()
+        return self.layer(x)
+
+    def get_extra_state(self):
+        return {"kept": self.kept}
+
+    def set_extra_state(self, state):
+        self.kept = state["kept"]
+
+
+class TestExtraState:
+    def test_records_in_it(self):
+        training = Training(Extra(keeps=True)).train()
+        assert training.model.state_dict()["_module._extra_state"]["kept"].shape[1] == FEATURES
+        assert not_covered(training, "A buffer of the model or the criterion was changed")
+
+    def test_what_stays_is_covered(self):
+        assert certified(Training(Extra(keeps=False)).train())
+
+
+def test_noise_that_a_patched_function_draws(monkeypatch):
+    training = Training()
+    monkeypatch.setattr(
+        "opacus.optimizers.optimizer._generate_noise",
+        lambda std, reference, **_: torch.zeros_like(reference),
+    )
+    training.train()
+    for p in training.optimizer.params:
+        torch.testing.assert_close(p.grad * 10, p.summed_grad)
+    assert not_covered(training, "A step did not pass through Opacus' own clipping and noise")
+
+
+def test_a_rate_that_is_raised_for_single_batches():
+    training = Training()
+    sampler = training.loader.batch_sampler
+    usual = sampler.sample_rate
+    for number, (x, y) in enumerate(training.loader):
+        sampler.sample_rate = usual
+        training.backward(x, y)
+        training.optimizer.step()
+        sampler.sample_rate = 0.9 if number == 2 else usual
+    assert not_covered(training, "the sampling rate or the expected batch size was changed")
+
+
+def test_indices_of_a_subset_that_repeat_a_record_later():
+    subset = Subset(records(), list(range(RECORDS)))
+    training = Training(loader=DataLoader(subset, batch_size=10)).train()
+    assert certified(training)
+    subset.indices = [0] * 30 + list(range(30))
+    assert not_covered(training.train(), "The sampler or the indices of a Subset")
+
+
+@pytest.mark.parametrize("differs", [False, True])
+def test_passes_that_are_left_before_a_step_at_different_places(differs):
+    training = Training()
+    for last in (3, 2, 4, 3) if differs else (3, 3, 3, 3):
+        for number, (x, y) in enumerate(training.loader):
+            if number == last:
+                break
+            training.backward(x, y)
+            training.optimizer.step()
+    sentence = "Loops over the data loader were left at different places"
+    assert certified(training, [sentence] if differs else [])
+
+
+class Pointing(nn.Module):
+    """Says in a buffer, whose norm stays 1, which batch was the last one."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(FEATURES, CLASSES)
+        self.register_buffer("place", torch.eye(50)[0].clone())
+
+    def forward(self, x):
+        if self.training and len(x):
+            self.place.copy_(torch.eye(50)[int(x[0, 0].abs() * 20) % 50])
+        return self.layer(x)
+
+
+def test_a_buffer_that_changes_but_for_its_norm():
+    training = Training(Pointing()).train()
+    assert not_covered(training, "A buffer of the model or the criterion was changed")

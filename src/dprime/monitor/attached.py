@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -193,6 +194,13 @@ class Attached:
         names = (self.clips_with, "add_noise", "scale_grad")
         methods = (getattr(self.optimizer, name) for name in names)
         return all(str(method.__module__).startswith("opacus.") for method in methods)
+
+    @property
+    def untouched_noise(self) -> bool:
+        """Whether the function that draws the noise is Opacus' own."""
+        homes = (vars(sys.modules[kind.__module__]) for kind in type(self.optimizer).__mro__)
+        drawing = [home["_generate_noise"] for home in homes if "_generate_noise" in home]
+        return all(str(draw.__module__).startswith("opacus.") for draw in drawing)
 
     @cached_property
     def fills_empty_batches(self) -> bool:

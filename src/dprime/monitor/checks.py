@@ -71,6 +71,10 @@ FORGOTTEN = (
     "A state was loaded that does not have all the steps that were seen since: they were spent too "
     "if anything of them was looked at or kept; the numbers are for the loaded state alone."
 )
+LEFT_OPEN = (
+    "Loops over the data loader were left at different places with a batch drawn that no step was "
+    "made of: that is covered only if where a loop ends does not depend on the data."
+)
 NOW = (
     "The weights or buffers are now other ones than the last private step left, which the numbers "
     "are for: do not release the model as it is now, unless what changed it is not from the data."
@@ -81,6 +85,7 @@ PAST_THE_END = (
 
 REPLACED = "the optimizer's own clipping or noise was replaced"
 UNSAMPLED = UNKNOWN_SAMPLING
+ALTERED = "the sampler was changed"
 ELSEWHERE = "records came from elsewhere than the loader"
 MULTIPLIED = "other records were clipped than were drawn"
 REPEATED = "a batch was used again"
@@ -125,6 +130,11 @@ REASONS = {
         "noise: use an optimizer of Opacus, and put nothing in the place of its methods."
     ),
     UNSAMPLED: UNKNOWN,
+    ALTERED: (
+        "The sampler or the indices of a Subset were changed during the training, or a pass gave a "
+        "record twice, so it is not known how often a record is drawn: leave them as they were "
+        "when the monitor was attached."
+    ),
     ELSEWHERE: (
         "There were more steps than batches from the attached data loader, so it is not known how "
         "their records were sampled: loop over the loader that make_private returned, take one "
@@ -216,7 +226,8 @@ REASONS = {
     ),
     BUFFERS: (
         "A buffer of the model or the criterion was changed, or came later, without clipping or "
-        f"noise: keep nothing of the data in buffers, which go with the model; {ACCEPT}."
+        "noise: keep nothing of the data in buffers or extra states, which go with the model; "
+        f"{ACCEPT}."
     ),
     RESET: (
         "The noise multiplier, the clipping norm, the sampling rate or the expected batch size was "

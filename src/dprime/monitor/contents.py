@@ -12,6 +12,7 @@ the model. One that rises in some steps only would tell of the records that were
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import is_
@@ -30,6 +31,8 @@ OFTEN, EVERY = 64, 4
 
 MANY = 1_000_000
 """Where more values than this are not trained, these are compared in steps 1, 2, 4, 8, ... only."""
+
+NO_EXTRA = nn.Module.get_extra_state
 
 DIGITS = 1e-5
 """Share of a norm that moving a model to another device may change."""
@@ -66,6 +69,7 @@ class Contents:
 
     def forget(self) -> None:
         """Take everything as it is when it is next looked at."""
+        self._with_extra: list[nn.Module] = []
         self._places: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
         self._slots: dict[Slot, Tensor] = {}
         self._trained: list[Tensor] = []
@@ -76,6 +80,8 @@ class Contents:
         self._calls = 0  # of the model, since the last step
         self._rises: dict[Tensor, float] = {}  # of buffers of one number, since the last step
         self._counting: dict[Tensor, set[str]] = {}  # what such a buffer may count
+        self._extra: dict[nn.Module, str] = {}
+        self._products: dict[Tensor, float] = {}  # of buffers, with fixed random vectors
 
     @property
     def begun(self) -> bool:
@@ -87,6 +93,7 @@ class Contents:
         self._arrange(dict(self._walk()), list(self._trained_now()))
         self._norms = _norms(self._trained + self._rest)
         self._versions = _versions(self._trained + self._rest)
+        self._extra = self._extra_states()
 
     def settle(self) -> None:
         """A private step is over, and the weights are what it made of them."""
@@ -113,6 +120,7 @@ class Contents:
         written = self.written()
         if not (written or self.due):
             return change, _values(_norms(others))
+        change = change or (self._turned() if written else "")
         rest = self._rest if written or self._rest_due() else []
         count = len(self._trained) + len(rest)
         now = _norms([*self._trained, *rest, *others])
@@ -139,16 +147,30 @@ class Contents:
             _one_number(tensor) or _close(norms[slot], before[slot]) for slot, tensor in now.items()
         )
 
+    def _turned(self) -> Change:
+        """Whether a buffer that was written to has another direction; its norm may be the same."""
+        before = self._versions[2 * len(self._trained) :]
+        change: Change = ""
+        for tensor, *was in zip(self._rest, before[::2], before[1::2], strict=True):
+            if tensor in self._products and was != _versions([tensor]):
+                product = _product(tensor)
+                if str(product) != str(self._products[tensor]):
+                    self._products[tensor], change = product, "buffers"
+        return change
+
     def called(self) -> None:
         """The model is about to be called."""
         self._calls += 1
 
     def counted(self) -> Change:
-        """Whether every buffer of one number still counts steps or calls, or nothing.
+        """Whether buffers of one number still count steps or calls, and extra states are the same.
 
         To be asked once in each step.
         """
         change: Change = ""
+        extra = self._extra_states()
+        if extra != self._extra:
+            self._extra, change = extra, "buffers"
         rises, calls = self._rises, self._calls
         self._rises, self._calls = {}, 0
         for buffer in (t for t in self._rest if _one_number(t)):
@@ -217,6 +239,10 @@ class Contents:
         ]
         return change
 
+    def _extra_states(self) -> dict[nn.Module, str]:
+        """What modules save besides weights and buffers."""
+        return {module: _written_out(module.get_extra_state()) for module in self._with_extra}
+
     def _made_at_first(self, module: nn.Module, name: str) -> bool:
         """Whether a buffer that is not saved was made in the first step, such as a mask."""
         return (
@@ -229,9 +255,15 @@ class Contents:
         """Remember what there is, and where."""
         modules = [module for root in self._roots for module in modules_of(root)]
         held = [d for m in modules for d in (m._modules, m._parameters, m._buffers)]
+        self._with_extra = [m for m in modules if type(m).get_extra_state is not NO_EXTRA]
         self._places = [(place, tuple(place.values())) for place in held]
         self._slots, self._trained = slots, trained
         self._rest = _others(slots.values(), trained)
+        self._products = {
+            t: self._products[t] if t in self._products else _product(t)
+            for t in self._rest
+            if not isinstance(t, nn.Parameter) and 1 < t.numel() <= MANY
+        }
 
     def _walk(self) -> Iterator[tuple[Slot, Tensor]]:
         """Every weight and buffer there is now."""
@@ -240,6 +272,24 @@ class Contents:
                 for name, tensor in (*module._parameters.items(), *module._buffers.items()):
                     if tensor is not None:
                         yield (module, name), tensor
+
+
+def _written_out(state: Any) -> str:
+    """A state's values; tensors with all of them."""
+    if isinstance(state, Tensor):
+        return f"{state.dtype} {tuple(state.shape)} {state.tolist()}"
+    if isinstance(state, dict):
+        return str([(str(key), _written_out(value)) for key, value in state.items()])
+    if isinstance(state, (list, tuple)):
+        return str([_written_out(value) for value in state])
+    return repr(state.getvalue() if isinstance(state, io.BytesIO) else state)
+
+
+def _product(tensor: Tensor) -> float:
+    """The inner product with a random vector that is always the same."""
+    values = _real(tensor.detach()).flatten()
+    fixed = torch.randn(len(values), generator=torch.Generator().manual_seed(len(values)))
+    return float(values @ fixed.to(values))
 
 
 def _one_number(tensor: Tensor) -> bool:

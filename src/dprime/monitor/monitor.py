@@ -331,6 +331,8 @@ class Monitor:
             self._warn(checks.NOISE_SCHEDULED)
         if self._reader.fewer:
             self._warn(checks.FEWER)
+        if len(self.training.sampling.left_open) > 1:
+            self._warn(checks.LEFT_OPEN)
         if self._past_the_end():
             self._warn(checks.PAST_THE_END)
         if self._epochs.step(step_of, step.batches):

@@ -50,6 +50,7 @@ class StepReader:
         self._own = training.untouched()
         self._weights = tuple(training.parameters())
         self._settings: Settings | None = None
+        self._rate_before: object = None  # changes were accepted, when batches wait
         self._steps = 0
         self._passes_before = 0
         self._latest = 0
@@ -221,6 +222,7 @@ class StepReader:
     def accept(self) -> None:
         """Take weights, buffers and settings as they are now."""
         self.contents.forget()
+        self._rate_before = self._settings[2][0] if self._settings else None
         self._settings, self._reset, self._elsewhere = None, False, ""
 
     def noised(self) -> None:
@@ -239,6 +241,8 @@ class StepReader:
             batches, found = sampling.take(self._parts)
             if found == "fewer" and not self._rows.left_out(self._parts[0], drawn):
                 found = "more"
+            known = self._rate_before, self._settings and self._settings[2][0]
+            self._reset = self._reset or sampling.used_rate not in known
         stated, noise = self._noises or (self.training.noise_multiplier, 0.0)
         self._steps += 1
         step = Step(
@@ -270,7 +274,13 @@ class StepReader:
     def _uncovered(self, batches: int, drawn: Found | str) -> str:
         """The first reason why no guarantee covers the step; empty for none."""
         training, sampling = self.training, self.training.sampling
-        replaced = not (self._own and self._noises and self._clipped_to and self._parts)
+        replaced = not (
+            self._own
+            and training.untouched_noise
+            and self._noises
+            and self._clipped_to
+            and self._parts
+        )
         repeated = self._repeats.step(self._parts)
         attached = training.attached_weights.issuperset(map(id, training.parameters()))
         found = {
@@ -278,7 +288,8 @@ class StepReader:
             checks.NOT_FINITE: not math.isfinite(self._length),
             checks.HIDDEN: training.ghost and training.noise_hidden,
             checks.CHANGED: self._changed,
-            checks.UNSAMPLED: sampling.kind == "unknown" or sampling.altered,
+            checks.UNSAMPLED: sampling.kind == "unknown",
+            checks.ALTERED: sampling.altered,
             checks.UNEVEN: self._uneven,
             checks.REPEATED: repeated,
             checks.ELSEWHERE: drawn == "elsewhere",

@@ -22,7 +22,13 @@ from opacus.utils.uniform_sampler import (
     DistributedUniformWithReplacementSampler,
     UniformWithReplacementSampler,
 )
-from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler, SubsetRandomSampler
+from torch.utils.data import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    Subset,
+    SubsetRandomSampler,
+)
 
 from dprime import validate
 
@@ -80,7 +86,9 @@ class Sampling:
         used: the pass that the latest step is of; None where nothing was drawn for it.
         waiting: the batches that were drawn and are in no step yet, in order.
         used_rate: the rate at which the batches of the latest step were drawn.
-        altered: whether a pass was begun with another kind of sampler, or gave a record twice.
+        altered: whether a pass was begun with another kind of sampler or other indices of a
+            `Subset`, or gave a record twice.
+        left_open: after how many batches passes with steps were left, the last batch unused.
 
     """
 
@@ -98,12 +106,14 @@ class Sampling:
         self.waiting: list[Drawn] = []
         self.used_rate = self.rate
         self.altered = False
+        self.left_open: set[int] = set()
         self._loses_records = False
         self._ahead = getattr(data_loader, "num_workers", 0) > 0
         self._class: type | None = None
         self._between: Callable[[bool], None] = _nobody
         # A data set may have places without a record, which its batches skip.
         dataset = getattr(data_loader, "dataset", None)
+        self._dataset, self._indices = dataset, _behind(dataset)
         self._filled = getattr(dataset, "filled", lambda places: places)
 
     @property
@@ -189,6 +199,8 @@ class Sampling:
             if id(batch.of) in passes or self._over(batch.of):
                 passed = id(batch.of) in passes or batch.trained_on or self._had_steps(batch.of)
                 skipped = skipped or (passed and batch.records > 0)
+                if batch.of and batch.of.left and batch.of.in_step and not self._ahead:
+                    self.left_open.add(batch.of.drawn)
             else:
                 kept.append(batch)
         self.waiting = [*kept, *self.waiting[end:]]
@@ -269,6 +281,7 @@ class Sampling:
             number, self.left = self.passes, False
             this = Pass(number)
             self.altered = self.altered or _kind(sampler) != self.kind
+            self.altered = self.altered or _behind(self._dataset) != self._indices
             seen: set[Any] = set()
             try:
                 for batch in own.__iter__(sampler):  # type: ignore[attr-defined]
@@ -351,6 +364,16 @@ def _kind(sampler: Any) -> Kind:
     if own is BatchSampler and _once_a_pass(sampler.sampler):
         return "shuffle"
     return "unknown"
+
+
+def _behind(dataset: Any) -> list[int]:
+    """The indices of every `Subset` that a data set is made of, as a number that tells them."""
+    found = []
+    while isinstance(dataset, Subset):
+        indices: Any = dataset.indices
+        found.append(hash(tuple(indices.tolist() if hasattr(indices, "tolist") else indices)))
+        dataset = dataset.dataset
+    return found
 
 
 def _plain(indices: Iterable[Any]) -> list[Any]:
