@@ -14,8 +14,11 @@ from dprime.train import Observer, Training, train
 
 
 class Sum(Observer):
+    def begin(self, run):
+        self.sum = torch.full((len(run.trials), run.network.size), torch.nan, dtype=torch.float64)
+
     def see(self, step):
-        self.sum = step.own_sum.double().clone()
+        self.sum[step.rows] = step.own_sum
 
 
 class Hidden(nn.Module):

@@ -53,10 +53,16 @@ LAYERS = {
 class Sums(Observer):
     """The clipped sum of each trial before the noise, and what the differing records add."""
 
+    def begin(self, run):
+        room = torch.full((len(run.trials), run.network.size), torch.nan)
+        self.sums, self.common = room.clone(), room
+        self.differing = [room.clone() for _ in range(run.sampler.differing)]
+
     def see(self, step):
-        self.sums = step.own_sum.clone()
-        self.differing = step.differing
-        self.common = step.common_sum.clone()
+        self.sums[step.rows] = step.own_sum
+        for kept, each in zip(self.differing, step.differing, strict=True):
+            kept[step.rows] = each
+        self.common[step.rows] = step.common_sum
 
 
 def sums_of(model, data, members, probability, loss):

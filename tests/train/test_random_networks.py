@@ -17,8 +17,11 @@ from random_networks import random_case
 class Sums(Observer):
     """The clipped sum of each trial before the noise."""
 
+    def begin(self, run):
+        self.sums = torch.full((len(run.trials), run.network.size), torch.nan)
+
     def see(self, step):
-        self.sums = step.own_sum.clone()
+        self.sums[step.rows] = step.own_sum
 
 
 def record_gradients(case, parameters):
