@@ -15,7 +15,7 @@ import numpy as np
 from dprime import validate
 
 SEED_BITS = 256
-"""A seed of so many random bits is beyond guessing."""
+"""A seed of 256 random bits is beyond guessing."""
 
 
 def fresh_seed() -> int:
@@ -40,7 +40,7 @@ shown): leave it out, and one that nobody can guess is drawn.
 
 
 def derived_seed(seed: int, *purpose: int) -> int:
-    """A seed of its own for a purpose; none tells another, nor the one that they come from.
+    """A separate seed for a purpose; none tells another, nor the one that they come from.
 
     >>> derived_seed(1, 0) == derived_seed(1, 1)
     False

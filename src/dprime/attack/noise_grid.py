@@ -111,7 +111,7 @@ def grid_scores(
     sample_rate: float = 1.0,
     sizes: Sequence[int] | None = None,
 ) -> NDArray[np.float64]:
-    """Scores of recorded updates, whoever trained: higher speaks for the record's presence.
+    """Scores of recorded updates, whoever trained: a higher one means that the record was there.
 
     Every digit counts: give float32 as the trainer had it. Of an average, give it times the
     divisor; of the models before and after a step of SGD, their difference times divisor over

@@ -36,7 +36,7 @@ KEYS = (
 """What a description may have; `history` and `mechanism` are those of an Opacus accountant."""
 
 USUAL_ADJACENCY = "zero-out"
-"""Of Poisson batches: Opacus computes rate, divisor and steps from the number of records."""
+"""With Poisson batches Opacus computes rate, divisor and steps from the number of records."""
 
 LIBRARIES = ("opacus", "other")
 """Opacus rounds the rate: it is one over the number of batches."""

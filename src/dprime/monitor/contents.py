@@ -27,7 +27,7 @@ Slot = tuple[nn.Module, str]
 """A module, and the name of a weight or a buffer in it."""
 
 OFTEN, EVERY = 64, 4
-"""Norms are compared in so many steps, and then in one out of so many."""
+"""Norms are compared in the first 64 steps, and then in one out of four."""
 
 MANY = 1_000_000
 """Where more values than this are not trained, these are compared in steps 1, 2, 4, 8, ... only."""

@@ -22,7 +22,7 @@ SMALLEST = 1e-3
 """Norms are compared to this share of C."""
 
 OFTEN, EVERY = 64, 4
-"""So many calls have their graphs compared, and then one in so many."""
+"""The first 64 calls have their graphs compared, and then one in four."""
 
 MOST_GRAPHS = 1_000
 """Forms of the graph that are remembered."""

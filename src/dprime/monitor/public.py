@@ -28,7 +28,7 @@ class PublicConstants:
         sample_rate: of `DPDataLoader(data, sample_rate=...)`.
         expected_batch_size: the divisor, of `DPOptimizer(..., expected_batch_size=...)`, or set on
             the optimizer before the monitor is attached.
-        steps: at most so many; make all of them, or end for a reason that is not in the data.
+        steps: at most this number; make all of them, or end for a reason that is not in the data.
 
     >>> PublicConstants(sample_rate=0.01, expected_batch_size=600, steps=500)
     PublicConstants(sample_rate=0.01, expected_batch_size=600, steps=500)

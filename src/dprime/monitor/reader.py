@@ -121,7 +121,7 @@ class StepReader:
     def clipped_in_loss(
         self, factors: Tensor, losses: Tensor | None, *, by_hand: bool = False
     ) -> None:
-        """A backward call of ghost mode has found the factors that clip so many records.
+        """A backward call of ghost mode has found the factors that clip these records.
 
         `by_hand` says that no call of Opacus' own backward asked for them.
         """

@@ -144,7 +144,7 @@ class Sampling:
         return [batch.records for batch in self.waiting]
 
     def trained_on(self, records: int) -> None:
-        """The model was called with so many records, to be trained on them."""
+        """The model was called with this number of records, to be trained on them."""
         following = self.waiting
         if len(following) > 1:
             under_way = [batch for batch in self.waiting if not self._over(batch.of)]

@@ -1,4 +1,4 @@
-"""The tails that the noise of PyTorch lacks, as a mechanism of its own.
+"""The tails that the noise of PyTorch lacks, as a separate mechanism.
 
 Without `secure_mode` Opacus draws the noise with `torch.normal`. That makes normal numbers in pairs
 at a radius of sqrt(-2 ln u) standard deviations (Box and Muller), with u a multiple of half the
@@ -49,7 +49,7 @@ FLOAT32_END, CURAND_END, FLOAT64_END = (math.sqrt(2 * b * math.log(2)) for b in 
 """R by the digits of u."""
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(200)
-"""Of the integral for g."""
+"""Points and weights of the integral for g."""
 
 SLACK = 1.0 + 1e-6
 """Covers the error of the integral, which is below 1e-7 of its value."""
@@ -75,7 +75,7 @@ class NoiseTails(Mechanism):
     phases: tuple[tuple[float, float, int, int], ...]
 
     def probability(self, adjacency: str, group_size: int = 1) -> float:
-        """Of an output that one of the two worlds cannot have, at most."""
+        """An upper bound on that of outputs that one of the two worlds cannot have."""
         moves = group_size * (2 if adjacency == "replace" else 1)
         total = 0.0
         for noise, drawn, steps, most in self.phases:

@@ -100,7 +100,7 @@ def median_clip_norm(
 
 
 def _exact_median(norms: NDArray[np.float64]) -> float:
-    """Of the norms that are numbers."""
+    """The median of the norms that are numbers."""
     known = norms[~np.isnan(norms)]
     if not len(known):
         raise validate.misfit(

@@ -135,7 +135,7 @@ def _beyond(values: Tensor, least: float, most: float) -> list[list[int]]:
 
 @dataclass(frozen=True)
 class _Bits:
-    """Of one step's noise: each trial has `half` words for radii, and as many for angles."""
+    """The bits of a step: each trial has `half` words for radii, and as many for angles."""
 
     streams: Streams
     purpose: Purpose

@@ -112,7 +112,7 @@ class Training:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Of which data sets a guarantee speaks: zero-out unless the divisor is a public constant.
+        """What a guarantee compares: zero-out, unless the divisor is a public constant.
 
         >>> Training(30, 0.1, 1.0, 8.0, expected_batch_size=100).adjacency
         'add-remove'

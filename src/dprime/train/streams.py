@@ -41,7 +41,7 @@ HALF = 1 << 31
 
 
 class Purpose(IntEnum):
-    """What a stream of bits is for; each purpose has a key of its own."""
+    """What a stream of bits is for; each purpose has its own key."""
 
     WEIGHTS = 0
     SAMPLING = 1
@@ -133,7 +133,7 @@ class Streams:
             share: how many blocks each trial has.
             wanted: which of these are wanted.
             rows: of which trials.
-            part: of the step: each of the four has blocks of its own.
+            part: of the step: each of the four has separate blocks.
         """
         found = []
         for trial, trials in self._runs_within(rows):
