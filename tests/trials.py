@@ -111,7 +111,7 @@ def slow_training(model, worlds, training, trial, seed, start, in_world=True):
         for row in batch_of(worlds, training.sample_rate, streams, step, in_world):
             total += clipped(gradient_of(model, loss, x[row], y[row]), training.clip_norm)
         if training.noise_multiplier:
-            sigma = training.noise_multiplier * training.clip_norm
+            sigma = training.sigma
             if training.sensitivity == "local":
                 differing = [
                     clipped(gradient_of(model, loss, x[row], y[row]), training.clip_norm)

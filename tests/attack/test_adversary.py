@@ -40,7 +40,8 @@ def test_zero_out_is_add_remove_at_the_divisor_of_world_in(name):
     size = attack.worlds.size
     public = engine_setting(adjacency="add-remove", expected_batch_size=size)
     same = played(public, quick(name).craft(public))
-    np.testing.assert_array_equal(played(sized, attack)["score"], same["score"])
+    # Without the record the others move up: then sums are made in double precision throughout.
+    np.testing.assert_allclose(played(sized, attack)["score"], same["score"], rtol=1e-5, atol=1e-5)
 
 
 def test_a_low_loss_speaks_for_the_record():

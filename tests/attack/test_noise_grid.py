@@ -114,7 +114,8 @@ def test_recorded_updates_have_the_scores_of_the_engines(adjacency, rate):
     )  # fmt: skip
     sums, common = (torch.stack(each, 1) for each in (seen.noisy, seen.common))
     gradients = [torch.stack(each, 1) for each in zip(*seen.gradients, strict=True)]
-    found = grid_scores(sums, common, gradients, 0.5, sample_rate=rate, sizes=[640, 10])
+    sigma = setting.trainer.training.sigma
+    found = grid_scores(sums, common, gradients, sigma, sample_rate=rate, sizes=[640, 10])
     np.testing.assert_allclose(found, scores, rtol=1e-4, atol=1e-4)
 
 

@@ -24,6 +24,7 @@ from trials import blobs, dense
 
 C = 0.8
 RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 0.7}
+SIGMA = 1.001 * 0.7 * C
 
 
 def linear(outputs, labels):
@@ -80,7 +81,7 @@ def test_along_the_record_by_the_densities():
     worlds = Worlds.add(records(*NATURAL), records(X))
     scores, keeper, _ = scored(worlds)
     assert np.abs((keeper.common.double() @ clipped(X)).numpy()).min() > 0.1
-    expected = log_ratio(keeper.noisy - keeper.common, X, 0.7 * C)
+    expected = log_ratio(keeper.noisy - keeper.common, X, SIGMA)
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -108,14 +109,14 @@ def test_the_sums_are_those_that_the_models_give_away(monkeypatch):
         lambda rule, weights, gradient, *rest: plain(rule, weights, 1.1 * gradient, *rest),
     )  # fmt: skip
     scores, keeper, _ = scored(worlds)
-    expected = log_ratio(1.1 * keeper.noisy - keeper.common, X, 0.7 * C)
+    expected = log_ratio(1.1 * keeper.noisy - keeper.common, X, SIGMA)
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_steps_that_are_lost_in_rounding_are_shown():
     worlds = Worlds.add(records(*NATURAL), records(X))
     scores, keeper, _ = scored(worlds, learning_rate=1e-12, optimizer=SGD(momentum=0.9))
-    expected = log_ratio(keeper.noisy - keeper.common, X, 0.7 * C)
+    expected = log_ratio(keeper.noisy - keeper.common, X, SIGMA)
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -127,7 +128,7 @@ def test_a_step_that_moves_nothing_shows_nothing():
     worlds = Worlds.add(records(*NATURAL), records(X))
     scores, keeper, _ = scored(worlds, schedule=Rest())
     moved = [0, 2]
-    expected = log_ratio(keeper.noisy[moved] - keeper.common[moved], X, 0.7 * C)
+    expected = log_ratio(keeper.noisy[moved] - keeper.common[moved], X, SIGMA)
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -149,8 +150,8 @@ def test_what_neither_world_explains_adds_to_the_score():
 def test_of_a_drawn_batch_the_others_are_not_known():
     worlds = Worlds(records(*NATURAL), records(X, OTHER))
     scores, keeper, best = scored(worlds, sample_rate=0.5)
-    expected = log_ratio(keeper.noisy, X, 0.7 * C, 0.5)
-    expected -= log_ratio(keeper.noisy, OTHER, 0.7 * C, 0.5)
+    expected = log_ratio(keeper.noisy, X, SIGMA, 0.5)
+    expected -= log_ratio(keeper.noisy, OTHER, SIGMA, 0.5)
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
     assert np.abs(scores - best[:, -1]).max() > 0.1
 
@@ -205,7 +206,7 @@ def test_projection_by_the_densities(adjacency, rate, steps):
         nn.Linear(3, 1, bias=False), worlds, training, trials=8, seed=4, insert=insert,
         observers=[scorer, keeper],
     )  # fmt: skip
-    direction, sigma = torch.tensor([1.0, -2.0, 2.0]).double() / 3, 0.7 * C
+    direction, sigma = torch.tensor([1.0, -2.0, 2.0]).double() / 3, SIGMA
     expected = np.zeros(8)
     apart = 2 * C if adjacency == "replace" else C
     for step in range(steps):

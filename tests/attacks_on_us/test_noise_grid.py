@@ -178,7 +178,7 @@ def from_models(trials):
     )  # fmt: skip
     weights, common, own = seen.all()
     sums = (weights[:, :-1].double() - weights[:, 1:].double()) * attack.worlds.size / RATE
-    scores = grid_scores(sums, common, [own], NOISE)
+    scores = grid_scores(sums, common, [own], made.trainer.training.sigma)
     return area(scores[::2], scores[1::2])
 
 

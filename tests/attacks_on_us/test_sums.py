@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from dprime.data.dataset import Dataset
-from dprime.train import Observer, Training, train
+from dprime.train import Observer, Training, layers, train
+from dprime.train.layers import RUN, RUN_MOVES, _summed
 
 
 class Sum(Observer):
@@ -59,14 +60,60 @@ def on_the_edge(half, width, record):
 
 
 @pytest.mark.parametrize("wrap", [nn.Identity, Hidden], ids=["fast", "general"])
-def test_a_record_does_not_move_the_rounding_of_the_others(wrap):
+@pytest.mark.parametrize("size", [None, 100.0], ids=["zero-out", "add-remove"])
+def test_a_record_does_not_move_the_rounding_of_the_others(wrap, size):
     """In single precision it moved the sum by 16 C."""
     model = nn.Linear(64, 1, bias=False)
     nn.init.zeros_(model.weight)
     record = np.full((1, 64), 0.99 / 8)
     data = [on_the_edge(1 << 14, 64, each) for each in (record, 0 * record)]
     model = model if wrap is nn.Identity else wrap(model)
-    assert moved(model, *data, loss="squared-error") <= 1.01
+    options = {"loss": "squared-error", "expected_batch_size": size}
+    assert moved(model, *data, **options) <= 1.01
+
+
+@pytest.mark.parametrize("half", [RUN // 2, 4 * RUN])
+def test_one_record_moves_its_run_by_less_than_the_noise_is_wider(half):
+    """With records made to move the rounding of others."""
+    model = nn.Linear(64, 1, bias=False)
+    nn.init.zeros_(model.weight)
+    record = np.full((1, 64), 0.99 / 8)
+    data = [on_the_edge(half, 64, each) for each in (record, 0 * record)]
+    assert 0.9 <= moved(model, *data, trials=3, loss="squared-error") <= 1 + RUN_MOVES
+
+
+def test_products_of_runs_keep_the_bound_that_the_noise_allows_for():
+    """Σ c_i g_i in runs of float32 against exact sums: the worst of many spiteful batches."""
+    rng, worst = np.random.default_rng(5), 0.0
+    for n in (2, RUN - 1, RUN, RUN + 1, 3 * RUN + 7, 1000):
+        for spread in (0, 6, 20):
+            scale = rng.choice([-1, 1], (n, 1)) * 2.0 ** rng.integers(-spread, 1, (n, 1))
+            x = (scale * rng.uniform(0.5, 1, (n, 9))).astype(np.float32)
+            e = torch.tensor(np.abs(rng.normal(size=(2, 3, n))), dtype=torch.float32)
+            size = e.double().norm(dim=1) * torch.tensor(x).double().norm(dim=1)
+            e /= size.amax(1).float()[:, None, None]  # no gradient e x^T is longer than 1
+            found = _summed(e, torch.tensor(x)[None], torch.float64).double()
+            exact = e.double() @ torch.tensor(x).double()
+            runs = -(-n // RUN)
+            worst = max(worst, float((found - exact).norm(dim=(1, 2)).max()) / runs)
+    assert 0 < worst <= RUN_MOVES / 2
+
+
+@pytest.mark.parametrize(("size", "precision"), [(None, torch.float32), (100.0, torch.float64)])
+def test_where_records_move_up_sums_are_double_throughout(size, precision, monkeypatch):
+    """Without the first record all others would change their runs."""
+    used = set()
+
+    def summed(e, x, into):
+        used.add(e.dtype)
+        return _summed(e, x, into)
+
+    monkeypatch.setattr(layers, "_summed", summed)
+    data = Dataset.of(np.ones((5, 3), np.float32), np.zeros(5, np.float32))
+    recipe = Training(1, 1.0, 1.0, 20.0, expected_batch_size=size, loss="squared-error")
+    for model in (nn.Linear(3, 1), Hidden(nn.Linear(3, 1))):
+        train(model, data, recipe, seed=1)
+    assert used == {precision}
 
 
 def test_autocast_does_not_round_the_sum():

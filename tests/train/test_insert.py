@@ -85,7 +85,7 @@ def slow_training(worlds, training, trial, seed, start, in_world):
                 total += made[row - len(x)]
             else:
                 total += clipped(gradient_of(model, plain_cross_entropy, x[row], y[row]), C)
-        sigma = training.noise_multiplier * C
+        sigma = training.sigma
         if training.sensitivity == "local":
             change = made[0] if len(made) == 1 else (made[0] - made[1]) / 2
             sigma *= float(change.norm()) / C

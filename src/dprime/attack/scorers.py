@@ -139,7 +139,7 @@ class Projection(Scorer):
         self._training = training = run.training
         clip_norm = training.clip_norm or 1.0
         # Where the recipe has no noise, any other scale leaves the order of the scores as it is.
-        self._sigma = training.noise_multiplier * clip_norm or clip_norm
+        self._sigma = training.sigma or clip_norm
         self.scores = np.zeros(len(run.trials))
 
     def see(self, step: Step) -> None:

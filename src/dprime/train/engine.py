@@ -296,7 +296,8 @@ def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float
     in_world = torch.as_tensor(run.in_world[rows], device=run.device)
     weights = _start(run, trials, streams)
     state = training.optimizer.start(weights)
-    exact_sum = torch.empty_like(weights, dtype=torch.float64)
+    clips = training.clip_norm is not None
+    exact_sum = torch.empty_like(weights, dtype=torch.float64 if clips else weights.dtype)
     divisor = run.divisor
     memo: dict[Any, Any] = {}
     members = None if run.members is None else run.members[trials].to(run.device)
@@ -372,7 +373,7 @@ def _clipped_sum(
     mask = batch.mask if crafted is None else batch.mask_of_others
     parts = clipped_sum(
         run.network, batch, weights, training.loss, training.clip_norm, length, mask, into,
-        clip_factors,
+        clip_factors, torch.float32 if training.keeps_places else torch.float64,
     )  # fmt: skip
     if crafted is not None:
         for gradient, drawn in zip(crafted, batch.drawn(), strict=True):
@@ -387,11 +388,11 @@ def _sigma(
     like: Tensor,
     crafted: tuple[Tensor, ...] | None,
 ) -> Tensor:
-    """The noise's standard deviation on the sum, in double precision [trial]: z C, or z C LS/GS."""
+    """The noise's standard deviation on the sum, in double precision [trial]: σ, or σ LS/GS."""
     training = run.training
+    sigma = training.sigma
     if training.clip_norm is None:
         return like.new_zeros(len(like), dtype=torch.float64)
-    sigma = training.noise_multiplier * training.clip_norm
     if training.sensitivity == "global":
         return like.new_full((len(like),), sigma, dtype=torch.float64)
     scaled: Tensor

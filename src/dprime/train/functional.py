@@ -59,7 +59,7 @@ class ExplicitGradients(Gradients):
 
     def add_weighted(self, c: Tensor, into: Tensor) -> None:
         """Σ c_i g_i."""
-        into += weighted(c, self._gradients)
+        into += weighted(c, self._gradients, into.dtype)
 
     def only(self, records: slice) -> Gradients:
         """Those of some of the records."""

@@ -75,27 +75,32 @@ class Part:
 def clipped_sum(
     network: Network, batch: Batch, weights: Tensor, loss: str | Loss, clip_norm: float | None,
     length: int, mask: Tensor, into: Tensor, factors: Factors,
+    precision: torch.dtype = torch.float64,
 ) -> list[Part]:  # fmt: skip
     """Put Σ c_i g_i over a batch's records in `into`; c_i clips by `factors` and masks.
 
-    The sum is made in double precision: in single, a record could move the rounding of what all
-    others add up to, by n² 2^-24 C in the worst case, which attacks come near.
+    With `into` in double precision: in single, a record could move the rounding of what all others
+    add up to, by n² 2^-24 C in the worst case, which attacks come near. Only where a record leaves
+    the places of the others as they are may runs of records be added up in single `precision`.
 
     A record whose gradient or its norm is not finite counts for nothing: no clipping bounds it, and
     0 times it is not 0. Without clipping that is so for records that the trial does not have; one
     that it has is left as it is.
     """
-    parts = _summed(network, batch, weights, loss, clip_norm, length, mask, into, factors)
+    parts = _summed(
+        network, batch, weights, loss, clip_norm, length, mask, into, factors, precision
+    )
     if clip_norm is None and bool((mask == 0).any()) and not bool(into.isfinite().all()):
         parts = _summed(
-            network, batch, weights, loss, None, length, mask, into, factors, judge=True
+            network, batch, weights, loss, None, length, mask, into, factors, precision, judge=True
         )
     return parts
 
 
 def _summed(
     network: Network, batch: Batch, weights: Tensor, loss: str | Loss, clip_norm: float | None,
-    length: int, mask: Tensor, into: Tensor, factors: Factors, judge: bool = False,
+    length: int, mask: Tensor, into: Tensor, factors: Factors, precision: torch.dtype,
+    judge: bool = False,
 ) -> list[Part]:  # fmt: skip
     """`clipped_sum`; without clipping, gradients are judged only where asked for."""
     into.zero_()
@@ -112,7 +117,7 @@ def _summed(
             if bool(lost.any()):
                 part, c = part.without(lost), c.masked_fill(lost, 0)
         if clip_norm is not None:
-            c = (c * factors(part.norms, clip_norm)).double()
+            c = (c * factors(part.norms, clip_norm)).to(precision)
         part.gradients.add_weighted(c, into)
         parts.append(part)
     return parts

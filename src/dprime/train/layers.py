@@ -32,6 +32,18 @@ FLOOR = 1e-35
 """Added to squares: what a square too small for float32 leaves out is far below it."""
 
 
+RUN = 128
+"""Records whose gradients may be added up in single precision, before sums go on in double.
+
+A sum of k numbers is off by at most 2^-24 k (k + 1)/2 times the largest of them, in whatever order
+they are added (Higham 2002, section 4.2). So one record moves the rounding of its run by at most
+2^-24 (k² + k) C, which is less than `RUN_MOVES` C: the noise is wider by as much.
+"""
+
+RUN_MOVES = 1e-3
+"""Of C: what one record may move by the rounding of its run."""
+
+
 GRADIENT_PASSES = 4
 """Multiplications in the time in which one number of a gradient is stored and read twice."""
 
@@ -55,8 +67,8 @@ class Seen(ABC):
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         """Add Σ c_i g_i over the records i to `into`, one tensor [R, ...] per weight.
 
-        In the precision of c, which is double where one record must not move the rounding of the
-        others.
+        In the precision of `into`, which is double where one record must not move the rounding of
+        the others; with c in single precision, up to `RUN` records may be added up in it.
         """
 
     @abstractmethod
@@ -188,24 +200,35 @@ class AffineSeen(Seen):
         return self.error.sum(2)
 
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
-        """Weights first, then the bias."""
-        if self._gradients is None:
-            scaled = self.error * c[:, :, None, None]
-            sums, bias = self._contract(scaled), scaled
-        else:
-            sums = self.unpack(weighted(c, self._gradients))
-            bias = (self._error_sums * c[:, :, None])[:, :, None]
-        into[0].add_(sums)
-        if self.bias:
-            into[1].add_(bias.sum((1, 2)))
+        """Weights first, then the bias.
 
-    def _contract(self, e: Tensor) -> Tensor:
+        Terms of several positions may be larger than the gradient that they add up to, so these
+        are summed in the precision of `into`.
+        """
+        precision = into[0].dtype
+        if self._gradients is not None:
+            into[0].add_(self.unpack(weighted(c, self._gradients, precision)))
+            if self.bias:
+                into[1].add_(weighted(c, self._error_sums, precision))
+            return
+        scaled = self._scaled(c, precision)
+        into[0].add_(self._contract(scaled, precision))
+        if self.bias:
+            into[1].add_(_added(_merged(scaled), precision))
+
+    def _scaled(self, c: Tensor, precision: torch.dtype) -> Tensor:
+        """The errors times c, in the precision in which they are added up."""
+        if self.probe.shape[2] > 1:
+            return self.error * c.to(precision)[:, :, None, None]
+        return self.error * c[:, :, None, None]
+
+    def _contract(self, e: Tensor, precision: torch.dtype) -> Tensor:
         """Σ over records and positions of e x^T: e [R, n, T, out] → the form of the weights."""
         if self.known is not None and self.known.columns is not None:
-            return self.known.gathered(_merged(e).mT)
+            return self.known.gathered(_merged(e).mT, precision)
         if self._direct is not None and "x" not in vars(self):
             return self._direct(e)
-        return self.unpack(_contract(e, self.x))
+        return self.unpack(_summed(_merged(e).mT, _merged(self.x), precision))
 
 
 def _rounded_up(products: Tensor) -> Tensor:
@@ -228,22 +251,41 @@ def _beside(lost: Tensor, x: Tensor) -> Tensor:
     return lost.view(*lost.shape, *(1,) * (x.dim() - 2))
 
 
-def weighted(c: Tensor, gradients: Tensor) -> Tensor:
-    """Σ c_i g_i in the precision of c: [R, n], [R, n, ...] → [R, ...]."""
+def weighted(c: Tensor, gradients: Tensor, precision: torch.dtype) -> Tensor:
+    """Σ c_i g_i, over runs in the precision of c: [R, n], [R, n, ...] → [R, ...]."""
     if gradients.dim() == 4 and not gradients.is_contiguous():  # the last two are in columns
-        return weighted(c, gradients.mT.contiguous()).mT
-    sums = torch.bmm(c[:, None, :], gradients.flatten(2).to(c.dtype))
+        return weighted(c, gradients.mT.contiguous(), precision).mT
+    sums = _summed(c[:, None, :], gradients.flatten(2), precision)
     return sums.view(-1, *gradients.shape[2:])
 
 
-def _contract(e: Tensor, x: Tensor) -> Tensor:
-    """Σ over records and positions of e x^T: [R, n, T, out], [R or 1, n, T, in] → [R, out, in]."""
-    R, outputs = e.shape[0], e.shape[3]
-    e = _merged(e).mT  # [R, out, n T]
-    x = _merged(x).to(e.dtype)
-    if x.shape[0] == 1 and R > 1 and e.is_contiguous():
-        return (e.view(R * outputs, -1) @ x[0]).view(R, outputs, -1)
-    return torch.bmm(e, x.expand(R, -1, -1))
+def _summed(e: Tensor, x: Tensor, precision: torch.dtype) -> Tensor:
+    """Σ over the middle of e x: [R, out, n], [R or 1, n, in] → [R, out, in]."""
+    R, outputs, n = e.shape
+    one_for_all = x.shape[0] == 1 and R > 1 and e.is_contiguous()
+    run = n if e.dtype == precision else RUN
+
+    def product(part: slice) -> Tensor:
+        rows = x[:, part].to(e.dtype)
+        if one_for_all:
+            return (e.view(R * outputs, n)[:, part] @ rows[0]).view(R, outputs, -1)
+        return torch.bmm(e[:, :, part], rows.expand(R, -1, -1))
+
+    if n <= run:
+        return product(slice(n))
+    sums = product(slice(run)).to(precision)
+    for start in range(run, n, run):
+        sums += product(slice(start, start + run))
+    return sums
+
+
+def _added(e: Tensor, precision: torch.dtype) -> Tensor:
+    """Σ over records and positions: [R, n T, out] → [R, out]."""
+    if e.dtype == precision:
+        return e.sum(1)
+    whole = e.shape[1] // RUN * RUN
+    runs: Tensor = e[:, :whole].unflatten(1, (-1, RUN))
+    return runs.sum(2).sum(1, dtype=precision) + e[:, whole:].sum(1)
 
 
 def _merged(x: Tensor) -> Tensor:
@@ -333,7 +375,7 @@ class ScaleSeen(Seen):
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         """γ first, then β."""
         for gradients, target in zip(self._gradients(), into, strict=True):
-            target.add_(weighted(c, gradients).view(target.shape))
+            target.add_(weighted(c, gradients, target.dtype).view(target.shape))
 
 
 class GroupSeen(Seen):
@@ -386,7 +428,7 @@ class GroupSeen(Seen):
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         """γ first, then β."""
         for gradients, target in zip(self.sums(self.error), into, strict=True):
-            target.add_(weighted(c, gradients[:, :, 0]).view(target.shape))
+            target.add_(weighted(c, gradients[:, :, 0], target.dtype).view(target.shape))
 
 
 class Grouped(torch.autograd.Function):
@@ -493,6 +535,7 @@ class EmbeddingSeen(Seen):
         """Scattered to the rows of each trial's table."""
         (table,) = into
         R, rows, width = table.shape
+        c = c.to(table.dtype)
         scaled = self.error.masked_fill(~self.kept[..., None], 0) * c[:, :, None, None]
         first_row = rows * torch.arange(R, device=table.device)[:, None, None]
         sums = scaled.new_zeros(R * rows, width)

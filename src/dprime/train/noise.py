@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from mpmath import libmp
 from mpmath.ctx_iv import MPIntervalContext
@@ -113,8 +114,16 @@ def _polar(radii: Tensor, angles: Tensor) -> tuple[Tensor, Tensor, list[list[int
     """Radius and angle of each pair in double precision, and where the radius is not precise."""
     uniform = radii.double().add_(0.5).mul_(2.0**-63)
     doubtful = _beyond(uniform, LEAST, MOST)
-    radius = uniform.log_().mul_(-2.0).sqrt_()
-    return radius, angles.double().add_(0.5).mul_(math.pi * 2.0**-63), doubtful
+    return _radius(uniform), angles.double().add_(0.5).mul_(math.pi * 2.0**-63), doubtful
+
+
+def _radius(uniform: Tensor) -> Tensor:
+    """√(−2 ln U) in place; on a processor by NumPy, which takes half of PyTorch's time."""
+    if uniform.is_cuda:
+        return uniform.log_().mul_(-2.0).sqrt_()
+    u = uniform.numpy()
+    np.sqrt(np.multiply(np.log(u, out=u), -2.0, out=u), out=u)
+    return uniform
 
 
 def _rounded(places: Tensor) -> tuple[Tensor, list[list[int]]]:
@@ -127,10 +136,19 @@ def _beyond(values: Tensor, least: float, most: float) -> list[list[int]]:
     """Row and column of the values outside of an interval; there are seldom any."""
     if not values.numel():  # an odd number of weights has no last sine
         return []
-    lowest, highest = (float(end) for end in values.aminmax())
+    lowest, highest = _ends(values)
     if lowest > least and highest < most:
         return []
     return ((values <= least) | (values >= most)).nonzero().tolist()
+
+
+def _ends(values: Tensor) -> tuple[float, float]:
+    """The lowest and the highest."""
+    if values.is_cuda:
+        lowest, highest = values.aminmax()
+        return float(lowest), float(highest)
+    numbers = values.numpy()
+    return float(numbers.min()), float(numbers.max())
 
 
 @dataclass(frozen=True)

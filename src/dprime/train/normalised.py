@@ -121,7 +121,7 @@ class NormalisedSeen(Seen):
 
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         """In the order W, b, γ, β, with b where the convolution has one."""
-        sums = weighted(c, self._gradients())
+        sums = weighted(c, self._gradients(), into[0].dtype)
         parts = sums.split([target[0].numel() for target in into], dim=1)
         into[0].add_(self.rule.unpack(parts[0], into[0].shape))
         for target, part in zip(into[1:], parts[1:], strict=True):

@@ -7,6 +7,7 @@ from typing import Literal
 
 from dprime import validate
 from dprime.mechanisms import DPSGD, LEAST_NOISE, MOST_STEPS, Adjacency
+from dprime.train.layers import RUN_MOVES
 from dprime.train.losses import Loss, named_loss
 from dprime.train.optimizers import SGD, Constant, Optimizer, Schedule
 
@@ -40,8 +41,8 @@ class Training:
             the guarantee is zero-out (the number of records is public), else add-remove too.
         optimizer: `SGD(momentum=…)` or `Adam()`.
         schedule: `Constant()`, `Cosine(warmup=…)`, `Decay(factor, every)`.
-        sensitivity: "global" scales the noise to what any record could change, σ = z C. "local"
-            scales it to what the record in question changes at this step, σ = z C LS/GS (Bernau
+        sensitivity: "global" scales the noise to what any record could change: z C, see `sigma`.
+            "local" scales it to what the record in question changes at this step, z C LS/GS (Bernau
             et al. 2021, section 5.1), with GS = C, or 2C for replace. That is not DP, and every
             result says so.
         loss: "cross-entropy", "squared-error", "binary-cross-entropy", or a function of
@@ -118,6 +119,23 @@ class Training:
         'add-remove'
         """
         return "zero-out" if self.expected_batch_size is None else "add-remove"
+
+    @property
+    def keeps_places(self) -> bool:
+        """Whether all other records of a batch stay where they are without the one in question."""
+        return self.adjacency == "zero-out" and self.sensitivity == "global"
+
+    @property
+    def sigma(self) -> float:
+        """The noise's standard deviation on the clipped sum: a thousandth above z C.
+
+        A record may move a computed sum by C and by what it does to the rounding (`layers.RUN`).
+
+        >>> round(Training(30, 0.1, clip_norm=3.0, noise_multiplier=8.0).sigma, 6)
+        24.024
+        """
+        wider = 1 + RUN_MOVES if self.sensitivity == "global" else 1.0
+        return self.noise_multiplier * (self.clip_norm or 0.0) * wider
 
     def mechanism(self) -> DPSGD:
         """What the core accounts for; refused where the label is another one.
