@@ -47,7 +47,7 @@ MORE_BITS = 256
 EXACT = MPIntervalContext()
 EXACT.prec = 2 * MORE_BITS
 
-TOGETHER = 1 << 16
+TOGETHER = 1 << 17
 """Pairs of numbers made at a time on a processor: they stay in the cache."""
 
 GPU_TOGETHER = 1 << 22
