@@ -259,15 +259,14 @@ class Attached:
         record's gradients or norms where autocast gives them fewer digits: five roundings for each
         record, of half an ε of the precision. bfloat16 reached 1.010 C; 1 + 4 ε is 1.031.
         """
-        kinds = {p.dtype for p in self.parameters()}
-        for p in self.parameters():
-            for name in ("grad_sample", "_norm_sample"):
-                found = getattr(p, name, None)
-                kinds.update(
-                    t.dtype
-                    for t in (found if isinstance(found, list) else [found])
-                    if isinstance(t, Tensor)
-                )
+        kinds = set()
+        for p in self.optimizer.params:
+            kinds.add(p.dtype)
+            for found in (getattr(p, "grad_sample", None), getattr(p, "_norm_sample", None)):
+                if isinstance(found, Tensor):
+                    kinds.add(found.dtype)
+                elif isinstance(found, list):
+                    kinds.update(part.dtype for part in found)
         coarsest = max(torch.finfo(kind).eps for kind in kinds)
         return 1.0 if coarsest <= FINE else 1.0 + 4.0 * coarsest
 

@@ -32,6 +32,12 @@ class PrivacyWarning(UserWarning):
     """Something weakens or voids the guarantee of a training; the sentence says what to do."""
 
 
+MIXING = (
+    _InstanceNorm, _BatchNorm, nn.Embedding, nn.EmbeddingBag, nn.MultiheadAttention,
+    DPMultiheadAttention,
+)  # fmt: skip
+"""Layers that mix records in some mode."""
+
 SHUFFLED = (
     "The batches are not drawn by Poisson sampling, so the ε of the privacy engine does not hold "
     "for them: dprime certifies a replaced record, with no credit for sampling; use "
@@ -278,6 +284,11 @@ def at_start(training: Attached, ask: Questions) -> Iterator[str]:
             "records, which would allow giving away whole records: ask for a smaller one with "
             "Questions(delta=...)."
         )
+
+
+def may_mix(layer: nn.Module) -> bool:
+    """Whether `mixes` depends on a layer and its mode."""
+    return isinstance(layer, MIXING)
 
 
 def mixes(module: nn.Module, training: Attached | None = None) -> bool:

@@ -64,13 +64,15 @@ class Contents:
 
     def __init__(self, roots: Sequence[nn.Module], trained: Callable[[], Sequence[Tensor]]) -> None:
         self._roots = roots
+        self.arranged = 0  # how often modules, weights or buffers were found in other places
         self._trained_now = trained
         self.forget()
 
     def forget(self) -> None:
         """Take everything as it is when it is next looked at."""
         self._with_extra: list[nn.Module] = []
-        self._places: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
+        self._places: list[dict[str, Any]] = []
+        self._held: tuple[list[int], list[Any]] = [], []
         self._slots: dict[Slot, Tensor] = {}
         self._trained: list[Tensor] = []
         self._rest: list[Tensor] = []
@@ -208,10 +210,11 @@ class Contents:
 
     def _in_place(self) -> bool:
         """Whether every tensor and every module is where it was."""
-        return _same(self._trained_now(), self._trained) and all(
-            len(place) == len(held) and all(map(is_, place.values(), held))
-            for place, held in self._places
-        )
+        if not _same(self._trained_now(), self._trained):
+            return False
+        lengths, held = self._held
+        now = [value for place in self._places for value in place.values()]
+        return [*map(len, self._places)] == lengths and _same(now, held)
 
     def _rearranged(self) -> Change:
         """Which tensors are new or in the place of others; from then on they are looked at."""
@@ -253,10 +256,12 @@ class Contents:
 
     def _arrange(self, slots: dict[Slot, Tensor], trained: list[Tensor]) -> None:
         """Remember what there is, and where."""
+        self.arranged += 1
         modules = [module for root in self._roots for module in modules_of(root)]
-        held = [d for m in modules for d in (m._modules, m._parameters, m._buffers)]
         self._with_extra = [m for m in modules if type(m).get_extra_state is not NO_EXTRA]
-        self._places = [(place, tuple(place.values())) for place in held]
+        self._places = [d for m in modules for d in (m._modules, m._parameters, m._buffers)]
+        held = [value for place in self._places for value in place.values()]
+        self._held = [*map(len, self._places)], held
         self._slots, self._trained = slots, trained
         self._rest = _others(slots.values(), trained)
         self._products = {
@@ -307,7 +312,7 @@ def _power(number: int) -> bool:
     return number & (number - 1) == 0
 
 
-def _same(some: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+def _same(some: Sequence[Any], others: Sequence[Any]) -> bool:
     return len(some) == len(others) and all(map(is_, some, others))
 
 

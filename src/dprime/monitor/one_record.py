@@ -107,8 +107,8 @@ class Norms:
     def exceeded(self, factors: Tensor, bound: float) -> bool:
         """Whether a record is longer than a bound after the clipping."""
         norms = [p._norm_sample.to(factors.device) for p in self._model.trainable_parameters]
-        clipped = factors * torch.stack(norms).norm(dim=0)
-        return clipped.shape != factors.shape or bool((clipped > bound).any())
+        clipped = factors * torch.linalg.vector_norm(torch.stack(norms), dim=0)
+        return clipped.shape != factors.shape or (len(clipped) > 0 and float(clipped.max()) > bound)
 
 
 def uses(losses: Tensor) -> frozenset[tuple[int, int]]:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from dprime.monitor import checks
 from dprime.monitor.attached import Attached, Settings
-from dprime.monitor.contents import Change, Contents
+from dprime.monitor.contents import Change, Contents, modules_of
 from dprime.monitor.ledger import Ledger, Step
 from dprime.monitor.one_record import Norms, OneRecord
 from dprime.monitor.projection import Projection
@@ -50,6 +50,7 @@ class StepReader:
         self._own = training.untouched()
         self._weights = tuple(training.parameters())
         self._settings: Settings | None = None
+        self._mixing: tuple[int, list[nn.Module]] | None = None
         self._rate_before: object = None  # changes were accepted, when batches wait
         self._steps = 0
         self._passes_before = 0
@@ -78,7 +79,7 @@ class StepReader:
         self._longer = False
         self._elsewhere: Change = ""
         self._frozen_late = False
-        self._rounding = self.training.rounding
+        self._rounding = 1.0
 
     def called(self, inputs: Iterable[Any]) -> None:
         """The model was called with records that may be trained on."""
@@ -166,7 +167,8 @@ class StepReader:
         `own` is False for records that a watcher adds.
         """
         self._clipped_to = max(self._clipped_to, self.training.clipped_to)
-        self._rounding = max(self._rounding, self.training.rounding)
+        if not self.training.ghost:  # there it was looked at as the factors were made
+            self._rounding = max(self._rounding, self.training.rounding)
         if not own:
             return
         if self.training.sampling.kind == "shuffle":
@@ -298,7 +300,7 @@ class StepReader:
             checks.TWO_PASSES: batches > 1 and len(self._passes) > 1,
             checks.ADDED_UP: batches > 1 and training.poisson and self.adjacency == "replace",
             checks.FILLED: training.fills_empty_batches,
-            checks.MIXED: checks.mixes(training.module, training),
+            checks.MIXED: any(checks.mixes(layer, training) for layer in self._may_mix()),
             checks.DIVIDED: checks.divides_by_weights(training),
             checks.LATER: self._frozen_late or not attached,
             checks.TOO_LONG: self._longer,
@@ -309,6 +311,13 @@ class StepReader:
             checks.NOT_PUBLIC: bool(self._public and self._public.misfit(training, self._steps)),
         }  # fmt: skip
         return next((reason for reason, holds in found.items() if holds), self._unclipped)
+
+    def _may_mix(self) -> list[nn.Module]:
+        """The layers of the model that mix records in some mode, sought again after a change."""
+        if self._mixing is None or self._mixing[0] != self.contents.arranged:
+            layers = [layer for layer in modules_of(self.training.module) if checks.may_mix(layer)]
+            self._mixing = self.contents.arranged, layers
+        return self._mixing[1]
 
     def follow(self, ledger: Ledger) -> None:
         """Number steps and passes after those of a ledger that was loaded or taken over."""

@@ -69,7 +69,7 @@ class Rows:
         """
         if not inputs or not isinstance(inputs[-1], Tensor) or inputs[-1].dim() <= self._batch_dim:
             return False
-        trained = [p for p in layer.parameters(recurse=False) if p.requires_grad]
+        trained = [p for p in layer._parameters.values() if p is not None and p.requires_grad]
         if not trained:
             return False
         rows, uneven = inputs[-1].shape[self._batch_dim], False
