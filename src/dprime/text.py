@@ -111,6 +111,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
         ("EpsilonDelta", "EpsilonDeltaProfile", "RDP", "ZCDP", "GDP", "PLD"), (STATED,)
     ),
     "NoiseTails": (SECRET,),
+    "EmptyBatches": (SECRET,),
 }
 """The conditions of mechanisms that are no DP-SGD, by the name in their description."""
 

@@ -112,6 +112,7 @@ def test_how_long_passes_were():
 
 
 GOOD = [1.0, 0.0625, "poisson", 1, 0, "", None, 500]
+NEWER = [1.0, 0.0625, "poisson", 1, 0, "", None, 2, 60, 500]
 
 
 @pytest.mark.parametrize(
@@ -139,8 +140,15 @@ def test_a_damaged_state_is_refused(place, value, sentence):
         Ledger.from_state([GOOD, row])
 
 
+@pytest.mark.parametrize(("place", "name"), [(7, "left_out"), (8, "records")])
+def test_a_damaged_newer_state_is_refused(place, name):
+    assert Ledger.from_state([NEWER]).entries[0][0].left_out == 2
+    with pytest.raises(ValueError, match=f"the ledger's {name}"):
+        Ledger.from_state([[*NEWER[:place], -1, *NEWER[place + 1 :]]])
+
+
 def test_a_row_of_another_length_is_refused():
-    with pytest.raises(ValueError, match="row must be one of 8 values"):
+    with pytest.raises(ValueError, match="row must be one of 10 values"):
         Ledger.from_state([GOOD[:-1]])
 
 

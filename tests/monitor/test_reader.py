@@ -12,8 +12,8 @@ from torch.utils.data import DataLoader, RandomSampler, TensorDataset, default_c
 
 from dprime import DPSGD, Composition
 from dprime.mechanisms import Gaussian
-from dprime.monitor import PrivacyWarning
-from dprime.monitor.ledger import Accumulated, Unprotected
+from dprime.monitor import PrivacyWarning, checks
+from dprime.monitor.ledger import Accumulated, EmptyBatches, Ledger, Unprotected
 from dprime.profile import Questions
 from watching import ADAPTIVE, RATE, certified, values, watch, watch_shuffled
 
@@ -516,11 +516,23 @@ class TestCorrectTrainings:
     def test_empty_batches_that_are_passed_over(self, private):
         made = private(loader=private.loader(batch_size=1))
         monitor = watch(made)
-        for records, labels in made.loader:
-            if len(records):
-                made.step(records, labels)
-        assert 0 < monitor.ledger.steps < len(made.loader)
-        assert isinstance(monitor.ledger.mechanism(), DPSGD)
+
+        def train():
+            for records, labels in made.loader:
+                if len(records):
+                    made.step(records, labels)
+
+        with pytest.warns(PrivacyWarning, match="make a step of empty batches too"):
+            train()
+        steps, rate = monitor.ledger.steps, made.loader.sample_rate
+        assert 0 < steps < len(made.loader)
+        drawn = steps + sum(step.left_out * count for step, count in monitor.ledger.entries)
+        assert len(made.loader) - 3 <= drawn <= len(made.loader)  # the last may be empty too
+        found = Composition(DPSGD(1.0, rate, drawn), EmptyBatches(60, ((rate, drawn),)))
+        assert monitor.ledger.mechanism() == found
+        assert monitor.warnings == [checks.LEFT_OUT]
+        again = Ledger.from_state(monitor.ledger.state_dict())
+        assert again.mechanism() == found
 
     @pytest.mark.parametrize("poisson", [True, False])
     def test_parts_of_a_batch_with_workers_and_empty_batches(self, private, poisson):

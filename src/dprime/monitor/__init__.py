@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from dprime import text
-from dprime.monitor.ledger import Accumulated, Ledger, Step, Unprotected
+from dprime.monitor.ledger import Accumulated, EmptyBatches, Ledger, Step, Unprotected
 from dprime.monitor.one_run import OneRun
 from dprime.monitor.public import PublicConstants
 from dprime.monitor.tails import NoiseTails
@@ -59,6 +59,7 @@ __all__ = [
     "Attribute",
     "AttributeInference",
     "AttributeRisk",
+    "EmptyBatches",
     "GradientCanaries",
     "InputCanaries",
     "Ledger",

@@ -81,6 +81,10 @@ LEFT_OPEN = (
     "Loops over the data loader were left at different places with a batch drawn that no step was "
     "made of: that is covered only if where a loop ends does not depend on the data."
 )
+LEFT_OUT = (
+    "No step was made of an empty batch, which tells that nobody was drawn: with a small "
+    "probability that gives a record away, which is counted; make a step of empty batches too."
+)
 NOW = (
     "The weights or buffers are now other ones than the last private step left, which the numbers "
     "are for: do not release the model as it is now, unless what changed it is not from the data."

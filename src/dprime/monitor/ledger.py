@@ -8,6 +8,7 @@ A step that nothing covers is kept with the reason, and the whole is then `Unpro
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -85,6 +86,49 @@ class Accumulated(Mechanism):
         }
 
 
+class GivesAway(Mechanism):
+    """Reveals the record with a small probability, and else nothing."""
+
+    @abstractmethod
+    def probability(self, adjacency: str, group_size: int = 1) -> float:
+        """An upper bound on that of outputs that one of the two worlds cannot have."""
+
+    def losses(self, adjacency: str, group_size: int) -> Losses:
+        """Its probability at an infinite loss, in both directions."""
+        lost = self.probability(adjacency, group_size)
+        zero, rest = np.zeros(1), np.full(1, 1.0 - lost)
+        return Losses(parts=((PrivacyLoss(zero, rest, rest, lost, lost), 1),))
+
+
+@dataclass(frozen=True)
+class EmptyBatches(GivesAway):
+    """What it reveals that no step is made of a Poisson batch without records.
+
+    A step on an empty batch is noise, as the steps on other batches are. Where it is left out, a
+    record that was drawn alone makes a step that the other world does not have. That has the
+    probability q (1 - q)^(n - 1). Given any other batch of the others, the two worlds are as far
+    apart as ever, and that nothing was drawn is likelier without the record by 1/(1 - q) only, as
+    the smaller loss of a step is. By joint convexity a step is the ordinary one, and with that
+    probability everything.
+
+    Attributes:
+        records: in the data.
+        phases: sampling rate, and how many batches were drawn at it.
+
+    >>> f"{EmptyBatches(200, ((0.01, 100),)).probability('add-remove'):.3f}"
+    '0.135'
+    """
+
+    records: int
+    phases: tuple[tuple[float, int], ...]
+
+    def probability(self, adjacency: str, group_size: int = 1) -> float:
+        """That a group is drawn, and nobody else."""
+        others = max(0, self.records - group_size)
+        alone = (group_size * q * batches * (1.0 - q) ** others for q, batches in self.phases)
+        return min(1.0, sum(alone))
+
+
 @dataclass(frozen=True)
 class Step:
     """One step of the optimizer.
@@ -98,6 +142,8 @@ class Step:
         passing: the number of the pass over the loader; 0 for Poisson, where passes mean nothing.
         uncovered: why no guarantee covers the step; empty where one does.
         stated: what the optimizer calls its noise multiplier, where that is not the noise it adds.
+        left_out: empty batches before it that no step was made of.
+        records: in the data, where there were any; else 0.
 
     """
 
@@ -108,6 +154,8 @@ class Step:
     passing: int = 0
     uncovered: str = ""
     stated: float | None = None
+    left_out: int = 0
+    records: int = 0
 
     @property
     def recorded(self) -> float:
@@ -223,7 +271,8 @@ class Ledger:
         reasons = [step.reason for step, _ in self._entries if step.reason]
         if reasons:
             return Unprotected(self.steps, reasons[0])
-        parts = [*others, *_sampled(self._entries, public_size), *_shuffled(self._entries)]
+        sampled, left_out = _sampled(self._entries, public_size), _left_out(self._entries)
+        parts = [*others, *sampled, *_shuffled(self._entries), *left_out]
         if len(parts) < 2:
             return parts[0] if parts else None
         return Composition(*parts)
@@ -240,8 +289,9 @@ class Ledger:
 
 def _row(row: Sequence[Any]) -> tuple[Step, int]:
     """One row of a state, if every value of it can be."""
-    if len(row) != len(fields(Step)) + 1:
-        raise _damaged("row", row, f"one of {len(fields(Step)) + 1} values")
+    known = len(fields(Step))
+    if len(row) not in (known - 1, known + 1):  # the last two are newer than some states
+        raise _damaged("row", row, f"one of {known + 1} values")
     step, count = Step(*row[:-1]), row[-1]
     stated = 0.0 if step.stated is None else step.stated
     fit = {
@@ -252,6 +302,8 @@ def _row(row: Sequence[Any]) -> tuple[Step, int]:
         "batches": _whole(step.batches, least=1),
         "passing": _whole(step.passing, least=0),
         "uncovered": isinstance(step.uncovered, str),
+        "left_out": _whole(step.left_out, least=0),
+        "records": _whole(step.records, least=int(step.left_out > 0)),
     }
     for name, fits in fit.items():
         if not fits:
@@ -276,12 +328,15 @@ def _damaged(name: str, value: object, requirement: str) -> ValueError:
 
 
 def _sampled(entries: Iterable[tuple[Step, int]], public_size: bool) -> list[Mechanism]:
-    """Poisson steps: those with the same noise, rate and batches together."""
+    """Poisson steps: those with the same noise, rate and batches together.
+
+    A batch that was left out counts as a step: that it was empty is seen.
+    """
     total: dict[tuple[float, float, int], int] = {}
     for step, count in entries:
         if step.sampling == "poisson":
             key = (step.noise_multiplier, step.sample_rate, step.batches)
-            total[key] = total.get(key, 0) + count
+            total[key] = total.get(key, 0) + count * (1 + step.left_out)
     if len(total) > MANY_NOISES:
         total = on_grid(total)
     parts: list[Mechanism] = []
@@ -289,6 +344,17 @@ def _sampled(entries: Iterable[tuple[Step, int]], public_size: bool) -> list[Mec
         training = DPSGD(noise, rate, steps, public_size=public_size)
         parts.append(training if batches == 1 else Accumulated(training, batches))
     return parts
+
+
+def _left_out(entries: Iterable[tuple[Step, int]]) -> list[Mechanism]:
+    """Who leaves out one empty batch would have left out any other."""
+    records = [step.records for step, _ in entries if step.left_out]
+    drawn: dict[float, int] = {}
+    for step, count in entries:
+        if step.sampling == "poisson":
+            batches = count * (step.batches + step.left_out)
+            drawn[step.sample_rate] = drawn.get(step.sample_rate, 0) + batches
+    return [EmptyBatches(min(records), tuple(drawn.items()))] if records else []
 
 
 def on_grid(total: dict[tuple[float, float, int], int]) -> dict[tuple[float, float, int], int]:

@@ -255,6 +255,8 @@ class StepReader:
             passing=self.passing,
             uncovered=self._uncovered(batches, found),
             stated=None if stated == noise else stated,
+            left_out=sampling.left_out,
+            records=(self.training.records or 1) if sampling.left_out else 0,
         )
         self.fewer = self.fewer or (found == "fewer" and not step.uncovered)
         self._begin()

@@ -105,6 +105,7 @@ class Sampling:
         self._of_last_step: Pass | None = None
         self.waiting: list[Drawn] = []
         self.used_rate = self.rate
+        self.left_out = 0  # empty batches, in no step, before the latest step
         self.altered = False
         self.left_open: set[int] = set()
         self._loses_records = False
@@ -183,6 +184,7 @@ class Sampling:
 
     def _use(self, used: Sequence[Drawn]) -> bool:
         """Forget the batches of a step and those before; whether any of these was passed over."""
+        self.left_out = 0
         self._of_last_step = used[-1].of
         if self._of_last_step is not None:
             self._of_last_step.in_step = True
@@ -199,6 +201,7 @@ class Sampling:
             if id(batch.of) in passes or self._over(batch.of):
                 passed = id(batch.of) in passes or batch.trained_on or self._had_steps(batch.of)
                 skipped = skipped or (passed and batch.records > 0)
+                self.left_out += passed and not batch.records
                 if batch.of and batch.of.left and batch.of.in_step and not self._ahead:
                     self.left_open.add(batch.of.drawn)
             else:

@@ -41,9 +41,8 @@ from typing import Any
 import numpy as np
 
 from dprime import validate
-from dprime.mechanisms import Composition, Losses, Mechanism
-from dprime.monitor.ledger import MANY_NOISES, Ledger, Step, Unprotected, on_grid
-from dprime.privacy_loss import PrivacyLoss
+from dprime.mechanisms import Composition, Mechanism
+from dprime.monitor.ledger import MANY_NOISES, GivesAway, Ledger, Step, Unprotected, on_grid
 
 FLOAT32_END, CURAND_END, FLOAT64_END = (math.sqrt(2 * b * math.log(2)) for b in (24, 33, 53))
 """R by the digits of u."""
@@ -56,7 +55,7 @@ SLACK = 1.0 + 1e-6
 
 
 @dataclass(frozen=True)
-class NoiseTails(Mechanism):
+class NoiseTails(GivesAway):
     """What the missing tails of the noise reveal: everything, with a small probability.
 
     Attributes:
@@ -75,7 +74,7 @@ class NoiseTails(Mechanism):
     phases: tuple[tuple[float, float, int, int], ...]
 
     def probability(self, adjacency: str, group_size: int = 1) -> float:
-        """An upper bound on that of outputs that one of the two worlds cannot have."""
+        """By the formula above."""
         moves = group_size * (2 if adjacency == "replace" else 1)
         total = 0.0
         for noise, drawn, steps, most in self.phases:
@@ -84,12 +83,6 @@ class NoiseTails(Mechanism):
                 min(1.0, group_size * drawn) * steps * leaving(shift, self.ends_at, self.weights)
             )
         return min(1.0, total)
-
-    def losses(self, adjacency: str, group_size: int) -> Losses:
-        """Its probability at an infinite loss, in both directions."""
-        lost = self.probability(adjacency, group_size)
-        zero, rest = np.zeros(1), np.full(1, 1.0 - lost)
-        return Losses(parts=((PrivacyLoss(zero, rest, rest, lost, lost), 1),))
 
 
 @lru_cache(maxsize=4096)
