@@ -99,6 +99,7 @@ ALTERED = "the sampler was changed"
 ELSEWHERE = "records came from elsewhere than the loader"
 MULTIPLIED = "other records were clipped than were drawn"
 REPEATED = "a batch was used again"
+SAME_NOISE = "noise was drawn again"
 CHANGED = "gradients were changed after the clipping"
 MIXED = "records of a batch are mixed"
 HIDDEN = "the noise is not what the optimizer says"
@@ -248,6 +249,10 @@ REASONS = {
         "The criterion divides the loss of a batch by the class weights of its records, so that "
         "one record rescales the gradients of all others before they are clipped: give the "
         "criterion reduction='none', weigh each record's loss, and take the mean."
+    ),
+    SAME_NOISE: (
+        "The generator of the noise was seeded anew, so that a step has the noise of a step before "
+        "and their difference has none: seed once, before the training, or never."
     ),
     SKIPPED: (
         "Batches were drawn and no step was made of them (a step left out when the loss is large, "

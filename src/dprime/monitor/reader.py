@@ -16,7 +16,7 @@ from dprime.monitor.ledger import Ledger, Step
 from dprime.monitor.one_record import Norms, OneRecord
 from dprime.monitor.projection import Projection
 from dprime.monitor.public import PublicConstants
-from dprime.monitor.repeats import Repeats, first_records
+from dprime.monitor.repeats import Generators, Repeats, first_records
 from dprime.monitor.rows import Rows
 from dprime.monitor.sampling import Found
 
@@ -58,6 +58,7 @@ class StepReader:
         self._one_record = OneRecord(training.model)
         self._norms = Norms(training.model)
         self._repeats = Repeats(training.records)
+        self._generators = Generators()
         self._in_loss: list[int] = []
         self._rows = Rows(training)
         self._projection = Projection()
@@ -72,6 +73,7 @@ class StepReader:
         self._passes: set[int] = set()
         self._changed = False
         self._uneven = False
+        self._same_noise = False
         self._unclipped = ""
         self._reset = False
         self._rows.begin()
@@ -230,6 +232,8 @@ class StepReader:
     def noised(self) -> None:
         """The noise is being added."""
         self._compare_settings()
+        generator, device = self.training.optimizer.generator, self.training.device()
+        self._same_noise = self._generators.again(generator, device)
         stated, norm = self.training.noise_multiplier, self.training.clip_norm
         reach = (self._clipped_to or norm) * self._rounding
         self._noises = stated, stated if norm == reach else stated * norm / reach
@@ -285,7 +289,7 @@ class StepReader:
             and self._clipped_to
             and self._parts
         )
-        repeated = self._repeats.step(self._parts)
+        repeated, stated_noise = self._repeats.step(self._parts), training.noise_multiplier
         attached = training.attached_weights.issuperset(map(id, training.parameters()))
         found = {
             checks.REPLACED: replaced or "scale_grad" in vars(training.optimizer),
@@ -296,6 +300,7 @@ class StepReader:
             checks.ALTERED: sampling.altered,
             checks.UNEVEN: self._uneven,
             checks.REPEATED: repeated,
+            checks.SAME_NOISE: self._same_noise and stated_noise > 0.0,
             checks.ELSEWHERE: drawn == "elsewhere",
             checks.MULTIPLIED: drawn == "more",
             checks.AT_ONCE: sampling.kind == "shuffle" and sampling.under_way > 1,
@@ -308,7 +313,7 @@ class StepReader:
             checks.TOO_LONG: self._longer,
             checks.MOVED: self._elsewhere == "weights",
             checks.BUFFERS: self._elsewhere == "buffers",
-            checks.RESET: self._reset and training.noise_multiplier > 0.0,
+            checks.RESET: self._reset and stated_noise > 0.0,
             checks.SKIPPED: drawn == "skipped",
             checks.NOT_PUBLIC: bool(self._public and self._public.misfit(training, self._steps)),
         }  # fmt: skip
@@ -324,6 +329,7 @@ class StepReader:
     def follow(self, ledger: Ledger) -> None:
         """Number steps and passes after those of a ledger that was loaded or taken over."""
         self._steps = ledger.steps
+        self._generators = Generators()  # of a checkpoint the random numbers may be restored too
         self.accept()
         passes = [step.passing for step, _ in ledger.entries]
         self._passes_before = max(passes, default=0)

@@ -35,7 +35,10 @@ MOST_FETCHES = 512
 """From memory, for the records of a batch that are looked at: that is what takes the time."""
 
 REMEMBERED = 50_000
-"""Batches that are remembered."""
+"""Batches, and states of generators, that are remembered."""
+
+STATE = 256
+"""Bytes of a state that are looked at: the place in the sequence, and the first of its words."""
 
 
 class Repeats:
@@ -93,6 +96,34 @@ class Repeats:
         ways = math.lgamma(self._records + 1) - math.lgamma(size + 1)
         ways -= math.lgamma(self._records - size + 1)
         return min(variety, ways / math.log(2.0))
+
+
+class Generators:
+    """The states of the generators that noise was drawn from."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, None] = {}
+
+    def again(self, generator: torch.Generator | None, device: torch.device) -> bool:
+        """Noise is about to be drawn: whether it will be that of a step before."""
+        try:
+            state = (generator or _default(device)).get_state()
+        except (AttributeError, RuntimeError):  # such as one of the operating system
+            return False
+        key = hash(state[:STATE].numpy().tobytes())
+        if key in self._before:
+            return True
+        self._before[key] = None
+        if len(self._before) > REMEMBERED:
+            del self._before[next(iter(self._before))]
+        return False
+
+
+def _default(device: torch.device) -> torch.Generator:
+    """PyTorch's own for a device."""
+    if device.type == "cuda":
+        return torch.cuda.default_generators[device.index or 0]
+    return torch.default_generator
 
 
 def _values(records: Tensor) -> Values:
