@@ -154,7 +154,7 @@ class TestPool:
     @pytest.mark.parametrize(
         ("how", "words"),
         [
-            ({"secret_success": 0.7, "max_prior": 0.5}, "must be about who was drawn .* secret_su"),
+            ({"secret_success": 0.7, "max_prior": 0.5}, "must be about who was drawn .*secret_su"),
             ({"advantage": 0.1, "adjacency": "replace"}, "adjacency must be 'add-remove'"),
             ({"advantage": 0.1, "group_size": 2}, "group_size must be 1 for a pool"),
         ],

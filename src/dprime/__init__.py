@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dprime.interop import from_dp_event, from_opacus_history
     from dprime.mechanisms import DPSGD, Composition, Gaussian, Mechanism, PoolSampled
     from dprime.privacy_loss import NotCertifiableError
+    from dprime.validate import InputError
 
 __all__ = [
     "DPSGD",
@@ -47,6 +48,7 @@ __all__ = [
     "EpsilonDeltaProfile",
     "Estimate",
     "Gaussian",
+    "InputError",
     "Laplace",
     "LowerCurve",
     "Mechanism",
@@ -73,6 +75,7 @@ PLACES = {
     "EpsilonDeltaProfile": "guarantees",
     "Estimate": "curve",
     "Gaussian": "mechanisms",
+    "InputError": "validate",
     "Laplace": "guarantees",
     "LowerCurve": "curve",
     "Mechanism": "mechanisms",

@@ -251,9 +251,11 @@ def _described(texts: Texts) -> DPSGD:
     lengths = {name: texts.get(name) for name in ("steps", "epochs")}
     validate.exactly_one("steps, epochs", lengths, "leave one out")
     if mechanism.sample_rate is None:
-        raise ValueError(
-            "sample_rate must be given with epochs, but it is missing: add --sample-rate, "
-            "or give --steps."
+        raise validate.InputError.of(
+            "sample_rate",
+            "be given with epochs",
+            "it is missing",
+            "add --sample-rate, or give --steps",
         )
     epochs = validate.parse("epochs", texts["epochs"])
     return replace(mechanism, steps=steps_from_epochs(epochs, mechanism.sample_rate))
@@ -265,9 +267,11 @@ def _adjacency(texts: Texts, mechanism: DPSGD, goals: Mapping[str, float] | None
         return texts.get("adjacency", "replace")  # `choose` refuses any other
     adjacency = texts.get("adjacency", mechanism.own_adjacency)
     if "max_prior" in texts and adjacency != "replace":
-        raise ValueError(
-            f"adjacency must be 'replace' to ask about a secret (max_prior), but it is "
-            f"{adjacency!r}: add --adjacency replace."
+        raise validate.refusal(
+            "adjacency",
+            adjacency,
+            "'replace' to ask about a secret (max_prior)",
+            "add --adjacency replace",
         )
     return validate.one_of("adjacency", adjacency, ADJACENCIES)
 

@@ -103,7 +103,7 @@ def choose(
             `success` (with `prior`), `secret_success` (with `max_prior`).
 
     Raises:
-        ValueError: a bad input, or a target that no value of the parameter meets, or that every
+        InputError: a bad input, or a target that no value of the parameter meets, or that every
             value meets; the sentence says what the nearest possible value is.
 
     >>> m = choose(DPSGD(sample_rate=0.01, steps=2000), advantage=0.1)
@@ -112,9 +112,11 @@ def choose(
 
     """
     if not isinstance(mechanism, Mechanism):
-        raise ValueError(
-            f"mechanism must be a mechanism, but it is {mechanism!r}: give for example "
-            "DPSGD(sample_rate=0.01, steps=2000)."
+        raise validate.refusal(
+            "mechanism",
+            mechanism,
+            "a mechanism",
+            "give for example DPSGD(sample_rate=0.01, steps=2000)",
         )
     validate.one_of("whole", whole, ("steps", "epochs"))
     if isinstance(mechanism, PoolSampled):
@@ -131,17 +133,22 @@ def _choose_pooled(
     target: dict[str, float | None],
 ) -> PoolSampled:
     if target.get("prior") is not None:
-        raise ValueError(
-            f"prior must not be given for a pool, but it is {target['prior']}: "
-            "the pool's sampling probability is the prior."
+        raise validate.InputError.of(
+            "prior",
+            "not be given for a pool",
+            f"it is {target['prior']}",
+            "the pool's sampling probability is the prior",
+            value=target["prior"],
         )
     if pooled.probability is None:
         return replace(pooled, probability=_pool_probability(pooled, adjacency, group_size, target))
     goal = _pooled_target(pooled, target)
     if goal.needs:
-        raise ValueError(
-            f"The target must be about who was drawn for a pool, but it is {goal.name}: it "
-            "compares two versions of a record; choose for the training without the pool."
+        raise validate.refusal(
+            "The target",
+            goal.name,
+            "about who was drawn for a pool",
+            "it compares two versions of a record; choose for the training without the pool",
         )
     pooled.check_question(adjacency or pooled.own_adjacency, group_size)
     return replace(pooled, training=_complete(pooled.training, goal, adjacency, group_size, whole))
@@ -172,9 +179,11 @@ def _pool_probability(
     """The largest prior at which the curve keeps the precision: solved in closed form."""
     if target.get("precision") is None and target.get("belief") is None:
         shown = ", ".join(name for name, value in target.items() if value is not None) or "missing"
-        raise ValueError(
-            "The target must be precision or belief to choose a pool's probability, but it is "
-            f"{shown}: the other risks do not grow with it."
+        raise validate.refusal(
+            "The target",
+            shown,
+            "precision or belief to choose a pool's probability",
+            "the other risks do not grow with it",
         )
     goal = parse_target({**target, "prior": 1e-300})
     t = goal.conditions["min_tpr" if goal.name == "precision" else "exceeded"]
@@ -186,7 +195,7 @@ def _pool_probability(
             scipy.special.expit(scipy.special.logit(goal.ceiling) - math.log(t / fpr))
         ) * (1 - 1e-12)
     if not prior > 0 or curve.precision(prior, t) > goal.ceiling:
-        raise ValueError(
+        raise validate.InputError(
             f"{goal.name} cannot be kept at {goal.ceiling:g} by any pool: this training reveals a "
             f"member with probability {t:g} and no false alarm; the nearest possible value is 1."
         )
@@ -200,10 +209,11 @@ def _complete(
     missing = mechanism.missing()
     if len(missing) != 1:
         shown = " and ".join(missing) or "none"
-        raise ValueError(
-            f"Exactly one parameter of {type(mechanism).__name__} must be left out to be chosen, "
-            f"but {shown} {'is' if len(missing) < 2 else 'are'} missing: "
-            "leave out the one that dprime shall find."
+        raise validate.InputError.of(
+            f"Exactly one parameter of {type(mechanism).__name__}",
+            "be left out to be chosen",
+            f"{shown} {('is' if len(missing) < 2 else 'are')} missing",
+            "leave out the one that dprime shall find",
         )
     name = missing[0]
 
@@ -219,8 +229,8 @@ def _complete(
         most = _largest_safe_count(lambda n: excess(count(n)), goal, whole, count)
         return mechanism.completed(name, count(most))
     if name not in FREE:
-        raise ValueError(
-            f"{name} must be given, but it is missing: dprime can choose {', '.join(FREE)}, steps."
+        raise validate.InputError.of(
+            name, "be given", "it is missing", f"dprime can choose {', '.join(FREE)}, steps"
         )
     free = _range(mechanism, name)
     guess = _first_guess(mechanism, free, name, goal, adjacency, group_size)
@@ -232,7 +242,7 @@ def _range(mechanism: Mechanism, name: str) -> Free:
     free = FREE[name]
     try:
         mechanism.completed(name, free.low)
-    except ValueError:
+    except validate.InputError:
         return replace(free, low=1.0 / LARGEST_EPSILON)
     return free
 
@@ -243,9 +253,11 @@ def _steps_of(mechanism: Mechanism, whole: str) -> Callable[[int], int]:
         return _whole_steps
     rate = getattr(mechanism, "sample_rate", None)
     if rate is None:
-        raise ValueError(
-            "whole must be 'steps' for a mechanism without a sampling rate, but it is 'epochs': "
-            "leave it out."
+        raise validate.InputError.of(
+            "whole",
+            "be 'steps' for a mechanism without a sampling rate",
+            "it is 'epochs'",
+            "leave it out",
         )
     return lambda n: steps_from_epochs(n, rate)
 
@@ -334,22 +346,24 @@ def _between(safe: tuple[float, float], unsafe: tuple[float, float], *, halve: b
     return safe[0] + width * min(max(share, 0.02), 0.98)
 
 
-def _everything_is_safe(goal: Target, excess: float, which: str, value: float) -> ValueError:
-    return ValueError(
+def _everything_is_safe(
+    goal: Target, excess: float, which: str, value: float
+) -> validate.InputError:
+    return validate.InputError(
         f"{goal.name} {goal.kept} its target at every {which}, so there is nothing to choose: at "
         f"{value:g} the nearest possible value is {goal.in_words(goal.risk_at(excess))}."
     )
 
 
-def _impossible(goal: Target, excess: float, where: str, which: str = "") -> ValueError:
+def _impossible(goal: Target, excess: float, where: str, which: str = "") -> validate.InputError:
     refused = f"The target {goal.in_words(goal.ceiling)} cannot be met{which}:"
     if math.isinf(excess):
         larger = ""
         if goal.name == "epsilon":
             larger = f" for delta {goal.conditions['delta']:g}; give a larger delta"
-        return ValueError(f"{refused} nothing finite can be certified at {where}{larger}.")
+        return validate.InputError(f"{refused} nothing finite can be certified at {where}{larger}.")
     nearest = goal.in_words(goal.risk_at(min(excess, 700.0)))
-    return ValueError(f"{refused} the nearest possible value is {nearest}, at {where}.")
+    return validate.InputError(f"{refused} the nearest possible value is {nearest}, at {where}.")
 
 
 def _largest_safe_count(
@@ -367,7 +381,7 @@ def _largest_safe_count(
         if now > 0:
             unsafe = (n, now)
         elif n >= most:
-            raise ValueError(
+            raise validate.InputError(
                 f"{goal.name} {goal.kept} its target for every number of {whole} that can be "
                 f"certified, so there is nothing to choose: even {n:,} {whole} are safe."
             )
@@ -406,6 +420,6 @@ def _most_units(steps_of: Callable[[int], int]) -> int:
         try:
             steps_of(middle)  # refuses more than MOST_STEPS
             fits = middle
-        except ValueError:
+        except validate.InputError:
             too_many = middle
     return fits

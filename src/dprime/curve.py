@@ -209,9 +209,8 @@ class _Readings:
         """  # noqa: D205
         floor = validate.inner_probability("floor", floor, example=INDEX_FLOOR)
         if floor >= 0.5:
-            raise ValueError(
-                f"floor must be below 0.5, but it is {floor}: give a small error rate such as "
-                f"{INDEX_FLOOR}."
+            raise validate.refusal(
+                "floor", floor, "below 0.5", f"give a small error rate such as {INDEX_FLOOR}"
             )
         index = self.shape.index(floor)
         if self.kind == "lower bound" and math.isinf(index):
@@ -305,12 +304,16 @@ def best(curves: Iterable[TradeOff]) -> TradeOff:
     curves = list(curves)
     for curve in curves:
         if not isinstance(curve, TradeOff):
-            raise ValueError(
-                f"curves must be certified TradeOff curves, but one is {type(curve).__name__}: "
-                "leave estimates out."
+            raise validate.InputError.of(
+                "curves",
+                "be certified TradeOff curves",
+                f"one is {type(curve).__name__}",
+                "leave estimates out",
             )
     if not curves:
-        raise ValueError("curves must name at least one curve, but it is empty: give a TradeOff.")
+        raise validate.InputError.of(
+            "curves", "name at least one curve", "it is empty", "give a TradeOff"
+        )
     if len(curves) == 1:
         return curves[0]
     forward: list[Line] = []
@@ -333,5 +336,5 @@ def _checked_lines(lines: Iterable[Line]) -> list[Line]:
         for e, d in lines
     ]
     if not checked:
-        raise ValueError("points must hold at least one (epsilon, delta), but it is empty.")
+        raise validate.InputError.of("points", "hold at least one (epsilon, delta)", "it is empty")
     return checked

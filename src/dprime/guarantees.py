@@ -51,14 +51,18 @@ class Stated(Mechanism):
         """The stated losses, or an error where they do not apply."""
         name = type(self).__name__
         if adjacency != self.adjacency:
-            raise ValueError(
-                f"adjacency must be {self.adjacency!r} for this {name}, but it is {adjacency!r}: "
-                f'state the guarantee for it with {name}(..., adjacency="{adjacency}").'
+            raise validate.refusal(
+                "adjacency",
+                adjacency,
+                f"{self.adjacency!r} for this {name}",
+                f'state the guarantee for it with {name}(..., adjacency="{adjacency}")',
             )
         if group_size > 1:
-            raise ValueError(
-                f"group_size must be 1 for {name}, but it is {group_size}: "
-                "dprime derives none for groups; state the guarantee for the group itself."
+            raise validate.refusal(
+                "group_size",
+                group_size,
+                f"1 for {name}",
+                "dprime derives none for groups; state the guarantee for the group itself",
             )
         return self.stated_losses()
 
@@ -66,9 +70,12 @@ class Stated(Mechanism):
 def _epsilon(value: object) -> float:
     epsilon = validate.positive("epsilon", value)
     if epsilon > LARGEST_EPSILON:
-        raise ValueError(
-            f"epsilon must be at most {LARGEST_EPSILON:g}, but it is {epsilon:g}: "
-            "a larger one guarantees nothing."
+        raise validate.InputError.of(
+            "epsilon",
+            f"be at most {LARGEST_EPSILON:g}",
+            f"it is {epsilon:g}",
+            "a larger one guarantees nothing",
+            value=epsilon,
         )
     return epsilon
 
@@ -89,9 +96,12 @@ class Laplace(Stated):
         if self.noise_multiplier is not None:
             noise = validate.positive("noise_multiplier", self.noise_multiplier)
             if 1.0 / noise > LARGEST_EPSILON:
-                raise ValueError(
-                    f"noise_multiplier must be at least {1 / LARGEST_EPSILON:g}, but it is "
-                    f"{noise:g}: less noise guarantees nothing."
+                raise validate.InputError.of(
+                    "noise_multiplier",
+                    f"be at least {1 / LARGEST_EPSILON:g}",
+                    f"it is {noise:g}",
+                    "less noise guarantees nothing",
+                    value=noise,
                 )
             _set(self, noise_multiplier=noise)
         if self.steps is not None:
@@ -124,7 +134,7 @@ class RandomizedResponse(Stated):
             _set(self, epsilon=_epsilon(self.epsilon))
         categories = validate.whole("categories", self.categories, example=2)
         if categories < 2:
-            raise ValueError(f"categories must be at least 2, but it is {categories}: give 2.")
+            raise validate.refusal("categories", categories, "at least 2", "give 2")
         _set(self, categories=categories)
         if self.steps is not None:
             _set(self, steps=_steps(self.steps))
@@ -184,7 +194,9 @@ class EpsilonDeltaProfile(Stated):
                 )
             )
         if not points:
-            raise ValueError("points must hold at least one (epsilon, delta), but it is empty.")
+            raise validate.InputError.of(
+                "points", "hold at least one (epsilon, delta)", "it is empty"
+            )
         _set(self, points=tuple(points))
 
     def stated_losses(self) -> Losses:
@@ -207,14 +219,18 @@ class RDP(Stated):
     def check(self) -> None:
         """As many orders as epsilons, orders above 1."""
         if len(self.orders) != len(self.epsilons) or not self.orders:
-            raise ValueError(
-                f"orders must be as many as epsilons and at least one, but there are "
-                f"{len(self.orders)} and {len(self.epsilons)}: give one epsilon for each order."
+            raise validate.InputError.of(
+                "orders",
+                "be as many as epsilons and at least one",
+                f"there are {len(self.orders)} and {len(self.epsilons)}",
+                "give one epsilon for each order",
             )
         orders = tuple(validate.number("orders", order, example=8) for order in self.orders)
         for order in orders:
             if order <= 1:
-                raise ValueError(f"orders must be above 1, but one is {order:g}: give 1.5 or more.")
+                raise validate.InputError.of(
+                    "orders", "be above 1", f"one is {order:g}", "give 1.5 or more"
+                )
         epsilons = tuple(validate.at_least_zero("epsilons", e) for e in self.epsilons)
         _set(self, orders=orders, epsilons=epsilons)
 
@@ -286,16 +302,20 @@ class PLD(Stated):
         losses = tuple(validate.number("loss_values", x) for x in self.loss_values)
         masses = tuple(validate.probability("masses", x) for x in self.masses)
         if len(losses) != len(masses) or not losses:
-            raise ValueError(
-                f"masses must be as many as loss_values and at least one, but there are "
-                f"{len(masses)} and {len(losses)}: give one mass for each loss."
+            raise validate.InputError.of(
+                "masses",
+                "be as many as loss_values and at least one",
+                f"there are {len(masses)} and {len(losses)}",
+                "give one mass for each loss",
             )
         _set(self, loss_values=losses, masses=masses)
         for world, total in (("in", sum(masses)), ("out", float(self._pair().q.sum()))):
             if not total <= 1 + 1e-6:
-                raise ValueError(
-                    f"masses must add up to at most 1 in each world, but they are {total:g} in "
-                    f"world {world!r}: give probabilities of losses ln(P/Q) in world 'in'."
+                raise validate.InputError.of(
+                    "masses",
+                    "add up to at most 1 in each world",
+                    f"they are {total:g} in world {world!r}",
+                    "give probabilities of losses ln(P/Q) in world 'in'",
                 )
 
     def _pair(self) -> PrivacyLoss:

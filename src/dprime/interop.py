@@ -37,18 +37,22 @@ def from_opacus_history(history: Iterable[tuple[float, float, int]]) -> Mechanis
     """
     entries = list(history)
     if not entries:
-        raise ValueError(
-            "history must hold at least one (noise, rate, steps), but it is empty: "
-            "train first, or give the phases by hand."
+        raise validate.InputError.of(
+            "history",
+            "hold at least one (noise, rate, steps)",
+            "it is empty",
+            "train first, or give the phases by hand",
         )
     merged: dict[tuple[float, float], int] = {}
     for entry in entries:
         try:
             noise, rate, steps = entry
         except (TypeError, ValueError):
-            raise ValueError(
-                f"history must hold triples (noise, rate, steps), but one entry is {entry!r}: "
-                "pass accountant.history as it is."
+            raise validate.InputError.of(
+                "history",
+                "hold triples (noise, rate, steps)",
+                f"one entry is {entry!r}",
+                "pass accountant.history as it is",
             ) from None
         checked = DPSGD(noise, rate, steps)
         key = (checked._given("noise_multiplier"), checked._given("sample_rate"))
@@ -90,7 +94,9 @@ def from_dp_event(event: Any, adjacency: str = DEFAULT_ADJACENCY) -> Mechanism:
     """  # noqa: D205
     mechanisms = _leaves(event, 1, validate.one_of("adjacency", adjacency, ADJACENCIES))
     if not mechanisms:
-        raise ValueError("event must release something, but it is empty: describe what was run.")
+        raise validate.InputError.of(
+            "event", "release something", "it is empty", "describe what was run"
+        )
     return _together(mechanisms)
 
 
@@ -124,9 +130,8 @@ def _leaves(event: Any, count: int, adjacency: str) -> list[Mechanism]:  # noqa:
         return [ZCDP(event.rho * count, event.xi * count, adjacency=adjacency)]
     if kind == "RandomizedResponseDpEvent":
         return _randomized_response(event, count, adjacency)
-    raise ValueError(
-        f"event must be of a covered kind, but it is {kind}: "
-        "describe what was run with dprime's own mechanisms."
+    raise validate.refusal(
+        "event", kind, "of a covered kind", "describe what was run with dprime's own mechanisms"
     )
 
 
@@ -150,8 +155,7 @@ def _randomized_response(event: Any, count: int, adjacency: str) -> list[Mechani
 def _gaussian_noise(event: Any, outer: str) -> float:
     kind = type(event).__name__
     if kind != "GaussianDpEvent":
-        raise ValueError(
-            f"event must be a Gaussian inside {outer}, but it is {kind}: "
-            "only sampled Gaussians are covered."
+        raise validate.refusal(
+            "event", kind, f"a Gaussian inside {outer}", "only sampled Gaussians are covered"
         )
     return float(event.noise_multiplier)

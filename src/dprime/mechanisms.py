@@ -173,9 +173,11 @@ class Mechanism(ABC):
     def _given(self, name: str) -> float:
         value = getattr(self, name)
         if value is None:
-            raise ValueError(
-                f"{name} must be given to compute a curve, but it is missing: "
-                f"set it, or let dprime.choose find it for a target."
+            raise validate.InputError.of(
+                name,
+                "be given to compute a curve",
+                "it is missing",
+                "set it, or let dprime.choose find it for a target",
             )
         return float(value)
 
@@ -288,25 +290,31 @@ class DPSGD(Mechanism):
 
     def _refuse_other_sizes(self, adjacency: str) -> None:
         if self.public_size and adjacency == "add-remove":
-            raise ValueError(
-                "adjacency must be 'zero-out' or 'replace' for a training whose rate, divisor or "
-                "steps are computed from the number of records, but it is 'add-remove': the result "
-                "tells n records from n - 1; give the training public constants "
-                "(Training(expected_batch_size=...)), or ask for zero-out."
+            raise validate.InputError.of(
+                "adjacency",
+                "be 'zero-out' or 'replace' for a training whose rate, divisor or steps are "
+                "computed from the number of records",
+                "it is 'add-remove'",
+                "the result tells n records from n - 1; give the training public constants "
+                "(Training(expected_batch_size=...)), or ask for zero-out",
             )
 
     def _refuse_unproved(self, adjacency: str, group_size: int) -> None:
         if adjacency == "add-remove":
-            raise ValueError(
-                f"sampling must be poisson for the add-remove adjacency, but it is "
-                f"{self.sampling!r}: adding a record changes every other record's place in the "
-                'batches, which the Poisson analysis does not cover; use adjacency="zero-out" or '
-                '"replace", or sample batches with Poisson sampling.'
+            raise validate.refusal(
+                "sampling",
+                self.sampling,
+                "poisson for the add-remove adjacency",
+                "adding a record changes every other record's place in the batches, which "
+                'the Poisson analysis does not cover; use adjacency="zero-out" or '
+                '"replace", or sample batches with Poisson sampling',
             )
         if group_size > 1:
-            raise ValueError(
-                f"group_size must be 1 for {self.sampling} sampling, but it is {group_size}: "
-                "no bound for groups is proved there; use Poisson sampling and add-remove."
+            raise validate.refusal(
+                "group_size",
+                group_size,
+                f"1 for {self.sampling} sampling",
+                "no bound for groups is proved there; use Poisson sampling and add-remove",
             )
 
 
@@ -332,9 +340,11 @@ def _poisson(z: float, q: float, steps: int, adjacency: str, group_size: int) ->
         return Gaussian(z, steps).losses(adjacency, group_size)
     exchange = adjacency == "replace"
     if exchange and group_size > 1:
-        raise ValueError(
-            f"group_size must be 1 for the replace adjacency with sampled batches, but it is "
-            f'{group_size}: no bound is proved there; use adjacency="add-remove".'
+        raise validate.refusal(
+            "group_size",
+            group_size,
+            "1 for the replace adjacency with sampled batches",
+            'no bound is proved there; use adjacency="add-remove"',
         )
     loss = privacy_loss.subsampled_gaussian(z, q, steps, replace=exchange, group_size=group_size)
     return Losses(parts=((loss, steps),))
@@ -377,12 +387,16 @@ class Composition(Mechanism):
 
     def __init__(self, *mechanisms: Mechanism) -> None:
         if not mechanisms:
-            raise ValueError("mechanisms must name at least one, but it is empty: give a DPSGD.")
+            raise validate.InputError.of(
+                "mechanisms", "name at least one", "it is empty", "give a DPSGD"
+            )
         for mechanism in mechanisms:
             if not isinstance(mechanism, Mechanism):
-                raise ValueError(
-                    f"mechanisms must be mechanisms, but one is {mechanism!r}: give for example "
-                    "DPSGD(1.1, 0.01, 1000)."
+                raise validate.InputError.of(
+                    "mechanisms",
+                    "be mechanisms",
+                    f"one is {mechanism!r}",
+                    "give for example DPSGD(1.1, 0.01, 1000)",
                 )
         _set(self, mechanisms=tuple(mechanisms))
 
@@ -393,9 +407,11 @@ class Composition(Mechanism):
         if own == {DEFAULT_ADJACENCY, "zero-out"}:
             return "zero-out"
         if len(own) > 1:
-            raise ValueError(
-                f"adjacency must be given, but the parts' own ones differ ({', '.join(sorted(own))}"
-                "): name the one that all parts hold for."
+            raise validate.InputError.of(
+                "adjacency",
+                "be given",
+                f"the parts' own ones differ ({', '.join(sorted(own))})",
+                "name the one that all parts hold for",
             )
         return own.pop()
 
@@ -449,14 +465,15 @@ class PoolSampled(Mechanism):
                 raise validate.refusal("least", least, "at most the probability", remedy)
             _set(self, least=least)
         if not isinstance(self.training, Mechanism):
-            raise ValueError(
-                f"training must be a mechanism, but it is {self.training!r}: give for example "
-                "DPSGD(1.1, 0.01, 1000)."
+            raise validate.refusal(
+                "training", self.training, "a mechanism", "give for example DPSGD(1.1, 0.01, 1000)"
             )
         if isinstance(self.training, PoolSampled):
-            raise ValueError(
-                "training must be what was run on the records drawn, but it is a PoolSampled: "
-                "give its training, and the product of both probabilities."
+            raise validate.InputError.of(
+                "training",
+                "be what was run on the records drawn",
+                "it is a PoolSampled",
+                "give its training, and the product of both probabilities",
             )
         if self.probability is not None:
             _set(self, probability=validate.inner_probability("probability", self.probability))
@@ -484,15 +501,21 @@ class PoolSampled(Mechanism):
     def check_question(self, adjacency: str, group_size: int) -> None:
         """Refuse what the draw of single records does not answer."""
         if adjacency != DEFAULT_ADJACENCY:
-            raise ValueError(
-                f"adjacency must be 'add-remove' for a pool, but it is {adjacency!r}: a record of "
-                "the pool was drawn or not, and nobody knows how many were; ask for add-remove."
+            raise validate.refusal(
+                "adjacency",
+                adjacency,
+                "'add-remove' for a pool",
+                "a record of the pool was drawn or not, and nobody knows how many were; ask "
+                "for add-remove",
             )
         if group_size > 1:
-            raise ValueError(
-                f"group_size must be 1 for a pool, but it is {group_size}: each record has a coin "
-                "of its own, so that some record of a person was drawn is likelier than the "
-                f"probability; draw whole people, and use training.curve(group_size={group_size})."
+            raise validate.refusal(
+                "group_size",
+                group_size,
+                "1 for a pool",
+                "each record has a coin of its own, so that some record of a person was "
+                "drawn is likelier than the probability; draw whole people, and use "
+                f"training.curve(group_size={group_size})",
             )
 
     def losses(self, adjacency: str, group_size: int) -> Losses:
@@ -522,9 +545,11 @@ def _noise(value: object) -> float:
 def _steps(value: object) -> int:
     steps = validate.whole("steps", value, example=2000)
     if steps > MOST_STEPS:
-        raise ValueError(
-            f"steps must be at most {MOST_STEPS:,} to be certified, but it is {steps}: "
-            "split the claim or give fewer steps."
+        raise validate.refusal(
+            "steps",
+            steps,
+            f"at most {MOST_STEPS:,} to be certified",
+            "split the claim or give fewer steps",
         )
     return steps
 

@@ -22,6 +22,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dprime.validate import InputError
+
 Array = NDArray[np.float64]
 
 CELL = 0.01
@@ -45,7 +47,7 @@ TAIL = 1e-16
 """Mass that all steps together may lose beyond the last cell; it goes to infinity."""
 
 
-class NotCertifiableError(ValueError):
+class NotCertifiableError(InputError):
     """The curve of this mechanism cannot be certified within the accountant's limits."""
 
 

@@ -28,8 +28,9 @@ def check_seed(seed: object) -> int:
 
     >>> check_seed(-7)
     Traceback (most recent call last):
-    ValueError: seed must be a whole number from 0 to 2^256 - 1, but it is not one (seeds are not \
-shown): leave it out, and one that nobody can guess is drawn.
+    dprime.validate.InputError: \
+seed must be a whole number from 0 to 2^256 - 1, but it is not one (seeds are \
+not shown): leave it out, and one that nobody can guess is drawn.
     """
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if whole and 0 <= int(seed) < 1 << SEED_BITS:  # type: ignore[call-overload]

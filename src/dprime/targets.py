@@ -33,9 +33,8 @@ class Target:
     def checked_adjacency(self, adjacency: str | None) -> str | None:
         """The adjacency to read the curve for, or an error where it cannot answer the question."""
         if self.needs and adjacency not in (None, self.needs):
-            raise ValueError(
-                f"adjacency must be {self.needs!r} for the target {self.name}, but it is "
-                f"{adjacency!r}: leave it out."
+            raise validate.refusal(
+                "adjacency", adjacency, f"{self.needs!r} for the target {self.name}", "leave it out"
             )
         return self.needs or adjacency
 
@@ -144,9 +143,12 @@ TARGETS: Mapping[str, Callable[..., Target]] = {
 
 def _above(name: str, ceiling: float, baseline: float, what: str) -> None:
     if ceiling <= baseline:
-        raise ValueError(
-            f"{name} must be above {baseline:g} ({what}), but it is {ceiling:g}: "
-            f"no mechanism goes lower, so ask for more than {baseline:g}."
+        raise validate.InputError.of(
+            name,
+            f"be above {baseline:g} ({what})",
+            f"it is {ceiling:g}",
+            f"no mechanism goes lower, so ask for more than {baseline:g}",
+            value=ceiling,
         )
 
 
@@ -166,14 +168,19 @@ def parse_target(given: Mapping[str, float | None]) -> Target:
     for condition, value in present.items():
         if condition not in parameters:
             fitting = ", ".join(list(parameters)[1:]) or "no condition"
-            raise ValueError(
-                f"{condition} must not be given for the target {name}, but it is "
-                f"{value}: {name} takes {fitting}."
+            raise validate.InputError.of(
+                condition,
+                f"not be given for the target {name}",
+                f"it is {value}",
+                f"{name} takes {fitting}",
+                value=value,
             )
     for condition, parameter in parameters.items():
         if parameter.default is parameter.empty and condition not in present:
-            raise ValueError(
-                f"{condition} must be given with {name}, but it is missing: "
-                f"add for example {condition}={'1e-5' if condition == 'delta' else 0.1}."
+            raise validate.InputError.of(
+                condition,
+                f"be given with {name}",
+                "it is missing",
+                f"add for example {condition}={('1e-5' if condition == 'delta' else 0.1)}",
             )
     return TARGETS[name](**present)

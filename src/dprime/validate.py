@@ -1,7 +1,7 @@
 """The one place that words every input error.
 
-Each function returns the checked value or raises `ValueError` with one sentence that names the
-input, the value it had and what would be right. The command line prints the same sentence.
+Each function returns the checked value or raises `InputError`, whose one sentence names the input,
+the value it had and what would be right. The command line prints the same sentence.
 """
 
 from __future__ import annotations
@@ -9,20 +9,53 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import SupportsIndex
+from typing import Self, SupportsIndex
 
 WHOLE_TOLERANCE = 1e-9
 """How far from a whole number a float may lie and still count as one (2000.0 does)."""
 
 
-def refusal(name: str, value: object, requirement: str, remedy: str) -> ValueError:
-    """The error whose one sentence names the input, its value and what would be right."""
-    return misfit(name, repr(value) if isinstance(value, str) else str(value), requirement, remedy)
+class InputError(ValueError):
+    """What the user gave cannot be used; every other exception is a bug of dprime's.
+
+    Attributes:
+        parameter: what was given, by its name.
+        requirement: what it must be or do.
+        value: what it was, where that is a value.
+        remedy: what to do.
+
+    >>> error = refusal("delta", 2, "below 1", "give a number such as 1e-5")
+    >>> print(error)
+    delta must be below 1, but it is 2: give a number such as 1e-5.
+    >>> error.parameter, error.requirement, error.value
+    ('delta', 'be below 1', 2)
+    """
+
+    parameter: str = ""
+    requirement: str = ""
+    value: object = None
+    remedy: str = ""
+
+    @classmethod
+    def of(
+        cls, parameter: str, requirement: str, found: str, remedy: str = "", value: object = None
+    ) -> Self:
+        """The error whose sentence says what must be, what is, and what to do."""
+        error = cls(f"{parameter} must {requirement}, but {found}{remedy and ': ' + remedy}.")
+        error.parameter, error.requirement, error.remedy = parameter, requirement, remedy
+        error.value = value
+        return error
 
 
-def misfit(name: str, description: str, requirement: str, remedy: str) -> ValueError:
+def refusal(name: str, value: object, requirement: str, remedy: str) -> InputError:
+    """The error for a value that can be shown."""
+    shown = repr(value) if isinstance(value, str) else str(value)
+    return InputError.of(name, f"be {requirement}", f"it is {shown}", remedy, value)
+
+
+def misfit(name: str, description: str, requirement: str, remedy: str) -> InputError:
     """The same for an input that is described rather than shown ("of shape (3, 4)")."""
-    return ValueError(f"{name} must be {requirement}, but it is {description}: {remedy}.")
+    return InputError.of(name, f"be {requirement}", f"it is {description}", remedy)
 
 
 def parse(name: str, text: str) -> float:
@@ -127,4 +160,4 @@ def exactly_one(names: str, given: Mapping[str, object], remedy: str) -> str:
     if len(present) == 1:
         return present[0]
     shown = " and ".join(f"{name}={given[name]}" for name in present) or "none of them"
-    raise ValueError(f"Exactly one of {names} must be given, but got {shown}: {remedy}.")
+    raise InputError.of(f"Exactly one of {names}", "be given", f"got {shown}", remedy)

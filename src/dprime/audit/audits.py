@@ -460,7 +460,7 @@ def _crafted(attacker: Adversary, setting: Setting) -> Attack:
     """What the adversary prepares; a training function of the user's own may fail under it."""
     try:
         return attacker.craft(setting)
-    except ValueError:
+    except validate.InputError:
         raise
     except Exception as error:  # whatever the user's code raises
         if isinstance(setting.trainer, EngineTrainer):

@@ -36,7 +36,7 @@ def certified_epsilon(training: Training, adjacency: str | None, delta: float) -
         return None
     try:
         mechanism = training.mechanism()
-    except ValueError:  # too little noise, or too many steps, for any certificate
+    except validate.InputError:  # too little noise, or too many steps, for any certificate
         return None
     return mechanism.curve(adjacency).epsilon(delta)
 

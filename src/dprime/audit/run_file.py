@@ -186,7 +186,7 @@ def beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
-def damaged(path: Path, where: str = "") -> ValueError:
+def damaged(path: Path, where: str = "") -> validate.InputError:
     """The error for a file that was cut off or overwritten somewhere."""
     shown = f"damaged {where}".strip()
     return validate.misfit(str(path), shown, "a whole run", "restore a copy, or run it again")
@@ -281,7 +281,7 @@ def _check_whole(db: sqlite3.Connection, path: Path) -> None:
         raise damaged(path)
 
 
-def _sentence(path: Path, error: sqlite3.DatabaseError) -> ValueError | None:
+def _sentence(path: Path, error: sqlite3.DatabaseError) -> validate.InputError | None:
     """What an error of SQLite means to the user; None for an error of this program."""
     code = _primary(error)
     if code == sqlite3.SQLITE_NOTADB:
@@ -301,7 +301,7 @@ def _primary(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-def _missing(path: Path) -> ValueError:
+def _missing(path: Path) -> validate.InputError:
     """The error for a path with no file, naming the runs nearby that it may have meant."""
     there = [candidate.name for candidate in candidates(path.parent) if _is_run(candidate)]
     similar = difflib.get_close_matches(path.name, there, n=3, cutoff=0.4) or there[:3]
@@ -310,16 +310,16 @@ def _missing(path: Path) -> ValueError:
     return validate.misfit("path", shown, "a run's file", hint)
 
 
-def _no_run(path: Path) -> ValueError:
+def _no_run(path: Path) -> validate.InputError:
     remedy = "give a file that Store.create or an audit has made"
     return validate.misfit(str(path), "something else", "a dprime run", remedy)
 
 
-def _in_use(path: Path) -> ValueError:
+def _in_use(path: Path) -> validate.InputError:
     remedy = "wait until that ends; reading the run is possible meanwhile"
     return validate.misfit(str(path), "being worked on elsewhere", "free to work on", remedy)
 
 
-def _unusable(path: Path, reason: str) -> ValueError:
+def _unusable(path: Path, reason: str) -> validate.InputError:
     remedy = "check its folder, the rights to it and the disk; every finished block is kept"
     return validate.misfit(str(path), f"not ({reason})", "a file that can be used", remedy)

@@ -32,7 +32,7 @@ HALVINGS = 6
 """How often the memory of a block is halved before it is left as failed."""
 
 
-class BlocksFailedError(ValueError):
+class BlocksFailedError(validate.InputError):
     """The work fails for a reason that concerns every block."""
 
 

@@ -163,7 +163,9 @@ class AuditSettings:
 
         >>> AuditSettings.of({"adversery": "di"})
         Traceback (most recent call last):
-        ValueError: settings must be known names, but it is 'adversery': did you mean adversary?
+        dprime.validate.InputError: \
+settings must be known names, but it is 'adversery': did you mean \
+adversary?
         """
         _check_names("settings", values, tuple(f.name for f in dataclasses.fields(cls)))
         return cls(**values)
@@ -439,4 +441,4 @@ def _check_names(name: str, given: Mapping[str, Any], known: tuple[str, ...]) ->
         if one not in known:
             near = difflib.get_close_matches(one, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}."
-            raise ValueError(f"{name} must be known names, but it is {one!r}: {hint}")
+            raise validate.InputError(f"{name} must be known names, but it is {one!r}: {hint}")

@@ -435,7 +435,7 @@ def _looked_at(path: Path) -> Summary | str:
     try:
         with Store.open(path) as store:
             return store.summary()
-    except ValueError as error:
+    except validate.InputError as error:
         return str(error)
 
 

@@ -189,9 +189,11 @@ def checked_history(history: Any) -> list[tuple[float, float, int]]:
     checked = []
     for entry in history:
         if not isinstance(entry, list | tuple) or len(entry) != 3:
-            raise ValueError(
-                f"history must hold triples (noise, rate, steps), but one entry is {entry!r}: "
-                f"{remedy}."
+            raise validate.InputError.of(
+                "history",
+                "hold triples (noise, rate, steps)",
+                f"one entry is {entry!r}",
+                f"{remedy}",
             )
         noise = validate.at_least_zero("noise_multiplier", entry[0])
         rate = validate.rate("sample_rate", entry[1])

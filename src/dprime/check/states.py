@@ -59,7 +59,7 @@ def _ledger(path: str, state: Mapping[str, Any]) -> Ledger:
         return Ledger.from_state(state["ledger"])
     except (TypeError, KeyError, IndexError):
         raise validate.misfit(path, "another", "a monitor's state", remedy) from None
-    except ValueError as error:
+    except validate.InputError as error:
         damage = f"damaged ({str(error).rstrip('.')})"
         raise validate.misfit(path, damage, "a monitor's state", remedy) from None
 
@@ -82,7 +82,7 @@ def _reading(path: str, ledger: Ledger, state: Mapping[str, Any], delta: float) 
     assert not isinstance(mechanism, Unprotected)
     try:
         return Reading((certified(about, mechanism, state["adjacency"], delta),))
-    except ValueError as error:
+    except validate.InputError as error:
         return Reading(missing=(f"parameters that can be certified ({str(error).rstrip('.')})",))
 
 

@@ -9,6 +9,7 @@ import typer
 
 import dprime
 from dprime.cli.commands import OnDemand, listed
+from dprime.validate import InputError
 
 app = typer.Typer(
     cls=OnDemand,
@@ -48,7 +49,7 @@ def main() -> None:
         code = app(standalone_mode=False)
     except UsageError as error:
         _fail(f"{error.format_message().rstrip('.')}: see dprime --help.")
-    except ValueError as error:
+    except InputError as error:
         _fail(str(error))
     except typer.Abort:
         sys.exit(130)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dprime import estimates
+from dprime import estimates, validate
 from dprime.asked import (
     Asked,
     describe,
@@ -189,9 +189,11 @@ def _read(mechanism: Mechanism, asked: Asked, ask: Questions) -> list[Answer]:
 def _estimates(asked: Asked) -> dict[str, list[Answer]]:
     mechanism, adjacency = asked.mechanism, asked.adjacency
     if mechanism.sampling != "poisson" or asked.group_size > 1:
-        raise ValueError(
-            "The estimates must be asked for Poisson sampling and group_size 1, but sampling is "
-            f"{mechanism.sampling!r} and group_size {asked.group_size}: leave --estimates out."
+        raise validate.InputError.of(
+            "The estimates",
+            "be asked for Poisson sampling and group_size 1",
+            f"sampling is {mechanism.sampling!r} and group_size {asked.group_size}",
+            "leave --estimates out",
         )
     z, q, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
     assert z is not None and q is not None and steps is not None  # noqa: PT018

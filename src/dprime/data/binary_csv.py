@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime.data import arrays, files
+from dprime.validate import InputError
 
 ROWS_AT_ONCE = 8192
 """Keeps the memory needed beside the result small."""
@@ -47,6 +48,6 @@ def read(path: Path, features: int, classes: int) -> tuple[NDArray[np.float32], 
     return arrays.owned(records), arrays.owned(files.class_indexes(path, labels, classes, first=1))
 
 
-def _refusal(path: Path, line: int, features: int) -> ValueError:
+def _refusal(path: Path, line: int, features: int) -> InputError:
     requirement = f"a class and {features} features 0 or 1, with commas"
     return files.broken(f"line {line + 1} of {path}", requirement)

@@ -90,7 +90,7 @@ class Dataset:
             classes: how many classes there are, if some may not occur in the labels.
 
         Raises:
-            ValueError: if the arrays do not make a data set; one sentence says why.
+            InputError: if the arrays do not make a data set; one sentence says why.
 
         Examples:
             >>> Dataset.of([[0.5, 2.0], [1.5, 0.0], [0.0, 1.0]], [0, 2, 1])
@@ -133,7 +133,7 @@ class Dataset:
             indices: places from 0, or one True or False for each record.
 
         Raises:
-            ValueError: if there is no record at one of the places.
+            InputError: if there is no record at one of the places.
 
         Examples:
             >>> data = Dataset.of([[10.0], [11.0], [12.0]], [0, 1, 0])
@@ -141,7 +141,9 @@ class Dataset:
             [12.0, 10.0]
             >>> data.take([3])
             Traceback (most recent call last):
-            ValueError: index must be between 0 and 2, but it is 3: the data set has 3 records.
+            dprime.validate.InputError: \
+index must be between 0 and 2, but it is 3: the data set has 3 \
+records.
 
         """
         places = arrays.places(indices, len(self))
@@ -162,7 +164,7 @@ class Dataset:
             seed: the same seed draws the same records.
 
         Raises:
-            ValueError: if there are fewer records than asked for.
+            InputError: if there are fewer records than asked for.
 
         Examples:
             >>> data = Dataset.of(np.arange(10.0)[:, None], np.arange(10))
@@ -184,7 +186,7 @@ class Dataset:
             seed: the same seed gives the same parts.
 
         Raises:
-            ValueError: if one of the parts would be empty.
+            InputError: if one of the parts would be empty.
 
         Examples:
             >>> data = Dataset.of(np.arange(10.0)[:, None], np.arange(10))

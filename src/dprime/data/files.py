@@ -23,7 +23,7 @@ VARIABLE = "DPRIME_DATA"
 AGAIN = "get it again, it may be broken or cut off"
 
 
-class MissingFileError(FileNotFoundError, ValueError):
+class MissingFileError(FileNotFoundError, validate.InputError):
     """A data set's file is not there; like every bad input it is also a `ValueError`."""
 
 
@@ -97,7 +97,7 @@ def read_arrays(path: Path, *keys: str) -> list[NDArray[Any]]:
         raise broken(path, f"an npz file with {', '.join(keys)}") from None
 
 
-def broken(what: object, requirement: str) -> ValueError:
+def broken(what: object, requirement: str) -> validate.InputError:
     """The error for a file that is not what it should be."""
     return validate.misfit(str(what), "not", requirement, AGAIN)
 

@@ -75,7 +75,7 @@ def load(
         source: "files", or "openml" to have scikit-learn fetch `mnist` or `adult` from OpenML.
 
     Raises:
-        ValueError: an unknown name, or a file that is missing (a `FileNotFoundError` as well) or
+        InputError: an unknown name, or a file that is missing (a `FileNotFoundError` as well) or
             broken; the sentence names the file and says where to get it.
         ImportError: scikit-learn is needed and not installed.
 

@@ -332,13 +332,15 @@ def _measured(
             if work.advance is None:
                 advance(work.repetitions)
         elif outcome.end is End.FAILED:
-            raise ValueError(f"a point of the frontier could not be trained: {outcome.error}.")
+            raise validate.InputError(
+                f"a point of the frontier could not be trained: {outcome.error}."
+            )
         return outcome
 
     left = [place for place, each in enumerate(found) if each is None]
     play_all(work, left, keep, backend=backend, attempts=1)
     if any(each is None for each in found):
-        raise ValueError("points of the frontier were lost with their workers: try again.")
+        raise validate.InputError("points of the frontier were lost with their workers: try again.")
     return [each for each in found if each is not None]
 
 

@@ -163,7 +163,7 @@ def plan(
         delta: at which every ε is read.
 
     Raises:
-        ValueError: bad input, a probability at or above the target, a drawn part that is smaller
+        InputError: bad input, a probability at or above the target, a drawn part that is smaller
             than a batch, or a target that no noise meets.
 
     >>> made = plan(0.731, pool_size=60_000, batch_size=1024, epochs=15, probabilities=[0.1, 0.5])
@@ -225,10 +225,11 @@ def check_outside(population: Dataset, pool: Dataset) -> None:
     """Refuse a population of which models were trained on some records."""
     count = int(trained_on(population, pool).sum())
     if count:
-        raise ValueError(
-            "population must be of records that no model is trained on, but "
-            f"{count:,} of its {len(population):,} records are in the pool: leave them out with "
-            "dprime.membership.outside(population, pool)."
+        raise validate.InputError.of(
+            "population",
+            "be of records that no model is trained on",
+            f"{count:,} of its {len(population):,} records are in the pool",
+            "leave them out with dprime.membership.outside(population, pool)",
         )
 
 
@@ -306,8 +307,8 @@ def _point(
     open_ = PoolSampled(training, probability=probability)
     try:
         chosen = choose(open_, precision=target, min_tpr=min_tpr)
-    except ValueError as error:
-        raise ValueError(f"At probability {probability}: {error}") from None
+    except validate.InputError as error:
+        raise validate.InputError(f"At probability {probability}: {error}") from None
     curve = chosen.curve()
     found = chosen.training
     assert isinstance(found, DPSGD)
@@ -333,7 +334,7 @@ def _by_theorem(
     try:
         epsilon = epsilon_from_precision(target, prior=probability, delta=delta, min_tpr=min_tpr)
         chosen = choose(training, epsilon=epsilon, delta=delta)
-    except ValueError:  # the inputs were checked: the target is out of this way's reach
+    except validate.InputError:  # the inputs were checked: the target is out of this way's reach
         return None
     assert chosen.noise_multiplier is not None
     return ByTheorem(epsilon, chosen.noise_multiplier)

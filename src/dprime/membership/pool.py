@@ -179,7 +179,7 @@ def draw(pool: int | Dataset, probability: ArrayLike, *, seed: int | None = None
             and forgets it. A small number such as 1 is for experiments, not for secrets.
 
     Raises:
-        ValueError: if the pool has fewer than two records or repeats one, or a probability is not
+        InputError: if the pool has fewer than two records or repeats one, or a probability is not
             strictly between 0 and 1.
 
     >>> first, again = draw(50, 0.5, seed=7), draw(50, 0.5, seed=7)
@@ -187,9 +187,10 @@ def draw(pool: int | Dataset, probability: ArrayLike, *, seed: int | None = None
     True
     >>> draw(Dataset.of([[1.0], [2.0], [1.0]], [0, 1, 0]), 0.5)
     Traceback (most recent call last):
-    ValueError: pool must be of distinct records, but it is one with 1 repetition, first record 2 \
-that is the same as record 0: drop the repetitions, for a record that is there twice is drawn more \
-often.
+    dprime.validate.InputError: \
+pool must be of distinct records, but it is one with 1 repetition, first \
+record 2 that is the same as record 0: drop the repetitions, for a record that is there twice is \
+drawn more often.
     """
     if isinstance(pool, Dataset):
         count = check_size(len(pool))

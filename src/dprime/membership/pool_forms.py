@@ -331,7 +331,7 @@ def open_pool(path: str | Path) -> PoolFile:
     """The pool in a file, whose form its name's ending tells.
 
     Raises:
-        ValueError: if it is missing, of another form, or cannot be read.
+        InputError: if it is missing, of another form, or cannot be read.
     """
     place = Path(path)
     endings = ", ".join(FORMS)

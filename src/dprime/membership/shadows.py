@@ -239,7 +239,7 @@ def _apart(found: object, wanted: object) -> tuple[object, object]:
 def _check_complete(store: Store) -> None:
     state = store.state()
     if not state.complete:
-        raise ValueError(
+        raise validate.InputError(
             f"{state.failed} of {state.blocks} blocks of models could not be trained: "
             f"{state.last_error}."
         )

@@ -75,7 +75,7 @@ def refuse_strangers(data: tuple[Tensor, Tensor], batches: Batches) -> None:
             )  # fmt: skip
 
 
-def refusal() -> ValueError:
+def refusal() -> validate.InputError:
     """For a training whose loss is another from its first step on."""
     return validate.misfit(
         "gradients that are analysed", "others than those that Opacus clipped", "the training's",

@@ -361,7 +361,7 @@ class AttributeInference(Watcher):
         mechanism = None if self._training is None else self._training.claim()
         try:
             return None if mechanism is None else mechanism.curve("replace")
-        except ValueError:  # no bound for several Poisson batches a step
+        except validate.InputError:  # no bound for several Poisson batches a step
             return None
 
     def report(self, fpr: float = 0.1, form: Form = "central-limit") -> str:

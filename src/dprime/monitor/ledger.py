@@ -321,7 +321,7 @@ def _whole(value: object, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
-def _damaged(name: str, value: object, requirement: str) -> ValueError:
+def _damaged(name: str, value: object, requirement: str) -> validate.InputError:
     return validate.refusal(
         f"the ledger's {name}", value, requirement, "give what state_dict() returned"
     )

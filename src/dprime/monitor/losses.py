@@ -108,7 +108,7 @@ def _each(alone: Loss, reduction: str, outputs: Tensor, targets: Tensor) -> Tens
     return flat.mean(dim=1) if reduction == "mean" else flat.sum(dim=1)
 
 
-def _other_shapes(outputs: Tensor, targets: Tensor) -> ValueError:
+def _other_shapes(outputs: Tensor, targets: Tensor) -> validate.InputError:
     """Something happens to the model's outputs before the criterion sees them."""
     return validate.misfit(
         "criterion", f"given outputs {tuple(outputs.shape)} and targets {tuple(targets.shape)}",

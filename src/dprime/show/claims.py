@@ -16,6 +16,7 @@ from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD, Mechanism
 from dprime.profile import Answer, Questions, risk_profile
 from dprime.shapes import LARGEST_EXPONENT
+from dprime.validate import InputError
 
 MECHANISM = ("noise_multiplier", "sample_rate", "steps")
 
@@ -115,7 +116,7 @@ def _named(attacked: Mapping[str, Any], settings: Mapping[str, Any]) -> Mechanis
             return EpsilonDelta(named["epsilon"], named.get("delta", settings["delta"]))
         values = {**own, **{name: named[name] for name in MECHANISM if name in named}}
         mechanism = DPSGD(**values)
-    except ValueError:  # no noise, for example: what was claimed is something else
+    except InputError:  # no noise, for example: what was claimed is something else
         return None
     return None if mechanism.missing() else mechanism
 
@@ -125,7 +126,7 @@ def _curve(mechanism: Mechanism, adjacency: str) -> TradeOff | None:
         return mechanism.curve()
     try:
         return mechanism.curve(adjacency)
-    except ValueError:
+    except InputError:
         return None
 
 

@@ -252,7 +252,9 @@ def facts_of(run: str | Path | Store) -> Facts:
     >>> Store.create(path, {"adversary": "gradient", "seed": 7}, blocks=4).close()
     >>> facts_of(path)
     Traceback (most recent call last):
-    ValueError: run must be concluded, but it is played in 0 of 4 blocks: dprime resume a.run.
+    dprime.validate.InputError: \
+run must be concluded, but it is played in 0 of 4 blocks: dprime resume \
+a.run.
     """
     if isinstance(run, Store):
         return _read(run)

@@ -67,16 +67,18 @@ def _refuse_code_in_the_gradients(model: nn.Module) -> None:
     for path, module in model.named_modules():
         layer = f"layer {path or 'model'!r} ({type(module).__name__})"
         if hooks_of(module, "backward"):
-            raise ValueError(f"{wanted}, but {layer} has a backward hook: remove it.")
+            raise validate.InputError(f"{wanted}, but {layer} has a backward hook: remove it.")
         for name in vars(module):
             if callable(getattr(type(module), name, None)):
-                raise ValueError(
-                    f"A model's code must be that of its classes, but {layer} has a {name!r} of "
-                    "its own, which a copy of it does not follow: write a subclass."
+                raise validate.InputError.of(
+                    "A model's code",
+                    "be that of its classes",
+                    f"{layer} has a {name!r} of its own, which a copy of it does not follow",
+                    "write a subclass",
                 )
     for name, weight in model.named_parameters():
         if weight._backward_hooks or getattr(weight, "_post_accumulate_grad_hooks", None):
-            raise ValueError(f"{wanted}, but the weight {name!r} has a hook: remove it.")
+            raise validate.InputError(f"{wanted}, but the weight {name!r} has a hook: remove it.")
 
 
 def _copied(model: nn.Module) -> nn.Module:
@@ -84,10 +86,12 @@ def _copied(model: nn.Module) -> nn.Module:
         return copy.deepcopy(model)
     except (RuntimeError, TypeError) as error:
         reason = str(error).strip().splitlines()[0].split(". ")[0].rstrip(".")
-        raise ValueError(
-            f"A model must be one that copy.deepcopy can copy, but it is not ({reason}): take "
-            "torch.nn.utils.parametrizations in place of the older weight_norm or spectral_norm, "
-            "or make a pruning permanent with torch.nn.utils.prune.remove."
+        raise validate.InputError.of(
+            "A model",
+            "be one that copy.deepcopy can copy",
+            f"it is not ({reason})",
+            "take torch.nn.utils.parametrizations in place of the older weight_norm or "
+            "spectral_norm, or make a pruning permanent with torch.nn.utils.prune.remove",
         ) from None
 
 
@@ -96,9 +100,12 @@ def _refuse_changes(model: nn.Module, tried: nn.Module) -> None:
     after = {**dict(tried.named_buffers()), **dict(tried.named_parameters())}
     for name, before in (*model.named_buffers(), *model.named_parameters()):
         if name not in after or not torch.equal(before, after[name]):
-            raise ValueError(
-                f"A model must keep nothing of its records, but {name!r} changes when records go "
-                "through it, and would be published without noise: leave it out."
+            raise validate.InputError.of(
+                "A model",
+                "keep nothing of its records",
+                f"{name!r} changes when records go through it, and would be published "
+                "without noise",
+                "leave it out",
             )
 
 
@@ -112,9 +119,11 @@ def _check_gradients(network: Functional, x: Tensor, y: Tensor, loss: str | Loss
         if "data-dependent" in found or "dynamic shape" in found:
             found = "an `if`, a mask or a number taken from the data decides what is computed"
         reason = found.splitlines()[0].split(". ")[0].rstrip(".")
-        raise ValueError(
-            "Model and loss must be such that torch.func can follow them for one record, but it "
-            f"cannot ({reason}): choose with torch.where, and write to no tensor in place."
+        raise validate.InputError.of(
+            "Model and loss",
+            "be such that torch.func can follow them for one record",
+            f"it cannot ({reason})",
+            "choose with torch.where, and write to no tensor in place",
         ) from None
     network.together = _keeps_trials_apart(network, single, x[None], y[None], loss)
 
@@ -155,10 +164,11 @@ def _refuse_batch_normalisation(model: nn.Module) -> None:
         if isinstance(module, BATCH_NORMS) or getattr(module, "track_running_stats", False):
             channels = getattr(module, "num_features", 1)
             groups = max(g for g in range(1, 33) if channels % g == 0 and g * 4 <= max(channels, 4))
-            raise ValueError(
-                f"Every layer must treat records one by one, but layer {path or 'model'!r} "
-                f"({type(module).__name__}) mixes the records of a batch: replace it by "
-                f"nn.GroupNorm({groups}, {channels})."
+            raise validate.InputError.of(
+                "Every layer",
+                "treat records one by one",
+                f"layer {path or 'model'!r} ({type(module).__name__}) mixes the records of a batch",
+                f"replace it by nn.GroupNorm({groups}, {channels})",
             )
 
 
@@ -168,9 +178,11 @@ def _outputs(model: nn.Module, x: Tensor) -> Tensor:
         outputs = model(x)
     except (RuntimeError, ValueError, TypeError, IndexError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
-        raise ValueError(
-            f"The model must accept records of shape {tuple(x.shape[1:])}, but it fails on them "
-            f"({reason}): fit its first layer, or its last pooling, to the data."
+        raise validate.InputError.of(
+            "The model",
+            f"accept records of shape {tuple(x.shape[1:])}",
+            f"it fails on them ({reason})",
+            "fit its first layer, or its last pooling, to the data",
         ) from None
     if not isinstance(outputs, Tensor) or outputs.shape[:1] != x.shape[:1]:
         shown = (
@@ -207,14 +219,17 @@ def _refuse_own_randomness(model: nn.Module, x: Tensor, outputs: Tensor) -> None
             culprit = f"layer {path!r} ({name})"
             break
     else:
-        raise ValueError(
-            "A model's output must depend on its weights and its input alone, but "
-            f"{type(model).__name__} gives another one for the same records: it must draw no "
-            "random numbers, and remember no earlier records."
+        raise validate.InputError.of(
+            "A model's output",
+            "depend on its weights and its input alone",
+            f"{type(model).__name__} gives another one for the same records",
+            "it must draw no random numbers, and remember no earlier records",
         )
-    raise ValueError(
-        f"A model's output must depend on its weights and its input alone, but {culprit} draws "
-        "random numbers of its own: remove it; the noise of DP-SGD regularises already."
+    raise validate.InputError.of(
+        "A model's output",
+        "depend on its weights and its input alone",
+        f"{culprit} draws random numbers of its own",
+        "remove it; the noise of DP-SGD regularises already",
     )
 
 
@@ -224,10 +239,11 @@ def _refuse_mixing(model: nn.Module, x: Tensor, outputs: Tensor) -> None:
     alone = (model(x[i : i + 1])[0] for i in range(len(x)))
     if len(x) < 2 or all(_close(*pair, usual) for pair in zip(outputs, alone, strict=True)):
         return
-    raise ValueError(
-        f"Every layer must treat records one by one, but {_mixing_layer(model, x)} mixes the "
-        "records of a batch: replace it by one that works within a record, such as nn.LayerNorm "
-        "or nn.GroupNorm."
+    raise validate.InputError.of(
+        "Every layer",
+        "treat records one by one",
+        f"{_mixing_layer(model, x)} mixes the records of a batch",
+        "replace it by one that works within a record, such as nn.LayerNorm or nn.GroupNorm",
     )
 
 

@@ -280,10 +280,11 @@ def _kept(run: Run, keep: bool, budget: int) -> Tensor | None:
         return None
     size = 4 * len(run.trials) * run.network.size
     if size > budget:
-        raise ValueError(
-            f"The final weights of {len(run.trials)} trials must fit the memory of "
-            f"{budget / (1 << 30):.1f} GB, but they need {size / (1 << 30):.1f} GB: give "
-            "keep_weights=False and keep what you need with an observer, or more memory."
+        raise validate.InputError.of(
+            f"The final weights of {len(run.trials)} trials",
+            f"fit the memory of {budget / (1 << 30):.1f} GB",
+            f"they need {size / (1 << 30):.1f} GB",
+            "give keep_weights=False and keep what you need with an observer, or more memory",
         )
     return torch.empty(len(run.trials), run.network.size)
 

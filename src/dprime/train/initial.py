@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
+from dprime import validate
 from dprime.train.network import Network, Parameter
 from dprime.train.noise import add_normal
 from dprime.train.streams import Purpose, Streams
@@ -67,9 +68,11 @@ def _reset_each(
     reset = getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None)
     if reset is None:
         name = f"{type(module).__name__} {path!r}".replace(" ''", "")
-        raise ValueError(
-            f"Every layer must be able to draw fresh weights, but {name} has no reset_parameters "
-            'method: add one, or start every trial from the model\'s own weights (initial="given").'
+        raise validate.InputError.of(
+            "Every layer",
+            "be able to draw fresh weights",
+            f"{name} has no reset_parameters method",
+            'add one, or start every trial from the model\'s own weights (initial="given")',
         )
     own = dict(module.named_parameters(path, recurse=False))
     before = {name: weight.detach().clone() for name, weight in own.items()}

@@ -143,7 +143,7 @@ class Training:
         Its curve is refused for add-remove unless `expected_batch_size` is given.
         """
         if not self.private:
-            raise ValueError(f"This training has no certified curve, it is {self.label}.")
+            raise validate.InputError(f"This training has no certified curve, it is {self.label}.")
         return DPSGD(
             noise_multiplier=self.noise_multiplier, sample_rate=self.sample_rate, steps=self.steps,
             public_size=self.adjacency == "zero-out",

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from dprime import validate
 from dprime.data.dataset import Dataset
 from dprime.mechanisms import DPSGD
 from dprime.train import evaluate
@@ -78,7 +79,7 @@ class Trained:
 
     def _kept(self) -> Tensor:
         if self.weights is None:
-            raise ValueError(
+            raise validate.InputError(
                 "The final weights were not kept: train with keep_weights=True, or measure with "
                 "an observer such as FinalAccuracy."
             )

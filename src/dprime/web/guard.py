@@ -57,8 +57,9 @@ def checked_token(token: str) -> str:
 
     >>> checked_token("short")
     Traceback (most recent call last):
-    ValueError: token must be at least 16 letters, digits, - or _, but it is of 5 characters: \
-leave it out, and one is drawn.
+    dprime.validate.InputError: \
+token must be at least 16 letters, digits, - or _, but it is of 5 \
+characters: leave it out, and one is drawn.
     """
     if re.fullmatch(rf"[A-Za-z0-9_-]{{{LEAST_TOKEN},256}}", token):
         return token

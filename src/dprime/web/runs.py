@@ -28,7 +28,7 @@ Signature = tuple[object, ...]
 """Tells every change of a run's file."""
 
 
-class UnknownRunError(ValueError):
+class UnknownRunError(validate.InputError):
     """There is no such run in the folder."""
 
 
@@ -107,15 +107,15 @@ class Runs:
     def _looked_at(self, path: Path) -> Listed:
         try:
             return Listed(self._reading(path, _run))
-        except ValueError as error:
+        except validate.InputError as error:
             return Listed(None, str(error))
 
     def _reading(self, path: Path, read: Callable[[Path], Any]) -> Any:
         """Read a run; what goes wrong is said without the folder's place on the disk."""
         try:
             return read(path)
-        except ValueError as error:
-            raise ValueError(self._without_place(str(error))) from None
+        except validate.InputError as error:
+            raise validate.InputError(self._without_place(str(error))) from None
 
     def _without_place(self, sentence: str) -> str:
         for place in {str(self.folder), str(self.folder.resolve())}:

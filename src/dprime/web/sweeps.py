@@ -17,6 +17,7 @@ from typing import final
 from dprime.asked import MECHANISM
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
+from dprime.validate import InputError
 from dprime.web.cache import Cache
 from dprime.web.options import SLIDERS
 from dprime.web.workers import Workers
@@ -55,7 +56,7 @@ def advantage(point: Point) -> float:
     """The certified advantage; 1, which no attacker beats, where nothing better is certified."""
     try:
         return point.curve().advantage()
-    except ValueError:
+    except InputError:
         return 1.0
 
 

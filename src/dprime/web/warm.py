@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import final
 
+from dprime.validate import InputError
+
 LONGEST = 5.0
 """Seconds to wait for a piece at the end."""
 
@@ -83,7 +85,7 @@ class Warmer:
     def _run(self) -> None:
         while (work := self._newest()) is not None:
             more = False
-            with suppress(ValueError):  # a neighbour that nobody can ask for
+            with suppress(InputError):  # a neighbour that nobody can ask for
                 more = next(work, self) is not self
             if not more:
                 self._drop(work)

@@ -18,6 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 from numpy.typing import NDArray
 
 from dprime.audit.states import FAILED
+from dprime.validate import InputError
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -88,7 +89,7 @@ class Outcome:
     worker: str = ""
 
 
-class NoWorkersError(ValueError):
+class NoWorkersError(InputError):
     """There is nobody to play a block: nothing has happened yet."""
 
 

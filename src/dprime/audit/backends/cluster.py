@@ -137,7 +137,7 @@ def _refuse_unreachable(address: str) -> None:
         raise _unreachable(address, error.strerror or str(error)) from None
 
 
-def _unreachable(address: str, reason: str) -> ValueError:
+def _unreachable(address: str, reason: str) -> validate.InputError:
     remedy = "start Ray with ray start --head, give its address, or leave the address out"
     wanted = f"that of a running Ray cluster ({reason})"
     return NoWorkersError(str(validate.refusal("address", address, wanted, remedy)))

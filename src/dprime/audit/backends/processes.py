@@ -197,6 +197,6 @@ def _unpacked(packed: bytes) -> Work:
         reason = f"the work cannot be had in another process: {describe(error)}"
 
         def work(block: int) -> Arrays:
-            raise ValueError(reason)
+            raise validate.InputError(reason)
 
     return work
