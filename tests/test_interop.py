@@ -8,10 +8,14 @@ from dprime import DPSGD, Composition, Gaussian, Laplace, from_dp_event, from_op
 
 def test_opacus_history_merges_equal_phases():
     history = [(1.0, 0.01, 300), (1.5, 0.01, 100), (1.0, 0.01, 700)]
-    assert from_opacus_history(history) == Composition(
+    assert from_opacus_history(history, public_constants=True) == Composition(
         DPSGD(1.0, 0.01, 1000), DPSGD(1.5, 0.01, 100)
     )
-    assert from_opacus_history([(1.0, 0.01, 300)]) == DPSGD(1.0, 0.01, 300)
+    sized = from_opacus_history([(1.0, 0.01, 300)])
+    assert sized == DPSGD(1.0, 0.01, 300, public_size=True)
+    assert sized.own_adjacency == "zero-out"  # Opacus takes the rate from the number of records
+    with pytest.raises(ValueError, match="tells n records from n - 1"):
+        sized.curve("add-remove")
 
 
 @pytest.mark.parametrize(

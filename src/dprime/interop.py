@@ -19,14 +19,16 @@ from dprime.mechanisms import (
 )
 
 
-def from_opacus_history(history: Iterable[tuple[float, float, int]]) -> Mechanism:
+def from_opacus_history(
+    history: Iterable[tuple[float, float, int]], *, public_constants: bool = False
+) -> Mechanism:
     """The training that an Opacus accountant recorded: `accountant.history`.
 
     Each entry is (noise multiplier, sample rate, steps). The history holds the training only if
     batches were Poisson samples and no step added up several of them. It cannot tell:
 
-    - where rate, divisor or steps follow from the number of records, as Opacus computes them, the
-      history holds for zero-out, and for add-remove only if they are public constants;
+    - Opacus computes rate, divisor and steps from the number of records, so the training is read
+      for zero-out; for add-remove too only with `public_constants`, where they are just that;
     - where the loader was not Poisson, describe the training with `DPSGD(..., sampling=...)`;
     - where gradients were accumulated over several batches before a step, Opacus records one batch
       of the same or of several times the rate, but a record may be in more than one of them, and
@@ -57,7 +59,9 @@ def from_opacus_history(history: Iterable[tuple[float, float, int]]) -> Mechanis
         checked = DPSGD(noise, rate, steps)
         key = (checked._given("noise_multiplier"), checked._given("sample_rate"))
         merged[key] = merged.get(key, 0) + int(checked._given("steps"))
-    return _together([DPSGD(noise, rate, steps) for (noise, rate), steps in merged.items()])
+    sized = not public_constants
+    phases = [DPSGD(*key, steps, public_size=sized) for key, steps in merged.items()]
+    return _together(phases)
 
 
 def gdp_epsilon(history: Iterable[tuple[float, float, int]], delta: float) -> float:

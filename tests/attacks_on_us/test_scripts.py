@@ -51,7 +51,35 @@ def test_class_weights_in_a_mean(kind):
     with pytest.warns(PrivacyWarning, match="weigh each record's loss, and take the mean"):
         outside, _ = one_step(kind(weight=WEIGHTS), rare=False)
     assert float((inside - outside).norm()) > 5
-    assert "Not private: the loss divides by the weights of the batch." in str(monitor)
+    assert "Not private: the loss divides by what the labels of the batch count for." in str(
+        monitor
+    )
+
+
+def test_a_label_that_the_mean_leaves_out():
+    """One of two labelled records more halves everybody else's share."""
+    x, y = torch.eye(3).repeat(20, 1), torch.full((60,), -100)
+    sums = []
+    for labelled in (1, 2):
+        y[:labelled] = 0
+        engine, net = PrivacyEngine(), nn.Linear(3, 2, bias=False)
+        nn.init.ones_(net.weight)
+        model, optimizer, loader = engine.make_private(
+            module=net, optimizer=torch.optim.SGD(net.parameters(), lr=1e-3), max_grad_norm=1.0,
+            data_loader=DPDataLoader(TensorDataset(x, y), sample_rate=1.0), noise_multiplier=10.0,
+        )  # fmt: skip
+        criterion = nn.CrossEntropyLoss()
+        monitor = Monitor(
+            engine, model=model, optimizer=optimizer, data_loader=loader, criterion=criterion,
+            show=None,
+        )  # fmt: skip
+        records, labels = next(iter(loader))
+        criterion(model(records), labels).backward()
+        with pytest.warns(PrivacyWarning, match="labels that are not left out"):
+            optimizer.step()
+        assert monitor.curve().advantage() == 1
+        sums.append(net.weight.summed_grad.clone())
+    assert float((sums[0] - sums[1]).norm()) > 0.1  # the first record moved too
 
 
 def test_class_weights_in_ghost_mode_weigh_each_record_alone():

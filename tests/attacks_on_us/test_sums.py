@@ -11,7 +11,8 @@ from torch import nn
 
 from dprime.data.dataset import Dataset
 from dprime.train import Observer, Training, layers, train
-from dprime.train.layers import RUN, RUN_MOVES, _summed
+from dprime.train.layers import RUN, RUN_MOVES, Linear, _summed
+from dprime.train.records import mark_staying
 
 
 class Sum(Observer):
@@ -114,6 +115,63 @@ def test_where_records_move_up_sums_are_double_throughout(size, precision, monke
     for model in (nn.Linear(3, 1), Hidden(nn.Linear(3, 1))):
         train(model, data, recipe, seed=1)
     assert used == {precision}
+
+
+def both_ways(x, weights):
+    """Outputs of records as baskets, and as any others."""
+    layer = Linear(nn.Linear(*weights.shape[::-1], bias=False))
+    found = []
+    for sparse in (True, False):
+        records = mark_staying(torch.tensor(x)[None], sparse=sparse)
+        with torch.no_grad():
+            found.append(layer.forward([weights[None]], records)[0][0, :, 0].numpy())
+    return found
+
+
+def test_no_record_decides_how_the_others_are_computed():
+    """Where one of many records made the data dense, ReLUs of all others switched: 1.0 reached."""
+    items, rng = 40, np.random.default_rng(0)
+    weights = torch.zeros(8, items)
+    weights[0] = torch.randn(items, generator=torch.Generator().manual_seed(1))
+    w, chosen = weights[0].numpy(), []
+    for _ in range(40):  # records on whose sign after the layer the two ways differ
+        x = np.zeros((4000, items), np.float32)
+        x[:, :3] = rng.normal(size=(4000, 3))
+        x[:, 3] = -(x[:, :3] @ w[:3]) / w[3]
+        sparse, dense = both_ways(x, weights)
+        chosen.append(x[(sparse > 0) & (dense <= 0)])
+    plain = np.repeat((np.arange(items) < 4)[None], 16, 0)
+    others = np.concatenate([plain, *chosen])[:1000]
+    assert len(others) >= 500
+    model = nn.Sequential(nn.Linear(items, 8, bias=False), nn.ReLU(), nn.Linear(8, 2, bias=False))
+    with torch.no_grad():
+        model[0].weight.copy_(weights)
+        model[2].weight.zero_()
+        model[2].weight[:, 0] = torch.tensor([100.0, -100.0])
+    few, many = np.arange(items) < 3, np.arange(items) < items
+    labels = np.r_[np.ones(len(others)), 0].astype(int)
+    for sparse in (False, True):
+        pair = [
+            Dataset.of(
+                np.concatenate([others, one[None]]).astype(np.float32), labels, sparse=sparse
+            )
+            for one in (few, many)
+        ]
+        assert moved(model, *pair) <= 2.002
+
+
+def test_a_record_without_a_gradient_leaves_the_rounding_of_the_others():
+    """The sum is made in the same way with it as without it."""
+    rng = np.random.default_rng(2)
+    for sparse in (False, True):
+        records = rng.normal(size=(5 * RUN, 12)).astype(np.float32)
+        labels = rng.normal(size=len(records)).astype(np.float32)
+        model = nn.Sequential(nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 1))
+        loud, silent = labels.copy(), labels.copy()
+        loud[7] = 3e38
+        silent[7] = float(model(torch.tensor(records[7:8])).detach())  # a gradient of nearly zero
+        pair = [Dataset.of(records, each, classes=None, sparse=sparse) for each in (loud, silent)]
+        assert moved(model, *pair, loss="squared-error", trials=3) <= 1e-5
 
 
 def test_autocast_does_not_round_the_sum():

@@ -134,7 +134,28 @@ def test_a_checkpoint_of_opacus_is_read(tmp_path, trained):
     for name in ("all.pt", "accountant.pt", "own.pt"):
         report = check(tmp_path / name)
         assert codes(report) == []
-        assert risk(report).mechanism == DPSGD(1.0, 0.25, 4)
+        assert risk(report).mechanism == DPSGD(1.0, 0.25, 4, public_size=True)
+
+
+def test_a_last_batch_that_is_left_out_makes_more_passes():
+    """99 of 100 records in each step: every step is a pass of its own."""
+    run = {"noise_multiplier": 4.0, "batch_size": 99, "records": 100, "sampling": "shuffle"}
+    whole = DPSGD(4.0, 0.99, 20, sampling="shuffle").curve("replace").advantage()
+    for more, passes in (({}, 20), ({"drop_last": True}, 20), ({"drop_last": False}, 10)):
+        report = check_description("run.json", run | {"steps": 20} | more)
+        found = risk(report).mechanism.curve("replace").advantage()
+        counted = DPSGD(4.0, 1.0, passes).curve("replace").advantage()
+        assert found == pytest.approx(counted)
+        assert (found >= whole) == (passes == 20)
+    with pytest.raises(ValueError, match="drop_last must be true or false"):
+        check_description("run.json", run | {"steps": 20, "drop_last": "yes"})
+
+
+def test_two_accountants_are_not_taken_for_one(tmp_path):
+    history = {"history": [(2.0, 0.01, 100)], "mechanism": "prv"}
+    torch.save({"first": history, "second": history}, tmp_path / "two.pt")
+    with pytest.raises(ValueError, match="a checkpoint with one accountant"):
+        check(tmp_path / "two.pt")
 
 
 def test_steps_that_were_not_counted_are_found(tmp_path, trained):

@@ -1,12 +1,13 @@
 """Records that come again: the sparse form gives what the dense one gives."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 
 from dprime.data.dataset import Dataset
 from dprime.train import LikelihoodRatio, Training, Worlds, train
-from dprime.train import records as records_module
 from dprime.train.records import Memory, look_at, mark_staying
 from trials import blobs, dense
 
@@ -15,21 +16,22 @@ RECIPE = Training(steps=4, learning_rate=0.5, clip_norm=0.8, noise_multiplier=0.
 
 def baskets(count=60, items=40, share=0.04, seed=0):
     rng = np.random.default_rng(seed)
-    return Dataset.of(rng.random((count, items)) < share, rng.integers(0, 3, count), classes=3)
+    records, labels = rng.random((count, items)) < share, rng.integers(0, 3, count)
+    return Dataset.of(records, labels, classes=3, sparse=True)
 
 
 def test_products_of_the_sparse_form():
     torch.manual_seed(0)
     x = torch.tensor(baskets().records)[None]
-    known = look_at(x)
+    known = look_at(mark_staying(x, sparse=True))
     weights, errors = torch.randn(4, 7, 40), torch.randn(4, 7, 60)
     torch.testing.assert_close(known.times(weights), weights @ x.mT)
     torch.testing.assert_close(known.gathered(errors, torch.float64).float(), errors @ x)
     torch.testing.assert_close(known.squares, x.square().sum(-1))
 
 
-def test_dense_records_have_no_sparse_form():
-    known = look_at(torch.rand(1, 5, 4))
+def test_records_that_are_not_said_to_be_sparse_have_no_such_form():
+    known = look_at(mark_staying(torch.zeros(1, 5, 4)))
     assert known.rows is None
     assert known.columns is None
 
@@ -38,7 +40,7 @@ def test_only_records_that_stay_are_known():
     memory = Memory()
     x = torch.tensor(baskets().records)[None]
     assert memory.of(x) is None
-    known = memory.of(mark_staying(x))
+    known = memory.of(mark_staying(x, sparse=True))
     assert known.rows is not None
     assert memory.of(x) is known
     assert memory.of(x.clone()) is None
@@ -47,13 +49,13 @@ def test_only_records_that_stay_are_known():
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.7, 0.2])
-def test_training_is_the_same(monkeypatch, rate):
+def test_training_is_the_same(rate):
     data = baskets()
-    worlds = Worlds.replace(data.take(range(59)), 3, data.take([59]))
     recipe = Training(**{**vars(RECIPE), "sample_rate": rate})
     results = []
-    for share in (records_module.SPARSE_UP_TO, -1.0):
-        monkeypatch.setattr("dprime.train.records.SPARSE_UP_TO", share)
+    for sparse in (True, False):
+        data = dataclasses.replace(data, sparse=sparse)
+        worlds = Worlds.replace(data.take(range(59)), 3, data.take([59]))
         ratio = LikelihoodRatio()
         done = train(dense(40, 6, 3), worlds, recipe, trials=5, seed=1, observers=[ratio])
         results.append((done.weights, torch.tensor(ratio.logs)))

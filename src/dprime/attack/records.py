@@ -79,7 +79,7 @@ def like(dataset: Dataset, records: NDArray[Any], labels: NDArray[Any]) -> Datas
     kind = dataset.kind
     if kind == "binary" and not np.isin(records, (0.0, 1.0)).all():
         kind = "table"
-    return Dataset(dataset.name, records, labels, kind, dataset.classes, dataset.columns)
+    return dataclasses.replace(dataset, records=records, labels=labels, kind=kind)
 
 
 def _pool(pool: Dataset | None) -> Dataset:

@@ -31,7 +31,7 @@ from dprime.monitor.ledger import Ledger
 KEYS = (
     "noise_multiplier", "sample_rate", "batch_size", "records", "steps", "epochs", "delta",
     "max_grad_norm", "sampling", "adjacency", "tuning_runs", "history", "mechanism",
-    "library",
+    "library", "drop_last",
 )  # fmt: skip
 """What a description may have; `history` and `mechanism` are those of an Opacus accountant."""
 
@@ -148,9 +148,18 @@ class _Run:
             remedy = "mend one of the two"
             more = f"{size:,} for {self.records:,}"
             raise validate.misfit("batch_size", more, "at most the number of records", remedy)
-        if self._rounded():
-            return 1.0 / math.ceil(self.records / size)
-        return size / self.records
+        if not self._rounded():
+            return size / self.records
+        # A loader may leave out a last batch that is not full: more passes in as many steps.
+        fewer = self.records // size if self._fewest_batches() else math.ceil(self.records / size)
+        return 1.0 / fewer
+
+    def _fewest_batches(self) -> bool:
+        """Whether a pass has as few batches as it may have; assumed where a number of steps is."""
+        said = self.values.get("drop_last", self.values.get("steps") is not None)
+        if not isinstance(said, bool):
+            raise validate.refusal("drop_last", said, "true or false", "mend it")
+        return said
 
     def _rounded(self) -> bool:
         """Whether the rate is one over the number of batches."""
@@ -161,7 +170,12 @@ class _Run:
         if self.values.get("batch_size") is None or "history" in self.values:
             return ()
         if self._rounded():
-            return ("The rate is one over the number of batches, records/batch_size rounded up.",)
+            way = "down" if self._fewest_batches() else "up"
+            said = "" if "drop_last" in self.values else '; say "drop_last": true or false'
+            return (
+                "The rate is one over the number of batches, records/batch_size rounded "
+                f"{way}{said}.",
+            )
         opacus = 'for Opacus\' own, one over the number of batches, add "library": "opacus"'
         return (f"The rate is batch_size/records; {opacus}.",)
 
@@ -274,6 +288,7 @@ def _check_checkpoint(
     path: str, saved: Mapping[str, Any], records: int | None, delta: float | None
 ) -> Report:
     accountant = _part(saved, "history", "mechanism")
+    _refuse_several(path, saved)
     monitor = _part(saved, "ledger", "adjacency")
     if monitor is not None:
         return _check_both(path, saved, monitor, records, delta)
@@ -297,6 +312,19 @@ def _check_checkpoint(
         path, "saved run", tuple(found), reading=reading, looked_for=LOOKED_FOR,
         unclear=("An accountant does not tell whether its batches were Poisson.", TAILS_UNKNOWN),
     )  # fmt: skip
+
+
+def _refuse_several(path: str, saved: Mapping[str, Any]) -> None:
+    """Two accountants may have counted two parts of a training, or two trainings."""
+    counts = [name for name, value in saved.items() if _is_accountant(value)]
+    if len(counts) > 1:
+        shown = f"one with {len(counts)} ({', '.join(map(str, counts))})"
+        remedy = "check each alone; for one training, give the history of all of them together"
+        raise validate.misfit(path, shown, "a checkpoint with one accountant", remedy)
+
+
+def _is_accountant(value: object) -> bool:
+    return isinstance(value, Mapping) and "history" in value and "mechanism" in value
 
 
 def _check_both(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -28,6 +28,9 @@ class Dataset:
         kind: "image", "binary" (features 0 and 1 only) or "table".
         classes: how many classes there are; None for regression.
         columns: the names of a table's columns, or nothing.
+        sparse: whether nearly all numbers are zero, as in baskets. A first linear layer then takes
+            a fraction of the time. It is said and not measured: how all records are computed must
+            not depend on one of them.
 
     Examples:
         >>> data = Dataset("two", np.eye(2), np.array([0, 1]), "binary", classes=2)
@@ -45,6 +48,7 @@ class Dataset:
     kind: Kind
     classes: int | None
     columns: tuple[str, ...] = ()
+    sparse: bool = False
 
     def __post_init__(self) -> None:
         validate.one_of("kind", self.kind, tuple(DIMENSIONS))
@@ -73,6 +77,7 @@ class Dataset:
         name: str = "data",
         kind: Kind | None = None,
         classes: int | None = None,
+        sparse: bool = False,
     ) -> Self:
         """Your own arrays as a data set: NumPy arrays, lists, or torch tensors.
 
@@ -88,6 +93,7 @@ class Dataset:
             name: what to call it.
             kind: "image", "binary" or "table".
             classes: how many classes there are, if some may not occur in the labels.
+            sparse: whether nearly all numbers are zero.
 
         Raises:
             InputError: if the arrays do not make a data set; one sentence says why.
@@ -108,7 +114,8 @@ class Dataset:
             kind = arrays.guess_kind(values)
         if classes is None and marks.size and arrays.are_whole(marks):
             classes = max(int(marks.max()) + 1, 1)
-        return cls(name, cast(NDArray[np.float32], values), marks, kind, classes)
+        features = cast(NDArray[np.float32], values)
+        return cls(name, features, marks, kind, classes, sparse=sparse)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -147,13 +154,10 @@ records.
 
         """
         places = arrays.places(indices, len(self))
-        return Dataset(
-            self.name,
-            arrays.owned(self.records[places]),
-            arrays.owned(self.labels[places]),
-            self.kind,
-            self.classes,
-            self.columns,
+        return replace(
+            self,
+            records=arrays.owned(self.records[places]),
+            labels=arrays.owned(self.labels[places]),
         )
 
     def draw(self, size: int, seed: int) -> Dataset:

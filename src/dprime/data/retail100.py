@@ -33,7 +33,7 @@ def load(data_dir: Path | None) -> Dataset:
     baskets, items = _read(path)
     features, columns = _features(path, baskets, items)
     labels = _clusters(features)
-    return Dataset("retail100", features, labels, "binary", CLASSES, columns)
+    return Dataset("retail100", features, labels, "binary", CLASSES, columns, sparse=True)
 
 
 def _read(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -119,7 +119,7 @@ MOVED = "weights were changed between two steps"
 BUFFERS = "a buffer was changed"
 RESET = "noise, clipping, rate or expected batch size was changed by hand"
 SKIPPED = "batches were drawn and passed over"
-DIVIDED = "the loss divides by the weights of the batch"
+DIVIDED = "the loss divides by what the labels of the batch count for"
 NOT_PUBLIC = "the public constants are not those of the training"
 
 ACCEPT = (
@@ -246,9 +246,10 @@ REASONS = {
         f"schedule of opacus.schedulers; {ACCEPT}."
     ),
     DIVIDED: (
-        "The criterion divides the loss of a batch by the class weights of its records, so that "
-        "one record rescales the gradients of all others before they are clipped: give the "
-        "criterion reduction='none', weigh each record's loss, and take the mean."
+        "The criterion divides the loss of a batch by the class weights of its records, or by the "
+        "number of labels that are not left out (ignore_index), so that one record rescales the "
+        "gradients of all others before they are clipped: give the criterion reduction='none', "
+        "weigh each record's loss, and take the mean."
     ),
     SAME_NOISE: (
         "The generator of the noise was seeded anew, so that a step has the noise of a step before "
@@ -317,15 +318,19 @@ def mixes(module: nn.Module, training: Attached | None = None) -> bool:
     return False
 
 
-def divides_by_weights(training: Attached) -> bool:
-    """Whether the mean of the criterion is one over the batch's class weights.
+def averages_over_labels(training: Attached) -> bool:
+    """Whether the criterion divides by what the labels of a batch count for.
 
     Ghost mode takes the loss of each record, and weighs it alone.
     """
     criterion = own_criterion(training.criterion)
     kinds = (nn.CrossEntropyLoss, nn.NLLLoss)
-    weighs = isinstance(criterion, kinds) and criterion.weight is not None
-    return weighs and criterion.reduction == "mean" and not training.ghost
+    return isinstance(criterion, kinds) and criterion.reduction == "mean" and not training.ghost
+
+
+def divides_by_weights(training: Attached) -> bool:
+    """Whether that is the sum of their class weights."""
+    return averages_over_labels(training) and own_criterion(training.criterion).weight is not None
 
 
 def _mixes_in(layer: nn.Module, training: Attached) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -74,6 +74,7 @@ class StepReader:
         self._changed = False
         self._uneven = False
         self._same_noise = False
+        self._labels_left_out = False
         self._unclipped = ""
         self._reset = False
         self._rows.begin()
@@ -99,6 +100,13 @@ class StepReader:
     def answered(self, output: Any) -> None:
         """The model gave this for records that may be trained on."""
         self._rows.answered(output)
+
+    def judged(self, targets: Sequence[Any]) -> None:
+        """The criterion is about to be called with these."""
+        left_out = self.training.label_left_out
+        self._labels_left_out = self._labels_left_out or any(
+            isinstance(labels, Tensor) and bool(labels.eq(left_out).any()) for labels in targets
+        )
 
     def layer_called(self, layer: Any, inputs: tuple[Any, ...]) -> None:
         """A layer, whose gradients have one row for each record, is about to be called."""
@@ -308,7 +316,7 @@ class StepReader:
             checks.ADDED_UP: batches > 1 and training.poisson and self.adjacency == "replace",
             checks.FILLED: training.fills_empty_batches,
             checks.MIXED: any(checks.mixes(layer, training) for layer in self._may_mix()),
-            checks.DIVIDED: checks.divides_by_weights(training),
+            checks.DIVIDED: self._labels_left_out or checks.divides_by_weights(training),
             checks.LATER: self._frozen_late or not attached,
             checks.TOO_LONG: self._longer,
             checks.MOVED: self._elsewhere == "weights",

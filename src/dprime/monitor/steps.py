@@ -12,6 +12,7 @@ from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClippi
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from dprime.monitor import checks
 from dprime.monitor.attached import Attached, own_criterion
 from dprime.monitor.hooks import Hooks
 from dprime.monitor.reader import StepReader
@@ -84,6 +85,8 @@ class Steps:
             hooks.before_call(layer, self._packed)
         if self.training.ghost:
             self._see_loss()
+        if checks.averages_over_labels(self.training):
+            hooks.before_call(own_criterion(self.training.criterion), self._judged, named=True)
         self.training.sampling.watch(self._between)
         hooks.later(self.training.sampling.release)
         if any(watcher.needs_batches for watcher in self.watchers):
@@ -113,6 +116,10 @@ class Steps:
     def _answered(self, module: nn.Module, _: Any, output: Any) -> None:
         if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
             self.reader.answered(output)
+
+    def _judged(self, criterion: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+        if criterion.training and torch.is_grad_enabled() and not transforming():
+            self.reader.judged((*inputs, *named.values())[1:2])
 
     def _layer_called(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
         if layer.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
@@ -259,6 +266,11 @@ class Steps:
         if any(p._version != version for p, version in written):
             self._elsewhere()
             self.reader.contents.forget()  # it is reported once
+
+
+def transforming() -> bool:
+    """Whether `torch.func` is at work: a watcher asks for gradients of its own."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
 
 
 def _told(watcher: Watcher, moment: Callable[..., None], *arguments: Any) -> None:

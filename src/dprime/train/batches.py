@@ -35,6 +35,7 @@ class Batch:
         first: the first of these places.
         handed_out: parts of all records that were asked for before.
         pool: all records [1, record, ...], if layers are to keep what they make of them.
+        sparse: whether nearly all their numbers are zero.
     """
 
     x: Tensor
@@ -45,6 +46,7 @@ class Batch:
     first: int
     handed_out: Parts = field(default_factory=dict, repr=False)
     pool: Tensor | None = field(default=None, repr=False)
+    sparse: bool = False
 
     def part(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
         """Records and labels of some places [trial or 1, place, ...].
@@ -56,7 +58,8 @@ class Batch:
             x = taken(self.x, rows)
             return x if self.pool is None else mark_drawn(x, self.pool, rows), taken(self.y, rows)
         if (start, stop) not in self.handed_out:
-            part = mark_staying(self.x[None, start:stop]), self.y[None, start:stop]
+            x = mark_staying(self.x[None, start:stop], sparse=self.sparse)
+            part = x, self.y[None, start:stop]
             self.handed_out.setdefault((start, stop), part)
         return self.handed_out[start, stop]
 
@@ -98,6 +101,7 @@ class Sampler:
         union = worlds.union
         self.x = torch.tensor(union.records, device=device)
         self.y = torch.tensor(union.labels, device=device)
+        self.sparse = union.sparse
         self.rate = rate
         self.common = len(worlds.common)
         self.differing = len(union) - self.common
@@ -169,8 +173,9 @@ class Sampler:
     def _of_all(self, mask: Tensor) -> Batch:
         """All records in order, with a mask."""
         return Batch(
-            self.x, self.y, None, mask, self.differing, self.first, handed_out=self._handed_out
-        )
+            self.x, self.y, None, mask, self.differing, self.first, handed_out=self._handed_out,
+            sparse=self.sparse,
+        )  # fmt: skip
 
     def _of_members(self, streams: Streams, step: int, members: Tensor) -> Batch:
         """The batch of trials that each have their own records."""

@@ -139,7 +139,8 @@ class AffineSeen(Seen):
 
     def without(self, lost: Tensor) -> Seen:
         """The same with errors of zero for some of the records, and no input that is not finite."""
-        part = AffineSeen(lambda: _blank(self.x, lost), self.probe, self.bias, self.unpack)
+        sparse = self.known if self._is_sparse else None  # whose numbers are finite
+        part = AffineSeen(lambda: _blank(self.x, lost), self.probe, self.bias, self.unpack, sparse)
         part.error = self.error.masked_fill(lost[:, :, None, None], 0)
         return part
 
@@ -218,13 +219,17 @@ class AffineSeen(Seen):
 
     def _scaled(self, c: Tensor, precision: torch.dtype) -> Tensor:
         """The errors times c, in the precision in which they are added up."""
-        if self.probe.shape[2] > 1:
-            return self.error * c.to(precision)[:, :, None, None]
-        return self.error * c[:, :, None, None]
+        one_product = self.probe.shape[2] == 1 and self._direct is None and not self._is_sparse
+        return self.error * c.to(c.dtype if one_product else precision)[:, :, None, None]
+
+    @property
+    def _is_sparse(self) -> bool:
+        return self.known is not None and self.known.columns is not None
 
     def _contract(self, e: Tensor, precision: torch.dtype) -> Tensor:
         """Σ over records and positions of e x^T: e [R, n, T, out] → the form of the weights."""
-        if self.known is not None and self.known.columns is not None:
+        if self._is_sparse:
+            assert self.known is not None
             return self.known.gathered(_merged(e).mT, precision)
         if self._direct is not None and "x" not in vars(self):
             return self._direct(e)

@@ -17,9 +17,6 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-SPARSE_UP_TO = 0.1
-"""The share of numbers other than zero up to which the sparse form is faster, on a processor."""
-
 Made = TypeVar("Made")
 
 _lock = threading.RLock()
@@ -27,10 +24,10 @@ _staying = WeakTensorKeyDictionary()
 _drawn = WeakTensorKeyDictionary()
 
 
-def mark_staying(x: Tensor) -> Tensor:
+def mark_staying(x: Tensor, *, sparse: bool = False) -> Tensor:
     """Say of records that they come again at every step; returns them."""
     with _lock:
-        _staying[x] = True
+        _staying[x] = sparse
     return x
 
 
@@ -127,11 +124,10 @@ class Memory:
 
 
 def look_at(x: Tensor) -> Known:
-    """Measure records [1, n, in], and make their sparse form if they have few numbers."""
+    """Measure records [1, n, in], and make their sparse form if they are said to have one."""
     records = x[0]
     squares = (x * x).sum(-1)
-    share = float((records != 0).float().mean())
-    if not records.is_cpu or share > SPARSE_UP_TO:
+    if not records.is_cpu or not _staying.get(x):
         return Known(squares)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch calls its sparse rows a beta

@@ -34,7 +34,7 @@ class Training:
         steps: how many updates are made.
         learning_rate: its peak; `schedule` says how it changes.
         clip_norm: C, the largest norm that one record's gradient keeps; None does not clip.
-        noise_multiplier: z = σ/C, the noise on the clipped sum, as everywhere in dprime.
+        noise_multiplier: z, the noise on the clipped sum over C, as everywhere; see `sigma`.
         sample_rate: each record is in a step's batch with this probability (Poisson); 1 takes all.
         expected_batch_size: what every noisy sum is divided by, a public constant. None divides by
             `sample_rate` times the number of records, so that the result shows that number: then

@@ -148,11 +148,8 @@ def _check_single(name: str, record: Dataset, dataset: Dataset) -> None:
 
 def joined(first: Dataset, second: Dataset) -> Dataset:
     """The records of both, in order."""
-    return Dataset(
-        name=first.name,
+    return dataclasses.replace(
+        first,
         records=np.concatenate([first.records, second.records]),
         labels=np.concatenate([first.labels, second.labels]),
-        kind=first.kind,
-        classes=first.classes,
-        columns=first.columns,
     )
