@@ -10,42 +10,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from dprime.data.dataset import Dataset
-from dprime.train import Observer, Training, layers, train
+from dprime.train import Training, layers, train
 from dprime.train.layers import RUN, RUN_MOVES, Linear, _summed
 from dprime.train.records import mark_staying
-
-
-class Sum(Observer):
-    def begin(self, run):
-        self.sum = torch.full((len(run.trials), run.network.size), torch.nan, dtype=torch.float64)
-
-    def see(self, step):
-        self.sum[step.rows] = step.own_sum
-
-
-class Hidden(nn.Module):
-    """The form of a model that the fast path cannot see."""
-
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x):
-        return self.inner(x)
-
-
-def moved(model, one, other, trials=1, seed=1, **options):
-    """The distance of the clipped sums, in clipping norms."""
-    sums = []
-    for data in (one, other):
-        seen = Sum()
-        recipe = {"steps": 1, "learning_rate": 1.0, "clip_norm": 1.0, "noise_multiplier": 20.0}
-        train(
-            model, data, Training(**{**recipe, **options}), initial="given", trials=trials,
-            seed=seed, observers=[seen],
-        )  # fmt: skip
-        sums.append(seen.sum)
-    return float((sums[0] - sums[1]).norm(dim=1).max()) / options.get("clip_norm", 1.0)
+from sums import Hidden, moved
 
 
 def on_the_edge(half, width, record):

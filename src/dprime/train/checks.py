@@ -125,7 +125,16 @@ def _check_gradients(network: Functional, x: Tensor, y: Tensor, loss: str | Loss
             f"it cannot ({reason})",
             "choose with torch.where, and write to no tensor in place",
         ) from None
-    network.together = _keeps_trials_apart(network, single, x[None], y[None], loss)
+    network.together = _keeps_trials_apart(network, single, *_of_nobody(network, x, y), loss)
+
+
+def _of_nobody(network: Functional, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Records that are in no data: how all are computed must not follow from some of them."""
+    made = torch.Generator(x.device).manual_seed(0)
+    records = torch.randn(x.shape, generator=made, device=x.device)
+    return (torch.zeros_like(records) if network.words else records)[None], torch.zeros_like(y)[
+        None
+    ]
 
 
 def _keeps_trials_apart(
@@ -148,15 +157,23 @@ def _keeps_trials_apart(
 
 
 def _wants_words(model: nn.Module, x: Tensor) -> bool:
-    """Whether the records are whole numbers for an embedding, which real numbers would not fit."""
+    """Whether the records are whole numbers for an embedding, which real numbers would not fit.
+
+    Asked with zeros, and of no record.
+    """
     if not any(isinstance(module, nn.Embedding) for module in model.modules()):
         return False
+    real = torch.zeros_like(x)
+    return not _takes(model, real) and _takes(model, real.long())
+
+
+def _takes(model: nn.Module, x: Tensor) -> bool:
     try:
         with torch.no_grad():
             model(x)
-    except RuntimeError:
-        return True
-    return False
+    except (RuntimeError, TypeError):
+        return False
+    return True
 
 
 def _refuse_batch_normalisation(model: nn.Module) -> None:

@@ -38,7 +38,7 @@ from dprime.train.slices import Slices, kept_of_pool, plan
 from dprime.train.streams import Purpose, Streams
 from dprime.train.subsets import Subsets
 from dprime.train.trained import Trained
-from dprime.train.workers import each, freed_memory_kept, single_precision
+from dprime.train.workers import each, freed_memory_kept, plain_autograd, single_precision
 from dprime.train.worlds import Worlds
 
 World = Literal["in", "out", "alternate", "random"]
@@ -177,7 +177,7 @@ def train(
     for observer in run.observers:
         observer.begin(run)
     showing = bar("training", len(chosen), progress)
-    with showing as advance, freed_memory_kept(), single_precision():
+    with showing as advance, freed_memory_kept(), single_precision(), plain_autograd():
 
         def train_slice(rows: slice) -> None:
             with torch.autocast(place.type, enabled=False):  # it belongs to a thread
@@ -261,7 +261,7 @@ def _initial(initial: object, network: Network, count: int) -> Tensor | None:
                 f"of shape ({network.size},) or ({count}, {network.size})",
                 "give one number per weight of the model",
             )  # fmt: skip
-        return initial
+        return initial.to(torch.float32)  # with fewer digits norms would be lost
     validate.one_of("initial", initial, ("fresh", "given"))
     return network.given_weights() if initial == "given" else None
 
@@ -355,7 +355,8 @@ def _crafted(run: Run, moment: Moment) -> tuple[Tensor, ...] | None:
         return found
     clipped = []
     for gradients in found:
-        norms = gradients.norm(dim=1, keepdim=True)
+        norms = torch.linalg.vector_norm(gradients, dim=1, keepdim=True, dtype=torch.float64)
+        norms = norms.to(gradients.dtype)
         scaled = gradients * clip_factors(norms, C)
         clipped.append(scaled.masked_fill(~norms.isfinite(), 0))
     return tuple(clipped)
@@ -374,12 +375,21 @@ def _clipped_sum(
     mask = batch.mask if crafted is None else batch.mask_of_others
     parts = clipped_sum(
         run.network, batch, weights, training.loss, training.clip_norm, length, mask, into,
-        clip_factors, torch.float32 if training.keeps_places else torch.float64,
+        clip_factors, torch.float32 if _keeps_places(run) else torch.float64,
     )  # fmt: skip
     if crafted is not None:
         for gradient, drawn in zip(crafted, batch.drawn(), strict=True):
             into.add_(gradient.masked_fill(drawn[:, None] == 0, 0))
     return parts
+
+
+def _keeps_places(run: Run) -> bool:
+    """Whether all other records of a batch stay where they are without the one in question.
+
+    Batches of few records are put together of those that were drawn: then a record that is drawn
+    moves the ones behind it, also where it counts for nothing.
+    """
+    return run.training.keeps_places and run.sampler.shares_records
 
 
 def _sigma(

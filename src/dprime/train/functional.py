@@ -8,42 +8,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, grad, grad_and_value, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.overrides import TorchFunctionMode
 
 from dprime.train.layers import weighted
+from dprime.train.lookups import OwnRows
 from dprime.train.losses import Loss, named_loss
 from dprime.train.network import Gradients, Network, hooks_of
 
 Weights = dict[str, Tensor]
-
-
-class OwnRows(TorchFunctionMode):
-    """Look rows up one by one, with NaN for those that a table does not have.
-
-    Under `vmap` PyTorch's own lookup joins the tables of all trials, or of all records where they
-    are computed, and an index beyond the end reads and writes another record's.
-    """
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        """Every call but those of lookups goes its way."""
-        given = dict(zip(("input", "weight", "padding_idx"), args, strict=False)) | (kwargs or {})
-        if func is not F.embedding or given.get("max_norm") is not None:
-            return func(*args, **(kwargs or {}))
-        words, table, padding = given["input"], given["weight"], given.get("padding_idx")
-        padding = len(table) if padding is None else padding % len(table)
-        known = (words >= 0) & (words < table.shape[0])
-        rows = table[torch.where(known, words, 0)]
-        rows = torch.where((words == padding)[..., None], rows.detach(), rows)
-        return torch.where(known[..., None], rows, torch.nan)
 
 
 class ExplicitGradients(Gradients):
@@ -102,8 +78,12 @@ class Functional(Network):
         if self._forgets:
             return self.model
         trained = {parameter.name for parameter in self.parameters}
-        weights = {id(w): w for name, w in self.model.named_parameters() if name in trained}
-        return copy.deepcopy(self.model, dict(weights))
+        weights = {
+            id(w): nn.Parameter(w.detach())  # the same numbers, but nothing that hangs on the old
+            for name, w in self.model.named_parameters()
+            if name in trained
+        }
+        return copy.deepcopy(self.model, weights)
 
     def _call(self, model: nn.Module, weights: Weights, x: Tensor) -> Tensor:
         named = {alias: weights[name] for alias, name in self.aliases.items() if name in weights}
@@ -123,20 +103,20 @@ class Functional(Network):
 
     def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
         """By two nested vmaps, as for the weights."""
-        one = grad(self._loss_of_one(named_loss(loss)), argnums=1)
-        of_trial = vmap(one, in_dims=(None, 0, 0))
 
         def of_all(weights: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor]:
+            one = grad(self._loss_of_one(named_loss(loss)), argnums=1)
+            of_trial = vmap(one, in_dims=(None, 0, 0))
             return (vmap(of_trial)(self._named(weights), x, y).detach(),)
 
         return self._over_trials(of_all, weights, x, y.expand(x.shape[:2]))[0]
 
     def gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Gradients:
         """By two nested vmaps: over the trials, and over a trial's records."""
-        one = grad_and_value(self._loss_of_one(named_loss(loss)))
-        of_trial = vmap(one, in_dims=(None, 0, 0))
 
         def of_all(weights: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+            one = grad_and_value(self._loss_of_one(named_loss(loss)))  # a model that is fresh
+            of_trial = vmap(one, in_dims=(None, 0, 0))
             over = (None if x.shape[0] == 1 else 0, None if y.shape[0] == 1 else 0)
             x, y = (p[0] if dim is None else p for p, dim in zip((x, y), over, strict=True))
             found, losses = vmap(of_trial, in_dims=(0, *over))(self._named(weights), x, y)
@@ -163,7 +143,9 @@ class Functional(Network):
         model = self._fresh()
 
         def of_one(weights: Weights, x: Tensor, y: Tensor) -> Tensor:
-            return loss(self._call(model, weights, x[None]), y[None])[0]
+            outputs = self._call(model, weights, x[None])
+            with OwnRows():
+                return loss(outputs, y[None])[0]
 
         return of_one
 

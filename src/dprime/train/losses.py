@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.func import vmap
 
 from dprime import validate
+from dprime.train.lookups import OwnRows
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """(outputs [record, ...], labels [record]) → losses [record].
@@ -99,8 +100,9 @@ def _one_by_one(loss: Loss, outputs: Tensor, labels: Tensor) -> Tensor:
     def of_one(output: Tensor, label: Tensor) -> Tensor:
         return loss(output[None], label[None])[0]
 
-    try:
-        losses: Tensor = vmap(of_one)(outputs, labels)
-    except RuntimeError:  # an `if` on the data, or a mask: slow, but the same
-        losses = torch.stack([of_one(*one) for one in zip(outputs, labels, strict=True)])
+    with OwnRows():
+        try:
+            losses: Tensor = vmap(of_one)(outputs, labels)
+        except RuntimeError:  # an `if` on the data, or a mask: slow, but the same
+            losses = torch.stack([of_one(*one) for one in zip(outputs, labels, strict=True)])
     return losses

@@ -70,17 +70,22 @@ class Training:
     block: int = 1000
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", validate.whole("steps", self.steps, example=30))
-        object.__setattr__(self, "block", validate.whole("block", self.block))
-        validate.positive("learning_rate", self.learning_rate, example=0.005)
-        validate.at_least_zero("noise_multiplier", self.noise_multiplier)
-        validate.rate("sample_rate", self.sample_rate)
-        if self.expected_batch_size is not None:
-            validate.positive("expected_batch_size", self.expected_batch_size, example=64)
+        put = object.__setattr__  # numbers of fewer digits, such as NumPy's, become Python's
+        put(self, "steps", validate.whole("steps", self.steps, example=30))
+        put(self, "block", validate.whole("block", self.block))
+        rate = validate.positive("learning_rate", self.learning_rate, example=0.005)
+        put(self, "learning_rate", rate)
+        noise = validate.at_least_zero("noise_multiplier", self.noise_multiplier)
+        put(self, "noise_multiplier", noise)
+        put(self, "sample_rate", validate.rate("sample_rate", self.sample_rate))
+        if (size := self.expected_batch_size) is not None:
+            size = validate.positive("expected_batch_size", size, example=64)
+            put(self, "expected_batch_size", size)
         validate.one_of("sensitivity", self.sensitivity, ("global", "local"))
         if self.clip_norm is not None:
             least, most = CLIP_NORMS
-            if not least <= validate.positive("clip_norm", self.clip_norm, example=3.0) <= most:
+            put(self, "clip_norm", validate.positive("clip_norm", self.clip_norm, example=3.0))
+            if not least <= self.clip_norm <= most:
                 wanted = f"between {least:g} and {most:g}, which float32 holds"
                 remedy = "scale the loss"
                 raise validate.refusal("clip_norm", self.clip_norm, wanted, remedy)

@@ -17,6 +17,8 @@ from typing import TypeVar
 
 import torch
 
+from dprime import validate
+
 Task = TypeVar("Task")
 
 # glibc's mallopt parameters, from malloc.h.
@@ -81,6 +83,20 @@ def single_precision() -> Iterator[None]:
     finally:
         torch.set_float32_matmul_precision(allowed[0])
         torch.backends.cudnn.allow_tf32 = allowed[1]
+
+
+@contextlib.contextmanager
+def plain_autograd() -> Iterator[None]:
+    """Refuse what would change the gradients between forward and backward, or stop at a NaN."""
+    if torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
+        raise validate.InputError.of(
+            "Tensors",
+            "be saved for the gradients as they are",
+            "torch.autograd.graph.saved_tensors_hooks changes them for all records together",
+            "train outside of it",
+        )
+    with torch.autograd.set_detect_anomaly(False):
+        yield
 
 
 @contextlib.contextmanager
