@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import opacus
@@ -31,6 +32,15 @@ FIRST_ADAPTIVE = (1, 6)
 
 Settings = tuple[float, tuple[object, ...], tuple[object, ...]]
 """The noise multiplier; the norms that clip; sampling rate, divisor and reduction of the loss."""
+
+OPACUS = str(Path(opacus.__file__).parent)
+"""Where Opacus' own code is."""
+
+ADAPTS_BY = (
+    "target_unclipped_quantile", "clipbound_learning_rate", "unclipped_num_std", "max_clipbound",
+    "min_clipbound",
+)  # fmt: skip
+"""What decides how an adaptive clipping norm follows the noisy count of unclipped records."""
 
 FINE = 1.2e-7
 """The ε of float32: with this precision or a finer one rounding is left out."""
@@ -87,6 +97,7 @@ class Attached:
                 "in ghost mode that is what clips",
             )  # fmt: skip
         _ = self.attached_weights  # before anything can be added
+        self._refuse_complex()
         self._refuse_other_model()
         self._refuse_adaptive()
         self._refuse_other_engine()
@@ -110,13 +121,22 @@ class Attached:
             )  # fmt: skip
 
     def _refuse_other_model(self) -> None:
-        """Nothing of another model would be seen."""
-        trained = {id(p) for p in self.parameters()}
-        if not any(id(p) in trained for p in self.module.parameters()):
+        """Nothing of another model would be seen, nor of the parts that this one lacks."""
+        given = {id(p) for root in self.roots for p in root.parameters()}
+        seen = [id(p) in given for p in self.parameters()]
+        makes_gradients = any("opacus" in kind.__module__ for kind in type(self.model).__mro__)
+        if not all(seen) or not any(seen) or not makes_gradients:
+            some = "of some weights" if any(seen) and not all(seen) else "any weight"
+            lacking = f"one without {some} of the optimizer" if not all(seen) else "the plain one"
             raise validate.misfit(
-                "model", "one without any weight of the optimizer", "the one that is trained",
-                "give what make_private returned",
-            )  # fmt: skip
+                "model", lacking, "the one that is trained", "give what make_private returned"
+            )
+
+    def _refuse_complex(self) -> None:
+        """PyTorch shares the noise between both parts of a number: each has z/√2."""
+        if any(p.is_complex() for p in self.parameters()):
+            remedy = "train torch.view_as_real of them"
+            raise validate.misfit("weights", "complex", "real numbers", remedy)
 
     def _refuse_adaptive(self) -> None:
         """Only with public batch sizes, and not in ghost mode: see above."""
@@ -191,16 +211,20 @@ class Attached:
 
     def untouched(self) -> bool:
         """Whether clipping and noise are Opacus' own: neither overridden nor replaced."""
-        names = (self.clips_with, "add_noise", "scale_grad")
-        methods = (getattr(self.optimizer, name) for name in names)
-        return all(str(method.__module__).startswith("opacus.") for method in methods)
+        names = (self.clips_with, "add_noise", "scale_grad", "_get_flat_grad_sample")
+        methods = [getattr(self.optimizer, name) for name in names]
+        properties = [
+            getattr(inspect.getattr_static(type(self.optimizer), name), "fget", None)
+            for name in ("grad_samples", "params")
+        ]
+        return all(map(_is_opacus_own, [*methods, *properties]))
 
     @property
     def untouched_noise(self) -> bool:
         """Whether the function that draws the noise is Opacus' own."""
         homes = (vars(sys.modules[kind.__module__]) for kind in type(self.optimizer).__mro__)
         drawing = [home["_generate_noise"] for home in homes if "_generate_noise" in home]
-        return all(str(draw.__module__).startswith("opacus.") for draw in drawing)
+        return all(map(_is_opacus_own, drawing))
 
     @cached_property
     def fills_empty_batches(self) -> bool:
@@ -274,12 +298,14 @@ class Attached:
     def settings(self) -> Settings:
         """What decides the noise and how the sum is scaled, as it is now."""
         optimizer = self.optimizer
-        norms = () if self.adaptive else (
-            optimizer.max_grad_norm, *getattr(optimizer, "max_grad_norms", ()),
-            self.model.max_grad_norm if self.ghost else None,
-        )  # fmt: skip
-        scale = (self.sample_rate, optimizer.expected_batch_size, optimizer.loss_reduction)
-        return optimizer.noise_multiplier, norms, scale
+        if self.adaptive:  # the norm itself follows from the noisy count, by these
+            norms = [getattr(optimizer, name, None) for name in ADAPTS_BY]
+        else:
+            norms = [optimizer.max_grad_norm, *getattr(optimizer, "max_grad_norms", ())]
+            norms += [self.model.max_grad_norm] if self.ghost else []
+        size = optimizer.expected_batch_size
+        scale = (self.sample_rate, _number(size), optimizer.loss_reduction)
+        return float(optimizer.noise_multiplier), tuple(map(_number, norms)), scale
 
     def hooked(self) -> list[nn.Module]:
         """The layers whose gradients Opacus computes for each record, by hooks on each of them."""
@@ -360,6 +386,20 @@ class Attached:
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.parameters()).device
+
+
+def _number(value: Any) -> object:
+    """A number as it is now: a tensor would change in place and stay equal to itself."""
+    return None if value is None else float(value)
+
+
+def _is_opacus_own(method: Any) -> bool:
+    """Whether code is in Opacus' files; what wraps it may say that it is the same."""
+    own = getattr(method, "__func__", method)
+    code = getattr(own, "__code__", None)
+    if code is None or hasattr(own, "__wrapped__"):
+        return False
+    return str(code.co_filename).startswith(OPACUS)
 
 
 def own_criterion(criterion: Any) -> Any:

@@ -100,6 +100,7 @@ ELSEWHERE = "records came from elsewhere than the loader"
 MULTIPLIED = "other records were clipped than were drawn"
 REPEATED = "a batch was used again"
 SAME_NOISE = "noise was drawn again"
+KNOWN_SEED = "noise or batches are drawn from a seed that everybody knows"
 CHANGED = "gradients were changed after the clipping"
 MIXED = "records of a batch are mixed"
 HIDDEN = "the noise is not what the optimizer says"
@@ -254,6 +255,10 @@ REASONS = {
     SAME_NOISE: (
         "The generator of the noise was seeded anew, so that a step has the noise of a step before "
         "and their difference has none: seed once, before the training, or never."
+    ),
+    KNOWN_SEED: (
+        "A torch.Generator() that was not seeded begins with a seed that is the same everywhere: "
+        "leave the generator of the noise and of the data loader out, or call its seed()."
     ),
     SKIPPED: (
         "Batches were drawn and no step was made of them (a step left out when the loss is large, "

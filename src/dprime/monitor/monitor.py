@@ -156,7 +156,8 @@ class Monitor:
     def _composed(self, ledger: Ledger) -> Mechanism | None:
         """What the steps of a ledger are, with what was read besides and the tails."""
         mechanism = ledger.mechanism(*self.besides, public_size=self.public is None)
-        return with_tails(mechanism, ledger, self._noise_ends)
+        ends = self._noise_ends.for_weights(self._reader.most_weights)
+        return with_tails(mechanism, ledger, ends)
 
     def curve(self) -> TradeOff:
         """The certified curve of what was spent until now."""
@@ -394,7 +395,7 @@ class Monitor:
             "public": None if self.public is None else self.public.state_dict(),
             "plan": self.plan.state_dict(),
             "besides": [mechanism.describe() for mechanism in self.besides],
-            "noise": self._noise_ends.state_dict(),
+            "noise": self._noise_ends.for_weights(self._reader.most_weights).state_dict(),
             "ledger": self.ledger.state_dict(),
             **self._epochs.state_dict(self.ledger.steps),
             "warnings": list(self.warnings),

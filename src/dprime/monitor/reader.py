@@ -53,6 +53,8 @@ class StepReader:
         self._mixing: tuple[int, list[nn.Module]] | None = None
         self._rate_before: object = None  # changes were accepted, when batches wait
         self._steps = 0
+        self.most_weights = 0
+        self._parts_summed = 0
         self._passes_before = 0
         self._latest = 0
         self._one_record = OneRecord(training.model)
@@ -74,6 +76,7 @@ class StepReader:
         self._changed = False
         self._uneven = False
         self._same_noise = False
+        self._known_seed = False
         self._labels_left_out = False
         self._unclipped = ""
         self._reset = False
@@ -205,6 +208,9 @@ class StepReader:
         """The clipped sum is complete, and the weights are still those of the step before."""
         sums = [p.summed_grad for p in self.training.parameters()]  # type: ignore[attr-defined]
         sums = [part for part in sums if part is not None]
+        if len(sums) != self._parts_summed:
+            self._parts_summed = len(sums)
+            self.most_weights = max(self.most_weights, sum(part.numel() for part in sums))
         change, norms = self.contents.changed(sums)
         self._elsewhere = self._elsewhere or change or self.contents.counted()
         self._frozen_late = self._frozen_late or self.training.frozen_late
@@ -242,6 +248,8 @@ class StepReader:
         self._compare_settings()
         generator, device = self.training.optimizer.generator, self.training.device()
         self._same_noise = self._generators.again(generator, device)
+        drawing = (generator, self.training.sampling.generator)
+        self._known_seed = any(map(self._generators.is_known, drawing))
         stated, norm = self.training.noise_multiplier, self.training.clip_norm
         reach = (self._clipped_to or norm) * self._rounding
         self._noises = stated, stated if norm == reach else stated * norm / reach
@@ -309,6 +317,7 @@ class StepReader:
             checks.UNEVEN: self._uneven,
             checks.REPEATED: repeated,
             checks.SAME_NOISE: self._same_noise and stated_noise > 0.0,
+            checks.KNOWN_SEED: self._known_seed,
             checks.ELSEWHERE: drawn == "elsewhere",
             checks.MULTIPLIED: drawn == "more",
             checks.AT_ONCE: sampling.kind == "shuffle" and sampling.under_way > 1,

@@ -37,6 +37,9 @@ MOST_FETCHES = 512
 REMEMBERED = 50_000
 """Batches, and states of generators, that are remembered."""
 
+FIRST_SEED = 67280421310721
+"""PyTorch's c10::detail default_rng_seed_val."""
+
 STATE = 256
 """Bytes of a state that are looked at: the place in the sequence, and the first of its words."""
 
@@ -103,6 +106,14 @@ class Generators:
 
     def __init__(self) -> None:
         self._before: dict[int, None] = {}
+
+    @staticmethod
+    def is_known(generator: torch.Generator | None) -> bool:
+        """Whether it has the seed that every `torch.Generator()` begins with."""
+        try:
+            return generator is not None and generator.initial_seed() == FIRST_SEED
+        except (AttributeError, RuntimeError):  # such as one of the operating system
+            return False
 
     def again(self, generator: torch.Generator | None, device: torch.device) -> bool:
         """Noise is about to be drawn: whether it will be that of a step before."""

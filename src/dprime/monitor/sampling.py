@@ -118,6 +118,11 @@ class Sampling:
         self._filled = getattr(dataset, "filled", lambda places: places)
 
     @property
+    def generator(self) -> Any:
+        """That of the batches; None for PyTorch's own, which the system seeds."""
+        return getattr(self._sampler, "generator", None)
+
+    @property
     def rate(self) -> float:
         """The probability with which a record is in a batch, as it is now."""
         return float(self._sampler.sample_rate) if self.kind == "poisson" else 1.0 / self.length

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -191,6 +191,10 @@ class NoiseEnds:
         if secure and own is not None and optimizer.generator is own:
             return cls(None, weights, ideal)
         return cls(min(map(_end_of, parameters)), weights, ideal)
+
+    def for_weights(self, trained: int) -> NoiseEnds:
+        """The same where more weights were trained later."""
+        return replace(self, weights=max(self.weights, trained + 1))
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> NoiseEnds:
