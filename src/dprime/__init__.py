@@ -62,7 +62,7 @@ __all__ = [
     "from_opacus_history",
 ]
 
-__version__ = "0.11.0"
+__version__ = "0.12.0"
 
 PLACES = {
     "DPSGD": "mechanisms",
