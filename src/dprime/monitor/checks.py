@@ -274,13 +274,14 @@ REASONS = {
     ),
     UNFIT: (
         "In ghost mode Opacus has wrong gradients for nn.EmbeddingBag and for convolutions whose "
-        "padding_mode is not 'zeros', and clips by their norms: add up nn.Embedding, pad with a "
-        "layer of its own (nn.CircularPad2d before padding=0), or use grad_sample_mode='hooks'."
+        "padding_mode is not 'zeros', and clips by their norms: add up nn.Embedding, and pad with a "
+        "layer of its own (nn.CircularPad2d before padding=0); in mode 'hooks' the same gradients "
+        "are wrong too, but clipped."
     ),
     UNSEEN: (
         "Autograd does not give the gradients of single records in ghost mode, so nobody saw "
-        "whether the norms that clip them are right, as with checkpoint(use_reentrant=True): give "
-        "checkpoint use_reentrant=False, or use grad_sample_mode='hooks'."
+        "whether the norms that clip them are right, as with checkpoint(use_reentrant=True): leave "
+        "that out, or use grad_sample_mode='hooks'."
     ),
     MISREAD: (
         "Opacus computes the gradients of nn.Conv2d as if the last two dimensions of its input "

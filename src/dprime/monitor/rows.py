@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import torch
@@ -43,6 +44,7 @@ class Rows:
         self._unfolds = not getattr(training.model, "force_functorch", False)
         self._ghost = training.ghost
         self._apart: set[int] = set()
+        self._sizes_of: dict[int, deque[int]] = {}
         self._records: Tensor | None = None
         self._left_out, self._sizes = 0, (set[int](), set[int]())
         self.begin()
@@ -108,7 +110,9 @@ class Rows:
     def normalised(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
         """Whether a softmax is over the records, or over some rows of each of them.
 
-        A layer that had another number of rows than the records once has no records in them.
+        One that had another number of rows than the records once has no records in them. Single
+        numbers may be the weights of a mixture, as many as records by chance: so they must be as
+        many in two batches of different sizes, or in several of one size.
         """
         if not inputs or not isinstance(inputs[0], Tensor) or isinstance(inputs[0], nn.Parameter):
             return False
@@ -116,9 +120,15 @@ class Rows:
         if not dims or _softmax_dim(layer, dims) % dims != self._batch_dim:
             return False
         records, rows = self._called[-1] if self._called else None, shape[self._batch_dim]
-        if records is not None and (rows % records if records else rows):
+        if records in (0, 1) or rows < 2:
+            return False
+        if records is not None and rows != records and (dims == 1 or rows % records):
             self._apart.add(id(layer))
-        return rows > 1 and records not in (0, 1) and id(layer) not in self._apart
+        if id(layer) in self._apart or dims > 1:
+            return id(layer) not in self._apart
+        sizes = self._sizes_of.setdefault(id(layer), deque(maxlen=SURE))
+        sizes.append(rows)
+        return len(sizes) == SURE or len(set(sizes)) > 1
 
     def misread(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
         """Whether Opacus reads the wrong memory for the gradients of a convolution.
