@@ -274,9 +274,9 @@ REASONS = {
     ),
     UNFIT: (
         "In ghost mode Opacus has wrong gradients for nn.EmbeddingBag and for convolutions whose "
-        "padding_mode is not 'zeros', and clips by their norms: add up nn.Embedding, and pad with a "
-        "layer of its own (nn.CircularPad2d before padding=0); in mode 'hooks' the same gradients "
-        "are wrong too, but clipped."
+        "padding_mode is not 'zeros', and clips by their norms: add up nn.Embedding, and pad with "
+        "a layer of its own (nn.CircularPad2d before padding=0); in mode 'hooks' the gradients are "
+        "wrong too, but they are what is clipped."
     ),
     UNSEEN: (
         "Autograd does not give the gradients of single records in ghost mode, so nobody saw "

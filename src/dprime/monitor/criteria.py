@@ -36,7 +36,8 @@ def leaves_labels_out(loss: Any, given: Sequence[Any], training: Attached) -> bo
     """
     if not isinstance(loss, DIVIDING) or loss.reduction != "mean" or training.ghost:
         return False
-    labels = [value for value in given[1:2] if isinstance(value, Tensor)]
+    parts = [value for value in given if isinstance(value, Tensor)]
+    labels = [part for part in parts if not part.is_floating_point()]
     return any(bool(part.eq(loss.ignore_index).any()) for part in labels)
 
 
