@@ -349,7 +349,7 @@ def at_start(training: Attached, ask: Questions) -> Iterator[str]:
 
 def may_mix(layer: nn.Module) -> bool:
     """Whether a layer or a loss may mix records, or have a wrong norm, in some mode."""
-    return isinstance(layer, (*MIXING, *CONVOLUTIONS, *criteria.DIVIDING))
+    return isinstance(layer, (*MIXING, *criteria.DIVIDING)) or _pads_otherwise(layer)
 
 
 def softmaxes(training: Attached) -> list[nn.Module]:
@@ -397,11 +397,15 @@ def unfit_for_ghost(layer: nn.Module, training: Attached) -> bool:
     """
     if not training.ghost or getattr(training.model, "force_functorch", False):
         return False
-    pads = type(layer) in CONVOLUTIONS and layer.padding_mode != "zeros"
-    if not pads and type(layer) is not nn.EmbeddingBag:
+    if type(layer) is not nn.EmbeddingBag and not _pads_otherwise(layer):
         return False
     weight: nn.Parameter = layer.weight  # type: ignore[assignment]
     return weight.requires_grad
+
+
+def _pads_otherwise(layer: nn.Module) -> bool:
+    """Whether a convolution of PyTorch's own pads with other values than zeros."""
+    return type(layer) in CONVOLUTIONS and layer.padding_mode != "zeros"
 
 
 def outside(training: Attached) -> dict[str, nn.Parameter]:
