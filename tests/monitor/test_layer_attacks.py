@@ -140,6 +140,11 @@ class TestMemory:
         net.made = Contiguous()
         assert certified(trained(private, net, numbers(7, 6), classes()))
 
+    def test_a_convolution_whose_weight_is_frozen_is_fine(self, private):
+        net = over_time()
+        net.conv.weight.requires_grad_(False)
+        assert certified(trained(private, net, numbers(7, 6), classes()))
+
     @pytest.mark.parametrize("padding", [0, 1, "valid", "same"])
     def test_channels_last_only_harms_in_ghost_mode(self, private, padding):
         """Opacus' gradients are wrong, but of the record alone."""

@@ -391,9 +391,9 @@ def unfit_for_ghost(layer: nn.Module, training: Attached) -> bool:
     """Whether ghost mode clips by norms of wrong gradients for a layer.
 
     Opacus' own functions count a word once that comes several times in a bag, and pad with zeros
-    whatever the padding mode. The other modes clip and add up the same gradients, so these are
-    wrong there too, but none is longer than C. Layers that are derived from these have no function
-    of Opacus.
+    whatever the padding mode. In mode "hooks" their gradients are what is clipped and added up, so
+    they are wrong there too, but none is longer than C. Layers that are derived from these have no
+    function of Opacus.
     """
     if not training.ghost or getattr(training.model, "force_functorch", False):
         return False

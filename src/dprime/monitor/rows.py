@@ -138,10 +138,12 @@ class Rows:
         other modes they are right for the gradients that are added up, unless it reads values of
         other records.
         """
-        if type(layer) is not nn.Conv2d or not self._unfolds or not isinstance(inputs[0], Tensor):
+        if type(layer) is not nn.Conv2d or not self._unfolds or not inputs:
             return False
         given: Tensor = inputs[0]
         if given.is_contiguous() or given.dim() != 4 or not given.numel():
+            return False
+        if not layer.weight.requires_grad:
             return False
         same = torch.empty_strided(given.shape, given.stride(), device="meta")
         padded = nn.functional.pad(same, _pads(layer))
