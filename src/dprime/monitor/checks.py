@@ -190,7 +190,8 @@ REASONS = {
     MIXED: (
         "A layer mixes the records of a batch or keeps running statistics of them, so clipping "
         "does not bound what one record does: use GroupNorm or LayerNorm, or put it into eval "
-        "mode; give attention batch_first=True, and in ghost mode leave scale_grad_by_freq out."
+        "mode; give attention batch_first=True and nn.Softmax the dimension of tokens or features, "
+        "and in ghost mode leave scale_grad_by_freq out."
     ),
     HIDDEN: (
         "The optimizer adds other noise than its noise multiplier says, as Opacus' adaptive "
