@@ -341,11 +341,6 @@ class Attached:
         return int(self.optimizer.accumulated_iterations)
 
     @property
-    def label_left_out(self) -> int:
-        """The label of records that count for nothing in the criterion's loss."""
-        return int(own_criterion(self.criterion).ignore_index)
-
-    @property
     def size(self) -> int:
         """Weights that are trained."""
         return sum(p.numel() for p in self.parameters())

@@ -15,7 +15,8 @@ from torch.nn.modules.instancenorm import _InstanceNorm
 from dprime import text
 from dprime.interop import gdp_epsilon
 from dprime.mechanisms import LEAST_NOISE, Mechanism
-from dprime.monitor.attached import Attached, own_criterion
+from dprime.monitor import criteria
+from dprime.monitor.attached import Attached
 from dprime.monitor.contents import modules_of
 from dprime.monitor.ledger import (
     LITTLE_NOISE,
@@ -37,6 +38,11 @@ MIXING = (
     DPMultiheadAttention,
 )  # fmt: skip
 """Layers that mix records in some mode."""
+
+CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+
+SOFTMAXES = (nn.Softmax, nn.LogSoftmax, nn.Softmin, nn.Softmax2d)
+"""Layers that mix the rows of one dimension, which their input may decide."""
 
 SHUFFLED = (
     "The batches are not drawn by Poisson sampling, so the ε of the privacy engine does not hold "
@@ -89,6 +95,17 @@ NOW = (
     "The weights or buffers are now other ones than the last private step left, which the numbers "
     "are for: do not release the model as it is now, unless what changed it is not from the data."
 )
+ENCODED = (
+    "What the model is called with has a gradient, so it may be made by a network that is trained "
+    "with it, but without clipping or noise: that is covered only if this network is never trained "
+    "on these data and not released, or learns through the model alone, as the generator of a GAN "
+    "does; give its weights to make_private, or freeze them."
+)
+SUMMED = (
+    "The criterion sums the losses of a batch, and Opacus multiplies each gradient by the size of "
+    "the batch, which it takes to be divided by: whether there is one record more then changes all "
+    "others; give make_private loss_reduction='sum', or the criterion reduction='mean'."
+)
 PAST_THE_END = (
     "The training went on past its planned end: the forecast is what was spent until now."
 )
@@ -120,6 +137,11 @@ MOVED = "weights were changed between two steps"
 BUFFERS = "a buffer was changed"
 RESET = "noise, clipping, rate or expected batch size was changed by hand"
 SKIPPED = "batches were drawn and passed over"
+SPREAD = "outputs were compared with the targets of other records"
+UNFIT = "ghost mode clips a layer by the norms of wrong gradients"
+UNSEEN = "ghost mode's norms could not be compared with the gradients"
+MISREAD = "a convolution's gradients were read from other places of memory"
+UNSCALED = "the loss divides by the size of the batch, which is not undone"
 DIVIDED = "the loss divides by what the labels of the batch count for"
 NOT_PUBLIC = "the public constants are not those of the training"
 
@@ -169,7 +191,8 @@ REASONS = {
     MIXED: (
         "A layer mixes the records of a batch or keeps running statistics of them, so clipping "
         "does not bound what one record does: use GroupNorm or LayerNorm, or put it into eval "
-        "mode; give attention batch_first=True, and in ghost mode leave scale_grad_by_freq out."
+        "mode; give attention batch_first=True and nn.Softmax the dimension of tokens or features, "
+        "and in ghost mode leave scale_grad_by_freq out."
     ),
     HIDDEN: (
         "The optimizer adds other noise than its noise multiplier says, as Opacus' adaptive "
@@ -246,6 +269,33 @@ REASONS = {
         "changed during the training, which tells of the data if it depends on them: use a "
         f"schedule of opacus.schedulers; {ACCEPT}."
     ),
+    SPREAD: (
+        "The criterion got outputs and targets of different shapes ([records, 1] and [records], "
+        "say), so it compared each output with the targets of all records: give both the same "
+        "shape, as with outputs.squeeze(1)."
+    ),
+    UNFIT: (
+        "In ghost mode Opacus has wrong gradients for nn.EmbeddingBag and for convolutions whose "
+        "padding_mode is not 'zeros', and clips by their norms: add up nn.Embedding, and pad with "
+        "a layer of its own (nn.CircularPad2d before padding=0); in mode 'hooks' the gradients are "
+        "wrong too, but they are what is clipped."
+    ),
+    UNSEEN: (
+        "Autograd does not give the gradients of single records in ghost mode, so nobody saw "
+        "whether the norms that clip them are right, as with checkpoint(use_reentrant=True): leave "
+        "that out, or use grad_sample_mode='hooks'."
+    ),
+    MISREAD: (
+        "Opacus computes the gradients of nn.Conv2d as if the last two dimensions of its input "
+        "were contiguous in memory; this input was permuted or in another memory format, so that "
+        "values of other places or of other records were read: call .contiguous() on it."
+    ),
+    UNSCALED: (
+        "The criterion takes the mean of a batch and the optimizer has loss_reduction='sum', so "
+        "gradients are divided by the size of the batch before they are clipped, and one record "
+        "more changes all others: give make_private loss_reduction='mean', or the criterion "
+        "reduction='sum'."
+    ),
     DIVIDED: (
         "The criterion divides the loss of a batch by the class weights of its records, or by the "
         "number of labels that are not left out (ignore_index), so that one record rescales the "
@@ -282,8 +332,10 @@ def at_start(training: Attached, ask: Questions) -> Iterator[str]:
         yield SHUFFLED
     if training.sampling.kind == "unknown":
         yield UNKNOWN
-    if mixes(training.module, training):
+    if any(mixes(root, training) for root in training.roots):
         yield REASONS[MIXED]
+    if criteria.sums_scaled(training):
+        yield SUMMED
     if training.rounding > 1.0:
         yield COARSE
     names = list(outside(training))
@@ -302,8 +354,14 @@ def at_start(training: Attached, ask: Questions) -> Iterator[str]:
 
 
 def may_mix(layer: nn.Module) -> bool:
-    """Whether `mixes` depends on a layer and its mode."""
-    return isinstance(layer, MIXING)
+    """Whether a layer or a loss may mix records, or have a wrong norm, in some mode."""
+    return isinstance(layer, (*MIXING, *criteria.DIVIDING)) or _pads_otherwise(layer)
+
+
+def softmaxes(training: Attached) -> list[nn.Module]:
+    """The layers of model and criterion that may have their softmax over the records."""
+    layers = (layer for root in training.roots for layer in modules_of(root))
+    return [layer for layer in layers if isinstance(layer, SOFTMAXES)]
 
 
 def mixes(module: nn.Module, training: Attached | None = None) -> bool:
@@ -323,21 +381,6 @@ def mixes(module: nn.Module, training: Attached | None = None) -> bool:
     return False
 
 
-def averages_over_labels(training: Attached) -> bool:
-    """Whether the criterion divides by what the labels of a batch count for.
-
-    Ghost mode takes the loss of each record, and weighs it alone.
-    """
-    criterion = own_criterion(training.criterion)
-    kinds = (nn.CrossEntropyLoss, nn.NLLLoss)
-    return isinstance(criterion, kinds) and criterion.reduction == "mean" and not training.ghost
-
-
-def divides_by_weights(training: Attached) -> bool:
-    """Whether that is the sum of their class weights."""
-    return averages_over_labels(training) and own_criterion(training.criterion).weight is not None
-
-
 def _mixes_in(layer: nn.Module, training: Attached) -> bool:
     """Whether a layer whose weights are trained mixes records where they come first."""
     if isinstance(layer, (nn.Embedding, nn.EmbeddingBag)):
@@ -348,6 +391,27 @@ def _mixes_in(layer: nn.Module, training: Attached) -> bool:
         first: bool = getattr(training.model, "batch_first", False)
         return first and any(id(part) in own for part in training.hooked())
     return False
+
+
+def unfit_for_ghost(layer: nn.Module, training: Attached) -> bool:
+    """Whether ghost mode clips by norms of wrong gradients for a layer.
+
+    Opacus' own functions count a word once that comes several times in a bag, and pad with zeros
+    whatever the padding mode. In mode "hooks" their gradients are what is clipped and added up, so
+    they are wrong there too, but none is longer than C. Layers that are derived from these have no
+    function of Opacus.
+    """
+    if not training.ghost or getattr(training.model, "force_functorch", False):
+        return False
+    if type(layer) is not nn.EmbeddingBag and not _pads_otherwise(layer):
+        return False
+    weight: nn.Parameter = layer.weight  # type: ignore[assignment]
+    return weight.requires_grad
+
+
+def _pads_otherwise(layer: nn.Module) -> bool:
+    """Whether a convolution of PyTorch's own pads with other values than zeros."""
+    return type(layer) in CONVOLUTIONS and layer.padding_mode != "zeros"
 
 
 def outside(training: Attached) -> dict[str, nn.Parameter]:

@@ -332,6 +332,8 @@ class Monitor:
             self._warn(checks.NOISE_SCHEDULED)
         if self._reader.fewer:
             self._warn(checks.FEWER)
+        if self._reader.encoded:
+            self._warn(checks.ENCODED)
         if step.left_out and step.sampling == "poisson":
             self._warn(checks.LEFT_OUT)
         if len(self.training.sampling.left_open) > 1:

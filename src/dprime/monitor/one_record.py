@@ -9,7 +9,6 @@ computed by autograd, and its norm is compared with the one that clipped it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import torch
@@ -39,11 +38,15 @@ class OneRecord:
     Args:
         model: Opacus' own, which clips.
 
+    Attributes:
+        blind: whether autograd did not give the gradient of a weight that has a norm.
+
     """
 
     def __init__(self, model: Any) -> None:
         self._model = model
         self._calls = 0
+        self.blind = False
         self._graphs: set[frozenset[tuple[int, int]]] = set()
 
     def exceeds(self, losses: Tensor, factors: Tensor, weights: Sequence[Tensor]) -> bool:
@@ -73,15 +76,17 @@ class OneRecord:
         """Whether the gradient of one weighted loss is longer than was recorded."""
         enabled, self._model.hooks_enabled = self._model.hooks_enabled, False
         try:
-            with suppress(RuntimeError):  # a graph that allows no second look
-                parts = torch.autograd.grad(loss, weights, retain_graph=True, allow_unused=True)
-                norms = [part.norm() for part in parts if part is not None]
-                true = float(torch.stack(norms).norm()) if norms else 0.0
-                slack = SMALLEST * float(self._model.max_grad_norm)
-                return not true <= (1.0 + TOLERANCE) * recorded + slack
+            parts = torch.autograd.grad(loss, weights, retain_graph=True, allow_unused=True)
+        except RuntimeError:  # a graph that allows no second look
+            self.blind = True
+            return False
         finally:
             self._model.hooks_enabled = enabled
-        return False
+        self.blind = self.blind or _any_missing(parts, weights)
+        norms = [part.norm() for part in parts if part is not None]
+        true = float(torch.stack(norms).norm()) if norms else 0.0
+        slack = SMALLEST * float(self._model.max_grad_norm)
+        return not true <= (1.0 + TOLERANCE) * recorded + slack
 
 
 class Norms:
@@ -109,6 +114,13 @@ class Norms:
         norms = [p._norm_sample.to(factors.device) for p in self._model.trainable_parameters]
         clipped = factors * torch.linalg.vector_norm(torch.stack(norms), dim=0)
         return clipped.shape != factors.shape or (len(clipped) > 0 and float(clipped.max()) > bound)
+
+
+def _any_missing(parts: Sequence[Tensor | None], weights: Sequence[Tensor]) -> bool:
+    """Whether a weight has a norm and no gradient, as in a checkpoint that is computed anew."""
+    norms = (getattr(p, "_norm_sample", None) for p in weights)
+    pairs = zip(parts, norms, strict=True)
+    return any(part is None and norm is not None and bool(norm.any()) for part, norm in pairs)
 
 
 def uses(losses: Tensor) -> frozenset[tuple[int, int]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from torch import Tensor, nn
 
-from dprime.monitor import checks
+from dprime.monitor import checks, criteria
 from dprime.monitor.attached import Attached, Settings
 from dprime.monitor.contents import Change, Contents, modules_of
 from dprime.monitor.ledger import Ledger, Step
@@ -45,6 +45,7 @@ class StepReader:
         self.scheduled = False
         self.noise_scheduled = False
         self.fewer = False
+        self.encoded = False
         self.contents = Contents(training.roots, training.may_move)
         self._public = public
         self._own = training.untouched()
@@ -78,6 +79,8 @@ class StepReader:
         self._same_noise = False
         self._known_seed = False
         self._labels_left_out = False
+        self._spread = False
+        self._mixed = False
         self._unclipped = ""
         self._reset = False
         self._rows.begin()
@@ -87,8 +90,9 @@ class StepReader:
         self._frozen_late = False
         self._rounding = 1.0
 
-    def called(self, inputs: Iterable[Any]) -> None:
+    def called(self, inputs: Sequence[Any]) -> None:
         """The model was called with records that may be trained on."""
+        self.encoded = self.encoded or any(getattr(given, "grad_fn", None) for given in inputs)
         if self.training.sampling.kind == "shuffle":
             passes = self.training.sampling.passes
             if passes != self._latest:  # another pass gives every record again
@@ -104,15 +108,21 @@ class StepReader:
         """The model gave this for records that may be trained on."""
         self._rows.answered(output)
 
-    def judged(self, targets: Sequence[Any]) -> None:
-        """The criterion is about to be called with these."""
-        left_out = self.training.label_left_out
-        self._labels_left_out = self._labels_left_out or any(
-            isinstance(labels, Tensor) and bool(labels.eq(left_out).any()) for labels in targets
+    def judged(self, loss: nn.Module, given: Sequence[Any]) -> None:
+        """A loss of PyTorch is about to be called with these."""
+        self._spread = self._spread or criteria.spreads(loss, given)
+        self._labels_left_out = self._labels_left_out or criteria.leaves_labels_out(
+            loss, given, self.training
         )
+
+    def normalised(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
+        """A softmax is about to be called."""
+        self._mixed = self._mixed or self._rows.normalised(layer, inputs)
 
     def layer_called(self, layer: Any, inputs: tuple[Any, ...]) -> None:
         """A layer, whose gradients have one row for each record, is about to be called."""
+        if self._rows.misread(layer, inputs):
+            self._unclipped = self._unclipped or checks.MISREAD
         self._uneven = self._uneven or self._rows.added_unevenly(layer, inputs)
 
     def packed(self, layer: Any, inputs: tuple[Any, ...]) -> None:
@@ -307,6 +317,7 @@ class StepReader:
         )
         repeated, stated_noise = self._repeats.step(self._parts), training.noise_multiplier
         attached = training.attached_weights.issuperset(map(id, training.parameters()))
+        may_mix = self._may_mix()
         found = {
             checks.REPLACED: replaced or "scale_grad" in vars(training.optimizer),
             checks.NOT_FINITE: not math.isfinite(self._length),
@@ -324,10 +335,16 @@ class StepReader:
             checks.TWO_PASSES: batches > 1 and len(self._passes) > 1,
             checks.ADDED_UP: batches > 1 and training.poisson and self.adjacency == "replace",
             checks.FILLED: training.fills_empty_batches,
-            checks.MIXED: any(checks.mixes(layer, training) for layer in self._may_mix()),
-            checks.DIVIDED: self._labels_left_out or checks.divides_by_weights(training),
+            checks.MIXED: self._mixed or any(checks.mixes(part, training) for part in may_mix),
+            checks.UNFIT: any(checks.unfit_for_ghost(part, training) for part in may_mix),
+            checks.SPREAD: self._spread,
+            checks.DIVIDED: self._labels_left_out
+            or criteria.function_divides_by_weights(training)
+            or any(criteria.divides_by_weights(part, training) for part in may_mix),
+            checks.UNSCALED: criteria.averages_unscaled(training),
             checks.LATER: self._frozen_late or not attached,
             checks.TOO_LONG: self._longer,
+            checks.UNSEEN: self._one_record.blind,
             checks.MOVED: self._elsewhere == "weights",
             checks.BUFFERS: self._elsewhere == "buffers",
             checks.RESET: self._reset and stated_noise > 0.0,
@@ -337,10 +354,11 @@ class StepReader:
         return next((reason for reason, holds in found.items() if holds), self._unclipped)
 
     def _may_mix(self) -> list[nn.Module]:
-        """The layers of the model that mix records in some mode, sought again after a change."""
+        """The layers and losses that mix records in some mode, sought again after a change."""
         if self._mixing is None or self._mixing[0] != self.contents.arranged:
-            layers = [layer for layer in modules_of(self.training.module) if checks.may_mix(layer)]
-            self._mixing = self.contents.arranged, layers
+            layers = (layer for root in self.training.roots for layer in modules_of(root))
+            kept = [layer for layer in layers if checks.may_mix(layer)]
+            self._mixing = self.contents.arranged, kept
         return self._mixing[1]
 
     def follow(self, ledger: Ledger) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 from torch.utils.data import SequentialSampler
 
@@ -40,6 +41,10 @@ class Rows:
         sampler = getattr(training.data_loader, "sampler", None)
         self._compares = shuffled and not isinstance(sampler, SequentialSampler)
         self._given: dict[int, tuple[Tensor, int]] = {}
+        self._unfolds = not getattr(training.model, "force_functorch", False)
+        self._ghost = training.ghost
+        self._apart: set[int] = set()
+        self._sizes_of: dict[int, deque[int]] = {}
         self._records: Tensor | None = None
         self._left_out, self._sizes = 0, (set[int](), set[int]())
         self.begin()
@@ -102,6 +107,51 @@ class Rows:
         own = {id(p) for p in layer.parameters()}
         return any(id(p) not in own for p in self._weights())
 
+    def normalised(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
+        """Whether a softmax is over the records, or over some rows of each of them.
+
+        One that had another number of rows than the records once has no records in them. Single
+        numbers may be the weights of a mixture, as many as records by chance: so they must be as
+        many in two batches of different sizes, or in several of one size.
+        """
+        if not inputs or not isinstance(inputs[0], Tensor) or isinstance(inputs[0], nn.Parameter):
+            return False
+        dims, shape = inputs[0].dim(), inputs[0].shape
+        if not dims or _softmax_dim(layer, dims) % dims != self._batch_dim:
+            return False
+        records, rows = self._called[-1] if self._called else None, shape[self._batch_dim]
+        if records in (0, 1) or rows < 2:
+            return False
+        if records is not None and rows != records and (dims == 1 or rows % records):
+            self._apart.add(id(layer))
+        if id(layer) in self._apart or dims > 1:
+            return id(layer) not in self._apart
+        sizes = self._sizes_of.setdefault(id(layer), deque(maxlen=SURE))
+        sizes.append(rows)
+        return len(sizes) == SURE or len(set(sizes)) > 1
+
+    def misread(self, layer: Any, inputs: tuple[Any, ...]) -> bool:
+        """Whether Opacus reads the wrong memory for the gradients of a convolution.
+
+        Its `unfold2d` takes each row of an image to be contiguous, and each image to be rows after
+        rows. Else it reads values of other places: in ghost mode the norms are then wrong. In the
+        other modes they are right for the gradients that are added up, unless it reads values of
+        other records.
+        """
+        if type(layer) is not nn.Conv2d or not self._unfolds or not inputs:
+            return False
+        given: Tensor = inputs[0]
+        if given.is_contiguous() or given.dim() != 4 or not given.numel():
+            return False
+        if not layer.weight.requires_grad:
+            return False
+        same = torch.empty_strided(given.shape, given.stride(), device="meta")
+        padded = nn.functional.pad(same, _pads(layer))
+        records, channels, height, width = padded.shape
+        outer, channel, *inner = padded.stride()
+        apart = records == 1 or outer >= (channels - 1) * channel + height * width
+        return inner != [width, 1] and (self._ghost or not apart)
+
     def left_out(self, rows: int, drawn: int) -> bool:
         """Whether a step with fewer rows than were drawn has a row for each record it was given.
 
@@ -121,6 +171,26 @@ class Rows:
             known.add(size)
         varied = len(self._sizes[0]) == 1 and len(self._sizes[1]) >= DIFFERENT
         return not (rows and varied and self._left_out >= SURE)
+
+
+def _softmax_dim(layer: Any, dims: int) -> int:
+    """The dimension of a softmax, which PyTorch chooses where none is given."""
+    if isinstance(layer, nn.Softmax2d):
+        return -3
+    if layer.dim is None:
+        return 0 if dims in (0, 1, 3) else 1
+    return int(layer.dim)
+
+
+def _pads(layer: nn.Conv2d) -> list[int]:
+    """By how many places a convolution pads the last dimension and the one before it."""
+    if layer.padding == "valid":
+        return [0, 0, 0, 0]
+    if layer.padding == "same":
+        reach = [(k - 1) * d for k, d in zip(layer.kernel_size, layer.dilation, strict=True)]
+        return [0, reach[1], 0, reach[0]]
+    high, wide = (int(part) for part in layer.padding)
+    return [wide, wide, high, high]
 
 
 def _some(given: Tensor) -> Tensor:

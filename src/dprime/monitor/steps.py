@@ -12,7 +12,7 @@ from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClippi
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from dprime.monitor import checks
+from dprime.monitor import checks, criteria
 from dprime.monitor.attached import Attached, own_criterion
 from dprime.monitor.hooks import Hooks
 from dprime.monitor.reader import StepReader
@@ -85,8 +85,10 @@ class Steps:
             hooks.before_call(layer, self._packed)
         if self.training.ghost:
             self._see_loss()
-        if checks.averages_over_labels(self.training):
-            hooks.before_call(own_criterion(self.training.criterion), self._judged, named=True)
+        for loss in criteria.losses_of(self.training):
+            hooks.before_call(loss, self._judged, named=True)
+        for layer in checks.softmaxes(self.training):
+            hooks.before_call(layer, self._normalised)
         self.training.sampling.watch(self._between)
         hooks.later(self.training.sampling.release)
         if any(watcher.needs_batches for watcher in self.watchers):
@@ -117,9 +119,18 @@ class Steps:
         if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
             self.reader.answered(output)
 
-    def _judged(self, criterion: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-        if criterion.training and torch.is_grad_enabled() and not transforming():
-            self.reader.judged((*inputs, *named.values())[1:2])
+    def _judged(self, loss: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+        if self._trains():
+            self.reader.judged(loss, (*inputs, *named.values()))
+
+    def _normalised(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
+        if self._trains():
+            self.reader.normalised(layer, inputs)
+
+    def _trains(self) -> bool:
+        """Whether what is called now may be trained on, by no watcher's own functions."""
+        training = self.training.module.training and torch.is_grad_enabled()
+        return training and not torch.compiler.is_compiling() and not transforming()
 
     def _layer_called(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
         if layer.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():

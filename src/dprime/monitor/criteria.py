@@ -1,0 +1,96 @@
+"""Whether a criterion makes one record's loss depend on the other records of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from dprime.monitor.attached import Attached, own_criterion
+from dprime.monitor.contents import modules_of
+
+DIVIDING = (nn.CrossEntropyLoss, nn.NLLLoss)
+"""With reduction="mean" they divide by what the labels of a batch count for."""
+
+ELEMENTWISE = (
+    nn.L1Loss, nn.MSELoss, nn.SmoothL1Loss, nn.HuberLoss, nn.PoissonNLLLoss, nn.GaussianNLLLoss,
+    nn.KLDivLoss, nn.SoftMarginLoss, nn.HingeEmbeddingLoss,
+)  # fmt: skip
+"""They broadcast outputs and targets of different shapes; other losses refuse them."""
+
+MEANS = ("mean", "batchmean")
+
+
+def losses_of(training: Attached) -> list[nn.Module]:
+    """The losses of PyTorch in the criterion and in the model that may mix the records."""
+    layers = (layer for root in training.roots for layer in modules_of(root))
+    return [layer for layer in layers if isinstance(layer, (*DIVIDING, *ELEMENTWISE))]
+
+
+def leaves_labels_out(loss: Any, given: Sequence[Any], training: Attached) -> bool:
+    """Whether a loss is about to divide by the number of labels that it does not leave out.
+
+    Ghost mode takes the loss of each record, and weighs it alone.
+    """
+    if not isinstance(loss, DIVIDING) or loss.reduction != "mean" or training.ghost:
+        return False
+    parts = [value for value in given if isinstance(value, Tensor)]
+    labels = [part for part in parts if not part.is_floating_point()]
+    return any(bool(part.eq(loss.ignore_index).any()) for part in labels)
+
+
+def spreads(loss: Any, given: Sequence[Any]) -> bool:
+    """Whether a loss is about to compare each record's output with the targets of others.
+
+    >>> import torch
+    >>> outputs = torch.zeros(5, 1)
+    >>> spreads(nn.MSELoss(), (outputs, torch.zeros(5))), spreads(nn.MSELoss(), (outputs, outputs))
+    (True, False)
+    """
+    pair = [value for value in given if isinstance(value, Tensor)][:2]
+    if not isinstance(loss, ELEMENTWISE) or len(pair) < 2 or pair[0].shape == pair[1].shape:
+        return False
+    outputs, targets = pair
+    if min(outputs.numel(), targets.numel()) < 2:  # one number for all records, or no record
+        return False
+    return outputs.dim() != targets.dim() or outputs.shape[0] != targets.shape[0]
+
+
+def divides_by_weights(loss: nn.Module, training: Attached) -> bool:
+    """Whether a loss divides by the class weights of the records."""
+    weighs = isinstance(loss, DIVIDING) and loss.weight is not None
+    return weighs and loss.reduction == "mean" and not training.ghost
+
+
+def function_divides_by_weights(training: Attached) -> bool:
+    """Whether that is so for a criterion that is a function of PyTorch."""
+    inner = own_criterion(training.criterion)
+    named = getattr(inner, "keywords", {})
+    divides = getattr(inner, "func", None) in (F.cross_entropy, F.nll_loss)
+    return divides and named.get("weight") is not None and reduction(inner) == "mean"
+
+
+def averages_unscaled(training: Attached) -> bool:
+    """Whether the criterion divides by the size of the batch, which Opacus does not undo."""
+    return _undone(training) == "sum" and reduction(training.criterion) in MEANS
+
+
+def sums_scaled(training: Attached) -> bool:
+    """Whether the criterion sums, and Opacus multiplies by the size of the batch all the same."""
+    return _undone(training) == "mean" and reduction(training.criterion) == "sum"
+
+
+def _undone(training: Attached) -> str:
+    """What Opacus takes the criterion to do; ghost mode compares the two itself."""
+    return "" if training.ghost else str(training.optimizer.loss_reduction)
+
+
+def reduction(criterion: Any) -> str:
+    """How a criterion makes one number of the losses of records; empty where it does not say."""
+    inner = own_criterion(criterion)
+    function = getattr(inner, "func", inner)
+    if getattr(function, "__module__", "") == F.__name__:
+        return str(getattr(inner, "keywords", {}).get("reduction", "mean"))
+    return str(getattr(inner, "reduction", ""))
