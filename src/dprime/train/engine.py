@@ -29,6 +29,7 @@ from dprime.train.checks import network_of
 from dprime.train.gradients import Part, clip_factors, clipped_sum, common_sum
 from dprime.train.initial import fresh_weights
 from dprime.train.insert import Insert, Moment
+from dprime.train.layers import norms_of
 from dprime.train.network import Network
 from dprime.train.noise import add_normal
 from dprime.train.observe import Final, Observer, Step, differing_gradients
@@ -355,8 +356,7 @@ def _crafted(run: Run, moment: Moment) -> tuple[Tensor, ...] | None:
         return found
     clipped = []
     for gradients in found:
-        norms = torch.linalg.vector_norm(gradients, dim=1, keepdim=True, dtype=torch.float64)
-        norms = norms.to(gradients.dtype)
+        norms = norms_of(gradients)[:, None]
         scaled = gradients * clip_factors(norms, C)
         clipped.append(scaled.masked_fill(~norms.isfinite(), 0))
     return tuple(clipped)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, grad_and_value, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from dprime.train.layers import weighted
+from dprime.train.layers import norms_of, weighted
 from dprime.train.lookups import OwnRows
 from dprime.train.losses import Loss, named_loss
 from dprime.train.network import Gradients, Network, hooks_of
@@ -30,8 +30,7 @@ class ExplicitGradients(Gradients):
 
     def norms(self) -> Tensor:
         """[trial, record]."""
-        norms: Tensor = torch.linalg.vector_norm(self._gradients, dim=2, dtype=torch.float64)
-        return norms.to(self._gradients.dtype)
+        return norms_of(self._gradients)
 
     def add_weighted(self, c: Tensor, into: Tensor) -> None:
         """Σ c_i g_i."""

@@ -28,6 +28,13 @@ ROUNDING = 8 * torch.finfo(torch.float32).eps
 """Relative error that is allowed for in a sum of products of mixed sign."""
 
 
+LONGEST = 1.8e19
+"""Norms above it, whose squares float32 does not hold, count as not finite on every path.
+
+C over a longer one may lie where float32 has few digits, and would clip to a few per cent above C.
+"""
+
+
 FLOOR = 1e-35
 """Added to squares: what a square too small for float32 leaves out is far below it."""
 
@@ -240,6 +247,13 @@ def _rounded_up(products: Tensor) -> Tensor:
     """Sums over the last two dimensions, in single precision."""
     sums = products.sum((-2, -1))
     return sums.add_(products.abs_().sum((-2, -1)), alpha=ROUNDING).clamp_(min=0).float()
+
+
+def norms_of(gradients: Tensor) -> Tensor:
+    """Of vectors in the last dimension; infinite where one is longer than `LONGEST`."""
+    norms = torch.linalg.vector_norm(gradients, dim=-1, dtype=torch.float64)
+    longest: Tensor = norms.masked_fill(norms > LONGEST, torch.inf)
+    return longest.to(gradients.dtype)
 
 
 def _blank(x: Tensor, lost: Tensor) -> Tensor:
