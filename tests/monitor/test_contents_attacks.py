@@ -157,3 +157,36 @@ def test_what_is_saved_besides_and_stays(private, held):
     monitor = watch(made := private(net=net))
     made.train()
     assert not reason(monitor)
+
+
+def ghost_steps(made, change, steps=3):
+    """Steps of ghost clipping whose gradients are changed before the noise."""
+    for _, (records, labels) in zip(range(steps), made.loader, strict=False):
+        made.optimizer.zero_grad()
+        made.criterion(made.model(records), labels).backward()
+        change([p.grad for p in made.model.parameters()])
+        made.optimizer.step()
+
+
+def scale(gradients):
+    for gradient in gradients:
+        gradient.data.mul_(5.0)
+
+
+def shorten(gradients):
+    """As `clip_grad_norm_`, but by writes that PyTorch does not count."""
+    factor = 0.01 / torch.cat([gradient.flatten() for gradient in gradients]).norm()
+    for gradient in gradients:
+        gradient.data.mul_(factor.clamp(max=1.0))
+
+
+def test_gradients_that_are_scaled_after_ghost_clipping(private):
+    made = private("ghost")
+    found(made, checks.CHANGED, lambda: ghost_steps(made, scale))
+
+
+def test_a_projection_after_ghost_clipping_stays_certified(private):
+    monitor = watch(made := private("ghost"))
+    for _ in range(15):  # beyond the steps in which all norms are compared
+        ghost_steps(made, shorten, 6)
+    assert not reason(monitor)
