@@ -1,6 +1,6 @@
 """Trainings that keep or write something of their records where it is hard to see."""
 
-from collections import deque
+from collections import OrderedDict, deque
 
 import numpy as np
 import pytest
@@ -190,3 +190,189 @@ def test_a_projection_after_ghost_clipping_stays_certified(private):
     for _ in range(15):  # beyond the steps in which all norms are compared
         ghost_steps(made, shorten, 6)
     assert not reason(monitor)
+
+
+def inner(made):
+    return made.optimizer.original_optimizer
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_the_noise_is_taken_off_before_the_step(private, mode):
+    made = private(mode)
+
+    def swap(*_):
+        for p in made.optimizer.params:
+            p.grad.data.copy_(p.summed_grad / 10)
+
+    inner(made).register_step_pre_hook(swap)
+    found(made, checks.OUTSIDE)
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_weights_that_are_written_before_the_step(private, counted):
+    made = private()
+
+    def write(*_):
+        for p in made.optimizer.params:
+            (p.detach() if counted else p.data).add_(p.summed_grad)
+
+    inner(made).register_step_pre_hook(write)
+    found(made, checks.OUTSIDE)
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_weights_that_are_written_after_the_step(private, later):
+    made = private()
+
+    def write(*_):
+        for p in made.optimizer.params:
+            p.detach().add_(p.summed_grad)
+
+    def train():
+        made.train()
+        if later:
+            inner(made).register_step_post_hook(write)
+        made.train()
+
+    if not later:
+        inner(made).register_step_post_hook(write)
+    found(made, checks.MOVED, train)
+
+
+def test_weights_that_are_written_after_the_last_step(private):
+    monitor = watch(made := private())
+    made.train()
+    inner(made).register_step_post_hook(lambda *_: made.optimizer.params[0].detach().add_(1.0))
+    made.step(*next(iter(made.loader)))
+    assert checks.NOW in str(monitor)
+
+
+def head_only():
+    net = nn.Sequential(nn.Linear(4, 6).requires_grad_(False), nn.Tanh(), nn.Linear(6, 2))
+    net.eval()[2].train()
+    return net
+
+
+def head(net):
+    return [p for p in net.parameters() if p.requires_grad]
+
+
+def in_eval(private):
+    made = private(net=nn.Sequential(head_only()).train(), trained=head)
+    made.model.eval()
+    made.model._module[0][2].train()
+    return made
+
+
+def test_only_the_head_is_in_training(private):
+    made = in_eval(private)
+
+    def train():
+        for records, labels in made.loader:
+            made.criterion(made.model(records), labels).backward()
+            with torch.no_grad():
+                for p in made.optimizer.params:
+                    p.add_(p.grad)
+            made.step(records, labels)
+            with torch.no_grad():
+                for p in made.optimizer.params:
+                    p.sub_(p.grad)
+
+    found(made, checks.MOVED, train)
+
+
+def test_evaluations_are_no_training(private):
+    monitor = watch(made := in_eval(private))
+    for records, labels in made.loader:
+        with torch.no_grad():
+            made.model(torch.randn(50, 4))
+        made.step(records, labels)
+        made.model.eval()
+        made.model(torch.randn(50, 4))
+        made.model._module[0][2].train()
+    assert not reason(monitor)
+
+
+class Lookahead(torch.optim.Optimizer):
+    """As timm has it: it does not call the constructor that lets hooks run."""
+
+    def __init__(self, base, closure=None):
+        for moment in ("step", "state_dict", "load_state_dict"):
+            for when in ("pre", "post"):
+                setattr(self, f"_optimizer_{moment}_{when}_hooks", OrderedDict())
+        self.base, self.closure, self.steps = base, closure, 0
+        self.param_groups, self.defaults, self.state = base.param_groups, base.defaults, base.state
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        self.base.step(self.closure)
+        self.steps += 1
+        if self.steps % 3 == 0:
+            for p in self.param_groups[0]["params"]:
+                slow = self.state[p].setdefault("slow", p.detach().clone())
+                p.copy_(slow.lerp_(p, 0.5))
+
+    def zero_grad(self, set_to_none=True):
+        self.base.zero_grad(set_to_none)
+
+
+class Hooked(Lookahead):
+    """With the constructor of PyTorch."""
+
+    def __init__(self, base, closure=None):
+        torch.optim.Optimizer.__init__(self, base.param_groups, {})
+        super().__init__(base, closure)
+
+
+class Twice(torch.optim.SGD):
+    """Calls a step that has hooks, and goes on."""
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        super().step()
+        for p in self.param_groups[0]["params"]:
+            p.mul_(0.99)
+
+
+def looking_ahead(private, kind, closure=None):
+    made = private()
+    optimizer = torch.optim.SGD(made.model.parameters(), lr=0.1)
+    optimizer = (
+        Twice(made.model.parameters(), lr=0.1) if kind is Twice else kind(optimizer, closure)
+    )
+    made.optimizer.original_optimizer = optimizer
+    return made
+
+
+@pytest.mark.parametrize("kind", [Lookahead, Hooked, Twice])
+def test_an_optimizer_within_the_step_has_the_noisy_gradient(private, kind):
+    monitor = watch(made := looking_ahead(private, kind))
+    made.train(2)
+    assert not reason(monitor)
+    assert checks.NOW not in str(monitor)
+
+
+@pytest.mark.parametrize("through_model", [True, False])
+def test_an_optimizer_within_the_step_with_gradients_of_its_own(private, through_model):
+    def closure():
+        if through_model:
+            made.optimizer.zero_grad()
+            with torch.enable_grad():
+                made.criterion(made.model(torch.ones(5, 4)), torch.ones(5).long()).backward()
+        else:
+            for p in made.optimizer.params:
+                p.grad.add_(p.summed_grad)
+
+    made = looking_ahead(private, Lookahead, closure)
+    found(made, checks.OUTSIDE, lambda: made.step(*next(iter(made.loader))))
+
+
+def test_the_optimizer_within_the_step_makes_no_other(private):
+    made = looking_ahead(private, Lookahead)
+
+    def train():
+        made.train()
+        made.criterion(made.model(torch.ones(5, 4)), torch.ones(5).long()).backward()
+        inner(made).base.step()
+
+    found(made, checks.OUTSIDE, train)

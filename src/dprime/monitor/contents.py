@@ -89,6 +89,7 @@ class Contents:
         self._not_finite: set[Tensor] = set()  # those that had such values
         self._versions: list[int] = []
         self._settled = 0
+        self._found: Change = ""  # by the latest `changed`
         self._calls = 0  # of the model, since the last step
         self._numbers: dict[Tensor, Any] = {}  # in buffers of one number
         self._rises: dict[Tensor, Any] = {}  # of these, since the last step
@@ -128,8 +129,8 @@ class Contents:
         return self.begun and self._versions != _versions(self._known)
 
     def moved(self) -> bool:
-        """Whether a step that is under way finds other weights than it was made for."""
-        if self._norms is None:
+        """Whether weights are other ones now than when `changed` was asked, and did not say so."""
+        if self._norms is None or self._found == "weights":
             return False
         count = len(self._trained)
         if self._versions[: 2 * count] == _versions(self._trained) and not self.due:
@@ -141,6 +142,10 @@ class Contents:
 
         Everything is brought from the device at once.
         """
+        self._found, norms = self._changed(others)
+        return self._found, norms
+
+    def _changed(self, others: Sequence[Tensor]) -> tuple[Change, list[float]]:
         if self._norms is None:
             self.begin()
         change: Change = "" if self._in_place() else self._rearranged()
