@@ -268,15 +268,16 @@ def test_only_the_head_is_in_training(private):
     made = in_eval(private)
 
     def train():
+        weight = made.optimizer.params[0]
         for records, labels in made.loader:
+            made.optimizer.zero_grad()
             made.criterion(made.model(records), labels).backward()
-            with torch.no_grad():
-                for p in made.optimizer.params:
-                    p.add_(p.grad)
-            made.step(records, labels)
-            with torch.no_grad():
-                for p in made.optimizer.params:
-                    p.sub_(p.grad)
+            ascent = weight.grad.clone()
+            weight.detach().add_(ascent)
+            made.optimizer.zero_grad()
+            made.criterion(made.model(records), labels).backward()
+            weight.detach().sub_(ascent)
+            made.optimizer.step()
 
     found(made, checks.MOVED, train)
 
@@ -336,11 +337,9 @@ class Twice(torch.optim.SGD):
 
 def looking_ahead(private, kind, closure=None):
     made = private()
-    optimizer = torch.optim.SGD(made.model.parameters(), lr=0.1)
-    optimizer = (
-        Twice(made.model.parameters(), lr=0.1) if kind is Twice else kind(optimizer, closure)
-    )
-    made.optimizer.original_optimizer = optimizer
+    plain = torch.optim.SGD(made.model.parameters(), lr=0.1)
+    other = Twice(made.model.parameters(), lr=0.1) if kind is Twice else kind(plain, closure)
+    made.optimizer.original_optimizer = other
     return made
 
 
@@ -372,6 +371,7 @@ def test_the_optimizer_within_the_step_makes_no_other(private):
 
     def train():
         made.train()
+        made.optimizer.zero_grad()
         made.criterion(made.model(torch.ones(5, 4)), torch.ones(5).long()).backward()
         inner(made).base.step()
 

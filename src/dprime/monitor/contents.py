@@ -128,14 +128,19 @@ class Contents:
         """Whether anything was written to since; it may have been put back."""
         return self.begun and self._versions != _versions(self._known)
 
-    def moved(self) -> bool:
-        """Whether weights are other ones now than when `changed` was asked, and did not say so."""
+    def moved(self, others: Sequence[Tensor], norms: Sequence[Tensor]) -> bool:
+        """Whether weights are other ones now than when `changed` was asked, and did not say so.
+
+        Or other tensors have other norms than these; without `norms` they are not looked at.
+        """
         if self._norms is None or self._found == "weights":
             return False
         count = len(self._trained)
         if self._versions[: 2 * count] == _versions(self._trained) and not self.due:
             return False
-        return differ(self._norms[:count], self._norms_of(self._trained))
+        others = others if norms else []
+        now = self._norms_of([*self._trained, *others])
+        return differ([*self._norms[:count], *norms], now)
 
     def changed(self, others: Sequence[Tensor] = ()) -> tuple[Change, list[float]]:
         """What was changed since the last private step; and the norms of some other tensors.

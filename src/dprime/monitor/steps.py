@@ -14,7 +14,7 @@ from torch.optim import Optimizer
 
 from dprime.monitor import checks
 from dprime.monitor.attached import Attached, own_criterion
-from dprime.monitor.contents import differ, modules_of, norms_of
+from dprime.monitor.contents import modules_of, norms_of
 from dprime.monitor.hooks import Hooks, let_hooks_run
 from dprime.monitor.reader import StepReader
 from dprime.monitor.watcher import Watcher
@@ -280,11 +280,9 @@ class Steps:
         if not noisy:
             return
         self._applying = noisy
-        if (
-            any(p.grad is not grad or grad._version != version for p, grad, version in noisy)
-            or (lengths and differ(lengths, norms_of([grad for _, grad, _ in noisy])))
-            or self.reader.contents.moved()
-        ):
+        if any(
+            p.grad is not grad or grad._version != version for p, grad, version in noisy
+        ) or self.reader.contents.moved([grad for _, grad, _ in noisy], lengths):
             self._elsewhere()
 
     def _over(self, *_: Any) -> None:
