@@ -1,6 +1,7 @@
 """Trainings that keep or write something of their records where it is hard to see."""
 
 from collections import OrderedDict, deque
+from threading import Lock
 
 import numpy as np
 import pytest
@@ -135,10 +136,20 @@ def test_a_large_count_of_the_calls_is_no_change(private):
     assert not reason(monitor)
 
 
+LOCK = Lock()
+
+
+def cyclic(state):
+    state["itself"] = state
+    return state
+
+
 HELD = {
     "array": lambda array: {"bank": array},
     "deque": lambda array: deque([torch.from_numpy(array)]),
     "set": lambda array: [{1, 2}, (torch.from_numpy(array), open)],
+    "no form": lambda array: {"lock": LOCK, "bank": [torch.from_numpy(array)], "of": print},
+    "cycle": lambda array: cyclic({"bank": array}),
 }
 
 

@@ -21,6 +21,7 @@ import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import is_
+from types import FunctionType
 from typing import Any, Literal
 
 import torch
@@ -361,31 +362,32 @@ class Contents:
 class _Values(pickle.Pickler):
     """Writes objects out by their values, also in tensors, wherever these are kept."""
 
-    def __init__(self, file: io.BytesIO) -> None:
-        super().__init__(file, protocol=5)
-        self.fast = True  # else equal objects would differ from one that comes twice
-
     def reducer_override(self, thing: Any) -> Any:
-        """A tensor's own form would name its memory, and a stream's the place that was read."""
+        """A tensor's own form would name its memory; and some objects have none."""
         if isinstance(thing, Tensor):
             return str, (f"{thing.dtype} {tuple(thing.shape)} {_digest(thing)}",)
         if isinstance(thing, io.BytesIO):
             return bytes, (thing.getvalue(),)
-        return NotImplemented
+        if isinstance(thing, (type, FunctionType)):
+            return (str, (repr(thing),)) if "<" in thing.__qualname__ else NotImplemented
+        try:
+            return thing.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        except Exception:  # whatever a class of the user's raises
+            return str, (repr(thing),)
 
 
 def _written_out(state: Any) -> str:
-    """A digest of a state's values; where one cannot be saved, the text that stands for it."""
-    written = io.BytesIO()
-    try:
-        _Values(written).dump(state)
-    except Exception:  # pickling calls what is in the state, which may raise anything
-        if isinstance(state, dict):
-            state = [*state.items()]
-        if isinstance(state, (list, tuple)):
-            return str([_written_out(value) for value in state])
-        return repr(state)
-    return hashlib.blake2b(written.getbuffer()).hexdigest()
+    """A digest of a state's values; where one cannot be saved, of the text that stands for it."""
+    for fast in (True, False):  # fast, equal objects do not differ from one that comes twice
+        written = io.BytesIO()
+        values = _Values(written, pickle.HIGHEST_PROTOCOL)
+        values.fast = fast
+        try:
+            values.dump(state)
+        except Exception:  # such as for cycles, which only the slow way knows
+            continue
+        return hashlib.blake2b(written.getbuffer()).hexdigest()
+    return repr(state)
 
 
 def _digest(tensor: Tensor) -> str:
