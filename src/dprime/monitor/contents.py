@@ -4,7 +4,8 @@ Between the end of one private step and the next, nothing else may change them. 
 often a tensor is written to. Where a count, a place in memory or an object is another one, the
 tensor's norm tells whether it was changed, or taken out and put back. Writes through `p.data` are
 not counted: so norms are also compared in the first steps, and then in one step out of four. A
-change that moves no digit of a norm is not seen.
+change that moves no digit of a norm is not seen; but of buffers that were written to, all bytes are
+compared. Where values are not finite, the norm is that of numbers that stand for them.
 
 A buffer of one number may count: it rises in no step, by 1 in every step, or by 1 in every call of
 the model. One that rises in some steps only would tell of the records that were in them.
@@ -12,10 +13,15 @@ the model. One that rises in some steps only would tell of the records that were
 
 from __future__ import annotations
 
+import cmath
+import hashlib
 import io
 import math
+import pickle
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import is_
+from types import FunctionType
 from typing import Any, Literal
 
 import torch
@@ -38,6 +44,9 @@ DIGITS = 1e-5
 """Share of a norm that moving a model to another device may change."""
 
 PLAIN = (torch.float32, torch.float64)
+
+STANDS_FOR = 1.5, 2.5, 3.5
+"""What a norm has in the place of NaN, inf and -inf."""
 
 
 def modules_of(root: nn.Module) -> Iterator[nn.Module]:
@@ -76,14 +85,18 @@ class Contents:
         self._slots: dict[Slot, Tensor] = {}
         self._trained: list[Tensor] = []
         self._rest: list[Tensor] = []
+        self._single: list[Tensor] = []  # buffers of one number
         self._norms: list[Tensor] | None = None  # of the trained, and then of the rest
+        self._not_finite: set[Tensor] = set()  # those that had such values
         self._versions: list[int] = []
         self._settled = 0
+        self._found: Change = ""  # by the latest `changed`
         self._calls = 0  # of the model, since the last step
-        self._rises: dict[Tensor, float] = {}  # of buffers of one number, since the last step
+        self._numbers: dict[Tensor, Any] = {}  # in buffers of one number
+        self._rises: dict[Tensor, Any] = {}  # of these, since the last step
         self._counting: dict[Tensor, set[str]] = {}  # what such a buffer may count
         self._extra: dict[nn.Module, str] = {}
-        self._products: dict[Tensor, float] = {}  # of buffers, with fixed random vectors
+        self._digests: dict[Tensor, str] = {}  # of buffers
 
     @property
     def begun(self) -> bool:
@@ -93,9 +106,15 @@ class Contents:
     def begin(self) -> None:
         """Look at everything as it is now."""
         self._arrange(dict(self._walk()), list(self._trained_now()))
-        self._norms = _norms(self._trained + self._rest)
-        self._versions = _versions(self._trained + self._rest)
+        self._norms = norms_of(self._trained + self._rest)
+        self._stand_in(self._values_of_norms())
+        self._versions = _versions(self._known)
         self._extra = self._extra_states()
+
+    @property
+    def _known(self) -> list[Tensor]:
+        """Everything that is looked at."""
+        return [*self._trained, *self._rest, *self._single]
 
     def settle(self) -> None:
         """A private step is over, and the weights are what it made of them."""
@@ -103,29 +122,48 @@ class Contents:
             self.begin()
             return
         self._settled += 1
-        self._norms[: len(self._trained)] = _norms(self._trained)
+        self._norms[: len(self._trained)] = self._norms_of(self._trained)
         self._versions[: 2 * len(self._trained)] = _versions(self._trained)
 
     def written(self) -> bool:
         """Whether anything was written to since; it may have been put back."""
-        return self.begun and self._versions != _versions(self._trained + self._rest)
+        return self.begun and self._versions != _versions(self._known)
+
+    def moved(self, others: Sequence[Tensor], norms: Sequence[Tensor]) -> bool:
+        """Whether weights are other ones now than when `changed` was asked, and did not say so.
+
+        Or other tensors have other norms than these; without `norms` they are not looked at.
+        """
+        if self._norms is None or self._found == "weights":
+            return False
+        count = len(self._trained)
+        if self._versions[: 2 * count] == _versions(self._trained) and not self.due:
+            return False
+        others = others if norms else []
+        now = self._norms_of([*self._trained, *others])
+        return differ([*self._norms[:count], *norms], now)
 
     def changed(self, others: Sequence[Tensor] = ()) -> tuple[Change, list[float]]:
         """What was changed since the last private step; and the norms of some other tensors.
 
         Everything is brought from the device at once.
         """
+        self._found, norms = self._changed(others)
+        return self._found, norms
+
+    def _changed(self, others: Sequence[Tensor]) -> tuple[Change, list[float]]:
         if self._norms is None:
             self.begin()
         change: Change = "" if self._in_place() else self._rearranged()
         assert self._norms is not None
         written = self.written()
         if not (written or self.due):
-            return change, _values(_norms(others))
+            return change, _values(norms_of(others))
         change = change or (self._turned() if written else "")
+        self._count()
         rest = self._rest if written or self._rest_due() else []
         count = len(self._trained) + len(rest)
-        now = _norms([*self._trained, *rest, *others])
+        now = self._norms_of([*self._trained, *rest, *others])
         values = _values([*self._norms[:count], *now])
         was, is_now, norms = values[:count], values[count : 2 * count], values[2 * count :]
         if was != is_now:
@@ -133,31 +171,70 @@ class Contents:
             trained = len(self._trained)
             self._norms[trained:count] = now[trained:count]
         elif not change:
-            self._versions = _versions(self._trained + self._rest)
+            self._versions = _versions(self._known)
+        self._stand_in(is_now)
         return change, norms
+
+    def _norms_of(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Their norms, of which values that are not finite leave something to compare."""
+        if not self._not_finite:
+            return norms_of(tensors)
+        return norms_of([_finite(t) if t in self._not_finite else t for t in tensors])
+
+    def _values_of_norms(self) -> list[float]:
+        return _values(self._norms or [])
+
+    def _stand_in(self, norms: list[float]) -> None:
+        """Where these are not finite, norms are from now on those of `_finite`."""
+        assert self._norms is not None
+        if math.isfinite(sum(norms)):
+            return
+        for place, (tensor, norm) in enumerate(
+            zip([*self._trained, *self._rest], norms, strict=False)
+        ):
+            if not math.isfinite(norm):
+                self._not_finite.add(tensor)
+                self._norms[place] = norms_of([_finite(tensor)])[0]
+
+    def _count(self) -> None:
+        """By how much buffers of one number rose since they were last looked at."""
+        for buffer, now in zip(self._single, _numbers(self._single), strict=True):
+            was, self._numbers[buffer] = self._numbers[buffer], now
+            if was != now and not (cmath.isnan(was) and cmath.isnan(now)):
+                self._rises[buffer] = self._rises.get(buffer, 0) + (now - was)
 
     def as_left(self) -> bool:
         """Whether all is as the last private step left it, but for counts, and digits of a norm."""
         if self._norms is None:
             return True
-        known = [*self._trained, *self._rest]
-        left = dict(zip(map(id, known), _values(self._norms), strict=True))
         now = dict(self._walk())
-        norms = dict(zip(now, _values(_norms(list(now.values()))), strict=True))
-        before = {slot: left[id(tensor)] for slot, tensor in self._slots.items()}
-        return now.keys() == before.keys() and all(
-            _one_number(tensor) or _close(norms[slot], before[slot]) for slot, tensor in now.items()
+        if now.keys() != self._slots.keys():
+            return False
+        known = [*self._trained, *self._rest]
+        left = dict(zip(known, self._values_of_norms(), strict=True))
+        pairs = [(self._slots[slot], t) for slot, t in now.items() if not _one_number(t)]
+        norms = _values(
+            norms_of([_finite(t) if before in self._not_finite else t for before, t in pairs])
+        )
+        return all(
+            before in left and _close(norm, left[before]) and self._has_bytes(before, tensor)
+            for (before, tensor), norm in zip(pairs, norms, strict=True)
         )
 
+    def _has_bytes(self, before: Tensor, tensor: Tensor) -> bool:
+        """Whether a tensor has the bytes of another, where those are known and of its type."""
+        comparable = before in self._digests and before.dtype == tensor.dtype
+        return not comparable or _digest(tensor) == self._digests[before]
+
     def _turned(self) -> Change:
-        """Whether a buffer that was written to has another direction; its norm may be the same."""
+        """Whether a buffer that was written to has other bytes; its norm may be the same."""
         before = self._versions[2 * len(self._trained) :]
         change: Change = ""
-        for tensor, *was in zip(self._rest, before[::2], before[1::2], strict=True):
-            if tensor in self._products and was != _versions([tensor]):
-                product = _product(tensor)
-                if str(product) != str(self._products[tensor]):
-                    self._products[tensor], change = product, "buffers"
+        for tensor, *was in zip(self._rest, before[::2], before[1::2], strict=False):
+            if tensor in self._digests and was != _versions([tensor]):
+                digest = _digest(tensor)
+                if digest != self._digests[tensor]:
+                    self._digests[tensor], change = digest, "buffers"
         return change
 
     def called(self) -> None:
@@ -175,8 +252,8 @@ class Contents:
             self._extra, change = extra, "buffers"
         rises, calls = self._rises, self._calls
         self._rises, self._calls = {}, 0
-        for buffer in (t for t in self._rest if _one_number(t)):
-            rise = rises.get(buffer, 0.0)
+        for buffer in self._single:
+            rise = rises.get(buffer, 0)
             fits = {name for name, by in (("", 0), ("steps", 1), ("calls", calls)) if rise == by}
             before = self._counting.get(buffer, {"", "steps", "calls"})
             self._counting[buffer] = before & fits
@@ -195,17 +272,14 @@ class Contents:
         return _power(self._settled + 1) or sum(t.numel() for t in self._rest) <= MANY
 
     def _differing(self, before: list[float], after: list[float]) -> Change:
-        """Which tensors have another norm."""
+        """Which tensors have another norm; `_stand_in` sees to those without a finite one."""
         change: Change = ""
         for tensor, was, now in zip([*self._trained, *self._rest], before, after, strict=False):
             if was == now or (math.isnan(was) and math.isnan(now)):
                 continue
             if isinstance(tensor, nn.Parameter):
                 return "weights"
-            if _one_number(tensor):
-                self._rises[tensor] = self._rises.get(tensor, 0.0) + now - was
-            else:
-                change = "buffers"
+            change = "buffers"
         return change
 
     def _in_place(self) -> bool:
@@ -228,16 +302,18 @@ class Contents:
             elif not self._made_at_first(module, name):
                 change = change or "buffers"
         assert self._norms is not None
-        known = dict(zip(map(id, [*self._trained, *self._rest]), self._norms, strict=True))
+        norms = dict(zip(map(id, [*self._trained, *self._rest]), self._norms, strict=True))
         before = zip(self._versions[::2], self._versions[1::2], strict=True)
-        versions = dict(zip(map(id, [*self._trained, *self._rest]), before, strict=True))
+        versions = dict(zip(map(id, self._known), before, strict=True))
         self._arrange(slots, list(self._trained_now()))
         self._norms = [
-            known[id(t)] if id(t) in known else _norms([t])[0] for t in self._trained + self._rest
+            norms[id(t)] if id(t) in norms else self._norms_of([t])[0]
+            for t in self._trained + self._rest
         ]
+        self._stand_in(self._values_of_norms())
         self._versions = [
             number
-            for t in self._trained + self._rest
+            for t in self._known
             for number in versions.get(id(t), (t._version, t.data_ptr()))
         ]
         return change
@@ -263,11 +339,15 @@ class Contents:
         held = [value for place in self._places for value in place.values()]
         self._held = [*map(len, self._places)], held
         self._slots, self._trained = slots, trained
-        self._rest = _others(slots.values(), trained)
-        self._products = {
-            t: self._products[t] if t in self._products else _product(t)
+        others = _others(slots.values(), trained)
+        self._rest = [t for t in others if not _one_number(t)]
+        self._single = [t for t in others if _one_number(t)]
+        new = [t for t in self._single if t not in self._numbers]
+        self._numbers.update(zip(new, _numbers(new), strict=True))
+        self._digests = {
+            t: self._digests[t] if t in self._digests else _digest(t)
             for t in self._rest
-            if not isinstance(t, nn.Parameter) and 1 < t.numel() <= MANY
+            if not isinstance(t, nn.Parameter) and t.numel() <= MANY
         }
 
     def _walk(self) -> Iterator[tuple[Slot, Tensor]]:
@@ -279,22 +359,54 @@ class Contents:
                         yield (module, name), tensor
 
 
+class _Values(pickle.Pickler):
+    """Writes objects out by their values, also in tensors, wherever these are kept."""
+
+    def reducer_override(self, thing: Any) -> Any:
+        """A tensor's own form would name its memory; and some objects have none."""
+        if isinstance(thing, Tensor):
+            return str, (f"{thing.dtype} {tuple(thing.shape)} {_digest(thing)}",)
+        if isinstance(thing, io.BytesIO):
+            return bytes, (thing.getvalue(),)
+        if isinstance(thing, (type, FunctionType)):
+            return (str, (repr(thing),)) if "<" in thing.__qualname__ else NotImplemented
+        try:
+            return thing.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        except Exception:  # whatever a class of the user's raises
+            return str, (repr(thing),)
+
+
 def _written_out(state: Any) -> str:
-    """A state's values; tensors with all of them."""
-    if isinstance(state, Tensor):
-        return f"{state.dtype} {tuple(state.shape)} {state.tolist()}"
-    if isinstance(state, dict):
-        return str([(str(key), _written_out(value)) for key, value in state.items()])
-    if isinstance(state, (list, tuple)):
-        return str([_written_out(value) for value in state])
-    return repr(state.getvalue() if isinstance(state, io.BytesIO) else state)
+    """A digest of a state's values; where one cannot be saved, of the text that stands for it."""
+    for fast in (True, False):  # fast, equal objects do not differ from one that comes twice
+        written = io.BytesIO()
+        values = _Values(written, pickle.HIGHEST_PROTOCOL)
+        values.fast = fast
+        try:
+            values.dump(state)
+        except Exception:  # such as for cycles, which only the slow way knows
+            continue
+        return hashlib.blake2b(written.getbuffer()).hexdigest()
+    return repr(state)
 
 
-def _product(tensor: Tensor) -> float:
-    """The inner product with a random vector that is always the same."""
-    values = _real(tensor.detach()).flatten()
-    fixed = torch.randn(len(values), generator=torch.Generator().manual_seed(len(values)))
-    return float(values @ fixed.to(values))
+def _digest(tensor: Tensor) -> str:
+    """A digest of its bytes."""
+    values = tensor.detach().cpu().flatten().contiguous()
+    return hashlib.blake2b(values.view(torch.uint8).numpy().data).hexdigest()
+
+
+def _numbers(tensors: Sequence[Tensor]) -> list[Any]:
+    """The one number of each, exactly; those of a type and device are brought together."""
+    alike: dict[Any, list[int]] = defaultdict(list)
+    for place, tensor in enumerate(tensors):
+        alike[tensor.dtype, tensor.device].append(place)
+    found: list[Any] = [None] * len(tensors)
+    for places in alike.values():
+        numbers = torch.stack([tensors[place].detach().reshape(()) for place in places]).tolist()
+        for place, number in zip(places, numbers, strict=True):
+            found[place] = number
+    return found
 
 
 def _one_number(tensor: Tensor) -> bool:
@@ -327,12 +439,24 @@ def _versions(tensors: Sequence[Tensor]) -> list[int]:
     return [number for t in tensors for number in (t._version, t.data_ptr())]
 
 
-def _norms(tensors: Sequence[Tensor]) -> list[Tensor]:
+def norms_of(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Their Euclidean norms."""
     if not tensors:
         return []
     with torch.no_grad():
         return list(torch._foreach_norm([_real(t) for t in tensors]))
+
+
+def differ(norms: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+    """Whether any norm is another one now."""
+    values = _values([*norms, *others])
+    pairs = zip(values[: len(norms)], values[len(norms) :], strict=True)
+    return any(a != b and not (math.isnan(a) and math.isnan(b)) for a, b in pairs)
+
+
+def _finite(tensor: Tensor) -> Tensor:
+    """A tensor with numbers in the place of values that are not finite, and room for its norm."""
+    return torch.nan_to_num(_real(tensor.detach()).double(), *STANDS_FOR)
 
 
 def _real(tensor: Tensor) -> Tensor:

@@ -109,6 +109,16 @@ def _of_step(method: Callable[[Optimizer], None]) -> Callable[..., None]:
     return hook
 
 
+def let_hooks_run(optimizer: Optimizer) -> None:
+    """Make the step of an optimizer call its hooks, which PyTorch does in `Optimizer.__init__`.
+
+    Some optimizers that wrap another one, such as timm's Lookahead, leave that out.
+    """
+    ready = hasattr(optimizer, "_optimizer_step_pre_hooks")
+    if ready and not getattr(type(optimizer).step, "hooked", False):
+        optimizer._patch_step_function()
+
+
 class Hooks:
     """Everything that was put on, to be taken off at once."""
 

@@ -38,14 +38,15 @@ class Projection:
         self._copies = [each.detach().clone() for each in gradients] if self._used else None
 
     def fits(self, gradients: Sequence[Tensor], *, written: bool) -> bool:
-        """Whether all that was done to them is the projection of the steps before."""
+        """Whether all that was done to them is the projection of the steps before.
+
+        Where there are copies these tell, since a write through `.data` is not counted.
+        """
         before, self._copies = self._copies, None
-        if not written:
-            self._used = self._found is not None
-            return before is None or self._inside(before)
         if before is None:
-            return False
+            return not written
         if all(map(torch.equal, before, gradients)):
+            self._used = written or self._found is not None
             return self._inside(before)
         for kind in (_ball, _box):
             reach = kind(before, gradients)

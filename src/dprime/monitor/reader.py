@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from dprime.monitor import checks, criteria
 from dprime.monitor.attached import Attached, Settings
-from dprime.monitor.contents import Change, Contents, modules_of
+from dprime.monitor.contents import Change, Contents, differ, modules_of, norms_of
 from dprime.monitor.ledger import Ledger, Step
 from dprime.monitor.one_record import Norms, OneRecord
 from dprime.monitor.projection import Projection
@@ -66,6 +66,7 @@ class StepReader:
         self._rows = Rows(training)
         self._projection = Projection()
         self._gradients: list[tuple[Tensor, int]] = []
+        self._lengths: list[Tensor] = []
         self._begin()
 
     def _begin(self) -> None:
@@ -173,7 +174,9 @@ class StepReader:
     def backward_done(self) -> None:
         """A backward call of ghost mode is over: the gradients should stay as they are now."""
         self._gradients = self._with_versions()
-        self._projection.keep([grad for grad, _ in self._gradients])
+        gradients = [grad for grad, _ in self._gradients]
+        self._lengths = norms_of(gradients) if self.contents.due else []
+        self._projection.keep(gradients)
 
     def _with_versions(self) -> list[tuple[Tensor, int]]:
         """The gradients, and how often each was written to."""
@@ -182,7 +185,7 @@ class StepReader:
 
     def cleared(self) -> None:
         """The gradients were set to zero; in ghost mode every backward call does so."""
-        self._in_loss, self._gradients = [], []
+        self._in_loss, self._gradients, self._lengths = [], [], []
 
     def clipped(self, *, own: bool = True) -> None:
         """A physical batch is clipped; a step may have several, and the largest norm counts.
@@ -211,8 +214,11 @@ class StepReader:
         same = [grad is old for (grad, _), (old, _) in zip(now, before, strict=False)]
         if len(now) != len(before) or not all(same):
             return True
+        gradients = [grad for grad, _ in now]
         written = any(a[1] != b[1] for a, b in zip(now, before, strict=True))
-        return not self._projection.fits([grad for grad, _ in now], written=written)
+        if not written and self._lengths:
+            written = differ(self._lengths, norms_of(gradients))
+        return not self._projection.fits(gradients, written=written)
 
     def summed(self) -> None:
         """The clipped sum is complete, and the weights are still those of the step before."""

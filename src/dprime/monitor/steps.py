@@ -14,9 +14,13 @@ from torch.optim import Optimizer
 
 from dprime.monitor import checks, criteria
 from dprime.monitor.attached import Attached, own_criterion
-from dprime.monitor.hooks import Hooks
+from dprime.monitor.contents import modules_of, norms_of
+from dprime.monitor.hooks import Hooks, let_hooks_run
 from dprime.monitor.reader import StepReader
 from dprime.monitor.watcher import Watcher
+
+Noisy = tuple[nn.Parameter, Tensor, int]
+"""A weight, its gradient with the noise, and how often that was written to."""
 
 
 class Steps:
@@ -56,7 +60,12 @@ class Steps:
         self._expected = False
         self._unsettled = False
         self._noising = False
-        self._noisy: list[tuple[nn.Parameter, Tensor, int]] = []
+        self._noisy: list[Noisy] = []
+        self._lengths: list[Tensor] = []  # of the noisy gradients
+        self._applying: list[Noisy] = []
+        self._depth = 0  # of calls of the step that was made
+        self._nested: list[int] = []
+        self._layers: tuple[int, list[nn.Module]] = -1, []
         self._forget_applied: Callable[[], None] = lambda: None
         self._losses: Tensor | None = None
         self._before: dict[int, list[tuple[Tensor, int]]] = {}
@@ -71,6 +80,7 @@ class Steps:
         hooks.wrap(optimizer, self.training.clips_with, self._clip)
         hooks.wrap(optimizer, "add_noise", self._add_noise)
         hooks.wrap(optimizer, "pre_step", self._pre_step)
+        let_hooks_run(optimizer.original_optimizer)
         hooks.before_any_step(self._stepping)
         hooks.after_any_step(self._stepped)
         for scheduler in (_NoiseScheduler, _GradClipScheduler):
@@ -106,17 +116,41 @@ class Steps:
         for watcher in self.watchers:
             _told(watcher, watcher.batch, records, targets)
 
+    def _learns(self, module: nn.Module) -> bool:
+        """Whether the model may be trained on what is called now.
+
+        Where its root is in eval mode, some layer that is trained may be in training mode.
+        """
+        if not torch.is_grad_enabled() or torch.compiler.is_compiling():
+            return False
+        return module.training or any(layer.training for layer in self._trained_layers())
+
+    def _trained_layers(self) -> list[nn.Module]:
+        """The modules that have a weight of the optimizer, sought again after a change."""
+        arranged = self.reader.contents.arranged
+        if self._layers[0] != arranged:
+            trained = set(map(id, self.training.in_groups()))
+            self._layers = (
+                arranged,
+                [
+                    layer
+                    for layer in modules_of(self.training.module)
+                    if any(id(p) in trained for p in layer._parameters.values())
+                ],
+            )
+        return self._layers[1]
+
     def _entered(self, module: nn.Module, _: tuple[Any, ...]) -> None:
-        if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        if self._learns(module):
             self._settle_late()
             self.reader.entered()
 
     def _called(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-        if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        if self._learns(module):
             self.reader.called((*inputs, *named.values()))
 
     def _answered(self, module: nn.Module, _: Any, output: Any) -> None:
-        if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        if self._learns(module):
             self.reader.answered(output)
 
     def _judged(self, loss: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -129,8 +163,7 @@ class Steps:
 
     def _trains(self) -> bool:
         """Whether what is called now may be trained on, by no watcher's own functions."""
-        training = self.training.module.training and torch.is_grad_enabled()
-        return training and not torch.compiler.is_compiling() and not transforming()
+        return self._learns(self.training.module) and not transforming()
 
     def _layer_called(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
         if layer.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
@@ -181,7 +214,7 @@ class Steps:
 
         def called(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
             given = (*inputs, *named.values())
-            if module.training and torch.is_grad_enabled() and given:
+            if given and self._learns(module):
                 self._records.append(given[0].detach())
 
         def judged(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -232,15 +265,41 @@ class Steps:
         return made
 
     def _see_noisy(self) -> None:
-        """After all other hooks see whether the coming step applies what has the noise."""
+        """See whether the coming step applies what has the noise, and when it is over.
+
+        The former after all other hooks of the optimizer, the latter before them.
+        """
         self._forget_applied()
+        due = self.reader.contents.due
+        self._lengths = norms_of([grad for _, grad, _ in self._noisy]) if due else []
         inner = self.training.optimizer.original_optimizer
-        self._forget_applied = inner.register_step_pre_hook(self._applied).remove
+        applied = inner.register_step_pre_hook(self._applied)
+        over = inner.register_step_post_hook(self._over)
+        inner._optimizer_step_post_hooks.move_to_end(over.id, last=False)
+
+        def forget() -> None:
+            applied.remove()
+            over.remove()
+
+        self._forget_applied = forget
 
     def _applied(self, *_: Any) -> None:
+        """The step that was made begins, if it was not told before."""
         noisy, self._noisy = self._noisy, []
-        if any(p.grad is not grad or grad._version != version for p, grad, version in noisy):
+        lengths, self._lengths = self._lengths, []
+        if not noisy:
+            return
+        self._applying = noisy
+        if any(
+            p.grad is not grad or grad._version != version for p, grad, version in noisy
+        ) or self.reader.contents.moved([grad for _, grad, _ in noisy], lengths):
             self._elsewhere()
+
+    def _over(self, *_: Any) -> None:
+        """The optimizer's step is over; what its other hooks write now is not of the step."""
+        self._depth = max(0, self._depth - 1)
+        if not self._depth:
+            self._settle_late()
 
     def as_left(self) -> bool:
         """Whether the model is as the last step left it, where that step is known to be over."""
@@ -248,6 +307,7 @@ class Steps:
 
     def _settle_late(self) -> None:
         """Where no hook said that the optimizer's step is over, it is over by now."""
+        self._depth, self._applying = 0, []
         if self._unsettled:
             self._unsettled = False
             self.reader.settled()
@@ -256,23 +316,46 @@ class Steps:
         """An optimizer changes weights: once for each step that was made it may."""
         if optimizer is self.training.optimizer:
             return  # it lets another one do so
-        if optimizer is self.training.optimizer.original_optimizer:
-            expected, self._expected = self._expected, False
-            if expected:
-                return
-        own = {id(p) for root in self.training.roots for p in root.parameters()}
-        theirs = [p for group in optimizer.param_groups for p in group["params"]]
-        shared = [p for p in theirs if id(p) in own]
+        inner = optimizer is self.training.optimizer.original_optimizer
+        if inner and self._expected:
+            self._expected, self._depth, self._nested = False, 1, []
+            return
+        shared = self._shared(optimizer)
+        if self._depth and self._have_noise(shared):
+            self._nested.append(id(optimizer))
+            self._depth += inner
+            return
+        self._nested = [other for other in self._nested if other != id(optimizer)]
         if any(p.grad is not None for p in shared):
             self._elsewhere()
         if shared:  # a closure may compute the gradients yet
             self._before[id(optimizer)] = [(p, p._version) for p in shared]
 
+    def _shared(self, optimizer: Optimizer) -> list[Tensor]:
+        """What an optimizer may change of the model and the criterion."""
+        own = {id(p) for root in self.training.roots for p in root.parameters()}
+        theirs = [p for group in optimizer.param_groups for p in group["params"]]
+        return [p for p in theirs if id(p) in own]
+
+    def _have_noise(self, weights: Sequence[Tensor]) -> bool:
+        """Whether all gradients are the noisy ones: what a step makes of them costs nothing more.
+
+        Lookahead lets the optimizer under it make the step.
+        """
+        noisy = {id(p): (grad, version) for p, grad, version in self._applying}
+        return all(
+            p.grad is None
+            or (id(p) in noisy and p.grad is noisy[id(p)][0] and p.grad._version == noisy[id(p)][1])
+            for p in weights
+        )
+
     def _stepped(self, optimizer: Optimizer) -> None:
         """An optimizer has stepped."""
-        if optimizer is self.training.optimizer.original_optimizer and self._unsettled:
-            self._unsettled = False
-            self.reader.settled()
+        if id(optimizer) in self._nested:
+            self._nested.remove(id(optimizer))
+            if not self._have_noise(self._shared(optimizer)):  # a closure computed others
+                self._elsewhere()
+            return
         written = self._before.pop(id(optimizer), ())
         if any(p._version != version for p, version in written):
             self._elsewhere()
