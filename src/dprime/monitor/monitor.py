@@ -333,8 +333,13 @@ class Monitor:
             self._warn(checks.FEWER)
         if step.left_out and step.sampling == "poisson":
             self._warn(checks.LEFT_OUT)
-        if len(self.training.sampling.left_open) > 1:
+        sampling = self.training.sampling
+        if len(sampling.left_open) > 1:
             self._warn(checks.LEFT_OPEN)
+        if len(sampling.unused) > 1 or max(sampling.unused, default=0) > 1:
+            self._warn(checks.CHOSEN)
+        if sampling.reorderable and not step.uncovered:
+            self._warn(checks.ORDERED)
         if self._past_the_end():
             self._warn(checks.PAST_THE_END)
         if self._epochs.step(step_of, step.batches):

@@ -110,8 +110,12 @@ class Steps:
             self.reader.entered()
 
     def _called(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-        if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        if torch.compiler.is_compiling():
+            return
+        if module.training and torch.is_grad_enabled():
             self.reader.called((*inputs, *named.values()))
+        else:
+            self.training.sampling.looked_at()
 
     def _answered(self, module: nn.Module, _: Any, output: Any) -> None:
         if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
