@@ -202,6 +202,50 @@ class TestDrawnFrom:
         assert void(monitor)
 
 
+class TestSeveralCalls:
+    """Calls of the model in one step, whose gradients Opacus adds up record by record."""
+
+    @staticmethod
+    def train(made, other):
+        before, data = None, made.loader.dataset.tensors[0]
+        for _ in range(4):
+            for records, labels in made.loader:
+                made.optimizer.zero_grad()
+                loss = made.criterion(made.model(records), labels)
+                for others in other(records, before, data):
+                    loss = loss + made.criterion(made.model(others), labels)
+                loss.backward()
+                made.optimizer.step()
+                before = records
+
+    def test_records_of_the_batch_before(self, private):
+        made = private()
+        monitor = watch(made)
+
+        def other(records, before, _):
+            enough = before is not None and len(before) >= len(records) > 0
+            return [before[: len(records)]] if enough else []
+
+        with pytest.warns(PrivacyWarning, match="A batch was used again"):
+            self.train(made, other)
+        assert void(monitor)
+
+    @pytest.mark.parametrize("other", [
+        lambda records, *_: [records], lambda records, *_: [records.flip(1), 2.0 * records],
+        lambda records, *_: [torch.randn(records.shape)],
+        lambda records, *_: [torch.arange(240.0).reshape(60, 4)[: len(records)]],
+        lambda records, *_: [records.sign()],
+        lambda records, _, data: [data[torch.randint(60, records.shape[:1])]],
+    ], ids=["twice", "views", "random", "fixed", "few kinds", "partners"])  # fmt: skip
+    @pytest.mark.parametrize("batch", [10, 60])
+    def test_records_of_the_batch_itself_or_none(self, private, other, batch):
+        made = private(loader=private.loader(batch_size=batch))
+        monitor = watch(made)
+        self.train(made, other)
+        assert not void(monitor)
+        assert monitor.warnings == []
+
+
 def test_a_callback_of_lightning_looks_for_the_monitor_of_each_training(private):
     from dprime.monitor.lightning import LightningMonitor
 
