@@ -151,6 +151,7 @@ class TestRecordsThatAreLeftOut:
     def test_none_is_skipped(self, private, passes):
         made = self.made(private)
         monitor = watch(made)
+        evaluate(made)
         with pytest.warns(PrivacyWarning, match="fewer records than the data loader drew"):
             made.train(loader=self.positive(made, passes))
         evaluate(made)
@@ -182,13 +183,17 @@ class TestOrder:
 
 
 class TestDrawnFrom:
-    def test_the_number_of_records_of_a_poisson_sampler(self, private):
+    @pytest.mark.parametrize("within", [False, True])
+    def test_the_number_of_records_of_a_poisson_sampler(self, private, within):
         made = private()
         monitor = watch(made)
         made.train()
+        loop = iter(made.loader)
+        if within:
+            made.step(*next(loop))
         made.loader.batch_sampler.num_samples = 20
         with pytest.warns(PrivacyWarning, match="The sampler or the indices"):
-            made.train()
+            made.train(loader=loop)
         assert void(monitor)
 
     def test_the_indices_of_a_sampler(self, private):
@@ -236,7 +241,7 @@ class TestSeveralCalls:
         lambda records, *_: [torch.arange(240.0).reshape(60, 4)[: len(records)]],
         lambda records, *_: [records.sign()],
         lambda records, _, data: [data[torch.randint(60, records.shape[:1])]],
-    ], ids=["twice", "views", "random", "fixed", "few kinds", "partners"])  # fmt: skip
+    ], ids=["twice", "views", "random", "fixed", "few kinds", "pairs"])  # fmt: skip
     @pytest.mark.parametrize("batch", [10, 60])
     def test_records_of_the_batch_itself_or_none(self, private, other, batch):
         made = private(loader=private.loader(batch_size=batch))

@@ -195,8 +195,7 @@ class Sampling:
         """The same; batches that are used or passed over are forgotten."""
         if not self.waiting:
             return 1, "elsewhere"
-        own = self._by_pass()[0] if self._loses_records else self.waiting
-        own = [batch for batch in own if batch.records] or own
+        own = self._next_ones()
         fewer = len(parts) == 1 and parts[0] < own[0].records
         used = [] if fewer and self._loses_records else self._matched(parts)
         if used:
@@ -207,6 +206,14 @@ class Sampling:
         self._loses_records = True
         skipped = self._use(own[:1]) or skipped
         return 1, "skipped" if skipped else "fewer"
+
+    def _next_ones(self) -> list[Drawn]:
+        """The batches of the pass that the step is of, where sizes do not tell; but empty ones."""
+        passes = self._by_pass()
+        under_way = (batches for batches in passes if not self._over(batches[0].of))
+        goes_on = passes[0][0].of is self._of_last_step
+        own = passes[0] if goes_on else next(under_way, passes[0])
+        return [batch for batch in own if batch.records] or own
 
     def _more_wait(self, own: Sequence[Drawn]) -> bool:
         """Whether more batches wait than before, where sizes do not tell which one is in the step.
@@ -370,8 +377,11 @@ class Sampling:
             indices = _behind(self._dataset) + _drawn_from(sampler)
             self.altered = self.altered or indices != self._indices
             seen: set[Any] = set()
+            records = getattr(sampler, "num_samples", None)
             try:
                 for batch in own.__iter__(sampler):  # type: ignore[attr-defined]
+                    if getattr(sampler, "num_samples", None) != records:
+                        self.altered = True
                     self.given += 1
                     this.drawn += 1
                     self.latest = this
