@@ -189,6 +189,7 @@ def test_secure_mode_is_believed_where_the_engine_made_the_generator():
         def __init__(self):
             super().__init__()
             self.secure_mode, self.secure_rng = True, torch.Generator()
+            self.secure_rng.seed()
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

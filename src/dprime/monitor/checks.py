@@ -87,6 +87,15 @@ LEFT_OPEN = (
     "Loops over the data loader were left at different places with a batch drawn that no step was "
     "made of: that is covered only if where a loop ends does not depend on the data."
 )
+CHOSEN = (
+    "Passes over the data loader were drawn and not used, several at once or not as many before "
+    "each pass with steps: that is covered only if which passes are used does not depend on the "
+    "data."
+)
+ORDERED = (
+    "Batches that are not Poisson samples were drawn before their steps, as with list(loader): "
+    "that is covered only if their order does not depend on the data."
+)
 LEFT_OUT = (
     "No step was made of an empty batch, which tells that nobody was drawn: with a small "
     "probability that gives a record away, which is counted; make a step of empty batches too."

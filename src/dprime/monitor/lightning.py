@@ -22,17 +22,23 @@ class LightningMonitor(Callback):
 
     Args:
         monitor: attached to what `make_private` returned. Where it is left out, the attribute
-            `monitor` of the `LightningModule` is taken, which `configure_optimizers` may set.
+            `monitor` of the `LightningModule` is taken, which `configure_optimizers` may set, anew
+            for each training.
 
     """
 
     def __init__(self, monitor: Monitor | None = None) -> None:
+        self._given = monitor
         self.monitor = monitor
         self._saved: dict[str, Any] = {}
 
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Forget the monitor that was found for another training."""
+        self.monitor = self._given
+
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Find the monitor, and go on from a checkpoint that was loaded before."""
-        found = self.monitor or getattr(pl_module, "monitor", None)
+        found = self._given or getattr(pl_module, "monitor", None)
         if not isinstance(found, Monitor):
             raise validate.misfit(
                 "monitor",

@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Literal, Self
 
@@ -324,25 +324,29 @@ class Monitor:
                 "attached: they are counted as it recorded them, but nobody looked."
             )
             self._unseen = 0
-        if step.reason:
-            self._warn(checks.REASONS[step.reason])
-        if self._reader.scheduled:
-            self._warn(checks.SCHEDULED)
-        if self._reader.noise_scheduled:
-            self._warn(checks.NOISE_SCHEDULED)
-        if self._reader.fewer:
-            self._warn(checks.FEWER)
-        if self._reader.encoded:
-            self._warn(checks.ENCODED)
-        if step.left_out and step.sampling == "poisson":
-            self._warn(checks.LEFT_OUT)
-        if len(self.training.sampling.left_open) > 1:
-            self._warn(checks.LEFT_OPEN)
-        if self._past_the_end():
-            self._warn(checks.PAST_THE_END)
+        for sentence in self._conditions(step):
+            self._warn(sentence)
         if self._epochs.step(step_of, step.batches):
             self._compare_accountant()
             self._end_epoch()
+
+    def _conditions(self, step: Step) -> Iterator[str]:
+        """Why the step is not covered, and what it rests on besides."""
+        reader, sampling = self._reader, self.training.sampling
+        if step.reason:
+            yield checks.REASONS[step.reason]
+        holds = {
+            checks.SCHEDULED: reader.scheduled,
+            checks.NOISE_SCHEDULED: reader.noise_scheduled,
+            checks.FEWER: reader.fewer,
+            checks.ENCODED: reader.encoded,
+            checks.LEFT_OUT: step.left_out and step.sampling == "poisson",
+            checks.LEFT_OPEN: len(sampling.left_open) > 1,
+            checks.CHOSEN: len(sampling.unused) > 1 or max(sampling.unused, default=0) > 1,
+            checks.ORDERED: sampling.reorderable and not step.uncovered,
+            checks.PAST_THE_END: self._past_the_end(),
+        }
+        yield from (sentence for sentence, so in holds.items() if so)
 
     def _between_loops(self, beginning: bool) -> None:
         """A loop over the loader begins or has ended."""

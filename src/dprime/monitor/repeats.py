@@ -22,11 +22,20 @@ Values = NDArray[Any]
 ENOUGH_BITS = 40.0
 """Batches that tell less than this may come again by chance."""
 
+BITS_OF_ROWS = (4.0, 24.0)
+"""What a step is taken to tell by chance and at most, where a call has rows of the step before.
+
+So much is taken off at each step that by chance no sum grows large.
+"""
+
 BITS_OF_A_KIND = 2.0
 """What is learned from how often one kind of record is in a batch, at least.
 
 Where data are sorted by kind that is all: the entropy of a Poisson count of mean 1 is 1.9 bits.
 """
+
+MOST_ROWS = 64
+"""First rows of a call that are compared with those of the step before."""
 
 MOST_VALUES = 16
 """Values of a record that are looked at, and about as many as come from memory together."""
@@ -56,6 +65,8 @@ class Repeats:
         self._records = records
         self._before: dict[int, None] = {}
         self._now: list[tuple[int, Values]] = []
+        self._last: list[tuple[int, Values]] = []
+        self._of_rows = 0.0
 
     def see(self, inputs: Any) -> int | None:
         """A batch went through the model and may become part of a step; its number of records."""
@@ -68,7 +79,7 @@ class Repeats:
 
     def forget(self) -> None:
         """What comes again from here on is no repetition."""
-        self._before = {}
+        self._before, self._last = {}, []
 
     def step(self, parts: list[int]) -> bool:
         """Whether what was seen since the last step, in parts of these sizes, was there before."""
@@ -82,8 +93,30 @@ class Repeats:
         self._before.update(now)
         while len(self._before) > REMEMBERED:
             del self._before[next(iter(self._before))]
-        self._now = []
+        if len(parts) == 1 and len(self._now) > 1:
+            by_chance, most = BITS_OF_ROWS
+            told = min(self._replayed(parts[0]), most) - by_chance
+            self._of_rows = max(0.0, self._of_rows + told)
+            again = again or self._of_rows >= ENOUGH_BITS
+        self._last, self._now = self._now, []
         return again
+
+    def _replayed(self, size: int) -> float:
+        """How much tells that a call of the model had rows of another call in the step before.
+
+        By chance as many may be there as of the batch itself, or as that call had of all records.
+        Calls in the same place may have the same rows, such as fixed ones.
+        """
+        now = [(at, _rows(values)) for at, (of, values) in enumerate(self._now) if of == size]
+        bits = 0.0
+        for earlier, (records, values) in enumerate(self._last):
+            before = _rows(values)
+            shares = [_share(rows, before) for _, rows in now]
+            chance = max(min(shares, default=1.0), records / (self._records or math.inf))
+            for (place, rows), share in zip(now, shares, strict=True):
+                if place != earlier and len(rows) <= len(before):
+                    bits = max(bits, _divergence(share, chance, len(rows)))
+        return bits
 
     def _bits(self, size: int, values: Values) -> float:
         """How much a batch tells: by its records' variety, and by how many such batches there are.
@@ -150,6 +183,25 @@ def _values(records: Tensor) -> Values:
         some = some.float().cpu().numpy()
     values: Values = some.astype(np.float64)
     return values
+
+
+def _rows(values: Values) -> set[bytes]:
+    """The different rows among the first of them."""
+    return {row.tobytes() for row in values[:MOST_ROWS]}
+
+
+def _share(rows: set[bytes], before: set[bytes]) -> float:
+    """How many of the rows were there before, with one more that was and one that was not."""
+    return (len(rows & before) + 1) / (len(rows) + 2)
+
+
+def _divergence(share: float, chance: float, rows: int) -> float:
+    """The bits by which so many rows show that more of them come again than by chance."""
+    if share <= max(chance, 0.5):
+        return 0.0
+    again = share * math.log2(share / chance)
+    others = (1.0 - share) * math.log2((1.0 - share) / (1.0 - chance))
+    return rows * (again + others)
 
 
 def first_records(inputs: Any) -> Tensor | None:

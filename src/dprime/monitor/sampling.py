@@ -7,7 +7,8 @@ batch sampler notes how many records it gives, and a step has to be made of as m
 
 One batch may be clipped in parts. A part never holds two batches: that looks like records that were
 multiplied. A loop without any step only looks at the data; but in a loop with steps every batch has
-to be in one, except the empty ones and those after a loop was left.
+to be in one, except the empty ones and those after a loop was left. Where few batches of each loop
+are in steps, as with `next(iter(loader))`, a loop without any was passed over too.
 """
 
 from __future__ import annotations
@@ -42,6 +43,12 @@ KEPT = 1000
 COUNTED = "dprime_counted"
 """The attribute of a sampler's class that counts: the class that it stands for."""
 
+FEW = 10
+"""Few batches of a pass were taken: one, or one in so many."""
+
+PREFETCHED = 1
+"""Batches of a pass that wait where a framework looks whether one is the last."""
+
 POISSON = (UniformWithReplacementSampler, DistributedUniformWithReplacementSampler)
 
 
@@ -50,7 +57,8 @@ class Pass:
     """One loop over the loader: batches drawn, taken by steps, and whether it ended or was left.
 
     Steps are counted with the latest pass, for epochs; `in_step` says whether a batch of this very
-    pass was recognised in one.
+    pass was recognised in one, `looked_at` whether the model was called, but not to be trained,
+    while the pass was the latest.
     """
 
     number: int
@@ -59,6 +67,7 @@ class Pass:
     ended: bool = False
     left: bool = False
     in_step: bool = False
+    looked_at: bool = False
 
 
 @dataclass(eq=False)
@@ -86,9 +95,13 @@ class Sampling:
         used: the pass that the latest step is of; None where nothing was drawn for it.
         waiting: the batches that were drawn and are in no step yet, in order.
         used_rate: the rate at which the batches of the latest step were drawn.
-        altered: whether a pass was begun with another kind of sampler or other indices of a
-            `Subset`, or gave a record twice.
+        altered: whether a pass was begun with another kind of sampler, another number of records
+            or other indices, or gave a record twice.
         left_open: after how many batches passes with steps were left, the last batch unused.
+        unused: how many passes were drawn and not used before each one that was. One that was left
+            does not count, nor does a single one before the first step.
+        reorderable: whether batches that are not Poisson samples were at hand before their steps,
+            so that their order could be chosen.
 
     """
 
@@ -108,13 +121,18 @@ class Sampling:
         self.left_out = 0  # empty batches, in no step, before the latest step
         self.altered = False
         self.left_open: set[int] = set()
+        self.unused: set[int] = set()
+        self.reorderable = False
+        self._begun: list[Pass] = []  # no step was made of them yet
+        self._short = 0  # passes of which few batches were taken, in a row
         self._loses_records = False
+        self._at_hand: tuple[Pass | None, int] | None = None  # when the latest step lost records
         self._ahead = getattr(data_loader, "num_workers", 0) > 0
         self._class: type | None = None
         self._between: Callable[[bool], None] = _nobody
         # A data set may have places without a record, which its batches skip.
         dataset = getattr(data_loader, "dataset", None)
-        self._dataset, self._indices = dataset, _behind(dataset)
+        self._dataset, self._indices = dataset, _behind(dataset) + _drawn_from(self._sampler)
         self._filled = getattr(dataset, "filled", lambda places: places)
 
     @property
@@ -160,6 +178,11 @@ class Sampling:
         for batch in following[:1]:
             batch.trained_on = batch.trained_on or batch.records == records
 
+    def looked_at(self) -> None:
+        """The model was called, but not to be trained."""
+        if self.latest is not None:
+            self.latest.looked_at = True
+
     def take(self, parts: Sequence[int]) -> tuple[int, Found]:
         """The number of batches that a step of these parts is made of, and what is odd about it.
 
@@ -177,29 +200,55 @@ class Sampling:
         """The same; batches that are used or passed over are forgotten."""
         if not self.waiting:
             return 1, "elsewhere"
-        fewer = len(parts) == 1 and parts[0] < self.waiting[0].records
+        own = self._next_ones()
+        fewer = len(parts) == 1 and parts[0] < own[0].records
         used = [] if fewer and self._loses_records else self._matched(parts)
         if used:
             return len(used), "skipped" if self._use(used) else ""
+        skipped = (fewer or self._loses_records) and self._more_wait(own)
         if not fewer:
-            return 1, "more"
+            return 1, "skipped" if skipped else "more"
         self._loses_records = True
-        self._use(self.waiting[:1])
-        return 1, "fewer"
+        skipped = self._use(own[:1]) or skipped
+        return 1, "skipped" if skipped else "fewer"
+
+    def _next_ones(self) -> list[Drawn]:
+        """The batches of the pass that the step is of, where sizes do not tell; but empty ones."""
+        passes = self._by_pass()
+        under_way = (batches for batches in passes if not self._over(batches[0].of))
+        goes_on = passes[0][0].of is self._of_last_step
+        own = passes[0] if goes_on else next(under_way, passes[0])
+        return [batch for batch in own if batch.records] or own
+
+    def _more_wait(self, own: Sequence[Drawn]) -> bool:
+        """Whether more batches wait than before, where sizes do not tell which one is in the step.
+
+        A loop that draws ahead has as many at hand as before, or fewer; one that passes a batch
+        over has more, and at its end one is left.
+        """
+        before, self._at_hand = self._at_hand, (own[0].of, len(own))
+        if self._ahead or own[0].of is None:
+            return False
+        left_over = own[0].of.ended and own[0].of is not self.latest
+        more = before is not None and own[0].of is before[0] and len(own) > before[1]
+        return more or (left_over and own[0].of.in_step)
 
     def _use(self, used: Sequence[Drawn]) -> bool:
         """Forget the batches of a step and those before; whether any of these was passed over."""
         self.left_out = 0
+        skipped = self._passed_over(used[-1].of)
         self._of_last_step = used[-1].of
         if self._of_last_step is not None:
             self._of_last_step.in_step = True
         self.used_rate = max(batch.rate for batch in used) or self.rate
         if len(used) == len(self.waiting):  # as nearly always
             self.waiting = []
-            return False
+            return skipped
+        if self.kind == "shuffle" and not self._ahead:
+            self.reorderable = self.reorderable or self._at_choice(used)
         own, passes = set(map(id, used)), {id(batch.of) for batch in used}
         end = self.waiting.index(used[-1]) + 1
-        kept, skipped = [], False
+        kept = []
         for batch in self.waiting[:end]:
             if id(batch) in own:
                 continue
@@ -213,6 +262,46 @@ class Sampling:
                 kept.append(batch)
         self.waiting = [*kept, *self.waiting[end:]]
         return skipped
+
+    def _at_choice(self, used: Sequence[Drawn]) -> bool:
+        """Whether more batches of a pass were at hand than were used, and no loop is under way."""
+        of = used[-1].of
+        more = sum(batch.of is of for batch in self.waiting) - len(used)
+        others = (batch for batch in self.waiting if batch.of is not of)
+        return more > PREFETCHED and all(self._over(batch.of) for batch in others)
+
+    def _passed_over(self, one: Pass | None) -> bool:
+        """Whether passes were drawn to be passed over before a step of this one.
+
+        That is so where few batches of the passes before were taken: steps are then made of
+        batches that are drawn one by one. Elsewhere passes that nobody used are counted. Those that
+        came while this one was under way, and whole ones for an evaluation, only look at the data.
+        """
+        last, begun = self._of_last_step, self._begun
+        if one is None or one is last or (last is not None and one.number < last.number):
+            self._begun = []
+            return False
+        self._begun = [each for each in begun if each.number > one.number]
+        self._short = self._short + 1 if last is not None and self._few(last) else 0
+        unused = [
+            each
+            for each in begun
+            if each.number < one.number and not (each.looked_at and self.complete(each))
+        ]
+        if self._short > 1 and not all(each.looked_at for each in unused):
+            return True
+        whole = sum(map(self.complete, unused))
+        if last is not None:
+            a_look = len(unused) == 1 and self._short < 2
+            self.unused.add(whole if a_look else len(unused))
+        elif whole > 1:
+            self.unused.add(whole)
+        return False
+
+    def _few(self, one: Pass) -> bool:
+        """Whether no more than few of a pass's batches were taken, and no more are to come."""
+        few = max(1, self.length // FEW)
+        return one.taken <= few < self.length and (self._ahead or not self.complete(one))
 
     def _over(self, one: Pass | None) -> bool:
         return one is None or one.ended or one.left
@@ -288,11 +377,16 @@ class Sampling:
             self.under_way += 1
             number, self.left = self.passes, False
             this = Pass(number)
+            self._begun.append(this)
             self.altered = self.altered or _kind(sampler) != self.kind
-            self.altered = self.altered or _behind(self._dataset) != self._indices
+            indices = _behind(self._dataset) + _drawn_from(sampler)
+            self.altered = self.altered or indices != self._indices
             seen: set[Any] = set()
+            records = getattr(sampler, "num_samples", None)
             try:
                 for batch in own.__iter__(sampler):  # type: ignore[attr-defined]
+                    if getattr(sampler, "num_samples", None) != records:
+                        self.altered = True
                     self.given += 1
                     this.drawn += 1
                     self.latest = this
@@ -382,6 +476,17 @@ def _behind(dataset: Any) -> list[int]:
         found.append(hash(tuple(indices.tolist() if hasattr(indices, "tolist") else indices)))
         dataset = dataset.dataset
     return found
+
+
+def _drawn_from(sampler: Any) -> list[int]:
+    """What a sampler draws from: the number of records, and a number that tells indices of its own.
+
+    Of Poisson samplers the batch sampler itself has it, of others the one under it.
+    """
+    sampler = getattr(sampler, "sampler", sampler)
+    if type(sampler) is SubsetRandomSampler:
+        return [hash(tuple(_plain(sampler.indices)))]
+    return [sampler.num_samples] if hasattr(sampler, "num_samples") else []
 
 
 def _plain(indices: Iterable[Any]) -> list[Any]:

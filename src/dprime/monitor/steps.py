@@ -146,8 +146,12 @@ class Steps:
             self.reader.entered()
 
     def _called(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+        if torch.compiler.is_compiling():
+            return
         if self._learns(module):
             self.reader.called((*inputs, *named.values()))
+        else:
+            self.training.sampling.looked_at()
 
     def _answered(self, module: nn.Module, _: Any, output: Any) -> None:
         if self._learns(module):
