@@ -1,5 +1,6 @@
 import threading
 
+from dprime.validate import InputError
 from dprime.web.warm import Warmer
 
 
@@ -31,7 +32,7 @@ def test_a_neighbour_that_cannot_be_asked_for_ends_only_its_own_work():
 
     def refused():
         yield
-        raise ValueError("sample_rate must be at most 1.")
+        raise InputError("sample_rate must be at most 1.")
 
     warmer.start()
     warmer.turn_to(refused())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import final
 
 from dprime.validate import InputError
@@ -85,8 +86,12 @@ class Warmer:
     def _run(self) -> None:
         while (work := self._newest()) is not None:
             more = False
-            with suppress(InputError):  # a neighbour that nobody can ask for
+            try:
                 more = next(work, self) is not self
+            except InputError:  # a neighbour that nobody can ask for
+                pass
+            except Exception:  # a bug; it is shown, and the page goes on answering
+                traceback.print_exc()
             if not more:
                 self._drop(work)
 
