@@ -323,7 +323,7 @@ def behind(scale: Scale, row: Row) -> str:
 
 def sensitivity_of(recipe: Training, advantage: float) -> float:
     """The local sensitivity at every step that implies an advantage under global noise."""
-    sigma = recipe.noise_multiplier * CLIP_NORM
+    sigma = recipe.sigma
     return float(2 * stats.norm.ppf((1 + advantage) / 2) * sigma / recipe.steps**0.5)
 
 
