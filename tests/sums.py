@@ -1,7 +1,6 @@
 """How far two data sets' clipped sums lie apart."""
 
 import torch
-from torch import nn
 
 from dprime.train import Observer, Training, train
 
@@ -12,17 +11,6 @@ class Sum(Observer):
 
     def see(self, step):
         self.sum[step.rows] = step.own_sum
-
-
-class Hidden(nn.Module):
-    """The form of a model that the fast path cannot see."""
-
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x):
-        return self.inner(x)
 
 
 def moved(model, one, other, trials=1, seed=1, initial="given", **options):

@@ -13,6 +13,7 @@ from torch import nn
 
 from dprime.data.dataset import Dataset
 from dprime.train import Training, Worlds, train
+from trials import Wrapped
 
 TRIALS = 4000
 CLIP_NORM = 0.01
@@ -69,17 +70,6 @@ class Direction(nn.Module):
         return x / x.norm(dim=1, keepdim=True)
 
 
-class Hidden(nn.Module):
-    """The form of a model that the fast path cannot see."""
-
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x):
-        return self.inner(x)
-
-
 def linear(inputs=4, outputs=3, *first):
     torch.manual_seed(0)
     return nn.Sequential(*first, nn.Linear(inputs, outputs))
@@ -105,7 +95,7 @@ def test_a_record_without_a_finite_gradient_makes_no_model_nan(name, wrap, rate)
     x, y = np.concatenate([POSITIVE, np.float32([record])]), np.append(labels, label)
     data = Dataset(records=x, labels=y, **kind)
     done = train(
-        Hidden(model) if wrap else model, data, private(loss=loss, sample_rate=rate, steps=3),
+        Wrapped(model) if wrap else model, data, private(loss=loss, sample_rate=rate, steps=3),
         trials=100, seed=1,
     )  # fmt: skip
     assert done.label == "differentially private"

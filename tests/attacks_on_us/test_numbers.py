@@ -9,7 +9,8 @@ from torch import nn
 from dprime.data.dataset import Dataset
 from dprime.train import Training, train
 from dprime.validate import InputError
-from sums import Hidden, moved
+from sums import moved
+from trials import Wrapped
 
 
 def test_weights_of_few_digits_do_not_make_norms_of_zero():
@@ -69,7 +70,7 @@ def test_a_lookup_in_the_loss_stays_within_the_record(monkeypatch, look, hidden)
         labels = np.zeros(60, np.float32)
         labels[30] = label
         pair.append(Dataset.of(np.full((60, 3), 5.0), labels, classes=None))
-    assert moved(Hidden(model) if hidden else model, *pair, loss=picked) <= 2.002
+    assert moved(Wrapped(model) if hidden else model, *pair, loss=picked) <= 2.002
 
 
 class Inverse(nn.Module):

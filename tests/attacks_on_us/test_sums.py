@@ -13,7 +13,8 @@ from dprime.data.dataset import Dataset
 from dprime.train import Training, layers, train
 from dprime.train.layers import RUN, RUN_MOVES, Linear, _summed
 from dprime.train.records import mark_staying
-from sums import Hidden, moved
+from sums import moved
+from trials import Wrapped
 
 
 def on_the_edge(half, width, record):
@@ -28,7 +29,7 @@ def on_the_edge(half, width, record):
     return Dataset.of(records, np.full(2 * half + 1, -0.5, np.float32))
 
 
-@pytest.mark.parametrize("wrap", [nn.Identity, Hidden], ids=["fast", "general"])
+@pytest.mark.parametrize("wrap", [nn.Identity, Wrapped], ids=["fast", "general"])
 @pytest.mark.parametrize("size", [None, 100.0], ids=["zero-out", "add-remove"])
 def test_a_record_does_not_move_the_rounding_of_the_others(wrap, size):
     """In single precision it moved the sum by 16 C."""
@@ -80,7 +81,7 @@ def test_where_records_move_up_sums_are_double_throughout(size, precision, monke
     monkeypatch.setattr(layers, "_summed", summed)
     data = Dataset.of(np.ones((5, 3), np.float32), np.zeros(5, np.float32))
     recipe = Training(1, 1.0, 1.0, 20.0, expected_batch_size=size, loss="squared-error")
-    for model in (nn.Linear(3, 1), Hidden(nn.Linear(3, 1))):
+    for model in (nn.Linear(3, 1), Wrapped(nn.Linear(3, 1))):
         train(model, data, recipe, seed=1)
     assert used == {precision}
 
@@ -255,5 +256,5 @@ def test_norms_of_many_weights_miss_none():
     x = np.full((1, width), 0.99 * 2.0**-12, np.float32)
     x[0, :8] = 1
     blank = Dataset.of(0 * x, np.float32([0.5]))
-    model = Hidden(nn.Linear(width, 1, bias=False))
+    model = Wrapped(nn.Linear(width, 1, bias=False))
     assert moved(model, Dataset.of(x, np.float32([0.5])), blank, loss=first_output) <= 1.00001

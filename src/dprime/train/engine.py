@@ -389,7 +389,9 @@ def _keeps_places(run: Run) -> bool:
     Batches of few records are put together of those that were drawn: then a record that is drawn
     moves the ones behind it, also where it counts for nothing.
     """
-    return run.training.keeps_places and run.sampler.shares_records
+    training = run.training
+    certified = training.adjacency == "zero-out" and training.sensitivity == "global"
+    return certified and run.sampler.shares_records
 
 
 def _sigma(

@@ -126,11 +126,6 @@ class Training:
         return "zero-out" if self.expected_batch_size is None else "add-remove"
 
     @property
-    def keeps_places(self) -> bool:
-        """Whether all other records of a batch stay where they are without the one in question."""
-        return self.adjacency == "zero-out" and self.sensitivity == "global"
-
-    @property
     def sigma(self) -> float:
         """The noise's standard deviation on the clipped sum: a thousandth above z C.
 
