@@ -29,8 +29,8 @@ class Dataset:
         classes: how many classes there are; None for regression.
         columns: the names of a table's columns, or nothing.
         sparse: whether nearly all numbers are zero, as in baskets. A first linear layer then takes
-            a fraction of the time. It is said and not measured: how all records are computed must
-            not depend on one of them.
+            a fraction of the time. You declare it, and dprime does not measure it: one record must
+            not decide how all others are computed.
 
     Examples:
         >>> data = Dataset("two", np.eye(2), np.array([0, 1]), "binary", classes=2)

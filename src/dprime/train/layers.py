@@ -48,7 +48,7 @@ they are added (Higham 2002, section 4.2). So one record moves the rounding of i
 """
 
 RUN_MOVES = 1e-3
-"""Of C: what one record may move by the rounding of its run."""
+"""How far one record may move the sum by the rounding of its run, as a share of C."""
 
 
 GRADIENT_PASSES = 4
@@ -250,7 +250,7 @@ def _rounded_up(products: Tensor) -> Tensor:
 
 
 def norms_of(gradients: Tensor) -> Tensor:
-    """Of vectors in the last dimension; infinite where one is longer than `LONGEST`."""
+    """The norms of vectors in the last dimension; infinite for one longer than `LONGEST`."""
     norms = torch.linalg.vector_norm(gradients, dim=-1, dtype=torch.float64)
     longest: Tensor = norms.masked_fill(norms > LONGEST, torch.inf)
     return longest.to(gradients.dtype)

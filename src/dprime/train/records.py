@@ -101,7 +101,7 @@ class Known:
 def _times_transposed(dense: Tensor, sparse: Tensor) -> Tensor:
     """D S^T for D [R, out, k] and sparse S [m, k], as [R, out, m].
 
-    Trial by trial, which stays in the cache, and from rows to rows, which nobody has to turn.
+    One trial at a time stays in the cache; row-major operands spare PyTorch a copy.
     """
     R, outputs, _ = dense.shape
     products = sparse.new_empty(R, outputs, len(sparse), layout=torch.strided)
@@ -124,7 +124,7 @@ class Memory:
 
 
 def look_at(x: Tensor) -> Known:
-    """Measure records [1, n, in], and make their sparse form if they are said to have one."""
+    """Measure records [1, n, in], and make the sparse form of those declared sparse."""
     records = x[0]
     squares = (x * x).sum(-1)
     if not records.is_cpu or not _staying.get(x):
