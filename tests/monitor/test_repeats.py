@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dprime.monitor.repeats import MOST_VALUES, REMEMBERED, Repeats
+from dprime.monitor.repeats import REMEMBERED, RUN, RUNS, Repeats, first_records
 
 
 def batch(seed, rows=40, columns=5):
@@ -12,7 +12,7 @@ def batch(seed, rows=40, columns=5):
 
 def again(repeats, *batches):
     for records in batches:
-        repeats.see((records,))
+        repeats.see(records)
     return repeats.step([len(records) for records in batches])
 
 
@@ -38,7 +38,7 @@ def test_a_batch_in_parts_of_which_one_comes_again():
 def test_a_batch_that_is_only_looked_at_is_no_part_of_the_step():
     repeats, checked = Repeats(1000), batch(9, rows=50)
     for seed in range(3):
-        repeats.see((checked,))
+        repeats.see(checked)
         assert not again(repeats, batch(seed))
 
 
@@ -80,19 +80,19 @@ def test_many_kinds_tell_enough():
 def test_numbers_of_words_and_what_is_named():
     words = torch.randint(0, 1000, (40, 7), generator=torch.Generator().manual_seed(1))
     repeats = Repeats(None)
-    repeats.see([None, {"mask": "none"}, [{"ids": words}]])
+    repeats.see(first_records([None, {"mask": "none"}, [{"ids": words}]]))
     assert not repeats.step([40])
     assert again(repeats, words)
-    repeats.see(["nothing", torch.ones(40, 2).to_sparse(), torch.ones(40, 2) * 1j])
-    assert not repeats.step([1])
+    nothing = ["nothing", torch.ones(40, 2).to_sparse(), torch.ones(40, 2) * 1j]
+    assert first_records(nothing) is None
 
 
 def test_only_some_values_of_large_records_are_looked_at():
-    large = batch(1, 40, 5 * MOST_VALUES + 3)
+    large = batch(1, 40, 5 * RUN * RUNS + 3)
     repeats = Repeats(1000)
     assert not again(repeats, large)
-    repeats.see((large,))
-    assert repeats._now[0][1].shape[1] <= MOST_VALUES
+    repeats.see(large)
+    assert repeats._now[0][1].shape[1] <= RUN * RUNS
     assert repeats.step([40])
 
 

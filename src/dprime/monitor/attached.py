@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -192,12 +192,17 @@ class Attached:
     @property
     def adaptive(self) -> bool:
         """Whether the clipping norm follows the gradients."""
+        if not self.ghost:
+            return isinstance(self.optimizer, AdaClipDPOptimizer)
+        return self._adaptive_in_loss or self.noise_hidden
+
+    @cached_property
+    def _adaptive_in_loss(self) -> bool:
+        """Whether the loss or the engine of ghost mode is that of adaptive clipping."""
         # Named, not imported: the first releases of ghost mode have no adaptive one.
         names = {type(self.criterion).__name__, type(self.privacy_engine).__name__}
         in_loss = {"DPLossFastGradientAdaptiveClipping", "PrivacyEngineAdaptiveClipping"}
-        return isinstance(self.optimizer, AdaClipDPOptimizer) or (
-            self.ghost and (bool(names & in_loss) or self.noise_hidden)
-        )
+        return bool(names & in_loss)
 
     @property
     def noise_hidden(self) -> bool:
@@ -222,9 +227,13 @@ class Attached:
     @property
     def untouched_noise(self) -> bool:
         """Whether the function that draws the noise is Opacus' own."""
-        homes = (vars(sys.modules[kind.__module__]) for kind in type(self.optimizer).__mro__)
-        drawing = [home["_generate_noise"] for home in homes if "_generate_noise" in home]
+        drawing = [home["_generate_noise"] for home in self._homes if "_generate_noise" in home]
         return all(map(_is_opacus_own, drawing))
+
+    @cached_property
+    def _homes(self) -> list[dict[str, Any]]:
+        """What the modules hold that the optimizer's class and its bases come from."""
+        return [vars(sys.modules[kind.__module__]) for kind in type(self.optimizer).__mro__]
 
     @cached_property
     def fills_empty_batches(self) -> bool:
@@ -286,18 +295,19 @@ class Attached:
         kinds = set()
         for p in self.optimizer.params:
             kinds.add(p.dtype)
-            for found in (getattr(p, "grad_sample", None), getattr(p, "_norm_sample", None)):
-                if isinstance(found, Tensor):
-                    kinds.add(found.dtype)
-                elif isinstance(found, list):
+            for name in ("grad_sample", "_norm_sample"):
+                found = p.__dict__.get(name)
+                if isinstance(found, list):
                     kinds.update(part.dtype for part in found)
-        coarsest = max(torch.finfo(kind).eps for kind in kinds)
-        return 1.0 if coarsest <= FINE else 1.0 + 4.0 * coarsest
+                elif found is not None:
+                    kinds.add(found.dtype)
+        return _rounding_in(frozenset(kinds))
 
     @property
     def settings(self) -> Settings:
         """What decides the noise and how the sum is scaled, as it is now."""
         optimizer = self.optimizer
+        norms: list[Any]
         if self.adaptive:  # the norm itself follows from the noisy count, by these
             norms = [getattr(optimizer, name, None) for name in ADAPTS_BY]
         else:
@@ -345,9 +355,10 @@ class Attached:
         """Weights that are trained."""
         return sum(p.numel() for p in self.parameters())
 
-    def parameters(self) -> Iterator[nn.Parameter]:
+    def parameters(self) -> list[nn.Parameter]:
         """Those that are trained, in the optimizer's order."""
-        yield from self.optimizer.params
+        weights: list[nn.Parameter] = self.optimizer.params
+        return weights
 
     def in_groups(self) -> list[nn.Parameter]:
         """The optimizer's weights, also those that are frozen."""
@@ -380,7 +391,14 @@ class Attached:
 
     def device(self) -> torch.device:
         """Where the weights are."""
-        return next(self.parameters()).device
+        return self.parameters()[0].device
+
+
+@lru_cache(maxsize=64)
+def _rounding_in(kinds: frozenset[torch.dtype]) -> float:
+    """How far a clipped norm can exceed C in the coarsest of some precisions, as a factor."""
+    coarsest = max(torch.finfo(kind).eps for kind in kinds)
+    return 1.0 if coarsest <= FINE else 1.0 + 4.0 * coarsest
 
 
 def _number(value: Any) -> object:

@@ -168,15 +168,52 @@ REASONS = {
         f"The noise multiplier of a step was below {given(LEAST_NOISE)}, which hides nothing, so "
         "the training is not private: set a noise multiplier of 1 or so in make_private."
     ),
+    OUTSIDE: (
+        "Weights were trained by another optimizer than Opacus', by the one under it, or with "
+        "gradients that were changed after the noise, so without clipping or noise: give all of "
+        "them to the optimizer before make_private or freeze them, call only the step of the "
+        "optimizer that it returned, and leave the gradients between noise and step alone."
+    ),
     REPLACED: (
         "A step did not pass through Opacus' own clipping and noise, so it counts as one without "
         "noise: use an optimizer of Opacus, and put nothing in the place of its methods."
+    ),
+    NOT_FINITE: (
+        "A clipped sum had values that are not finite, which no noise hides: the model then tells "
+        "that such a record was there. Remove records with NaN, infinite or huge values, and keep "
+        "the loss finite, before you train again."
+    ),
+    HIDDEN: (
+        "The optimizer adds other noise than its noise multiplier says, as Opacus' adaptive "
+        "clipping in ghost mode does, which no guarantee covers: use flat clipping."
+    ),
+    CHANGED: (
+        "Gradients were changed between backward and step, after ghost clipping, so that the noise "
+        "may not fit them: leave that out, also the scaling of gradients, and keep clip_grad_norm_ "
+        "to norm 2 and one max_norm."
     ),
     UNSAMPLED: UNKNOWN,
     ALTERED: (
         "The sampler or the indices of a Subset were changed during the training, or a pass gave a "
         "record twice, so it is not known how often a record is drawn: leave them as they were "
         "when the monitor was attached."
+    ),
+    UNEVEN: (
+        "The gradients of some weights did not have one row for each record of the batch, so "
+        "a record may count several times: keep the records in the first dimension of what every "
+        "layer gets (tokens as [records, tokens, features])."
+    ),
+    REPEATED: (
+        "A batch was used again for a later step, and who is in it was in both, which sampling "
+        "does not cover: take one step for each batch, and draw new ones for each epoch."
+    ),
+    SAME_NOISE: (
+        "The generator of the noise was seeded anew, so that a step has the noise of a step before "
+        "and their difference has none: seed once, before the training, or never."
+    ),
+    KNOWN_SEED: (
+        "A torch.Generator() that was not seeded begins with a seed that is the same everywhere: "
+        "leave the generator of the noise and of the data loader out, or call its seed()."
     ),
     ELSEWHERE: (
         "There were more steps than batches from the attached data loader, so it is not known how "
@@ -188,32 +225,13 @@ REASONS = {
         "loader drew for it, so one record may count several times: put each record through the "
         "model once, one batch at a time, and leave batches whole."
     ),
-    REPEATED: (
-        "A batch was used again for a later step, and who is in it was in both, which sampling "
-        "does not cover: take one step for each batch, and draw new ones for each epoch."
-    ),
-    CHANGED: (
-        "Gradients were changed between backward and step, after ghost clipping, so that the noise "
-        "may not fit them: leave that out, also the scaling of gradients, and keep clip_grad_norm_ "
-        "to norm 2 and one max_norm."
-    ),
-    MIXED: (
-        "A layer mixes the records of a batch or keeps running statistics of them, so clipping "
-        "does not bound what one record does: use GroupNorm or LayerNorm, or put it into eval "
-        "mode; give attention batch_first=True and nn.Softmax the dimension of tokens or features, "
-        "and in ghost mode leave scale_grad_by_freq out."
-    ),
-    HIDDEN: (
-        "The optimizer adds other noise than its noise multiplier says, as Opacus' adaptive "
-        "clipping in ghost mode does, which no guarantee covers: use flat clipping."
+    AT_ONCE: (
+        "Two loops over the data loader were under way at once, so a record can come twice in what "
+        "looks like one pass: finish one loop before the next."
     ),
     TWO_PASSES: (
         "A step added up batches of two passes over the data, in which a record can be twice: let "
         "the number of batches in an epoch be a multiple of those in a step."
-    ),
-    AT_ONCE: (
-        "Two loops over the data loader were under way at once, so a record can come twice in what "
-        "looks like one pass: finish one loop before the next."
     ),
     ADDED_UP: (
         "A step added up several Poisson batches, which is not certified for replace: leave "
@@ -223,46 +241,49 @@ REASONS = {
         "Random records stand in for empty batches, so a single record can move the sum by twice "
         "the clipping norm, which no analysis covers: leave rand_on_empty out of make_private."
     ),
-    OUTSIDE: (
-        "Weights were trained by another optimizer than Opacus', by the one under it, or with "
-        "gradients that were changed after the noise, so without clipping or noise: give all of "
-        "them to the optimizer before make_private or freeze them, call only the step of the "
-        "optimizer that it returned, and leave the gradients between noise and step alone."
+    MIXED: (
+        "A layer mixes the records of a batch or keeps running statistics of them, so clipping "
+        "does not bound what one record does: use GroupNorm or LayerNorm, or put it into eval "
+        "mode; give attention batch_first=True and nn.Softmax the dimension of tokens or features, "
+        "and in ghost mode leave scale_grad_by_freq out."
     ),
-    NOT_FINITE: (
-        "A clipped sum had values that are not finite, which no noise hides: the model then tells "
-        "that such a record was there. Remove records with NaN, infinite or huge values, and keep "
-        "the loss finite, before you train again."
+    UNFIT: (
+        "In ghost mode Opacus has wrong gradients for nn.EmbeddingBag and for convolutions whose "
+        "padding_mode is not 'zeros', and clips by their norms: add up nn.Embedding, and pad with "
+        "a layer of its own (nn.CircularPad2d before padding=0); in mode 'hooks' the gradients are "
+        "wrong too, but they are what is clipped."
+    ),
+    SPREAD: (
+        "The criterion got outputs and targets of different shapes ([records, 1] and [records], "
+        "say), so it compared each output with the targets of all records: give both the same "
+        "shape, as with outputs.squeeze(1)."
+    ),
+    DIVIDED: (
+        "The criterion divides the loss of a batch by the class weights of its records, or by the "
+        "number of labels that are not left out (ignore_index), so that one record rescales the "
+        "gradients of all others before they are clipped: give the criterion reduction='none', "
+        "weigh each record's loss, and take the mean."
+    ),
+    UNSCALED: (
+        "The criterion takes the mean of a batch and the optimizer has loss_reduction='sum', so "
+        "gradients are divided by the size of the batch before they are clipped, and one record "
+        "more changes all others: give make_private loss_reduction='mean', or the criterion "
+        "reduction='sum'."
+    ),
+    LATER: (
+        "The optimizer trained weights that were not attached, so their gradients may not be "
+        "clipped: give all weights to make_private, attach the monitor after it, add or unfreeze "
+        "none later, and freeze none between backward and step."
     ),
     TOO_LONG: (
         "A clipped sum had a part that was not clipped with its record, as when a weight is used "
         "outside of its layer in ghost mode (F.linear with a tied weight, a penalty in the loss): "
         'use each weight only in its layer, or grad_sample_mode="hooks".'
     ),
-    LOSSES: (
-        "The loss without its reduction did not have one number for each record, so ghost clipping "
-        "clipped no record for itself: give the criterion outputs and targets of shape [records], "
-        "not [records, 1], or one loss for each record."
-    ),
-    REORDERED: (
-        "A recurrent layer of Opacus got a packed sequence that orders the records by length, so "
-        "its rows and those of other layers are of different records: sort each batch by length "
-        "before the model gets it, and pack with enforce_sorted=True."
-    ),
-    STALE: (
-        "In ghost mode some weights had the norms of an earlier batch, as when a layer is frozen "
-        "on the way or a call of the model has no backward: freeze layers before make_private, "
-        "and call the model under torch.no_grad() or in eval mode for all else."
-    ),
-    UNEVEN: (
-        "The gradients of some weights did not have one row for each record of the batch, so "
-        "a record may count several times: keep the records in the first dimension of what every "
-        "layer gets (tokens as [records, tokens, features])."
-    ),
-    LATER: (
-        "The optimizer trained weights that were not attached, so their gradients may not be "
-        "clipped: give all weights to make_private, attach the monitor after it, add or unfreeze "
-        "none later, and freeze none between backward and step."
+    UNSEEN: (
+        "Autograd does not give the gradients of single records in ghost mode, so nobody saw "
+        "whether the norms that clip them are right, as with checkpoint(use_reentrant=True): leave "
+        "that out, or use grad_sample_mode='hooks'."
     ),
     MOVED: (
         "Weights were changed between two steps, without clipping or noise: leave that out; "
@@ -278,47 +299,6 @@ REASONS = {
         "changed during the training, which tells of the data if it depends on them: use a "
         f"schedule of opacus.schedulers; {ACCEPT}."
     ),
-    SPREAD: (
-        "The criterion got outputs and targets of different shapes ([records, 1] and [records], "
-        "say), so it compared each output with the targets of all records: give both the same "
-        "shape, as with outputs.squeeze(1)."
-    ),
-    UNFIT: (
-        "In ghost mode Opacus has wrong gradients for nn.EmbeddingBag and for convolutions whose "
-        "padding_mode is not 'zeros', and clips by their norms: add up nn.Embedding, and pad with "
-        "a layer of its own (nn.CircularPad2d before padding=0); in mode 'hooks' the gradients are "
-        "wrong too, but they are what is clipped."
-    ),
-    UNSEEN: (
-        "Autograd does not give the gradients of single records in ghost mode, so nobody saw "
-        "whether the norms that clip them are right, as with checkpoint(use_reentrant=True): leave "
-        "that out, or use grad_sample_mode='hooks'."
-    ),
-    MISREAD: (
-        "Opacus computes the gradients of nn.Conv2d as if the last two dimensions of its input "
-        "were contiguous in memory; this input was permuted or in another memory format, so that "
-        "values of other places or of other records were read: call .contiguous() on it."
-    ),
-    UNSCALED: (
-        "The criterion takes the mean of a batch and the optimizer has loss_reduction='sum', so "
-        "gradients are divided by the size of the batch before they are clipped, and one record "
-        "more changes all others: give make_private loss_reduction='mean', or the criterion "
-        "reduction='sum'."
-    ),
-    DIVIDED: (
-        "The criterion divides the loss of a batch by the class weights of its records, or by the "
-        "number of labels that are not left out (ignore_index), so that one record rescales the "
-        "gradients of all others before they are clipped: give the criterion reduction='none', "
-        "weigh each record's loss, and take the mean."
-    ),
-    SAME_NOISE: (
-        "The generator of the noise was seeded anew, so that a step has the noise of a step before "
-        "and their difference has none: seed once, before the training, or never."
-    ),
-    KNOWN_SEED: (
-        "A torch.Generator() that was not seeded begins with a seed that is the same everywhere: "
-        "leave the generator of the noise and of the data loader out, or call its seed()."
-    ),
     SKIPPED: (
         "Batches were drawn and no step was made of them (a step left out when the loss is large, "
         "a gradient scaler that skips steps), which tells what was in them: take one step for each "
@@ -329,7 +309,28 @@ REASONS = {
         "and the optimizer the sampling rate and the expected batch size of PublicConstants, and "
         "make no more steps than it says."
     ),
+    STALE: (
+        "In ghost mode some weights had the norms of an earlier batch, as when a layer is frozen "
+        "on the way or a call of the model has no backward: freeze layers before make_private, "
+        "and call the model under torch.no_grad() or in eval mode for all else."
+    ),
+    LOSSES: (
+        "The loss without its reduction did not have one number for each record, so ghost clipping "
+        "clipped no record for itself: give the criterion outputs and targets of shape [records], "
+        "not [records, 1], or one loss for each record."
+    ),
+    MISREAD: (
+        "Opacus computes the gradients of nn.Conv2d as if the last two dimensions of its input "
+        "were contiguous in memory; this input was permuted or in another memory format, so that "
+        "values of other places or of other records were read: call .contiguous() on it."
+    ),
+    REORDERED: (
+        "A recurrent layer of Opacus got a packed sequence that orders the records by length, so "
+        "its rows and those of other layers are of different records: sort each batch by length "
+        "before the model gets it, and pack with enforce_sorted=True."
+    ),
 }
+"""Why no guarantee covers a step; the first that holds is said."""
 """Why no guarantee covers a step, and the warning."""
 
 
@@ -378,16 +379,28 @@ def mixes(module: nn.Module, training: Attached | None = None) -> bool:
 
     Some layers do so only in the mode of a training.
     """
-    for layer in modules_of(module):
-        if training is not None and _mixes_in(layer, training):
-            return True
-        if isinstance(layer, _InstanceNorm):
-            # Opacus' fix() clears `track_running_stats`, but PyTorch goes on with the buffers.
-            if layer.running_mean is not None and (layer.training or not layer.track_running_stats):
-                return True
-        elif isinstance(layer, _BatchNorm) and (layer.training or layer.running_mean is None):
-            return True
-    return False
+    return any(_mixes(layer, training) for layer in modules_of(module))
+
+
+def reasons_in(layer: nn.Module, training: Attached) -> Iterator[str]:
+    """Why a layer or a loss voids the guarantee of a training, without what is under it."""
+    if _mixes(layer, training):
+        yield MIXED
+    if unfit_for_ghost(layer, training):
+        yield UNFIT
+    if criteria.divides_by_weights(layer, training):
+        yield DIVIDED
+
+
+def _mixes(layer: nn.Module, training: Attached | None) -> bool:
+    """Whether a layer mixes records by itself."""
+    if training is not None and _mixes_in(layer, training):
+        return True
+    if isinstance(layer, _InstanceNorm):
+        # Opacus' fix() clears `track_running_stats`, but PyTorch goes on with the buffers.
+        kept = layer.running_mean is not None
+        return kept and (layer.training or not layer.track_running_stats)
+    return isinstance(layer, _BatchNorm) and (layer.training or layer.running_mean is None)
 
 
 def _mixes_in(layer: nn.Module, training: Attached) -> bool:

@@ -3,7 +3,7 @@
 Between the end of one private step and the next, nothing else may change them. PyTorch counts how
 often a tensor is written to. Where a count, a place in memory or an object is another one, the
 tensor's norm tells whether it was changed, or taken out and put back. Writes through `p.data` are
-not counted: so norms are also compared in the first steps, and then in one step out of four. A
+not counted: so norms are also compared in the first steps, and then in every 13th. A
 change that moves no digit of a norm is not seen; but of buffers that were written to, all bytes are
 compared. Where values are not finite, the norm is that of numbers that stand for them.
 
@@ -20,7 +20,8 @@ import math
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import is_
+from itertools import chain
+from operator import attrgetter, is_
 from types import FunctionType
 from typing import Any, Literal
 
@@ -32,8 +33,16 @@ Change = Literal["", "weights", "buffers"]
 Slot = tuple[nn.Module, str]
 """A module, and the name of a weight or a buffer in it."""
 
-OFTEN, EVERY = 64, 4
-"""Norms are compared in the first 64 steps, and then in one out of four."""
+Version = tuple[int, int]
+"""How often a tensor was written to, and where it is in memory."""
+
+WRITTEN = attrgetter("_version")
+
+OFTEN, EVERY = 64, 13
+"""Norms are compared in the first 64 steps, and then in every 13th.
+
+A prime: what is changed in every k-th step is then seen within 13 changes, unless k is a multiple.
+"""
 
 MANY = 1_000_000
 """Where more values than this are not trained, these are compared in steps 1, 2, 4, 8, ... only."""
@@ -88,8 +97,10 @@ class Contents:
         self._single: list[Tensor] = []  # buffers of one number
         self._norms: list[Tensor] | None = None  # of the trained, and then of the rest
         self._not_finite: set[Tensor] = set()  # those that had such values
-        self._versions: list[int] = []
+        self._known: list[Tensor] = []  # everything that is looked at
+        self._versions: list[Version] = []  # of each of these
         self._settled = 0
+        self.due = True  # whether norms are compared though nothing seems to be written to
         self._found: Change = ""  # by the latest `changed`
         self._calls = 0  # of the model, since the last step
         self._numbers: dict[Tensor, Any] = {}  # in buffers of one number
@@ -111,19 +122,17 @@ class Contents:
         self._versions = _versions(self._known)
         self._extra = self._extra_states()
 
-    @property
-    def _known(self) -> list[Tensor]:
-        """Everything that is looked at."""
-        return [*self._trained, *self._rest, *self._single]
-
     def settle(self) -> None:
         """A private step is over, and the weights are what it made of them."""
         if self._norms is None:
             self.begin()
             return
         self._settled += 1
-        self._norms[: len(self._trained)] = self._norms_of(self._trained)
-        self._versions[: 2 * len(self._trained)] = _versions(self._trained)
+        step = self._settled + 1
+        self.due = step < OFTEN or step % EVERY == 0 or _power(step)
+        count = len(self._trained)
+        self._norms[:count] = self._norms_of(self._trained)
+        self._versions[:count] = _versions(self._trained)
 
     def written(self) -> bool:
         """Whether anything was written to since; it may have been put back."""
@@ -137,7 +146,7 @@ class Contents:
         if self._norms is None or self._found == "weights":
             return False
         count = len(self._trained)
-        if self._versions[: 2 * count] == _versions(self._trained) and not self.due:
+        if not self.due and self._versions[:count] == _versions(self._trained):
             return False
         others = others if norms else []
         now = self._norms_of([*self._trained, *others])
@@ -228,10 +237,10 @@ class Contents:
 
     def _turned(self) -> Change:
         """Whether a buffer that was written to has other bytes; its norm may be the same."""
-        before = self._versions[2 * len(self._trained) :]
+        before = self._versions[len(self._trained) :]
         change: Change = ""
-        for tensor, *was in zip(self._rest, before[::2], before[1::2], strict=False):
-            if tensor in self._digests and was != _versions([tensor]):
+        for tensor, was in zip(self._rest, before, strict=False):
+            if tensor in self._digests and [was] != _versions([tensor]):
                 digest = _digest(tensor)
                 if digest != self._digests[tensor]:
                     self._digests[tensor], change = digest, "buffers"
@@ -261,12 +270,6 @@ class Contents:
                 change = "buffers"
         return change
 
-    @property
-    def due(self) -> bool:
-        """Whether norms are compared in this step though nothing seems to have been written to."""
-        step = self._settled + 1
-        return step < OFTEN or step % EVERY == 0 or _power(step)
-
     def _rest_due(self) -> bool:
         """Whether that goes for what is not trained too."""
         return _power(self._settled + 1) or sum(t.numel() for t in self._rest) <= MANY
@@ -287,8 +290,7 @@ class Contents:
         if not _same(self._trained_now(), self._trained):
             return False
         lengths, held = self._held
-        now = [value for place in self._places for value in place.values()]
-        return [*map(len, self._places)] == lengths and _same(now, held)
+        return list(map(len, self._places)) == lengths and _same(_values_in(self._places), held)
 
     def _rearranged(self) -> Change:
         """Which tensors are new or in the place of others; from then on they are looked at."""
@@ -303,19 +305,15 @@ class Contents:
                 change = change or "buffers"
         assert self._norms is not None
         norms = dict(zip(map(id, [*self._trained, *self._rest]), self._norms, strict=True))
-        before = zip(self._versions[::2], self._versions[1::2], strict=True)
-        versions = dict(zip(map(id, self._known), before, strict=True))
+        versions = dict(zip(map(id, self._known), self._versions, strict=True))
         self._arrange(slots, list(self._trained_now()))
         self._norms = [
             norms[id(t)] if id(t) in norms else self._norms_of([t])[0]
             for t in self._trained + self._rest
         ]
         self._stand_in(self._values_of_norms())
-        self._versions = [
-            number
-            for t in self._known
-            for number in versions.get(id(t), (t._version, t.data_ptr()))
-        ]
+        now = zip(map(id, self._known), _versions(self._known), strict=True)
+        self._versions = [versions.get(known, version) for known, version in now]
         return change
 
     def _extra_states(self) -> dict[nn.Module, str]:
@@ -336,12 +334,12 @@ class Contents:
         modules = [module for root in self._roots for module in modules_of(root)]
         self._with_extra = [m for m in modules if type(m).get_extra_state is not NO_EXTRA]
         self._places = [d for m in modules for d in (m._modules, m._parameters, m._buffers)]
-        held = [value for place in self._places for value in place.values()]
-        self._held = [*map(len, self._places)], held
+        self._held = list(map(len, self._places)), _values_in(self._places)
         self._slots, self._trained = slots, trained
         others = _others(slots.values(), trained)
         self._rest = [t for t in others if not _one_number(t)]
         self._single = [t for t in others if _one_number(t)]
+        self._known = [*self._trained, *self._rest, *self._single]
         new = [t for t in self._single if t not in self._numbers]
         self._numbers.update(zip(new, _numbers(new), strict=True))
         self._digests = {
@@ -424,6 +422,10 @@ def _power(number: int) -> bool:
     return number & (number - 1) == 0
 
 
+def _values_in(places: Sequence[dict[str, Any]]) -> list[Any]:
+    return list(chain.from_iterable(map(dict.values, places)))
+
+
 def _same(some: Sequence[Any], others: Sequence[Any]) -> bool:
     return len(some) == len(others) and all(map(is_, some, others))
 
@@ -434,9 +436,9 @@ def _others(tensors: Iterable[Tensor], but: Sequence[Tensor]) -> list[Tensor]:
     return list({id(t): t for t in tensors if id(t) not in left_out}.values())
 
 
-def _versions(tensors: Sequence[Tensor]) -> list[int]:
+def _versions(tensors: Sequence[Tensor]) -> list[Version]:
     """How often each was written to, and where it is."""
-    return [number for t in tensors for number in (t._version, t.data_ptr())]
+    return list(zip(map(WRITTEN, tensors), map(Tensor.data_ptr, tensors), strict=True))
 
 
 def norms_of(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -444,7 +446,7 @@ def norms_of(tensors: Sequence[Tensor]) -> list[Tensor]:
     if not tensors:
         return []
     with torch.no_grad():
-        return list(torch._foreach_norm([_real(t) for t in tensors]))
+        return list(torch._foreach_norm([t if t.dtype in PLAIN else _real(t) for t in tensors]))
 
 
 def differ(norms: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
@@ -461,7 +463,7 @@ def _finite(tensor: Tensor) -> Tensor:
 
 def _real(tensor: Tensor) -> Tensor:
     """A tensor whose norm has enough digits."""
-    if tensor.dtype in PLAIN:  # as nearly always
+    if tensor.dtype in PLAIN:
         return tensor
     if tensor.is_complex():
         return torch.view_as_real(tensor)
@@ -472,7 +474,11 @@ def _real(tensor: Tensor) -> Tensor:
 
 def _values(numbers: Sequence[Tensor]) -> list[float]:
     """Single numbers, brought from their device together."""
+    if not numbers:
+        return []
+    if all(number.is_cpu for number in numbers):
+        return [number.item() for number in numbers]
     try:
-        return torch.stack([*numbers]).tolist() if numbers else []
+        return torch.stack([*numbers]).tolist()
     except RuntimeError:  # on several devices
         return [float(number) for number in numbers]

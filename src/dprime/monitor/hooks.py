@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from functools import partial, wraps
-from typing import Any
+from typing import Any, Self
 
 from torch import nn
 from torch.optim import Optimizer
@@ -28,14 +28,8 @@ class _Mark:
         return _Mark, (_deaf,)
 
 
-class _Listener:
+class _Listener(partial[None]):
     """A hook that stays behind where its module is copied or saved as a whole."""
-
-    def __init__(self, seen: Callable[..., None]) -> None:
-        self._seen = seen
-
-    def __call__(self, *arguments: Any) -> None:
-        self._seen(*arguments)
 
     def __deepcopy__(self, _: object) -> Callable[..., None]:
         return _deaf
@@ -48,17 +42,14 @@ def _deaf(*_: object) -> None:
     """Hears nothing."""
 
 
-class _Wrapped:
+class _Wrapped(partial[Any]):
     """A method of one object that does more for a while; a copy of the object has its own."""
 
-    def __init__(self, owner: Any, name: str, around: Callable[..., Any]) -> None:
+    def __new__(cls, owner: Any, name: str, around: Callable[..., Any]) -> Self:
+        self = super().__new__(cls, around, getattr(owner, name))
         self._owner, self._name = owner, name
         self.before = vars(owner).get(name)
-        self._original = getattr(owner, name)
-        self._around = around
-
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        return self._around(self._original, *arguments, **named)
+        return self
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         if self.before is not None:

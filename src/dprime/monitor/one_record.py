@@ -9,19 +9,19 @@ computed by autograd, and its norm is compared with the one that clipped it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from dprime.monitor.contents import EVERY, OFTEN
 
 TOLERANCE = 0.02
 """Share of a norm that ghost mode may be off by rounding: it sums products that may cancel."""
 
 SMALLEST = 1e-3
 """Norms are compared to this share of C."""
-
-OFTEN, EVERY = 64, 4
-"""The first 64 calls have their graphs compared, and then one in four."""
 
 MOST_GRAPHS = 1_000
 """Forms of the graph that are remembered."""
@@ -32,7 +32,7 @@ class OneRecord:
 
     It costs a backward call each time, so that is at the calls number 1, 2, 4, 8, ..., and where
     the weights enter the graph in another way than before, which is looked at in the first calls
-    and then in every fourth. Records that it does not look at are bounded together by the reader:
+    and then in every 13th. Records that it does not look at are bounded together by the reader:
     the sum of a batch is at most as long as its records times C.
 
     Args:
@@ -103,11 +103,10 @@ class Norms:
 
     def stale(self) -> bool:
         """Whether some weight has the norms of an earlier batch, or waits for a call's gradient."""
-        weights = self._model.trainable_parameters
-        now = [getattr(p, "_norm_sample", None) for p in weights]
+        held = [p.__dict__ for p in self._model.trainable_parameters]
+        now = [values.get("_norm_sample") for values in held]
         before, self._before = self._before, now
-        kept = any(new is old for new, old in zip(now, before, strict=False))
-        return kept or any(getattr(p, "_forward_counter", 0) for p in weights)
+        return any(map(is_, now, before)) or any(values.get("_forward_counter") for values in held)
 
     def exceeded(self, factors: Tensor, bound: float) -> bool:
         """Whether a record is longer than a bound after the clipping."""

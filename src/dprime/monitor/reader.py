@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,13 @@ from dprime.monitor.sampling import Found
 
 SUM_TOLERANCE = 1e-3
 """Share of its bound by which rounding may lengthen a sum."""
+
+DRAWN = {
+    "elsewhere": checks.ELSEWHERE,
+    "more": checks.MULTIPLIED,
+    "skipped": checks.SKIPPED,
+}
+"""What is odd about the batches of a step, as a reason."""
 
 LEFT = "dprime_not_covered"
 """The attribute of an optimizer with the reason why steps that a monitor saw are not covered."""
@@ -75,35 +82,26 @@ class StepReader:
         self._noises: tuple[float, float] | None = None
         self._parts: list[int] = []
         self._passes: set[int] = set()
-        self._changed = False
-        self._uneven = False
-        self._same_noise = False
-        self._known_seed = False
-        self._labels_left_out = False
-        self._spread = False
-        self._mixed = False
-        self._unclipped = ""
-        self._reset = False
-        self._rows.begin()
-        self._length = 0.0
-        self._longer = False
-        self._elsewhere: Change = ""
-        self._frozen_late = False
+        self._found: set[str] = set()  # reasons why no guarantee covers the step
         self._rounding = 1.0
+        self._rows.begin()
 
     def called(self, inputs: Sequence[Any]) -> None:
         """The model was called with records that may be trained on."""
+        sampling = self.training.sampling
         self.encoded = self.encoded or any(getattr(given, "grad_fn", None) for given in inputs)
-        if self.training.sampling.kind == "shuffle":
-            passes = self.training.sampling.passes
+        if sampling.kind == "shuffle":
+            passes = sampling.passes
             if passes != self._latest:  # another pass gives every record again
                 self._repeats.forget()
             self._latest = passes
             self._passes.add(passes)
-        records = self._repeats.see(inputs)
-        self._rows.called(first_records(inputs))
-        if records is not None and self.training.sampling.kind != "unknown":
-            self.training.sampling.trained_on(records)
+        records = first_records(inputs)
+        self._rows.called(records)
+        if records is not None:
+            self._repeats.see(records)
+            if sampling.kind != "unknown":
+                sampling.trained_on(records.shape[0])
 
     def answered(self, output: Any) -> None:
         """The model gave this for records that may be trained on."""
@@ -111,33 +109,41 @@ class StepReader:
 
     def judged(self, loss: nn.Module, given: Sequence[Any]) -> None:
         """A loss of PyTorch is about to be called with these."""
-        self._spread = self._spread or criteria.spreads(loss, given)
-        self._labels_left_out = self._labels_left_out or criteria.leaves_labels_out(
-            loss, given, self.training
-        )
+        if criteria.spreads(loss, given):
+            self._found.add(checks.SPREAD)
+        if criteria.leaves_labels_out(loss, given, self.training):
+            self._found.add(checks.DIVIDED)
 
     def normalised(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
         """A softmax is about to be called."""
-        self._mixed = self._mixed or self._rows.normalised(layer, inputs)
+        if self._rows.normalised(layer, inputs):
+            self._found.add(checks.MIXED)
 
     def layer_called(self, layer: Any, inputs: tuple[Any, ...]) -> None:
         """A layer, whose gradients have one row for each record, is about to be called."""
         if self._rows.misread(layer, inputs):
-            self._unclipped = self._unclipped or checks.MISREAD
-        self._uneven = self._uneven or self._rows.added_unevenly(layer, inputs)
+            self._found.add(checks.MISREAD)
+        if self._rows.added_unevenly(layer, inputs):
+            self._found.add(checks.UNEVEN)
 
     def packed(self, layer: Any, inputs: tuple[Any, ...]) -> None:
         """A recurrent layer of Opacus is about to be called."""
         if self._rows.reordered(layer, inputs):
-            self._unclipped = self._unclipped or checks.REORDERED
+            self._found.add(checks.REORDERED)
 
     def entered(self) -> None:
         """The model is about to be called on records that may be trained on."""
-        if not self.contents.begun:
-            self.contents.begin()
-        elif self.contents.written() or self.contents.due:
-            self._elsewhere = self._elsewhere or self.contents.changed()[0]
-        self.contents.called()
+        contents = self.contents
+        if not contents.begun:
+            contents.begin()
+        elif contents.due or contents.written():
+            self._changed(contents.changed()[0])
+        contents.called()
+
+    def _changed(self, change: Change) -> None:
+        """Something else than a private step changed weights or buffers."""
+        if change:
+            self._found.add(checks.MOVED if change == "weights" else checks.BUFFERS)
 
     def settled(self) -> None:
         """The step is over: the weights are what it made of them."""
@@ -153,23 +159,20 @@ class StepReader:
         self._in_loss.append(len(factors))
         self._rounding = max(self._rounding, self.training.rounding)
         self._clipped_to = max(self._clipped_to, self.training.clipped_to)
-        self._unclipped = self._unclipped or self._missed(factors, losses, by_hand)
-        if losses is not None:
-            weights = list(self.training.parameters())
-            self._longer = self._longer or self._one_record.exceeds(losses, factors, weights)
-
-    def _missed(self, factors: Tensor, losses: Tensor | None, by_hand: bool) -> str:
-        """Why the factors of ghost mode do not clip each record of this batch; empty if they do."""
         bound = self.training.clipped_to * self._rounding * (1.0 + SUM_TOLERANCE)
+        if by_hand or self._norms.exceeded(factors, bound):
+            self._found.add(checks.REPLACED)
+        if self._norms.stale():
+            self._found.add(checks.STALE)
         weights = self.training.parameters()
-        shape = factors.shape if losses is None else losses.shape
-        found = {
-            checks.STALE: self._norms.stale(),
-            checks.LOSSES: shape != factors.shape and max(shape.numel(), len(factors)) > 1,
-            checks.REPLACED: by_hand or self._norms.exceeded(factors, bound),
-            checks.CHANGED: any(getattr(p, "_post_accumulate_grad_hooks", None) for p in weights),
-        }
-        return next((reason for reason, holds in found.items() if holds), "")
+        if any(getattr(p, "_post_accumulate_grad_hooks", None) for p in weights):
+            self._found.add(checks.CHANGED)
+        if losses is None:
+            return
+        if losses.shape != factors.shape and max(losses.numel(), len(factors)) > 1:
+            self._found.add(checks.LOSSES)
+        if self._one_record.exceeds(losses, factors, weights):
+            self._found.add(checks.TOO_LONG)
 
     def backward_done(self) -> None:
         """A backward call of ghost mode is over: the gradients should stay as they are now."""
@@ -192,20 +195,23 @@ class StepReader:
 
         `own` is False for records that a watcher adds.
         """
-        self._clipped_to = max(self._clipped_to, self.training.clipped_to)
-        if not self.training.ghost:  # there it was looked at as the factors were made
-            self._rounding = max(self._rounding, self.training.rounding)
+        training = self.training
+        self._clipped_to = max(self._clipped_to, training.clipped_to)
+        if not training.ghost:  # there it was looked at as the factors were made
+            self._rounding = max(self._rounding, training.rounding)
         if not own:
             return
-        if self.training.sampling.kind == "shuffle":
-            self._passes.add(self.training.sampling.passes)
-        if self.training.ghost:
-            self._changed = self._changed or self._touched()
+        if training.sampling.kind == "shuffle":
+            self._passes.add(training.sampling.passes)
+        if training.ghost:
+            if self._touched():
+                self._found.add(checks.CHANGED)
             self._parts += self._in_loss
             self.cleared()
         else:
-            records, *others = self.training.rows()
-            self._uneven = self._uneven or any(rows != records for rows in others)
+            records, *others = training.rows()
+            if any(rows != records for rows in others):
+                self._found.add(checks.UNEVEN)
             self._parts += records
 
     def _touched(self) -> bool:
@@ -222,17 +228,21 @@ class StepReader:
 
     def summed(self) -> None:
         """The clipped sum is complete, and the weights are still those of the step before."""
-        sums = [p.summed_grad for p in self.training.parameters()]  # type: ignore[attr-defined]
-        sums = [part for part in sums if part is not None]
+        weights: Any = self.training.parameters()
+        sums = [p.summed_grad for p in weights if p.summed_grad is not None]
         if len(sums) != self._parts_summed:
             self._parts_summed = len(sums)
             self.most_weights = max(self.most_weights, sum(part.numel() for part in sums))
         change, norms = self.contents.changed(sums)
-        self._elsewhere = self._elsewhere or change or self.contents.counted()
-        self._frozen_late = self._frozen_late or self.training.frozen_late
-        self._length = math.hypot(*norms)
+        self._changed(change or self.contents.counted())
+        if self.training.frozen_late:
+            self._found.add(checks.LATER)
+        length = math.hypot(*norms)
         longest = sum(self._parts) * self._clipped_to * self._rounding
-        self._longer = self._longer or self._length > longest * (1.0 + SUM_TOLERANCE)
+        if not math.isfinite(length):
+            self._found.add(checks.NOT_FINITE)
+        elif length > longest * (1.0 + SUM_TOLERANCE):
+            self._found.add(checks.TOO_LONG)
 
     def scheduled_by(self, step: Callable[[], Any]) -> None:
         """A scheduler of Opacus changes noise or clipping."""
@@ -250,23 +260,27 @@ class StepReader:
     def _compare_settings(self) -> None:
         """Whether anything was changed by hand."""
         now = self.training.settings
-        self._reset = self._reset or self._settings not in (None, now)
+        if self._settings not in (None, now):
+            self._found.add(checks.RESET)
         self._settings = now
 
     def accept(self) -> None:
         """Take weights, buffers and settings as they are now."""
         self.contents.forget()
         self._rate_before = self._settings[2][0] if self._settings else None
-        self._settings, self._reset, self._elsewhere = None, False, ""
+        self._settings = None
+        self._found -= {checks.RESET, checks.MOVED, checks.BUFFERS}
 
     def noised(self) -> None:
         """The noise is being added."""
         self._compare_settings()
-        generator, device = self.training.optimizer.generator, self.training.device()
-        self._same_noise = self._generators.again(generator, device)
-        drawing = (generator, self.training.sampling.generator)
-        self._known_seed = any(map(self._generators.is_known, drawing))
-        stated, norm = self.training.noise_multiplier, self.training.clip_norm
+        training = self.training
+        generator = training.optimizer.generator
+        if self._generators.again(generator, training.device()):
+            self._found.add(checks.SAME_NOISE)
+        if any(map(self._generators.is_known, (generator, training.sampling.generator))):
+            self._found.add(checks.KNOWN_SEED)
+        stated, norm = training.noise_multiplier, training.clip_norm
         reach = (self._clipped_to or norm) * self._rounding
         self._noises = stated, stated if norm == reach else stated * norm / reach
 
@@ -279,8 +293,10 @@ class StepReader:
             batches, found = sampling.take(self._parts)
             if found == "fewer" and not self._rows.left_out(self._parts[0], drawn):
                 found = "more"
-            known = self._rate_before, self._settings and self._settings[2][0]
-            self._reset = self._reset or sampling.used_rate not in known
+            if sampling.used_rate not in (
+                self._rate_before, self._settings and self._settings[2][0]
+            ):  # fmt: skip
+                self._found.add(checks.RESET)
         stated, noise = self._noises or (self.training.noise_multiplier, 0.0)
         self._steps += 1
         step = Step(
@@ -313,51 +329,53 @@ class StepReader:
 
     def _uncovered(self, batches: int, drawn: Found | str) -> str:
         """The first reason why no guarantee covers the step; empty for none."""
-        training, sampling = self.training, self.training.sampling
-        replaced = not (
-            self._own
-            and training.untouched_noise
-            and self._noises
-            and self._clipped_to
-            and self._parts
+        self._found.update(self._of_sampling(batches, drawn), self._of_training())
+        if self.training.noise_multiplier == 0.0:  # that is the reason
+            self._found -= {checks.SAME_NOISE, checks.RESET}
+        return next((reason for reason in checks.REASONS if reason in self._found), "")
+
+    def _of_sampling(self, batches: int, drawn: Found | str) -> Iterator[str]:
+        """Reasons in how the records of the step were drawn."""
+        sampling = self.training.sampling
+        if drawn in DRAWN:
+            yield DRAWN[drawn]
+        if self._repeats.step(self._parts):
+            yield checks.REPEATED
+        if sampling.kind == "unknown":
+            yield checks.UNSAMPLED
+        if sampling.altered:
+            yield checks.ALTERED
+        if sampling.kind == "shuffle" and sampling.under_way > 1:
+            yield checks.AT_ONCE
+        if batches > 1 and len(self._passes) > 1:
+            yield checks.TWO_PASSES
+        if batches > 1 and self.training.poisson and self.adjacency == "replace":
+            yield checks.ADDED_UP
+
+    def _of_training(self) -> Iterator[str]:
+        """Reasons in what the training is made of now."""
+        training = self.training
+        own = (
+            self._own and training.untouched_noise and "scale_grad" not in vars(training.optimizer)
         )
-        repeated, stated_noise = self._repeats.step(self._parts), training.noise_multiplier
-        attached = training.attached_weights.issuperset(map(id, training.parameters()))
-        may_mix = self._may_mix()
-        found = {
-            checks.REPLACED: replaced or "scale_grad" in vars(training.optimizer),
-            checks.NOT_FINITE: not math.isfinite(self._length),
-            checks.HIDDEN: training.ghost and training.noise_hidden,
-            checks.CHANGED: self._changed,
-            checks.UNSAMPLED: sampling.kind == "unknown",
-            checks.ALTERED: sampling.altered,
-            checks.UNEVEN: self._uneven,
-            checks.REPEATED: repeated,
-            checks.SAME_NOISE: self._same_noise and stated_noise > 0.0,
-            checks.KNOWN_SEED: self._known_seed,
-            checks.ELSEWHERE: drawn == "elsewhere",
-            checks.MULTIPLIED: drawn == "more",
-            checks.AT_ONCE: sampling.kind == "shuffle" and sampling.under_way > 1,
-            checks.TWO_PASSES: batches > 1 and len(self._passes) > 1,
-            checks.ADDED_UP: batches > 1 and training.poisson and self.adjacency == "replace",
-            checks.FILLED: training.fills_empty_batches,
-            checks.MIXED: self._mixed or any(checks.mixes(part, training) for part in may_mix),
-            checks.UNFIT: any(checks.unfit_for_ghost(part, training) for part in may_mix),
-            checks.SPREAD: self._spread,
-            checks.DIVIDED: self._labels_left_out
-            or criteria.function_divides_by_weights(training)
-            or any(criteria.divides_by_weights(part, training) for part in may_mix),
-            checks.UNSCALED: criteria.averages_unscaled(training),
-            checks.LATER: self._frozen_late or not attached,
-            checks.TOO_LONG: self._longer,
-            checks.UNSEEN: self._one_record.blind,
-            checks.MOVED: self._elsewhere == "weights",
-            checks.BUFFERS: self._elsewhere == "buffers",
-            checks.RESET: self._reset and stated_noise > 0.0,
-            checks.SKIPPED: drawn == "skipped",
-            checks.NOT_PUBLIC: bool(self._public and self._public.misfit(training, self._steps)),
-        }  # fmt: skip
-        return next((reason for reason, holds in found.items() if holds), self._unclipped)
+        if not (own and self._noises and self._clipped_to and self._parts):
+            yield checks.REPLACED
+        if training.ghost and training.noise_hidden:
+            yield checks.HIDDEN
+        if training.fills_empty_batches:
+            yield checks.FILLED
+        if not training.attached_weights.issuperset(map(id, training.parameters())):
+            yield checks.LATER
+        if self._one_record.blind:
+            yield checks.UNSEEN
+        if criteria.function_divides_by_weights(training):
+            yield checks.DIVIDED
+        if criteria.averages_unscaled(training):
+            yield checks.UNSCALED
+        if self._public and self._public.misfit(training, self._steps):
+            yield checks.NOT_PUBLIC
+        for layer in self._may_mix():
+            yield from checks.reasons_in(layer, training)
 
     def _may_mix(self) -> list[nn.Module]:
         """The layers and losses that mix records in some mode, sought again after a change."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,14 @@ Where data are sorted by kind that is all: the entropy of a Poisson count of mea
 MOST_ROWS = 64
 """First rows of a call that are compared with those of the step before."""
 
-MOST_VALUES = 16
-"""Values of a record that are looked at, and about as many as come from memory together."""
+RUNS, RUN = 4, 4
+"""Values of a record that are looked at: so many runs of so many that lie side by side.
 
-MOST_FETCHES = 512
-"""From memory, for the records of a batch that are looked at: that is what takes the time."""
+A run comes from memory together, and fetching from memory is what takes the time.
+"""
+
+MOST_FETCHES = 128
+"""Runs of a batch that are looked at."""
 
 REMEMBERED = 50_000
 """Batches, and states of generators, that are remembered."""
@@ -68,14 +72,10 @@ class Repeats:
         self._last: list[tuple[int, Values]] = []
         self._of_rows = 0.0
 
-    def see(self, inputs: Any) -> int | None:
-        """A batch went through the model and may become part of a step; its number of records."""
-        records = first_records(inputs)
-        if records is None:
-            return None
+    def see(self, records: Tensor) -> None:
+        """A batch went through the model and may become part of a step."""
         if records.shape[0]:
             self._now.append((records.shape[0], _values(records)))
-        return int(records.shape[0])
 
     def forget(self) -> None:
         """What comes again from here on is no repetition."""
@@ -154,7 +154,7 @@ class Generators:
             state = (generator or _default(device)).get_state()
         except (AttributeError, RuntimeError):  # such as one of the operating system
             return False
-        key = hash(state[:STATE].numpy().tobytes())
+        key = hash(state.numpy()[:STATE].tobytes())
         if key in self._before:
             return True
         self._before[key] = None
@@ -176,13 +176,27 @@ def _values(records: Tensor) -> Values:
     with suppress(TypeError):  # on a GPU, or of a kind that NumPy does not have
         rows = rows.numpy()
     rows = rows.reshape(rows.shape[0], -1)
-    apart = 1 + (rows.shape[1] - 1) // MOST_VALUES
-    records_apart = 1 + (rows.shape[0] - 1) * min(apart, MOST_VALUES) // MOST_FETCHES
-    some = rows[::records_apart, ::apart]
+    columns, runs = _columns(rows.shape[1])
+    records_apart = 1 + (rows.shape[0] - 1) * runs // MOST_FETCHES
+    some = rows[::records_apart][:, columns]
     if isinstance(some, Tensor):
         some = some.float().cpu().numpy()
     values: Values = some.astype(np.float64)
     return values
+
+
+@lru_cache(maxsize=64)
+def _columns(width: int) -> tuple[Values, int]:
+    """Which of a record's values are looked at, and how many runs they are.
+
+    >>> _columns(5), _columns(100)[0].reshape(RUNS, RUN)[:, 0]
+    ((array([0, 1, 2, 3, 4]), 1), array([12, 37, 62, 87]))
+    """
+    if width <= RUNS * RUN:
+        return np.arange(width), 1
+    middles = np.arange(1, 2 * RUNS, 2) * width // (2 * RUNS)
+    starts = np.minimum(middles, width - RUN)
+    return np.add.outer(starts, np.arange(RUN)).ravel(), RUNS
 
 
 def _rows(values: Values) -> set[bytes]:

@@ -200,6 +200,8 @@ class Sampling:
         """The same; batches that are used or passed over are forgotten."""
         if not self.waiting:
             return 1, "elsewhere"
+        if len(self.waiting) == len(parts) == 1 and self.waiting[0].records == parts[0]:
+            return 1, "skipped" if self._use(self.waiting) else ""  # as nearly always
         own = self._next_ones()
         fewer = len(parts) == 1 and parts[0] < own[0].records
         used = [] if fewer and self._loses_records else self._matched(parts)
@@ -329,8 +331,6 @@ class Sampling:
         pass after others that were left out, and then those of several passes.
         """
         waiting = self.waiting
-        if len(waiting) == len(parts) == 1:  # as nearly always
-            return waiting if waiting[0].records == parts[0] else ()
         found = [
             (batches, at)
             for batches in self._by_pass()

@@ -11,6 +11,7 @@ from opacus.schedulers.noise_scheduler import _NoiseScheduler
 from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from torch.utils.hooks import RemovableHandle
 
 from dprime.monitor import checks, criteria
 from dprime.monitor.attached import Attached, own_criterion
@@ -66,7 +67,7 @@ class Steps:
         self._depth = 0  # of calls of the step that was made
         self._nested: list[int] = []
         self._layers: tuple[int, list[nn.Module]] = -1, []
-        self._forget_applied: Callable[[], None] = lambda: None
+        self._around_step: tuple[RemovableHandle, RemovableHandle] | None = None
         self._losses: Tensor | None = None
         self._before: dict[int, list[tuple[Tensor, int]]] = {}
         self._records: list[Tensor] = []
@@ -273,19 +274,26 @@ class Steps:
 
         The former after all other hooks of the optimizer, the latter before them.
         """
-        self._forget_applied()
         due = self.reader.contents.due
         self._lengths = norms_of([grad for _, grad, _ in self._noisy]) if due else []
         inner = self.training.optimizer.original_optimizer
+        before, after = inner._optimizer_step_pre_hooks, inner._optimizer_step_post_hooks
+        if self._around_step is not None:
+            applied, over = self._around_step
+            if next(reversed(before), None) == applied.id and next(iter(after), None) == over.id:
+                return
+            self._forget_applied()
         applied = inner.register_step_pre_hook(self._applied)
         over = inner.register_step_post_hook(self._over)
-        inner._optimizer_step_post_hooks.move_to_end(over.id, last=False)
+        after.move_to_end(over.id, last=False)
+        self._around_step = applied, over
 
-        def forget() -> None:
-            applied.remove()
-            over.remove()
-
-        self._forget_applied = forget
+    def _forget_applied(self) -> None:
+        """Take off what sees the step of the optimizer under Opacus' own."""
+        if self._around_step is not None:
+            for hook in self._around_step:
+                hook.remove()
+            self._around_step = None
 
     def _applied(self, *_: Any) -> None:
         """The step that was made begins, if it was not told before."""
