@@ -2,9 +2,10 @@
 
     python benchmarks/monitor.py [--quick] [--out benchmarks/monitor.json]
 
-A network with about 100,000 weights is trained on random data of MNIST's shape, and the monitor's
-work is timed where it happens, in every step. What it takes to call its hooks at all, a few
-microseconds, is not in it. Lines at the end of an epoch are computed on request: they are apart.
+Two trainings of the same network on random data of MNIST's shape, one with the monitor and one
+that it was taken off again, make four steps in turn, after the first steps in which the monitor
+looks at everything. The difference is all that the monitor costs, its hooks included. Lines at the
+end of an epoch are computed on request: they are apart.
 """
 
 from __future__ import annotations
@@ -28,10 +29,21 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dprime.monitor import Monitor
 from dprime.profile import Questions
+from networks import convolutional, dense
 
 RECORDS, EPOCHS = 5_000, 10_000
-BATCHES = (64, 256)
-MODES = ("hooks", "ghost", "functorch", "ew")
+FIRST, TURN = 130, 4
+"""Steps before anything is timed, and steps that are timed at once."""
+
+NETWORKS: dict[str, Callable[[], nn.Module]] = {
+    "784-128-10": lambda: nn.Sequential(nn.Flatten(), dense(784, 128, 10)),
+    "convolution": convolutional,
+}
+CASES = [
+    *itertools.product(["784-128-10"], ["hooks", "ghost", "functorch", "ew"], [64, 256]),
+    *itertools.product(["convolution"], ["hooks", "ghost"], [64, 256]),
+]
+"""Network, mode of Opacus and size of a batch."""
 
 
 def main() -> None:
@@ -39,14 +51,14 @@ def main() -> None:
     warnings.filterwarnings("ignore", "Secure RNG turned off")
     warnings.filterwarnings("ignore", "Full backward hook is firing")
     torch.set_num_threads(1)  # steadier, and the monitor itself uses no more
-    rounds = 50 if options.quick else 200
-    result: dict[str, Any] = {"machine": _machine(), "settings": _settings(), "modes": []}
-    for mode, batch in itertools.product(MODES, BATCHES):
-        found = measure(mode, batch, rounds)
-        result["modes"].append({"mode": mode, "batch": batch, **found})
+    seconds = 2 if options.quick else 10
+    result: dict[str, Any] = {"machine": _machine(), "records": RECORDS, "cases": []}
+    for network, mode, batch in CASES:
+        found = measure(network, mode, batch, seconds)
+        result["cases"].append({"network": network, "mode": mode, "batch": batch, **found})
         print(
-            f"{mode:10} batch {batch:4}: step {found['step_ms']:.2f} ms, the monitor's own work "
-            f"{found['own_us']:.0f} µs ({100 * found['share']:.2f} % of a step), a line "
+            f"{network:11} {mode:9} batch {batch:3}: step {found['step_ms']:.2f} ms, the monitor "
+            f"adds {found['added_us']:.0f} µs ({100 * found['share']:.2f} %), a line "
             f"{found['line_ms']:.1f} ms",
             flush=True,
         )
@@ -70,66 +82,30 @@ def _machine() -> dict[str, Any]:
     }
 
 
-def _settings() -> dict[str, int]:
-    weights = sum(p.numel() for p in _network().parameters())
-    return {"weights": weights, "records": RECORDS}
-
-
-def _network() -> nn.Module:
-    torch.manual_seed(1)
-    return nn.Sequential(nn.Flatten(), nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
-
-
-def measure(mode: str, batch: int, rounds: int) -> dict[str, float]:
-    step, monitor = _training(mode, batch)
-    for _ in range(20):
-        step()
-    alone, own = _in_place(step, monitor, rounds)
-    line = _timed(monitor.line)
+def measure(network: str, mode: str, batch: int, seconds: float) -> dict[str, float]:
+    """Seconds of a step with the monitor and without, by steps that take turns."""
+    watched, monitor = _training(network, mode, batch)
+    alone, other = _training(network, mode, batch)
+    other.detach()
+    for _ in range(FIRST):
+        watched()
+        alone()
+    turns = [(watched, list[float]()), (alone, list[float]())]
+    end, least = time.perf_counter() + seconds, 10
+    while time.perf_counter() < end or len(turns[0][1]) < least:
+        turns.reverse()
+        for step, times in turns:
+            step()  # what the other training has put out of the processor's caches
+            times.append(_timed(step, TURN))
+    found = {step: _typical(times) for step, times in turns}
+    added = found[watched] - found[alone]
     return {
-        "step_ms": round(1e3 * alone, 3),
-        "own_us": round(1e6 * own, 1),
-        "share": round(own / alone, 5),
-        "line_ms": round(1e3 * line, 2),
-        "rounds": rounds,
+        "step_ms": round(1e3 * found[alone], 3),
+        "added_us": round(1e6 * added, 1),
+        "share": round(added / found[alone], 5),
+        "line_ms": round(1e3 * _timed(monitor.line), 2),
+        "turns": len(turns[0][1]),
     }
-
-
-def _in_place(step: Callable[[], None], monitor: Monitor, rounds: int) -> tuple[float, float]:
-    """Seconds of a step without the monitor's work, and of that work, timed within the steps.
-
-    Timed by itself, again and again, the work would find everything at hand and take a third.
-    """
-    spent = [0.0]
-
-    def clocked(method: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*arguments: Any, **named: Any) -> Any:
-            start = time.perf_counter()
-            found = method(*arguments, **named)
-            spent[0] += time.perf_counter() - start
-            return found
-
-        return called
-
-    reader, steps = monitor._reader, monitor._steps
-    for name in READ:
-        if hasattr(reader, name):
-            setattr(reader, name, clocked(getattr(reader, name)))
-    steps._made = clocked(steps._made)
-    alone, own = [], []
-    for _ in range(rounds):
-        spent[0], start = 0.0, time.perf_counter()
-        step()
-        alone.append(time.perf_counter() - start - spent[0])
-        own.append(spent[0])
-    return _typical(alone), _typical(own)
-
-
-READ = (
-    "entered", "called", "clipped_in_loss", "backward_done", "cleared", "clipped", "summed",
-    "noised", "settled",
-)  # fmt: skip
-"""What the monitor does in a step, besides booking it."""
 
 
 def _typical(times: list[float]) -> float:
@@ -137,11 +113,12 @@ def _typical(times: list[float]) -> float:
     return statistics.mean(ordered[len(ordered) // 10 : len(ordered) // 2])
 
 
-def _training(mode: str, batch: int) -> tuple[Callable[[], None], Monitor]:
+def _training(network: str, mode: str, batch: int) -> tuple[Callable[[], None], Monitor]:
     """A function that makes one step, and the monitor that sees it."""
     torch.manual_seed(2)
     data = TensorDataset(torch.randn(RECORDS, 1, 28, 28), torch.randint(0, 10, (RECORDS,)))
-    net, engine = _network(), PrivacyEngine()
+    torch.manual_seed(1)
+    net, engine = NETWORKS[network](), PrivacyEngine()
     made = engine.make_private(
         module=net,
         optimizer=torch.optim.SGD(net.parameters(), lr=0.1),

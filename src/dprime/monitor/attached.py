@@ -12,6 +12,7 @@ from typing import Any
 
 import opacus
 import torch
+from opacus.grad_sample import AbstractGradSampleModule, GradSampleModule
 from opacus.layers.dp_rnn import DPRNNBase, RNNLinear
 from opacus.optimizers import (
     AdaClipDPOptimizer,
@@ -41,6 +42,9 @@ ADAPTS_BY = (
     "min_clipbound",
 )  # fmt: skip
 """What decides how an adaptive clipping norm follows the noisy count of unclipped records."""
+
+PASSES_ON = (GradSampleModule.forward, AbstractGradSampleModule.forward)
+"""What a wrapper of Opacus does that calls the model and nothing else."""
 
 FINE = 1.2e-7
 """The ε of float32: with this precision or a finer one rounding is left out."""
@@ -180,9 +184,14 @@ class Attached:
         return found
 
     @property
-    def outermost(self) -> nn.Module:
-        """What the user calls: Opacus' wrapper, or the model where it is not wrapped."""
-        return self.model if isinstance(self.model, nn.Module) else self.module
+    def entrance(self) -> nn.Module:
+        """The module that is called first with the weights that the optimizer has.
+
+        It is the user's own where Opacus' wrapper only calls it. In some modes the wrapper first
+        puts other tensors in the place of the weights.
+        """
+        wrapped = isinstance(self.model, nn.Module) and type(self.model).forward not in PASSES_ON
+        return self.model if wrapped else self.module
 
     @cached_property
     def ghost(self) -> bool:
@@ -222,18 +231,21 @@ class Attached:
             getattr(inspect.getattr_static(type(self.optimizer), name), "fget", None)
             for name in ("grad_samples", "params")
         ]
-        return all(map(_is_opacus_own, [*methods, *properties]))
+        return all(map(is_opacus_own, [*methods, *properties]))
 
     @property
     def untouched_noise(self) -> bool:
         """Whether the function that draws the noise is Opacus' own."""
-        drawing = [home["_generate_noise"] for home in self._homes if "_generate_noise" in home]
-        return all(map(_is_opacus_own, drawing))
+        homes, known = self._drawing
+        now = [home["_generate_noise"] for home in homes]
+        return now == known and all(is_opacus_own(function) for function in known)
 
     @cached_property
-    def _homes(self) -> list[dict[str, Any]]:
-        """What the modules hold that the optimizer's class and its bases come from."""
-        return [vars(sys.modules[kind.__module__]) for kind in type(self.optimizer).__mro__]
+    def _drawing(self) -> tuple[list[dict[str, Any]], list[Any]]:
+        """What the modules of the optimizer's class and its bases hold, and draw the noise with."""
+        homes = [vars(sys.modules[kind.__module__]) for kind in type(self.optimizer).__mro__]
+        drawing = [home for home in homes if "_generate_noise" in home]
+        return drawing, [home["_generate_noise"] for home in drawing]
 
     @cached_property
     def fills_empty_batches(self) -> bool:
@@ -406,7 +418,7 @@ def _number(value: Any) -> object:
     return None if value is None else float(value)
 
 
-def _is_opacus_own(method: Any) -> bool:
+def is_opacus_own(method: Any) -> bool:
     """Whether code is in Opacus' files; what wraps it may say that it is the same."""
     own = getattr(method, "__func__", method)
     code = getattr(own, "__code__", None)

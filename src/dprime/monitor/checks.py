@@ -384,12 +384,14 @@ def mixes(module: nn.Module, training: Attached | None = None) -> bool:
 
 def reasons_in(layer: nn.Module, training: Attached) -> Iterator[str]:
     """Why a layer or a loss voids the guarantee of a training, without what is under it."""
+    if isinstance(layer, criteria.DIVIDING):
+        if criteria.divides_by_weights(layer, training):
+            yield DIVIDED
+        return
     if _mixes(layer, training):
         yield MIXED
     if unfit_for_ghost(layer, training):
         yield UNFIT
-    if criteria.divides_by_weights(layer, training):
-        yield DIVIDED
 
 
 def _mixes(layer: nn.Module, training: Attached | None) -> bool:

@@ -45,6 +45,10 @@ def _deaf(*_: object) -> None:
 class _Wrapped(partial[Any]):
     """A method of one object that does more for a while; a copy of the object has its own."""
 
+    before: Any
+    _owner: Any
+    _name: str
+
     def __new__(cls, owner: Any, name: str, around: Callable[..., Any]) -> Self:
         self = super().__new__(cls, around, getattr(owner, name))
         self._owner, self._name = owner, name
@@ -134,10 +138,19 @@ class Hooks:
         self._undo.append(restore)
 
     def before_call(
-        self, module: nn.Module, seen: Callable[..., None], *, named: bool = False
+        self,
+        module: nn.Module,
+        seen: Callable[..., None],
+        *,
+        named: bool = False,
+        first: bool = False,
     ) -> None:
-        """Call `seen(module, inputs)` before the module is; with `named`, also the named ones."""
-        handle = module.register_forward_pre_hook(_Listener(seen), with_kwargs=named)
+        """Call `seen(module, inputs)` before the module is; with `named`, also the named ones.
+
+        With `first` it is called before the hooks that the module has now.
+        """
+        listener = _Listener(seen)
+        handle = module.register_forward_pre_hook(listener, with_kwargs=named, prepend=first)
         self._undo.append(handle.remove)
 
     def after_call(self, module: nn.Module, seen: Callable[..., None]) -> None:

@@ -99,9 +99,19 @@ class StepReader:
         records = first_records(inputs)
         self._rows.called(records)
         if records is not None:
-            self._repeats.see(records)
+            if self._looks_again(sampling.kind):
+                self._repeats.see(records)
             if sampling.kind != "unknown":
                 sampling.trained_on(records.shape[0])
+
+    def _looks_again(self, kind: str) -> bool:
+        """Whether the values of a batch are compared with those of batches before.
+
+        The sizes of Poisson batches tell: one that stands in for another has its size by luck only.
+        So after the first steps their values are compared where norms are, and where a step calls
+        the model more than once.
+        """
+        return kind != "poisson" or self.contents.due or len(self._rows.calls) > 1
 
     def answered(self, output: Any) -> None:
         """The model gave this for records that may be trained on."""
@@ -229,6 +239,7 @@ class StepReader:
     def summed(self) -> None:
         """The clipped sum is complete, and the weights are still those of the step before."""
         weights: Any = self.training.parameters()
+        self._weights = tuple(weights)
         sums = [p.summed_grad for p in weights if p.summed_grad is not None]
         if len(sums) != self._parts_summed:
             self._parts_summed = len(sums)
@@ -364,7 +375,7 @@ class StepReader:
             yield checks.HIDDEN
         if training.fills_empty_batches:
             yield checks.FILLED
-        if not training.attached_weights.issuperset(map(id, training.parameters())):
+        if not training.attached_weights.issuperset(map(id, self._weights)):
             yield checks.LATER
         if self._one_record.blind:
             yield checks.UNSEEN

@@ -86,8 +86,7 @@ class Steps:
         hooks.after_any_step(self._stepped)
         for scheduler in (_NoiseScheduler, _GradClipScheduler):
             hooks.wrap_all(scheduler, "step", self._schedule)
-        # Inside Opacus' wrapper some modes put other tensors in the place of the weights.
-        hooks.before_call(self.training.outermost, self._entered)
+        hooks.before_call(self.training.entrance, self._entered, first=True)
         hooks.before_call(self.training.module, self._called, named=True)
         hooks.after_call(self.training.module, self._answered)
         for layer in self.training.hooked():
