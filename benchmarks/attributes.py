@@ -34,7 +34,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from dprime import estimates
-from dprime.attack import EngineTrainer, Setting
+from dprime.attack import AttackTarget, EngineTrainer
 from dprime.attack.attribute import OneAttribute
 from dprime.audit.game import Game
 from dprime.data import Dataset, load
@@ -42,7 +42,7 @@ from dprime.data.adult import RANGES
 from dprime.monitor.attributes import Attribute
 from dprime.monitor.inference import AttributeInference
 from dprime.monitor.monitor import Monitor
-from dprime.train import Training
+from dprime.train import TrainingConfig
 from measure import say
 
 RECORDS, BATCH, WIDTHS, SEED = 26_300, 256, (64, 32), 2024
@@ -206,13 +206,13 @@ def attack(recipe: Recipe, trials: int) -> dict[str, Any]:
     """The advantage that is reached on the record that shows most, and the one estimated."""
     torch.set_num_threads(1)
     data = load("diabetes").train
-    training = Training(
+    training = TrainingConfig(
         steps=recipe.steps, learning_rate=recipe.learning_rate, clip_norm=recipe.clip_norm,
         noise_multiplier=recipe.noise_multiplier, sample_rate=recipe.sample_rate,
         loss="squared-error",
     )  # fmt: skip
     torch.manual_seed(SEED)
-    setting = Setting(EngineTrainer(dense(recipe.width), training), data, "replace", seed=SEED)
+    setting = AttackTarget(EngineTrainer(dense(recipe.width), training), data, "replace", seed=SEED)
     crafted = OneAttribute(columns=("sex",)).craft(setting)
     found = Game(setting, crafted, trials, 2 * trials, SEED).play(0)
     inside, outside = found["score"][found["in_world"]], found["score"][~found["in_world"]]

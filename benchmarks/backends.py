@@ -35,13 +35,13 @@ import numpy as np
 import torch
 
 import dprime
-from dprime.attack import EngineTrainer, Setting, adversary_named
+from dprime.attack import AttackTarget, EngineTrainer, adversary_named
 from dprime.audit.backends import Backend, Here, Processes, Ray
 from dprime.audit.game import Game, blocks_of
 from dprime.audit.runner import run_blocks
 from dprime.audit.store import Store
 from dprime.data import Dataset
-from dprime.train import Training
+from dprime.train import Compute, TrainingConfig
 from dprime.train.models import model_named
 
 SHORT = (
@@ -98,11 +98,11 @@ def _game(
     rng = np.random.default_rng(8)
     labels = rng.integers(0, classes, records)
     data = Dataset.of(rng.random((records, *shape), np.float32), labels, classes=classes)
-    recipe = Training(steps=steps, learning_rate=0.1, clip_norm=1.0, noise_multiplier=4.0)
+    recipe = TrainingConfig(steps=steps, learning_rate=0.1, clip_norm=1.0, noise_multiplier=4.0)
     trainer = EngineTrainer(
-        model_named(network, data), recipe, device, 2.0 if device == "cpu" else 60.0
+        model_named(network, data), recipe, Compute(device, 2.0 if device == "cpu" else 60.0)
     )
-    setting = Setting(trainer, data, seed=8)
+    setting = AttackTarget(trainer, data, seed=8)
     return Game(setting, adversary_named("di").craft(setting), trials, block, 8)
 
 
@@ -220,7 +220,7 @@ def _command(*words: str) -> subprocess.Popen[bytes]:
 def _size(size: Size, device: str) -> dict[str, Any]:
     network, _, _, records, steps = size
     game = _game(*size, device=device, block=2000 if device == "cuda" else 20)  # fmt: skip
-    trainer = game.setting.trainer
+    trainer = game.target.trainer
     assert isinstance(trainer, EngineTrainer)
     weights = sum(each.numel() for each in trainer.model.parameters())
     rate = _per_second(game)

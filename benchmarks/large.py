@@ -23,7 +23,7 @@ from torch import nn
 
 import dprime
 from dprime.data import Dataset, load
-from dprime.train import SGD, Training, train
+from dprime.train import SGD, Compute, TrainingConfig, train
 
 EPSILON, DELTA = 3.0, 1e-5
 RECORDS, BATCH, EPOCHS = 60_000, 1024, 15
@@ -74,12 +74,14 @@ def _options() -> argparse.Namespace:
 
 
 def _engine(data: Dataset, test: Dataset, noise: float, options: Any) -> dict[str, Any]:
-    recipe = Training(
+    recipe = TrainingConfig(
         steps=STEPS, learning_rate=LEARNING_RATE, clip_norm=CLIP_NORM, noise_multiplier=noise,
         sample_rate=RATE, optimizer=SGD(momentum=MOMENTUM),
     )  # fmt: skip
     start = time.perf_counter()
-    done = train(network(), data, recipe, trials=options.trials, seed=1, device=options.device)
+    done = train(
+        network(), data, recipe, trials=options.trials, seed=1, compute=Compute(options.device)
+    )
     seconds = time.perf_counter() - start
     return {"seconds": seconds, "accuracy": done.accuracy(test).tolist(), "label": done.label}
 

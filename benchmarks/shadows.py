@@ -30,7 +30,7 @@ import torch
 from torch import Tensor, nn
 
 from dprime.data import Dataset, load
-from dprime.train import Subsets, Training, train
+from dprime.train import Compute, TrainingConfig, TrainingData, train
 from dprime.train.models import model_named
 from large import network as tramer_boneh
 
@@ -100,11 +100,14 @@ def _engine(name: str, batch: int, steps: int, models: int, private: bool, optio
     pool = _pool()
     members = np.random.default_rng(1).random((models, POOL)) < PROBABILITY
     noise = {"clip_norm": CLIP_NORM, "noise_multiplier": NOISE} if private else {}
-    recipe = Training(steps=steps, learning_rate=LEARNING_RATE, sample_rate=batch / OWN, **noise)  # type: ignore[arg-type]
+    recipe = TrainingConfig(
+        steps=steps, learning_rate=LEARNING_RATE, sample_rate=batch / OWN,
+        **noise,  # type: ignore[arg-type]
+    )  # fmt: skip
     start = time.perf_counter()
     train(
-        NETWORKS[name](pool), Subsets(pool, members, PROBABILITY), recipe, seed=1,
-        keep_weights=False, device=options.device, memory=options.memory, progress=False,
+        NETWORKS[name](pool), TrainingData.parts(pool, members, PROBABILITY), recipe, seed=1,
+        keep_weights=False, compute=Compute(options.device, options.memory), progress=False,
     )  # fmt: skip
     return time.perf_counter() - start
 

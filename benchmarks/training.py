@@ -28,14 +28,14 @@ import torch
 from torch import nn
 
 from dprime.data import Dataset
-from dprime.train import Training, train
+from dprime.train import TrainingConfig, train
 from networks import CLIP_NORM, LEARNING_RATE, SETTINGS, STEPS, Setting
 
 NOISE = 8.0
 MODES = ("ghost", "hooks", "functorch", "ew")
 TRIALS = {"retail100": 48, "adult": 2000, "mnist": 32}
 FLAT = {"retail100": (10, 30, 100), "adult": (10, 100, 1000, 10_000), "mnist": (10, 30, 100)}
-RECIPE = Training(
+RECIPE = TrainingConfig(
     steps=STEPS, learning_rate=LEARNING_RATE, clip_norm=CLIP_NORM, noise_multiplier=NOISE
 )
 

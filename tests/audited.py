@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import dprime
-from dprime.attack import OwnTrainer, Setting
+from dprime.attack import AttackTarget, FunctionTrainer
 from dprime.audit import Metric
 from dprime.audit.audits import Question, audit
 from dprime.audit.game import Game
@@ -161,7 +161,7 @@ def _in_python(path, **options):
 def _own_object(path):
     """A data set whose name would be a program, and a training function without a name."""
     dataset = dataclasses.replace(IMAGES.train.take(range(6)), name=EVIL)
-    setting = Setting(OwnTrainer(trained), dataset, seed=1)
+    setting = AttackTarget(FunctionTrainer(trained), dataset, seed=1)
     claim = dprime.DPSGD(2.0, 1.0, 3).curve()
     audit("api-access", setting, claim=claim, trials=10, path=path)
 

@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 from torch import nn
 
-from dprime.attack import ADVERSARIES, EngineTrainer, Setting
+from dprime.attack import ADVERSARIES, AttackTarget, EngineTrainer
 from dprime.audit.game import Game, blocks_of
 from dprime.data import load
-from dprime.train import Training
+from dprime.train import TrainingConfig
 from dprime.train.models import model_named
 
 IMAGES = load("digits")
@@ -34,15 +34,15 @@ def quick(name):
 def engine_setting(split=IMAGES, records=12, model="linear", adjacency="add-remove", **options):
     """An attacked training; `options` are those of the recipe or of the setting."""
     dataset = split.train.take(range(records))
-    names = {field.name for field in dataclasses.fields(Training)}
+    names = {field.name for field in dataclasses.fields(TrainingConfig)}
     recipe = {**RECIPE, **{name: options.pop(name) for name in names & set(options)}}
     if dataset.classes is None:
         recipe.setdefault("loss", "squared-error")
     if adjacency == "add-remove":
         recipe.setdefault("expected_batch_size", recipe.get("sample_rate", 1.0) * records)
-    trainer = EngineTrainer(model_named(model, dataset), Training(**recipe))
+    trainer = EngineTrainer(model_named(model, dataset), TrainingConfig(**recipe))
     given = {"pool": split.test.take(range(6)), "seed": 3, **options}
-    return Setting(trainer, dataset, adjacency, **given)
+    return AttackTarget(trainer, dataset, adjacency, **given)
 
 
 def played(setting, attack, trials=10, block=None, reverse=False):

@@ -100,7 +100,7 @@ def biases_forgotten():
         return torch.where(is_bias, gradients, gradients * factors)
 
     def crafted(run, moment):
-        return tuple(clipped(run, g) for g in run.insert.gradients(moment))
+        return tuple(clipped(run, g) for g in run.canary.gradients(moment))
 
     right = engine._clipped_sum
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from dprime.train import Observer, Training, train
+from dprime.train import Observer, TrainingConfig, train
 
 
 class Sum(Observer):
@@ -20,7 +20,7 @@ def moved(model, one, other, trials=1, seed=1, initial="given", **options):
         seen = Sum()
         recipe = {"steps": 1, "learning_rate": 1.0, "clip_norm": 1.0, "noise_multiplier": 20.0}
         train(
-            model, data, Training(**{**recipe, **options}), initial=initial, trials=trials,
+            model, data, TrainingConfig(**{**recipe, **options}), initial=initial, trials=trials,
             seed=seed, observers=[seen],
         )  # fmt: skip
         sums.append(seen.sum)

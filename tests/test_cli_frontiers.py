@@ -98,7 +98,7 @@ def test_an_interrupted_run_says_what_is_left(tmp_path, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dprime.membership.frontiers.train", stop)
+    monkeypatch.setattr("dprime.attack.trainer.train", stop)
     out = tmp_path / "points.json"
     result = CliRunner().invoke(app, [*TRAINED, "--out", str(out)])
     assert result.exit_code == 130

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
 from dprime.data import Dataset, Split, files, purchase100
 from dprime.data.dissimilarity import Ranking, dataset_sensitivity, default_measure
-from dprime.train import Training, Worlds
+from dprime.train import TrainingConfig, TrainingData
 from papers.reproduce import Scale
 
 Sensitivity = Literal["local", "global"]
@@ -155,21 +155,21 @@ def ranking_of(scale: Scale, case: Case, adjacency: Adjacency, keep: int | None 
     )
 
 
-def worlds_of(scale: Scale, case: Case, ranking: Ranking, place: int = 0) -> Worlds:
+def worlds_of(scale: Scale, case: Case, ranking: Ranking, place: int = 0) -> TrainingData:
     """D and the D′ at that place of the ranking."""
     data, others = data_of(scale, case)
     record = int(ranking.records[place])
     if ranking.partners is None:
-        return Worlds.remove(data, record)
-    return Worlds.replace(data, record, others.take([int(ranking.partners[place])]))
+        return TrainingData.remove(data, record)
+    return TrainingData.replace(data, record, others.take([int(ranking.partners[place])]))
 
 
 def recipe_of(
     scale: Scale, case: Case, sensitivity: Sensitivity, adjacency: Adjacency, belief: float = BELIEF
-) -> Training:
+) -> TrainingConfig:
     """Noise for a belief of at most ρ_β, by Rényi composition."""
     steps = steps_of(scale)
-    return Training(
+    return TrainingConfig(
         steps=steps,
         learning_rate=LEARNING_RATE,
         clip_norm=CLIP_NORM,

@@ -23,7 +23,7 @@ from functools import partial
 import numpy as np
 
 from dprime.data.dissimilarity import Ranking
-from dprime.train import LocalSensitivity, Worlds, train
+from dprime.train import Compute, LocalSensitivity, TrainingData, train
 from dprime.train.models import model_named
 from papers.bernau.cases import (
     ADULT,
@@ -70,7 +70,7 @@ class Neighbour:
     place: int
     score: float
     norms: Floats
-    worlds: Worlds
+    worlds: TrainingData
 
     @property
     def title(self) -> str:
@@ -172,7 +172,7 @@ def neighbours(scale: Scale, case: Case, adjacency: Adjacency, ranking: Ranking)
             model_named(case.model, worlds.common), worlds,
             recipe_of(scale, case, "global", adjacency), trials=repetitions(scale, case),
             seed=scale.seed, world="in", observers=[norms], keep_weights=False,
-            device=scale.device, memory=scale.memory,
+            compute=Compute(scale.device, scale.memory),
         )  # fmt: skip
         found.append(Neighbour(place, float(ranking.scores[at]), norms.norms.round(3), worlds))
     return found

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dprime.train import train
+from dprime.train import Compute, train
 from dprime.train.models import model_named
 from papers.bernau.cases import (
     BELIEF,
@@ -209,7 +209,7 @@ def accuracy_at(scale: Scale, case: Case, noise: Sensitivity, rate: float) -> Fl
     train(
         model_named(case.model, worlds.common), worlds, recipe,
         trials=scale.pick(2, min(40, case.quick // 2), 200), seed=scale.seed,
-        observers=[seen_at_end], keep_weights=False, device=scale.device, memory=scale.memory,
+        observers=[seen_at_end], keep_weights=False, compute=Compute(scale.device, scale.memory),
     )  # fmt: skip
     return seen_at_end.accuracy
 

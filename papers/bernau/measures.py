@@ -16,7 +16,7 @@ from scipy import stats
 
 from dprime.data import Dataset
 from dprime.data.dissimilarity import Ranking, dissimilarity
-from dprime.train import Observer, Run, Step, Training, train
+from dprime.train import Compute, EngineContext, Observer, Step, TrainingConfig, train
 from dprime.train.models import model_named
 from papers.bernau.cases import (
     ADULT,
@@ -91,7 +91,7 @@ class FirstNorms(Observer):
         norms: [trial, record].
     """
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """None yet."""
         self._rows: dict[int, Floats] = {}
 
@@ -108,11 +108,11 @@ class FirstNorms(Observer):
 def first_norms(scale: Scale, case: Case, data: Dataset) -> Floats:
     """Of D at fresh weights [trial, record]."""
     seen = FirstNorms()
-    recipe = Training(steps=1, learning_rate=LEARNING_RATE, clip_norm=CLIP_NORM)
+    recipe = TrainingConfig(steps=1, learning_rate=LEARNING_RATE, clip_norm=CLIP_NORM)
     train(
         model_named(case.model, data), data, recipe, trials=scale.pick(2, 20, 100),
-        seed=scale.seed, observers=[seen], keep_weights=False, device=scale.device,
-        memory=scale.memory,
+        seed=scale.seed, observers=[seen], keep_weights=False,
+        compute=Compute(scale.device, scale.memory),
     )  # fmt: skip
     return seen.norms
 
@@ -142,7 +142,7 @@ def distances_told(case: Case, means: Mapping[str, float]) -> str:
 class Clipped(Observer):
     """The clipped gradient of every record at the first step."""
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """None yet."""
         self.rows: list[torch.Tensor] = []
 
@@ -156,7 +156,7 @@ class Clipped(Observer):
 def clipped_gradients(scale: Scale, case: Case, drawn: Dataset, repetition: int) -> torch.Tensor:
     """At fresh weights [record, parameter]."""
     seen = Clipped()
-    recipe = Training(steps=1, learning_rate=LEARNING_RATE, clip_norm=CLIP_NORM)
+    recipe = TrainingConfig(steps=1, learning_rate=LEARNING_RATE, clip_norm=CLIP_NORM)
     train(
         model_named(case.model, drawn), drawn, recipe, trials=1, seed=scale.seed + repetition,
         observers=[seen], keep_weights=False,

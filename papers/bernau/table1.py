@@ -19,7 +19,15 @@ import torch
 from dprime.audit.identifiability import advantage
 from dprime.data import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity
-from dprime.train import LikelihoodRatio, Observer, Run, Step, Training, Worlds, train
+from dprime.train import (
+    EngineContext,
+    LikelihoodRatio,
+    Observer,
+    Step,
+    TrainingConfig,
+    TrainingData,
+    train,
+)
 from dprime.train.models import model_named
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Claim, Estimate, Measured, Scale, mean, printed, run, stated
@@ -101,7 +109,7 @@ def ranked(count: int) -> int:
 class Gradients(Observer):
     """Counts the records whose gradients a step makes."""
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """None yet."""
         self.count = 0
 
@@ -119,10 +127,10 @@ def believed(count: int, steps: int) -> int:
 def trained(count: int, steps: int) -> tuple[Gradients, LikelihoodRatio]:
     """One training on D."""
     data = random_records(count)
-    recipe = Training(steps=steps, learning_rate=0.005, clip_norm=3.0, noise_multiplier=8.0)
+    recipe = TrainingConfig(steps=steps, learning_rate=0.005, clip_norm=3.0, noise_multiplier=8.0)
     gradients, ratio = Gradients(), LikelihoodRatio()
     train(
-        model_named(MODEL, data), Worlds.remove(data, 0), recipe, trials=2, seed=1,
+        model_named(MODEL, data), TrainingData.remove(data, 0), recipe, trials=2, seed=1,
         observers=[ratio, gradients],
     )  # fmt: skip
     return gradients, ratio

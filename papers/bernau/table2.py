@@ -31,7 +31,7 @@ from typing import Any
 from scipy import stats
 
 from dprime.bounds import classical_advantage_from_epsilon, epsilon_from_belief
-from dprime.train import Training
+from dprime.train import TrainingConfig
 from papers.bernau.cases import (
     ADULT,
     BELIEF,
@@ -321,7 +321,7 @@ def behind(scale: Scale, row: Row) -> str:
     )
 
 
-def sensitivity_of(recipe: Training, advantage: float) -> float:
+def sensitivity_of(recipe: TrainingConfig, advantage: float) -> float:
     """The local sensitivity at every step that implies an advantage under global noise."""
     sigma = recipe.sigma
     return float(2 * stats.norm.ppf((1 + advantage) / 2) * sigma / recipe.steps**0.5)

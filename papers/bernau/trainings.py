@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from dprime.audit.identifiability import predicted_advantage, rdp_epsilon_from_sensitivities
 from dprime.data import Dataset
 from dprime.train import (
-    Final,
+    Compute,
+    EngineContext,
     LikelihoodRatio,
     LocalSensitivity,
     NoiseScale,
     Observer,
-    Run,
     Step,
+    StepContext,
     evaluate,
     train,
 )
@@ -47,7 +48,7 @@ class AboveClip(Observer):
         shares: of the records in each trial's batch [trial, step].
     """
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial and step."""
         self.shares: Floats = np.zeros((len(run.trials), run.training.steps))
 
@@ -66,7 +67,7 @@ class MeanLoss(Observer):
         losses: before each step [trial, step].
     """
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial and step."""
         self.losses: Floats = np.zeros((len(run.trials), run.training.steps))
 
@@ -88,13 +89,13 @@ class FinalAnswers(Observer):
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial."""
         self._run = run
         self.losses: Floats = np.zeros((len(run.trials), len(self.dataset)))
         self.accuracy: Floats = np.zeros(len(run.trials))
 
-    def end(self, final: Final) -> None:
+    def end(self, final: StepContext) -> None:
         """Ask a slice of trials."""
         run, rows = self._run, final.rows
         asked = (run.network, final.weights, self.dataset, run.training.loss)
@@ -202,7 +203,7 @@ def seen(
     done = train(
         model_named(case.model, worlds.common), worlds, recipe, trials=trials_of(scale, case),
         seed=seed_of(scale, belief), observers=[ratio, norms, noise, above, losses, *answers],
-        keep_weights=False, device=scale.device, memory=scale.memory,
+        keep_weights=False, compute=Compute(scale.device, scale.memory),
     )  # fmt: skip
     return Seen(
         truth=np.where(done.in_world, 1.0, -1.0) * ratio.logs[:, -1],

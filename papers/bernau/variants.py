@@ -18,7 +18,15 @@ from torch import Tensor, nn
 
 from dprime.audit.identifiability import predicted_advantage
 from dprime.data import Dataset
-from dprime.train import LocalSensitivity, NoiseScale, Observer, Training, Worlds, train
+from dprime.train import (
+    Compute,
+    LocalSensitivity,
+    NoiseScale,
+    Observer,
+    TrainingConfig,
+    TrainingData,
+    train,
+)
 from dprime.train.engine import World
 from dprime.train.models import model_named
 from papers.bernau.cases import (
@@ -77,8 +85,8 @@ def varied(
 def train_from_glorot(
     scale: Scale,
     case: Case,
-    worlds: Worlds,
-    recipe: Training,
+    worlds: TrainingData,
+    recipe: TrainingConfig,
     trials: int,
     observers: Sequence[Observer],
     world: World = "alternate",
@@ -87,8 +95,8 @@ def train_from_glorot(
     network = model_named(case.model, worlds.common)
     train(
         network, worlds, recipe, trials=trials, seed=scale.seed, world=world,
-        initial=_glorot(network, trials, scale), observers=observers, device=scale.device,
-        memory=scale.memory, keep_weights=False,
+        initial=_glorot(network, trials, scale), observers=observers, keep_weights=False,
+        compute=Compute(scale.device, scale.memory),
     )  # fmt: skip
 
 
@@ -112,7 +120,7 @@ def _glorot(network: nn.Module, trials: int, scale: Scale) -> Tensor:
     return torch.stack(rows)
 
 
-def _standardised(worlds: Worlds, train_data: Dataset) -> Worlds:
+def _standardised(worlds: TrainingData, train_data: Dataset) -> TrainingData:
     middle = train_data.records.mean(axis=0)
     spread = train_data.records.std(axis=0)
     spread = np.where(spread > 0, spread, 1)
@@ -122,4 +130,4 @@ def _standardised(worlds: Worlds, train_data: Dataset) -> Worlds:
         return dataclasses.replace(data, records=records, kind="table")
 
     assert worlds.differing is not None
-    return Worlds(scaled(worlds.common), scaled(worlds.differing))
+    return TrainingData(scaled(worlds.common), scaled(worlds.differing))

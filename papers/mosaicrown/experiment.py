@@ -26,14 +26,15 @@ from dprime.data import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.train import (
     SGD,
+    Compute,
+    EngineContext,
     LikelihoodRatio,
     LocalSensitivity,
     NoiseScale,
     Observer,
-    Run,
     Step,
-    Training,
-    Worlds,
+    TrainingConfig,
+    TrainingData,
     train,
 )
 from dprime.train.models import model_named
@@ -72,9 +73,9 @@ class Case:
             epsilon_from_belief(BELIEF), delta=DELTA, steps=STEPS, adjacency=self.adjacency
         )
 
-    def training(self, optimizer: Optimizer | None = None) -> Training:
+    def training(self, optimizer: Optimizer | None = None) -> TrainingConfig:
         """The recipe."""
-        return Training(
+        return TrainingConfig(
             steps=STEPS, learning_rate=LEARNING_RATE, clip_norm=CLIP_NORM,
             noise_multiplier=self.noise_multiplier, sensitivity=self.sensitivity,
             optimizer=optimizer or SGD(),
@@ -110,7 +111,7 @@ class Data:
 
     def neighbours(
         self, adjacency: str, device: str, keep: int = 1, among: int | None = None
-    ) -> list[Worlds]:
+    ) -> list[TrainingData]:
         """Pairs with the largest dataset sensitivity, then with the smallest, which come last.
 
         The record in question is one of the first `among` records of D, if given.
@@ -125,11 +126,11 @@ class Data:
         for part, order in ((ranking.top(keep), 1), (ranking.bottom(keep), -1)):
             places = [int(record) for record in part.records[::order]]
             if part.partners is None:
-                found += [Worlds.remove(self.inside, place) for place in places]
+                found += [TrainingData.remove(self.inside, place) for place in places]
                 continue
             others = [self.outside.take([int(partner)]) for partner in part.partners[::order]]
             pairs = zip(places, others, strict=True)
-            found += [Worlds.replace(self.inside, place, by) for place, by in pairs]
+            found += [TrainingData.replace(self.inside, place, by) for place, by in pairs]
         return found
 
 
@@ -155,7 +156,7 @@ class GradientNorms(Observer):
         self.mean: Floats = np.zeros((0, 0))
         self.least: Floats = np.zeros((0, 0))
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial and step."""
         self.mean = np.zeros((len(run.trials), run.training.steps))
         self.least = np.zeros_like(self.mean)
@@ -195,13 +196,13 @@ class Played:
         return found
 
 
-def play(scale: Scale, case: Case, worlds: Worlds, trials: int, seed: int) -> Played:
+def play(scale: Scale, case: Case, worlds: TrainingData, trials: int, seed: int) -> Played:
     """Train, half of the trials on D, and watch."""
     ratio, local = LikelihoodRatio(), LocalSensitivity()
     noise, norms = NoiseScale(), GradientNorms()
     done = train(
         network(scale, worlds.common), worlds, case.training(), trials=trials, seed=seed,
-        observers=[ratio, local, noise, norms], device=scale.device, memory=scale.memory,
+        observers=[ratio, local, noise, norms], compute=Compute(scale.device, scale.memory),
         keep_weights=False, progress=False,
     )  # fmt: skip
     return Played(ratio.logs[:, 0], done.in_world, local.norms, noise.sigmas, norms)

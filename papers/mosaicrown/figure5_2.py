@@ -24,13 +24,14 @@ from dprime.data import Dataset
 from dprime.train import (
     SGD,
     Adam,
+    Compute,
+    EngineContext,
     FinalAccuracy,
     LocalSensitivity,
     Observer,
-    Run,
     Step,
-    Training,
-    Worlds,
+    TrainingConfig,
+    TrainingData,
     train,
 )
 from dprime.train.evaluate import accuracy
@@ -104,7 +105,7 @@ class FirstAccuracy(Observer):
         self.dataset = dataset
         self.values: Floats = np.zeros(0)
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial."""
         self._run = run
         self.values = np.zeros(len(run.trials))
@@ -160,7 +161,7 @@ def trials(scale: Scale) -> int:
     return int(scale.pick(2, 5, 30))
 
 
-def neighbours(scale: Scale, count: int) -> dict[str, Worlds]:
+def neighbours(scale: Scale, count: int) -> dict[str, TrainingData]:
     """The most telling pairs of D, sought among some of its records."""
     data = Data.drawn(scale, count, scale.seed)
     return {
@@ -170,14 +171,14 @@ def neighbours(scale: Scale, count: int) -> dict[str, Worlds]:
 
 
 def accuracies(
-    scale: Scale, case: Case, worlds: Worlds, optimizer: Optimizer
+    scale: Scale, case: Case, worlds: TrainingData, optimizer: Optimizer
 ) -> tuple[Floats, float]:
     """Of models trained on D, on the test set, and the mean local sensitivity."""
     seen, local = FinalAccuracy(held_out(scale)), LocalSensitivity()
     train(
         network(scale, worlds.common), worlds, case.training(optimizer), trials=trials(scale),
-        seed=scale.seed, world="in", observers=[seen, local], device=scale.device,
-        memory=scale.memory, keep_weights=False, progress=False,
+        seed=scale.seed, world="in", observers=[seen, local], keep_weights=False, progress=False,
+            compute=Compute(scale.device, scale.memory),
     )  # fmt: skip
     return seen.values, float(local.norms.mean())
 
@@ -188,7 +189,7 @@ def held_out(scale: Scale) -> Dataset:
     return test if scale.size == "full" else test.take(range(min(2000, len(test))))
 
 
-def beside(scale: Scale, worlds: Worlds, optimizer: Optimizer) -> Beside:
+def beside(scale: Scale, worlds: TrainingData, optimizer: Optimizer) -> Beside:
     """What the same weights reach before training, with clipping alone, and without privacy."""
     _, clipped = without_noise(scale, worlds, optimizer, CLIP_NORM)
     before, free = without_noise(scale, worlds, optimizer, None)
@@ -196,16 +197,16 @@ def beside(scale: Scale, worlds: Worlds, optimizer: Optimizer) -> Beside:
 
 
 def without_noise(
-    scale: Scale, worlds: Worlds, optimizer: Optimizer, clip_norm: float | None
+    scale: Scale, worlds: TrainingData, optimizer: Optimizer, clip_norm: float | None
 ) -> tuple[Floats, Floats]:
     """Accuracies before and after as many steps."""
     first, last = FirstAccuracy(held_out(scale)), FinalAccuracy(held_out(scale))
-    recipe = Training(
+    recipe = TrainingConfig(
         steps=STEPS, learning_rate=LEARNING_RATE, clip_norm=clip_norm, optimizer=optimizer
     )
     train(
         network(scale, worlds.common), worlds.dataset("in"), recipe, trials=trials(scale),
-        seed=scale.seed, observers=[first, last], device=scale.device, memory=scale.memory,
+        seed=scale.seed, observers=[first, last], compute=Compute(scale.device, scale.memory),
         keep_weights=False, progress=False,
     )  # fmt: skip
     return first.values, last.values

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dprime.train import Worlds
+from dprime.train import TrainingData
 from papers.drawing import Line, LinesFigure
 from papers.mosaicrown.experiment import (
     CLIP_NORM,
@@ -93,7 +93,7 @@ def measure(scale: Scale) -> Measured:
     return Measured(claims, set_up, numbers, drawn(made, others))
 
 
-def moved(scale: Scale, worlds: Worlds, trials: int) -> Floats:
+def moved(scale: Scale, worlds: TrainingData, trials: int) -> Floats:
     """How far the record moves the clipped sum, the mean over the steps [trial]."""
     played = play(scale, GLOBAL_BOUNDED, worlds, trials, scale.seed)
     found: Floats = played.sensitivities.mean(1)
@@ -106,7 +106,7 @@ def at_random(scale: Scale, data: Data) -> Replacements:
     found, same = [], []
     for _ in range(scale.pick(2, 12, 100)):
         place, other = rng.integers(len(data.inside)), rng.integers(len(data.outside))
-        worlds = Worlds.replace(data.inside, int(place), data.outside.take([int(other)]))
+        worlds = TrainingData.replace(data.inside, int(place), data.outside.take([int(other)]))
         found.append(moved(scale, worlds, scale.pick(2, 6, 50)))
         same.append(data.inside.labels[place] == data.outside.labels[other])
     return Replacements(np.stack(found, 1), np.array(same))

@@ -34,6 +34,7 @@ from dprime.membership.results import (
     top_precision,
 )
 from dprime.membership.shadows import Answers, answers
+from dprime.train import Compute
 from papers.reproduce import SEED, Scale
 
 SHADOW_PRIOR, DELTA, MIN_TPR, TOP = 0.5, 1e-5, 0.01, 0.1
@@ -241,7 +242,7 @@ def _models(
     game = Game(data, epsilon, scale, setup)
     trainer = EngineTrainer(
         network(*NETWORKS[data]), game.recipe().training(len(game.pool), prior),
-        scale.device, scale.memory,
+        Compute(scale.device, scale.memory),
     )  # fmt: skip
     return answers(trainer, game.pool, game.population, models=models, probability=prior, seed=seed)
 

@@ -296,7 +296,7 @@ class DPSGD(Mechanism):
                 "computed from the number of records",
                 "it is 'add-remove'",
                 "the result tells n records from n - 1; give the training public constants "
-                "(Training(expected_batch_size=...)), or ask for zero-out",
+                "(TrainingConfig(expected_batch_size=...)), or ask for zero-out",
             )
 
     def _refuse_unproved(self, adjacency: str, group_size: int) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import cross_entropy, mse_loss
 
 from dprime.attack import AdaptivePoisoning
-from dprime.train import Moment, Observer, train
+from dprime.train import Observer, StepContext, train
 from games import IMAGES, TABLE, engine_setting
 from trials import gradient_of, set_flat
 
@@ -17,23 +17,23 @@ class Watching(Observer):
     """The remade records, with the weights that they were made against."""
 
     def __init__(self, insert):
-        self.insert = insert
+        self.canary = insert
 
     def begin(self, run):
         self.run, self.seen = run, []
 
     def see(self, step):
-        moment = Moment(self.run, step.index, step.rows, step.weights, step.memo)
-        x, *labels = self.insert.remade(moment)
+        moment = StepContext(self.run, step.index, step.rows, step.weights, step.memo)
+        x, *labels = self.canary.made(moment)
         made = [(x, y) for y in labels[: self.run.sampler.differing]]
         self.seen.append((step.index, step.weights.clone(), made, step))
 
 
 def watched(setting, attack):
-    watching = Watching(attack.insert)
+    watching = Watching(attack.canary)
     train(
         setting.trainer.model, attack.worlds, setting.trainer.training, trials=4,
-        seed=setting.seed, insert=attack.insert, observers=[watching],
+        seed=setting.seed, canary=attack.canary, observers=[watching],
     )  # fmt: skip
     return watching.seen
 
@@ -81,7 +81,7 @@ def autograd(setting, vector, x, y):
 
 def test_its_gradient_is_what_the_engine_takes():
     setting = engine_setting(clip_norm=1e6, noise_multiplier=1e-6)
-    attack = AdaptivePoisoning(bends=2, size=0.2).craft(setting)
+    attack = AdaptivePoisoning(pgd_steps=2, size=0.2).craft(setting)
     for _, weights, ((x, y),), step in watched(setting, attack):
         for trial, vector in enumerate(weights):
             expected = autograd(setting, vector, x[trial, 0], y[trial, 0])
@@ -93,7 +93,7 @@ def test_the_other_record_is_the_one_whose_gradient_is_further_away(split, mirro
     """On the images the likeliest label; where both labels pull alike, the mirror image."""
     setting = engine_setting(split, adjacency="replace")
     low, high = setting.dataset.records.min(), setting.dataset.records.max()
-    attack = AdaptivePoisoning(bends=1).craft(setting)
+    attack = AdaptivePoisoning(pgd_steps=1).craft(setting)
     mirrored = []
     for _, weights, ((x, worst), (_, best)), step in watched(setting, attack):
         for trial, vector in enumerate(weights):
@@ -120,7 +120,7 @@ def test_it_is_made_anew_at_every_step():
 
 def test_no_step_goes_further_than_it_may():
     setting = engine_setting()
-    attack = AdaptivePoisoning(bends=2, size=0.1).craft(setting)
+    attack = AdaptivePoisoning(pgd_steps=2, size=0.1).craft(setting)
     natural = torch.tensor(attack.worlds.differing.records[:1])
     reach = 2 * 0.1 * (setting.dataset.records.max() - setting.dataset.records.min())
     for _, _, made, _ in watched(setting, attack):
@@ -137,7 +137,7 @@ def test_a_regression_has_the_ends_of_its_range():
 
 def test_without_bends_only_the_label_is_new():
     setting = engine_setting(model="dense-5", records=40)
-    attack = AdaptivePoisoning(bends=0).craft(setting)
+    attack = AdaptivePoisoning(pgd_steps=0).craft(setting)
     natural = torch.tensor(attack.worlds.differing.records[:1])
     for _, weights, made, _ in watched(setting, attack):
         for trial, vector in enumerate(weights):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dprime.attack import ADVERSARIES, OwnTrainer, Probes, Setting, adversary_named
+from dprime.attack import ADVERSARIES, AttackTarget, FunctionTrainer, Probes, adversary_named
 from games import IMAGES, engine_setting, played, quick
 
 DATA = IMAGES.train.take(range(5))
@@ -11,13 +11,13 @@ DATA = IMAGES.train.take(range(5))
 
 @pytest.mark.parametrize("seed", [0, 1, 2**63 - 1, 2**63, 2**64 - 1])
 def test_the_adversarys_own_trainings_have_another_seed(seed):
-    shadow = Setting(OwnTrainer(len), DATA, seed=seed).shadow_seed
+    shadow = AttackTarget(FunctionTrainer(len), DATA, seed=seed).shadow_seed
     assert shadow != seed
     assert 0 <= shadow < 2**63
 
 
 def test_shadow_seeds_differ_where_seeds_do():
-    seeds = [Setting(OwnTrainer(len), DATA, seed=seed).shadow_seed for seed in range(100)]
+    seeds = [AttackTarget(FunctionTrainer(len), DATA, seed=seed).shadow_seed for seed in range(100)]
     assert len(set(seeds)) == 100
     assert not set(seeds) & set(range(100))
 
@@ -26,11 +26,11 @@ def test_the_adjacency_is_the_one_that_holds():
     sized = engine_setting(adjacency=None)
     public = engine_setting(adjacency=None, expected_batch_size=12)
     assert (sized.adjacency, public.adjacency) == ("zero-out", "add-remove")
-    assert Setting(OwnTrainer(len), DATA).adjacency == "add-remove"
+    assert AttackTarget(FunctionTrainer(len), DATA).adjacency == "add-remove"
     with pytest.raises(ValueError, match="the number of records, but it is 'add-remove': give the"):
-        Setting(sized.trainer, DATA, "add-remove")
+        AttackTarget(sized.trainer, DATA, "add-remove")
     with pytest.raises(ValueError, match="of your own, but it is 'zero-out': it is called with a"):
-        Setting(OwnTrainer(len), DATA, "zero-out")
+        AttackTarget(FunctionTrainer(len), DATA, "zero-out")
 
 
 @pytest.mark.parametrize("name", ["di", "malicious-dataset"])
@@ -64,14 +64,14 @@ def test_names():
 
 @pytest.mark.parametrize("name", [n for n, kind in ADVERSARIES.items() if kind.sees == "updates"])
 def test_a_function_of_ones_own_shows_no_updates(name):
-    setting = Setting(OwnTrainer(len), DATA, pool=DATA)
+    setting = AttackTarget(FunctionTrainer(len), DATA, pool=DATA)
     with pytest.raises(ValueError, match=f"nothing but a model, but it is {name}: give api-access"):
         adversary_named(name).craft(setting)
 
 
 def test_chosen_weights_need_the_engine_too():
     with pytest.raises(ValueError, match="nothing but a model, but it is chosen-weights"):
-        adversary_named("chosen-weights").craft(Setting(OwnTrainer(len), DATA))
+        adversary_named("chosen-weights").craft(AttackTarget(FunctionTrainer(len), DATA))
 
 
 BAD = [
@@ -79,7 +79,7 @@ BAD = [
     ("static-poisoning", {"outliers": "many"}, "outliers must be a number, but it is 'many'"),
     ("intermediate-models", {"shadows": 1.5}, "shadows must be a whole number, but it is 1.5"),
     ("intermediate-models", {"outliers": 0}, "outliers must be at least 1, but it is 0"),
-    ("adaptive-poisoning", {"bends": -1}, "bends must be at least 0, but it is -1"),
+    ("adaptive-poisoning", {"pgd_steps": -1}, "pgd_steps must be at least 0, but it is -1"),
     ("adaptive-poisoning", {"size": "wide"}, "size must be a number, but it is 'wide'"),
     ("gradient", {"share": 0}, "share must be above 0 and at most 1, but it is 0"),
     ("gradient", {"share": 2}, "share must be above 0 and at most 1, but it is 2"),

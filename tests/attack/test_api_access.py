@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from dprime.attack import ApiAccess, OwnTrainer, Setting
+from dprime.attack import ApiAccess, AttackTarget, FunctionTrainer
 from dprime.train import train
 from games import IMAGES, engine_setting, played
 
@@ -42,9 +42,9 @@ def test_a_function_of_ones_own_is_asked_the_same():
             return logits
 
     data = IMAGES.train.take(range(6))
-    trainer = OwnTrainer(lambda dataset, seed: Counting(len(dataset)))
+    trainer = FunctionTrainer(lambda dataset, seed: Counting(len(dataset)))
     label_0 = int(np.flatnonzero(data.labels == 0)[0])
-    setting = Setting(trainer, data, record=label_0)
+    setting = AttackTarget(trainer, data, record=label_0)
     found = played(setting, ApiAccess().craft(setting), trials=3)
     expected = [-np.log1p(9 * np.exp(-count)) for count in (6, 5)]
     np.testing.assert_allclose(found["score"], expected * 3, rtol=1e-4)

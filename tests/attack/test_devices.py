@@ -29,7 +29,7 @@ DEVICES = [
 )
 def test_scores_agree(name, adjacency, model, device):
     here = setting_for(name, adjacency=adjacency, model=model)
-    there = dataclasses.replace(here, trainer=dataclasses.replace(here.trainer, device=device))
+    there = dataclasses.replace(here, trainer=here.trainer.placed(device, 2.0))
     attack = quick(name).craft(here)
     first, second = played(here, attack)["score"], played(there, attack)["score"]
     np.testing.assert_allclose(first, second, rtol=1e-2, atol=1e-2 * first.std())
@@ -39,9 +39,7 @@ def test_scores_agree(name, adjacency, model, device):
 @pytest.mark.parametrize("name", list(ADVERSARIES))
 def test_attacks_are_crafted_there(name, device):
     setting = setting_for(name, model="linear" if name == "attribute" else "conv-4")
-    setting = dataclasses.replace(
-        setting, trainer=dataclasses.replace(setting.trainer, device=device)
-    )
+    setting = dataclasses.replace(setting, trainer=setting.trainer.placed(device, 2.0))
     scores = played(setting, quick(name).craft(setting))["score"]
     assert np.isfinite(scores).all()
     assert len(np.unique(scores)) > 1

@@ -5,10 +5,10 @@ import pytest
 import scipy.stats
 import torch
 
-from dprime.attack import EngineTrainer, Gradient, Setting
-from dprime.attack.gradient import Movement
+from dprime.attack import AttackTarget, EngineTrainer, Gradient
+from dprime.attack.gradient_attacks import Movement
 from dprime.data.dataset import Dataset
-from dprime.train import Training, train
+from dprime.train import TrainingConfig, train
 from dprime.train.models import model_named
 from games import engine_setting, played
 
@@ -21,16 +21,16 @@ def dead_columns(adjacency="zero-out", **options):
     records = rng.normal(size=(12, 5)).astype(np.float32)
     records[:, 3:] = 0
     data = Dataset.of(records, rng.integers(0, 3, 12), classes=3)
-    recipe = Training(
+    recipe = TrainingConfig(
         steps=STEPS, learning_rate=0.5, clip_norm=1.0, noise_multiplier=NOISE, **options
     )
     trainer = EngineTrainer(model_named("linear", data.take(range(10))), recipe)
-    return Setting(trainer, data.take(range(10)), adjacency, pool=data.take([10, 11]), seed=2)
+    return AttackTarget(trainer, data.take(range(10)), adjacency, pool=data.take([10, 11]), seed=2)
 
 
 def direction(attack):
     """The direction as one vector."""
-    return attack.insert._direction
+    return attack.canary._direction
 
 
 def test_it_lies_where_the_others_do_not_move():

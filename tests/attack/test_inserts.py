@@ -3,9 +3,16 @@
 import pytest
 import torch
 
-from dprime.attack.inserts import LOUDNESS, Against, Aside, Fixed, gradient_of, unit
-from dprime.attack.scorers import Expected
-from dprime.train import Observer, Training, Worlds, train
+from dprime.attack.canary_gradients import (
+    UNCLIPPED_NORM,
+    Fixed,
+    Opposing,
+    Orthogonal,
+    gradient_of,
+    unit,
+)
+from dprime.attack.scorers import ExpectedUpdate
+from dprime.train import Observer, TrainingConfig, TrainingData, train
 from dprime.train.losses import plain_cross_entropy
 from trials import blobs, dense, set_flat
 from trials import gradient_of as one_gradient
@@ -13,8 +20,8 @@ from trials import gradient_of as one_gradient
 DATA = blobs(6, (5,))
 COPIES = DATA.take([2] * 7)
 PAIRS = {
-    "add-remove": Worlds(COPIES, DATA.take([2])),
-    "replace": Worlds(COPIES, DATA.take([2, 2])),
+    "add-remove": TrainingData(COPIES, DATA.take([2])),
+    "replace": TrainingData(COPIES, DATA.take([2, 2])),
 }
 SIZE = 39
 C = 0.6
@@ -25,7 +32,7 @@ class Watching(Observer):
     """What the insert expects of every step, and what it was given."""
 
     def __init__(self, insert):
-        self.insert = insert
+        self.canary = insert
 
     def begin(self, run):
         self.steps = []
@@ -34,7 +41,7 @@ class Watching(Observer):
         self.steps.append(
             (
                 step.index,
-                step.memo[self.insert],
+                step.memo[self.canary],
                 step.weights.clone(),
                 step.differing,
                 step.common_sum,
@@ -45,8 +52,8 @@ class Watching(Observer):
 def watched(insert, adjacency="add-remove", **options):
     watching = Watching(insert)
     train(
-        dense(5, 4, 3), PAIRS[adjacency], Training(**RECIPE, **options), trials=4, seed=2,
-        insert=insert, observers=[watching],
+        dense(5, 4, 3), PAIRS[adjacency], TrainingConfig(**RECIPE, **options), trials=4, seed=2,
+        canary=insert, observers=[watching],
     )  # fmt: skip
     return watching.steps
 
@@ -64,8 +71,8 @@ def others(weights):
 
 INSERTS = {
     "fixed": lambda: Fixed(torch.arange(1.0, SIZE + 1)),
-    "aside": lambda: Aside(DATA.take([2]), unit(torch.ones(1, SIZE))[0]),
-    "against": lambda: Against(DATA.take([2]), 7),
+    "aside": lambda: Orthogonal(DATA.take([2]), unit(torch.ones(1, SIZE))[0]),
+    "against": lambda: Opposing(DATA.take([2]), 7),
 }
 
 
@@ -73,7 +80,7 @@ INSERTS = {
 @pytest.mark.parametrize("adjacency", PAIRS)
 def test_of_norm_c_and_opposite_in_the_other_world(kind, adjacency):
     for _, expected, _, differing, _ in watched(INSERTS[kind](), adjacency):
-        assert isinstance(expected, Expected)
+        assert isinstance(expected, ExpectedUpdate)
         norms = expected.gradients[0].norm(dim=1)
         torch.testing.assert_close(norms, torch.full_like(norms, C))
         torch.testing.assert_close(differing[0], expected.gradients[0], rtol=1e-4, atol=1e-5)
@@ -92,9 +99,9 @@ def test_far_longer_before_clipping():
         def see(self, step):
             watching.append(step.differing[0].norm(dim=1))
 
-    training = Training(steps=1, learning_rate=0.1)
-    train(dense(5, 4, 3), PAIRS["add-remove"], training, trials=2, insert=insert, observers=[Raw()])
-    torch.testing.assert_close(watching[0], torch.full((2,), LOUDNESS))
+    training = TrainingConfig(steps=1, learning_rate=0.1)
+    train(dense(5, 4, 3), PAIRS["add-remove"], training, trials=2, canary=insert, observers=[Raw()])
+    torch.testing.assert_close(watching[0], torch.full((2,), UNCLIPPED_NORM))
 
 
 @pytest.mark.parametrize("kind", ["fixed", "aside"])
@@ -102,9 +109,9 @@ def test_signs_alternate(kind):
     """At nearly the same weights the next step's direction is the opposite one."""
     insert = INSERTS[kind]()
     watching = Watching(insert)
-    still = Training(**{**RECIPE, "learning_rate": 1e-12})
+    still = TrainingConfig(**{**RECIPE, "learning_rate": 1e-12})
     train(
-        dense(5, 4, 3), PAIRS["add-remove"], still, trials=4, seed=2, insert=insert,
+        dense(5, 4, 3), PAIRS["add-remove"], still, trials=4, seed=2, canary=insert,
         observers=[watching],
     )  # fmt: skip
     steps = watching.steps

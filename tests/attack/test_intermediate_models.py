@@ -22,5 +22,5 @@ def test_near_the_best_that_any_adversary_can_do_and_not_above(adjacency, factor
 def test_the_candidate_is_judged_by_the_same_score():
     attack = IntermediateModels(shadows=4, outliers=1).craft(engine_setting())
     assert attack.probes is None
-    assert attack.insert is None
+    assert attack.canary is None
     assert attack.about == "a record made with shadow models, judged after every step"

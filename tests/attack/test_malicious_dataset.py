@@ -64,7 +64,7 @@ def test_a_hundred_copies_at_most_unless_more_are_asked_for():
 
 def test_the_direction_is_drawn_from_the_seed():
     first, again, other = (
-        MaliciousDataset().craft(engine_setting(seed=seed)).insert._along for seed in (1, 1, 2)
+        MaliciousDataset().craft(engine_setting(seed=seed)).canary._along for seed in (1, 1, 2)
     )
     assert (first == again).all()
     assert abs(float(first @ other)) < 0.3

@@ -12,8 +12,8 @@ import pytest
 import scipy.stats
 
 import dprime
-from dprime.attack import EngineTrainer, Setting
-from dprime.train import Training
+from dprime.attack import AttackTarget, EngineTrainer
+from dprime.train import TrainingConfig
 from dprime.train.models import model_named
 from games import IMAGES, TABLE, played, quick
 from planted import MISTAKES, TOLD_BY_THE_OTHERS, all_but_the_last_unclipped, exchanged
@@ -25,14 +25,14 @@ CONSTANT, RATE = "a constant where the record is", "a learning rate from the los
 @cache
 def setting_for(name, clip_norm=3.0):
     chosen = dprime.choose(dprime.DPSGD(sample_rate=1.0, steps=STEPS), epsilon=4.0, delta=1e-5)
-    recipe = Training(
+    recipe = TrainingConfig(
         steps=STEPS, learning_rate=0.05, clip_norm=clip_norm,
         noise_multiplier=chosen.noise_multiplier,
         loss="squared-error" if name == "attribute" else "cross-entropy",
     )  # fmt: skip
     data = (TABLE if name == "attribute" else IMAGES).train.take(range(20))
     adjacency = "replace" if name == "attribute" else "zero-out"
-    return Setting(EngineTrainer(model_named("linear", data), recipe), data, adjacency, seed=1)
+    return AttackTarget(EngineTrainer(model_named("linear", data), recipe), data, adjacency, seed=1)
 
 
 def area(name, fault=nullcontext, attack=None, **options):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dprime.attack import OwnTrainer, Setting, StaticPoisoning
+from dprime.attack import AttackTarget, FunctionTrainer, StaticPoisoning
 from dprime.attack.poison import (
     AGAIN,
     FINALISTS,
-    LOUD,
+    LARGE,
     PROBED,
     by_final_loss,
     candidates,
@@ -19,7 +19,6 @@ from dprime.attack.poison import (
 )
 from dprime.attack.trainer import Trainer
 from dprime.data.dataset import Dataset
-from dprime.train import Worlds
 from games import IMAGES, TABLE
 
 DATA = IMAGES.train.take(range(8))
@@ -33,10 +32,16 @@ class Written(Trainer):
         self.rule, self.noise, self.calls = rule, noise, []
 
     def losses(self, data, records, models, seed, world="in"):
-        dataset = data.dataset(world) if isinstance(data, Worlds) else data
+        dataset = data.dataset(world)
         self.calls.append((seed, len(dataset), models))
         noise = np.random.default_rng(seed).normal(size=(models, len(records)))
         return self.rule(dataset, records) + self.noise * noise
+
+    def play(self, attack, **game):
+        raise NotImplementedError
+
+    def models(self, data, seed):
+        raise NotImplementedError
 
     def describe(self):
         return {}
@@ -52,7 +57,7 @@ def flat_rule(dataset, records):
 
 
 def setting(rule=flat_rule, adjacency="add-remove", data=DATA, seed=5):
-    return Setting(Written(rule), data, adjacency, POOL if data is DATA else None, seed=seed)
+    return AttackTarget(Written(rule), data, adjacency, POOL if data is DATA else None, seed=seed)
 
 
 def test_candidates():
@@ -61,7 +66,7 @@ def test_candidates():
     for natural, mislabelled in zip(found[:3], found[3:6], strict=True):
         assert np.array_equal(natural.differing.records, mislabelled.differing.records)
         assert (natural.size, mislabelled.size) == (8, 9)  # one of D's own, and one more
-    loud = LOUD * max(1.0, float(DATA.records.max()))
+    loud = LARGE * max(1.0, float(DATA.records.max()))
     for worlds, value in zip(found[6:], (0.0, loud), strict=True):
         assert (worlds.differing.records == value).all()
     everyone = {record.tobytes() for record in DATA.records}
@@ -73,7 +78,7 @@ def test_candidates_of_replace_have_another_label_in_their_place():
     assert [len(worlds.differing) for worlds in found] == [2] * 4
     for worlds in found[1:]:
         assert np.array_equal(*worlds.differing.records)
-    without_pool = Setting(Written(flat_rule), DATA, "replace", seed=5)
+    without_pool = AttackTarget(Written(flat_rule), DATA, "replace", seed=5)
     assert len(candidates(without_pool, shadows=2, outliers=1)) == 3  # no natural pair
 
 
@@ -110,7 +115,7 @@ def test_a_binary_table_may_have_a_loud_record():
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-@pytest.mark.parametrize(("value", "falls"), [(0.0, True), (LOUD * 1.0, False)])
+@pytest.mark.parametrize(("value", "falls"), [(0.0, True), (LARGE * 1.0, False)])
 def test_the_candidate_that_tells_most_and_its_sign(adjacency, value, falls):
     """Only one candidate does anything: its own loss falls, or rises, where it was trained on."""
 
@@ -136,10 +141,10 @@ def test_a_witness_where_it_tells_more():
 
     def rule(dataset, records):
         last = (records.records == DATA.records[-1]).reshape(len(records), -1).all(1)
-        return np.where(last & holds(dataset, LOUD * float(DATA.records.max())), 1.0, 0.0)
+        return np.where(last & holds(dataset, LARGE * float(DATA.records.max())), 1.0, 0.0)
 
     found = poison(setting(rule), 20, 1, by_final_loss)
-    assert (found.worlds.differing.records == LOUD * DATA.records.max()).all()
+    assert (found.worlds.differing.records == LARGE * DATA.records.max()).all()
     assert np.array_equal(found.probes.records.records, DATA.records[-1:])
     assert found.probes.sign == 1.0  # the loss rises in world `in`
 
@@ -147,14 +152,14 @@ def test_a_witness_where_it_tells_more():
 @pytest.mark.parametrize("loud", [True, False])
 def test_models_that_diverge_in_one_world(loud):
     """Where the loud record makes them diverge, or where only it keeps them from it."""
-    value = LOUD * float(DATA.records.max())
+    value = LARGE * float(DATA.records.max())
 
     def rule(dataset, records):
         return np.full(len(records), np.nan if holds(dataset, value) == loud else 0.0)
 
     found = poison(setting(rule), 10, 1, by_final_loss)
     assert (found.worlds.differing.records == value).all()
-    assert found.probes.lost == (np.inf if loud else -np.inf)
+    assert found.probes.diverged_score == (np.inf if loud else -np.inf)
     assert found.gap > 2
 
 
@@ -175,9 +180,9 @@ def test_shadow_trainings_share_no_seed_with_the_trials_or_between_the_worlds():
 
 def test_it_needs_nothing_but_losses():
     """A function of the user's own is enough, and its models are judged by the probes."""
-    trainer = OwnTrainer(lambda dataset, seed: None)
+    trainer = FunctionTrainer(lambda dataset, seed: None)
     with pytest.raises(ValueError, match="trainer must be one that returns the trained"):
-        StaticPoisoning(shadows=2).craft(Setting(trainer, DATA))
+        StaticPoisoning(shadows=2).craft(AttackTarget(trainer, DATA))
 
 
 def test_gap_is_d_prime():
@@ -194,7 +199,7 @@ def test_gap_of_what_has_no_score():
     assert gap(nothing, some) < -3
     assert gap(some, nothing) == pytest.approx(-gap(nothing, some))
     assert gap(nothing, nothing) == 0
-    assert gap(nothing, some, lost=np.inf) > 3
+    assert gap(nothing, some, diverged_score=np.inf) > 3
     assert np.isfinite(gap(some + 100, some))
 
 

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from dprime.attack.adversary import Probes
-from dprime.attack.inserts import Fixed
-from dprime.attack.scorers import FinalLoss, InsertProjection, RecordProjection, unexplained
+from dprime.attack.canary_gradients import Fixed
+from dprime.attack.scorers import CanaryProjection, FinalLoss, RecordProjection, unexplained
 from dprime.data.dataset import Dataset
 from dprime.train import (
     SGD,
@@ -16,8 +16,8 @@ from dprime.train import (
     Decay,
     LikelihoodRatio,
     Observer,
-    Training,
-    Worlds,
+    TrainingConfig,
+    TrainingData,
     train,
 )
 from trials import blobs, dense
@@ -58,8 +58,9 @@ def scored(worlds, trials=6, **options):
     scorer, keeper, knowing = RecordProjection(), Keeper(), LikelihoodRatio()
     noisy = options.get("noise_multiplier", 1.0) > 0
     train(
-        nn.Linear(3, 1, bias=False), worlds, Training(**{**RECIPE, "loss": linear, **options}),
-        trials=trials, seed=4, observers=[scorer, keeper, *[knowing][:noisy]],
+        nn.Linear(3, 1, bias=False), worlds,
+        TrainingConfig(**{**RECIPE, "loss": linear, **options}), trials=trials, seed=4,
+        observers=[scorer, keeper, *[knowing][:noisy]],
     )  # fmt: skip
     return scorer.arrays()["score"], keeper, knowing.logs
 
@@ -78,7 +79,7 @@ def log_ratio(rest, row, sigma, rate=1.0):
 
 def test_along_the_record_by_the_densities():
     """⟨r, g⟩/σ² − ‖g‖²/(2σ²), r the noisy sum less that of the others, ‖x‖ = 5 clipped to C."""
-    worlds = Worlds.add(records(*NATURAL), records(X))
+    worlds = TrainingData.add(records(*NATURAL), records(X))
     scores, keeper, _ = scored(worlds)
     assert np.abs((keeper.common.double() @ clipped(X)).numpy()).min() > 0.1
     expected = log_ratio(keeper.noisy - keeper.common, X, SIGMA)
@@ -96,13 +97,13 @@ def test_along_the_record_by_the_densities():
 )  # fmt: skip
 def test_a_whole_batch_tells_all_that_there_is(differing, options):
     """No adversary does better than the likelihood ratio."""
-    scores, _, best = scored(Worlds(records(*NATURAL), records(*differing)), **options)
+    scores, _, best = scored(TrainingData(records(*NATURAL), records(*differing)), **options)
     np.testing.assert_allclose(scores, best[:, -1], rtol=1e-4, atol=1e-5)
 
 
 def test_the_sums_are_those_that_the_models_give_away(monkeypatch):
     """A trainer that moves the models a tenth further shows sums that are a tenth larger."""
-    worlds = Worlds(records(*NATURAL), records(X), place=1)
+    worlds = TrainingData(records(*NATURAL), records(X), place=1)
     plain = SGD.move
     monkeypatch.setattr(
         SGD, "move",
@@ -114,7 +115,7 @@ def test_the_sums_are_those_that_the_models_give_away(monkeypatch):
 
 
 def test_steps_that_are_lost_in_rounding_are_shown():
-    worlds = Worlds.add(records(*NATURAL), records(X))
+    worlds = TrainingData.add(records(*NATURAL), records(X))
     scores, keeper, _ = scored(worlds, learning_rate=1e-12, optimizer=SGD(momentum=0.9))
     expected = log_ratio(keeper.noisy - keeper.common, X, SIGMA)
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
@@ -125,7 +126,7 @@ def test_a_step_that_moves_nothing_shows_nothing():
         def share(self, step, steps):
             return float(step != 1)
 
-    worlds = Worlds.add(records(*NATURAL), records(X))
+    worlds = TrainingData.add(records(*NATURAL), records(X))
     scores, keeper, _ = scored(worlds, schedule=Rest())
     moved = [0, 2]
     expected = log_ratio(keeper.noisy[moved] - keeper.common[moved], X, SIGMA)
@@ -148,7 +149,7 @@ def test_what_neither_world_explains_adds_to_the_score():
 
 
 def test_of_a_drawn_batch_the_others_are_not_known():
-    worlds = Worlds(records(*NATURAL), records(X, OTHER))
+    worlds = TrainingData(records(*NATURAL), records(X, OTHER))
     scores, keeper, best = scored(worlds, sample_rate=0.5)
     expected = log_ratio(keeper.noisy, X, SIGMA, 0.5)
     expected -= log_ratio(keeper.noisy, OTHER, SIGMA, 0.5)
@@ -159,14 +160,14 @@ def test_of_a_drawn_batch_the_others_are_not_known():
 @pytest.mark.parametrize("sensitivity", ["global", "local"])
 def test_noise_that_was_left_out_is_noticed(sensitivity):
     """Whatever the trainer says of its noise, the scores of both worlds lie apart."""
-    worlds = Worlds.add(records(*NATURAL), records(X))
+    worlds = TrainingData.add(records(*NATURAL), records(X))
     scores, _, _ = scored(worlds, noise_multiplier=0.0, sensitivity=sensitivity)
     steps, gradient = 3, C
     np.testing.assert_allclose(np.abs(scores), steps * gradient**2 / 2 / C**2, rtol=1e-3)
 
 
 def test_slices_come_in_turns(monkeypatch):
-    worlds = Worlds.add(records(*NATURAL), records(X))
+    worlds = TrainingData.add(records(*NATURAL), records(X))
     whole = scored(worlds)[0]
     monkeypatch.setattr("dprime.train.slices.CACHE", 1)
     monkeypatch.setattr("dprime.train.slices.WORTH_A_WORKER", 1)
@@ -176,7 +177,7 @@ def test_slices_come_in_turns(monkeypatch):
 def test_final_loss():
     data = blobs(6, (5,))
     scorer = FinalLoss(Probes(data.take([1])))
-    worlds, training = Worlds.remove(data, 1), Training(steps=3, learning_rate=0.5)
+    worlds, training = TrainingData.remove(data, 1), TrainingConfig(steps=3, learning_rate=0.5)
     done = train(dense(5, 4, 3), worlds, training, trials=5, seed=1, observers=[scorer])
     expected = -done.mean_loss(data.take([1]))
     np.testing.assert_allclose(scorer.arrays()["score"], expected, rtol=1e-6)
@@ -198,12 +199,12 @@ def test_projection_by_the_densities(adjacency, rate, steps):
     """ln of the mixtures' densities along the direction, added up over the steps."""
     rows = [*NATURAL, BLANK]
     differing = records(X) if adjacency == "add-remove" else records(X, OTHER)
-    worlds = Worlds(records(*rows), differing)
+    worlds = TrainingData(records(*rows), differing)
     insert, keeper = Fixed(torch.tensor([1.0, -2.0, 2.0])), Keeper()
-    scorer = InsertProjection(insert)
-    training = Training(**{**RECIPE, "steps": steps}, loss=linear, sample_rate=rate)
+    scorer = CanaryProjection(insert)
+    training = TrainingConfig(**{**RECIPE, "steps": steps}, loss=linear, sample_rate=rate)
     train(
-        nn.Linear(3, 1, bias=False), worlds, training, trials=8, seed=4, insert=insert,
+        nn.Linear(3, 1, bias=False), worlds, training, trials=8, seed=4, canary=insert,
         observers=[scorer, keeper],
     )  # fmt: skip
     direction, sigma = torch.tensor([1.0, -2.0, 2.0]).double() / 3, SIGMA

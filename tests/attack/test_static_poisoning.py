@@ -28,7 +28,7 @@ def test_it_says_how_far_apart_the_shadows_were():
     attack = StaticPoisoning(shadows=6, outliers=1).craft(engine_setting(noise_multiplier=0.01))
     assert "shadow models, whose scores lie" in attack.about
     assert "luck" not in attack.about
-    assert attack.insert is None
+    assert attack.canary is None
     assert attack.initial == "fresh"
 
 

@@ -10,13 +10,14 @@ import pytest
 import torch
 from torch import nn
 
-from dprime.attack import EngineTrainer, OwnTrainer, function_named
-from dprime.train import Adam, Training, train
+from dprime.attack import EngineTrainer, FunctionTrainer, function_named
+from dprime.train import Adam, TrainingConfig, TrainingData, train
 from dprime.train.losses import plain_cross_entropy
 from games import IMAGES, RECIPE
 from trials import blobs, dense
 
 DATA = IMAGES.train.take(range(6))
+ALONE = TrainingData.alone(DATA)
 
 
 class Seeded(nn.Module):
@@ -38,16 +39,16 @@ def seeded(dataset, seed):
 
 def test_the_engines_losses_are_those_of_its_models():
     data = blobs(8, (5,))
-    trainer = EngineTrainer(dense(5, 4, 3), Training(**RECIPE))
-    found = trainer.losses(data, data.take([0, 3]), models=4, seed=9)
-    done = train(dense(5, 4, 3), data, Training(**RECIPE), trials=4, seed=9)
+    trainer = EngineTrainer(dense(5, 4, 3), TrainingConfig(**RECIPE))
+    found = trainer.losses(TrainingData.alone(data), data.take([0, 3]), models=4, seed=9)
+    done = train(dense(5, 4, 3), data, TrainingConfig(**RECIPE), trials=4, seed=9)
     assert found.shape == (4, 2)
     for column, record in enumerate((0, 3)):
         np.testing.assert_allclose(found[:, column], done.mean_loss(data.take([record])), rtol=1e-6)
 
 
 def test_ones_own_models_are_judged_out_of_training():
-    found = OwnTrainer(seeded).model_losses(DATA, DATA, seed=5)
+    found = FunctionTrainer(seeded).model_losses(DATA, DATA, seed=5)
     with torch.no_grad():
         logits = Seeded(5).logits.expand(6, 10)
         expected = plain_cross_entropy(logits, torch.tensor(DATA.labels))
@@ -62,9 +63,9 @@ def test_every_model_has_a_seed_of_its_own():
         seeds.append(seed)
         return Seeded(seed)
 
-    first = OwnTrainer(function).losses(DATA, DATA.take([0]), models=5, seed=1)
-    again = OwnTrainer(function).losses(DATA, DATA.take([0]), models=5, seed=1)
-    OwnTrainer(function).losses(DATA, DATA.take([0]), models=5, seed=2)
+    first = FunctionTrainer(function).losses(ALONE, DATA.take([0]), models=5, seed=1)
+    again = FunctionTrainer(function).losses(ALONE, DATA.take([0]), models=5, seed=1)
+    FunctionTrainer(function).losses(ALONE, DATA.take([0]), models=5, seed=2)
     assert first.shape == (5, 1)
     assert np.array_equal(first, again)
     assert seeds[:5] == seeds[5:10]
@@ -76,9 +77,9 @@ def test_every_model_has_a_seed_of_its_own():
     ("returned", "shown"), [(None, "NoneType"), ({"model": 1}, "dict"), (nn.Linear, "type")]
 )
 def test_what_is_no_model_is_refused(returned, shown):
-    trainer = OwnTrainer(lambda dataset, seed: returned)
+    trainer = FunctionTrainer(lambda dataset, seed: returned)
     with pytest.raises(ValueError, match=f"but it is a function that returned {shown}: return the"):
-        trainer.losses(DATA, DATA, models=1, seed=0)
+        trainer.losses(ALONE, DATA, models=1, seed=0)
 
 
 def test_another_loss():
@@ -86,7 +87,7 @@ def test_another_loss():
         return 2 * plain_cross_entropy(outputs, labels)
 
     plain, doubled = (
-        OwnTrainer(seeded, loss).losses(DATA, DATA, models=2, seed=0)
+        FunctionTrainer(seeded, loss).losses(ALONE, DATA, models=2, seed=0)
         for loss in ("cross-entropy", double)
     )
     np.testing.assert_allclose(doubled, 2 * plain, rtol=1e-6)
@@ -97,19 +98,21 @@ import functools, json, sys
 sys.path.insert(0, sys.argv[1])
 from planted import trained_with_batch_norm
 from torch import nn
-from dprime.attack import EngineTrainer, OwnTrainer
-from dprime.train import Adam, Training
+from dprime.attack import EngineTrainer, FunctionTrainer
+from dprime.train import Adam, TrainingConfig
 from dprime.train.losses import plain_cross_entropy
 class Adding:
     def __call__(self, outputs, labels): return plain_cross_entropy(outputs, labels)
 spacer = [object() for _ in range(int(sys.argv[2]))]
 recipe = dict(steps=3, learning_rate=0.1, clip_norm=1.0, noise_multiplier=2.0, optimizer=Adam())
 print(json.dumps([
-    EngineTrainer(nn.Sequential(nn.Flatten(), nn.Linear(64, 10)), Training(**recipe)).describe(),
-    EngineTrainer(nn.Linear(4, 2), Training(**recipe, loss=plain_cross_entropy)).describe(),
-    EngineTrainer(nn.Linear(4, 2), Training(**recipe, loss=Adding())).describe(),
-    OwnTrainer(trained_with_batch_norm).describe(),
-    OwnTrainer(functools.partial(trained_with_batch_norm, steps=3), Adding()).describe(),
+    EngineTrainer(
+        nn.Sequential(nn.Flatten(), nn.Linear(64, 10)), TrainingConfig(**recipe)
+    ).describe(),
+    EngineTrainer(nn.Linear(4, 2), TrainingConfig(**recipe, loss=plain_cross_entropy)).describe(),
+    EngineTrainer(nn.Linear(4, 2), TrainingConfig(**recipe, loss=Adding())).describe(),
+    FunctionTrainer(trained_with_batch_norm).describe(),
+    FunctionTrainer(functools.partial(trained_with_batch_norm, steps=3), Adding()).describe(),
 ]))
 """
 
@@ -136,16 +139,16 @@ def test_the_same_words_in_every_process(request, monkeypatch, capsys):
 
 def test_other_recipes_have_other_words():
     trainers = [
-        EngineTrainer(dense(5, 3), Training(**RECIPE)),
-        EngineTrainer(dense(5, 4, 3), Training(**RECIPE)),
-        EngineTrainer(dense(5, 3), Training(**{**RECIPE, "noise_multiplier": 0.51})),
-        EngineTrainer(dense(5, 3), Training(**RECIPE, optimizer=Adam())),
-        EngineTrainer(dense(5, 3), Training(**RECIPE, sensitivity="local")),
-        OwnTrainer(seeded),
-        OwnTrainer(functools.partial(seeded, seed=1)),
+        EngineTrainer(dense(5, 3), TrainingConfig(**RECIPE)),
+        EngineTrainer(dense(5, 4, 3), TrainingConfig(**RECIPE)),
+        EngineTrainer(dense(5, 3), TrainingConfig(**{**RECIPE, "noise_multiplier": 0.51})),
+        EngineTrainer(dense(5, 3), TrainingConfig(**RECIPE, optimizer=Adam())),
+        EngineTrainer(dense(5, 3), TrainingConfig(**RECIPE, sensitivity="local")),
+        FunctionTrainer(seeded),
+        FunctionTrainer(functools.partial(seeded, seed=1)),
     ]
     assert len({json.dumps(trainer.describe()) for trainer in trainers}) == 7
-    one = EngineTrainer(dense(5, 3), Training(**RECIPE, block=7))
+    one = EngineTrainer(dense(5, 3), TrainingConfig(**RECIPE, block=7))
     assert one.describe() == trainers[0].describe()  # how it is cut changes nothing
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from dprime.data.dataset import Dataset
-from dprime.train import Training, Worlds, train
+from dprime.train import TrainingConfig, TrainingData, train
 from trials import Wrapped
 
 TRIALS = 4000
@@ -26,7 +26,7 @@ def table(count, width=4, classes=3, seed=0):
 
 def private(noise=10.0, **options):
     options = {"steps": 1, "learning_rate": 0.01, "clip_norm": CLIP_NORM, **options}
-    return Training(noise_multiplier=noise, **options)
+    return TrainingConfig(noise_multiplier=noise, **options)
 
 
 def gain(model, data, training, trials=TRIALS):
@@ -222,9 +222,11 @@ def test_the_size_of_a_sum_is_public_whatever_the_record():
     for scale in (1e-30, 1e-20, 1e-3, 1.0, 1e8, 1e15, 1e19, 1e25, 1e30, 3e38):
         x, y = table(5, 2, 2)
         data = Dataset.of(np.concatenate([x, np.float32([[scale, -scale]])]), np.append(y, 1))
-        bare = Training(steps=1, learning_rate=1.0, clip_norm=1.0)
+        bare = TrainingConfig(steps=1, learning_rate=1.0, clip_norm=1.0)
         inside, outside = (
-            train(model, Worlds.remove(data, 5), bare, world=world, initial="given").weights[0]
+            train(model, TrainingData.remove(data, 5), bare, world=world, initial="given").weights[
+                0
+            ]
             for world in ("in", "out")
         )
         assert float((inside - outside).double().norm()) * 6 <= 1 + 1e-4
@@ -235,7 +237,7 @@ def test_the_size_of_a_sum_is_public_whatever_the_record():
 
 @pytest.mark.parametrize("noise", [1e-30, 1e-4])
 def test_noise_too_small_for_a_certificate_has_no_private_name(noise):
-    training = Training(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=noise)
+    training = TrainingConfig(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=noise)
     assert not training.private
     assert training.label.startswith("not private")
     with pytest.raises(ValueError, match="not private"):

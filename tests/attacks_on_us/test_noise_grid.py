@@ -13,9 +13,9 @@ import torch
 from torch import nn
 
 import dprime
-from dprime.attack import EngineTrainer, NoiseGrid, Setting, grid_scores
+from dprime.attack import AttackTarget, EngineTrainer, NoiseGrid, grid_scores
 from dprime.audit import audit
-from dprime.train import Observer, Training, train
+from dprime.train import Observer, TrainingConfig, train
 from dprime.train.models import model_named
 from dprime.train.streams import Purpose
 from games import IMAGES, played
@@ -28,9 +28,9 @@ CERTIFIED = dprime.DPSGD(NOISE, 1.0, STEPS).curve()
 def setting(noise=NOISE, steps=STEPS, **options):
     """Digits, 30 records, a linear model."""
     data = IMAGES.train.take(range(30))
-    recipe = Training(steps, RATE, clip_norm=1.0, noise_multiplier=noise, **options)
+    recipe = TrainingConfig(steps, RATE, clip_norm=1.0, noise_multiplier=noise, **options)
     pool = IMAGES.test.take(range(20))
-    return Setting(EngineTrainer(model_named("linear", data), recipe), data, pool=pool, seed=1)
+    return AttackTarget(EngineTrainer(model_named("linear", data), recipe), data, pool=pool, seed=1)
 
 
 def area(inside, outside):

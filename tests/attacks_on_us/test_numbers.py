@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from dprime.data.dataset import Dataset
-from dprime.train import Training, train
+from dprime.train import TrainingConfig, train
 from dprime.validate import InputError
 from sums import moved
 from trials import Wrapped
@@ -34,7 +34,7 @@ def weighed(outputs, labels):
 
 def test_settings_of_few_digits_keep_their_noise():
     """2 · 1e-8 is 0 in float16."""
-    recipe = Training(1, 1.0, clip_norm=1e-8, noise_multiplier=np.float16(2))
+    recipe = TrainingConfig(1, 1.0, clip_norm=1e-8, noise_multiplier=np.float16(2))
     assert recipe.sigma == pytest.approx(2.002e-8)
     assert all(type(getattr(recipe, name)) is float for name in ("clip_norm", "noise_multiplier"))
 
@@ -105,13 +105,13 @@ def test_nothing_changes_what_is_saved_for_the_gradients():
     data = Dataset.of(np.ones((4, 3)), [0, 1, 0, 1])
     hooks = torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x)
     with hooks, pytest.raises(InputError, match="train outside of it"):
-        train(nn.Linear(3, 2), data, Training(1, 1.0, 1.0, 20.0))
+        train(nn.Linear(3, 2), data, TrainingConfig(1, 1.0, 1.0, 20.0))
 
 
 def test_a_record_without_a_gradient_stops_nothing_in_anomaly_mode():
     labels = np.float32([1, 3e38, 1])
     data = Dataset.of(np.ones((3, 3)), labels, classes=None)
-    recipe = Training(2, 1.0, 1.0, 20.0, loss="squared-error")
+    recipe = TrainingConfig(2, 1.0, 1.0, 20.0, loss="squared-error")
     with torch.autograd.set_detect_anomaly(True):
         assert not train(nn.Linear(3, 1), data, recipe, seed=1).diverged.any()
         assert torch.is_anomaly_enabled()

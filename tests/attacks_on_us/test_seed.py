@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from dprime.attack import EngineTrainer, Setting, adversary_named
+from dprime.attack import AttackTarget, EngineTrainer, adversary_named
 from dprime.audit import AuditSettings, begin
 from dprime.audit.game import Game
 from dprime.audit.store import Store
@@ -21,13 +21,13 @@ from dprime.membership import draw
 from dprime.monitor import GradientCanaries
 from dprime.seeds import check_seed, fresh_seed
 from dprime.show import card, card_markdown, facts_of, report_html
-from dprime.train import Observer, Training, train
+from dprime.train import Observer, TrainingConfig, train
 from games import IMAGES
 
 SECRET = 2**256 - 987654321987654321
 """Every seed of this file, unless one is drawn."""
 
-RECIPE = Training(steps=10, learning_rate=2.0, clip_norm=1.0, noise_multiplier=12.0)
+RECIPE = TrainingConfig(steps=10, learning_rate=2.0, clip_norm=1.0, noise_multiplier=12.0)
 
 
 def network():
@@ -112,7 +112,7 @@ def holders():
     watching = Watching()
     done = trained(10, SECRET, observers=[watching])
     data = IMAGES.train.take(range(6))
-    setting = Setting(EngineTrainer(network(), RECIPE), data, seed=SECRET)
+    setting = AttackTarget(EngineTrainer(network(), RECIPE), data, seed=SECRET)
     attack = adversary_named("di").craft(setting)
     return {
         "trained": done,

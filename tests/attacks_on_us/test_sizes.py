@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 import dprime
-from dprime.attack import EngineTrainer, Setting
+from dprime.attack import AttackTarget, EngineTrainer
 from dprime.audit.settings import AuditSettings
 from dprime.data import load
-from dprime.train import Training, Worlds, train
+from dprime.train import TrainingConfig, TrainingData, train
 
 RECORDS, TRIALS, NOISE, RATE = 100, 100, 12.0, 0.5
 DATA = load("digits").train.take(range(RECORDS))
@@ -43,7 +43,7 @@ def reached(training, rate):
 
 @pytest.mark.parametrize("rate", [1.0, RATE])
 def test_add_remove_is_not_claimed_where_the_size_shows(rate):
-    training = Training(**RECIPE, sample_rate=rate)
+    training = TrainingConfig(**RECIPE, sample_rate=rate)
     assert reached(training, rate) > 0.8 > 20 * CERTIFIED
     with pytest.raises(ValueError, match="from the number of records, but it is 'add-remove'"):
         training.mechanism().curve("add-remove")
@@ -51,14 +51,14 @@ def test_add_remove_is_not_claimed_where_the_size_shows(rate):
         dprime.PoolSampled(training.mechanism(), 0.1).curve()
     trainer = EngineTrainer(network(), training)
     with pytest.raises(ValueError, match="the number of records, but it is 'add-remove'"):
-        Setting(trainer, DATA, "add-remove")
-    assert Setting(trainer, DATA).adjacency == training.mechanism().own_adjacency == "zero-out"
+        AttackTarget(trainer, DATA, "add-remove")
+    assert AttackTarget(trainer, DATA).adjacency == training.mechanism().own_adjacency == "zero-out"
     assert AuditSettings(training=RECIPE).adjacency == "zero-out"
 
 
 @pytest.mark.parametrize("rate", [1.0, RATE])
 def test_a_public_divisor_hides_the_size(rate):
-    training = Training(**RECIPE, sample_rate=rate, expected_batch_size=RECORDS * rate)
+    training = TrainingConfig(**RECIPE, sample_rate=rate, expected_batch_size=RECORDS * rate)
     certified = training.mechanism().curve("add-remove").advantage()
     assert certified <= CERTIFIED * (1 + 1e-9)
     assert abs(reached(training, rate)) <= certified + LUCK
@@ -68,7 +68,7 @@ def test_a_public_divisor_hides_the_size(rate):
 def test_with_a_public_divisor_nothing_else_depends_on_the_size(rate):
     """World `out` of a pair, which counts 100 places, and 99 records alone train alike."""
     recipe = {**RECIPE, "steps": 4, "sample_rate": rate}
-    pair = Worlds.remove(DATA, RECORDS - 1)
+    pair = TrainingData.remove(DATA, RECORDS - 1)
 
     def apart(training):
         model, found = nn.Sequential(nn.Flatten(), nn.Linear(64, 10)), []
@@ -77,5 +77,5 @@ def test_with_a_public_divisor_nothing_else_depends_on_the_size(rate):
             found.append(done.weights.double())
         return float((found[0] - found[1]).abs().max())
 
-    assert apart(Training(**recipe, expected_batch_size=40)) < 1e-5
-    assert apart(Training(**recipe)) > 1e-3
+    assert apart(TrainingConfig(**recipe, expected_batch_size=40)) < 1e-5
+    assert apart(TrainingConfig(**recipe)) > 1e-3

@@ -10,9 +10,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from dprime.data.dataset import Dataset
-from dprime.train import Training, layers, train
+from dprime.train import TrainingConfig, layers, train
 from dprime.train.layers import RUN, RUN_MOVES, Linear, _summed
-from dprime.train.records import mark_staying
+from dprime.train.records import Records
 from sums import moved
 from trials import Wrapped
 
@@ -80,7 +80,7 @@ def test_where_records_move_up_sums_are_double_throughout(size, precision, monke
 
     monkeypatch.setattr(layers, "_summed", summed)
     data = Dataset.of(np.ones((5, 3), np.float32), np.zeros(5, np.float32))
-    recipe = Training(1, 1.0, 1.0, 20.0, expected_batch_size=size, loss="squared-error")
+    recipe = TrainingConfig(1, 1.0, 1.0, 20.0, expected_batch_size=size, loss="squared-error")
     for model in (nn.Linear(3, 1), Wrapped(nn.Linear(3, 1))):
         train(model, data, recipe, seed=1)
     assert used == {precision}
@@ -91,7 +91,7 @@ def both_ways(x, weights):
     layer = Linear(nn.Linear(*weights.shape[::-1], bias=False))
     found = []
     for sparse in (True, False):
-        records = mark_staying(torch.tensor(x)[None], sparse=sparse)
+        records = Records(torch.tensor(x)[None], constant=True, sparse=sparse)
         with torch.no_grad():
             found.append(layer.forward([weights[None]], records)[0][0, :, 0].numpy())
     return found
@@ -167,7 +167,7 @@ def test_a_padding_word_brings_no_nan():
 
     table = nn.Embedding(20, 8, padding_idx=0)
     model = nn.Sequential(table, normal(), normal(), nn.Flatten(), nn.Linear(48, 2))
-    recipe = Training(3, 0.1, 1.0, 20.0)
+    recipe = TrainingConfig(3, 0.1, 1.0, 20.0)
     done = train(model, Dataset.of(words, np.arange(50) % 2), recipe, trials=10, seed=1)
     assert not done.diverged.any()
 

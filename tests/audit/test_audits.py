@@ -14,10 +14,10 @@ from torch import nn
 from dprime import DPSGD, EpsilonDelta
 from dprime.attack import (
     DI,
+    AttackTarget,
     EngineTrainer,
+    FunctionTrainer,
     MaliciousDataset,
-    OwnTrainer,
-    Setting,
     StaticPoisoning,
 )
 from dprime.audit import Band, Metric, Steinke, lower_bound
@@ -28,7 +28,7 @@ from dprime.curve import TradeOff
 from dprime.data import load
 from dprime.data.dataset import Dataset
 from dprime.profile import round_up
-from dprime.train import Training
+from dprime.train import TrainingConfig
 from dprime.train.models import model_named
 from games import IMAGES, engine_setting
 
@@ -165,7 +165,9 @@ def test_a_training_without_noise_claims_nothing():
 
 def test_a_function_of_ones_own_needs_a_claim():
     with pytest.raises(ValueError, match="claim must be given for a training function of your own"):
-        audit("api-access", Setting(OwnTrainer(len), IMAGES.train.take(range(4))), trials=3)
+        audit(
+            "api-access", AttackTarget(FunctionTrainer(len), IMAGES.train.take(range(4))), trials=3
+        )
 
 
 # What is kept -------------------------------------------------------------------------------------
@@ -288,7 +290,7 @@ CLAIM = TradeOff.gaussian(1.0)
 
 
 def own(function, **options):
-    return Setting(OwnTrainer(function), IMAGES.train.take(range(4)), **options)
+    return AttackTarget(FunctionTrainer(function), IMAGES.train.take(range(4)), **options)
 
 
 def test_blocks_that_fail_are_told(tmp_path):
@@ -481,7 +483,7 @@ def test_what_failed_counts_against_the_attacker(tmp_path):
         return network
 
     records = Dataset.of(np.ones((20, 2)) + 0.01 * np.arange(20)[:, None], [0] * 20, classes=2)
-    setting = Setting(OwnTrainer(one_trial), records, record=3, seed=1)
+    setting = AttackTarget(FunctionTrainer(one_trial), records, record=3, seed=1)
     claim = TradeOff.gaussian(2 * scipy.special.ndtri((1 + 0.32) / 2))
     found = audit(
         "api-access", setting, claim=claim, trials=300, block=1,
@@ -497,13 +499,13 @@ def test_what_failed_counts_against_the_attacker(tmp_path):
 
 
 def test_no_claim_for_local_noise_with_replaced_records_and_sampled_batches():
-    recipe = Training(
+    recipe = TrainingConfig(
         steps=3, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0, sample_rate=0.3,
         sensitivity="local",
     )  # fmt: skip
     digits = load("digits")
     engine = EngineTrainer(model_named("linear", digits.train), recipe)
-    setting = Setting(engine, digits.train.take(range(20)), "replace", digits.test, seed=1)
+    setting = AttackTarget(engine, digits.train.take(range(20)), "replace", digits.test, seed=1)
     with pytest.raises(ValueError, match="claim must be given for local sensitivity"):
         audit("di", setting, trials=10)
 

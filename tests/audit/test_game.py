@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from dprime.attack import ApiAccess, Attack, OwnTrainer, Probes, Setting
+from dprime.attack import ApiAccess, Attack, AttackTarget, FunctionTrainer, Probes
 from dprime.audit.game import Game, blocks_of
-from dprime.train import Worlds
+from dprime.train import TrainingData
 from games import GAMES, IMAGES, engine_setting, played, quick, setting_for
 
 DATA = IMAGES.train.take(range(6))
@@ -81,8 +81,8 @@ class Losing(nn.Module):
 
 def test_only_the_models_that_diverged_are_counted():
     values = iter([1.0, float("nan"), 2.0, 3.0, float("nan"), 4.0])
-    trainer = OwnTrainer(lambda dataset, seed: Losing(next(values)))
-    setting = Setting(trainer, DATA)
+    trainer = FunctionTrainer(lambda dataset, seed: Losing(next(values)))
+    setting = AttackTarget(trainer, DATA)
     found = played(setting, ApiAccess().craft(setting), trials=3)
     assert found["diverged"].tolist() == [False, True, False, False, True, False]
     assert (found["score"][[1, 4]] == -np.inf).all()
@@ -104,7 +104,7 @@ class Remembering:
 def test_ones_own_function_gets_its_worlds_data_set_and_a_seed_of_its_own(adjacency):
     function = Remembering()
     pool = IMAGES.test.take(range(3))
-    setting = Setting(OwnTrainer(function), DATA, adjacency, pool, record=2, seed=7)
+    setting = AttackTarget(FunctionTrainer(function), DATA, adjacency, pool, record=2, seed=7)
     attack = ApiAccess().craft(setting)
     game = Game(setting, attack, trials=4, block=3, seed=7)
     for block in range(blocks_of(game.trials, game.block)):
@@ -117,23 +117,23 @@ def test_ones_own_function_gets_its_worlds_data_set_and_a_seed_of_its_own(adjace
     seeds = [seed for _, seed in function.given]
     assert len(set(seeds)) == 8
     again = Remembering()
-    other = Setting(OwnTrainer(again), DATA, adjacency, pool, record=2, seed=7)
+    other = AttackTarget(FunctionTrainer(again), DATA, adjacency, pool, record=2, seed=7)
     Game(other, attack, trials=4, block=8, seed=7).play(0)
     assert [seed for _, seed in again.given] == seeds
     third = Remembering()
-    Game(Setting(OwnTrainer(third), DATA, seed=8), attack, 4, 8, seed=8).play(0)
+    Game(AttackTarget(FunctionTrainer(third), DATA, seed=8), attack, 4, 8, seed=8).play(0)
     assert not set(seeds) & {seed for _, seed in third.given}
 
 
 def test_the_score_is_that_of_the_probes():
-    trainer = OwnTrainer(lambda dataset, seed: Losing(2.0))
-    worlds = Worlds.remove(DATA, 0)
+    trainer = FunctionTrainer(lambda dataset, seed: Losing(2.0))
+    worlds = TrainingData.remove(DATA, 0)
     label_0 = DATA.take([int(np.flatnonzero(DATA.labels == 0)[0])])
     loss = float(np.log(9 + np.e**2) - 2)
     for sign in (-1.0, 1.0):
         probes = Probes(label_0, sign)
         attack = Attack(worlds, lambda: None, "by hand", probes=probes)
-        found = Game(Setting(trainer, DATA), attack, 1, 2, seed=0).play(0)
+        found = Game(AttackTarget(trainer, DATA), attack, 1, 2, seed=0).play(0)
         np.testing.assert_allclose(found["score"], sign * loss, rtol=1e-5)
 
 
@@ -150,7 +150,7 @@ def test_a_game_in_less_memory_has_the_same_trials():
     setting = engine_setting(records=60, model="dense-32")
     game = Game(setting, quick("di").craft(setting), trials=20, block=40, seed=setting.seed)
     small = game.halved(3)
-    assert small.setting.trainer.memory == game.setting.trainer.memory / 8
+    assert small.target.trainer.compute.memory == game.target.trainer.compute.memory / 8
     np.testing.assert_allclose(small.play(0)["score"], game.play(0)["score"], rtol=1e-4, atol=1e-5)
 
 
@@ -161,7 +161,8 @@ def test_workers_with_other_memory_have_the_same_scores():
     usual = game.play(0)
     for memory in (0.14, 0.3):
         placed = game.placed("cpu", memory)
-        assert (placed.setting.trainer.device, placed.setting.trainer.memory) == ("cpu", memory)
+        compute = placed.target.trainer.compute
+        assert (compute.device, compute.memory) == ("cpu", memory)
         found = placed.play(0)
         np.testing.assert_array_equal(found["in_world"], usual["in_world"])
         np.testing.assert_allclose(found["score"], usual["score"], rtol=1e-4, atol=1e-5)

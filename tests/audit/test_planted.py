@@ -11,11 +11,17 @@ import pytest
 import torch
 
 import dprime
-from dprime.attack import EngineTrainer, OwnTrainer, Setting, StaticPoisoning, adversary_named
+from dprime.attack import (
+    AttackTarget,
+    EngineTrainer,
+    FunctionTrainer,
+    StaticPoisoning,
+    adversary_named,
+)
 from dprime.audit import judge, lower_bound
 from dprime.audit.game import Game
 from dprime.data import load
-from dprime.train import Training
+from dprime.train import TrainingConfig
 from dprime.train.models import model_named
 from planted import MISTAKES, SIZE, TOLD_BY_THE_OTHERS, trained_with_batch_norm
 
@@ -44,10 +50,10 @@ def refuted(setting, adversary, claim, fault=nullcontext, trials=TRIALS):
 
 def engine_setting(seed, noise, rate=1.0):
     digits = load("digits").train.take(range(SIZE))
-    recipe = Training(
+    recipe = TrainingConfig(
         steps=STEPS, learning_rate=0.05, clip_norm=3.0, noise_multiplier=noise, sample_rate=rate
     )
-    return Setting(EngineTrainer(model_named("linear", digits), recipe), digits, seed=seed)
+    return AttackTarget(EngineTrainer(model_named("linear", digits), recipe), digits, seed=seed)
 
 
 @cache
@@ -100,7 +106,9 @@ def test_batch_normalisation():
             trained_with_batch_norm, steps=5, rate=0.5, clip_norm=1.0, noise=noise,
             normalise=normalise,
         )  # fmt: skip
-        settings = [Setting(OwnTrainer(function), digits, seed=seed) for seed in range(SEEDS)]
+        settings = [
+            AttackTarget(FunctionTrainer(function), digits, seed=seed) for seed in range(SEEDS)
+        ]
         outcomes[normalise] = sum(
             refuted(setting, adversary, claim, trials=100) for setting in settings
         )
@@ -113,6 +121,6 @@ def test_batch_normalisation():
 def test_a_recipe_without_noise(adversary, clip_norm):
     _, claim = claimed()
     digits = load("digits").train.take(range(SIZE))
-    recipe = Training(steps=STEPS, learning_rate=0.01, clip_norm=clip_norm)
-    setting = Setting(EngineTrainer(model_named("linear", digits), recipe), digits, seed=1)
+    recipe = TrainingConfig(steps=STEPS, learning_rate=0.01, clip_norm=clip_norm)
+    setting = AttackTarget(EngineTrainer(model_named("linear", digits), recipe), digits, seed=1)
     assert refuted(setting, adversary_named(adversary), claim, trials=100)

@@ -9,7 +9,7 @@ import pytest
 from torch import nn
 
 import dprime
-from dprime.attack import ADVERSARIES, EngineTrainer, MaliciousDataset, OwnTrainer
+from dprime.attack import ADVERSARIES, EngineTrainer, FunctionTrainer, MaliciousDataset
 from dprime.audit import Metric
 from dprime.audit.audits import audit
 from dprime.audit.settings import AuditSettings, begin, resume, settings_of
@@ -362,7 +362,7 @@ def test_claims_of_ones_own_trainer():
 
 def test_ones_own_trainer():
     trainer = AuditSettings(**OWN, claim=CLAIM).setting().trainer
-    assert isinstance(trainer, OwnTrainer)
+    assert isinstance(trainer, FunctionTrainer)
     assert trainer.function is trained_with_batch_norm
     assert trainer.loss == "cross-entropy"
     refused({**OWN, "trainer": "planted"}, "trainer must be of the form module:function")

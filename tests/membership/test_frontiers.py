@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from dprime.data.dataset import Dataset, Split
-from dprime.membership import frontiers as module
 from dprime.membership.frontiers import Frontier, Mean, Measured, frontier
 from dprime.membership.planner import Plan, plan
 from dprime.train import SGD, train
@@ -48,7 +47,7 @@ class Spy:
 @pytest.fixture
 def spy(monkeypatch):
     made = Spy()
-    monkeypatch.setattr(module, "train", made)
+    monkeypatch.setattr("dprime.attack.trainer.train", made)
     return made
 
 
@@ -66,7 +65,7 @@ def test_every_point_is_trained_as_planned(spy):
         assert training.mechanism() == point.training()
         assert (training.learning_rate, training.clip_norm) == (0.5, 1.0)
         assert training.optimizer == SGD(momentum=0.5)
-        assert parts.pool is DATA.train
+        assert parts.common is DATA.train
         assert parts.probability == point.probability
         assert parts.members.shape == (4, 240)
         assert len(np.unique(parts.members, axis=0)) == 4  # a fresh draw for each repetition
@@ -96,11 +95,11 @@ def test_a_seed_gives_the_same_and_none_gives_another(tmp_path):
 def test_finished_points_are_not_trained_again(tmp_path, monkeypatch, spy):
     file = tmp_path / "deep" / "points.json"
     broken = Spy(fails_at=1)
-    monkeypatch.setattr(module, "train", broken)
+    monkeypatch.setattr("dprime.attack.trainer.train", broken)
     with pytest.raises(KeyboardInterrupt):
         frontier(PLAN, DATA, net(), **GIVEN, file=file)
     assert len(json.loads(file.read_text())["points"]) == 1
-    monkeypatch.setattr(module, "train", spy)
+    monkeypatch.setattr("dprime.attack.trainer.train", spy)
     found = frontier(PLAN, DATA, net(), **GIVEN, file=file)
     assert len(spy.calls) == 2
     assert values_of(found) == values_of(frontier(PLAN, DATA, net(), **GIVEN))

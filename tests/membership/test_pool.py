@@ -12,7 +12,7 @@ from dprime import DPSGD, PoolSampled
 from dprime.data import Dataset
 from dprime.membership import pool as module
 from dprime.membership.pool import Draw, array_rows, chance_of_none, check_distinct, draw
-from dprime.train import Subsets
+from dprime.train import TrainingData
 
 TRAINING = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=500)
 
@@ -182,7 +182,7 @@ def test_another_length_is_refused(people, use):
 def test_the_engine_counts_the_same_expected_size(people):
     for chances in (0.2, np.linspace(0.1, 0.7, 60)):
         kept = draw(people, chances)
-        subsets = Subsets(people, kept.members[None], kept.probability)
+        subsets = TrainingData.parts(people, kept.members[None], kept.probability)
         assert subsets.expected == pytest.approx(kept.expected, rel=1e-12)
 
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from dprime.attack import EngineTrainer, OwnTrainer
+from dprime.attack import EngineTrainer, FunctionTrainer
 from dprime.membership import shadows as module
 from dprime.membership.shadows import answers
 from dprime.membership.signals import signals_of
-from dprime.train import Subsets, Training, train
+from dprime.train import TrainingConfig, TrainingData, train
 from pools import OTHERS, POOL, by_hand, clouds, network
 
-TRAINER = EngineTrainer(network(), Training(steps=30, learning_rate=0.5, sample_rate=0.5))
+TRAINER = EngineTrainer(network(), TrainingConfig(steps=30, learning_rate=0.5, sample_rate=0.5))
 
 
 def asked(**given):
@@ -37,7 +37,7 @@ def made():
 
 def test_each_record_is_in_as_often_as_its_probability_says():
     found = answers(
-        EngineTrainer(network(), Training(steps=1, learning_rate=0.1, sample_rate=0.5)),
+        EngineTrainer(network(), TrainingConfig(steps=1, learning_rate=0.1, sample_rate=0.5)),
         POOL, OTHERS, models=200, probability=0.2, seed=1,
     )  # fmt: skip
     share = found.members.mean()
@@ -53,7 +53,7 @@ def test_models_learn_their_own_part_only(made):
 def test_answers_are_those_of_the_models(made):
     own = int(np.random.SeedSequence([3, 1]).generate_state(1, np.uint64)[0])
     trained = train(
-        TRAINER.model, Subsets(POOL, made.members[:16], 0.5), TRAINER.training, seed=own
+        TRAINER.model, TrainingData.parts(POOL, made.members[:16], 0.5), TRAINER.training, seed=own
     )
     again = signals_of(trained.model(5), POOL)
     np.testing.assert_allclose(made.pool.loss[5], again.loss, rtol=1e-4, atol=1e-5)
@@ -89,7 +89,7 @@ def test_a_file_of_other_settings_is_refused(given, words, tmp_path):
 def test_a_file_of_another_recipe_or_pool_is_refused(tmp_path):
     kept = tmp_path / "shadows"
     asked(file=kept)
-    other = EngineTrainer(network(), Training(steps=31, learning_rate=0.5, sample_rate=0.5))
+    other = EngineTrainer(network(), TrainingConfig(steps=31, learning_rate=0.5, sample_rate=0.5))
     with pytest.raises(ValueError, match=r"trainer steps 31.*trainer steps 30"):
         answers(other, POOL, OTHERS, models=40, seed=3, file=kept)
     with pytest.raises(ValueError, match="one with pool"):
@@ -113,7 +113,7 @@ def test_an_interrupted_training_goes_on(made, tmp_path, monkeypatch):
 
 
 def test_a_function_of_ones_own():
-    found = answers(OwnTrainer(by_hand), POOL, OTHERS, models=3, seed=2)
+    found = answers(FunctionTrainer(by_hand), POOL, OTHERS, models=3, seed=2)
     seeds = np.random.SeedSequence([2, 1]).generate_state(1, np.uint64)
     own = int(np.random.SeedSequence(int(seeds[0])).generate_state(1, np.uint32)[0])
     model = by_hand(POOL.take(found.members[0]), own)
@@ -125,7 +125,7 @@ def test_a_function_that_fails_says_why():
         raise RuntimeError("out of luck")
 
     with pytest.raises(ValueError, match="out of luck"):
-        answers(OwnTrainer(fails), POOL, OTHERS, models=2, seed=1)
+        answers(FunctionTrainer(fails), POOL, OTHERS, models=2, seed=1)
 
 
 @pytest.mark.parametrize("given", [{"models": 0}, {"probability": 1.0}, {"probability": 0.0}])

@@ -8,7 +8,7 @@ from torch import nn
 
 from dprime.data import Dataset
 from dprime.membership.signals import Signals, signals_of
-from dprime.train import Subsets, Training, train
+from dprime.train import TrainingConfig, TrainingData, train
 
 
 def test_log_probabilities_are_those_of_the_softmax():
@@ -79,8 +79,8 @@ def trained():
     """Five networks, each on its own half of a small pool."""
     rng = np.random.default_rng(0)
     pool = Dataset.of(rng.normal(size=(30, 4)), rng.integers(0, 3, 30), classes=3)
-    halves = Subsets(pool, rng.random((5, 30)) < 0.5, probability=0.5)
-    recipe = Training(steps=5, learning_rate=0.5, clip_norm=1.0, noise_multiplier=1.0)
+    halves = TrainingData.parts(pool, rng.random((5, 30)) < 0.5, probability=0.5)
+    recipe = TrainingConfig(steps=5, learning_rate=0.5, clip_norm=1.0, noise_multiplier=1.0)
     model = nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3))
     return pool, train(model, halves, recipe, seed=1)
 
@@ -108,7 +108,7 @@ def test_records_may_come_in_parts(trained, monkeypatch):
 
 def test_one_output_is_read_as_that_of_class_1():
     pool = Dataset.of(np.linspace(-1, 1, 6)[:, None], [0, 0, 0, 1, 1, 1])
-    recipe = Training(
+    recipe = TrainingConfig(
         steps=3, learning_rate=0.5, clip_norm=1.0, noise_multiplier=1.0, loss="binary-cross-entropy"
     )
     done = train(nn.Linear(1, 1), pool, recipe, trials=2, seed=0)
@@ -137,7 +137,7 @@ def test_a_regression_has_no_classes(trained):
 
 def test_weights_must_have_been_kept():
     pool = Dataset.of(np.eye(3), [0, 1, 0])
-    recipe = Training(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
+    recipe = TrainingConfig(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
     done = train(nn.Linear(3, 2), pool, recipe, seed=0, keep_weights=False)
     with pytest.raises(ValueError, match="train with keep_weights=True"):
         signals_of(done, pool)

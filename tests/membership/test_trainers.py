@@ -2,7 +2,7 @@
 
 import pytest
 
-from dprime.attack import EngineTrainer, OwnTrainer
+from dprime.attack import EngineTrainer, FunctionTrainer
 from dprime.membership.recipe import Recipe
 from dprime.membership.trainers import Trainers
 from pools import POOL, PRIVATE, by_hand, trainers
@@ -19,7 +19,7 @@ def test_the_engine_keeps_the_batch_at_every_share():
 
 def test_a_function_is_held_to_what_is_claimed_of_it():
     made = Trainers(PRIVATE, POOL, own=by_hand)
-    assert isinstance(made(0.5), OwnTrainer)
+    assert isinstance(made(0.5), FunctionTrainer)
     assert made.claim(0.5).epsilon(delta=1e-5) == pytest.approx(2.0)
 
 
@@ -29,6 +29,8 @@ def test_without_noise_nothing_is_claimed():
 
 def test_names():
     assert isinstance(Trainers.named(PRIVATE, POOL, model="dense-4")(0.5), EngineTrainer)
-    assert isinstance(Trainers.named(PRIVATE, POOL, model="", own="pools:by_hand")(0.5), OwnTrainer)
+    assert isinstance(
+        Trainers.named(PRIVATE, POOL, model="", own="pools:by_hand")(0.5), FunctionTrainer
+    )
     with pytest.raises(ValueError, match="model must be"):
         Trainers.named(PRIVATE, POOL, model="deep")

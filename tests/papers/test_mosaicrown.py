@@ -5,7 +5,7 @@ import pytest
 
 from dprime import TradeOff
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
-from dprime.train import SGD, FinalAccuracy, Training, train
+from dprime.train import SGD, FinalAccuracy, TrainingConfig, train
 from papers.mosaicrown import figure4_2, figure5_2, figure5_3
 from papers.mosaicrown.experiment import Data, network
 from papers.reproduce import Scale
@@ -52,8 +52,9 @@ def test_accuracy_before_training_is_that_of_the_weights_that_all_cases_start_fr
     others = figure5_2.beside(SMOKE, worlds, SGD())
     still = FinalAccuracy(figure5_2.held_out(SMOKE))
     train(
-        network(SMOKE, worlds.common), worlds, Training(steps=1, learning_rate=1e-12), trials=2,
-        seed=SMOKE.seed, world="in", observers=[still], keep_weights=False, progress=False,
+        network(SMOKE, worlds.common), worlds, TrainingConfig(steps=1, learning_rate=1e-12),
+        trials=2, seed=SMOKE.seed, world="in", observers=[still], keep_weights=False,
+        progress=False,
     )  # fmt: skip
     assert np.array_equal(others.before, still.values)
     assert not np.array_equal(others.before, others.free)

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from dprime.train import Worlds
+from dprime.train import TrainingData
 from dprime.train.batches import Sampler
-from dprime.train.records import drawn_from
 from dprime.train.streams import Streams
 from trials import blobs
 
 DATA = blobs(200, (3,))
 OTHER = blobs(1, (3,), seed=7)
-PAIR = Worlds.replace(DATA, 5, OTHER)
+PAIR = TrainingData.replace(DATA, 5, OTHER)
 
 
 def sampler(worlds, rate):
@@ -70,7 +69,7 @@ def test_the_differing_records_may_stand_anywhere(rate, place):
     in_world = torch.tensor([True, False] * 20)
     found = sampler(replace(PAIR, place=place), rate)
     batch = found.batch(Streams(1, range(40)), 3, in_world)
-    x = batch.part(0, batch.mask.shape[1])[0].expand(40, -1, -1)
+    x = batch.part(0, batch.mask.shape[1])[0].x.expand(40, -1, -1)
     assert (x[:, batch.first] == torch.tensor(DATA.records[5])).all()
     assert (x[:, batch.first + 1] == torch.tensor(OTHER.records[0])).all()
     held = counted(batch, 201)
@@ -85,10 +84,10 @@ def test_the_differing_records_may_stand_anywhere(rate, place):
 
 
 def test_expected_size_is_public_and_the_same_in_both_worlds():
-    assert sampler(Worlds.remove(DATA, 0), 0.1).expected == pytest.approx(20)
+    assert sampler(TrainingData.remove(DATA, 0), 0.1).expected == pytest.approx(20)
     assert sampler(PAIR, 0.1).expected == pytest.approx(20)
-    assert sampler(Worlds.add(DATA, OTHER), 0.1).expected == pytest.approx(20.1)
-    assert sampler(Worlds.alone(DATA), 1.0).expected == 200
+    assert sampler(TrainingData.add(DATA, OTHER), 0.1).expected == pytest.approx(20.1)
+    assert sampler(TrainingData.alone(DATA), 1.0).expected == 200
 
 
 def test_records_are_handed_out_in_parts():
@@ -99,13 +98,13 @@ def test_records_are_handed_out_in_parts():
     assert (spans[0][0], spans[-1][1]) == (0, places)
     assert max(b - a for a, b in spans) <= 7
     assert spans[-1][1] - spans[-1][0] >= batch.differing
-    x = torch.cat([batch.part(*span)[0] for span in spans], dim=1)
+    x = torch.cat([batch.part(*span)[0].x for span in spans], dim=1)
     assert torch.equal(x, batch.x[batch.rows])
     assert torch.equal(x[:, -1], torch.tensor(OTHER.records).expand(4, -1))
 
 
 def test_an_empty_batch():
-    batch = sampler(Worlds.alone(DATA), 1e-9).batch(
+    batch = sampler(TrainingData.alone(DATA), 1e-9).batch(
         Streams(0, range(4)), 0, torch.ones(4, dtype=torch.bool)
     )
     assert batch.mask.shape == (4, 0)
@@ -120,7 +119,8 @@ PARTS = torch.rand(30, 200, generator=torch.Generator().manual_seed(1))
 def of_parts(rate, probability, step=0):
     """The batches of 30 trials on their own parts of the pool, and these parts."""
     members = torch.lt(PARTS, probability)
-    found = Sampler(Worlds.alone(DATA), rate, torch.device("cpu"), 200 * probability)
+    data = TrainingData.parts(DATA, members.numpy(), probability)
+    found = Sampler(data, rate, torch.device("cpu"))
     return found, found.batch(Streams(1, range(30)), step, torch.ones(30).bool(), members), members
 
 
@@ -136,14 +136,14 @@ def test_all_of_each_part(probability, masked):
 @pytest.mark.parametrize(("rate", "probability"), [(0.9, 0.7), (0.9, 0.3), (0.1, 0.5)])
 def test_a_batch_is_drawn_from_the_trials_own_part(rate, probability):
     _, batch, members = of_parts(rate, probability, step=2)
-    whole = sampler(Worlds.alone(DATA), rate)
+    whole = sampler(TrainingData.alone(DATA), rate)
     drawn = counted(whole.batch(Streams(1, range(30)), 2, torch.ones(30).bool()), 200)
     assert torch.equal(counted(batch, 200), drawn * members)
 
 
 def test_a_trial_without_records_has_an_empty_batch():
-    found = Sampler(Worlds.alone(DATA), 0.2, torch.device("cpu"), 60.0)
     members = torch.zeros(2, 200, dtype=torch.bool)
+    found = Sampler(TrainingData.parts(DATA, members.numpy(), 0.3), 0.2, torch.device("cpu"))
     members[1, :50] = True
     batch = found.batch(Streams(1, range(2)), 0, torch.ones(2).bool(), members)
     assert not batch.mask[0].any()
@@ -152,10 +152,10 @@ def test_a_trial_without_records_has_an_empty_batch():
 
 def test_records_of_a_kept_pool_know_where_they_are_from():
     found, before, members = of_parts(0.2, 0.5)
-    assert drawn_from(before.part(0, 3)[0]) is None
+    assert before.part(0, 3)[0].pool is None
     found.keep_pool()
     batch = found.batch(Streams(1, range(30)), 0, torch.ones(30).bool(), members)
-    x, y = batch.part(0, 3)
-    pool, rows = drawn_from(x)
-    assert torch.equal(pool[0][rows], x)
-    assert torch.equal(found.y[rows], y)
+    records, y = batch.part(0, 3)
+    assert records.pool.constant
+    assert torch.equal(records.pool.x[0][records.rows], records.x)
+    assert torch.equal(found.y[records.rows], y)

@@ -7,14 +7,14 @@ from torch import nn
 from torch.nn.utils import parametrizations, prune
 
 from dprime.data.dataset import Dataset
-from dprime.train import Training, train
+from dprime.train import TrainingConfig, train
 from dprime.train.functional import Functional
 from dprime.train.network import Layered
 from trials import Wrapped, blobs, dense
 
 DATA = blobs(6, (4,))
 IMAGES = blobs(6, (8, 6, 6))
-ONCE = Training(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
+ONCE = TrainingConfig(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
 
 
 class Centred(nn.Module):
@@ -150,7 +150,7 @@ def test_refused_models(model, data, message):
 )  # fmt: skip
 def test_refused_losses(loss, message):
     with pytest.raises(ValueError, match=message) as caught:
-        train(dense(4, 3), DATA, Training(steps=1, learning_rate=0.1, loss=loss))
+        train(dense(4, 3), DATA, TrainingConfig(steps=1, learning_rate=0.1, loss=loss))
     assert "\n" not in str(caught.value)
 
 
@@ -171,7 +171,7 @@ def test_a_loss_that_torch_func_cannot_follow():
         losses[labels == 1] *= 2
         return losses
 
-    training = Training(steps=1, learning_rate=0.1, loss=weighted)
+    training = TrainingConfig(steps=1, learning_rate=0.1, loss=weighted)
     assert train(dense(4, 3), DATA, training).label.startswith("not private")
     with pytest.raises(ValueError, match=r"Model and loss must be such that torch.func can follow"):
         train(Wrapped(dense(4, 3)), DATA, training)
@@ -180,7 +180,7 @@ def test_a_loss_that_torch_func_cannot_follow():
 def test_trials_stay_apart_where_torch_func_mixes_them():
     """In the derivative of a PReLU it takes as many records for as many trials."""
     model = nn.Sequential(nn.Linear(4, 6), nn.PReLU(), nn.Linear(6, 3))
-    exact = Training(steps=1, learning_rate=0.1, clip_norm=1.0)
+    exact = TrainingConfig(steps=1, learning_rate=0.1, clip_norm=1.0)
     start = 0.3 * torch.randn(len(DATA), 52, generator=torch.Generator().manual_seed(1))
     together = train(model, DATA, exact, trials=len(DATA), initial=start)
     for one, found in zip(start, together.weights, strict=True):
@@ -192,7 +192,9 @@ def test_labels_of_the_wrong_kind():
     with pytest.raises(ValueError, match="labels must be class indexes, but it is real numbers"):
         train(dense(4, 3), real, ONCE)
     with pytest.raises(ValueError, match="labels must be 0 or 1"):
-        train(dense(4, 1), DATA, Training(steps=1, learning_rate=1, loss="binary-cross-entropy"))
+        train(
+            dense(4, 1), DATA, TrainingConfig(steps=1, learning_rate=1, loss="binary-cross-entropy")
+        )
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from dprime.train import LikelihoodRatio, Training, Worlds, train
+from dprime.train import Compute, LikelihoodRatio, TrainingConfig, TrainingData, train
 from dprime.train.network import layered
 from dprime.train.noise import add_normal
+from dprime.train.records import Records
 from dprime.train.streams import Purpose, Streams
 from trials import Wrapped, blobs, dense
 
@@ -50,15 +51,17 @@ def test_training_agrees(device, make, rate, sensitivity):
     model = make()
     if isinstance(model[0] if isinstance(model, nn.Sequential) else None, nn.Linear):
         model = nn.Sequential(nn.Flatten(), model)
-    worlds = Worlds.replace(IMAGES.take(range(11)), 2, IMAGES.take([11]))
-    recipe = Training(
+    worlds = TrainingData.replace(IMAGES.take(range(11)), 2, IMAGES.take([11]))
+    recipe = TrainingConfig(
         steps=5, learning_rate=0.1, clip_norm=0.7, noise_multiplier=1.5, sample_rate=rate,
         sensitivity=sensitivity,
     )  # fmt: skip
     results = []
     for place in ("cpu", device):
         ratio = LikelihoodRatio()
-        done = train(model, worlds, recipe, trials=6, seed=4, observers=[ratio], device=place)
+        done = train(
+            model, worlds, recipe, trials=6, seed=4, observers=[ratio], compute=Compute(place)
+        )
         results.append((done.weights, ratio.logs, done.accuracy(IMAGES)))
     torch.testing.assert_close(results[0][0], results[1][0], rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-2, atol=1e-3)
@@ -86,7 +89,7 @@ def test_gradients_of_convolutions_agree(device, middle):
     results = []
     for place in ("cpu", device):
         here = [tensor.to(place) for tensor in (weights, x, y)]
-        found = network.gradients(*here, "cross-entropy")
+        found = network.gradients(here[0], Records(here[1]), here[2], "cross-entropy")
         total = torch.zeros_like(here[0])
         norms = found.norms()
         found.add_weighted(torch.ones_like(norms), total)

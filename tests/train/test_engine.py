@@ -1,5 +1,7 @@
 """The engine against a slow copy, and what it promises about slices, blocks and worlds."""
 
+import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +11,17 @@ from torch import nn
 
 import trials
 from dprime.data.dataset import Dataset
-from dprime.train import SGD, Adam, Cosine, Decay, Observer, Subsets, Training, Worlds, train
+from dprime.train import (
+    SGD,
+    Adam,
+    Compute,
+    Cosine,
+    Decay,
+    Observer,
+    TrainingConfig,
+    TrainingData,
+    train,
+)
 from dprime.train import engine as engine_module
 from dprime.train.engine import _trials
 from dprime.train.slices import Slices
@@ -18,24 +30,24 @@ from trials import Wrapped, blobs, dense, slow_training
 DATA = blobs(12, (5,))
 OTHER = blobs(1, (5,), seed=9)
 PAIRS = {
-    "alone": Worlds.alone(DATA),
-    "remove": Worlds.remove(DATA, 3),
-    "replace": Worlds.replace(DATA, 3, OTHER),
-    "add": Worlds.add(DATA, OTHER),
-    "remove, first": replace(Worlds.remove(DATA, 3), place=0),
-    "replace, within": replace(Worlds.replace(DATA, 3, OTHER), place=5),
+    "alone": TrainingData.alone(DATA),
+    "remove": TrainingData.remove(DATA, 3),
+    "replace": TrainingData.replace(DATA, 3, OTHER),
+    "add": TrainingData.add(DATA, OTHER),
+    "remove, first": replace(TrainingData.remove(DATA, 3), place=0),
+    "replace, within": replace(TrainingData.replace(DATA, 3, OTHER), place=5),
 }
 PRIVATE = {"steps": 4, "learning_rate": 0.5, "clip_norm": 0.8, "noise_multiplier": 0.7}
 
 RECIPES = {
-    "full batch": Training(**PRIVATE),
-    "poisson": Training(**PRIVATE, sample_rate=0.3),
-    "poisson, masked": Training(**PRIVATE, sample_rate=0.7),
-    "momentum": Training(**PRIVATE, optimizer=SGD(momentum=0.9), schedule=Decay(0.5, 2)),
-    "nesterov": Training(**PRIVATE, optimizer=SGD(momentum=0.9, nesterov=True)),
-    "adam": Training(**PRIVATE, optimizer=Adam(), schedule=Cosine(warmup=1)),
-    "no privacy": Training(steps=4, learning_rate=0.5),
-    "clipping alone": Training(steps=4, learning_rate=0.5, clip_norm=0.3),
+    "full batch": TrainingConfig(**PRIVATE),
+    "poisson": TrainingConfig(**PRIVATE, sample_rate=0.3),
+    "poisson, masked": TrainingConfig(**PRIVATE, sample_rate=0.7),
+    "momentum": TrainingConfig(**PRIVATE, optimizer=SGD(momentum=0.9), schedule=Decay(0.5, 2)),
+    "nesterov": TrainingConfig(**PRIVATE, optimizer=SGD(momentum=0.9, nesterov=True)),
+    "adam": TrainingConfig(**PRIVATE, optimizer=Adam(), schedule=Cosine(warmup=1)),
+    "no privacy": TrainingConfig(steps=4, learning_rate=0.5),
+    "clipping alone": TrainingConfig(steps=4, learning_rate=0.5, clip_norm=0.3),
 }
 
 
@@ -46,7 +58,7 @@ def test_the_engine_trains_as_a_plain_loop_does(recipe, pair, wrap):
     training, worlds = RECIPES[recipe], PAIRS[pair]
     model = dense(5, 4, 3)
     done = train(model if wrap is nn.Identity else wrap(model), worlds, training, trials=3, seed=11)
-    starts = train(model, worlds, Training(steps=1, learning_rate=1e-30), trials=3, seed=11)
+    starts = train(model, worlds, TrainingConfig(steps=1, learning_rate=1e-30), trials=3, seed=11)
     for trial in range(3):
         start = starts.weights[trial]
         expected = slow_training(
@@ -58,7 +70,7 @@ def test_the_engine_trains_as_a_plain_loop_does(recipe, pair, wrap):
 @pytest.mark.parametrize("pair", ["remove", "replace", "add", "replace, within"])
 @pytest.mark.parametrize("rate", [1.0, 0.4])
 def test_local_sensitivity_scales_the_noise(pair, rate):
-    training = Training(**PRIVATE, sensitivity="local", sample_rate=rate)
+    training = TrainingConfig(**PRIVATE, sensitivity="local", sample_rate=rate)
     worlds = PAIRS[pair]
     model = dense(5, 4, 3)
     done = train(model, worlds, training, trials=4, seed=2, initial="given")
@@ -75,7 +87,7 @@ def test_local_sensitivity_scales_the_noise(pair, rate):
 
 
 def test_a_trial_does_not_depend_on_the_trials_beside_it(monkeypatch):
-    training = Training(**PRIVATE, sample_rate=0.4, block=5)
+    training = TrainingConfig(**PRIVATE, sample_rate=0.4, block=5)
     whole = train(dense(5, 4, 3), PAIRS["replace"], training, trials=13, seed=4)
     monkeypatch.setattr("dprime.train.slices.CACHE", 1)
     one_by_one = train(dense(5, 4, 3), PAIRS["replace"], training, trials=13, seed=4)
@@ -86,17 +98,17 @@ def test_a_trial_does_not_depend_on_the_trials_beside_it(monkeypatch):
 @pytest.mark.parametrize("pair", ["remove, first", "replace, within", "replace"])
 def test_a_batch_may_be_cut_anywhere(monkeypatch, pair, rate):
     """Also beside the differing records, wherever they stand."""
-    training = Training(**PRIVATE, sample_rate=rate)
+    training = TrainingConfig(**PRIVATE, sample_rate=rate)
     whole = train(dense(5, 4, 3), PAIRS[pair], training, trials=6, seed=4)
     for records in (1, 2, 3, 5):
         sizes = Slices(4, max(records, len(PAIRS[pair].differing)))
-        monkeypatch.setattr(engine_module, "plan", lambda *_, sizes=sizes: sizes)
+        monkeypatch.setattr(engine_module, "slice_plan", lambda *_, sizes=sizes: sizes)
         cut = train(dense(5, 4, 3), PAIRS[pair], training, trials=6, seed=4)
         torch.testing.assert_close(cut.weights, whole.weights, rtol=1e-4, atol=1e-5)
 
 
 def test_a_block_run_alone_gives_the_same_bits():
-    training = Training(**PRIVATE, sample_rate=0.4, block=5)
+    training = TrainingConfig(**PRIVATE, sample_rate=0.4, block=5)
     whole = train(dense(5, 4, 3), DATA, training, trials=13, seed=4)
     for block, rows in [(0, slice(0, 5)), (1, slice(5, 10)), (2, slice(10, 13))]:
         part = train(dense(5, 4, 3), DATA, training, trials=13, seed=4, blocks=[block])
@@ -115,7 +127,7 @@ def test_slices_never_cross_a_block():
 
 
 def test_seeds():
-    training = Training(**PRIVATE)
+    training = TrainingConfig(**PRIVATE)
     first, again, other = (
         train(dense(5, 3), DATA, training, trials=2, seed=seed) for seed in (1, 1, 2)
     )
@@ -127,7 +139,7 @@ def test_seeds():
 
 
 def test_worlds_of_the_trials():
-    training = Training(steps=1, learning_rate=0.1)
+    training = TrainingConfig(steps=1, learning_rate=0.1)
     expected = {"in": [True] * 6, "out": [False] * 6, "alternate": [True, False] * 3}
     for world, in_world in expected.items():
         done = train(dense(5, 3), PAIRS["remove"], training, trials=6, seed=1, world=world)
@@ -135,7 +147,7 @@ def test_worlds_of_the_trials():
     many = train(dense(5, 3), PAIRS["remove"], training, trials=2000, seed=1, world="random")
     assert abs(many.in_world.mean() - 0.5) < 4 * 0.5 / np.sqrt(2000)
     some = train(
-        dense(5, 3), PAIRS["remove"], Training(steps=1, learning_rate=0.1, block=100),
+        dense(5, 3), PAIRS["remove"], TrainingConfig(steps=1, learning_rate=0.1, block=100),
         trials=2000, seed=1, world="random", blocks=[7],
     )  # fmt: skip
     assert some.in_world.tolist() == many.in_world[700:800].tolist()
@@ -143,8 +155,8 @@ def test_worlds_of_the_trials():
 
 def test_both_worlds_draw_the_same_noise_and_batches():
     """Trials that differ in nothing but the world differ by the one record alone."""
-    training = Training(steps=1, learning_rate=1.0, clip_norm=1.0, noise_multiplier=5.0)
-    pair = Worlds.remove(DATA, 3)
+    training = TrainingConfig(steps=1, learning_rate=1.0, clip_norm=1.0, noise_multiplier=5.0)
+    pair = TrainingData.remove(DATA, 3)
     ins, outs = (
         train(dense(5, 3), pair, training, trials=5, seed=3, world=world, initial="given").weights
         for world in ("in", "out")
@@ -160,7 +172,7 @@ def test_initial_weights(initial):
     model = dense(5, 3)
     own = torch.cat([w.detach().flatten() for w in model.parameters()])
     given = {"given": "given", "vector": own, "matrix": own + torch.arange(4.0)[:, None]}[initial]
-    done = train(model, DATA, Training(steps=1, learning_rate=1e-30), trials=4, initial=given)
+    done = train(model, DATA, TrainingConfig(steps=1, learning_rate=1e-30), trials=4, initial=given)
     expected = given if initial == "matrix" else own.expand(4, -1)
     assert torch.equal(done.weights, expected)
 
@@ -168,7 +180,7 @@ def test_initial_weights(initial):
 def test_the_model_that_was_given_is_not_changed():
     model = dense(5, 3)
     before = [w.detach().clone() for w in model.parameters()]
-    done = train(model, DATA, Training(**PRIVATE), trials=2, seed=0)
+    done = train(model, DATA, TrainingConfig(**PRIVATE), trials=2, seed=0)
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
     outputs = done.model(1)(torch.tensor(DATA.records))
     weight, bias = done.weights[1][:15].view(3, 5), done.weights[1][15:]
@@ -182,7 +194,7 @@ def test_frozen_layers_stay():
         done = train(
             model if wrap is nn.Identity else wrap(model),
             DATA,
-            Training(**PRIVATE),
+            TrainingConfig(**PRIVATE),
             trials=2,
             seed=1,
         )
@@ -191,7 +203,7 @@ def test_frozen_layers_stay():
 
 
 def test_weights_that_are_not_kept():
-    done = train(dense(5, 3), DATA, Training(**PRIVATE), trials=2, seed=0, keep_weights=False)
+    done = train(dense(5, 3), DATA, TrainingConfig(**PRIVATE), trials=2, seed=0, keep_weights=False)
     with pytest.raises(ValueError, match="not kept: train with keep_weights=True"):
         done.accuracy(DATA)
 
@@ -203,15 +215,15 @@ class Failing(Observer):
 
 def test_an_observers_error_reaches_the_caller():
     with pytest.raises(KeyError):
-        train(dense(5, 3), DATA, Training(**PRIVATE), observers=[Failing()])
+        train(dense(5, 3), DATA, TrainingConfig(**PRIVATE), observers=[Failing()])
 
 
 def test_trials_that_diverge_are_told():
-    huge = Training(steps=20, learning_rate=1e30)
+    huge = TrainingConfig(steps=20, learning_rate=1e30)
     done = train(dense(5, 4, 3), DATA, huge, trials=3, seed=1)
     assert done.diverged.all()
     assert "3 of them diverged" in repr(done)
-    assert not train(dense(5, 3), DATA, Training(**PRIVATE), trials=3, seed=1).diverged.any()
+    assert not train(dense(5, 3), DATA, TrainingConfig(**PRIVATE), trials=3, seed=1).diverged.any()
 
 
 def test_an_error_stops_the_other_slices():
@@ -223,7 +235,7 @@ def test_an_error_stops_the_other_slices():
             if step.index == 2:
                 raise KeyError("stop")
 
-    long = Training(**{**PRIVATE, "steps": 5000})
+    long = TrainingConfig(**{**PRIVATE, "steps": 5000})
     with pytest.raises(KeyError):
         train(dense(5, 3), DATA, long, trials=8, seed=1, observers=[Failing()])
     assert max(last) < 4999
@@ -234,14 +246,14 @@ def test_regression_and_binary_losses_train():
     x = rng.normal(size=(40, 3)).astype(np.float32)
     line = Dataset("line", x, x @ [0.5, -1.0, 0.25], "table", classes=None)
     fit = train(
-        dense(3, 1), line, Training(steps=200, learning_rate=0.2, loss="squared-error"),
+        dense(3, 1), line, TrainingConfig(steps=200, learning_rate=0.2, loss="squared-error"),
         trials=3, seed=1,
     )  # fmt: skip
     assert fit.mean_loss(line).max() < 1e-6
     halves = Dataset("halves", x, (x[:, 0] > 0).astype(int), "table", classes=2)
     told = train(
-        dense(3, 1), halves, Training(steps=300, learning_rate=2.0, loss="binary-cross-entropy"),
-        trials=3, seed=1,
+        dense(3, 1), halves, trials=3, seed=1,
+        training=TrainingConfig(steps=300, learning_rate=2.0, loss="binary-cross-entropy"),
     )  # fmt: skip
     assert told.accuracy(halves).min() > 0.95
     with pytest.raises(ValueError, match="use mean_loss for a regression"):
@@ -254,10 +266,9 @@ BAD = [
     ({"world": "both"}, "world must be one of in, out, alternate, random, but it is 'both'"),
     ({"initial": "zero"}, "initial must be one of fresh, given, but it is 'zero'"),
     ({"initial": torch.zeros(3)}, r"initial must be of shape \(18,\) or \(2, 18\)"),
-    ({"device": "cuda:99"}, "device must be available, but it is 'cuda:99': give cpu"),
-    ({"memory": 0}, "memory must be above 0, but it is 0"),
+    ({"compute": Compute("cuda:99")}, "device must be available, but it is 'cuda:99': give cpu"),
     (
-        {"memory": 0.01},
+        {"compute": Compute(memory=0.01)},
         "must be at least 1.. MB for this model and data, but it is 10 MB: give memory=0.2",
     ),
 ]
@@ -266,24 +277,30 @@ BAD = [
 @pytest.mark.parametrize(("options", "message"), BAD, ids=lambda v: str(v)[:30])
 def test_bad_input_is_one_sentence(options, message):
     with pytest.raises(ValueError, match=message) as caught:
-        train(dense(5, 3), DATA, Training(**PRIVATE), **{"trials": 2, **options})
+        train(dense(5, 3), DATA, TrainingConfig(**PRIVATE), **{"trials": 2, **options})
     assert "\n" not in str(caught.value)
 
 
 def test_final_weights_that_do_not_fit():
     with pytest.raises(ValueError, match="final weights of 10000 trials must fit the memory"):
-        train(dense(5, 1000, 3), DATA, Training(**PRIVATE), trials=10_000, memory=0.2)
+        train(
+            dense(5, 1000, 3),
+            DATA,
+            TrainingConfig(**PRIVATE),
+            trials=10_000,
+            compute=Compute(memory=0.2),
+        )
 
 
 def test_local_sensitivity_needs_two_worlds():
     with pytest.raises(ValueError, match="data must be two worlds for local sensitivity"):
-        train(dense(5, 3), DATA, Training(**PRIVATE, sensitivity="local"))
+        train(dense(5, 3), DATA, TrainingConfig(**PRIVATE, sensitivity="local"))
 
 
 # Parts of a pool ----------------------------------------------------------------------------------
 
 MEMBERS = np.random.default_rng(5).random((7, 12)) < 0.6
-PARTS = Subsets(DATA, MEMBERS, 0.6)
+PARTS = TrainingData.parts(DATA, MEMBERS, 0.6)
 
 
 @pytest.mark.parametrize("recipe", ["full batch", "poisson", "poisson, masked", "no privacy"])
@@ -293,7 +310,7 @@ def test_each_trial_trains_on_its_own_part(monkeypatch, recipe, wrap):
     training = RECIPES[recipe]
     model = dense(5, 4, 3)
     done = train(model if wrap is nn.Identity else wrap(model), PARTS, training, seed=11)
-    starts = train(model, PARTS, Training(steps=1, learning_rate=1e-30), seed=11)
+    starts = train(model, PARTS, TrainingConfig(steps=1, learning_rate=1e-30), seed=11)
     loop = replace(training, learning_rate=training.learning_rate * 12 / PARTS.expected)
     whole = trials.batch_of
     for trial, own in enumerate(MEMBERS[:3]):
@@ -308,12 +325,14 @@ def test_each_trial_trains_on_its_own_part(monkeypatch, recipe, wrap):
 @pytest.mark.parametrize("probability", [0.6, 0.45])
 def test_a_part_trained_alone_gives_the_same(probability):
     """The first trial on nothing but its own records, divided by the same number."""
-    together = Subsets(DATA, MEMBERS, probability)
+    together = TrainingData.parts(DATA, MEMBERS, probability)
     own = np.flatnonzero(MEMBERS[0])
-    alone = Subsets(DATA.take(own), np.ones((1, len(own)), bool), together.expected / len(own))
+    alone = TrainingData.parts(
+        DATA.take(own), np.ones((1, len(own)), bool), together.expected / len(own)
+    )
     results = [
-        train(dense(5, 4, 3), data, Training(**PRIVATE), seed=3).weights[0]
-        for data in (together, Subsets(DATA, MEMBERS[:1], probability), alone)
+        train(dense(5, 4, 3), data, TrainingConfig(**PRIVATE), seed=3).weights[0]
+        for data in (together, TrainingData.parts(DATA, MEMBERS[:1], probability), alone)
     ]
     torch.testing.assert_close(results[1], results[0], rtol=1e-4, atol=1e-6)
     torch.testing.assert_close(results[2], results[0], rtol=1e-4, atol=1e-6)
@@ -328,7 +347,10 @@ def test_records_in_no_part_do_not_matter(rate):
     other = Dataset.of(records, DATA.labels, classes=3)
     first, second = (
         train(
-            dense(5, 3), Subsets(pool, members, 0.6), Training(**PRIVATE, sample_rate=rate), seed=1
+            dense(5, 3),
+            TrainingData.parts(pool, members, 0.6),
+            TrainingConfig(**PRIVATE, sample_rate=rate),
+            seed=1,
         ).weights
         for pool in (DATA, other)
     )
@@ -336,7 +358,7 @@ def test_records_in_no_part_do_not_matter(rate):
 
 
 def test_blocks_of_parts_give_the_same_bits():
-    training = Training(**PRIVATE, sample_rate=0.4, block=3)
+    training = TrainingConfig(**PRIVATE, sample_rate=0.4, block=3)
     whole = train(dense(5, 3), PARTS, training, seed=4)
     for block, rows in [(0, slice(0, 3)), (2, slice(6, 7))]:
         part = train(dense(5, 3), PARTS, training, seed=4, blocks=[block])
@@ -354,11 +376,20 @@ CONVOLUTIONAL = {
 @pytest.mark.parametrize("private", [True, False])
 def test_what_is_kept_of_a_pool_changes_nothing(monkeypatch, name, private):
     net = nn.Sequential(*CONVOLUTIONAL[name], nn.Flatten(), nn.Linear(36, 3))
-    parts = Subsets(IMAGES, np.random.default_rng(1).random((5, 40)) < 0.5, 0.5)
+    parts = TrainingData.parts(IMAGES, np.random.default_rng(1).random((5, 40)) < 0.5, 0.5)
     recipe = {"steps": 4, "learning_rate": 0.5, "sample_rate": 0.4}
-    training = Training(**(PRIVATE if private else {}) | recipe)
-    kept = train(net, parts, training, seed=1)
-    assert not len(kept.network.stages[0].apply._kept._kept)  # let go at the end
+    training = TrainingConfig(**(PRIVATE if private else {}) | recipe)
+    pools = []
+
+    class Looking(Observer):
+        def see(self, step):
+            assert bool(step.batch.pool._made) == private  # the windows of all records
+            pools.append(weakref.ref(step.batch.pool))
+
+    kept = train(net, parts, training, seed=1, observers=[Looking()])
+    gc.collect()
+    assert pools
+    assert not any(pool() for pool in pools)  # let go at the end
     monkeypatch.setattr("dprime.train.slices.KEPT_SHARE", 0)
     other = train(net, parts, training, seed=1)
     torch.testing.assert_close(kept.weights, other.weights, rtol=1e-4, atol=1e-6)
@@ -366,4 +397,4 @@ def test_what_is_kept_of_a_pool_changes_nothing(monkeypatch, name, private):
 
 def test_one_training_for_each_part():
     with pytest.raises(ValueError, match="trials must be 7, one for each part of the pool, but"):
-        train(dense(5, 3), PARTS, Training(**PRIVATE), trials=5)
+        train(dense(5, 3), PARTS, TrainingConfig(**PRIVATE), trials=5)

@@ -6,11 +6,11 @@ import torch
 from torch import nn
 
 from dprime.data.dataset import Dataset
-from dprime.train import Training, evaluate, train
+from dprime.train import TrainingConfig, evaluate, train
 from trials import Wrapped, blobs, dense
 
 DATA, TEST = blobs(20, (5,)), blobs(333, (5,), seed=3)
-SHORT = Training(steps=3, learning_rate=0.5)
+SHORT = TrainingConfig(steps=3, learning_rate=0.5)
 
 
 @pytest.mark.parametrize("wrap", [nn.Identity, Wrapped])
@@ -56,7 +56,7 @@ def test_losses_per_trial_and_record(wrap, room, monkeypatch):
 
 def test_losses_by_another_loss():
     line = Dataset("line", DATA.records, DATA.records[:, 0], "table", classes=None)
-    recipe = Training(steps=3, learning_rate=0.1, loss="squared-error")
+    recipe = TrainingConfig(steps=3, learning_rate=0.1, loss="squared-error")
     done = train(dense(5, 1), line, recipe, trials=2, seed=1)
     found = evaluate.losses(done.network, done.weights, line, "squared-error")
     with torch.no_grad():
@@ -65,5 +65,7 @@ def test_losses_by_another_loss():
 
 
 def test_a_model_that_has_diverged_has_no_loss():
-    done = train(dense(5, 4, 3), DATA, Training(steps=20, learning_rate=1e30), trials=2, seed=1)
+    done = train(
+        dense(5, 4, 3), DATA, TrainingConfig(steps=20, learning_rate=1e30), trials=2, seed=1
+    )
     assert np.isnan(evaluate.losses(done.network, done.weights, TEST)).all()

@@ -8,10 +8,17 @@ import torch
 from torch import nn
 
 from dprime.data.dataset import Dataset
-from dprime.train import Insert, Observer, Subsets, Training, Worlds, median_clip_norm, train
+from dprime.train import (
+    CanaryGradient,
+    Observer,
+    TrainingConfig,
+    TrainingData,
+    median_clip_norm,
+    train,
+)
 from trials import Wrapped, blobs
 
-ONCE = Training(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
+ONCE = TrainingConfig(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
 
 
 def steep(outputs, labels):
@@ -68,7 +75,7 @@ class Sums(Observer):
 def sums_of(model, data, members, probability, loss):
     """The clipped sum of trials with these members."""
     sums, training = Sums(), dataclasses.replace(ONCE, loss=loss)
-    subsets = Subsets(data, members, probability)
+    subsets = TrainingData.parts(data, members, probability)
     train(model, subsets, training, initial="given", observers=[sums], seed=1)
     return sums.sums
 
@@ -103,8 +110,8 @@ def test_a_record_that_is_absent_leaves_no_trace(clip_norm, rate):
     model, _ = net(nn.Linear(4, 4))
     data = blobs(8, (4,), classes=2)
     data = Dataset.of(data.records, data.labels, classes=3)
-    worlds = Worlds.add(data, Dataset.of(np.float32([[9, 1, 1, 1]]), [2], classes=3))
-    training = Training(
+    worlds = TrainingData.add(data, Dataset.of(np.float32([[9, 1, 1, 1]]), [2], classes=3))
+    training = TrainingConfig(
         steps=3, learning_rate=0.1, clip_norm=clip_norm, sample_rate=rate, loss=steep
     )
     sums, options = Sums(), {"trials": 6, "initial": "given", "seed": 1}
@@ -122,16 +129,16 @@ def test_a_record_that_is_absent_leaves_no_trace(clip_norm, rate):
 )
 @pytest.mark.parametrize("clip_norm", [1.0, None])
 def test_a_crafted_gradient_that_is_not_finite_counts_as_zero(clip_norm, value, length):
-    class Wild(Insert):
+    class Wild(CanaryGradient):
         def gradients(self, moment):
             return (torch.full_like(moment.weights, value),)
 
     data, sums = blobs(8, (4,)), Sums()
-    worlds = Worlds.add(data, blobs(1, (4,), seed=9))
-    training = Training(steps=2, learning_rate=0.1, clip_norm=clip_norm)
+    worlds = TrainingData.add(data, blobs(1, (4,), seed=9))
+    training = TrainingConfig(steps=2, learning_rate=0.1, clip_norm=clip_norm)
     model, _ = net(nn.Linear(4, 4))
     done = train(
-        model, worlds, training, trials=4, insert=Wild(), seed=1, initial="given", observers=[sums]
+        model, worlds, training, trials=4, canary=Wild(), seed=1, initial="given", observers=[sums]
     )
     assert not done.diverged[~done.in_world].any()
     if clip_norm is not None:
@@ -159,7 +166,7 @@ def test_a_word_that_the_table_has_not_counts_as_zero(wrap):
     members = np.array([[True] * 6, [True, True, True, True, False, True]])
     sums = Sums()
     train(
-        model if wrap is nn.Identity else wrap(model), Subsets(data, members, 1.0), ONCE,
+        model if wrap is nn.Identity else wrap(model), TrainingData.parts(data, members, 1.0), ONCE,
         initial="given", observers=[sums], seed=1,
     )  # fmt: skip
     torch.testing.assert_close(sums.sums[0], sums.sums[1])

@@ -6,7 +6,7 @@ import scipy.stats
 import torch
 from torch import nn
 
-from dprime.train import Training, train
+from dprime.train import TrainingConfig, train
 from dprime.train.functional import Functional
 from dprime.train.initial import fresh_weights
 from dprime.train.network import layered
@@ -89,7 +89,7 @@ def test_other_layers_reset_themselves():
 
 def test_layers_that_cannot_be_drawn_afresh():
     data = blobs(4, (3,))
-    training = Training(steps=1, learning_rate=0.1)
+    training = TrainingConfig(steps=1, learning_rate=0.1)
     with pytest.raises(ValueError, match=r'Custom has no reset_parameters.*initial="given"'):
         train(Custom(), data, training)
     assert train(Custom(), data, training, initial="given").weights.shape == (1, 3)

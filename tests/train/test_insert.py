@@ -6,13 +6,13 @@ from torch import nn
 
 from dprime.data.dataset import Dataset
 from dprime.train import (
-    Insert,
+    CanaryGradient,
     LikelihoodRatio,
     LocalSensitivity,
     NoiseScale,
     Observer,
-    Training,
-    Worlds,
+    TrainingConfig,
+    TrainingData,
     train,
 )
 from dprime.train.losses import plain_cross_entropy
@@ -23,9 +23,9 @@ from trials import Wrapped, batch_of, blobs, clipped, dense, flat, gradient_of, 
 DATA = blobs(9, (5,))
 OTHER = blobs(1, (5,), seed=9)
 PAIRS = {
-    "remove": Worlds.remove(DATA, 3),
-    "replace": Worlds.replace(DATA, 3, OTHER),
-    "add": Worlds.add(DATA, OTHER),
+    "remove": TrainingData.remove(DATA, 3),
+    "replace": TrainingData.replace(DATA, 3, OTHER),
+    "add": TrainingData.add(DATA, OTHER),
 }
 C = 0.6
 RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 0.7}
@@ -41,7 +41,7 @@ def quiet(weights, index):
     return 0.02 * weights.cos() * (1 + index)
 
 
-class Made(Insert):
+class Made(CanaryGradient):
     """A loud gradient for x and a quiet one for x′; it remembers when it was asked."""
 
     def __init__(self):
@@ -101,10 +101,10 @@ def slow_training(worlds, training, trial, seed, start, in_world):
 @pytest.mark.parametrize("wrap", [nn.Identity, Wrapped], ids=["fast", "general"])
 def test_sampled_clipped_and_used_in_its_own_world(pair, rate, sensitivity, wrap):
     worlds, model = PAIRS[pair], dense(5, 4, 3)
-    training = Training(**RECIPE, sample_rate=rate, sensitivity=sensitivity)
+    training = TrainingConfig(**RECIPE, sample_rate=rate, sensitivity=sensitivity)
     done = train(
         model if wrap is nn.Identity else wrap(model), worlds, training, trials=4, seed=11,
-        initial="given", insert=Made(),
+        initial="given", canary=Made(),
     )  # fmt: skip
     start = flat(dense(5, 4, 3))
     for trial in range(4):
@@ -117,11 +117,11 @@ def test_sampled_clipped_and_used_in_its_own_world(pair, rate, sensitivity, wrap
 def test_one_step_without_noise_by_algebra(pair):
     """w − lr/n (Σ common + the made gradient of the trial's world), with lr = n = the divisor."""
     worlds = PAIRS[pair]
-    training = Training(steps=1, learning_rate=worlds.size, clip_norm=C)
+    training = TrainingConfig(steps=1, learning_rate=worlds.size, clip_norm=C)
     moved = {
         world: flat(dense(5, 3))
         - train(
-            dense(5, 3), worlds, training, seed=1, world=world, initial="given", insert=Made()
+            dense(5, 3), worlds, training, seed=1, world=world, initial="given", canary=Made()
         ).weights[0]
         for world in ("in", "out")
     }
@@ -138,11 +138,11 @@ def test_one_step_without_noise_by_algebra(pair):
 
 
 def test_without_clipping_it_counts_in_full():
-    training = Training(steps=1, learning_rate=len(DATA))
+    training = TrainingConfig(steps=1, learning_rate=len(DATA))
     ins, outs = (
         train(
             dense(5, 3), PAIRS["remove"], training, seed=1, world=world, initial="given",
-            insert=Made(),
+            canary=Made(),
         ).weights[0]
         for world in ("in", "out")
     )  # fmt: skip
@@ -155,8 +155,8 @@ def test_the_records_own_gradient_counts_no_more():
     strange = Dataset.of(1e4 * OTHER.records, OTHER.labels, classes=3)
     done = [
         train(
-            dense(5, 4, 3), Worlds.add(common, record), Training(**RECIPE, sample_rate=0.7),
-            trials=4, seed=2, insert=Made(),
+            dense(5, 4, 3), TrainingData.add(common, record),
+            TrainingConfig(**RECIPE, sample_rate=0.7), trials=4, seed=2, canary=Made(),
         ).weights
         for record in (OTHER, strange)
     ]  # fmt: skip
@@ -168,8 +168,8 @@ def test_the_records_own_gradient_counts_no_more():
 def test_what_observers_see_of_it(pair, rate):
     worlds, keeper, insert = PAIRS[pair], Keeper(), Made()
     train(
-        dense(5, 4, 3), worlds, Training(**RECIPE, sample_rate=rate), trials=4, seed=5,
-        insert=insert, observers=[keeper],
+        dense(5, 4, 3), worlds, TrainingConfig(**RECIPE, sample_rate=rate), trials=4, seed=5,
+        canary=insert, observers=[keeper],
     )  # fmt: skip
     x, y = torch.tensor(worlds.common.records), torch.tensor(worlds.common.labels)
     assert {step["index"] for step in keeper.steps} == {0, 1, 2}
@@ -206,8 +206,8 @@ def test_what_observers_see_of_it(pair, rate):
 def test_sensitivity_and_noise_are_the_inserts(pair):
     keeper, noise, sensitivity = Keeper(), NoiseScale(), LocalSensitivity()
     train(
-        dense(5, 4, 3), PAIRS[pair], Training(**RECIPE, sensitivity="local"), trials=4, seed=5,
-        insert=Made(), observers=[keeper, noise, sensitivity],
+        dense(5, 4, 3), PAIRS[pair], TrainingConfig(**RECIPE, sensitivity="local"), trials=4,
+        seed=5, canary=Made(), observers=[keeper, noise, sensitivity],
     )  # fmt: skip
     two = pair == "replace"
     for step in keeper.steps:
@@ -223,9 +223,9 @@ def test_sensitivity_and_noise_are_the_inserts(pair):
 def test_the_likelihood_is_that_of_the_insert():
     """Full batch, add-remove: (⟨r, g⟩ − ‖g‖²/2)/σ² with g the insert, of norm C, at every step."""
     ratio = LikelihoodRatio(every_step=True)
-    training = Training(**{**RECIPE, "noise_multiplier": 0.05})
+    training = TrainingConfig(**{**RECIPE, "noise_multiplier": 0.05})
     done = train(
-        dense(5, 4, 3), PAIRS["remove"], training, trials=400, seed=5, insert=Made(),
+        dense(5, 4, 3), PAIRS["remove"], training, trials=400, seed=5, canary=Made(),
         observers=[ratio],
     )  # fmt: skip
     mu = 1 / 0.05  # C/σ of one step
@@ -235,18 +235,20 @@ def test_the_likelihood_is_that_of_the_insert():
 
 @pytest.mark.parametrize("rate", [1.0, 0.4])
 def test_slices_change_nothing(rate, monkeypatch):
-    training = Training(**RECIPE, sample_rate=rate, block=5)
+    training = TrainingConfig(**RECIPE, sample_rate=rate, block=5)
     options = {"trials": 13, "seed": 4}
-    whole = train(dense(5, 4, 3), PAIRS["replace"], training, insert=Made(), **options)
+    whole = train(dense(5, 4, 3), PAIRS["replace"], training, canary=Made(), **options)
     monkeypatch.setattr("dprime.train.slices.CACHE", 1)
     insert = Made()
-    single = train(dense(5, 4, 3), PAIRS["replace"], training, insert=insert, **options)
+    single = train(dense(5, 4, 3), PAIRS["replace"], training, canary=insert, **options)
     torch.testing.assert_close(single.weights, whole.weights, rtol=1e-4, atol=1e-6)
     assert sorted(insert.asked) == [(i, t, t + 1) for i in range(3) for t in range(13)]
-    block = train(dense(5, 4, 3), PAIRS["replace"], training, insert=Made(), blocks=[1], **options)
+    block = train(dense(5, 4, 3), PAIRS["replace"], training, canary=Made(), blocks=[1], **options)
     torch.testing.assert_close(block.weights, whole.weights[5:10], rtol=1e-4, atol=1e-6)
 
 
 def test_one_world_is_refused():
-    with pytest.raises(ValueError, match="data must be two worlds for an insert, but it is one"):
-        train(dense(5, 3), DATA, Training(**RECIPE), insert=Made())
+    with pytest.raises(
+        ValueError, match="data must be two worlds for a canary gradient, but it is one"
+    ):
+        train(dense(5, 3), DATA, TrainingConfig(**RECIPE), canary=Made())

@@ -7,9 +7,10 @@ import torch
 from torch import nn
 
 from dprime.train.functional import Functional
-from dprime.train.layers import AffineSeen
+from dprime.train.layers import AffineTrace
 from dprime.train.losses import named_loss, plain_cross_entropy
 from dprime.train.network import Layered, layered
+from dprime.train.records import Records
 from trials import Wrapped, gradient_of
 
 TRIALS, RECORDS = 3, 5
@@ -142,7 +143,7 @@ def test_norms_sums_and_losses(case, shared):
     network, weights, x, y = case
     expected = slow_gradients(network, weights, x, y)
     xs, ys = (x[None], y[None]) if shared else (x.expand(TRIALS, *x.shape), y.expand(TRIALS, -1))
-    found = network.gradients(weights, xs.contiguous(), ys, "cross-entropy")
+    found = network.gradients(weights, Records(xs.contiguous()), ys, "cross-entropy")
     close(found.norms(), expected.norm(dim=2))
     c = torch.rand(TRIALS, RECORDS)
     total = torch.zeros_like(weights)
@@ -152,14 +153,14 @@ def test_norms_sums_and_losses(case, shared):
     found.only(slice(3, 4)).add_weighted(torch.ones(TRIALS, 1), one)
     close(one, expected[:, 3])
     without_norms = torch.zeros_like(weights)
-    network.gradients(weights, xs, ys, "cross-entropy").add_weighted(c, without_norms)
+    network.gradients(weights, Records(xs), ys, "cross-entropy").add_weighted(c, without_norms)
     close(without_norms, total)
 
 
 def test_outputs_and_losses(case):
     network, weights, x, y = case
     outputs = network.outputs(weights, x[None])
-    losses = network.gradients(weights, x[None], y[None], "cross-entropy").losses
+    losses = network.gradients(weights, Records(x[None]), y[None], "cross-entropy").losses
     for trial, vector in enumerate(weights):
         torch.nn.utils.vector_to_parameters(vector, network.model.parameters())
         with torch.no_grad():
@@ -172,8 +173,8 @@ def test_the_general_path_agrees(case):
     network, weights, x, y = case
     words = any(isinstance(module, nn.Embedding) for module in network.model.modules())
     general = Functional(Wrapped(network.model), words=words)
-    fast = network.gradients(weights, x[None], y[None], "cross-entropy")
-    slow = general.gradients(weights, x[None], y[None], "cross-entropy")
+    fast = network.gradients(weights, Records(x[None]), y[None], "cross-entropy")
+    slow = general.gradients(weights, Records(x[None]), y[None], "cross-entropy")
     close(fast.norms(), slow.norms())
     close(fast.losses, slow.losses)
     c = torch.rand(TRIALS, RECORDS)
@@ -209,7 +210,9 @@ def test_opacus_agrees_on_one_step(name, path):
     model, shape = MODELS[name]()
     x, y = torch.randn(8, *shape), torch.randint(0, 3, (8,))
     network = layered(model) if path == "fast" else Functional(Wrapped(model))
-    found = network.gradients(network.given_weights()[None], x[None], y[None], "cross-entropy")
+    found = network.gradients(
+        network.given_weights()[None], Records(x[None]), y[None], "cross-entropy"
+    )
     norms = found.norms()
     clip_norm = float(norms.median())
     total = torch.zeros(1, network.size)
@@ -224,7 +227,7 @@ def test_norms_from_grams_are_never_too_small():
     x[..., 1, :] = x[..., 0, :]
     error = torch.randn(1, 50, 2, 400)
     error[..., 1, :] = -error[..., 0, :] * (1 + 1e-4 * torch.rand(1, 50, 1))
-    seen = AffineSeen(lambda: x, error, True, lambda sums: sums)
+    seen = AffineTrace(lambda: x, error, True, lambda sums: sums)
     seen.error = error
     assert seen._has_short_grams()
     x64, e64 = x.double(), error.double()
@@ -273,7 +276,9 @@ def test_tied_weights_on_the_general_path():
     torch.manual_seed(0)
     x, y = torch.randn(4, 3), torch.randint(0, 3, (4,))
     network = Functional(model)
-    found = network.gradients(network.given_weights()[None], x[None], y[None], "cross-entropy")
+    found = network.gradients(
+        network.given_weights()[None], Records(x[None]), y[None], "cross-entropy"
+    )
     loss = named_loss("cross-entropy")
     expected = torch.stack([gradient_of(model, loss, *xy) for xy in zip(x, y, strict=True)])
     close(found.norms()[0], expected.norm(dim=1))

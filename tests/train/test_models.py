@@ -8,7 +8,7 @@ from torch import nn
 
 from dprime.data import load
 from dprime.data.dataset import Dataset
-from dprime.train import Training, train
+from dprime.train import TrainingConfig, train
 from dprime.train.models import model_named
 from dprime.train.network import layered
 from trials import blobs
@@ -64,7 +64,7 @@ def test_a_relu_between_all_layers_and_none_at_the_end():
 
 @pytest.mark.parametrize("name", ["linear", "dense-6", "conv-4"])
 def test_the_engine_trains_them(name):
-    recipe = Training(steps=2, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
+    recipe = TrainingConfig(steps=2, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
     done = train(model_named(name, DIGITS), DIGITS, recipe, trials=2, seed=1)
     assert torch.isfinite(done.weights).all()
 

@@ -8,12 +8,13 @@ import torch
 from torch import nn
 
 from dprime.train import (
+    Compute,
     FinalAccuracy,
     LikelihoodRatio,
     NoiseScale,
     Observer,
-    Training,
-    Worlds,
+    TrainingConfig,
+    TrainingData,
     train,
 )
 from dprime.train.gradients import clip_factors
@@ -25,10 +26,10 @@ from trials import Wrapped, blobs, clipped, dense, gradient_of, set_flat
 DATA = blobs(9, (5,))
 OTHER = blobs(1, (5,), seed=9)
 PAIRS = {
-    "remove": Worlds.remove(DATA, 3),
-    "replace": Worlds.replace(DATA, 3, OTHER),
-    "remove, first": replace(Worlds.remove(DATA, 3), place=0),
-    "replace, within": replace(Worlds.replace(DATA, 3, OTHER), place=4),
+    "remove": TrainingData.remove(DATA, 3),
+    "replace": TrainingData.replace(DATA, 3, OTHER),
+    "remove, first": replace(TrainingData.remove(DATA, 3), place=0),
+    "replace, within": replace(TrainingData.replace(DATA, 3, OTHER), place=4),
 }
 C = 0.6
 RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 2.0}
@@ -81,9 +82,9 @@ def by_hand(worlds, weights):
 @pytest.mark.parametrize("records", [None, 3])
 def test_everything_an_observer_sees(monkeypatch, pair, rate, records):
     if records is not None:
-        monkeypatch.setattr("dprime.train.engine.plan", lambda *_: Slices(3, records))
+        monkeypatch.setattr("dprime.train.engine.slice_plan", lambda *_: Slices(3, records))
     worlds, keeper = PAIRS[pair], Keeper()
-    training = Training(**RECIPE, sample_rate=rate)
+    training = TrainingConfig(**RECIPE, sample_rate=rate)
     done = train(dense(5, 4, 3), worlds, training, trials=4, seed=5, observers=[keeper])
     first = worlds.first
     differing = range(first, first + len(worlds.differing))
@@ -113,7 +114,7 @@ def test_the_common_sum_is_of_the_records_whatever_the_trainer_has_summed(fault)
     keeper = Keeper()
     worlds = PAIRS["remove, first"]
     with TOLD_BY_THE_OTHERS[fault]():
-        training = Training(**{**RECIPE, "steps": 1})
+        training = TrainingConfig(**{**RECIPE, "steps": 1})
         train(dense(5, 4, 3), worlds, training, trials=4, seed=5, observers=[keeper])
     for seen in keeper.steps:
         for trial, vector in enumerate(seen["weights"]):
@@ -124,7 +125,7 @@ def test_the_common_sum_is_of_the_records_whatever_the_trainer_has_summed(fault)
 
 
 def test_watching_changes_nothing():
-    training = Training(**RECIPE, sample_rate=0.4)
+    training = TrainingConfig(**RECIPE, sample_rate=0.4)
     plain = train(dense(5, 4, 3), PAIRS["replace"], training, trials=4, seed=5)
     watched = train(
         dense(5, 4, 3), PAIRS["replace"], training, trials=4, seed=5,
@@ -139,10 +140,10 @@ def test_an_observer_that_asks_for_nothing_costs_no_norms(monkeypatch):
     monkeypatch.setattr(
         "dprime.train.network.LayeredGradients.norms", lambda self: asked.append(1) or 1 / 0
     )
-    train(dense(5, 3), DATA, Training(steps=2, learning_rate=0.1), observers=[Observer()])
+    train(dense(5, 3), DATA, TrainingConfig(steps=2, learning_rate=0.1), observers=[Observer()])
     assert not asked
     with pytest.raises(ZeroDivisionError):
-        train(dense(5, 3), DATA, Training(steps=2, learning_rate=0.1), observers=[Keeper()])
+        train(dense(5, 3), DATA, TrainingConfig(steps=2, learning_rate=0.1), observers=[Keeper()])
 
 
 @pytest.mark.parametrize("sensitivity", ["global", "local"])
@@ -150,9 +151,15 @@ def test_an_observer_that_asks_for_nothing_costs_no_norms(monkeypatch):
 def test_noise_is_what_is_claimed(pair, sensitivity):
     """Noise recovered from what was released: mean, variance, independence, in every trial."""
     keeper = Keeper()
-    training = Training(**{**RECIPE, "steps": 4}, sensitivity=sensitivity)
+    training = TrainingConfig(**{**RECIPE, "steps": 4}, sensitivity=sensitivity)
     train(
-        dense(5, 40, 3), PAIRS[pair], training, trials=300, seed=8, observers=[keeper], memory=4.0
+        dense(5, 40, 3),
+        PAIRS[pair],
+        training,
+        trials=300,
+        seed=8,
+        observers=[keeper],
+        compute=Compute(memory=4.0),
     )
     released = [keeper.at(index, "noisy") - keeper.at(index, "own") for index in range(4)]
     sigmas = torch.stack([keeper.at(index, "sigma") for index in range(4)])
@@ -176,7 +183,7 @@ def test_noise_is_what_is_claimed(pair, sensitivity):
 def test_noise_with_sampling_has_the_same_variance(rate):
     """Over many trials from one start: the release scatters by the noise around the own sum."""
     keeper = Keeper()
-    training = Training(**{**RECIPE, "steps": 1}, sample_rate=rate)
+    training = TrainingConfig(**{**RECIPE, "steps": 1}, sample_rate=rate)
     train(dense(5, 3), DATA, training, trials=3000, seed=8, observers=[keeper], initial="given")
     noise = (keeper.at(0, "noisy") - keeper.at(0, "own")).double()
     variance = noise.var(0) / (2.0 * C) ** 2
@@ -220,8 +227,8 @@ def test_no_record_counts_with_more_than_the_bound(bound, wrap):
     images = blobs(6, (1, 11, 11))
     watcher = Clipped()
     model = IMAGE_NET if wrap is nn.Identity else Wrapped(IMAGE_NET)
-    recipe = Training(steps=6, learning_rate=0.5, clip_norm=bound, noise_multiplier=1.0)
-    worlds = Worlds.replace(images.take(range(5)), 2, images.take([5]))
+    recipe = TrainingConfig(steps=6, learning_rate=0.5, clip_norm=bound, noise_multiplier=1.0)
+    worlds = TrainingData.replace(images.take(range(5)), 2, images.take([5]))
     train(model, worlds, recipe, trials=8, seed=1, observers=[watcher])
     assert max(watcher.largest) <= bound
     assert min(watcher.largest) > 0.9 * bound or bound == 1.0
@@ -232,7 +239,7 @@ def test_no_record_counts_with_more_than_the_bound(bound, wrap):
 def test_likelihood_ratios_by_hand(pair, local):
     """Full batch: (‖noisy − D′ sum‖² − ‖noisy − D sum‖²)/(2σ²), added up."""
     keeper, ratio = Keeper(), LikelihoodRatio(every_step=True)
-    training = Training(**RECIPE, sensitivity="local" if local else "global")
+    training = TrainingConfig(**RECIPE, sensitivity="local" if local else "global")
     train(dense(5, 4, 3), PAIRS[pair], training, trials=6, seed=3, observers=[keeper, ratio])
     total = torch.zeros(6, dtype=torch.float64)
     for step in range(3):
@@ -252,7 +259,7 @@ def test_likelihood_ratios_by_hand(pair, local):
 def test_likelihood_ratios_are_calibrated(pair, rate):
     """Over many trials E[e^L] = 1 in world out and E[e^-L] = 1 in world in: L is a true ratio."""
     ratio = LikelihoodRatio()
-    training = Training(
+    training = TrainingConfig(
         steps=4, learning_rate=0.5, clip_norm=C, noise_multiplier=2.5, sample_rate=rate
     )
     done = train(dense(5, 3), PAIRS[pair], training, trials=8000, seed=3, observers=[ratio])
@@ -265,7 +272,7 @@ def test_likelihood_ratios_are_calibrated(pair, rate):
 def test_the_adversary_stays_below_the_certified_curve_and_near_it():
     """With a record whose gradient always fills C, the full-batch adversary reaches the claim."""
     ratio = LikelihoodRatio()
-    training = Training(steps=5, learning_rate=1e-3, clip_norm=1e-3, noise_multiplier=3.0)
+    training = TrainingConfig(steps=5, learning_rate=1e-3, clip_norm=1e-3, noise_multiplier=3.0)
     done = train(dense(5, 3), PAIRS["remove"], training, trials=20_000, seed=3, observers=[ratio])
     says = ratio.logs[:, 0] > 0
     advantage = says[done.in_world].mean() - says[~done.in_world].mean()
@@ -275,20 +282,22 @@ def test_the_adversary_stays_below_the_certified_curve_and_near_it():
 
 def test_final_accuracy_without_keeping_models():
     observer = FinalAccuracy(DATA)
-    kept = train(dense(5, 3), DATA, Training(**RECIPE), trials=7, seed=2, observers=[observer])
+    kept = train(
+        dense(5, 3), DATA, TrainingConfig(**RECIPE), trials=7, seed=2, observers=[observer]
+    )
     assert np.array_equal(observer.values, kept.accuracy(DATA))
 
 
 def test_noise_scale():
     scale = NoiseScale()
-    train(dense(5, 3), DATA, Training(**RECIPE), trials=3, seed=2, observers=[scale])
+    train(dense(5, 3), DATA, TrainingConfig(**RECIPE), trials=3, seed=2, observers=[scale])
     assert np.allclose(scale.sigmas, 1.001 * 2.0 * C)
     assert scale.sigmas.shape == (3, 3)
 
 
 @pytest.mark.parametrize("data", [DATA, PAIRS["remove"]], ids=["one world", "no noise"])
 def test_nothing_to_tell_apart(data):
-    training = Training(
+    training = TrainingConfig(
         steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=float(data is DATA)
     )
     with pytest.raises(ValueError, match="data must be two worlds and noise"):

@@ -4,13 +4,20 @@ import numpy as np
 import pytest
 import torch
 
-from dprime.train import LikelihoodRatio, LocalSensitivity, Observer, Training, Worlds, train
+from dprime.train import (
+    LikelihoodRatio,
+    LocalSensitivity,
+    Observer,
+    TrainingConfig,
+    TrainingData,
+    train,
+)
 from dprime.train.observers import AccuracyEvery, log_mixture
 from trials import blobs, clipped, dense
 
 DATA = blobs(9, (5,))
 OTHER = blobs(1, (5,), seed=9)
-PAIRS = {"remove": Worlds.remove(DATA, 3), "replace": Worlds.replace(DATA, 3, OTHER)}
+PAIRS = {"remove": TrainingData.remove(DATA, 3), "replace": TrainingData.replace(DATA, 3, OTHER)}
 C = 0.6
 RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 2.0}
 
@@ -73,7 +80,7 @@ class Gradients(Observer):
 def test_local_sensitivity(pair, rate):
     """‖g(x)‖, or ‖g(x) − g(x′)‖, of the clipped gradients, whether they were drawn or not."""
     seen, sensitivity = Gradients(), LocalSensitivity()
-    training = Training(**RECIPE, sample_rate=rate)
+    training = TrainingConfig(**RECIPE, sample_rate=rate)
     train(dense(5, 4, 3), PAIRS[pair], training, trials=5, seed=5, observers=[seen, sensitivity])
     assert sensitivity.norms.shape == (5, 3)
     for (trial, step), (gradients, raw_norms) in seen.found.items():
@@ -89,7 +96,7 @@ def test_the_sum_of_squares_over_the_noise_is_the_variance_of_the_ratio():
     """Full batch: L is N(±d′²/2, d′²) with d′² = Σ (LS/σ)² of the trial's own steps."""
     ratio, sensitivity = LikelihoodRatio(), LocalSensitivity()
     done = train(
-        dense(5, 4, 3), PAIRS["replace"], Training(**RECIPE), trials=3000, seed=5,
+        dense(5, 4, 3), PAIRS["replace"], TrainingConfig(**RECIPE), trials=3000, seed=5,
         observers=[ratio, sensitivity],
     )  # fmt: skip
     squares = (sensitivity.norms / (2.0 * C)) ** 2
@@ -102,7 +109,7 @@ def test_the_sum_of_squares_over_the_noise_is_the_variance_of_the_ratio():
 
 def test_one_world_has_no_local_sensitivity():
     with pytest.raises(ValueError, match="data must be two worlds that differ in a record"):
-        train(dense(5, 3), DATA, Training(**RECIPE), observers=[LocalSensitivity()])
+        train(dense(5, 3), DATA, TrainingConfig(**RECIPE), observers=[LocalSensitivity()])
 
 
 @pytest.mark.parametrize(
@@ -113,11 +120,11 @@ def test_accuracy_every_few_steps_is_that_of_shorter_trainings(every, after):
     held_out = blobs(200, (5,), seed=4)
     recipe = {**RECIPE, "learning_rate": 3.0, "noise_multiplier": 0.2}
     seen = AccuracyEvery(held_out, every)
-    longest = Training(**{**recipe, "steps": 7})
+    longest = TrainingConfig(**{**recipe, "steps": 7})
     train(dense(5, 3), DATA, longest, trials=12, seed=3, observers=[seen])
     assert seen.after == after
     for place, steps in enumerate(after):
-        short = Training(**{**recipe, "steps": steps})
+        short = TrainingConfig(**{**recipe, "steps": steps})
         done = train(dense(5, 3), DATA, short, trials=12, seed=3)
         assert seen.values[:, place].tolist() == done.accuracy(held_out).tolist()
     assert len(np.unique(seen.values)) > 4
@@ -130,7 +137,7 @@ def test_accuracy_every_few_steps_wants_a_number_of_steps():
 
 def test_accuracy_in_slices_goes_to_its_own_trials():
     """However little memory there is, and however the trials are cut."""
-    recipe = Training(**{**RECIPE, "steps": 4, "learning_rate": 3.0}, block=3)
+    recipe = TrainingConfig(**{**RECIPE, "steps": 4, "learning_rate": 3.0}, block=3)
     found = []
     for blocks in (None, [0], [1]):
         seen = AccuracyEvery(blobs(300, (5,), seed=4), 2)

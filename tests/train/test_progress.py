@@ -2,13 +2,13 @@
 
 import pytest
 
-from dprime.train import Training, train
+from dprime.train import TrainingConfig, train
 from dprime.train.progress import bar
 from trials import blobs, dense
 
 
 def test_no_bar_where_nobody_watches(capsys):
-    train(dense(4, 3), blobs(5, (4,)), Training(steps=1, learning_rate=0.1), trials=3)
+    train(dense(4, 3), blobs(5, (4,)), TrainingConfig(steps=1, learning_rate=0.1), trials=3)
     assert capsys.readouterr().err == ""
 
 
@@ -31,6 +31,6 @@ def test_the_engine_reports_every_trial(monkeypatch):
         yield done.append
 
     monkeypatch.setattr("dprime.train.engine.bar", counting)
-    training = Training(steps=7, learning_rate=0.1, block=3)
+    training = TrainingConfig(steps=7, learning_rate=0.1, block=3)
     train(dense(4, 3), blobs(5, (4,)), training, trials=8)
     assert sum(done) == pytest.approx(8)

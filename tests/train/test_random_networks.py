@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from dprime.train import Observer, Subsets, Training, train
+from dprime.train import Observer, TrainingConfig, TrainingData, train
 from dprime.train.losses import named_loss
 from dprime.train.network import Layered
 from random_networks import random_case
@@ -45,9 +45,9 @@ def check(seed):
     count = len(case.data)
     # One trial for each record alone, and one for all of them.
     members = np.concatenate([np.eye(count, dtype=bool), np.ones((1, count), dtype=bool)])
-    subsets = Subsets(case.data, members, probability=(0.2, 1.0)[seed % 2])
+    subsets = TrainingData.parts(case.data, members, probability=(0.2, 1.0)[seed % 2])
     clip_norm = float(np.random.default_rng(seed).choice([1e-3, 0.3, 1.0, 100.0]))
-    training = Training(
+    training = TrainingConfig(
         steps=1, learning_rate=0.1, clip_norm=clip_norm, noise_multiplier=2.0, loss=case.loss
     )
     sums = Sums()
@@ -98,12 +98,12 @@ def check_any_size(seed):
     rng = np.random.default_rng(seed)
     case = stretched(random_case(seed), rng)
     clip_norm = float(10.0 ** rng.uniform(-12, 18))
-    training = Training(
+    training = TrainingConfig(
         steps=1, learning_rate=0.1, clip_norm=clip_norm, noise_multiplier=2.0, loss=case.loss
     )
     count = len(case.data)
     members = np.concatenate([np.eye(count, dtype=bool), np.ones((1, count), dtype=bool)])
-    subsets, sums = Subsets(case.data, members, probability=(0.2, 1.0)[seed % 2]), Sums()
+    subsets, sums = TrainingData.parts(case.data, members, probability=(0.2, 1.0)[seed % 2]), Sums()
     train(case.model, subsets, training, initial="given", observers=[sums], seed=1)
     found = sums.sums.double() / clip_norm
     assert bool(found.isfinite().all())

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from dprime.data.dataset import Dataset
-from dprime.train import LikelihoodRatio, Training, Worlds, train
-from dprime.train.records import Memory, look_at, mark_staying
+from dprime.train import LikelihoodRatio, TrainingConfig, TrainingData, train
+from dprime.train.records import Records
 from trials import blobs, dense
 
-RECIPE = Training(steps=4, learning_rate=0.5, clip_norm=0.8, noise_multiplier=0.7)
+RECIPE = TrainingConfig(steps=4, learning_rate=0.5, clip_norm=0.8, noise_multiplier=0.7)
 
 
 def baskets(count=60, items=40, share=0.04, seed=0):
@@ -23,7 +23,7 @@ def baskets(count=60, items=40, share=0.04, seed=0):
 def test_products_of_the_sparse_form():
     torch.manual_seed(0)
     x = torch.tensor(baskets().records)[None]
-    known = look_at(mark_staying(x, sparse=True))
+    known = Records(x, constant=True, sparse=True).measured
     weights, errors = torch.randn(4, 7, 40), torch.randn(4, 7, 60)
     torch.testing.assert_close(known.times(weights), weights @ x.mT)
     torch.testing.assert_close(known.gathered(errors, torch.float64).float(), errors @ x)
@@ -31,31 +31,32 @@ def test_products_of_the_sparse_form():
 
 
 def test_records_that_are_not_said_to_be_sparse_have_no_such_form():
-    known = look_at(mark_staying(torch.zeros(1, 5, 4)))
+    known = Records(torch.zeros(1, 5, 4), constant=True).measured
     assert known.rows is None
     assert known.columns is None
 
 
-def test_only_records_that_stay_are_known():
-    memory = Memory()
+def test_only_constant_records_are_measured_and_once():
     x = torch.tensor(baskets().records)[None]
-    assert memory.of(x) is None
-    known = memory.of(mark_staying(x, sparse=True))
-    assert known.rows is not None
-    assert memory.of(x) is known
-    assert memory.of(x.clone()) is None
-    del x
-    assert len(memory._known._kept) == 0
+    assert Records(x).measured is None
+    records = Records(x, constant=True, sparse=True)
+    assert records.measured is records.measured is not None
+    made = []
+    make = made.append
+    for _ in range(2):
+        records.made(make)
+        Records(x).made(make)
+    assert len(made) == 3
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.7, 0.2])
 def test_training_is_the_same(rate):
     data = baskets()
-    recipe = Training(**{**vars(RECIPE), "sample_rate": rate})
+    recipe = TrainingConfig(**{**vars(RECIPE), "sample_rate": rate})
     results = []
     for sparse in (True, False):
         data = dataclasses.replace(data, sparse=sparse)
-        worlds = Worlds.replace(data.take(range(59)), 3, data.take([59]))
+        worlds = TrainingData.replace(data.take(range(59)), 3, data.take([59]))
         ratio = LikelihoodRatio()
         done = train(dense(40, 6, 3), worlds, recipe, trials=5, seed=1, observers=[ratio])
         results.append((done.weights, torch.tensor(ratio.logs)))
@@ -64,7 +65,7 @@ def test_training_is_the_same(rate):
 
 def test_other_shapes_are_left_alone():
     images = torch.tensor(blobs(4, (1, 5, 5)).records)[None]
-    assert Memory().of(mark_staying(images)) is None
+    assert Records(images, constant=True).measured is None
 
 
 def test_sparse_training_repeats_in_every_bit():

@@ -6,13 +6,13 @@ import pytest
 
 import dprime
 from dprime import DPSGD
-from dprime.train import Training
+from dprime.train import TrainingConfig
 
 BASE = {"steps": 10, "learning_rate": 0.1}
 
 
 def test_labels_and_mechanisms():
-    private = Training(**BASE, clip_norm=1.0, noise_multiplier=2.0, sample_rate=0.1)
+    private = TrainingConfig(**BASE, clip_norm=1.0, noise_multiplier=2.0, sample_rate=0.1)
     assert private.private
     assert private.label == "differentially private"
     stated = {"noise_multiplier": 2.0, "sample_rate": 0.1, "steps": 10}
@@ -21,7 +21,7 @@ def test_labels_and_mechanisms():
 
 
 def test_add_remove_needs_a_public_divisor():
-    private = Training(**BASE, clip_norm=1.0, noise_multiplier=2.0, sample_rate=0.1)
+    private = TrainingConfig(**BASE, clip_norm=1.0, noise_multiplier=2.0, sample_rate=0.1)
     public = replace(private, expected_batch_size=5)
     assert (private.adjacency, public.adjacency) == ("zero-out", "add-remove")
     both = dprime.Composition(private.mechanism(), public.mechanism())
@@ -51,7 +51,7 @@ def test_add_remove_needs_a_public_divisor():
     ],
 )
 def test_what_is_not_private_has_no_curve(options, words):
-    training = Training(**{**BASE, **options})
+    training = TrainingConfig(**{**BASE, **options})
     assert not training.private
     assert training.label.startswith(words)
     with pytest.raises(ValueError, match=f"no certified curve, it is {words}"):
@@ -81,5 +81,5 @@ def test_what_is_not_private_has_no_curve(options, words):
 )
 def test_bad_input(options, message):
     with pytest.raises(ValueError, match=message) as caught:
-        Training(**{**BASE, **options})
+        TrainingConfig(**{**BASE, **options})
     assert "\n" not in str(caught.value)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprime.train import Worlds
+from dprime.train import TrainingData
 from trials import blobs
 
 DATA = blobs(6, (4,))
@@ -17,14 +17,14 @@ def same(dataset, records):
 
 
 def test_alone():
-    worlds = Worlds.alone(DATA)
+    worlds = TrainingData.alone(DATA)
     assert worlds.adjacency is None
     assert worlds.size == len(worlds.union) == 6
     assert worlds.dataset("in") is worlds.dataset("out") is DATA
 
 
 def test_remove():
-    worlds = Worlds.remove(DATA, 2)
+    worlds = TrainingData.remove(DATA, 2)
     assert (worlds.adjacency, worlds.size, len(worlds.common)) == ("add-remove", 6, 5)
     assert same(worlds.dataset("in"), DATA.records)
     assert same(worlds.dataset("out"), np.delete(DATA.records, 2, axis=0))
@@ -33,7 +33,7 @@ def test_remove():
 
 
 def test_replace():
-    worlds = Worlds.replace(DATA, 0, OTHER.take([1]))
+    worlds = TrainingData.replace(DATA, 0, OTHER.take([1]))
     assert (worlds.adjacency, worlds.size, len(worlds.common)) == ("replace", 6, 5)
     assert same(worlds.dataset("in"), DATA.records)
     expected = np.concatenate([DATA.records[1:], OTHER.records[1:2]])
@@ -41,7 +41,7 @@ def test_replace():
 
 
 def test_add():
-    worlds = Worlds.add(DATA, OTHER.take([0]))
+    worlds = TrainingData.add(DATA, OTHER.take([0]))
     assert (worlds.adjacency, worlds.size, len(worlds.common)) == ("add-remove", 7, 6)
     assert same(worlds.dataset("out"), DATA.records)
     assert len(worlds.dataset("in")) == 7
@@ -50,7 +50,11 @@ def test_add():
 @pytest.mark.parametrize("place", [0, 2, 5])
 @pytest.mark.parametrize("make", ["remove", "replace"])
 def test_the_differing_records_may_stand_anywhere(make, place):
-    found = Worlds.remove(DATA, 2) if make == "remove" else Worlds.replace(DATA, 2, OTHER.take([1]))
+    found = (
+        TrainingData.remove(DATA, 2)
+        if make == "remove"
+        else TrainingData.replace(DATA, 2, OTHER.take([1]))
+    )
     worlds = replace(found, place=place)
     others = np.delete(DATA.records, 2, axis=0)
     inside = np.insert(others, place, DATA.records[2], axis=0)
@@ -62,10 +66,10 @@ def test_the_differing_records_may_stand_anywhere(make, place):
 
 
 def test_a_random_place_is_as_likely_as_any_other():
-    worlds = Worlds.remove(DATA, 2)
+    worlds = TrainingData.remove(DATA, 2)
     places = [worlds.at_random_place(seed).place for seed in range(6000)]
     assert worlds.at_random_place(7).place == places[7]
-    assert Worlds.alone(DATA).at_random_place(7).first == 6
+    assert TrainingData.alone(DATA).at_random_place(7).first == 6
     counts = np.bincount(places, minlength=6)
     assert len(counts) == 6
     assert np.abs(counts - 1000).max() < 4.5 * np.sqrt(1000)
@@ -74,18 +78,30 @@ def test_a_random_place_is_as_likely_as_any_other():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Worlds.remove(DATA, 6), "record must be an index from 0 to 5, but it is 6"),
-        (lambda: Worlds.remove(DATA, -1), "record must be an index from 0 to 5, but it is -1"),
-        (lambda: Worlds.remove(DATA, 1.5), "record must be an index from 0 to 5, but it is 1.5"),
-        (lambda: Worlds.replace(DATA, 9, OTHER.take([0])), "record must be an index from 0 to 5"),
-        (lambda: Worlds.replace(DATA, 0, OTHER), r"by must be one record of shape \(1, 4\)"),
-        (lambda: Worlds.add(DATA, blobs(1, (5,))), r"record must be one record of shape \(1, 4\)"),
-        (lambda: Worlds.remove(DATA.take([0]), 0), "dataset must be more than the record"),
+        (lambda: TrainingData.remove(DATA, 6), "record must be an index from 0 to 5, but it is 6"),
         (
-            lambda: Worlds(DATA, OTHER.take([0]), place=7),
+            lambda: TrainingData.remove(DATA, -1),
+            "record must be an index from 0 to 5, but it is -1",
+        ),
+        (
+            lambda: TrainingData.remove(DATA, 1.5),
+            "record must be an index from 0 to 5, but it is 1.5",
+        ),
+        (
+            lambda: TrainingData.replace(DATA, 9, OTHER.take([0])),
+            "record must be an index from 0 to 5",
+        ),
+        (lambda: TrainingData.replace(DATA, 0, OTHER), r"by must be one record of shape \(1, 4\)"),
+        (
+            lambda: TrainingData.add(DATA, blobs(1, (5,))),
+            r"record must be one record of shape \(1, 4\)",
+        ),
+        (lambda: TrainingData.remove(DATA.take([0]), 0), "dataset must be more than the record"),
+        (
+            lambda: TrainingData(DATA, OTHER.take([0]), place=7),
             "place must be a whole number from 0 to 6",
         ),
-        (lambda: Worlds.remove(DATA, 0).dataset("both"), "world must be one of in, out"),
+        (lambda: TrainingData.remove(DATA, 0).dataset("both"), "world must be one of in, out"),
     ],
 )
 def test_bad_input(make, message):

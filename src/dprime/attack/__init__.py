@@ -1,6 +1,6 @@
-"""Adversaries that put a claim to the test, one a file.
+"""Adversaries that put a claim to the test.
 
-Setting (model, data, recipe) ──► adversary.craft ──► Attack ──► trials ──► scores
+AttackTarget (trainer, data) ──► adversary.craft ──► Attack ──► trainer.play ──► scores
 """
 
 from importlib.util import find_spec
@@ -11,18 +11,19 @@ if find_spec("torch") is None:  # before any of the imports below fails with les
     raise ImportError(f"dprime.attack needs PyTorch: {text.install('train')}")
 
 from dprime import validate
-from dprime.attack.adaptive_poisoning import AdaptivePoisoning
-from dprime.attack.adversary import Adversary, Attack, Probes, Scorer, Setting
-from dprime.attack.api_access import ApiAccess
+from dprime.attack.adversary import Adversary, Attack, AttackTarget, Probes, Scorer
 from dprime.attack.attribute import OneAttribute
 from dprime.attack.chosen_weights import ChosenWeights
-from dprime.attack.di import DI
-from dprime.attack.gradient import Gradient
-from dprime.attack.intermediate_models import IntermediateModels
-from dprime.attack.malicious_dataset import MaliciousDataset, OpposingDataset
+from dprime.attack.gradient_attacks import (
+    AdaptivePoisoning,
+    Gradient,
+    MaliciousDataset,
+    OpposingDataset,
+)
+from dprime.attack.natural import DI, ApiAccess
 from dprime.attack.noise_grid import NoiseGrid, grid_scores
-from dprime.attack.static_poisoning import StaticPoisoning
-from dprime.attack.trainer import EngineTrainer, OwnTrainer, Trainer, function_named
+from dprime.attack.poison import IntermediateModels, StaticPoisoning
+from dprime.attack.trainer import EngineTrainer, FunctionTrainer, Trainer, function_named
 
 ADVERSARIES: dict[str, type[Adversary]] = {
     kind.name: kind
@@ -50,18 +51,18 @@ __all__ = [
     "Adversary",
     "ApiAccess",
     "Attack",
+    "AttackTarget",
     "ChosenWeights",
     "EngineTrainer",
+    "FunctionTrainer",
     "Gradient",
     "IntermediateModels",
     "MaliciousDataset",
     "NoiseGrid",
     "OneAttribute",
     "OpposingDataset",
-    "OwnTrainer",
     "Probes",
     "Scorer",
-    "Setting",
     "StaticPoisoning",
     "Trainer",
     "adversary_named",

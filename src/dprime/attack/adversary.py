@@ -1,6 +1,6 @@
 """What an adversary is: it crafts two worlds, watches a training, and gives it a score.
 
-    Setting ──► Adversary.craft ──► Attack: worlds, start, insert ──► trials ──► a score for each
+    AttackTarget ──► Adversary.craft ──► Attack: worlds, start, canary ──► Trainer.play ──► scores
 
 Everything that the adversary learns before the trials, it learns in `craft`, from trainings of its
 own. A score then depends on its own trial alone, so that the trials of a world are independent and
@@ -19,19 +19,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dprime import validate
-from dprime.attack.trainer import EngineTrainer, Trainer
+from dprime.attack.trainer import Arrays, EngineTrainer, Trainer
 from dprime.data.dataset import Dataset
 from dprime.mechanisms import ADJACENCIES, Adjacency
-from dprime.train import Insert, Observer, Worlds
+from dprime.train import CanaryGradient, Observer, TrainingData
 
 Sees = Literal["model", "updates"]
 """The final model only, or every step: its noisy sum, or the models before and after it."""
 
-Arrays = dict[str, NDArray[np.float64]]
-
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class AttackTarget:
     """What is attacked. The adversary knows all of it.
 
     Attributes:
@@ -57,9 +55,8 @@ class Setting:
     seed: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
-        trainer = self.trainer
-        engine = isinstance(trainer, EngineTrainer)
-        holds = trainer.training.adjacency if isinstance(trainer, EngineTrainer) else "add-remove"
+        recipe = self.trainer.training
+        holds = "add-remove" if recipe is None else recipe.adjacency
         object.__setattr__(self, "adjacency", self.adjacency or holds)
         validate.one_of("adjacency", self.adjacency, ADJACENCIES)
         if self.adjacency == "add-remove" and holds != "add-remove":
@@ -68,7 +65,7 @@ class Setting:
                 "the sampling rate times the number of records",
                 "give the training an expected_batch_size, or leave the adjacency out",
             )  # fmt: skip
-        if self.adjacency == "zero-out" and not engine:
+        if self.adjacency == "zero-out" and recipe is None:
             remedy = "it is called with a record less, so give add-remove or replace"
             wanted = "'add-remove' or 'replace' for a training function of your own"
             raise validate.refusal("adjacency", self.adjacency, wanted, remedy)
@@ -80,12 +77,7 @@ class Setting:
 
     def engine(self, adversary: str) -> EngineTrainer:
         """The trainer, if it shows its updates."""
-        if isinstance(self.trainer, EngineTrainer):
-            return self.trainer
-        raise validate.misfit(
-            "adversary", adversary, "one that needs nothing but a model",
-            "give api-access or static-poisoning for a training function of your own",
-        )  # fmt: skip
+        return self.trainer.engine(adversary)
 
 
 class Scorer(Observer, ABC):
@@ -111,15 +103,15 @@ class Attack:
         scorer: makes the scorer of a run.
         about: what was crafted, in a sentence.
         initial: the weights that every trial starts from, or fresh ones.
-        insert: the gradients in the record's place, or None for its own.
+        canary: the gradients in the record's place, or None for its own.
         probes: make the score of a final model, for adversaries that need nothing else.
     """
 
-    worlds: Worlds
+    worlds: TrainingData
     scorer: Callable[[], Scorer]
     about: str
     initial: Tensor | Literal["fresh"] = "fresh"
-    insert: Insert | None = None
+    canary: CanaryGradient | None = None
     probes: Probes | None = field(default=None)
 
 
@@ -130,12 +122,13 @@ class Probes:
     Attributes:
         records: one, or one of each world.
         sign: −1 where a low loss speaks for world `in`, else 1.
-        lost: the score of a model that has diverged and has no loss, settled before the trials.
+        diverged_score: that of a model that has diverged and has no loss, settled before the
+            trials.
     """
 
     records: Dataset
     sign: float = -1.0
-    lost: float = -np.inf
+    diverged_score: float = -np.inf
 
     def score(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
         """From losses [trial, record] to scores [trial]."""
@@ -154,5 +147,5 @@ class Adversary(ABC):
     """Whether it also attacks a training function of the user's own."""
 
     @abstractmethod
-    def craft(self, setting: Setting) -> Attack:
+    def craft(self, target: AttackTarget) -> Attack:
         """Prepare the game: choose records, start and gradients, and how to score."""

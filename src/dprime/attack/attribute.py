@@ -19,13 +19,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Arrays, Attack, Setting
+from dprime.attack.adversary import Adversary, Attack, AttackTarget
 from dprime.attack.records import LOOKED_AT
 from dprime.attack.scorers import Likelihood
+from dprime.attack.trainer import Arrays
 from dprime.data.dataset import Dataset
-from dprime.train import Observer, Run, Step, Training, Worlds, train
+from dprime.train import EngineContext, Observer, Step, TrainingConfig, TrainingData, train
+from dprime.train.data import check_record
 from dprime.train.gradients import clip_factors
-from dprime.train.worlds import check_record
+from dprime.train.records import Records
 
 Column = int | str
 Row = str | tuple[float, ...]
@@ -50,7 +52,7 @@ class OneAttribute(Adversary):
         values: of those columns in D and in D′, or two categories of a one-hot group, "Female" and
             "Male"; None takes the least and the largest that occur, for one column, or the first
             two of a one-hot group.
-        record: whose attribute is in question; None takes the setting's, and without that the one
+        record: whose attribute is in question; None takes the target's, and without that the one
             whose gradients differ most in a training of the adversary's own.
 
     >>> OneAttribute("age", (0.2, 0.8)).values
@@ -72,45 +74,45 @@ class OneAttribute(Adversary):
         if self.values is not None:
             object.__setattr__(self, "values", _two_rows(self.values))
 
-    def check(self, setting: Setting) -> None:
+    def check(self, target: AttackTarget) -> None:
         """Refuse what cannot be attacked, before any training."""
-        recipe = setting.engine(self.name).training
+        recipe = target.engine(self.name).training
         if recipe.noise_multiplier == 0 or recipe.clip_norm is None:
             raise validate.misfit(
                 "training", "without noise or clipping", "private for attribute",
                 "give a noise_multiplier and a clip_norm",
             )  # fmt: skip
-        if setting.adjacency != "replace":
+        if target.adjacency != "replace":
             remedy = 'give adjacency="replace" (--adjacency replace)'
             wanted = "replace for attribute, where the record is there with one value or another"
-            raise validate.refusal("adjacency", setting.adjacency, wanted, remedy)
-        dataset = setting.dataset
+            raise validate.refusal("adjacency", target.adjacency, wanted, remedy)
+        dataset = target.dataset
         if dataset.records.ndim != 2:
             remedy = "give a table"
             raise validate.misfit("dataset", "images", "a table for attribute", remedy)
-        named = self._record(setting)
+        named = self._record(target)
         if named is not None:
             check_record(named, len(dataset))
         self._pair(dataset)
 
-    def craft(self, setting: Setting) -> Attack:
+    def craft(self, target: AttackTarget) -> Attack:
         """Two data sets that differ in the attribute of one record."""
-        self.check(setting)
-        dataset = setting.dataset
+        self.check(target)
+        dataset = target.dataset
         places, values = self._pair(dataset)
-        named = self._record(setting)
-        record = most_revealing(setting, places, values) if named is None else named
+        named = self._record(target)
+        record = most_revealing(target, places, values) if named is None else named
         both = completed(dataset.take([record]), places, values)
         others = np.delete(np.arange(len(dataset)), record)
         chosen = ", the one that shows most" if named is None else ""
         first, second = (_value(row, places, dataset.columns) for row in values)
         about = f"{_said(places, dataset.columns)} of record {record}{chosen}: {first} or {second}"
         about += _outside(dataset.records, places, values)
-        worlds = Worlds(dataset.take(others), both).at_random_place(setting.seed)
+        worlds = TrainingData(dataset.take(others), both).at_random_place(target.seed)
         return Attack(worlds, _LastRatio, about)
 
-    def _record(self, setting: Setting) -> int | None:
-        return setting.record if self.record is None else self.record
+    def _record(self, target: AttackTarget) -> int | None:
+        return target.record if self.record is None else self.record
 
     def _pair(self, dataset: Dataset) -> tuple[tuple[int, ...], Pair]:
         """The columns' places, and both values."""
@@ -205,19 +207,19 @@ def completed(
 
 
 def most_revealing(
-    setting: Setting, places: Sequence[int], values: Sequence[Sequence[float]]
+    target: AttackTarget, places: Sequence[int], values: Sequence[Sequence[float]]
 ) -> int:
     """The record whose gradients differ most between two values, over one training of its own.
 
     By the term of the central-limit form, e^(n0²/z²) + e^(n1²/z²) − 2 e^(⟨g0, g1⟩/z²), summed over
     a few steps, among the first few thousand records.
     """
-    engine = setting.engine("attribute")
-    head = setting.dataset.take(np.arange(min(len(setting.dataset), LOOKED_AT)))
+    engine = target.engine("attribute")
+    head = target.dataset.take(np.arange(min(len(target.dataset), LOOKED_AT)))
     moments = _Moments()
     train(
-        engine.model, setting.dataset, engine.alone, trials=1, seed=setting.shadow_seed,
-        observers=[moments], keep_weights=False, progress=False,
+        engine.model, target.dataset, engine.without_target_record, trials=1,
+        seed=target.shadow_seed, observers=[moments], keep_weights=False, progress=False,
     )  # fmt: skip
     total = np.zeros(len(head))
     for first in range(0, len(head), AT_ONCE):
@@ -232,7 +234,7 @@ def most_revealing(
 class _Moments(Observer):
     """Keeps the weights at a few steps, spread over the training."""
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         steps = run.training.steps
         self._steps = set(np.linspace(0, steps - 1, min(MOMENTS, steps)).round().astype(int))
         self.run = run
@@ -243,12 +245,12 @@ class _Moments(Observer):
             self.weights.append(step.weights[:1].clone())
 
 
-def _clipped(records: Dataset, weights: Tensor, run: Run) -> Tensor:
+def _clipped(records: Dataset, weights: Tensor, run: EngineContext) -> Tensor:
     """Their clipped gradients, in units of the clipping norm [record, parameter]."""
     x, y = torch.tensor(records.records), torch.tensor(records.labels)
     # The engine has the gradient of one record in each trial: every record is a trial here.
     same = weights.expand(len(x), -1).contiguous()
-    found = run.network.gradients(same, x[:, None], y[:, None], run.training.loss)
+    found = run.network.gradients(same, Records(x[:, None]), y[:, None], run.training.loss)
     gradients = torch.zeros_like(same)
     found.add_weighted(same.new_ones(len(x), 1), gradients)
     norm = run.training.clip_norm
@@ -256,7 +258,7 @@ def _clipped(records: Dataset, weights: Tensor, run: Run) -> Tensor:
     return (gradients * clip_factors(gradients.norm(dim=1, keepdim=True), norm) / norm).double()
 
 
-def _terms(first: Tensor, second: Tensor, recipe: Training) -> NDArray[np.float64]:
+def _terms(first: Tensor, second: Tensor, recipe: TrainingConfig) -> NDArray[np.float64]:
     """Of every record [record]: (a − b)² + 2 a b (1 − e^(−d²/2z²)), a and b = e^(n²/2z²)."""
     scale = 2 * recipe.noise_multiplier**2
     a, b = ((one.square().sum(dim=1) / scale).clamp(max=300.0).exp() for one in (first, second))

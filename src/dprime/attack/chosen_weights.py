@@ -13,13 +13,13 @@ from functools import partial
 import numpy as np
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, Probes, Setting
+from dprime.attack.adversary import Adversary, Attack, AttackTarget, Probes
 from dprime.attack.poison import label_options
 from dprime.attack.records import Pair, like, worlds_of
 from dprime.attack.scorers import FinalLoss
 from dprime.attack.trainer import EngineTrainer
 from dprime.data.dataset import Dataset
-from dprime.train import Adam, Trained, Training, evaluate, train
+from dprime.train import Adam, Trained, TrainingConfig, TrainingData, evaluate
 
 
 @dataclass(frozen=True)
@@ -42,27 +42,25 @@ class ChosenWeights(Adversary):
         object.__setattr__(self, "steps", validate.whole("steps", self.steps, example=500))
         validate.positive("learning_rate", self.learning_rate, example=0.005)
 
-    def craft(self, setting: Setting) -> Attack:
+    def craft(self, target: AttackTarget) -> Attack:
         """Train, then find the label for the blank record."""
-        engine = setting.engine(self.name)
-        before = self._fitted(engine, setting)
+        engine = target.engine(self.name)
+        before = self._fitted(engine, target)
         assert before.weights is not None
-        worlds = worlds_of(setting, _blank(setting.dataset, before))
+        worlds = worlds_of(target, _blank(target.dataset, before))
         assert worlds.differing is not None
         probes = Probes(worlds.differing)
         about = f"weights trained beforehand for {self.steps} steps, and a blank record"
         start = before.weights[0]
         return Attack(worlds, partial(FinalLoss, probes), about, initial=start, probes=probes)
 
-    def _fitted(self, engine: EngineTrainer, setting: Setting) -> Trained:
-        recipe = Training(
+    def _fitted(self, engine: EngineTrainer, target: AttackTarget) -> Trained:
+        recipe = TrainingConfig(
             steps=self.steps, learning_rate=self.learning_rate, optimizer=Adam(),
             loss=engine.training.loss,
         )  # fmt: skip
-        return train(
-            engine.model, setting.dataset, recipe, trials=1, seed=setting.shadow_seed,
-            device=engine.device, memory=engine.memory, progress=False,
-        )  # fmt: skip
+        data = TrainingData.alone(target.dataset)
+        return engine.train(data, recipe, trials=1, seed=target.shadow_seed)
 
 
 def _blank(dataset: Dataset, before: Trained) -> Pair:

@@ -25,9 +25,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, Scorer, Setting
+from dprime.attack.adversary import Adversary, Attack, AttackTarget, Scorer
 from dprime.attack.records import natural_worlds
-from dprime.train import Run, Step
+from dprime.train import EngineContext, Step
 from dprime.train.observers import log_mixture
 
 Layout = tuple[Tensor, Tensor]
@@ -63,15 +63,15 @@ class NoiseGrid(Adversary):
     sees = "updates"
     title = "grid of the noise"
 
-    def craft(self, setting: Setting) -> Attack:
+    def craft(self, target: AttackTarget) -> Attack:
         """The pair of natural data sets that differ most, or in the record that is named."""
-        if setting.engine(self.name).training.noise_multiplier == 0:
+        if target.engine(self.name).training.noise_multiplier == 0:
             raise validate.misfit(
                 "noise_multiplier", "0", "above 0 for noise-grid, which looks at the noise",
                 "give malicious-dataset for a training without noise",
             )  # fmt: skip
         about = "a natural record, and the values that the noise takes"
-        return Attack(natural_worlds(setting), GridLikelihood, about)
+        return Attack(natural_worlds(target), GridLikelihood, about)
 
 
 class GridLikelihood(Scorer):
@@ -79,7 +79,7 @@ class GridLikelihood(Scorer):
 
     copies = 5
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial, and the layouts of the network's noise."""
         sizes = [parameter.stop - parameter.start for parameter in run.network.parameters]
         self._layouts = [

@@ -10,45 +10,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.attack.adversary import Setting
+from dprime.attack.adversary import AttackTarget
 from dprime.data.dataset import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
-from dprime.train import Worlds
-from dprime.train.worlds import joined
+from dprime.train import TrainingData
+from dprime.train.data import joined
 
 LOOKED_AT = 2000
 """Records that are compared to find the most unusual one; more of them change little."""
 
 
-def natural_worlds(setting: Setting) -> Worlds:
+def natural_worlds(target: AttackTarget) -> TrainingData:
     """D, and D′ without the most unusual record or with another in its place.
 
-    Where the setting names no record, it is the one with the largest dataset sensitivity (Bernau et
+    Where no record is named, it is the one with the largest dataset sensitivity (Bernau et
     al. 2021, definition 6), among the first few thousand. It stands at a random place.
     """
-    return _most_unusual(setting).at_random_place(setting.seed)
+    return _most_unusual(target).at_random_place(target.seed)
 
 
-def _most_unusual(setting: Setting) -> Worlds:
-    dataset, pool = setting.dataset, setting.pool
+def _most_unusual(target: AttackTarget) -> TrainingData:
+    dataset, pool = target.dataset, target.pool
     head = dataset.take(np.arange(min(len(dataset), LOOKED_AT)))
     measure = default_measure(dataset.kind)
-    if setting.adjacency != "replace":
-        if setting.record is not None:
-            return Worlds.remove(dataset, setting.record)
+    if target.adjacency != "replace":
+        if target.record is not None:
+            return TrainingData.remove(dataset, target.record)
         ranking = dataset_sensitivity(head.records, measure=measure, keep=1)
-        return Worlds.remove(dataset, int(ranking.records[0]))
+        return TrainingData.remove(dataset, int(ranking.records[0]))
     others = _pool(pool)
-    record = setting.record
+    record = target.record
     if record is not None:
-        Worlds.remove(dataset, record)  # says so if there is no such record
+        TrainingData.remove(dataset, record)  # says so if there is no such record
         head = dataset.take([record])
     ranking = dataset_sensitivity(
         head.records, others.records[:LOOKED_AT], adjacency="replace", measure=measure, keep=1
     )
     place = int(ranking.records[0]) if record is None else record
     assert ranking.partners is not None
-    return Worlds.replace(dataset, place, others.take([int(ranking.partners[0])]))
+    return TrainingData.replace(dataset, place, others.take([int(ranking.partners[0])]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,19 +59,19 @@ class Pair:
     other: Dataset
 
 
-def worlds_of(setting: Setting, pair: Pair) -> Worlds:
+def worlds_of(target: AttackTarget, pair: Pair) -> TrainingData:
     """D has one record more than the natural ones; D′ lacks it, or has the other in its place.
 
     It stands at a random place.
     """
-    kind = like(setting.dataset, pair.record.records, pair.record.labels).kind
-    common = dataclasses.replace(setting.dataset, kind=kind)
+    kind = like(target.dataset, pair.record.records, pair.record.labels).kind
+    common = dataclasses.replace(target.dataset, kind=kind)
     record = dataclasses.replace(pair.record, kind=kind)
-    if setting.adjacency != "replace":
-        worlds = Worlds.add(common, record)
+    if target.adjacency != "replace":
+        worlds = TrainingData.add(common, record)
     else:
-        worlds = Worlds(common, joined(record, dataclasses.replace(pair.other, kind=kind)))
-    return worlds.at_random_place(setting.seed)
+        worlds = TrainingData(common, joined(record, dataclasses.replace(pair.other, kind=kind)))
+    return worlds.at_random_place(target.seed)
 
 
 def like(dataset: Dataset, records: NDArray[Any], labels: NDArray[Any]) -> Dataset:

@@ -12,16 +12,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dprime.attack.adversary import Arrays, Probes, Scorer
+from dprime.attack.adversary import Probes, Scorer
+from dprime.attack.trainer import Arrays
 from dprime.train import (
     SGD,
-    Final,
-    Insert,
+    CanaryGradient,
+    EngineContext,
     LikelihoodRatio,
     LocalSensitivity,
     NoiseScale,
-    Run,
     Step,
+    StepContext,
     evaluate,
 )
 from dprime.train.observers import log_mixture
@@ -33,12 +34,12 @@ class FinalLoss(Scorer):
     def __init__(self, probes: Probes) -> None:
         self.probes = probes
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial."""
         self._run = run
         self.scores = np.zeros(len(run.trials))
 
-    def end(self, final: Final) -> None:
+    def end(self, final: StepContext) -> None:
         """Judge the models."""
         self.scores[final.rows] = self._score(final.weights)
 
@@ -85,7 +86,7 @@ class Likelihood(Scorer):
         self._noise, self._sensitivity = NoiseScale(), LocalSensitivity()
         self._parts = (self._ratio, self._noise, self._sensitivity)
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial."""
         for part in self._parts:
             part.begin(run)
@@ -109,7 +110,7 @@ class Likelihood(Scorer):
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedUpdate:
     """What an adversary expects of a step.
 
     Attributes:
@@ -131,10 +132,10 @@ class Projection(Scorer):
     """
 
     @abstractmethod
-    def expected(self, step: Step) -> Expected:
+    def expected(self, step: Step) -> ExpectedUpdate:
         """Of one step."""
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial."""
         self._training = training = run.training
         clip_norm = training.clip_norm or 1.0
@@ -146,7 +147,7 @@ class Projection(Scorer):
         """Add the step's term."""
         self._add(step.rows, step.noisy_sum, self.expected(step), self._noise(step))
 
-    def _add(self, rows: slice, released: Tensor, expected: Expected, sigma: Tensor) -> None:
+    def _add(self, rows: slice, released: Tensor, expected: ExpectedUpdate, sigma: Tensor) -> None:
         """The term of a sum [trial, parameter] with its noise."""
         rest = released if expected.common is None else released - expected.common
         rate = self._training.sample_rate
@@ -168,8 +169,8 @@ CONSTANT = 0.25
 """How far one standard deviation of noise, repeated at every step, moves a score, in its own."""
 
 
-class InsertProjection(Projection):
-    """Along the gradient that an insert has set.
+class CanaryProjection(Projection):
+    """Along the gradient that a canary has set.
 
     Signs that alternate cancel whatever comes again at every step. Noise does so in a trainer with
     a mistake, and is not to hide the record; a constant that gives the world away does so too, and
@@ -178,21 +179,21 @@ class InsertProjection(Projection):
     a correct trainer loses at most a share of 1/(32 steps) of its strength.
     """
 
-    def __init__(self, insert: Insert) -> None:
-        self._insert = insert
+    def __init__(self, canary: CanaryGradient) -> None:
+        self._canary = canary
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Set the weights of the signs, of which an odd number leaves one over."""
         super().begin(run)
         steps = run.training.steps
         self._more = max(0.0, CONSTANT * steps**0.5 - steps % 2) / steps
 
-    def expected(self, step: Step) -> Expected:
-        """What the insert has noted."""
-        noted: Expected = step.memo[self._insert]
+    def expected(self, step: Step) -> ExpectedUpdate:
+        """What the canary has noted."""
+        noted: ExpectedUpdate = step.memo[self._canary]
         return noted
 
-    def _add(self, rows: slice, released: Tensor, expected: Expected, sigma: Tensor) -> None:
+    def _add(self, rows: slice, released: Tensor, expected: ExpectedUpdate, sigma: Tensor) -> None:
         super()._add(rows, released, expected, sigma)
         first, *second = expected.gradients
         change = first - second[0] if second else first
@@ -213,7 +214,7 @@ class _Before:
     weights: Tensor
     noisy_sum: Tensor
     velocity: Tensor
-    expected: Expected
+    expected: ExpectedUpdate
     sigma: Tensor
 
 
@@ -230,7 +231,7 @@ class RecordProjection(Projection):
 
     copies = 7
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial."""
         super().begin(run)
         self._divisor = run.divisor
@@ -246,7 +247,7 @@ class RecordProjection(Projection):
             self.expected(step), self._noise(step),
         )  # fmt: skip
 
-    def end(self, final: Final) -> None:
+    def end(self, final: StepContext) -> None:
         """Add the term of the step that led to the final model."""
         if self in final.memo:
             self._add_last(final.rows, final.weights, final.memo)
@@ -269,13 +270,13 @@ class RecordProjection(Projection):
         self._add(rows, released, before.expected, before.sigma)
         return optimizer.momentum * before.velocity + released / self._divisor
 
-    def _add(self, rows: slice, released: Tensor, expected: Expected, sigma: Tensor) -> None:
+    def _add(self, rows: slice, released: Tensor, expected: ExpectedUpdate, sigma: Tensor) -> None:
         super()._add(rows, released, expected, sigma)
         if expected.common is not None:
             rest = released - expected.common
             self.scores[rows] += unexplained(rest, expected.gradients, sigma).cpu().numpy()
 
-    def expected(self, step: Step) -> Expected:
+    def expected(self, step: Step) -> ExpectedUpdate:
         """The records' clipped gradients at the weights before the step."""
         known = self._training.sample_rate == 1
-        return Expected(step.differing, step.common_sum if known else None)
+        return ExpectedUpdate(step.differing, step.common_sum if known else None)

@@ -6,9 +6,9 @@ import dataclasses
 import importlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -17,10 +17,17 @@ from torch import nn
 
 from dprime import validate
 from dprime.data.dataset import Dataset
-from dprime.train import Training, Worlds, evaluate, train
+from dprime.train import Compute, Trained, TrainingConfig, TrainingData, evaluate, train
 from dprime.train.losses import Loss, named_loss
 
+if TYPE_CHECKING:
+    from dprime.attack.adversary import Attack
+
+HERE = Compute()
+
 Losses = NDArray[np.float64]
+
+Arrays = dict[str, NDArray[np.float64]]
 
 Side = Literal["in", "out"]
 
@@ -29,17 +36,48 @@ TrainingFunction = Callable[[Dataset, int], nn.Module]
 
 
 class Trainer(ABC):
-    """Makes models; the adversary may use it too."""
+    """Makes models; the adversary may use it too.
+
+    Attributes:
+        training: the recipe, or None where code of the user's own trains.
+        compute: where the engine trains.
+    """
+
+    training: TrainingConfig | None = None
+    compute: Compute = HERE
 
     @abstractmethod
     def losses(
-        self, data: Dataset | Worlds, records: Dataset, models: int, seed: int, world: Side = "in"
+        self, data: TrainingData, records: Dataset, models: int, seed: int, world: Side = "in"
     ) -> Losses:
-        """Of records, for models trained on a data set or on one of two worlds [model, record]."""
+        """Of records, for models trained on one of two worlds, or on all data [model, record]."""
+
+    @abstractmethod
+    def play(self, attack: Attack, *, trials: int, block: int, size: int, seed: int) -> Arrays:
+        """What an attack's scorer keeps of a block of trials; even trials are in world `in`.
+
+        Args:
+            attack: what the adversary has prepared.
+            trials: of the whole game, both worlds together.
+            block: the number of the block.
+            size: trials in a block; the last one may have fewer.
+            seed: of the game.
+        """
+
+    @abstractmethod
+    def models(self, data: TrainingData, seed: int) -> Iterator[Trained | nn.Module]:
+        """The models of all parts of a pool, in order: together, or one after the other."""
 
     @abstractmethod
     def describe(self) -> dict[str, str]:
         """In words that are the same in every process."""
+
+    def engine(self, adversary: str) -> EngineTrainer:
+        """The trainer itself, if it shows its updates."""
+        raise validate.misfit(
+            "adversary", adversary, "one that needs nothing but a model",
+            "give api-access or static-poisoning for a training function of your own",
+        )  # fmt: skip
 
     def halved(self, times: int) -> Trainer:
         """The same in a half, a quarter, … of the memory, where it can be told."""
@@ -57,38 +95,60 @@ class EngineTrainer(Trainer):
     Attributes:
         model: the network.
         training: the recipe.
-        device: where it trains.
-        memory: in GB.
+        compute: the device, its memory and workers.
     """
 
     model: nn.Module
-    training: Training
-    device: str = "cpu"
-    memory: float = 2.0
+    training: TrainingConfig
+    compute: Compute = HERE
+
+    def train(
+        self, data: TrainingData, training: TrainingConfig | None = None, **options: Any
+    ) -> Trained:
+        """Train the model with this recipe, or another; options as of `dprime.train.train`."""
+        return train(
+            self.model, data, training or self.training, compute=self.compute, progress=False,
+            **options,
+        )  # fmt: skip
 
     def losses(
-        self, data: Dataset | Worlds, records: Dataset, models: int, seed: int, world: Side = "in"
+        self, data: TrainingData, records: Dataset, models: int, seed: int, world: Side = "in"
     ) -> Losses:
         """All models at once."""
-        recipe = self.training if isinstance(data, Worlds) else self.alone
-        trained = train(
-            self.model, data, recipe, trials=models, seed=seed, world=world,
-            device=self.device, memory=self.memory, progress=False,
-        )  # fmt: skip
+        recipe = self.without_target_record if data.adjacency is None else self.training
+        trained = self.train(data, recipe, trials=models, seed=seed, world=world)
         assert trained.weights is not None
         return evaluate.losses(trained.network, trained.weights, records, self.training.loss)
 
+    def play(self, attack: Attack, *, trials: int, block: int, size: int, seed: int) -> Arrays:
+        """All trials of the block at once."""
+        scorer = attack.scorer()
+        self.train(
+            attack.worlds, dataclasses.replace(self.training, block=size), trials=trials, seed=seed,
+            blocks=[block], initial=attack.initial, canary=attack.canary, observers=[scorer],
+            keep_weights=False,
+        )  # fmt: skip
+        return scorer.arrays()
+
+    def models(self, data: TrainingData, seed: int) -> Iterator[Trained]:
+        """All at once."""
+        yield self.train(data, self.without_target_record, seed=seed)
+
+    def engine(self, adversary: str) -> EngineTrainer:
+        """Itself."""
+        return self
+
     def halved(self, times: int) -> EngineTrainer:
         """In smaller slices of trials, whose numbers are the same."""
-        return dataclasses.replace(self, memory=self.memory / 2**times)
+        return dataclasses.replace(self, compute=self.compute.halved(times))
 
     def placed(self, device: str, memory: float) -> EngineTrainer:
         """There, in slices that fit."""
-        return dataclasses.replace(self, device=device, memory=min(self.memory, memory))
+        return dataclasses.replace(self, compute=self.compute.placed(device, memory))
 
     @property
-    def alone(self) -> Training:
-        """The recipe for one data set, of which no record is in question: global sensitivity."""
+    def without_target_record(self) -> TrainingConfig:
+        """The recipe for data of which no record is attacked: global sensitivity."""
         return dataclasses.replace(self.training, sensitivity="global")
 
     def describe(self) -> dict[str, str]:
@@ -102,8 +162,8 @@ class EngineTrainer(Trainer):
 
 
 @dataclass(frozen=True, eq=False)
-class OwnTrainer(Trainer):
-    """A function of the user's own, which shows the final model only.
+class FunctionTrainer(Trainer):
+    """A training function of the user's own, which shows the final model only.
 
     Attributes:
         function: given a data set and a seed, returns a model.
@@ -114,12 +174,11 @@ class OwnTrainer(Trainer):
     loss: str | Loss = "cross-entropy"
 
     def losses(
-        self, data: Dataset | Worlds, records: Dataset, models: int, seed: int, world: Side = "in"
+        self, data: TrainingData, records: Dataset, models: int, seed: int, world: Side = "in"
     ) -> Losses:
         """One model after the other."""
-        dataset = data.dataset(world) if isinstance(data, Worlds) else data
-        seeds = np.random.SeedSequence(seed).generate_state(models, np.uint32)
-        return np.stack([self.model_losses(dataset, records, int(each)) for each in seeds])
+        dataset, seeds = data.dataset(world), _seeds(seed, models)
+        return np.stack([self.model_losses(dataset, records, each) for each in seeds])
 
     def model_losses(self, dataset: Dataset, records: Dataset, seed: int) -> Losses:
         """Of one model [record]."""
@@ -129,6 +188,23 @@ class OwnTrainer(Trainer):
             outputs = model(torch.tensor(records.records, device=device))
             found = named_loss(self.loss)(outputs, torch.tensor(records.labels, device=device))
         return found.double().cpu().numpy()
+
+    def play(self, attack: Attack, *, trials: int, block: int, size: int, seed: int) -> Arrays:
+        """Trial by trial; the attack must need nothing but a model."""
+        probes = attack.probes
+        assert probes is not None
+        scores = []
+        for trial in range(block * size, min((block + 1) * size, trials)):
+            dataset = attack.worlds.dataset("in" if trial % 2 == 0 else "out")
+            own = int(np.random.SeedSequence((seed, trial)).generate_state(1)[0])
+            scores.append(probes.score(self.model_losses(dataset, probes.records, own)[None])[0])
+        return {"score": np.array(scores)}
+
+    def models(self, data: TrainingData, seed: int) -> Iterator[nn.Module]:
+        """One after the other, each on a data set of its own."""
+        assert data.members is not None
+        for members, own in zip(data.members, _seeds(seed, len(data.members)), strict=True):
+            yield self.model(data.common.take(members), own)
 
     def model(self, dataset: Dataset, seed: int) -> nn.Module:
         """One model, as it is used after training."""
@@ -143,6 +219,11 @@ class OwnTrainer(Trainer):
     def describe(self) -> dict[str, str]:
         """Where the function is."""
         return {"function": _text(self.function), "loss": _text(self.loss)}
+
+
+def _seeds(seed: int, count: int) -> list[int]:
+    """One for each model."""
+    return [int(each) for each in np.random.SeedSequence(seed).generate_state(count, np.uint32)]
 
 
 def _text(value: object) -> str:

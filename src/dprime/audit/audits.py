@@ -1,6 +1,6 @@
 """An audit from the crafted attack to the verdict.
 
-Setting + adversary ──► Game ──► blocks of scores in a Store ──► bound ──► Verdict on the claim
+AttackTarget + adversary ──► Game ──► blocks of scores in a Store ──► bound ──► Verdict on the claim
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 import dprime
 from dprime import validate
-from dprime.attack import Adversary, Attack, Setting, adversary_named
-from dprime.attack.trainer import EngineTrainer
+from dprime.attack import Adversary, Attack, AttackTarget, adversary_named
 from dprime.audit import caveats
 from dprime.audit.backends.base import Backend
 from dprime.audit.errors import describe
@@ -41,7 +40,7 @@ from dprime.data import Dataset
 from dprime.mechanisms import DPSGD
 from dprime.profile import risk_profile
 from dprime.train.progress import bar
-from dprime.train.settings import NOT_DP, Training
+from dprime.train.settings import NOT_DP, TrainingConfig
 
 Floats = NDArray[np.float64]
 
@@ -245,7 +244,7 @@ class Audit:
 
 def audit(
     adversary: str | Adversary,
-    setting: Setting,
+    setting: AttackTarget,
     *,
     claim: TradeOff | None = None,
     trials: int = 1000,
@@ -273,12 +272,13 @@ def audit(
         progress: whether to show a bar; None shows it for long work on a terminal.
 
     >>> from dprime.data import load
-    >>> from dprime.train import Training
+    >>> from dprime.attack import EngineTrainer
+    >>> from dprime.train import TrainingConfig
     >>> from dprime.train.models import model_named
     >>> digits = load("digits").train.take(range(50))
-    >>> recipe = Training(steps=10, learning_rate=0.1, clip_norm=1.0, noise_multiplier=3.5)
+    >>> recipe = TrainingConfig(steps=10, learning_rate=0.1, clip_norm=1.0, noise_multiplier=3.5)
     >>> engine = EngineTrainer(model_named("linear", digits), recipe)
-    >>> found = audit("malicious-dataset", Setting(engine, digits, seed=1), trials=300)
+    >>> found = audit("malicious-dataset", AttackTarget(engine, digits, seed=1), trials=300)
     >>> found.verdict.outcome
     'not refuted'
     """
@@ -286,7 +286,7 @@ def audit(
     ask = question or Question()
     claimed = _own_claim(setting) if claim is None else checked_claim(claim)
     count = validate.whole("trials", trials)
-    own = not isinstance(setting.trainer, EngineTrainer)
+    own = setting.trainer.training is None
     size = validate.whole("block", block or usual_block(own))
     settings = {
         "adversary": attacker.name, "options": _plain(dataclasses.asdict(attacker)),  # type: ignore[call-overload]
@@ -308,7 +308,7 @@ def audit(
 def play(
     store: Store,
     attacker: Adversary,
-    setting: Setting,
+    setting: AttackTarget,
     claim: TradeOff,
     question: Question,
     trials: int,
@@ -344,7 +344,7 @@ def play(
 
 def conclude(
     store: Store,
-    setting: Setting,
+    setting: AttackTarget,
     attacker: Adversary,
     about: str,
     claim: TradeOff,
@@ -392,12 +392,10 @@ def conclude(
     )
 
 
-def _attacked(setting: Setting, attacker: Adversary) -> dict[str, Any]:
+def _attacked(setting: AttackTarget, attacker: Adversary) -> dict[str, Any]:
     """What was attacked and what the adversary sees of it, of JSON values."""
-    recipe = None
-    if isinstance(setting.trainer, EngineTrainer):
-        training = setting.trainer.training
-        recipe = {name: _plain(getattr(training, name)) for name in KEPT}
+    training = setting.trainer.training
+    recipe = training and {name: _plain(getattr(training, name)) for name in KEPT}
     return {
         "data": setting.dataset.name, "records": len(setting.dataset),
         "adjacency": setting.adjacency, "sees": attacker.sees, "training": recipe,
@@ -456,14 +454,14 @@ def _check_version(store: Store) -> None:
         raise validate.misfit("run", shown, f"of dprime {dprime.__version__}", remedy)
 
 
-def _crafted(attacker: Adversary, setting: Setting) -> Attack:
+def _crafted(attacker: Adversary, setting: AttackTarget) -> Attack:
     """What the adversary prepares; a training function of the user's own may fail under it."""
     try:
         return attacker.craft(setting)
     except validate.InputError:
         raise
     except Exception as error:  # whatever the user's code raises
-        if isinstance(setting.trainer, EngineTrainer):
+        if setting.trainer.training is not None:
             raise
         raise validate.misfit(
             "trainer", f"one that failed with {describe(error)}",
@@ -486,14 +484,14 @@ def usual_block(own_trainer: bool) -> int:
     return 10 if own_trainer else 200
 
 
-def _own_claim(setting: Setting) -> TradeOff:
+def _own_claim(setting: AttackTarget) -> TradeOff:
     """What the engine's recipe guarantees; for local sensitivity, what it would for this pair."""
-    if not isinstance(setting.trainer, EngineTrainer):
+    training = setting.trainer.training
+    if training is None:
         raise validate.misfit(
             "claim", "missing", "given for a training function of your own",
             "give the certified curve that is claimed, such as dprime.DPSGD(…).curve()",
         )  # fmt: skip
-    training = setting.trainer.training
     if training.noise_multiplier == 0:
         return training.mechanism().curve(setting.adjacency)  # says that there is none
     check_local_claim(training, setting.adjacency)
@@ -501,7 +499,7 @@ def _own_claim(setting: Setting) -> TradeOff:
     return mechanism.curve(setting.adjacency)
 
 
-def check_local_claim(training: Training, adjacency: str | None) -> None:
+def check_local_claim(training: TrainingConfig, adjacency: str | None) -> None:
     """Refuse what no curve is known for.
 
     Noise scaled to ‖g(x) − g(x′)‖ says nothing of what both gradients have in common, and with
@@ -515,16 +513,16 @@ def check_local_claim(training: Training, adjacency: str | None) -> None:
         )  # fmt: skip
 
 
-def _proved(setting: Setting, delta: float) -> float | None:
-    trainer = setting.trainer
-    if not isinstance(trainer, EngineTrainer):
+def _proved(setting: AttackTarget, delta: float) -> float | None:
+    training = setting.trainer.training
+    if training is None:
         return None
-    return caveats.certified_epsilon(trainer.training, setting.adjacency, delta)
+    return caveats.certified_epsilon(training, setting.adjacency, delta)
 
 
-def _label(setting: Setting) -> str | None:
-    trainer = setting.trainer
-    local = isinstance(trainer, EngineTrainer) and trainer.training.sensitivity == "local"
+def _label(setting: AttackTarget) -> str | None:
+    training = setting.trainer.training
+    local = training is not None and training.sensitivity == "local"
     return NOT_DP if local else None
 
 
@@ -555,7 +553,7 @@ def _several(store: Store) -> list[str]:
 
 
 def _identified(
-    arrays: Mapping[str, NDArray[Any]], setting: Setting, question: Question
+    arrays: Mapping[str, NDArray[Any]], setting: AttackTarget, question: Question
 ) -> Identifiability | None:
     """Bernau et al.'s numbers, where their adversary played; models that diverged have none."""
     if "log_ratio" not in arrays:

@@ -9,11 +9,10 @@ import scipy
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.attack import Setting
-from dprime.attack.trainer import EngineTrainer
+from dprime.attack import AttackTarget
 from dprime.curve import TradeOff
 from dprime.profile import round_up
-from dprime.train.settings import Training
+from dprime.train.settings import TrainingConfig
 
 Floats = NDArray[np.float64]
 
@@ -25,10 +24,12 @@ WRONG_WAY = -4.0
 errors below one half."""
 
 
-def certified_epsilon(training: Training, adjacency: str | None, delta: float) -> float | None:
+def certified_epsilon(
+    training: TrainingConfig, adjacency: str | None, delta: float
+) -> float | None:
     """What the accountant certifies for a recipe; None where it certifies nothing.
 
-    >>> recipe = Training(steps=30, learning_rate=0.1, clip_norm=1.0, noise_multiplier=2.96)
+    >>> recipe = TrainingConfig(steps=30, learning_rate=0.1, clip_norm=1.0, noise_multiplier=2.96)
     >>> round(certified_epsilon(recipe, "zero-out", 1e-5), 3)
     9.088
     """
@@ -85,9 +86,9 @@ def _area(inside: Floats, outside: Floats) -> tuple[float, float]:
     return area, (area - 0.5) / error
 
 
-def check_seeded(setting: Setting, inside: Floats, outside: Floats) -> None:
+def check_seeded(setting: AttackTarget, inside: Floats, outside: Floats) -> None:
     """Refuse a training function whose trainings all end alike: they are one trial, not many."""
-    if isinstance(setting.trainer, EngineTrainer):
+    if setting.trainer.training is not None:
         return
     if all(_constant(scores) for scores in (inside, outside)):
         shown = "one whose trainings of a world all gave the same score"

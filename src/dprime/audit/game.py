@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dprime.attack.adversary import Arrays, Attack, Setting
-from dprime.attack.trainer import EngineTrainer, OwnTrainer, Trainer
-from dprime.train import train
+from dprime.attack.adversary import Attack, AttackTarget
+from dprime.attack.trainer import Trainer
 
 Block = dict[str, NDArray[Any]]
 
@@ -34,14 +33,14 @@ class Game:
     """A crafted attack, and how often it is played.
 
     Attributes:
-        setting: what is attacked.
+        target: what is attacked.
         attack: what the adversary has prepared.
         trials: in each world.
         block: trials that are played together, of both worlds.
         seed: of the trials.
     """
 
-    setting: Setting
+    target: AttackTarget
     attack: Attack
     trials: int
     block: int
@@ -53,14 +52,14 @@ class Game:
 
     def halved(self, times: int) -> Game:
         """The same game in a half, a quarter, … of the memory."""
-        return self._with(self.setting.trainer.halved(times))
+        return self._with(self.target.trainer.halved(times))
 
     def placed(self, device: str, memory: float) -> Game:
         """The same game on another device, in no more memory than this."""
-        return self._with(self.setting.trainer.placed(device, memory))
+        return self._with(self.target.trainer.placed(device, memory))
 
     def _with(self, trainer: Trainer) -> Game:
-        return dataclasses.replace(self, setting=dataclasses.replace(self.setting, trainer=trainer))
+        return dataclasses.replace(self, target=dataclasses.replace(self.target, trainer=trainer))
 
     def play(self, block: int) -> Block:
         """Scores and worlds of a block's trials, even trials in world `in`.
@@ -70,35 +69,12 @@ class Game:
         """
         first = block * self.block
         numbers = np.arange(first, min(first + self.block, 2 * self.trials))
-        trainer = self.setting.trainer
-        if isinstance(trainer, EngineTrainer):
-            arrays = self._trained(trainer, block)
-        else:
-            assert isinstance(trainer, OwnTrainer)
-            arrays = {"score": np.array([self._own(trainer, int(n)) for n in numbers])}
+        arrays = self.target.trainer.play(
+            self.attack, trials=2 * self.trials, block=block, size=self.block, seed=self.seed
+        )
         lost = np.isnan(arrays["score"])
         probes = self.attack.probes
         arrays["score"] = np.where(
-            lost, -np.inf if probes is None else probes.lost, arrays["score"]
+            lost, -np.inf if probes is None else probes.diverged_score, arrays["score"]
         )
         return {**arrays, "in_world": numbers % 2 == 0, "diverged": lost}
-
-    def _trained(self, trainer: EngineTrainer, block: int) -> Arrays:
-        scorer = self.attack.scorer()
-        train(
-            trainer.model, self.attack.worlds,
-            dataclasses.replace(trainer.training, block=self.block),
-            trials=2 * self.trials, seed=self.seed, world="alternate", blocks=[block],
-            initial=self.attack.initial, insert=self.attack.insert, observers=[scorer],
-            keep_weights=False, device=trainer.device, memory=trainer.memory, progress=False,
-        )  # fmt: skip
-        return scorer.arrays()
-
-    def _own(self, trainer: OwnTrainer, trial: int) -> float:
-        """The score of one model of the user's own function."""
-        probes = self.attack.probes
-        assert probes is not None
-        world = "in" if trial % 2 == 0 else "out"
-        seed = int(np.random.SeedSequence((self.seed, trial)).generate_state(1)[0])
-        losses = trainer.model_losses(self.attack.worlds.dataset(world), probes.records, seed)
-        return float(probes.score(losses[None])[0])

@@ -19,10 +19,10 @@ from dprime import validate
 from dprime.attack import (
     ADVERSARIES,
     Adversary,
+    AttackTarget,
     EngineTrainer,
+    FunctionTrainer,
     OneAttribute,
-    OwnTrainer,
-    Setting,
     function_named,
 )
 from dprime.attack.trainer import Trainer
@@ -43,11 +43,11 @@ from dprime.data.loaders import names
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import ADJACENCIES, DPSGD
 from dprime.seeds import check_seed, fresh_seed
-from dprime.train import SGD, Adam, Training
+from dprime.train import SGD, Adam, Compute, TrainingConfig
 from dprime.train.checks import network_of
+from dprime.train.data import check_record
 from dprime.train.models import network_named
 from dprime.train.optimizers import Optimizer
-from dprime.train.worlds import check_record
 
 RECIPE = {"steps": 30, "learning_rate": 0.1, "clip_norm": 1.0}
 """Of a training where nothing else is said."""
@@ -150,7 +150,11 @@ class AuditSettings:
         validate.inner_probability("belief_prior", self.belief_prior)
         _check_table("conditions", self.conditions)
         _check_claim(self.claim)
-        known = {f.name for f in dataclasses.fields(Training)} - {"schedule", "block", "optimizer"}
+        known = {f.name for f in dataclasses.fields(TrainingConfig)} - {
+            "schedule",
+            "block",
+            "optimizer",
+        }
         _check_names("training", self.training, (*sorted(known), *BESIDE_RECIPE))
         adjacency = self._holds() if self.adjacency is None else self.adjacency
         validate.one_of("adjacency", adjacency, ADJACENCIES)
@@ -225,13 +229,13 @@ adversary?
         _check_names("options", self.options, names)
         return kind(**self.options)
 
-    def recipe(self) -> Training:
+    def recipe(self) -> TrainingConfig:
         """The engine's recipe, its noise chosen for the claim where none is given."""
         values: dict[str, Any] = {**RECIPE, **self.training}
         optimizer = _optimizer(values.pop("optimizer", "sgd"), values.pop("momentum", 0.0))
         if "noise_multiplier" not in values:
             values["noise_multiplier"] = self._noise(values)
-        return Training(**values, optimizer=optimizer)
+        return TrainingConfig(**values, optimizer=optimizer)
 
     def _noise(self, recipe: Mapping[str, Any]) -> float:
         if not {"epsilon", "belief"} & set(self.claim):
@@ -301,7 +305,7 @@ adversary?
         validate.one_of("data", self.data, names())
         return load(self.data, self.data_dir)
 
-    def setting(self, split: Split | None = None) -> Setting:
+    def setting(self, split: Split | None = None) -> AttackTarget:
         """What is attacked; the data are loaded unless they are given."""
         split = split or self.split()
         dataset = split.train
@@ -315,7 +319,7 @@ adversary?
         if self.record is not None:
             check_record(self.record, len(dataset))
         assert self.seed is not None
-        setting = Setting(
+        setting = AttackTarget(
             trainer=self._trainer(dataset), dataset=dataset,
             adjacency=self.adjacency,  # type: ignore[arg-type]
             pool=split.test, record=self.record, seed=self.seed,
@@ -328,12 +332,12 @@ adversary?
         usual = "squared-error" if dataset.classes is None else "cross-entropy"
         loss = self.training.get("loss", usual)
         if self.trainer is not None:
-            return OwnTrainer(function_named(self.trainer), loss)
+            return FunctionTrainer(function_named(self.trainer), loss)
         recipe = dataclasses.replace(self.recipe(), loss=loss)
         network = network_named(self.model, dataset)
         x, y = torch.tensor(dataset.records), torch.tensor(dataset.labels)
         network_of(network, x, y, loss)  # says so if they do not fit
-        return EngineTrainer(network, recipe, self.device, self.memory)
+        return EngineTrainer(network, recipe, Compute(self.device, self.memory))
 
 
 def begin(
@@ -392,7 +396,7 @@ def settings_of(store: Store) -> AuditSettings:
 def _play(
     store: Store,
     settings: AuditSettings,
-    setting: Setting,
+    setting: AttackTarget,
     backend: Backend | None,
     progress: bool | None,
 ) -> Audit:

@@ -37,7 +37,7 @@ from dprime.membership.pool import array_rows, check_distinct, draw
 from dprime.membership.shadows import digest
 from dprime.profile import round_up
 from dprime.seeds import check_seed, derived_seed, fresh_seed
-from dprime.train import SGD, Observer, Step, Subsets, Training, train
+from dprime.train import SGD, Compute, Observer, Step, TrainingConfig, TrainingData
 from dprime.train.observers import AccuracyEvery, FinalAccuracy
 from dprime.train.optimizers import Optimizer
 from dprime.train.progress import Advance, bar
@@ -285,13 +285,13 @@ def frontier(
     jobs = []
     for point in plan.points:
         for rate in rates:
-            training = Training(
+            training = TrainingConfig(
                 steps=point.steps, learning_rate=rate, clip_norm=clip_norm,
                 noise_multiplier=point.noise_multiplier, sample_rate=point.sample_rate,
                 expected_batch_size=plan.batch_size,
                 optimizer=optimizer or SGD(),
             )  # fmt: skip
-            jobs.append((point, EngineTrainer(model, training, device, memory)))
+            jobs.append((point, EngineTrainer(model, training, Compute(device, memory))))
     common = _common(plan, data.train, test, choosing, count, seed)
     with bar("training", count * len(jobs), progress) as advance:
         work = _Points(
@@ -418,16 +418,15 @@ class _Points:
         bits = int(np.float64(point.probability).view(np.uint64))
         own, *drawn = (derived_seed(self.seed, bits, n) for n in range(1 + self.repetitions))
         members = [draw(len(self.pool), point.probability, seed=each).members for each in drawn]
-        parts = Subsets(self.pool, np.stack(members), point.probability)
+        parts = TrainingData.parts(self.pool, np.stack(members), point.probability)
         accuracy = AccuracyEvery(self.test, max(1, round(1 / point.sample_rate)))
         choosing = None if self.choosing is None else FinalAccuracy(self.choosing)
         watch = []
         if self.advance is not None:
             watch = [_Watch(self.advance, lambda: f"π = {point.probability:g}", point.steps)]
-        trained = train(
-            trainer.model, parts, trainer.training, seed=own, keep_weights=False,
+        trained = trainer.train(
+            parts, seed=own, keep_weights=False,
             observers=[accuracy, *watch, *([choosing] if choosing else [])],
-            device=trainer.device, memory=trainer.memory, progress=False,
         )  # fmt: skip
         found = {
             "accuracies": accuracy.values, "diverged": np.asarray(trained.diverged),

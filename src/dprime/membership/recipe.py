@@ -12,7 +12,7 @@ from functools import lru_cache
 from dprime import validate
 from dprime.choose import choose
 from dprime.mechanisms import DPSGD, steps_from_epochs
-from dprime.train import SGD, Training
+from dprime.train import SGD, TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,10 @@ class Recipe:
         """Whether noise is added."""
         return self.epsilon is not None or self.noise_multiplier is not None
 
-    def training(self, pool: int, probability: float) -> Training:
+    def training(self, pool: int, probability: float) -> TrainingConfig:
         """The engine's settings for parts of a pool of so many records, each kept so likely."""
         rate, steps = rate_and_steps(pool, probability, self.batch, self.epochs)
-        return Training(
+        return TrainingConfig(
             steps=steps, learning_rate=self.learning_rate,
             clip_norm=self.clip_norm if self.private else None,
             noise_multiplier=self._noise(rate, steps), sample_rate=rate,

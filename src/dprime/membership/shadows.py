@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 
 import dprime
 from dprime import validate
-from dprime.attack.trainer import EngineTrainer, OwnTrainer, Trainer
+from dprime.attack.trainer import Trainer
 from dprime.audit.backends.base import Backend
 from dprime.audit.runner import run_blocks
 from dprime.audit.store import Store
 from dprime.data.dataset import Dataset
 from dprime.membership.planner import check_outside
 from dprime.membership.signals import Signals, signals_of
-from dprime.train import Subsets, train
+from dprime.train import TrainingData
 from dprime.train.progress import bar
 
 TOGETHER = {"own": 1, "cpu": 16}
@@ -93,10 +93,11 @@ def answers(
         progress: whether to show it; None shows it for long work on a terminal.
 
     >>> from dprime.data import load
-    >>> from dprime.train import Training
+    >>> from dprime.attack import EngineTrainer
+    >>> from dprime.train import TrainingConfig
     >>> from dprime.train.models import model_named
     >>> digits = load("digits")
-    >>> recipe = Training(steps=5, learning_rate=0.5, sample_rate=0.5)
+    >>> recipe = TrainingConfig(steps=5, learning_rate=0.5, sample_rate=0.5)
     >>> engine = EngineTrainer(model_named("linear", digits.train), recipe)
     >>> pool, others = digits.train.take(range(100)), digits.test.take(range(50))
     >>> found = answers(engine, pool, others, models=8, seed=1)
@@ -106,7 +107,7 @@ def answers(
     check_outside(population, pool)
     count = validate.whole("models", models, example=64)
     share = validate.inner_probability("probability", probability, example=0.5)
-    device = str(trainer.device) if isinstance(trainer, EngineTrainer) else "own"
+    device = "own" if trainer.training is None else str(trainer.compute.device)
     together = TOGETHER.get(device, TOGETHER_ON_GPU)
     settings = {
         "kind": "models on parts of a pool", "dprime": dprime.__version__,
@@ -142,7 +143,7 @@ class _Models:
     def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
         """Train the models of a block, and ask them."""
         rows = slice(block * self.together, (block + 1) * self.together)
-        part = Subsets(self.pool, self.members[rows], self.probability)
+        part = TrainingData.parts(self.pool, self.members[rows], self.probability)
         own = int(np.random.SeedSequence([self.seed, 1 + block]).generate_state(1, np.uint64)[0])
         inside, outside = _trained(self.trainer, part, self.population, own)
         return {
@@ -175,39 +176,32 @@ def digest(dataset: Dataset) -> str:
 
 
 def _trained(
-    trainer: Trainer, part: Subsets, population: Dataset, seed: int
+    trainer: Trainer, part: TrainingData, population: Dataset, seed: int
 ) -> tuple[Signals, Signals]:
     """One model for each part of the pool: answers about the pool, and about the others."""
-    if isinstance(trainer, EngineTrainer):
-        trained = train(
-            trainer.model, part, trainer.alone, seed=seed, device=trainer.device,
-            memory=trainer.memory, progress=False,
-        )  # fmt: skip
-        return (
-            signals_of(trained, part.pool, device=trainer.device),
-            signals_of(trained, population, device=trainer.device),
-        )
-    if not isinstance(trainer, OwnTrainer):
-        wanted = "the engine's or one of your own functions"
-        raise validate.misfit("trainer", type(trainer).__name__, wanted, "give OwnTrainer(…)")
-    seeds = np.random.SeedSequence(seed).generate_state(len(part), np.uint32)
-    inside, outside = [], []
-    for members, own in zip(part.members, seeds, strict=True):
-        model = trainer.model(part.pool.take(members), int(own))
+    inside: list[Signals] = []
+    outside: list[Signals] = []
+    for model in trainer.models(part, seed):
         try:
-            inside.append(signals_of(model, part.pool))
-            outside.append(signals_of(model, population))
-        except Exception as error:  # whatever a model of the user's own may raise
-            wanted = f"a function whose model answers records of {part.pool.name} ({error})"
-            remedy = f"give it {part.pool.classes} outputs, one for each class"
+            for found, records in ((inside, part.common), (outside, population)):
+                found.append(signals_of(model, records, device=str(trainer.compute.device)))
+        except Exception as error:
+            if trainer.training is not None:
+                raise
+            # whatever a model of the user's own may raise
+            wanted = f"a function whose model answers records of {part.common.name} ({error})"
+            remedy = f"give it {part.common.classes} outputs, one for each class"
             raise validate.misfit("trainer", "another", wanted, remedy) from None
     return _stacked(inside), _stacked(outside)
 
 
 def _stacked(signals: list[Signals]) -> Signals:
-    return Signals(
-        np.stack([each.right for each in signals]), np.stack([each.wrong for each in signals])
+    """Of all models [model, record]."""
+    right, wrong = (
+        np.concatenate([np.atleast_2d(getattr(each, name)) for each in signals])
+        for name in ("right", "wrong")
     )
+    return Signals(right, wrong)
 
 
 def _opened(place: Path, settings: Mapping[str, Any], blocks: int) -> Store:

@@ -10,7 +10,7 @@ from torch import nn
 from dprime import validate
 from dprime.attack.trainer import (
     EngineTrainer,
-    OwnTrainer,
+    FunctionTrainer,
     Trainer,
     TrainingFunction,
     function_named,
@@ -20,6 +20,7 @@ from dprime.data.dataset import Dataset
 from dprime.data.devices import device_named
 from dprime.guarantees import EpsilonDelta
 from dprime.membership.recipe import Recipe
+from dprime.train import Compute
 from dprime.train.models import network_named
 
 
@@ -65,10 +66,10 @@ class Trainers:
     def __call__(self, probability: float) -> Trainer:
         """The trainer of models on parts of the pool of this share."""
         if self.own is not None:
-            return OwnTrainer(self.own)
+            return FunctionTrainer(self.own)
         assert self.network is not None
         training = self.recipe.training(len(self.pool), probability)
-        return EngineTrainer(self.network, training, self.device, self.memory)
+        return EngineTrainer(self.network, training, Compute(self.device, self.memory))
 
     def claim(self, probability: float) -> TradeOff | None:
         """The certified curve of such a training; None where it is not private.

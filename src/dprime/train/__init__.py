@@ -1,6 +1,6 @@
 """The training engine: a thousand DP-SGD trainings as one.
 
-data + model + Training ──► train ──► Trained: models, noisy gradients for observers, accuracy
+TrainingData + model + TrainingConfig ──► train ──► Trained: models and their accuracy
 """
 
 from importlib.util import find_spec
@@ -13,9 +13,10 @@ if find_spec("cryptography") is None or find_spec("mpmath") is None:
     raise ImportError(f"dprime.train needs cryptography and mpmath: {text.install('train')}")
 
 from dprime.train.clipping import ClipNorm, median_clip_norm
-from dprime.train.engine import Run, train
-from dprime.train.insert import Insert, Moment
-from dprime.train.observe import Final, Observer, Step
+from dprime.train.compute import Compute
+from dprime.train.data import TrainingData
+from dprime.train.engine import EngineContext, train
+from dprime.train.observe import CanaryGradient, Observer, Step, StepContext
 from dprime.train.observers import (
     AccuracyEvery,
     FinalAccuracy,
@@ -24,33 +25,30 @@ from dprime.train.observers import (
     NoiseScale,
 )
 from dprime.train.optimizers import SGD, Adam, Constant, Cosine, Decay
-from dprime.train.settings import Training
-from dprime.train.subsets import Subsets
+from dprime.train.settings import TrainingConfig
 from dprime.train.trained import Trained
-from dprime.train.worlds import Worlds
 
 __all__ = [
     "SGD",
     "AccuracyEvery",
     "Adam",
+    "CanaryGradient",
     "ClipNorm",
+    "Compute",
     "Constant",
     "Cosine",
     "Decay",
-    "Final",
+    "EngineContext",
     "FinalAccuracy",
-    "Insert",
     "LikelihoodRatio",
     "LocalSensitivity",
-    "Moment",
     "NoiseScale",
     "Observer",
-    "Run",
     "Step",
-    "Subsets",
+    "StepContext",
     "Trained",
-    "Training",
-    "Worlds",
+    "TrainingConfig",
+    "TrainingData",
     "median_clip_norm",
     "train",
 ]

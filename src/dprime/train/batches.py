@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from dprime.train.records import mark_drawn, mark_staying, taken
+from dprime.train.data import TrainingData
+from dprime.train.records import Records, gather
 from dprime.train.streams import Purpose, Streams
-from dprime.train.worlds import Worlds
 
 MASKED_FROM = 0.5
 """From this sampling rate on, all records are computed and the absent ones masked."""
 
 
-Parts = dict[tuple[int, int], tuple[Tensor, Tensor]]
+Parts = dict[tuple[int, int], tuple[Records, Tensor]]
 """Records and labels by their first place and the one after their last."""
 
 
@@ -34,7 +34,7 @@ class Batch:
         differing: how many places are for records in which the worlds differ.
         first: the first of these places.
         handed_out: parts of all records that were asked for before.
-        pool: all records [1, record, ...], if layers are to keep what they make of them.
+        pool: all records, if layers are to keep what they make of them.
         sparse: whether nearly all their numbers are zero.
     """
 
@@ -45,22 +45,21 @@ class Batch:
     differing: int
     first: int
     handed_out: Parts = field(default_factory=dict, repr=False)
-    pool: Tensor | None = field(default=None, repr=False)
+    pool: Records | None = field(default=None, repr=False)
     sparse: bool = False
 
-    def part(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
+    def part(self, start: int, stop: int) -> tuple[Records, Tensor]:
         """Records and labels of some places [trial or 1, place, ...].
 
-        A batch of all records hands out the same tensors at every step, and layers may know.
+        A batch of all records hands out the same records at every step, so that layers can keep
+        what they make of them.
         """
         if self.rows is not None:
             rows = self.rows[:, start:stop]
-            x = taken(self.x, rows)
-            return x if self.pool is None else mark_drawn(x, self.pool, rows), taken(self.y, rows)
+            return Records(gather(self.x, rows), pool=self.pool, rows=rows), gather(self.y, rows)
         if (start, stop) not in self.handed_out:
-            x = mark_staying(self.x[None, start:stop], sparse=self.sparse)
-            part = x, self.y[None, start:stop]
-            self.handed_out.setdefault((start, stop), part)
+            records = Records(self.x[None, start:stop], constant=True, sparse=self.sparse)
+            self.handed_out.setdefault((start, stop), (records, self.y[None, start:stop]))
         return self.handed_out[start, stop]
 
     def drawn(self) -> Tensor:
@@ -89,31 +88,28 @@ class Sampler:
     """Draws the batches of some trials.
 
     Args:
-        worlds: the two data sets.
+        data: the records, and which of them each trial has.
         rate: the probability with which each record is in a batch; 1 takes all.
         device: where the records are kept.
-        size: how many of the records a trial has on average, where each has some of them only.
     """
 
-    def __init__(
-        self, worlds: Worlds, rate: float, device: torch.device, size: float | None = None
-    ) -> None:
-        union = worlds.union
+    def __init__(self, data: TrainingData, rate: float, device: torch.device) -> None:
+        union = data.union
         self.x = torch.tensor(union.records, device=device)
         self.y = torch.tensor(union.labels, device=device)
         self.sparse = union.sparse
         self.rate = rate
-        self.common = len(worlds.common)
+        self.common = len(data.common)
         self.differing = len(union) - self.common
-        self.first = worlds.first
-        self._size = size
-        self._pool: Tensor | None = None
+        self.first = data.first
+        self._per_trial = data.expected
+        self._pool: Records | None = None
         self._handed_out: Parts = {}
 
     @property
     def expected(self) -> float:
         """The records that a batch of world `in` has on average."""
-        return self.rate * (self.places if self._size is None else self._size)
+        return self.rate * self._per_trial
 
     @property
     def places(self) -> int:
@@ -122,7 +118,7 @@ class Sampler:
 
     def keep_pool(self) -> None:
         """Have layers keep what they make of the records that batches are drawn from."""
-        self._pool = mark_staying(self.x[None])
+        self._pool = Records(self.x[None], constant=True)
 
     @property
     def likely_size(self) -> int:

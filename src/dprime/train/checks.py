@@ -11,6 +11,7 @@ from dprime import validate
 from dprime.train.functional import Functional
 from dprime.train.losses import Loss, named_loss
 from dprime.train.network import Network, hooks_of, layered, parameters_of
+from dprime.train.records import Records
 
 BATCH_NORMS = (nn.modules.batchnorm._BatchNorm,)
 TOLERANCE = 1e-4
@@ -113,7 +114,7 @@ def _check_gradients(network: Functional, x: Tensor, y: Tensor, loss: str | Loss
     """`torch.func` must be able to follow the model and the loss for one record."""
     single = network.given_weights()[None]
     try:
-        network.gradients(single, x[None], y[None], loss)
+        network.gradients(single, Records(x[None]), y[None], loss)
     except (RuntimeError, TypeError, ValueError, IndexError) as error:
         found = str(error).strip()
         if "data-dependent" in found or "dynamic shape" in found:
@@ -147,12 +148,13 @@ def _keeps_trials_apart(
     """
     records = x.shape[1]
     several = single * torch.linspace(1.0, 1.5, records + 1, device=single.device)[:, None]
+    of_all = Records(x)
     try:
-        network.gradients(several, x, y, loss)
-        found = network.gradients(several[:records], x, y, loss).norms()
+        network.gradients(several, of_all, y, loss)
+        found = network.gradients(several[:records], of_all, y, loss).norms()
     except RuntimeError:
         return False
-    alone = [network.gradients(weights[None], x, y, loss).norms()[0] for weights in several]
+    alone = [network.gradients(weights[None], of_all, y, loss).norms()[0] for weights in several]
     return all(_close(*pair) for pair in zip(alone, found, strict=False))
 
 

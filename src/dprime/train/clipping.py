@@ -11,17 +11,19 @@ from torch import nn
 
 from dprime import validate
 from dprime.data.dataset import Dataset
-from dprime.data.devices import device_named
 from dprime.mechanisms import Gaussian
 from dprime.seeds import check_seed, fresh_seed
 from dprime.train.batches import Sampler
 from dprime.train.checks import network_of
+from dprime.train.compute import Compute
+from dprime.train.data import TrainingData
 from dprime.train.initial import fresh_weights
 from dprime.train.losses import Loss
 from dprime.train.noise import add_normal
-from dprime.train.slices import plan
+from dprime.train.slices import slice_plan
 from dprime.train.streams import Purpose, Streams
-from dprime.train.worlds import Worlds
+
+HERE = Compute()
 
 BINS = np.geomspace(1e-4, 1e4, 161)
 """Edges of the histogram for a private median: 20 bins for a factor of ten."""
@@ -50,22 +52,20 @@ def median_clip_norm(
     loss: str | Loss = "cross-entropy",
     noise_multiplier: float | None = None,
     seed: int | None = None,
-    device: str = "cpu",
-    memory: float = 2.0,
+    compute: Compute = HERE,
 ) -> ClipNorm:
     """The median norm of the records' gradients at fresh weights (Abadi et al. 2016, section 5).
 
     Args:
         model: as for `train`.
         dataset: the records.
-        loss: as in `Training`.
+        loss: as in `TrainingConfig`.
         noise_multiplier: makes the median private: it is then read off a histogram of norms, each
             count with Gaussian noise of this standard deviation. One record changes one count by
             one, so this is the Gaussian mechanism with one step; for zero-out, a record that counts
             for nothing is in no bin. None reads the exact median.
         seed: of the weights and the noise.
-        device: "cpu" or "cuda".
-        memory: in GB.
+        compute: the device and its memory.
 
     >>> from dprime.data import load
     >>> from dprime import Composition, DPSGD
@@ -77,7 +77,7 @@ def median_clip_norm(
     [0.206, 0.207]
     """
     drawn = fresh_seed() if seed is None else check_seed(seed)
-    norms = _norms(model, dataset, loss, drawn, device, memory)
+    norms = _norms(model, dataset, loss, drawn, compute)
     if noise_multiplier is None:
         return ClipNorm(
             _exact_median(norms),
@@ -117,14 +117,15 @@ def _median_of(counts: NDArray[np.float64]) -> float:
 
 
 def _norms(
-    model: nn.Module, dataset: Dataset, loss: str | Loss, seed: int, device: str, memory: float
+    model: nn.Module, dataset: Dataset, loss: str | Loss, seed: int, compute: Compute
 ) -> NDArray[np.float64]:
     """Of every record's gradient at one draw of fresh weights."""
-    sampler = Sampler(Worlds.alone(dataset), 1.0, device_named(device))
+    place = compute.place
+    sampler = Sampler(TrainingData.alone(dataset), 1.0, place)
     network = network_of(model, sampler.x, sampler.y, loss)
-    weights = fresh_weights(network, Streams(seed, [0], device))
-    slices = plan(network, sampler, 2, int(memory * (1 << 30)), 1)
-    batch = sampler.batch(Streams(seed, [0], device), 0, torch.ones(1, dtype=torch.bool))
+    weights = fresh_weights(network, Streams(seed, [0], place))
+    slices = slice_plan(network, sampler, 2, compute.bytes, 1)
+    batch = sampler.batch(Streams(seed, [0], place), 0, torch.ones(1, dtype=torch.bool))
     parts = [
         network.gradients(weights, *batch.part(start, stop), loss).norms()
         for start, stop in batch.spans(slices.records)

@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dprime.train.layers import AffineSeen, Rule, Seen, as_probe
-from dprime.train.records import Kept, drawn_from, stays, taken
+from dprime.train.layers import AffineTrace, LayerRule, LayerTrace, as_probe
+from dprime.train.records import Records, gather
 from dprime.train.streams import has_triton
 
 
@@ -53,7 +53,7 @@ class Windows(torch.autograd.Function):
         return into, None
 
 
-class Conv2d(Rule):
+class Conv2d(LayerRule):
     """A linear layer on the window at each position. In memory the channels come last."""
 
     def __init__(self, module: nn.Conv2d) -> None:
@@ -65,7 +65,6 @@ class Conv2d(Rule):
         self.padding = (0, 0, left, right, top, bottom)
         self.added = (top + bottom, left + right)
         self.sides = (top, left)  # the same on both sides, see `network._rule`
-        self._kept = Kept(self.cut)
 
     def positions(self, height: int, width: int) -> tuple[int, int]:
         """Rows and columns of the output."""
@@ -74,17 +73,19 @@ class Conv2d(Rule):
         rows = (height + top + bottom - reach[0]) // self.stride[0] + 1
         return rows, (width + left + right - reach[1]) // self.stride[1] + 1
 
-    def forward(self, weights: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Seen]:
+    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
         """[R, n, out, H', W'] from x [R or 1, n, in, H, W]."""
+        x = records.x
         R, outputs, inputs = weights[0].shape[:3]
-        records = x.detach() if x.requires_grad else x
         windows: Callable[[], Tensor] = partial(self.windows, records)
         direct: Callable[[Tensor], Tensor] | None = None
-        if x.is_cpu and len(x) == R and not stays(x):  # PyTorch's own, trial by trial, is faster
+        if x.is_cpu and len(x) == R and not records.constant:  # trial by trial is faster
             y = Convolved.apply(x, *weights, self)  # type: ignore[no-untyped-call]
-            direct = partial(self._sums, records, weights[0])
+            if x.requires_grad:
+                windows = partial(self.cut, x.detach())
+            direct = partial(self._sums, x.detach(), weights[0])
         else:
-            made = self.windows(x)
+            made = self.windows(records)
             y = self._from_windows(weights, made).unflatten(2, self.positions(*x.shape[3:]))
             windows = made.detach
         n, rows, columns = y.shape[1:4]
@@ -93,8 +94,8 @@ class Conv2d(Rule):
         def unpack(sums: Tensor) -> Tensor:
             return sums.view(R, outputs, *self.kernel, inputs).permute(0, 1, 4, 2, 3)
 
-        seen = AffineSeen(windows, probe, self.bias, unpack, direct=direct)
-        return probe.view(R, n, rows, columns, outputs).permute(0, 1, 4, 2, 3), seen
+        trace = AffineTrace(windows, probe, self.bias, unpack, direct=direct)
+        return probe.view(R, n, rows, columns, outputs).permute(0, 1, 4, 2, 3), trace
 
     def _sums(self, x: Tensor, weight: Tensor, errors: Tensor) -> Tensor:
         """Of the records' gradients for errors [R, n, T, out], trial by trial [R, out, in, ...]."""
@@ -124,13 +125,11 @@ class Conv2d(Rule):
         y = torch.baddbmm(weights[1][:, None, :], flat, kernel) if self.bias else flat @ kernel
         return y.view(R, *windows.shape[1:3], outputs)
 
-    def windows(self, x: Tensor) -> Tensor:
-        """[R, n, positions, kernel kernel in]; those of records that stay are kept."""
-        origin = drawn_from(x)
-        if origin is None:
-            return self._kept.of(x)
-        pool, rows = origin
-        return taken(self._kept.of(pool)[0], rows)
+    def windows(self, records: Records) -> Tensor:
+        """[R, n, positions, kernel kernel in]; those of constant records are kept."""
+        if records.pool is None or records.rows is None:
+            return records.made(self.cut)
+        return gather(records.pool.made(self.cut)[0], records.rows)
 
     def numbers_kept(self, x: Tensor) -> int:
         """Those of the windows of a record [1, in, H, W]."""

@@ -1,6 +1,6 @@
 """Many trainings as one: every tensor has the trial first.
 
-    worlds + model + training ──► blocks ──► slices of trials ──► steps ──► Trained
+    data + model + training ──► blocks ──► slices of trials ──► steps ──► Trained
 
 A step takes the trials' batches, the clipped sum of the records' gradients, adds noise, shows it to
 the observers, and moves the weights.
@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from threading import Event, Lock
 from typing import Any, Literal
 
@@ -22,55 +21,57 @@ from torch import Tensor, nn
 
 from dprime import validate
 from dprime.data.dataset import Dataset
-from dprime.data.devices import device_named
 from dprime.seeds import check_seed, fresh_seed
 from dprime.train.batches import Batch, Sampler
 from dprime.train.checks import network_of
-from dprime.train.gradients import Part, clip_factors, clipped_sum, common_sum
+from dprime.train.compute import Compute
+from dprime.train.data import TrainingData
+from dprime.train.gradients import Part, clip_factors, clipped_sum
 from dprime.train.initial import fresh_weights
-from dprime.train.insert import Insert, Moment
 from dprime.train.layers import norms_of
 from dprime.train.network import Network
 from dprime.train.noise import add_normal
-from dprime.train.observe import Final, Observer, Step, differing_gradients
+from dprime.train.observe import (
+    CanaryGradient,
+    Observer,
+    Step,
+    StepContext,
+    differing_gradients,
+)
 from dprime.train.progress import bar
-from dprime.train.settings import Training
-from dprime.train.slices import Slices, kept_of_pool, plan
+from dprime.train.settings import TrainingConfig
+from dprime.train.slices import Slices, kept_of_pool, slice_plan
 from dprime.train.streams import Purpose, Streams
-from dprime.train.subsets import Subsets
 from dprime.train.trained import Trained
 from dprime.train.workers import each, freed_memory_kept, plain_autograd, single_precision
-from dprime.train.worlds import Worlds
 
 World = Literal["in", "out", "alternate", "random"]
 WORLDS = ("in", "out", "alternate", "random")
-DEFAULT_MEMORY = 2.0
+HERE = Compute()
 
 
 @dataclass(frozen=True)
-class Run:
+class EngineContext:
     """What the engine works on: everything that is the same for all trials.
 
     Attributes:
         network: the model in the form in which it is trained.
-        worlds: the two data sets.
+        data: the records, and which of them each trial has.
         training: the settings.
         seed: of the whole experiment.
         trials: the index of every trial of the run.
         in_world: whether each trial trains on D.
-        members: the records that each trial trains on, where each has its own [trial, record].
     """
 
     network: Network
-    worlds: Worlds
-    training: Training
+    data: TrainingData
+    training: TrainingConfig
     seed: int = field(repr=False)
     trials: NDArray[np.int64]
     in_world: NDArray[np.bool_]
     sampler: Sampler
-    members: Tensor | None
     initial: Tensor | None
-    insert: Insert | None
+    canary: CanaryGradient | None
     observers: tuple[Observer, ...]
     device: torch.device
     lock: Lock = field(default_factory=Lock)
@@ -85,19 +86,18 @@ class Run:
 
 def train(
     model: nn.Module,
-    data: Worlds | Subsets | Dataset,
-    training: Training,
+    data: TrainingData | Dataset,
+    training: TrainingConfig,
     *,
     trials: int | None = None,
     seed: int | None = None,
     world: World = "alternate",
     blocks: Sequence[int] | None = None,
     initial: Literal["fresh", "given"] | Tensor = "fresh",
-    insert: Insert | None = None,
+    canary: CanaryGradient | None = None,
     observers: Sequence[Observer] = (),
     keep_weights: bool = True,
-    device: str | torch.device = "cpu",
-    memory: float = DEFAULT_MEMORY,
+    compute: Compute = HERE,
     progress: bool | None = None,
 ) -> Trained:
     """Train a model many times at once.
@@ -109,7 +109,7 @@ def train(
         data: a data set, two worlds that differ in one record, or a pool of which each trial has
             its own part.
         training: steps, clipping, noise, sampling, optimizer.
-        trials: how many trainings; where it is left out, one, or one for each part of a pool.
+        trials: how many trainings; by default one, or one for each part of a pool.
         seed: gives every random number of the experiment; None draws one of 256 random bits.
             Whoever knows it knows the noise: for a model that you release, leave it out. The
             result keeps it in `seed` and prints it nowhere.
@@ -118,12 +118,11 @@ def train(
         blocks: which blocks of `training.block` trials to run; None runs all.
         initial: "fresh" weights for every trial, the model's own ("given"), or a tensor
             [parameter] or [trial, parameter].
-        insert: puts gradients of its own in the place of those of the records in which the worlds
+        canary: puts gradients of its own in the place of those of the records in which the worlds
             differ; they are sampled and clipped like any other.
         observers: see every step, in the order given.
         keep_weights: whether the final weights of all trials are kept.
-        device: "cpu" or "cuda".
-        memory: in GB; bounds what the engine uses at once.
+        compute: the device, its memory and workers.
         progress: whether to show a bar; None shows it for long work on a terminal.
 
     Returns:
@@ -131,7 +130,7 @@ def train(
 
     >>> from dprime.data import load
     >>> digits = load("digits")
-    >>> recipe = Training(steps=60, learning_rate=2.0, clip_norm=1.0, noise_multiplier=2.0)
+    >>> recipe = TrainingConfig(steps=60, learning_rate=2.0, clip_norm=1.0, noise_multiplier=2.0)
     >>> net = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
     >>> done = train(net, digits.train, recipe, trials=20, seed=1)
     >>> done.label
@@ -139,73 +138,81 @@ def train(
     >>> bool(done.accuracy(digits.test).min() > 0.8)
     True
     """
-    worlds = _worlds(data)
-    count = _count(trials, data)
-    place = device_named(device)
-    budget = int(validate.positive("memory", memory, example=2.0) * (1 << 30))
-    size = data.expected if isinstance(data, Subsets) else None
-    sampler = Sampler(worlds, training.sample_rate, place, size)
+    records = TrainingData.of(data)
+    count, place = _count(trials, records), compute.place
+    sampler = Sampler(records, training.sample_rate, place)
     network = network_of(model, sampler.x, sampler.y, training.loss)
-    if training.sensitivity == "local" and worlds.adjacency is None:
-        remedy = "give Worlds.remove(…) or Worlds.replace(…), or sensitivity='global'"
-        raise validate.misfit("data", "one world", "two worlds for local sensitivity", remedy)
-    if insert is not None and worlds.adjacency is None:
-        remedy = "give Worlds.remove(…), Worlds.replace(…) or Worlds.add(…)"
-        raise validate.misfit("data", "one world", "two worlds for an insert", remedy)
+    _check_two_worlds(records, training, canary)
     chosen = _trials(count, training.block, blocks)
     secret = fresh_seed() if seed is None else check_seed(seed)
-    run = Run(
+    run = EngineContext(
         network=network,
-        worlds=worlds,
+        data=records,
         training=training,
         seed=secret,
         trials=chosen,
-        in_world=_in_world(world, worlds, chosen, secret),
+        in_world=_in_world(world, records, chosen, secret),
         sampler=sampler,
-        members=torch.from_numpy(data.members.copy()) if isinstance(data, Subsets) else None,
         initial=_initial(initial, network, count),
-        insert=insert,
+        canary=canary,
         observers=tuple(observers),
         device=place,
     )
-    together = min(training.block, count)
-    kept = kept_of_pool(network, sampler, budget, training.steps * len(chosen))
+    weights, diverged = _train_all(run, compute, min(training.block, count), keep_weights, progress)
+    return Trained(
+        network=network, data=records, training=training, seed=secret,
+        trials=chosen, in_world=run.in_world, weights=weights, diverged=diverged,
+    )  # fmt: skip
+
+
+def _train_all(
+    run: EngineContext, compute: Compute, together: int, keep: bool, progress: bool | None
+) -> tuple[Tensor | None, NDArray[np.bool_]]:
+    """All slices of trials, side by side: final weights, and which are not finite."""
+    count, budget = len(run.trials), compute.bytes
+    kept = kept_of_pool(run.network, run.sampler, budget, run.training.steps * count)
     if kept:
-        sampler.keep_pool()
-    slices = plan(network, sampler, _copies(run), budget - kept, together)
-    weights = _kept(run, keep_weights, budget)
-    diverged = np.zeros(len(chosen), dtype=bool)
+        run.sampler.keep_pool()
+    slices = slice_plan(
+        run.network, run.sampler, _copies(run), budget - kept, together, compute.workers
+    )
+    weights = _kept(run, keep, budget)
+    diverged = np.zeros(count, dtype=bool)
     for observer in run.observers:
         observer.begin(run)
-    showing = bar("training", len(chosen), progress)
+    showing = bar("training", count, progress)
     with showing as advance, freed_memory_kept(), single_precision(), plain_autograd():
 
         def train_slice(rows: slice) -> None:
-            with torch.autocast(place.type, enabled=False):  # it belongs to a thread
+            with torch.autocast(run.device.type, enabled=False):  # it belongs to a thread
                 final = _train_slice(run, rows, slices, advance)
             diverged[rows] = (~final.isfinite().all(1)).cpu().numpy()
             if weights is not None:
                 weights[rows] = final.cpu()
 
-        parts = _rows(chosen, training.block, slices.trials)
+        parts = _rows(run.trials, run.training.block, slices.trials)
         each(parts, train_slice, slices.workers, run.stopped)
-    network.model.cpu()
-    return Trained(
-        network=network, worlds=worlds, training=training, seed=secret,
-        trials=chosen, in_world=run.in_world, weights=weights, diverged=diverged,
-    )  # fmt: skip
+    run.network.model.cpu()
+    return weights, diverged
 
 
-def _worlds(data: Worlds | Subsets | Dataset) -> Worlds:
-    """All records that are trained on; a pool is one world."""
-    if isinstance(data, Worlds):
-        return data
-    return Worlds.alone(data.pool if isinstance(data, Subsets) else data)
+def _check_two_worlds(
+    data: TrainingData, training: TrainingConfig, canary: CanaryGradient | None
+) -> None:
+    """Local sensitivity and canaries are of the records in which two worlds differ."""
+    if data.adjacency is not None:
+        return
+    made = "give TrainingData.remove(…) or TrainingData.replace(…)"
+    if training.sensitivity == "local":
+        remedy = f"{made}, or sensitivity='global'"
+        raise validate.misfit("data", "one world", "two worlds for local sensitivity", remedy)
+    if canary is not None:
+        raise validate.misfit("data", "one world", "two worlds for a canary gradient", made)
 
 
-def _count(trials: int | None, data: Worlds | Subsets | Dataset) -> int:
+def _count(trials: int | None, data: TrainingData) -> int:
     """How many trainings there are."""
-    parts = len(data) if isinstance(data, Subsets) else None
+    parts = None if data.members is None else len(data.members)
     if trials is None:
         return parts or 1
     count = validate.whole("trials", trials)
@@ -238,10 +245,10 @@ def _rows(trials: NDArray[np.int64], block: int, width: int) -> list[slice]:
 
 
 def _in_world(
-    world: str, worlds: Worlds, trials: NDArray[np.int64], seed: int
+    world: str, data: TrainingData, trials: NDArray[np.int64], seed: int
 ) -> NDArray[np.bool_]:
     validate.one_of("world", world, WORLDS)
-    if worlds.adjacency is None or world == "in":
+    if data.adjacency is None or world == "in":
         return np.ones(len(trials), dtype=bool)
     if world == "out":
         return np.zeros(len(trials), dtype=bool)
@@ -267,15 +274,15 @@ def _initial(initial: object, network: Network, count: int) -> Tensor | None:
     return network.given_weights() if initial == "given" else None
 
 
-def _copies(run: Run) -> int:
+def _copies(run: EngineContext) -> int:
     """Tensors of the weights' size that a trial needs: weights, sum, and what is kept beside."""
     worlds_apart = bool(run.observers) or run.training.sensitivity == "local"
-    crafted = 0 if run.insert is None else 4 * run.sampler.differing
+    crafted = 0 if run.canary is None else 4 * run.sampler.differing
     kept = sum(observer.copies for observer in run.observers)
     return 5 + run.training.optimizer.copies + (5 if worlds_apart else 0) + crafted + kept
 
 
-def _kept(run: Run, keep: bool, budget: int) -> Tensor | None:
+def _kept(run: EngineContext, keep: bool, budget: int) -> Tensor | None:
     """Room for all trials' final weights."""
     if not keep:
         return None
@@ -290,7 +297,9 @@ def _kept(run: Run, keep: bool, budget: int) -> Tensor | None:
     return torch.empty(len(run.trials), run.network.size)
 
 
-def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float], None]) -> Tensor:
+def _train_slice(
+    run: EngineContext, rows: slice, slices: Slices, advance: Callable[[float], None]
+) -> Tensor:
     """All steps of some trials; returns their final weights."""
     training = run.training
     trials = run.trials[rows]
@@ -300,14 +309,15 @@ def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float
     state = training.optimizer.start(weights)
     clips = training.clip_norm is not None
     exact_sum = torch.empty_like(weights, dtype=torch.float64 if clips else weights.dtype)
-    divisor = run.divisor
     memo: dict[Any, Any] = {}
-    members = None if run.members is None else run.members[trials].to(run.device)
-    batches = run.sampler.batches(streams, in_world, training.steps, members)
+    members = run.data.members
+    own = None if members is None else torch.from_numpy(members[trials]).to(run.device)
+    batches = run.sampler.batches(streams, in_world, training.steps, own)
     for index, batch in enumerate(batches):
         if run.stopped.is_set():
             break
-        crafted = _crafted(run, Moment(run, index, rows, weights, memo))
+        context = run, index, rows, weights, memo
+        crafted = _crafted(run, StepContext(*context))
         parts = _clipped_sum(run, batch, slices.records, weights, exact_sum, crafted)
         sigma = _sigma(run, parts, batch, weights, crafted)
         own_sum = exact_sum.to(weights.dtype) if run.observers else weights
@@ -315,28 +325,23 @@ def _train_slice(run: Run, rows: slice, slices: Slices, advance: Callable[[float
             add_normal(streams, exact_sum, sigma, Purpose.NOISE, index)
         noisy_sum = exact_sum.to(weights.dtype)
         if run.observers:
-            make_common = partial(
-                common_sum, run.network, batch, weights, training.loss, training.clip_norm,
-                slices.records,
-            )  # fmt: skip
             step = Step(
-                index, rows, in_world, weights, noisy_sum, own_sum, sigma, divisor,
-                training.clip_norm, batch, parts, make_common, memo, crafted,
-            )  # fmt: skip
+                *context, in_world, noisy_sum, own_sum, sigma, batch, parts, slices.records, crafted
+            )
             with run.lock:
                 for observer in run.observers:
                     observer.see(step)
         del parts
         rate = training.rate_at(index)
-        training.optimizer.move(weights, noisy_sum.mul_(1 / divisor), rate, index, state)
+        training.optimizer.move(weights, noisy_sum.mul_(1 / run.divisor), rate, index, state)
         advance(len(trials) / training.steps)
     with run.lock:
         for observer in run.observers:
-            observer.end(Final(rows, weights, memo))
+            observer.end(StepContext(run, training.steps, rows, weights, memo))
     return weights
 
 
-def _start(run: Run, trials: NDArray[np.int64], streams: Streams) -> Tensor:
+def _start(run: EngineContext, trials: NDArray[np.int64], streams: Streams) -> Tensor:
     """The weights before the first step."""
     if run.initial is None:
         return fresh_weights(run.network, streams)
@@ -345,12 +350,12 @@ def _start(run: Run, trials: NDArray[np.int64], streams: Streams) -> Tensor:
     return run.initial[torch.as_tensor(trials)].to(run.device, copy=True)
 
 
-def _crafted(run: Run, moment: Moment) -> tuple[Tensor, ...] | None:
+def _crafted(run: EngineContext, context: StepContext) -> tuple[Tensor, ...] | None:
     """What the adversary puts in the place of the differing records' gradients, clipped."""
-    if run.insert is None:
+    if run.canary is None:
         return None
     with run.lock:
-        found = run.insert.gradients(moment)
+        found = run.canary.gradients(context)
     C = run.training.clip_norm
     if C is None:
         return found
@@ -363,7 +368,7 @@ def _crafted(run: Run, moment: Moment) -> tuple[Tensor, ...] | None:
 
 
 def _clipped_sum(
-    run: Run,
+    run: EngineContext,
     batch: Batch,
     length: int,
     weights: Tensor,
@@ -383,7 +388,7 @@ def _clipped_sum(
     return parts
 
 
-def _keeps_places(run: Run) -> bool:
+def _keeps_places(run: EngineContext) -> bool:
     """Whether all other records of a batch stay where they are without the one in question.
 
     Batches of few records are put together of those that were drawn: then a record that is drawn
@@ -395,7 +400,7 @@ def _keeps_places(run: Run) -> bool:
 
 
 def _sigma(
-    run: Run,
+    run: EngineContext,
     parts: Sequence[Part],
     batch: Batch,
     like: Tensor,

@@ -18,6 +18,7 @@ from dprime.train.layers import norms_of, weighted
 from dprime.train.lookups import OwnRows
 from dprime.train.losses import Loss, named_loss
 from dprime.train.network import Gradients, Network, hooks_of
+from dprime.train.records import Records
 
 Weights = dict[str, Tensor]
 
@@ -110,7 +111,9 @@ class Functional(Network):
 
         return self._over_trials(of_all, weights, x, y.expand(x.shape[:2]))[0]
 
-    def gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Gradients:
+    def gradients(
+        self, weights: Tensor, records: Records, y: Tensor, loss: str | Loss
+    ) -> Gradients:
         """By two nested vmaps: over the trials, and over a trial's records."""
 
         def of_all(weights: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -122,7 +125,7 @@ class Functional(Network):
             flat = [found[parameter.name].flatten(2) for parameter in self.parameters]
             return losses.detach(), torch.cat(flat, dim=2).detach()
 
-        return ExplicitGradients(*self._over_trials(of_all, weights, x, y))
+        return ExplicitGradients(*self._over_trials(of_all, weights, records.x, y))
 
     def _over_trials(
         self, make: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]],

@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """Kernels for GPUs, in Triton, which comes with PyTorch's builds for them.
 
-What would be many passes over memory is one: random bits for a thousand trials; the errors of a
-convolution's windows; the largest of each cell.
+What would be many passes over memory is one: random bits for a thousand trials, and the errors of a
+convolution's windows.
 Images have their channels last in memory.
 """
 
@@ -130,73 +130,4 @@ def fold(
         errors.contiguous(), into, into.numel(), *shape[1:], rows, columns,
         kh, kw, *stride, *dilation, block=BLOCK,
     )  # fmt: skip
-    return into
-
-
-@triton.jit
-def _corner(place, height, width, channels, rows, columns, kh: tl.constexpr, kw: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Where in [N, H, W, C] the cell begins that is at a place of [N, H', W', C]."""
-    channel = place % channels
-    column = (place // channels) % columns
-    row = (place // (channels * columns)) % rows
-    image = place // (channels * columns * rows)
-    return ((image * height + row * kh) * width + column * kw) * channels + channel
-
-
-@triton.jit
-def _pool_kernel(  # type: ignore[no-untyped-def]
-    x, best, which, numbers, height, width, channels, rows, columns,
-    kh: tl.constexpr, kw: tl.constexpr, block: tl.constexpr,
-):  # fmt: skip
-    """Each cell of [N, H, W, C]: its largest number, and which of its places had it first."""
-    place = tl.program_id(0).to(tl.int64) * block + tl.arange(0, block)
-    valid = place < numbers
-    corner = _corner(place, height, width, channels, rows, columns, kh, kw)
-    largest = tl.load(x + corner, mask=valid)
-    number = tl.zeros([block], tl.int32)
-    for k in tl.static_range(1, kh * kw):
-        value = tl.load(x + corner + ((k // kw) * width + k % kw) * channels, mask=valid)
-        number = tl.where(value > largest, k, number)
-        largest = tl.maximum(value, largest)
-    tl.store(best + place, largest, mask=valid)
-    tl.store(which + place, number.to(tl.uint8), mask=valid)
-
-
-@triton.jit
-def _unpool_kernel(  # type: ignore[no-untyped-def]
-    errors, which, into, numbers, height, width, channels, rows, columns,
-    kh: tl.constexpr, kw: tl.constexpr, block: tl.constexpr,
-):  # fmt: skip
-    """The error of each cell to the place that its largest number came from."""
-    place = tl.program_id(0).to(tl.int64) * block + tl.arange(0, block)
-    valid = place < numbers
-    corner = _corner(place, height, width, channels, rows, columns, kh, kw)
-    error = tl.load(errors + place, mask=valid)
-    number = tl.load(which + place, mask=valid).to(tl.int32)
-    for k in tl.static_range(kh * kw):
-        offset = ((k // kw) * width + k % kw) * channels
-        tl.store(into + corner + offset, tl.where(number == k, error, 0.0), mask=valid)
-
-
-def pool(x: Tensor, cell: tuple[int, int]) -> tuple[Tensor, Tensor]:
-    """The largest number of each cell [N, H', W', C] of x [N, H, W, C], and its place in a byte."""
-    count, height, width, channels = x.shape
-    rows, columns = height // cell[0], width // cell[1]
-    best = x.new_empty(count, rows, columns, channels)
-    which = torch.empty_like(best, dtype=torch.uint8)
-    grid = (triton.cdiv(best.numel(), BLOCK),)
-    _pool_kernel[grid](
-        x, best, which, best.numel(), height, width, channels, rows, columns, *cell, block=BLOCK
-    )
-    return best, which
-
-
-def unpool(errors: Tensor, which: Tensor, shape: tuple[int, ...], cell: tuple[int, int]) -> Tensor:
-    """Errors [N, H', W', C] at the places [N, H, W, C] that `pool` took its numbers from."""
-    whole = shape[1] % cell[0] == 0 and shape[2] % cell[1] == 0
-    into = errors.new_empty(shape) if whole else errors.new_zeros(shape)
-    grid = (triton.cdiv(errors.numel(), BLOCK),)
-    _unpool_kernel[grid](
-        errors, which, into, errors.numel(), *shape[1:], *errors.shape[1:3], *cell, block=BLOCK
-    )
     return into

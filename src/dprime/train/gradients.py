@@ -52,7 +52,7 @@ class Part:
             self._norms = self.gradients.norms()
         return self._norms
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Keep losses and norms only."""
         self._gradients = None
 
@@ -107,7 +107,7 @@ def _summed(
     parts: list[Part] = []
     for start, stop in batch.spans(length):
         if parts:
-            parts[-1].let_go()
+            parts[-1].release()
         part = Part(partial(_gradients, network, batch, start, stop, weights, loss), start)
         c = mask[:, start:stop]
         if clip_norm is not None or judge:

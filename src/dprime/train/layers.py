@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dprime.train.records import Known, Memory
+from dprime.train.records import Measured, Records
 
 ROUNDING = 8 * torch.finfo(torch.float32).eps
 """Relative error that is allowed for in a sum of products of mixed sign."""
@@ -55,7 +55,7 @@ GRADIENT_PASSES = 4
 """Multiplications in the time in which one number of a gradient is stored and read twice."""
 
 
-class Seen(ABC):
+class LayerTrace(ABC):
     """One pass through a layer: with the error, enough to know every record's gradient.
 
     Attributes:
@@ -79,11 +79,11 @@ class Seen(ABC):
         """
 
     @abstractmethod
-    def only(self, records: slice) -> Seen:
+    def only(self, records: slice) -> LayerTrace:
         """The same for some of the records."""
 
     @abstractmethod
-    def without(self, lost: Tensor) -> Seen:
+    def without(self, lost: Tensor) -> LayerTrace:
         """The same with gradients of zero for some of the records [R, n]."""
 
     @abstractmethod
@@ -91,12 +91,12 @@ class Seen(ABC):
         """How many numbers are made beside the output, its error and the sums."""
 
 
-class Rule(ABC):
+class LayerRule(ABC):
     """A layer with weights."""
 
     @abstractmethod
-    def forward(self, weights: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Seen]:
-        """The output for weights [R, ...] and x [R or 1, n, ...], and what was seen."""
+    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
+        """The output for weights [R, ...] and records [R or 1, n, ...], and its trace."""
 
 
 def as_probe(y: Tensor) -> Tensor:
@@ -107,7 +107,7 @@ def as_probe(y: Tensor) -> Tensor:
 # Linear layers ------------------------------------------------------------------------------------
 
 
-class AffineSeen(Seen):
+class AffineTrace(LayerTrace):
     """Of y = x W^T + b at T positions, g = Σ_t e_t x_t^T.
 
     Args:
@@ -115,7 +115,7 @@ class AffineSeen(Seen):
         probe: the output [R, n, T, out].
         bias: whether there is one.
         unpack: from sums [R, out, in] to the form of the weights.
-        known: of records that come again at every step.
+        measured: what is known of records that come again at every step.
         direct: from errors [R, n, T, out] to Σ e_t x_t^T in the form of the weights, where there is
             a way without x.
     """
@@ -126,10 +126,16 @@ class AffineSeen(Seen):
         probe: Tensor,
         bias: bool,
         unpack: Callable[[Tensor], Tensor],
-        known: Known | None = None,
+        measured: Measured | None = None,
         direct: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        self._x, self.probe, self.bias, self.unpack, self.known = x, probe, bias, unpack, known
+        self._x, self.probe, self.bias, self.unpack, self.measured = (
+            x,
+            probe,
+            bias,
+            unpack,
+            measured,
+        )
         self._direct = direct
         self._gradients: Tensor | None = None
 
@@ -138,16 +144,16 @@ class AffineSeen(Seen):
         """The input [R or 1, n, T, in]."""
         return self._x()
 
-    def only(self, records: slice) -> Seen:
+    def only(self, records: slice) -> LayerTrace:
         """The same for some of the records."""
-        part = AffineSeen(lambda: self.x[:, records], self.probe, self.bias, self.unpack)
+        part = AffineTrace(lambda: self.x[:, records], self.probe, self.bias, self.unpack)
         part.error = self.error[:, records]
         return part
 
-    def without(self, lost: Tensor) -> Seen:
+    def without(self, lost: Tensor) -> LayerTrace:
         """The same with errors of zero for some of the records, and no input that is not finite."""
-        sparse = self.known if self._is_sparse else None  # whose numbers are finite
-        part = AffineSeen(lambda: _blank(self.x, lost), self.probe, self.bias, self.unpack, sparse)
+        sparse = self.measured if self._is_sparse else None  # whose numbers are finite
+        part = AffineTrace(lambda: _blank(self.x, lost), self.probe, self.bias, self.unpack, sparse)
         part.error = self.error.masked_fill(lost[:, :, None, None], 0)
         return part
 
@@ -179,7 +185,7 @@ class AffineSeen(Seen):
         """‖e x^T‖² = ‖e‖² ‖x‖²; the bias adds ‖e‖²."""
         e = self.error.squeeze(2)
         x = self.x.squeeze(2)
-        squares = (x * x).sum(-1) if self.known is None else self.known.squares
+        squares = (x * x).sum(-1) if self.measured is None else self.measured.squares
         return ((e * e).sum(-1) + FLOOR) * (squares + (float(self.bias) + FLOOR))
 
     def _from_grams(self) -> Tensor:
@@ -231,13 +237,13 @@ class AffineSeen(Seen):
 
     @property
     def _is_sparse(self) -> bool:
-        return self.known is not None and self.known.columns is not None
+        return self.measured is not None and self.measured.columns is not None
 
     def _contract(self, e: Tensor, precision: torch.dtype) -> Tensor:
         """Σ over records and positions of e x^T: e [R, n, T, out] → the form of the weights."""
         if self._is_sparse:
-            assert self.known is not None
-            return self.known.gathered(_merged(e).mT, precision)
+            assert self.measured is not None
+            return self.measured.gathered(_merged(e).mT, precision)
         if self._direct is not None and "x" not in vars(self):
             return self._direct(e)
         return self.unpack(_summed(_merged(e).mT, _merged(self.x), precision))
@@ -312,32 +318,31 @@ def _merged(x: Tensor) -> Tensor:
     return x.squeeze(2) if x.shape[2] == 1 else x.flatten(1, 2)
 
 
-class Linear(Rule):
+class Linear(LayerRule):
     """On vectors, or at every position of a sequence."""
 
     def __init__(self, module: nn.Linear) -> None:
         self.bias = module.bias is not None
-        self.memory = Memory()
 
-    def forward(self, weights: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Seen]:
+    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
         """In memory the records come last, [R, out, n T].
 
         Long rows of records make both the products and the elementwise work after them faster
         than short rows of features do.
         """
+        x, measured = records.x, records.measured
         n, inner = x.shape[1], x.shape[2:-1]
-        known = self.memory.of(x)
         x = x.flatten(2, -2) if inner else x.unsqueeze(2)
-        y = self._affine(weights, _merged(x), known)
+        y = self._affine(weights, _merged(x), measured)
         probe = as_probe(y.unflatten(1, (n, math.prod(inner))))
-        seen = AffineSeen(x.detach, probe, self.bias, _unchanged, known)
-        return (probe.unflatten(2, inner) if inner else probe.squeeze(2)), seen
+        trace = AffineTrace(x.detach, probe, self.bias, _unchanged, measured)
+        return (probe.unflatten(2, inner) if inner else probe.squeeze(2)), trace
 
-    def _affine(self, weights: Sequence[Tensor], x: Tensor, known: Known | None) -> Tensor:
+    def _affine(self, weights: Sequence[Tensor], x: Tensor, measured: Measured | None) -> Tensor:
         w = weights[0]
         R, outputs, inputs = w.shape
-        if known is not None and known.rows is not None:
-            y = known.times(w)
+        if measured is not None and measured.rows is not None:
+            y = measured.times(w)
         elif x.shape[0] == 1:
             y = (w.reshape(R * outputs, inputs) @ x[0].mT).view(R, outputs, -1)
         else:
@@ -354,23 +359,23 @@ def _unchanged(sums: Tensor) -> Tensor:
 # Normalisation and embeddings ---------------------------------------------------------------------
 
 
-class ScaleSeen(Seen):
+class ScaleTrace(LayerTrace):
     """Of y = γ x̂ + β, g_γ = Σ_t e_t x̂_t and g_β = Σ_t e_t: x̂ and e [R, n, ...]."""
 
     def __init__(self, normal: Tensor, probe: Tensor, over: tuple[int, ...], bias: bool) -> None:
         self.normal, self.probe, self.over, self.bias = normal, probe, over, bias
         self._kept: list[Tensor] | None = None
 
-    def only(self, records: slice) -> Seen:
+    def only(self, records: slice) -> LayerTrace:
         """The same for some of the records."""
-        part = ScaleSeen(self.normal[:, records], self.probe, self.over, self.bias)
+        part = ScaleTrace(self.normal[:, records], self.probe, self.over, self.bias)
         part.error = self.error[:, records]
         part._kept = None if self._kept is None else [g[:, records] for g in self._kept]
         return part
 
-    def without(self, lost: Tensor) -> Seen:
+    def without(self, lost: Tensor) -> LayerTrace:
         """The same with gradients of zero for some of the records."""
-        part = ScaleSeen(self.normal, self.probe, self.over, self.bias)
+        part = ScaleTrace(self.normal, self.probe, self.over, self.bias)
         part.error = self.error
         part._kept = [g.masked_fill(_beside(lost, g), 0) for g in self._gradients()]
         return part
@@ -397,7 +402,7 @@ class ScaleSeen(Seen):
             target.add_(weighted(c, gradients, target.dtype).view(target.shape))
 
 
-class GroupSeen(Seen):
+class GroupTrace(LayerTrace):
     """Of y = γ x̂ + β over P positions, g_γ = Σ_t e_t x̂_t and g_β = Σ_t e_t.
 
     Args:
@@ -411,17 +416,17 @@ class GroupSeen(Seen):
         self.centred, self.scale, self.groups = centred, scale, groups
         self._sums: tuple[Tensor, Tensor] | None = None
 
-    def only(self, records: slice) -> Seen:
+    def only(self, records: slice) -> LayerTrace:
         """The same for some of the records."""
-        part = GroupSeen(self.centred[:, records], self.scale[:, records], self.groups)
+        part = GroupTrace(self.centred[:, records], self.scale[:, records], self.groups)
         part.error = self.error[:, records]
         if self._sums is not None:
             part._sums = self._sums[0][:, records], self._sums[1][:, records]
         return part
 
-    def without(self, lost: Tensor) -> Seen:
+    def without(self, lost: Tensor) -> LayerTrace:
         """The same with gradients of zero for some of the records."""
-        part = GroupSeen(self.centred, self.scale, self.groups)
+        part = GroupTrace(self.centred, self.scale, self.groups)
         part.error = self.error
         along, plain = self.sums(self.error)
         blank = _beside(lost, plain)
@@ -457,21 +462,21 @@ class Grouped(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, seen: GroupSeen) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, trace: GroupTrace) -> Tensor:
         """From what was measured of x."""
-        ctx.seen, ctx.weight = seen, weight
-        return torch.addcmul(bias, seen.centred, weight * seen.scale)
+        ctx.trace, ctx.weight = trace, weight
+        return torch.addcmul(bias, trace.centred, weight * trace.scale)
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None, None]:
         """The error at x: scale (γe − mean(γe) − x̂ mean(γe x̂)), means over a group."""
         (error,) = upstream
-        seen, weight = ctx.seen, ctx.weight
-        along, plain = seen.sums(error)
-        drift = group_mean(weight * plain, seen.groups) / error.shape[2]
-        slope = group_mean(weight * along, seen.groups) / error.shape[2]
-        into = torch.addcmul(-seen.scale * drift, error, weight * seen.scale)
-        return into.addcmul_(seen.centred, seen.scale**2 * slope, value=-1), None, None, None
+        trace, weight = ctx.trace, ctx.weight
+        along, plain = trace.sums(error)
+        drift = group_mean(weight * plain, trace.groups) / error.shape[2]
+        slope = group_mean(weight * along, trace.groups) / error.shape[2]
+        into = torch.addcmul(-trace.scale * drift, error, weight * trace.scale)
+        return into.addcmul_(trace.centred, trace.scale**2 * slope, value=-1), None, None, None
 
 
 def group_mean(x: Tensor, groups: int) -> Tensor:
@@ -480,36 +485,38 @@ def group_mean(x: Tensor, groups: int) -> Tensor:
     return grouped.mean(-1, keepdim=True).expand(grouped.shape).flatten(-2)
 
 
-class GroupNorm(Rule):
+class GroupNorm(LayerRule):
     """Channels normalised in groups, record by record. In memory the channels come last."""
 
     def __init__(self, module: nn.GroupNorm) -> None:
         self.groups, self.eps = module.num_groups, module.eps
 
-    def forward(self, weights: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Seen]:
+    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
         """[R, n, channels, ...]."""
+        x = records.x
         last = x.flatten(3).mT if x.dim() > 3 else x.unsqueeze(2)  # [R, n, P, channels]
-        seen = self._measured(last.detach())
+        trace = self._measured(last.detach())
         scale, shift = (w[:, None, None, :] for w in weights)
-        y = as_probe(Grouped.apply(last, scale, shift, seen))  # type: ignore[no-untyped-call]
-        seen.probe = y
-        return (y.mT.unflatten(3, x.shape[3:]) if x.dim() > 3 else y.squeeze(2)), seen
+        y = as_probe(Grouped.apply(last, scale, shift, trace))  # type: ignore[no-untyped-call]
+        trace.probe = y
+        return (y.mT.unflatten(3, x.shape[3:]) if x.dim() > 3 else y.squeeze(2)), trace
 
-    def _measured(self, x: Tensor) -> GroupSeen:
+    def _measured(self, x: Tensor) -> GroupTrace:
         """Mean and variance of each group, the variance about the mean."""
         centred = x - group_mean(x.mean(2, keepdim=True), self.groups)
         variance = group_mean((centred * centred).mean(2, keepdim=True), self.groups)
-        return GroupSeen(centred, (variance + self.eps).rsqrt_(), self.groups)
+        return GroupTrace(centred, (variance + self.eps).rsqrt_(), self.groups)
 
 
-class LayerNorm(Rule):
+class LayerNorm(LayerRule):
     """The last dimensions normalised, at each position of each record."""
 
     def __init__(self, module: nn.LayerNorm) -> None:
         self.shape, self.eps = module.normalized_shape, module.eps
 
-    def forward(self, weights: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Seen]:
+    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
         """[R, n, ..., *normalized_shape]."""
+        x = records.x
         normal = F.layer_norm(x, self.shape, eps=self.eps)
         between = (1,) * (x.dim() - 2 - len(self.shape))
         scale = weights[0].view(weights[0].shape[0], 1, *between, *self.shape)
@@ -518,24 +525,24 @@ class LayerNorm(Rule):
             y = y + weights[1].view(scale.shape)
         y = as_probe(y)
         over = tuple(range(2, 2 + len(between)))
-        return y, ScaleSeen(normal.detach(), y, over, bias=len(weights) > 1)
+        return y, ScaleTrace(normal.detach(), y, over, bias=len(weights) > 1)
 
 
-class EmbeddingSeen(Seen):
+class EmbeddingTrace(LayerTrace):
     """A row of the table per word: records gather the errors of their words in its rows."""
 
     def __init__(self, words: Tensor, probe: Tensor, kept: Tensor) -> None:
         self.words, self.probe, self.kept = words, probe, kept  # [R or 1, n, T]
 
-    def only(self, records: slice) -> Seen:
+    def only(self, records: slice) -> LayerTrace:
         """The same for some of the records."""
-        part = EmbeddingSeen(self.words[:, records], self.probe, self.kept[:, records])
+        part = EmbeddingTrace(self.words[:, records], self.probe, self.kept[:, records])
         part.error = self.error[:, records]
         return part
 
-    def without(self, lost: Tensor) -> Seen:
+    def without(self, lost: Tensor) -> LayerTrace:
         """The same with errors of zero for some of the records."""
-        part = EmbeddingSeen(self.words, self.probe, self.kept)
+        part = EmbeddingTrace(self.words, self.probe, self.kept)
         part.error = self.error.masked_fill(lost[:, :, None, None], 0)
         return part
 
@@ -562,14 +569,15 @@ class EmbeddingSeen(Seen):
         table.add_(sums.view(R, rows, width))
 
 
-class Embedding(Rule):
+class Embedding(LayerRule):
     """A vector per word; words are whole numbers in the records."""
 
     def __init__(self, module: nn.Embedding) -> None:
         self.padding = -1 if module.padding_idx is None else module.padding_idx
 
-    def forward(self, weights: Sequence[Tensor], x: Tensor) -> tuple[Tensor, Seen]:
+    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
         """[R, n, ..., width] from words [R or 1, n, ...]; NaN where the table has no such word."""
+        x = records.x
         table = weights[0]
         R, rows, width = table.shape
         unknown = ~((x >= 0) & (x < rows)).detach()
@@ -580,4 +588,4 @@ class Embedding(Rule):
             y = y.masked_fill(unknown[..., None], torch.nan)
         probe = as_probe(y.view(R, x.shape[1], -1, width))
         flat = words.flatten(2) if x.dim() > 2 else words[..., None]
-        return probe.view(y.shape), EmbeddingSeen(flat, probe, flat != self.padding)
+        return probe.view(y.shape), EmbeddingTrace(flat, probe, flat != self.padding)

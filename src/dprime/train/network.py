@@ -17,11 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from dprime.train.convolution import Conv2d
-from dprime.train.elementwise import tanh
-from dprime.train.layers import Embedding, GroupNorm, LayerNorm, Linear, Rule, Seen
+from dprime.train.layers import Embedding, GroupNorm, LayerNorm, LayerRule, LayerTrace, Linear
 from dprime.train.losses import Loss, per_trial
-from dprime.train.normalised import NormalisedConv2d
-from dprime.train.pooling import max_pool
+from dprime.train.records import Records
 
 ELEMENTWISE = (
     nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish,
@@ -134,8 +132,10 @@ class Network(ABC):
         """Of each record's loss with respect to the record itself, shaped like x [trial, ...]."""
 
     @abstractmethod
-    def gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Gradients:
-        """Of the records x [trial or 1, record, ...] with labels y [trial or 1, record]."""
+    def gradients(
+        self, weights: Tensor, records: Records, y: Tensor, loss: str | Loss
+    ) -> Gradients:
+        """Of records [trial or 1, record, ...] with labels y [trial or 1, record]."""
 
     @abstractmethod
     def numbers_per_record(self, x: Tensor) -> int:
@@ -146,40 +146,44 @@ class Network(ABC):
         """How many numbers the first layer can keep of a record in a pool; x is one record."""
 
 
+Traced = tuple[LayerTrace, tuple[Parameter, ...]]
+"""What a layer has seen of a pass, and its weights."""
+
+
 class LayeredGradients(Gradients):
     """Norms and sums put together from the layers' own."""
 
-    def __init__(self, losses: Tensor, seen: Sequence[tuple[Seen, tuple[Parameter, ...]]]) -> None:
-        self.losses, self._seen = losses, seen
+    def __init__(self, losses: Tensor, traces: Sequence[Traced]) -> None:
+        self.losses, self._traces = losses, traces
 
     def norms(self) -> Tensor:
         """[trial, record]."""
-        total = self._seen[0][0].squared_norms()
-        for seen, _ in self._seen[1:]:
-            total = total + seen.squared_norms()
+        total = self._traces[0][0].squared_norms()
+        for trace, _ in self._traces[1:]:
+            total = total + trace.squared_norms()
         return total.sqrt_()
 
     def add_weighted(self, c: Tensor, into: Tensor) -> None:
         """Layer by layer, each into its own part of the vector."""
-        for seen, parameters in self._seen:
-            seen.add_weighted(c, [parameter.view(into) for parameter in parameters])
+        for trace, parameters in self._traces:
+            trace.add_weighted(c, [parameter.view(into) for parameter in parameters])
 
     def only(self, records: slice) -> Gradients:
         """Those of some of the records."""
-        seen = [(layer.only(records), parameters) for layer, parameters in self._seen]
-        return LayeredGradients(self.losses[:, records], seen)
+        traces = [(trace.only(records), parameters) for trace, parameters in self._traces]
+        return LayeredGradients(self.losses[:, records], traces)
 
     def without(self, lost: Tensor) -> Gradients:
         """The same with gradients of zero for some of the records."""
-        seen = [(layer.without(lost), parameters) for layer, parameters in self._seen]
-        return LayeredGradients(self.losses, seen)
+        traces = [(trace.without(lost), parameters) for trace, parameters in self._traces]
+        return LayeredGradients(self.losses, traces)
 
 
 @dataclass(frozen=True)
 class Stage:
     """One layer: a rule with its weights, or a function without any."""
 
-    apply: Rule | Callable[[Tensor], Tensor]
+    apply: LayerRule | Callable[[Tensor], Tensor]
     parameters: tuple[Parameter, ...] = ()
 
 
@@ -192,19 +196,24 @@ class Layered(Network):
         super().__init__(model)
         self.stages = stages
 
-    def _forward(self, weights: Tensor, x: Tensor) -> Iterator[tuple[Tensor, Seen | None, Stage]]:
+    def _forward(
+        self, weights: Tensor, records: Records
+    ) -> Iterator[tuple[Tensor, LayerTrace | None, Stage]]:
+        """Layer by layer; what is known of records holds as long as no layer has changed them."""
+        x = records.x
         for stage in self.stages:
-            seen = None
-            if isinstance(stage.apply, Rule):
-                x, seen = stage.apply.forward([p.view(weights) for p in stage.parameters], x)
+            trace = None
+            if isinstance(stage.apply, LayerRule):
+                own = records if x is records.x else Records(x)
+                x, trace = stage.apply.forward([p.view(weights) for p in stage.parameters], own)
             else:
                 x = stage.apply(x)
-            yield x, seen, stage
+            yield x, trace, stage
 
     @torch.no_grad()
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
         """[trial, record, ...]."""
-        for output, _, _ in self._forward(weights, x):
+        for output, _, _ in self._forward(weights, Records(x)):
             x = output
         return x
 
@@ -213,23 +222,26 @@ class Layered(Network):
         records = x.detach().requires_grad_()
         outputs = records
         with torch.enable_grad():
-            for output, _, _ in self._forward(weights, records):
+            for output, _, _ in self._forward(weights, Records(records)):
                 outputs = output
             losses = per_trial(loss, outputs, y)
             return torch.autograd.grad(losses.sum(), records)[0]
 
-    def gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Gradients:
+    def gradients(
+        self, weights: Tensor, records: Records, y: Tensor, loss: str | Loss
+    ) -> Gradients:
         """One pass forward, one back for the errors at the layers' outputs."""
-        found: list[tuple[Seen, tuple[Parameter, ...]]] = []
+        found: list[Traced] = []
+        x = records.x
         with torch.enable_grad():
-            for output, seen, stage in self._forward(weights, x):
+            for output, trace, stage in self._forward(weights, records):
                 x = output
-                if seen is not None:
-                    found.append((seen, stage.parameters))
+                if trace is not None:
+                    found.append((trace, stage.parameters))
             losses = per_trial(loss, x, y)
-            errors = torch.autograd.grad(losses.sum(), [seen.probe for seen, _ in found])
-        for (seen, _), error in zip(found, errors, strict=True):
-            seen.error, seen.probe = error, seen.probe.detach()
+            errors = torch.autograd.grad(losses.sum(), [trace.probe for trace, _ in found])
+        for (trace, _), error in zip(found, errors, strict=True):
+            trace.error, trace.probe = error, trace.probe.detach()
         return LayeredGradients(losses.detach(), found)
 
     def numbers_per_record(self, x: Tensor) -> int:
@@ -237,14 +249,14 @@ class Layered(Network):
         count = 0
         weights = self.given_weights()[None].to(x.device)
         with torch.no_grad():
-            for output, seen, _ in self._forward(weights, x[None]):
-                count += 2 * output.numel() + (seen.numbers() if seen is not None else 0)
+            for output, trace, _ in self._forward(weights, Records(x[None])):
+                count += 2 * output.numel() + (trace.numbers() if trace is not None else 0)
         return count
 
     def numbers_kept(self, x: Tensor) -> int:
-        """The windows of a first convolution, or their moments."""
+        """The windows of a first convolution."""
         first = self.stages[0].apply
-        return first.numbers_kept(x) if isinstance(first, Conv2d | NormalisedConv2d) else 0
+        return first.numbers_kept(x) if isinstance(first, Conv2d) else 0
 
 
 def layered(model: nn.Module) -> Layered | None:
@@ -261,7 +273,7 @@ def layered(model: nn.Module) -> Layered | None:
             return None
         taken.update(id(weight) for weight in module.parameters())
         stages.append(stage)
-    return Layered(model, _norm_joined(stages))
+    return Layered(model, stages)
 
 
 def hooks_of(module: nn.Module, way: Literal["forward", "backward"]) -> bool:
@@ -288,21 +300,6 @@ def _pools_first(leaves: list[tuple[str, nn.Module]]) -> list[tuple[str, nn.Modu
     return leaves
 
 
-def _norm_joined(stages: list[Stage]) -> list[Stage]:
-    """A first convolution and the group normalisation after it as one layer."""
-    place = next((i for i, stage in enumerate(stages) if stage.parameters), len(stages))
-    joined = stages[place : place + 2]
-    conv, norm = (stage.apply for stage in joined) if len(joined) == 2 else (None, None)
-    if not (isinstance(conv, Conv2d) and isinstance(norm, GroupNorm)):
-        return stages
-    rule = NormalisedConv2d(conv, norm)
-    return [
-        *stages[:place],
-        Stage(rule, joined[0].parameters + joined[1].parameters),
-        *stages[place + 2 :],
-    ]
-
-
 def _stage(path: str, module: nn.Module, places: dict[str, Parameter]) -> Stage | None:
     """How a layer runs, or None where there is no fast way."""
     own = sorted((name for name, _ in module.named_parameters()), reverse=True)  # bias last
@@ -312,7 +309,7 @@ def _stage(path: str, module: nn.Module, places: dict[str, Parameter]) -> Stage 
         rule = _rule(module) if all(trained) and {*own} <= {"weight", "bias"} else None
         return None if rule is None else Stage(rule, tuple(places[name] for name in names))
     if type(module) in ELEMENTWISE:
-        return Stage(tanh if type(module) is nn.Tanh else module)
+        return Stage(module)
     if type(module) is nn.Flatten:
         start, stop = (d + 1 if d >= 0 else d for d in (module.start_dim, module.end_dim))
         return Stage(lambda x: x.flatten(start, stop)) if start == 2 else None
@@ -326,13 +323,11 @@ def _stage(path: str, module: nn.Module, places: dict[str, Parameter]) -> Stage 
 
 def _record_by_record(module: nn.Module, x: Tensor) -> Tensor:
     """The records of all trials through one module."""
-    flat = x.flatten(0, 1)
-    outputs: Tensor = max_pool(flat, module) if type(module) is nn.MaxPool2d else module(flat)
-    by_trial: Tensor = outputs.unflatten(0, x.shape[:2])
+    by_trial: Tensor = module(x.flatten(0, 1)).unflatten(0, x.shape[:2])
     return by_trial
 
 
-def _rule(module: nn.Module) -> Rule | None:
+def _rule(module: nn.Module) -> LayerRule | None:
     """The rule of a layer with weights; subclasses may compute something else and have none."""
     kind = type(module)
     if kind is nn.Linear:

@@ -1,12 +1,14 @@
-"""What an adversary may see of a training, step by step.
+"""What an adversary may see of a training, and what it may put in, step by step.
 
-An observer is handed a `Step` after the noise is drawn and before the weights move. Nothing is
-copied and nothing is computed for it until it asks; what it wants to keep, it copies.
+A `StepContext` is the beginning of a step of a slice of trials. A `Step` is the same once its noise
+is drawn and before the weights move. Nothing is copied and nothing is computed for an observer
+until it asks; what it wants to keep, it copies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,48 +18,65 @@ from torch import Tensor
 
 from dprime import validate
 from dprime.train.batches import Batch
-from dprime.train.gradients import Part
+from dprime.train.gradients import Part, common_sum
 
 if TYPE_CHECKING:
-    from dprime.train.engine import Run
+    from dprime.train.engine import EngineContext
 
 
 @dataclass
-class Step:
+class StepContext:
+    """The beginning of a step of a slice of trials, or the end of its training.
+
+    Attributes:
+        run: what is the same for all trials.
+        index: the step, counted from 0; the number of steps at the end.
+        rows: the slice's place among the run's trials.
+        weights: the current ones [trial, parameter].
+        memo: what is to be found again at the slice's next step: slices of trials are trained side
+            by side, and their steps come in turns.
+    """
+
+    run: EngineContext = field(repr=False)
+    index: int
+    rows: slice
+    weights: Tensor
+    memo: dict[Any, Any] = field(repr=False)
+
+
+@dataclass
+class Step(StepContext):
     """One step of a slice of trials. Tensors are the engine's own: copy what is to be kept.
 
     Attributes:
-        index: counted from 0.
-        rows: the slice's place among the run's trials.
         in_world: whether each trial trains on D [trial].
-        weights: before the update [trial, parameter].
         noisy_sum: the clipped sum with its noise, all that DP-SGD releases [trial, parameter].
         own_sum: the clipped sum of the trial's own world, without noise [trial, parameter].
         sigma: the noise's standard deviation [trial].
-        divisor: turns sums into averages: a public constant, or rate times number of records.
-        clip_norm: C, or None.
         batch: the records that were drawn.
         parts: the batch's records as they went through the model, the differing ones last.
-        make_common: computes `common_sum`.
-        memo: what an observer wants to find again at the slice's next step: slices of trials are
-            trained side by side, and their steps come in turns.
-        crafted: the clipped gradients of an insert, or None.
+        together: how many records of a batch are computed together.
+        crafted: the clipped gradients of a canary, or None.
     """
 
-    index: int
-    rows: slice
     in_world: Tensor
-    weights: Tensor
     noisy_sum: Tensor
     own_sum: Tensor
     sigma: Tensor
-    divisor: float
-    clip_norm: float | None
     batch: Batch
     parts: Sequence[Part] = field(repr=False)
-    make_common: Callable[[], Tensor] = field(repr=False)
-    memo: dict[Any, Any] = field(repr=False)
+    together: int
     crafted: tuple[Tensor, ...] | None = field(default=None, repr=False)
+
+    @property
+    def divisor(self) -> float:
+        """Turns sums into averages: a public constant, or rate times number of records."""
+        return self.run.divisor
+
+    @property
+    def clip_norm(self) -> float | None:
+        """C, or None."""
+        return self.run.training.clip_norm
 
     @property
     def losses(self) -> Tensor:
@@ -94,8 +113,11 @@ class Step:
         """
         self.differing  # noqa: B018  made while the gradients that they are taken from are there
         for part in self.parts:
-            part.let_go()
-        return self.make_common()
+            part.release()
+        return common_sum(
+            self.run.network, self.batch, self.weights, self.run.training.loss, self.clip_norm,
+            self.together,
+        )  # fmt: skip
 
     def clipped_sum(self, world: str) -> Tensor:
         """What the sum would be, had the record been drawn, in world "in" or "out"."""
@@ -116,15 +138,6 @@ def differing_gradients(
     )
 
 
-@dataclass(frozen=True)
-class Final:
-    """The models at the end: rows of the run's trials, their weights [trial, parameter], memo."""
-
-    rows: slice
-    weights: Tensor
-    memo: dict[Any, Any] = field(repr=False)
-
-
 class Observer:
     """Sees a training. Derive from it and write the methods that you need.
 
@@ -137,11 +150,26 @@ class Observer:
 
     copies: ClassVar[int] = 0
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Before the first trial."""
 
     def see(self, step: Step) -> None:
         """After each step's noise is drawn, before the weights move."""
 
-    def end(self, final: Final) -> None:
-        """After the last step of a slice of trials."""
+    def end(self, final: StepContext) -> None:
+        """After the last step of a slice of trials; `final.weights` are the models'."""
+
+
+class CanaryGradient(ABC):
+    """Gradients in the place of those of the records in which the worlds differ.
+
+    DP-SGD protects whatever gradient one record brings, so the strongest adversaries choose it
+    themselves, at every step anew. The trainer clips and samples it like any other.
+    """
+
+    @abstractmethod
+    def gradients(self, context: StepContext) -> tuple[Tensor, ...]:
+        """One for each differing record [trial, parameter], before clipping.
+
+        Called in turns for several slices of trials, never at once.
+        """

@@ -10,8 +10,8 @@ from torch import Tensor
 from dprime import validate
 from dprime.data.dataset import Dataset
 from dprime.train import evaluate
-from dprime.train.engine import Run
-from dprime.train.observe import Final, Observer, Step
+from dprime.train.engine import EngineContext
+from dprime.train.observe import Observer, Step, StepContext
 
 
 class LikelihoodRatio(Observer):
@@ -28,12 +28,12 @@ class LikelihoodRatio(Observer):
         self.every_step = every_step
         self.logs: NDArray[np.float64] = np.zeros((0, 0))
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial."""
-        if run.worlds.adjacency is None or run.training.noise_multiplier == 0:
+        if run.data.adjacency is None or run.training.noise_multiplier == 0:
             raise validate.misfit(
                 "data", "one world, or without noise", "two worlds and noise to tell them apart by",
-                "give Worlds.remove(…) or Worlds.replace(…) and a noise_multiplier",
+                "give TrainingData.remove(…) or TrainingData.replace(…) and a noise_multiplier",
             )  # fmt: skip
         self._rate = run.training.sample_rate
         width = run.training.steps if self.every_step else 1
@@ -48,7 +48,7 @@ class LikelihoodRatio(Observer):
         if self.every_step:
             self.logs[step.rows, step.index] = step.memo[self].cpu().numpy()
 
-    def end(self, final: Final) -> None:
+    def end(self, final: StepContext) -> None:
         """Keep the last value."""
         if not self.every_step:
             self.logs[final.rows, 0] = final.memo[self].cpu().numpy()
@@ -96,10 +96,10 @@ class LocalSensitivity(Observer):
     def __init__(self) -> None:
         self.norms: NDArray[np.float64] = np.zeros((0, 0))
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial and step."""
-        if run.worlds.adjacency is None:
-            remedy = "give Worlds.remove(…) or Worlds.replace(…)"
+        if run.data.adjacency is None:
+            remedy = "give TrainingData.remove(…) or TrainingData.replace(…)"
             raise validate.misfit("data", "one world", "two worlds that differ in a record", remedy)
         self.norms = np.zeros((len(run.trials), run.training.steps))
 
@@ -121,12 +121,12 @@ class FinalAccuracy(Observer):
         self.dataset = dataset
         self.values: NDArray[np.float64] = np.zeros(0)
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial."""
         self._run = run
         self.values = np.zeros(len(run.trials))
 
-    def end(self, final: Final) -> None:
+    def end(self, final: StepContext) -> None:
         """Measure a slice of trials."""
         loss = self._run.training.loss
         self.values[final.rows] = evaluate.accuracy(
@@ -147,10 +147,10 @@ class AccuracyEvery(Observer):
         after: the number of steps after which each measurement is made.
         values: the share of records whose class is predicted [trial, measurement].
 
-    >>> from dprime.train import Training, train
+    >>> from dprime.train import TrainingConfig, train
     >>> data = Dataset.of(np.eye(4), [0, 1, 0, 1])
     >>> seen = AccuracyEvery(data, steps=20)
-    >>> recipe = Training(steps=50, learning_rate=1.0)
+    >>> recipe = TrainingConfig(steps=50, learning_rate=1.0)
     >>> done = train(torch.nn.Linear(4, 2), data, recipe, trials=3, seed=1, observers=[seen])
     >>> seen.after, seen.values.shape
     ((20, 40, 50), (3, 3))
@@ -162,7 +162,7 @@ class AccuracyEvery(Observer):
         self.after: tuple[int, ...] = ()
         self.values: NDArray[np.float64] = np.zeros((0, 0))
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial and measurement."""
         self._run = run
         total = run.training.steps
@@ -174,7 +174,7 @@ class AccuracyEvery(Observer):
         if step.index and step.index % self.steps == 0:
             self._measure(step.rows, step.index // self.steps - 1, step.weights)
 
-    def end(self, final: Final) -> None:
+    def end(self, final: StepContext) -> None:
         """Measure the final models."""
         self._measure(final.rows, len(self.after) - 1, final.weights)
 
@@ -195,7 +195,7 @@ class NoiseScale(Observer):
     def __init__(self) -> None:
         self.sigmas: NDArray[np.float64] = np.zeros((0, 0))
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: EngineContext) -> None:
         """Room for every trial and step."""
         self.sigmas = np.zeros((len(run.trials), run.training.steps))
 

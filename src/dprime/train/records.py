@@ -1,8 +1,8 @@
-"""What is worth knowing of records that come again, at every step or drawn from a pool.
+"""Records on their way into a network, with what the sampler knows of them.
 
-The squares of their norms; where most of their numbers are zero, as in baskets or one-hot tables,
-their sparse form, with which a first linear layer takes a tenth of the time; and whatever else a
-first layer makes of records alone, which is made once.
+Records that come again at every step are measured once: the squares of their norms; where most of
+their numbers are zero, as in baskets or one-hot tables, their sparse form, with which a first
+linear layer takes two thirds of the time; and whatever else a first layer makes of records alone.
 """
 
 from __future__ import annotations
@@ -10,72 +10,66 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
-from torch.utils.weak import WeakTensorKeyDictionary
 
 Made = TypeVar("Made")
 
 _lock = threading.RLock()
-_staying = WeakTensorKeyDictionary()
-_drawn = WeakTensorKeyDictionary()
 
 
-def mark_staying(x: Tensor, *, sparse: bool = False) -> Tensor:
-    """Say of records that they come again at every step; returns them."""
-    with _lock:
-        _staying[x] = sparse
-    return x
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Records of a batch.
 
+    Attributes:
+        x: their numbers [trial or 1, record, ...].
+        constant: whether they come again at every step.
+        sparse: whether nearly all their numbers are zero.
+        pool: the constant records [1, record, ...] that they were drawn from, where layers keep
+            what they make of these.
+        rows: which of the pool's they are [trial, place].
+    """
 
-def stays(x: Tensor) -> bool:
-    """Whether records come again at every step."""
-    return x in _staying
+    x: Tensor
+    constant: bool = False
+    sparse: bool = False
+    pool: Records | None = None
+    rows: Tensor | None = None
+    _made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
-
-def taken(x: Tensor, rows: Tensor) -> Tensor:
-    """Records x [record, ...] at rows [trial, place], side by side [trial, place, ...]."""
-    side_by_side: Tensor = x.index_select(0, rows.flatten()).unflatten(0, rows.shape)
-    return side_by_side
-
-
-def mark_drawn(x: Tensor, pool: Tensor, rows: Tensor) -> Tensor:
-    """Say of records that they are those of a pool [1, record, ...] at rows; returns them."""
-    with _lock:
-        _drawn[x] = pool, rows
-    return x
-
-
-def drawn_from(x: Tensor) -> tuple[Tensor, Tensor] | None:
-    """The pool and the rows that records were drawn from, if that is known."""
-    found: tuple[Tensor, Tensor] | None = _drawn.get(x)
-    return found
-
-
-class Kept(Generic[Made]):
-    """What a layer makes of records that stay, made once and kept for as long as they live."""
-
-    def __init__(self, make: Callable[[Tensor], Made]) -> None:
-        self._make = make
-        self._kept = WeakTensorKeyDictionary()
-
-    def of(self, x: Tensor) -> Made:
-        """Made now, unless it is there already."""
-        if not stays(x):
-            return self._make(x)
+    def made(self, make: Callable[[Tensor], Made]) -> Made:
+        """What a layer makes of their numbers; of constant records it is made once and kept."""
+        if not self.constant:
+            return make(self.x)
         with _lock:
-            if x not in self._kept:
-                self._kept[x] = self._make(x)
-            made: Made = self._kept[x]
-            return made
+            if make not in self._made:
+                self._made[make] = make(self.x)
+            kept: Made = self._made[make]
+            return kept
+
+    @property
+    def measured(self) -> Measured | None:
+        """What is known of constant vectors [1, n, in]; None for any other records."""
+        return self.made(self._measure) if self.constant and self.x.dim() == 3 else None
+
+    def _measure(self, x: Tensor) -> Measured:
+        """Norms of records [1, n, in], and the sparse form of those declared sparse."""
+        squares = (x * x).sum(-1)
+        if not (x.is_cpu and self.sparse):
+            return Measured(squares)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch calls its sparse rows a beta
+            columns = x[0].mT.contiguous().double().to_sparse_csr()
+            return Measured(squares, x[0].to_sparse_csr(), columns)
 
 
 @dataclass(frozen=True)
-class Known:
-    """Records that all trials share.
+class Measured:
+    """Constant records that all trials share.
 
     Attributes:
         squares: of their norms [1, n].
@@ -112,24 +106,7 @@ def _times_transposed(dense: Tensor, sparse: Tensor) -> Tensor:
     return products
 
 
-class Memory:
-    """Remembers records that stay, by their tensor, for as long as it lives."""
-
-    def __init__(self) -> None:
-        self._known = Kept(look_at)
-
-    def of(self, x: Tensor) -> Known | None:
-        """What is known of x [1, n, in]; None for records that do not stay."""
-        return self._known.of(x) if x.dim() == 3 and stays(x) else None
-
-
-def look_at(x: Tensor) -> Known:
-    """Measure records [1, n, in], and make the sparse form of those declared sparse."""
-    records = x[0]
-    squares = (x * x).sum(-1)
-    if not records.is_cpu or not _staying.get(x):
-        return Known(squares)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch calls its sparse rows a beta
-        columns = records.mT.contiguous().double().to_sparse_csr()
-        return Known(squares, records.to_sparse_csr(), columns)
+def gather(x: Tensor, rows: Tensor) -> Tensor:
+    """Records x [record, ...] at rows [trial, place], side by side [trial, place, ...]."""
+    side_by_side: Tensor = x.index_select(0, rows.flatten()).unflatten(0, rows.shape)
+    return side_by_side

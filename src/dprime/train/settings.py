@@ -27,7 +27,7 @@ CLIP_NORMS = (1e-12, 1e18)
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingConfig:
     """One training with DP-SGD, or without privacy.
 
     Args:
@@ -50,7 +50,7 @@ class Training:
             time; one with an `if` on the data or a mask is slow.
         block: trials that are run together; a block can be run again anywhere and gives the same.
 
-    >>> private = Training(steps=30, learning_rate=0.005, clip_norm=3.0, noise_multiplier=8.0)
+    >>> private = TrainingConfig(steps=30, learning_rate=0.005, clip_norm=3.0, noise_multiplier=8.0)
     >>> private.label
     'differentially private'
     >>> round(private.mechanism().curve().advantage(), 3), private.adjacency
@@ -120,7 +120,7 @@ class Training:
     def adjacency(self) -> Adjacency:
         """What a guarantee compares: zero-out, unless the divisor is a public constant.
 
-        >>> Training(30, 0.1, 1.0, 8.0, expected_batch_size=100).adjacency
+        >>> TrainingConfig(30, 0.1, 1.0, 8.0, expected_batch_size=100).adjacency
         'add-remove'
         """
         return "zero-out" if self.expected_batch_size is None else "add-remove"
@@ -131,7 +131,7 @@ class Training:
 
         A record may move a computed sum by C and by what it does to the rounding (`layers.RUN`).
 
-        >>> round(Training(30, 0.1, clip_norm=3.0, noise_multiplier=8.0).sigma, 6)
+        >>> round(TrainingConfig(30, 0.1, clip_norm=3.0, noise_multiplier=8.0).sigma, 6)
         24.024
         """
         wider = 1 + RUN_MOVES if self.sensitivity == "global" else 1.0

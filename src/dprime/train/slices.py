@@ -58,7 +58,14 @@ def kept_of_pool(network: Network, sampler: Sampler, memory: int, trainings: flo
     return size if pays and size <= KEPT_SHARE * memory else 0
 
 
-def plan(network: Network, sampler: Sampler, copies: int, memory: int, trials: int) -> Slices:
+def slice_plan(
+    network: Network,
+    sampler: Sampler,
+    copies: int,
+    memory: int,
+    trials: int,
+    workers: int | None = None,
+) -> Slices:
     """The largest slices that keep within the memory, or within the cache on a processor.
 
     Args:
@@ -67,6 +74,7 @@ def plan(network: Network, sampler: Sampler, copies: int, memory: int, trials: i
         copies: tensors of the weights' size that are kept for each trial.
         memory: in bytes.
         trials: no more than this many.
+        workers: slices at the same time; None takes as many as PyTorch has threads.
     """
     on_processor = sampler.x.device.type == "cpu"
     per_record = 4 * network.numbers_per_record(sampler.x[:1])
@@ -85,13 +93,12 @@ def plan(network: Network, sampler: Sampler, copies: int, memory: int, trials: i
     if not on_processor:
         records = min(batch, max(1 + sampler.differing, (room - per_trial) // per_record))
         return Slices(max(1, min(trials, room // (per_trial + per_record * records))), records)
-    workers = 1
-    if network.side_by_side:
-        work = trials * (per_trial + per_record * batch) // WORTH_A_WORKER
-        workers = max(1, min(torch.get_num_threads(), trials, room // least, work))
-    room = min(room // workers, max(least, CACHE))
+    most = (workers or torch.get_num_threads()) if network.side_by_side else 1
+    work = trials * (per_trial + per_record * batch) // WORTH_A_WORKER
+    side_by_side = max(1, min(most, trials, room // least, work))
+    room = min(room // side_by_side, max(least, CACHE))
     records = min(batch, max(1 + sampler.differing, (room - per_trial) // per_record))
     if not sampler.shares_records:
         room = min(room, OWN_RECORDS)
-    together = max(1, min(-(-trials // workers), room // (per_trial + per_record * records)))
-    return Slices(together, records, workers)
+    together = max(1, min(-(-trials // side_by_side), room // (per_trial + per_record * records)))
+    return Slices(together, records, side_by_side)

@@ -14,9 +14,9 @@ from dprime import validate
 from dprime.data.dataset import Dataset
 from dprime.mechanisms import DPSGD
 from dprime.train import evaluate
+from dprime.train.data import TrainingData, check_record
 from dprime.train.network import Network
-from dprime.train.settings import Training
-from dprime.train.worlds import Worlds, check_record
+from dprime.train.settings import TrainingConfig
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Trained:
 
     Attributes:
         training: the settings.
-        worlds: the data.
+        data: the records, and which of them each trial had.
         seed: gives the same again, and with it every noise: whoever knows the seed and the models
             can tell which records were used. Keep it secret; nothing prints it.
         trials: the index of each trial.
@@ -35,8 +35,8 @@ class Trained:
     """
 
     network: Network = field(repr=False)
-    worlds: Worlds = field(repr=False)
-    training: Training
+    data: TrainingData = field(repr=False)
+    training: TrainingConfig
     seed: int = field(repr=False)
     trials: NDArray[np.int64] = field(repr=False)
     in_world: NDArray[np.bool_] = field(repr=False)

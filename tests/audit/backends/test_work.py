@@ -10,7 +10,7 @@ from dprime.data.dataset import Split
 from dprime.membership.frontiers import frontier
 from dprime.membership.planner import plan
 from dprime.membership.shadows import answers
-from dprime.train import Training
+from dprime.train import TrainingConfig
 from games import engine_setting
 from pools import OTHERS, POOL, network
 
@@ -38,7 +38,7 @@ def test_an_audit(name, backend):
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_shadow_models(name, backend):
-    trainer = EngineTrainer(network(), Training(steps=5, learning_rate=0.5, sample_rate=0.5))
+    trainer = EngineTrainer(network(), TrainingConfig(steps=5, learning_rate=0.5, sample_rate=0.5))
     here = answers(trainer, POOL, OTHERS, models=20, seed=3)
     there = answers(trainer, POOL, OTHERS, models=20, seed=3, backend=backend(name))
     np.testing.assert_array_equal(there.members, here.members)

@@ -1,16 +1,20 @@
-"""Two data sets that differ in one record: D, world `in`, and its neighbour D′, world `out`.
+"""The records of a run, and which of them each trial trains on.
 
-Both are kept as one list: the records that they share, and among them, side by side, the one or two
-in which they differ. A trial's world is then a mask over these places of that list, and everything
-else about the records is computed once for both worlds.
+Either all trials have all records, or the trials have two data sets that differ in one record: D,
+world `in`, and its neighbour D′, world `out`; or each trial has a part of a pool of its own.
+
+Both worlds are kept as one list: the records that they share, and among them, side by side, the one
+or two in which they differ. A trial's world is then a mask over these places of that list, and
+everything else about the records is computed once for both worlds.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dprime import validate
 from dprime.data.dataset import Dataset
@@ -18,18 +22,22 @@ from dprime.mechanisms import Adjacency
 
 
 @dataclass(frozen=True, eq=False)
-class Worlds:
-    """D and D′. Make one with `alone`, `remove`, `replace` or `add`.
+class TrainingData:
+    """What trials train on. Make it with `alone`, `remove`, `replace`, `add` or `parts`.
 
     Attributes:
-        common: the records that both worlds have.
+        common: the records that both worlds have, or the pool.
         differing: nothing, or x, or x and x′: x is in D only, x′ in D′ only.
         place: how many of the common records stand before x and x′; None for all of them.
+        members: whether each trial trains on each record of the pool [trial, record]; None for all.
+        probability: with which each record of the pool was kept, one for all or one for each.
     """
 
     common: Dataset
     differing: Dataset | None = None
     place: int | None = None
+    members: NDArray[np.bool_] | None = field(default=None, repr=False)
+    probability: float | NDArray[np.float64] = 1.0
 
     def __post_init__(self) -> None:
         if self.place is not None and self.place not in range(len(self.common) + 1):
@@ -37,12 +45,17 @@ class Worlds:
             raise validate.refusal("place", self.place, wanted, "give None to put the record last")
 
     @classmethod
-    def alone(cls, dataset: Dataset) -> Worlds:
+    def of(cls, data: Dataset | TrainingData) -> TrainingData:
+        """A data set as what every trial trains on; anything else as it is."""
+        return cls.alone(data) if isinstance(data, Dataset) else data
+
+    @classmethod
+    def alone(cls, dataset: Dataset) -> TrainingData:
         """One world only, for trainings that nobody is asked to tell apart."""
         return cls(dataset)
 
     @classmethod
-    def remove(cls, dataset: Dataset, record: int) -> Worlds:
+    def remove(cls, dataset: Dataset, record: int) -> TrainingData:
         """D is the data set, D′ lacks one record (add-remove, unbounded DP).
 
         The engine divides the sums of both worlds by the same number. So it plays add-remove where
@@ -58,24 +71,52 @@ class Worlds:
         return cls(_without(dataset, index), dataset.take([index]))
 
     @classmethod
-    def replace(cls, dataset: Dataset, record: int, by: Dataset) -> Worlds:
+    def replace(cls, dataset: Dataset, record: int, by: Dataset) -> TrainingData:
         """D is the data set; in D′ one record is replaced by the one in `by` (bounded DP)."""
         index = check_record(record, len(dataset))
         _check_single("by", by, dataset)
         return cls(_without(dataset, index), joined(dataset.take([index]), by))
 
     @classmethod
-    def add(cls, dataset: Dataset, record: Dataset) -> Worlds:
+    def add(cls, dataset: Dataset, record: Dataset) -> TrainingData:
         """D′ is the data set, D has one record more; like `remove`, seen from the other side."""
         _check_single("record", record, dataset)
         return cls(dataset, record)
 
-    def at_random_place(self, seed: int) -> Worlds:
+    @classmethod
+    def parts(
+        cls, pool: Dataset, members: ArrayLike, probability: float | ArrayLike
+    ) -> TrainingData:
+        """Each trial has records of its own, each kept with its probability, independently.
+
+        Everything public follows from the probabilities alone, never from who was drawn: sums are
+        divided by the expected batch size. For a certificate of who was drawn, give the training
+        that number as `expected_batch_size`.
+
+        Args:
+            pool: all records.
+            members: whether each trial trains on each record [trial, record].
+            probability: with which each record was kept, one for all or one for each.
+
+        >>> pool = Dataset.of(np.eye(4), [0, 1, 2, 3])
+        >>> TrainingData.parts(pool, [[True, False, True, False]], probability=0.5).expected
+        2.0
+        """
+        kept = np.array(members, dtype=bool)
+        if kept.ndim != 2 or kept.shape[1] != len(pool) or not len(kept):
+            raise validate.misfit(
+                "members", f"of shape {kept.shape}", f"[trial, {len(pool)} records]",
+                "give one True or False for each trial and record of the pool",
+            )  # fmt: skip
+        kept.setflags(write=False)
+        return cls(pool, members=kept, probability=_probabilities(probability, len(pool)))
+
+    def at_random_place(self, seed: int) -> TrainingData:
         """The same worlds with x and x′ at a random place, the same one in D and in D′.
 
         A trainer that treats its last record unlike the others is otherwise judged by that record.
 
-        >>> worlds = Worlds.remove(Dataset.of(np.eye(5), [0, 1, 0, 1, 0]), 4)
+        >>> worlds = TrainingData.remove(Dataset.of(np.eye(5), [0, 1, 0, 1, 0]), 4)
         >>> worlds.at_random_place(1).place
         2
         """
@@ -95,6 +136,13 @@ class Worlds:
         return len(self.common) + (self.differing is not None)
 
     @property
+    def expected(self) -> float:
+        """How many records a trial has on average, which is public."""
+        if self.members is None:
+            return float(self.size)
+        return float(np.sum(np.broadcast_to(self.probability, len(self.common))))
+
+    @property
     def adjacency(self) -> Adjacency | None:
         """How D and D′ differ as data sets; None when there is only one world."""
         if self.differing is None:
@@ -107,7 +155,7 @@ class Worlds:
         return self.common if self.differing is None else self._with(self.differing)
 
     def dataset(self, world: str) -> Dataset:
-        """D for "in", D′ for "out"."""
+        """D for "in", D′ for "out"; without two worlds, all records."""
         validate.one_of("world", world, ("in", "out"))
         if self.differing is None:
             return self.common
@@ -153,3 +201,19 @@ def joined(first: Dataset, second: Dataset) -> Dataset:
         records=np.concatenate([first.records, second.records]),
         labels=np.concatenate([first.labels, second.labels]),
     )
+
+
+def _probabilities(given: ArrayLike, records: int) -> float | NDArray[np.float64]:
+    """One probability for all, or one for each record; certainty is allowed."""
+    values = np.array(given, dtype=np.float64)
+    if values.ndim == 0:
+        return validate.rate("probability", float(values))
+    if values.shape != (records,):
+        remedy = "give one for each record of the pool"
+        raise validate.misfit(
+            "probability", f"of shape {values.shape}", f"of shape ({records},)", remedy
+        )
+    for value in (values.min(), values.max()):
+        validate.rate("probability", float(value))
+    values.setflags(write=False)
+    return values
