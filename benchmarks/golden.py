@@ -44,9 +44,9 @@ NAMES = """
     dprime.estimates: cherubin central_limit
     dprime.profile: Questions
     dprime.data: Dataset Split load
-    dprime.train: train Training SGD Adam Cosine Decay Worlds Subsets
+    dprime.train: train TrainingConfig SGD Adam Cosine Decay TrainingData
     dprime.train.models: model_named
-    dprime.attack: ADVERSARIES EngineTrainer OwnTrainer Setting
+    dprime.attack: ADVERSARIES EngineTrainer FunctionTrainer AttackTarget
     dprime.audit: audit lower_bound plan_audit=plan Metric Question rejects
     dprime.audit: Band ClopperPearson Mahloujifar Steinke
     dprime.audit.settings: AuditSettings begin
@@ -359,7 +359,7 @@ AUDITS: list[tuple[str, Values, Values]] = [
     ("di", {}, {}), ("di", {}, {"adjacency": "replace"}),
     ("di", {}, {"sensitivity": "local", "steps": 3}), ("api-access", {}, {}),
     ("api-access", {}, {"model": "conv-4", "adjacency": "zero-out"}),
-    ("api-access", {}, {"trainer": lambda *given: api.OwnTrainer(blurred)}),
+    ("api-access", {}, {"trainer": lambda *given: api.FunctionTrainer(blurred)}),
     ("static-poisoning", POISON, {}), ("intermediate-models", POISON, {"adjacency": "replace"}),
     ("adaptive-poisoning", {}, {"model": "dense-6"}), ("malicious-dataset", {}, {}),
     ("gradient", {}, {"sample_rate": 0.5, "adjacency": "replace"}),
@@ -392,9 +392,9 @@ def attacked(
     if adjacency == "add-remove":
         recipe["expected_batch_size"] = 12 * recipe.get("sample_rate", 1.0)
     recipe["loss"] = "squared-error" if dataset.classes is None else "cross-entropy"
-    training = api.Training(**{**RECIPE, **recipe})
+    training = api.TrainingConfig(**{**RECIPE, **recipe})
     made = (trainer or api.EngineTrainer)(network(model, dataset), training)
-    return api.Setting(made, dataset, adjacency, pool=split.test.take(range(6)), seed=3)
+    return api.AttackTarget(made, dataset, adjacency, pool=split.test.take(range(6)), seed=3)
 
 
 def audits() -> Values:
@@ -558,8 +558,8 @@ def engine() -> Values:
     """Final weights of all trials: their digest, and some to six digits."""
     digits, nn = api.load("digits"), import_module("torch").nn
     few = digits.train.take(range(40))
-    parts = api.Subsets(few, np.arange(160).reshape(4, 40) % 3 > 0, 0.6)
-    removed, replaced = api.Worlds.remove(few, 3), api.Worlds.replace(few, 0, few.take([7]))
+    parts = api.TrainingData.parts(few, np.arange(160).reshape(4, 40) % 3 > 0, 0.6)
+    removed, replaced = api.TrainingData.remove(few, 3), api.TrainingData.replace(few, 0, few.take([7]))
     norms = nn.Sequential(
         nn.Conv2d(1, 4, 3, stride=2), nn.GroupNorm(2, 4), nn.Tanh(), nn.AvgPool2d(2), nn.Flatten(),
         nn.LayerNorm(4), nn.GELU(), nn.Linear(4, 10),
@@ -584,7 +584,7 @@ def engine() -> Values:
         ("norms", norms, few, {}, {}), ("general", general, few, half, {}),
     ):  # fmt: skip
         net = network(model, few) if isinstance(model, str) else model
-        training = api.Training(**{**RECIPE, "steps": 6, **recipe})
+        training = api.TrainingConfig(**{**RECIPE, "steps": 6, **recipe})
         given = {"trials": 4, "seed": 11, "progress": False, **options}
         made = api.train(net, data, training, **given)
         w = made.weights.numpy()
