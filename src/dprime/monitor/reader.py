@@ -108,10 +108,10 @@ class StepReader:
         """Whether the values of a batch are compared with those of batches before.
 
         The sizes of Poisson batches tell: one that stands in for another has its size by luck only.
-        So after the first steps their values are compared where norms are, and where a step calls
-        the model more than once.
+        So after the first steps their values are compared where norms are, and in every step once
+        one has called the model more than once.
         """
-        return kind != "poisson" or self.contents.due or len(self._rows.calls) > 1
+        return kind != "poisson" or self.contents.due or self._rows.several
 
     def answered(self, output: Any) -> None:
         """The model gave this for records that may be trained on."""

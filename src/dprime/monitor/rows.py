@@ -47,17 +47,20 @@ class Rows:
         self._sizes_of: dict[int, deque[int]] = {}
         self._records: Tensor | None = None
         self._left_out, self._sizes = 0, (set[int](), set[int]())
+        self.several = False  # whether a step has called the model more than once
+        self._calls: list[int | None] = []  # records in each call of the step
         self.begin()
 
     def begin(self) -> None:
         """Another step begins."""
-        self.calls: list[int | None] = []
+        self.several = self.several or len(self._calls) > 1
+        self._calls = []
         self._answered: list[int | None] = []
 
     def called(self, records: Tensor | None) -> None:
         """The model was called with these records."""
         shape = () if records is None else records.shape[self._batch_dim :]
-        self.calls.append(shape[0] if shape else None)
+        self._calls.append(shape[0] if shape else None)
         if self._compares and records is not None:
             before, self._records = self._records, _some(records)
             if before is not None and torch.equal(before, self._records):
@@ -119,7 +122,7 @@ class Rows:
         dims, shape = inputs[0].dim(), inputs[0].shape
         if not dims or _softmax_dim(layer, dims) % dims != self._batch_dim:
             return False
-        records, rows = self.calls[-1] if self.calls else None, shape[self._batch_dim]
+        records, rows = self._calls[-1] if self._calls else None, shape[self._batch_dim]
         if records in (0, 1) or rows < 2:
             return False
         if records is not None and rows != records and (dims == 1 or rows % records):
@@ -157,7 +160,7 @@ class Rows:
 
         Rows could be tokens, or halves of the batch that are added to each other.
         """
-        called, answered = self.calls, self._answered
+        called, answered = self._calls, self._answered
         given = sum(records or 0 for records in called)
         whole = None in called or given == rows
         again = all(records == rows for records in called) and given > drawn
