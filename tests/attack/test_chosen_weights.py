@@ -8,8 +8,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from dprime.attack import ChosenWeights
-from dprime.train import Observer, train
-from games import TABLE, engine_setting, played
+from games import TABLE, engine_setting
 from trials import gradient_of, set_flat
 
 ADVERSARY = ChosenWeights(steps=150, learning_rate=0.05)
@@ -50,28 +49,6 @@ def test_a_blank_record_with_the_label_of_the_largest_loss(adjacency):
     order = losses.argsort(descending=True)
     assert differing.labels.tolist() == order[: len(differing)].tolist()
     assert np.array_equal(attack.worlds.common.records, setting.dataset.records)
-
-
-class Starts(Observer):
-    def begin(self, run):
-        self.weights = []
-
-    def see(self, step):
-        if step.index == 0:
-            self.weights.append(step.weights.clone())
-
-
-def test_every_trial_starts_there_and_is_judged_by_its_end():
-    setting = engine_setting()
-    attack = ADVERSARY.craft(setting)
-    starts = Starts()
-    done = train(
-        setting.trainer.model, attack.worlds, setting.trainer.training, trials=20,
-        seed=setting.seed, initial=attack.initial, observers=[starts],
-    )  # fmt: skip
-    assert torch.equal(torch.cat(starts.weights), attack.initial.expand(20, -1))
-    expected = -done.mean_loss(attack.worlds.differing)
-    np.testing.assert_allclose(played(setting, attack)["score"], expected, rtol=1e-4, atol=1e-6)
 
 
 def test_a_regression_has_the_ends_of_its_range():

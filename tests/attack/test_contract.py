@@ -3,12 +3,20 @@
 A score depends on its own trial alone: the statistics of the audit rest on that.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 
 from dprime.attack import ADVERSARIES
 from games import GAMES, IMAGES, TABLE, engine_setting, played, quick, setting_for
+
+MAKES_ITS_PAIR = (
+    "static-poisoning", "intermediate-models", "malicious-dataset", "opposing-dataset",
+    "chosen-weights", "attribute",
+)  # fmt: skip
+
 
 CASES = {
     "images": {"split": IMAGES},
@@ -101,11 +109,7 @@ def test_another_seed_is_another_game(name):
 @every_adversary
 def test_replace_needs_a_pool_or_makes_its_own_pair(name):
     setting = setting_for(name, adjacency="replace", pool=None)
-    makes = (
-        "static-poisoning", "intermediate-models", "malicious-dataset", "opposing-dataset",
-        "chosen-weights", "attribute",
-    )  # fmt: skip
-    if name in makes:
+    if name in MAKES_ITS_PAIR:
         assert quick(name).craft(setting).worlds.adjacency == "replace"
     else:
         with pytest.raises(ValueError, match="pool must be given for replace, but it is missing"):
@@ -122,3 +126,16 @@ def test_names_and_what_they_see():
         assert kind.name == name
         assert kind.title
         assert kind.sees in ("model", "updates")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+@every_game
+@pytest.mark.parametrize("model", ["linear", "conv-4"])
+def test_a_gpu_gives_the_same_scores(name, adjacency, model):
+    model = "linear" if name == "attribute" else model
+    here = setting_for(name, adjacency=adjacency, model=model)
+    there = dataclasses.replace(here, trainer=here.trainer.placed("cuda", 2.0))
+    attack = quick(name).craft(here)
+    first, second = played(here, attack)["score"], played(there, attack)["score"]
+    np.testing.assert_allclose(first, second, rtol=1e-2, atol=1e-2 * first.std())
+    assert np.isfinite(played(there, quick(name).craft(there))["score"]).all()

@@ -138,8 +138,3 @@ def test_what_cannot_be_scored(options, message):
     given = {"noisy_sums": ZEROS, "common_sums": ZEROS, "gradients": [ZEROS], "noise": 1.0}
     with pytest.raises(ValueError, match=message):
         grid_scores(**{**given, **options})
-
-
-def test_a_training_without_noise_is_refused():
-    with pytest.raises(ValueError, match="noise_multiplier must be above 0 for noise-grid"):
-        NoiseGrid().craft(engine_setting(noise_multiplier=0.0))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dprime.attack import AttackTarget, FunctionTrainer, StaticPoisoning
+from dprime.attack import AttackTarget, FunctionTrainer, IntermediateModels, StaticPoisoning
 from dprime.attack.poison import (
     AGAIN,
     FINALISTS,
@@ -19,7 +19,7 @@ from dprime.attack.poison import (
 )
 from dprime.attack.trainer import Trainer
 from dprime.data.dataset import Dataset
-from games import IMAGES, TABLE
+from games import IMAGES, TABLE, engine_setting, played, quick
 
 DATA = IMAGES.train.take(range(8))
 POOL = IMAGES.test.take(range(3))
@@ -66,11 +66,12 @@ def test_candidates():
     for natural, mislabelled in zip(found[:3], found[3:6], strict=True):
         assert np.array_equal(natural.differing.records, mislabelled.differing.records)
         assert (natural.size, mislabelled.size) == (8, 9)  # one of D's own, and one more
-    loud = LARGE * max(1.0, float(DATA.records.max()))
-    for worlds, value in zip(found[6:], (0.0, loud), strict=True):
+    large = LARGE * max(1.0, float(DATA.records.max()))
+    for worlds, value in zip(found[6:], (0.0, large), strict=True):
         assert (worlds.differing.records == value).all()
     everyone = {record.tobytes() for record in DATA.records}
     assert {worlds.differing.records[0].tobytes() for worlds in found[:3]} <= everyone
+    assert len(candidates(setting(), shadows=2, outliers=100)) == 8 + 8 + 2  # all that there are
 
 
 def test_candidates_of_replace_have_another_label_in_their_place():
@@ -82,24 +83,17 @@ def test_candidates_of_replace_have_another_label_in_their_place():
     assert len(candidates(without_pool, shadows=2, outliers=1)) == 3  # no natural pair
 
 
-def test_no_more_outliers_than_records():
-    assert len(candidates(setting(), shadows=2, outliers=100)) == 8 + 8 + 2
-
-
-def test_labels_of_the_largest_and_the_smallest_loss():
-    def rule(dataset, records):
-        return (records.labels - 6.0) ** 2  # largest at 0, smallest at 6
-
-    for worlds in candidates(setting(rule, "replace"), shadows=3, outliers=2)[2:]:
-        assert worlds.differing.labels.tolist() == [0, 6]
-
-
-def test_labels_of_models_that_diverge():
-    def rule(dataset, records):
-        return np.where(records.labels == 4, np.nan, records.labels - 9.0)
-
-    for worlds in candidates(setting(rule, "replace"), shadows=3, outliers=1)[1:]:
-        assert worlds.differing.labels.tolist() == [4, 0]
+@pytest.mark.parametrize(
+    ("loss", "labels"),
+    [
+        (lambda labels: (labels - 6.0) ** 2, [0, 6]),
+        (lambda labels: np.where(labels == 4, np.nan, labels - 9.0), [4, 0]),  # diverged
+    ],
+)
+def test_labels_of_the_largest_and_the_smallest_loss(loss, labels):
+    at = setting(lambda dataset, records: loss(records.labels), "replace")
+    for worlds in candidates(at, shadows=3, outliers=2)[2:]:
+        assert worlds.differing.labels.tolist() == labels
 
 
 def test_the_labels_of_a_regression_are_its_ends():
@@ -108,10 +102,9 @@ def test_the_labels_of_a_regression_are_its_ends():
     assert label_options(DATA).tolist() == list(range(10))
 
 
-def test_a_binary_table_may_have_a_loud_record():
+def test_a_binary_table_may_have_a_large_record():
     data = Dataset.of(np.eye(4)[[0, 1, 2, 3, 0, 1]], [0, 1, 0, 1, 0, 1])
-    found = poison(setting(data=data), 3, 1, by_final_loss)
-    assert found.worlds.union.kind in ("binary", "table")
+    assert poison(setting(data=data), 3, 1, by_final_loss).worlds.union.kind in ("binary", "table")
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
@@ -218,3 +211,46 @@ def test_equal_worlds_exceed_the_gap_of_luck_in_one_of_forty():
     assert beyond.proportion_ci(0.999).low <= 0.025 <= beyond.proportion_ci(0.999).high
     one = gap_of_luck(AGAIN * 10, 1)
     assert sum(each > one for each in found) > 0.05 * len(found)  # what many choices would break
+
+
+@pytest.mark.parametrize(("shadows", "noise", "luck"), [(6, 0.01, False), (2, 1000.0, True)])
+def test_it_says_how_far_apart_the_shadows_were_and_where_luck_may_have_chosen(
+    shadows, noise, luck
+):
+    attack = StaticPoisoning(shadows, 1).craft(engine_setting(noise_multiplier=noise))
+    assert "shadow models, whose scores lie" in attack.about
+    assert attack.about.endswith("more shadows may choose better") == luck
+    assert attack.canary is None
+
+
+def test_a_made_record_tells_no_less_than_a_natural_one():
+    """The adversary that may choose its record is no weaker, at many shadows, to two errors."""
+    setting = engine_setting(noise_multiplier=1.0, learning_rate=0.5, steps=10)
+    scores = [
+        played(setting, adversary.craft(setting), trials=100)
+        for adversary in (StaticPoisoning(shadows=60), quick("api-access"))
+    ]
+    made, natural = (
+        float(np.mean(s["score"][s["in_world"]][:, None] > s["score"][~s["in_world"]]))
+        for s in scores
+    )  # areas under the curve
+    assert made > natural - 2 * 0.011
+
+
+@pytest.mark.parametrize(("adjacency", "factor"), [("add-remove", 1), ("replace", 2)])
+def test_near_the_best_that_any_adversary_can_do_and_not_above(adjacency, factor):
+    """The area under the curve of μ = √k/z, or 2√k/z, is Φ(μ/√2)."""
+    setting = engine_setting(adjacency=adjacency, noise_multiplier=2.0, steps=8)
+    found = played(setting, quick("intermediate-models").craft(setting), trials=200)
+    inside, outside = found["score"][found["in_world"]], found["score"][~found["in_world"]]
+    area = scipy.stats.mannwhitneyu(inside, outside).statistic / 200**2
+    best = scipy.stats.norm.cdf(factor * 2**0.5 / 2**0.5)  # √8/2 = √2
+    error = (best * (1 - best) / 200) ** 0.5  # at most that of one world's share
+    assert best - 0.1 < area < best + 3 * error
+
+
+def test_the_candidate_is_judged_by_the_same_score():
+    attack = IntermediateModels(shadows=4, outliers=1).craft(engine_setting())
+    assert attack.probes is None
+    assert attack.canary is None
+    assert attack.about == "a record made with shadow models, judged after every step"

@@ -5,9 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from dprime.attack.adversary import Probes
 from dprime.attack.canary_gradients import Fixed
-from dprime.attack.scorers import CanaryProjection, FinalLoss, RecordProjection, unexplained
+from dprime.attack.scorers import CanaryProjection, RecordProjection, unexplained
 from dprime.data.dataset import Dataset
 from dprime.train import (
     SGD,
@@ -20,7 +19,6 @@ from dprime.train import (
     TrainingData,
     train,
 )
-from trials import blobs, dense
 
 C = 0.8
 RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 0.7}
@@ -172,15 +170,6 @@ def test_slices_come_in_turns(monkeypatch):
     monkeypatch.setattr("dprime.train.slices.CACHE", 1)
     monkeypatch.setattr("dprime.train.slices.WORTH_A_WORKER", 1)
     np.testing.assert_allclose(scored(worlds)[0], whole, rtol=1e-4, atol=1e-6)
-
-
-def test_final_loss():
-    data = blobs(6, (5,))
-    scorer = FinalLoss(Probes(data.take([1])))
-    worlds, training = TrainingData.remove(data, 1), TrainingConfig(steps=3, learning_rate=0.5)
-    done = train(dense(5, 4, 3), worlds, training, trials=5, seed=1, observers=[scorer])
-    expected = -done.mean_loss(data.take([1]))
-    np.testing.assert_allclose(scorer.arrays()["score"], expected, rtol=1e-6)
 
 
 def linear_share(steps):

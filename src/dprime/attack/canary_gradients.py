@@ -108,7 +108,7 @@ class AdversarialRecord(CanaryGradient):
     """
 
     def __init__(self, dataset: Dataset, record: Dataset, pgd_steps: int, size: float) -> None:
-        self._record, self._bends = record, pgd_steps
+        self._record, self._steps = record, pgd_steps
         low, high = float(dataset.records.min()), float(dataset.records.max())
         self._range, self._size = (low, high), size * (high - low)
         labels = dataset.labels
@@ -139,7 +139,7 @@ class AdversarialRecord(CanaryGradient):
         start = torch.tensor(self._record.records, device=weights.device)
         x = start[None].repeat(len(weights), 1, *(1,) * (start.dim() - 1))
         y, best = self._labels_for(context, x)
-        for _ in range(self._bends):
+        for _ in range(self._steps):
             slope = run.network.record_gradients(weights, x, y, run.training.loss)
             x = (x + self._size * slope.sign()).clamp(*self._range)
         return x, y, best
