@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dprime
-from dprime.audit import Metric
+from dprime import Reading
 from dprime.privacy_loss import Array
 
 RATE = 0.2
@@ -41,7 +41,7 @@ class Truth:
 
     def epsilon(self, delta: float) -> float:
         """The mechanism's epsilon at a delta."""
-        return Metric("epsilon", {"delta": delta}).read(self.curve) if delta else self.pure
+        return Reading("epsilon", {"delta": delta}).value(self.curve) if delta else self.pure
 
 
 class Worlds:

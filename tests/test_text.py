@@ -3,12 +3,15 @@
 import html
 import io
 import json
+import math
 import subprocess
 import sys
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 import dprime
@@ -16,8 +19,8 @@ from audited import run
 from dprime import text
 from dprime.cli.tables import risk_table
 from dprime.mechanisms import ADJACENCIES
+from dprime.metrics import risk_profile
 from dprime.monitor import summary
-from dprime.profile import risk_profile
 from dprime.show import card, card_markdown, facts_of, report_html
 from dprime.show.notebook import curve_html
 from dprime.web.answers import Answers
@@ -203,3 +206,27 @@ def written():
 @pytest.mark.parametrize("sentence", FALSE)
 def test_no_false_sentence_comes_back(sentence):
     assert [name for name, told in written() if sentence in told] == []
+
+
+@given(value=st.floats(1e-12, 1e6), digits=st.integers(2, 6))
+def test_printed_ceilings_never_shrink_and_floors_never_rise(value, digits):
+    up, down = float(text.round_up(value, digits)), float(text.round_down(value, digits))
+    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    assert value - 2e-9 * unit <= up <= value + 1.01 * unit
+    assert value - 1.01 * unit <= down <= value + 2e-9 * unit
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [(0.0, 4, "0"), (math.inf, 4, "inf"), (0.1, 4, "0.1"), (0.8, 6, "0.8"), (1.1, 6, "1.1")],
+)
+def test_short_numbers_stay_as_they_are(value, digits, shown):
+    assert text.round_up(value, digits) == shown
+    assert text.round_down(value, digits) == shown
+
+
+def test_words_for_shares_and_chances_err_to_the_safe_side():
+    assert text.percent_up(1.2) == "100 %"
+    assert text.percent_down(0.98765) == "98.76 %"
+    assert text.times_up(0.015) == "66"  # not 67, which would be less often than the truth
+    assert text.round_down(-0.1234, 2) == "-0.13"

@@ -8,7 +8,6 @@ numbers wherever they are typed.
 
 from __future__ import annotations
 
-import inspect
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,8 +16,8 @@ from typing import Any
 from dprime import validate
 from dprime.choose import choose
 from dprime.mechanisms import ADJACENCIES, DPSGD, Mechanism, PoolSampled, steps_from_epochs
-from dprime.profile import Answer, Questions, round_down, round_up
-from dprime.targets import TARGETS
+from dprime.metrics import METRICS, OPTIONS, TARGETS, MetricValue, Reading, profile
+from dprime.text import round_down, round_up
 
 Texts = Mapping[str, str]
 
@@ -26,16 +25,17 @@ MECHANISM = ("noise_multiplier", "sample_rate", "steps")
 """The parameters of DP-SGD; `choose` finds one of them."""
 
 CONDITIONS = ("prior", "belief_prior", "belief", "fpr", "delta", "min_tpr", "exceeded")
-"""What the metrics are read at."""
-
-TYPED_CONDITIONS = (*CONDITIONS, "epsilon", "max_prior")
-"""The same with those that only a command line has."""
+"""What an address can give for the metrics to be read at; a command line has `OPTIONS`."""
 
 NAMES = (*MECHANISM, "adjacency", "group_size", *CONDITIONS)
 """Everything that an address can give beside a target; a command has more options."""
 
-BELIEF_LEVEL = "belief_level"
-"""What `choose` calls the condition `belief`, because its `belief` is a target."""
+TARGETS_ASKED = tuple(
+    name
+    for name in TARGETS
+    if {METRICS[name].option(condition) for condition in METRICS[name].conditions} <= {*CONDITIONS}
+)
+"""The targets whose conditions an address can give."""
 
 GIVE_IT = "give it, or let dprime choose find it"
 """The remedy where a parameter is missing; a command names its {option}."""
@@ -49,14 +49,14 @@ class Asked:
         mechanism: what was run; one parameter is missing where it is to be chosen.
         adjacency: "add-remove", "replace" or "zero-out".
         group_size: records that one person may have.
-        ask: the conditions of the metrics.
+        readings: the metrics with their conditions.
         target: the acceptable risk with its conditions, as `choose` takes them; empty for `risk`.
     """
 
     mechanism: DPSGD
     adjacency: str
     group_size: int
-    ask: Questions
+    readings: tuple[Reading, ...]
     target: tuple[tuple[str, float], ...] = ()
 
     def sought(self) -> Mechanism:
@@ -69,6 +69,15 @@ class Asked:
     def answered_by(self, chosen: DPSGD) -> Asked:
         """The same question of a mechanism whose parameter was found."""
         return replace(self, mechanism=chosen, target=())
+
+
+def level(condition: str) -> str:
+    """What `choose` calls a condition, which may not have the name of a target.
+
+    >>> level("belief"), level("fpr")
+    ('belief_level', 'fpr')
+    """
+    return f"{condition}_level" if condition in TARGETS else condition
 
 
 def typed(**texts: str | None) -> dict[str, str]:
@@ -93,12 +102,12 @@ def risk_asked(texts: Texts, missing: str = GIVE_IT) -> Asked:
     """The question that `dprime risk` has with these options.
 
     >>> asked = risk_asked({"noise_multiplier": "1.1", "sample_rate": "256/60000", "steps": "10"})
-    >>> asked.mechanism.steps, asked.adjacency, asked.ask.fpr
-    (10, 'add-remove', 0.01)
+    >>> asked.mechanism.steps, asked.adjacency, asked.readings[2].title
+    (10, 'add-remove', 'TPR at FPR 0.01')
     """
     mechanism = training_asked(texts, missing)
-    ask, size = _questions(texts), _group_size(texts)
-    return Asked(mechanism, _adjacency(texts, mechanism), size, ask)
+    readings, size = profile(**_conditions(texts)), _group_size(texts)
+    return Asked(mechanism, _adjacency(texts, mechanism), size, readings)
 
 
 def target_asked(texts: Texts, targets: Texts) -> Asked:
@@ -110,12 +119,17 @@ def target_asked(texts: Texts, targets: Texts) -> Asked:
     """
     mechanism = _described(texts)
     goals = _numbers(targets, tuple(targets))
-    ask = _questions(texts)
-    if "belief" in goals and "prior" in texts and "belief_prior" not in texts:
-        ask = replace(ask, belief_prior=ask.prior)
-    wanted = {**goals, **_conditions(goals, texts, ask)}
+    given = _conditions(texts)
+    if "belief" in goals and "prior" in given:
+        given.setdefault("belief_prior", given["prior"])
+    wanted = goals | {  # the targets' own conditions; the others only shape the table
+        name: given[METRICS[goal].option(name)]
+        for goal in goals
+        for name in METRICS[goal].conditions
+        if METRICS[goal].option(name) in given
+    }
     size, adjacency = _group_size(texts), _adjacency(texts, mechanism, goals)
-    return Asked(mechanism, adjacency, size, ask, tuple(wanted.items()))
+    return Asked(mechanism, adjacency, size, profile(**given), tuple(wanted.items()))
 
 
 def choose_asked(texts: Texts, target: str, value: str, free: str) -> Asked:
@@ -134,12 +148,6 @@ def choose_asked(texts: Texts, target: str, value: str, free: str) -> Asked:
     return target_asked(given, {target: value})
 
 
-TARGETS_ASKED = (
-    "advantage", "bayes_security", "tpr", "epsilon", "precision", "belief", "success"
-)  # fmt: skip
-"""The targets whose conditions can be given here."""
-
-
 def chosen(asked: Asked) -> DPSGD:
     """The mechanism with its missing parameter found, always on the safe side."""
     return choose(
@@ -151,7 +159,7 @@ def chosen(asked: Asked) -> DPSGD:
 
 
 def printed(
-    mechanism: Mechanism, adjacency: str, group_size: int, answers: list[Answer]
+    mechanism: Mechanism, adjacency: str, group_size: int, answers: list[MetricValue]
 ) -> dict[str, Any]:
     """What `--json` prints: the mechanism, the adjacency, the group size and every metric."""
     return {
@@ -160,17 +168,6 @@ def printed(
         "group_size": group_size,
         "metrics": {answer.name: answer.as_json() for answer in answers},
     }
-
-
-def shown(answer: Answer) -> str:
-    """A certified number as people read it, its digits on the safe side.
-
-    >>> shown(Answer("bayes_security", "Bayes security", 0.77777, "certified", {}, ""))
-    '≥ 0.7777'
-    """
-    if answer.name == "bayes_security" and answer.kind == "certified":
-        return f"≥ {round_down(answer.value, 4)}"
-    return round_up(answer.value, 4).replace("inf", "no limit")
 
 
 def safe_digits(name: str, value: float) -> str:
@@ -225,7 +222,7 @@ def choose_command(texts: Texts, target: str, value: str, free: str) -> str:
     options = {target: value}
     for name in NAMES:
         if name in texts and name != free:
-            options[BELIEF_LEVEL if name == "belief" else name] = texts[name]
+            options[level(name)] = texts[name]
     return _command("choose", options)
 
 
@@ -281,25 +278,15 @@ def _group_size(texts: Texts) -> int:
     return validate.whole("group_size", size, example=1)
 
 
-def _questions(texts: Texts) -> Questions:
-    """The conditions; the prior is that of precision and of success."""
-    numbers = _numbers(texts, TYPED_CONDITIONS)
-    if "prior" in numbers:
-        numbers["success_prior"] = numbers["prior"]
-    if BELIEF_LEVEL in texts:
-        numbers["belief"] = validate.parse(BELIEF_LEVEL, texts[BELIEF_LEVEL])
-    return Questions(**numbers)
+def _conditions(texts: Texts) -> dict[str, float]:
+    """The conditions that were given, by their options; the prior is that of precision and success.
 
-
-def _conditions(goals: Mapping[str, float], texts: Texts, ask: Questions) -> dict[str, float]:
-    """The targets' own conditions where they were given; the others only shape the table."""
-    taken = [
-        name for goal in goals for name in list(inspect.signature(TARGETS[goal]).parameters)[1:]
-    ]
-    found = _numbers(texts, tuple(name for name in TYPED_CONDITIONS if name in taken))
-    if "belief" in goals and ("prior" in texts or "belief_prior" in texts):
-        found["prior"] = ask.belief_prior  # what was believed before looking
-    return found
+    `choose` gives a condition that has the name of a target as its level.
+    """
+    given = {name: name if name in texts else level(name) for name in OPTIONS}
+    return {
+        name: validate.parse(text, texts[text]) for name, text in given.items() if text in texts
+    }
 
 
 def _numbers(texts: Texts, names: tuple[str, ...]) -> dict[str, float]:

@@ -12,7 +12,7 @@ from dprime import validate
 from dprime.attack import Setting
 from dprime.attack.trainer import EngineTrainer
 from dprime.curve import TradeOff
-from dprime.profile import round_up
+from dprime.text import round_up
 from dprime.train.settings import Training
 
 Floats = NDArray[np.float64]

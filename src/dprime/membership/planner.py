@@ -27,7 +27,7 @@ from dprime.choose import choose
 from dprime.data.dataset import Dataset
 from dprime.mechanisms import DPSGD, PoolSampled, steps_from_epochs
 from dprime.membership.pool import array_rows
-from dprime.profile import round_up
+from dprime.text import round_up
 
 MIN_TPR, DELTA = 0.01, 1e-5
 
