@@ -211,7 +211,7 @@ def test_the_share_of_a_pool_is_sought_where_nothing_else_is_open(target):
     assert target_asked({**BASE, "prior": "0.1"}, {target: "0.4"}).sought() == asked.mechanism
     assert target_asked(BASE, {"advantage": "0.4"}).sought() == asked.mechanism
     training = {name: text for name, text in BASE.items() if name != "steps"}
-    assert target_asked(training, {target: "0.4"}).sought().missing() == ["steps"]
+    assert target_asked(training, {target: "0.4"}).sought().free_parameters() == ["steps"]
 
 
 def test_a_target_takes_only_its_own_conditions():

@@ -27,6 +27,7 @@ LAYERS = [
     "curve",
     "metrics",
     "bounds",
+    "parameters",
     "mechanisms",
     "guarantees",
     "estimates",

@@ -94,7 +94,7 @@ def test_the_places_with_room_name_every_condition():
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_what_must_be_public_follows_from_the_adjacency(adjacency):
-    told = text.certified_in_full(TRAINING.describe(), adjacency)
+    told = text.certified_in_full(TRAINING.to_dict(), adjacency)
     assert PUBLIC[adjacency] in told
     assert ({*PUBLIC.values()} - {PUBLIC[adjacency]}).pop() not in told
     assert PUBLIC[adjacency] in page(adjacency)
@@ -122,14 +122,14 @@ def test_the_explanation_is_where_the_pointer_leads():
         text.POOL,
         *(each for kind in text.KINDS.values() for each in kind),
     )
-    conditions = text.conditions(TRAINING.describe())
+    conditions = text.conditions(TRAINING.to_dict())
     for sentence in (text.PROMISE, text.PUBLIC_SIZE, *conditions, *kinds):
         assert sentence in told
 
 
 def test_conditions_fit_the_mechanism():
     own = [text.CLIPPED, text.BATCHES["poisson"], text.PUBLIC, text.SECRET]
-    assert text.conditions(TRAINING.describe())[:4] == own
+    assert text.conditions(TRAINING.to_dict())[:4] == own
     for mechanism in (
         dprime.Gaussian(2.0, 3),
         dprime.Laplace(1.0),
@@ -137,18 +137,18 @@ def test_conditions_fit_the_mechanism():
         dprime.EpsilonDelta(1.0, 1e-5),
         dprime.GDP(1.0),
     ):
-        listed = text.conditions(mechanism.describe())
+        listed = text.conditions(mechanism.to_dict())
         assert not {text.CLIPPED, text.PUBLIC, *text.BATCHES.values()} & set(listed)
         assert listed[-1] == text.ALONE
     for sampling in ("fixed-size", "shuffle"):
         other = dprime.DPSGD(1.1, 0.004, 14_000, sampling=sampling)
-        assert text.BATCHES[sampling] in text.conditions(other.describe())
-    assert text.BATCHES["full"] in text.conditions(dprime.DPSGD(1.1, 1, 30).describe())
+        assert text.BATCHES[sampling] in text.conditions(other.to_dict())
+    assert text.BATCHES["full"] in text.conditions(dprime.DPSGD(1.1, 1, 30).to_dict())
 
 
 def test_parts_add_their_conditions_once():
     pool = dprime.PoolSampled(dprime.Composition(TRAINING, TRAINING, dprime.Gaussian(8.0)), 0.1)
-    listed = text.conditions(pool.describe(), group_size=3)
+    listed = text.conditions(pool.to_dict(), group_size=3)
     assert len(listed) == len(set(listed))
     assert {text.POOL, text.CLIPPED, text.SENSITIVITY} < set(listed)
     assert "each person has at most 3 records" in listed

@@ -15,8 +15,9 @@ from typing import Any
 
 from dprime import validate
 from dprime.choose import choose
-from dprime.mechanisms import ADJACENCIES, DPSGD, Mechanism, PoolSampled, steps_from_epochs
+from dprime.mechanisms import ADJACENCIES, DPSGD, Mechanism, PoolSampled
 from dprime.metrics import METRICS, OPTIONS, TARGETS, MetricValue, Reading, profile
+from dprime.parameters import steps_from_epochs
 from dprime.text import round_down, round_up
 
 Texts = Mapping[str, str]
@@ -62,7 +63,7 @@ class Asked:
     def sought(self) -> Mechanism:
         """What `choose` completes: where no parameter is missing, the share of a pool."""
         wanted = dict(self.target)
-        if self.mechanism.missing() or not {"precision", "belief"} & set(wanted):
+        if self.mechanism.free_parameters() or not {"precision", "belief"} & set(wanted):
             return self.mechanism
         return self.mechanism if "prior" in wanted else PoolSampled(self.mechanism)
 
@@ -92,8 +93,8 @@ def training_asked(texts: Texts, missing: str = GIVE_IT) -> DPSGD:
     2000
     """
     mechanism = _described(texts)
-    if mechanism.missing():
-        name = mechanism.missing()[0]
+    if mechanism.free_parameters():
+        name = mechanism.free_parameters()[0]
         raise validate.misfit(name, "missing", "given", missing.format(option=_option(name)))
     return mechanism
 
@@ -114,7 +115,7 @@ def target_asked(texts: Texts, targets: Texts) -> Asked:
     """The question that `dprime choose` has with these options; it refuses all but one target.
 
     >>> asked = target_asked({"sample_rate": "0.01", "steps": "2000"}, {"success": "0.6"})
-    >>> asked.mechanism.missing(), asked.target
+    >>> asked.mechanism.free_parameters(), asked.target
     (['noise_multiplier'], (('success', 0.6),))
     """
     mechanism = _described(texts)
@@ -142,7 +143,7 @@ def choose_asked(texts: Texts, target: str, value: str, free: str) -> Asked:
     validate.one_of("target", target, TARGETS_ASKED)
     validate.one_of("free", free, MECHANISM)
     given = {name: text for name, text in texts.items() if name != free}
-    for name in _described(given).missing():
+    for name in _described(given).free_parameters():
         if name != free:
             raise validate.misfit(name, "missing", "given", "give it, or make it the free one")
     return target_asked(given, {target: value})
@@ -163,7 +164,7 @@ def printed(
 ) -> dict[str, Any]:
     """What `--json` prints: the mechanism, the adjacency, the group size and every metric."""
     return {
-        "mechanism": mechanism.describe(),
+        "mechanism": mechanism.to_dict(),
         "adjacency": adjacency,
         "group_size": group_size,
         "metrics": {answer.name: answer.as_json() for answer in answers},
@@ -181,7 +182,7 @@ def describe(
     mechanism: Mechanism, adjacency: str, group_size: int = 1, *, chosen: str | None = None
 ) -> str:
     """A mechanism in one line; the digits of a chosen parameter are cut on the safe side."""
-    values = mechanism.describe()
+    values = mechanism.to_dict()
     if isinstance(mechanism, PoolSampled):
         inner = describe(mechanism.training, adjacency, group_size, chosen=chosen)
         return f"{inner}, trained on a share {_digits(values, 'probability', chosen)} of a pool"
@@ -262,7 +263,7 @@ def _adjacency(texts: Texts, mechanism: DPSGD, goals: Mapping[str, float] | None
     """The adjacency that was asked for; guessing a secret is a question of replacing a record."""
     if "secret_success" in (goals or {}):
         return texts.get("adjacency", "replace")  # `choose` refuses any other
-    adjacency = texts.get("adjacency", mechanism.own_adjacency)
+    adjacency = texts.get("adjacency", mechanism.default_adjacency)
     if "max_prior" in texts and adjacency != "replace":
         raise validate.refusal(
             "adjacency",

@@ -17,16 +17,9 @@ from dprime import validate
 from dprime.curve import Estimate, TradeOffMetrics
 from dprime.estimates import central_limit_mu
 from dprime.guarantees import LARGEST_EPSILON
-from dprime.mechanisms import (
-    DPSGD,
-    LEAST_NOISE,
-    MOST_STEPS,
-    Gaussian,
-    Mechanism,
-    PoolSampled,
-    steps_from_epochs,
-)
+from dprime.mechanisms import DPSGD, Gaussian, Mechanism, PoolSampled
 from dprime.metrics import METRICS, TARGETS, Reading, certifiable, example
+from dprime.parameters import LEAST_NOISE, MOST_STEPS, steps_from_epochs
 from dprime.privacy_loss import NotCertifiableError
 from dprime.shapes import GaussianShape
 
@@ -233,7 +226,7 @@ def _choose_pooled(
             "about who was drawn for a pool",
             "it compares two versions of a record; choose for the training without the pool",
         )
-    pooled.check_question(adjacency or pooled.own_adjacency, group_size)
+    pooled.check_question(adjacency or pooled.default_adjacency, group_size)
     return replace(pooled, training=_complete(pooled.training, goals, adjacency, group_size, whole))
 
 
@@ -289,7 +282,7 @@ def _complete(
 ) -> AnyMechanism:
     """Set the one missing parameter of the mechanism."""
     goal = goals[0]
-    missing = mechanism.missing()
+    missing = mechanism.free_parameters()
     if len(missing) != 1:
         shown = " and ".join(missing) or "none"
         raise validate.InputError.of(
@@ -302,7 +295,7 @@ def _complete(
 
     def excess(value: float) -> float:
         try:
-            curve = mechanism.completed(name, value).curve(adjacency, group_size=group_size)
+            curve = mechanism.with_parameter(name, value).curve(adjacency, group_size=group_size)
             return max(each.excess(curve) for each in goals)
         except NotCertifiableError:
             return math.inf
@@ -310,21 +303,21 @@ def _complete(
     if name == "steps":
         count = _steps_of(mechanism, whole)
         most = _largest_safe_count(lambda n: excess(count(n)), goal, whole, count)
-        return mechanism.completed(name, count(most))
+        return mechanism.with_parameter(name, count(most))
     if name not in FREE:
         raise validate.InputError.of(
             name, "be given", "it is missing", f"dprime can choose {', '.join(FREE)}, steps"
         )
     free = _range(mechanism, name)
     guess = _first_guess(mechanism, free, name, goal, adjacency, group_size)
-    return mechanism.completed(name, _safe_value(excess, free, guess, name, goal))
+    return mechanism.with_parameter(name, _safe_value(excess, free, guess, name, goal))
 
 
 def _range(mechanism: Mechanism, name: str) -> Free:
     """Where the parameter may lie: Laplace noise begins higher than Gaussian noise."""
     free = FREE[name]
     try:
-        mechanism.completed(name, free.low)
+        mechanism.with_parameter(name, free.low)
     except validate.InputError:
         return replace(free, low=1.0 / LARGEST_EPSILON)
     return free
@@ -359,7 +352,7 @@ def _first_guess(
 
     def index(value: float) -> float:
         known = {"sample_rate": 1.0, **vars(mechanism), name: value}
-        relation = adjacency or mechanism.own_adjacency
+        relation = adjacency or mechanism.default_adjacency
         return group_size * central_limit_mu(
             known["noise_multiplier"], known["sample_rate"], known["steps"], relation
         )

@@ -61,7 +61,7 @@ class Consequences:
     def as_json(self) -> dict[str, object]:
         """The mechanism, the adjacency and every number with its conditions and its sentence."""
         return {
-            "mechanism": self.mechanism.describe(),
+            "mechanism": self.mechanism.to_dict(),
             "adjacency": DEFAULT_ADJACENCY,
             "consequences": {
                 answer.name: {**answer.as_json(), "sentence": answer.sentence}

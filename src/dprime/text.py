@@ -139,7 +139,7 @@ def certified_in_full(
     """What "certified" means, with every condition.
 
     Args:
-        described: what was run, as `Mechanism.describe()` gives it; None where it is not known.
+        described: what was run, as `Mechanism.to_dict()` gives it; None where it is not known.
         adjacency: that the numbers hold for; None where only a curve is known.
         group_size: the records that one person may have.
 
@@ -157,7 +157,7 @@ def conditions(
     """What must be true for a certified number of this mechanism to hold.
 
     Args:
-        described: what was run, as `Mechanism.describe()` gives it; None where it is not known.
+        described: what was run, as `Mechanism.to_dict()` gives it; None where it is not known.
         group_size: the records that one person may have.
         adjacency: that the number holds for; None asks what every adjacency asks.
 

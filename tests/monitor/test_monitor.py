@@ -453,7 +453,7 @@ class TestCheckpoints:
 
     def test_what_was_read_besides_is_saved_and_must_be_there_again(self, private):
         state = watch(private(), besides=[Gaussian(20.0)]).state_dict()
-        assert state["besides"] == [Gaussian(20.0).describe()]
+        assert state["besides"] == [Gaussian(20.0).to_dict()]
         file = io.BytesIO()
         torch.save(state, file)
         file.seek(0)

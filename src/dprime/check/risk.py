@@ -33,7 +33,7 @@ class Risk:
         """Plain values."""
         return {
             "about": self.about,
-            "mechanism": self.mechanism.describe(),
+            "mechanism": self.mechanism.to_dict(),
             "adjacency": self.adjacency,
             "metrics": {answer.name: answer.as_json() for answer in self.answers},
         }

@@ -131,7 +131,9 @@ def choose(
     )
     if isinstance(chosen, PoolSampled):
         readings = profile(**{**conditions_of(readings), "prior": chosen.prior})
-    _print(chosen, asked, _read(chosen, asked, readings), as_json, chosen=sought.missing()[0])
+    _print(
+        chosen, asked, _read(chosen, asked, readings), as_json, chosen=sought.free_parameters()[0]
+    )
 
 
 def _read(mechanism: Mechanism, asked: Asked, readings: tuple[Reading, ...]) -> list[MetricValue]:

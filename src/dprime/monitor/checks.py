@@ -14,7 +14,7 @@ from torch.nn.modules.instancenorm import _InstanceNorm
 
 from dprime import text
 from dprime.interop import gdp_epsilon
-from dprime.mechanisms import LEAST_NOISE, Mechanism
+from dprime.mechanisms import Mechanism
 from dprime.monitor import criteria
 from dprime.monitor.attached import Attached
 from dprime.monitor.contents import modules_of
@@ -26,6 +26,7 @@ from dprime.monitor.ledger import (
     Step,
     Unprotected,
 )
+from dprime.parameters import LEAST_NOISE
 from dprime.text import given
 
 

@@ -406,7 +406,7 @@ class Monitor:
             "adjacency": self.adjacency,
             "public": None if self.public is None else self.public.state_dict(),
             "plan": self.plan.state_dict(),
-            "besides": [mechanism.describe() for mechanism in self.besides],
+            "besides": [mechanism.to_dict() for mechanism in self.besides],
             "noise": self._noise_ends.for_weights(self._reader.most_weights).state_dict(),
             "ledger": self.ledger.state_dict(),
             **self._epochs.state_dict(self.ledger.steps),

@@ -102,7 +102,7 @@ def _named(attacked: Mapping[str, Any], settings: Mapping[str, Any]) -> Mechanis
         mechanism = DPSGD(**values)
     except InputError:  # no noise, for example: what was claimed is something else
         return None
-    return None if mechanism.missing() else mechanism
+    return None if mechanism.free_parameters() else mechanism
 
 
 def _curve(mechanism: Mechanism, adjacency: str) -> TradeOff | None:

@@ -185,7 +185,7 @@ class Answers:
             "described": asking.describe(*setting, chosen=free),
             "certified": text.certified(point.adjacency, point.group_size),
             "certified_in_full": text.certified_in_full(
-                point.mechanism.describe(), point.adjacency, point.group_size
+                point.mechanism.to_dict(), point.adjacency, point.group_size
             ),
             "figures": {name: self._shown(name, question, ranges) for name in names},
         }

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprime import DPSGD
-from dprime.mechanisms import MOST_STEPS
 from dprime.metrics import Reading
+from dprime.parameters import MOST_STEPS
 from dprime.show.figures import RiskFigure
 
 TRAINING = DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=500)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Literal, Self, final, get_args
 import numpy as np
 
 from dprime import validate
-from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, DPSGD, LEAST_NOISE, MOST_STEPS
+from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, DPSGD
 from dprime.metrics import Reading
+from dprime.parameters import LEAST_NOISE, MOST_STEPS
 from dprime.show.figures import marks, words
 from dprime.show.figures.figure import Figure, Row
 
@@ -111,7 +112,7 @@ class RiskFigure(Figure):
             read: gives the metric of a mechanism, where somebody knows it already.
         """
         validate.one_of("over", over, OVER)
-        own = float(mechanism._given(over))
+        own = float(mechanism._required(over))
 
         def computed(other: DPSGD) -> float:
             return metric.value(other.curve(adjacency))
