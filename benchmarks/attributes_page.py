@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from dprime.mechanisms import DPSGD
-from dprime.profile import round_down, round_up
 from dprime.show.figures.security import Across, SecurityFigure, SecurityLine
+from dprime.text import round_down, round_up
 from tables import fill
 
 HERE = Path(__file__).resolve().parent

@@ -23,7 +23,8 @@ import scipy.stats
 import torch
 from numpy.typing import NDArray
 
-from dprime.audit import Metric, judge, lower_bound
+from dprime import Reading
+from dprime.audit import judge, lower_bound
 from dprime.audit.game import Game
 from dprime.audit.planner import Criterion
 from dprime.audit.settings import AuditSettings
@@ -174,7 +175,7 @@ def alarms(options: argparse.Namespace) -> Found:
             inside, outside, _ = played(settings)
             for name in refuted:
                 method = "band" if name == "curve" else name
-                metric: Criterion = "curve" if name == "curve" else Metric("epsilon")
+                metric: Criterion = "curve" if name == "curve" else Reading("epsilon")
                 bound = lower_bound(inside, outside, delta=DELTA, method=method, assume="gaussian")
                 refuted[name] += judge(bound, claim, metric).refuted
                 objections += bound.objection is not None

@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 
 from coverage_worlds import FORMS, MECHANISMS, Worlds
-from dprime import TradeOff
-from dprime.audit import LowerBound, Metric, judge, lower_bound
+from dprime import Reading, TradeOff
+from dprime.audit import LowerBound, judge, lower_bound
 from dprime.privacy_loss import Array
 
 CONFIDENCE = 0.95
@@ -136,7 +136,7 @@ def _bounds(
 
 def _outcome(bound: LowerBound, delta: float, truth: float, claim: TradeOff) -> Row:
     same = delta == bound.delta
-    epsilon = bound.epsilon if same else bound.value(Metric("epsilon", {"delta": delta}))
+    epsilon = bound.epsilon if same else bound.value(Reading("epsilon", {"delta": delta}))
     over = epsilon > truth
     outcome: Row = {"bound": epsilon, "over": over}
     if bound.method == "band":

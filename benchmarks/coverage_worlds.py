@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import dprime
-from dprime.audit import Metric
+from dprime import Reading
 from dprime.privacy_loss import Array
 
 RATE = 0.2
@@ -41,7 +41,7 @@ class Truth:
 
     def epsilon(self, delta: float) -> float:
         """The mechanism's epsilon at a delta."""
-        return Metric("epsilon", {"delta": delta}).read(self.curve) if delta else self.pure
+        return Reading("epsilon", {"delta": delta}).value(self.curve) if delta else self.pure
 
 
 class Worlds:
@@ -67,9 +67,9 @@ class Worlds:
         mechanism = self.mechanism
         pure = math.inf
         if isinstance(mechanism, dprime.Laplace):
-            pure = 1.0 / mechanism._given("noise_multiplier")
+            pure = 1.0 / mechanism._required("noise_multiplier")
         elif isinstance(mechanism, dprime.RandomizedResponse):
-            pure = mechanism._given("epsilon")
+            pure = mechanism._required("epsilon")
         return Truth(mechanism.curve(), pure)
 
     def draw(self, rng: np.random.Generator, size: int, *, inside: bool) -> Array:
@@ -79,10 +79,10 @@ class Worlds:
     def _scores(self, rng: np.random.Generator, size: int, *, inside: bool) -> Array:
         mechanism = self.mechanism
         if isinstance(mechanism, dprime.RandomizedResponse):
-            honest = 1.0 / (1.0 + math.exp(-mechanism._given("epsilon")))
+            honest = 1.0 / (1.0 + math.exp(-mechanism._required("epsilon")))
             says_in = rng.random(size) < (honest if inside else 1.0 - honest)
             return says_in + rng.random(size)
-        noise = mechanism._given("noise_multiplier")
+        noise = mechanism._required("noise_multiplier")
         if isinstance(mechanism, dprime.Laplace):
             return inside + rng.laplace(0.0, noise, size)
         if isinstance(mechanism, dprime.Gaussian):

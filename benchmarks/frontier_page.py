@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from dprime.membership.confidence import over_repetitions
-from dprime.profile import round_up
 from dprime.show.figures.frontier import FrontierFigure, FrontierPoint, FrontierSeries
+from dprime.text import round_up
 from tables import fill
 
 HERE = Path(__file__).resolve().parent

@@ -42,12 +42,12 @@ NAMES = """
     dprime: PoolSampled RandomizedResponse InputError choose
     dprime.consequences: consequences
     dprime.estimates: cherubin central_limit
-    dprime.profile: Questions
+    dprime.metrics: Reading
     dprime.data: Dataset Split load
     dprime.train: train TrainingConfig SGD Adam Cosine Decay TrainingData
     dprime.train.models: model_named
     dprime.attack: ADVERSARIES EngineTrainer FunctionTrainer AttackTarget
-    dprime.audit: audit lower_bound plan_audit=plan Metric Question rejects
+    dprime.audit: audit lower_bound plan_audit=plan Question rejects
     dprime.audit: Band ClopperPearson Mahloujifar Steinke
     dprime.audit.settings: AuditSettings begin
     dprime.membership: infer frontier draw plan_pool=plan
@@ -195,7 +195,7 @@ def curves() -> Values:
         for turn in range(count):
             d = _Draws(f"{kind} {turn}")
             mechanism, group = make(d), 1 if turn % 4 else d.one(2, 5)
-            own = {"drawn": d.drawn, "own": attempt(getattr, mechanism, "own_adjacency")}
+            own = {"drawn": d.drawn, "own": attempt(getattr, mechanism, "default_adjacency")}
             for each in ADJACENCIES:
                 curve = attempt(mechanism.curve, each, group_size=group)
                 own[each] = curve if curve == "refused" else read(curve, turn)
@@ -242,9 +242,9 @@ def choose() -> Values:
     def solved(mechanism: Any, how: Values, target: Values) -> Any:
         if isinstance(mechanism, api.PoolSampled):
             target = {name: value for name, value in target.items() if name != "prior"}
-        before = dict(leaves(plain(mechanism.describe())))
-        after = dict(leaves(plain(api.choose(mechanism, **how, **target).describe())))
-        return next(value for path, value in after.items() if value != before[path])
+        before = dict(leaves(plain(mechanism.to_dict())))
+        after = dict(leaves(plain(api.choose(mechanism, **how, **target).to_dict())))
+        return next(value for path, value in after.items() if value != before.get(path))
 
     return {
         name: {metric: attempt(solved, *each, target) for metric, target in TARGETS.items()}
@@ -296,7 +296,7 @@ def beside() -> Values:
     found = {f"estimate, {a}": read(api.central_limit(0.9, 0.01, 900, a)) for a in ADJACENCIES}
     found["estimate, closed form"] = read(api.cherubin(1.2, 0.01, 900))
     for by in ("curve", "advantage", "epsilon", "tpr"):
-        metric = by if by == "curve" else api.Metric(by)
+        metric = by if by == "curve" else api.Reading(by)
         made = api.plan_audit(training.curve(), metric=metric, method="band", strength=2.0)
         found[f"plan, {by}"] = pick(made, "trials refuting least")
     return found | {"consequences": {each.name: each.value for each in follows.answers}}
@@ -329,7 +329,7 @@ def one_run(result: Any) -> Values:
 def estimators() -> Values:
     """On fixed scores, and as canaries of one run."""
     others = {
-        "for advantage": {"method": "clopper-pearson", "metric": api.Metric("advantage")},
+        "for advantage": {"method": "clopper-pearson", "metric": api.Reading("advantage")},
         "accepted": {"method": "gaussian", "assume": "gaussian"},
         "coarse": {"method": api.Band(ratio=5.0)}, "40": {"method": api.Steinke(guesses=40)},
         "at 0.5": {"method": api.ClopperPearson(threshold=0.5)},
@@ -498,7 +498,7 @@ def watched(mode: str, data: Any, *watchers: Any, noise: float = 1.0, steps: int
     loss = wrapped[0] if wrapped else loss
     monitor = api.Monitor(
         engine, model=model, optimizer=optimizer, data_loader=loader, criterion=loss,
-        watchers=watchers, steps=60, questions=api.Questions(delta=0.01), show=None,
+        watchers=watchers, steps=60, conditions={"delta": 0.01}, show=None,
     )  # fmt: skip
     while steps:
         for x, y in loader:
@@ -559,7 +559,10 @@ def engine() -> Values:
     digits, nn = api.load("digits"), import_module("torch").nn
     few = digits.train.take(range(40))
     parts = api.TrainingData.parts(few, np.arange(160).reshape(4, 40) % 3 > 0, 0.6)
-    removed, replaced = api.TrainingData.remove(few, 3), api.TrainingData.replace(few, 0, few.take([7]))
+    removed, replaced = (
+        api.TrainingData.remove(few, 3),
+        api.TrainingData.replace(few, 0, few.take([7])),
+    )
     norms = nn.Sequential(
         nn.Conv2d(1, 4, 3, stride=2), nn.GroupNorm(2, 4), nn.Tanh(), nn.AvgPool2d(2), nn.Flatten(),
         nn.LayerNorm(4), nn.GELU(), nn.Linear(4, 10),

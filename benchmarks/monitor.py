@@ -28,7 +28,6 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from dprime.monitor import Monitor
-from dprime.profile import Questions
 from networks import convolutional, dense
 
 RECORDS, EPOCHS = 5_000, 10_000
@@ -132,7 +131,7 @@ def _training(network: str, mode: str, batch: int) -> tuple[Callable[[], None], 
     criterion = made[2] if len(made) == 4 else nn.CrossEntropyLoss()
     monitor = Monitor(
         engine, model=model, optimizer=optimizer, data_loader=loader, criterion=criterion,
-        epochs=EPOCHS, questions=Questions(delta=1e-5), show=None,
+        epochs=EPOCHS, conditions={"delta": 1e-5}, show=None,
     )  # fmt: skip
     batches = _forever(loader)
 

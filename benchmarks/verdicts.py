@@ -22,7 +22,8 @@ import numpy as np
 import scipy
 
 import dprime
-from dprime.audit import Metric, judge, lower_bound
+from dprime import Reading
+from dprime.audit import judge, lower_bound
 from dprime.audit.planner import Criterion
 from dprime.curve import TradeOff
 from dprime.privacy_loss import Array
@@ -102,12 +103,12 @@ LAWS = (
     ),
 )  # fmt: skip
 
-EPSILON = Metric("epsilon")
+EPSILON = Reading("epsilon")
 CRITERIA: dict[str, tuple[str, Criterion, str | None]] = {
     "band, curve (default)": ("band", "curve", None),
     "band, ε": ("band", EPSILON, None),
     "clopper-pearson, ε": ("clopper-pearson", EPSILON, None),
-    "clopper-pearson, advantage": ("clopper-pearson", Metric("advantage"), None),
+    "clopper-pearson, advantage": ("clopper-pearson", Reading("advantage"), None),
     "gaussian, ε": ("gaussian", EPSILON, None),
     "gaussian, ε, assumption accepted": ("gaussian", EPSILON, "gaussian"),
     "bayesian, ε": ("bayesian", EPSILON, None),
@@ -136,7 +137,7 @@ def _measure(number: int, criterion: str, audits: int) -> Row:
     law = LAWS[number]
     method, metric, assume = CRITERIA[criterion]
     rng, claim = np.random.default_rng(number), law.claim()
-    wanted = metric if isinstance(metric, Metric) else None
+    wanted = metric if isinstance(metric, Reading) else None
     refuted = sum(
         judge(
             lower_bound(

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import dprime
-from dprime.profile import round_up
+from dprime.text import round_up
 
 TRAINING = dprime.DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000)
 FPR = 0.01

@@ -13,12 +13,12 @@ from torch import nn
 
 import dprime
 from dprime.attack import AttackTarget, FunctionTrainer
-from dprime.audit import Metric
 from dprime.audit.audits import Question, audit
 from dprime.audit.game import Game
 from dprime.audit.settings import AuditSettings, begin
 from dprime.audit.store import Store
 from dprime.curve import TradeOff
+from dprime.metrics import Reading
 from games import IMAGES, engine_setting
 
 BASE = {"records": 8, "trials": 40, "block": 16, "seed": 1, "metric": "advantage"}
@@ -153,7 +153,7 @@ def _failed(path):
 
 
 def _in_python(path, **options):
-    question = options.pop("question", Question(Metric("advantage")))
+    question = options.pop("question", Question(Reading("advantage")))
     setting = options.pop("setting", None) or engine_setting(seed=5)
     audit("malicious-dataset", setting, trials=40, path=path, question=question, **options)
 
@@ -187,7 +187,7 @@ OTHERS = {
     "python": _in_python,
     "python-curve": functools.partial(_in_python, claim=TradeOff.gaussian(2.0)),
     "no-limit": functools.partial(
-        _in_python, claim=TradeOff.from_lines([(0.5, 0.3)]), question=Question(Metric("epsilon"))
+        _in_python, claim=TradeOff.from_lines([(0.5, 0.3)]), question=Question(Reading("epsilon"))
     ),
     "evil": _own_object,
     "unfinished": _unfinished,

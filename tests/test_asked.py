@@ -20,6 +20,7 @@ from dprime.asked import (
     typed,
 )
 from dprime.mechanisms import DPSGD, PoolSampled
+from dprime.metrics import conditions_of
 from dprime.web.answers import Answers
 from dprime.web.options import GOALS, SLIDERS
 
@@ -152,7 +153,7 @@ def test_a_belief_is_kept_from_its_own_prior():
     without = {name: text for name, text in EVERYTHING.items() if name != "belief_prior"}
     asked = choose_asked(without, "belief", "0.9", "noise_multiplier")
     assert dict(asked.target) == {"belief": 0.9, "prior": 0.2}
-    assert asked.ask.belief_prior == 0.2
+    assert conditions_of(asked.readings)["belief_prior"] == 0.2
 
 
 @pytest.mark.parametrize("free", ["noise_multiplier", "sample_rate", "steps"])
@@ -210,7 +211,7 @@ def test_the_share_of_a_pool_is_sought_where_nothing_else_is_open(target):
     assert target_asked({**BASE, "prior": "0.1"}, {target: "0.4"}).sought() == asked.mechanism
     assert target_asked(BASE, {"advantage": "0.4"}).sought() == asked.mechanism
     training = {name: text for name, text in BASE.items() if name != "steps"}
-    assert target_asked(training, {target: "0.4"}).sought().missing() == ["steps"]
+    assert target_asked(training, {target: "0.4"}).sought().free_parameters() == ["steps"]
 
 
 def test_a_target_takes_only_its_own_conditions():
@@ -227,7 +228,8 @@ def test_a_target_takes_only_its_own_conditions():
 
 def test_guessing_a_secret_is_a_question_of_replacing():
     secret = {**BASE, "max_prior": "0.1"}
-    assert risk_asked({**secret, "adjacency": "replace"}).ask.max_prior == 0.1
+    asked = risk_asked({**secret, "adjacency": "replace"})
+    assert conditions_of(asked.readings)["max_prior"] == 0.1
     assert target_asked(secret, {"secret_success": "0.2"}).adjacency == "replace"
     for ask in (risk_asked, lambda texts: target_asked(texts, {"advantage": "0.1"})):
         with pytest.raises(ValueError, match="adjacency must be 'replace' to ask about a secret"):

@@ -7,19 +7,21 @@ from hypothesis import strategies as st
 
 import dprime
 from dprime import DPSGD, Composition, Gaussian, PoolSampled, choose
-from dprime.targets import TARGETS, parse_target
-from test_targets import EXAMPLES
+from dprime.choose import Target
+from dprime.metrics import TARGETS
+from test_metrics import EXAMPLES
 
 WITHIN = 1e-3
 """The promise: at most the target and within this share of it."""
 
 
 def check_kept(mechanism, target, adjacency=None, group_size=1):
-    goal = parse_target(target)
-    curve = mechanism.curve(goal.checked_adjacency(adjacency), group_size=group_size)
-    risk = goal.risk(curve)
-    assert risk <= goal.ceiling
-    assert risk >= goal.ceiling * (1 - WITHIN)
+    goal = Target.of(target)
+    curve = mechanism.curve(goal.adjacency(adjacency), group_size=group_size)
+    value = goal.reading.value(curve)
+    assert goal.keeps(value)
+    sign = 1 if goal.reading.metric.rises else -1
+    assert sign * value >= sign * goal.value - WITHIN * (goal.value if sign > 0 else 1 - goal.value)
     return curve
 
 
@@ -38,10 +40,10 @@ def test_rate_for_every_target(name):
 @pytest.mark.parametrize("name", ["advantage", "tpr", "epsilon"])
 def test_steps_are_the_largest_safe_whole_number(name):
     chosen = choose(DPSGD(noise_multiplier=1.0, sample_rate=0.01), **EXAMPLES[name])
-    goal = parse_target(EXAMPLES[name])
-    assert goal.risk(chosen.curve()) <= goal.ceiling
+    goal = Target.of(EXAMPLES[name])
+    assert goal.excess(chosen.curve()) <= 0
     one_more = DPSGD(1.0, 0.01, chosen.steps + 1)
-    assert goal.risk(one_more.curve()) > goal.ceiling
+    assert goal.excess(one_more.curve()) > 0
 
 
 def test_epochs_are_the_largest_safe_whole_number():

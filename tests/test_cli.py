@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dprime
 from dprime import cli
-from dprime.profile import round_up
+from dprime.text import round_up
 
 RISK = ["risk", "--noise-multiplier", "1.1", "--sample-rate", "0.00427", "--steps", "14062"]
 CHOOSE = ["choose", "--advantage", "0.1", "--sample-rate", "0.01", "--steps", "2000"]

@@ -287,7 +287,7 @@ BAD = [
     (["--trainer", "no_such:train", "--adversary", "api-access"], "trainer must be importable"),
     (["--trainer", "os:getcwd"], "adversary must be one that needs nothing but a model"),
     (["--device", "abacus"], "device must be available, but it is 'abacus'"),
-    (["--metric", "odds"], "metric must be one of epsilon, advantage"),
+    (["--metric", "odds"], "metric must be one of advantage, tpr"),
     (["--method", "clopper-pearson"], "method must be band to judge by the curve"),
     (["--fpr", "0.1"], "fpr must be left out to judge by the curve, but it is 0.1"),
     (["--method", "steinke"], "method must be one of clopper-pearson, band, gaussian, bayesian"),

@@ -6,9 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dprime import DPSGD, TradeOff
-from dprime.audit import Metric, epsilon_limit, largest_epsilon, plan
+from dprime.audit import epsilon_limit, largest_epsilon, plan
 from dprime.bounds import mu_from_epsilon
 from dprime.cli import app
+from dprime.metrics import Reading
 
 
 def shown(*arguments):
@@ -21,7 +22,7 @@ def test_an_epsilon_is_planned_as_in_python():
     words = ["--epsilon", "2", "--strength", "1.5", "--delta", "1e-6", "--metric", "epsilon"]
     found = json.loads(shown(*words, "--json"))
     claim = TradeOff.gaussian(mu_from_epsilon(2.0, delta=1e-6))
-    made = plan(claim, strength=1.5, metric=Metric("epsilon", {"delta": 1e-6}))
+    made = plan(claim, strength=1.5, metric=Reading("epsilon", {"delta": 1e-6}))
     assert (found["trials"], found["refuting"], found["least"]) == (
         made.trials, made.refuting, made.least,
     )  # fmt: skip
@@ -34,7 +35,7 @@ def test_a_training_is_planned_as_in_python():
     given = [*numbers, "--adjacency", "replace"]
     found = json.loads(shown(*given, "--metric", "advantage", "--method", "gaussian", "--json"))
     claim = DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=1000).curve("replace")
-    made = plan(claim, metric=Metric("advantage"), method="gaussian")
+    made = plan(claim, metric=Reading("advantage"), method="gaussian")
     assert found["trials"] == made.trials
     assert found["claimed"] == claim.advantage()
 

@@ -264,7 +264,7 @@ def test_a_prior_stands_for_a_pool():
 
 def test_json_has_conditions_and_sentences():
     shown = consequences(MECHANISM).as_json()
-    assert shown["mechanism"] == MECHANISM.describe()
+    assert shown["mechanism"] == MECHANISM.to_dict()
     assert shown["adjacency"] == "add-remove"
     found = shown["consequences"]
     assert list(found) == [

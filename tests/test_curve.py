@@ -2,12 +2,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
 import dprime
 from dprime import DPSGD, Estimate, LowerCurve, TradeOff, best
+from dprime.privacy_loss import PrivacyLoss
 from dprime.shapes import GaussianShape, Polygon
 
 MUS = st.floats(0.01, 5)
@@ -234,3 +235,50 @@ def test_d_prime_of_a_lower_curve_is_finite():
     found = lower(points).d_prime(floor=1e-3)
     assert found == pytest.approx(2 * norm.isf(1e-3))
     assert found < 2 * norm.isf(1e-6)  # the d′ of a Gaussian curve through the point
+
+
+def test_a_reconstruction_that_reaches_the_bound():
+    """Of k values, each is put out with p, the others alike; without the record all alike."""
+    k, p = 20, 0.6
+    rest = (1 - p) / (k - 1)
+    loss = PrivacyLoss(
+        np.log([rest * k, p * k]), np.array([1 - p, p]), np.array([(k - 1) / k, 1 / k]), 0.0, 0.0
+    )
+    curve = TradeOff.from_privacy_loss(loss)
+    assert curve.reconstruction_success(1 / k) == pytest.approx(p, rel=1e-12)
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**6), records=st.integers(2, 5), outputs=st.integers(2, 6))
+def test_no_attack_reconstructs_more_than_the_curve_allows(seed, records, outputs):
+    """Every mechanism with few records and outputs: the best attack, against the pairs' hull."""
+    rng = np.random.default_rng(seed)
+    without = rng.dirichlet(np.ones(outputs))
+    laws = rng.dirichlet(0.5 * np.ones(outputs), size=records)
+    prior = rng.dirichlet(np.ones(records))
+    points = []
+    for law in laws:
+        order = np.argsort(-law / without)
+        points += list(zip(np.cumsum(without[order]), np.cumsum(law[order]), strict=True))
+    points = [(float(min(f, 1.0)), float(min(t, 1.0))) for f, t in points]
+    best = float((prior[:, None] * laws).max(axis=0).sum())
+    bound = TradeOff(Polygon.from_points(points)).reconstruction_success(float(prior.max()))
+    assert best <= bound + 1e-12
+
+
+def test_simulated_reconstructions_stay_below_the_curve_and_come_close():
+    """One of 50 directions is in the output, or none; the attack names the largest coordinate."""
+    k, mu, trials = 50, 3.0, 40_000
+    rng = np.random.default_rng(5)
+    outputs = rng.standard_normal((trials, k))
+    outputs[:, 0] += mu
+    reached = float(np.mean(outputs.argmax(axis=1) == 0))
+    bound = TradeOff.gaussian(mu).reconstruction_success(1 / k)
+    error = 5 * math.sqrt(bound * (1 - bound) / trials)
+    assert 0.85 * bound < reached < bound + error
+
+
+def test_a_lower_curve_says_nothing_of_reconstructions():
+    lower = LowerCurve(GaussianShape(1.0), 0.95, "test")
+    with pytest.raises(ValueError, match="reconstruction_success must be read off an upper one"):
+        lower.reconstruction_success(0.1)

@@ -110,7 +110,7 @@ def test_a_guarantee_holds_for_the_adjacency_it_was_stated_for():
     with pytest.raises(ValueError, match="adjacency must be 'add-remove' for this EpsilonDelta"):
         EpsilonDelta(1.0).curve("replace")
     assert EpsilonDelta(1.0, adjacency="replace").curve("replace").advantage() > 0
-    assert dprime.RandomizedResponse(1.0).own_adjacency == "replace"
+    assert dprime.RandomizedResponse(1.0).default_adjacency == "replace"
 
 
 @pytest.mark.parametrize(

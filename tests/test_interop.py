@@ -13,7 +13,7 @@ def test_opacus_history_merges_equal_phases():
     )
     sized = from_opacus_history([(1.0, 0.01, 300)])
     assert sized == DPSGD(1.0, 0.01, 300, public_size=True)
-    assert sized.own_adjacency == "zero-out"  # Opacus takes the rate from the number of records
+    assert sized.default_adjacency == "zero-out"  # Opacus takes the rate from the number of records
     with pytest.raises(ValueError, match="tells n records from n - 1"):
         sized.curve("add-remove")
 
@@ -61,7 +61,7 @@ def test_sampling_without_replacement_is_not_taken_for_poisson():
 
 def test_stated_events_take_their_adjacency():
     event = dp.ComposedDpEvent([dp.ZCDpEvent(0.1, 0.01), dp.LaplaceDpEvent(2.0)])
-    assert from_dp_event(event, adjacency="replace").own_adjacency == "replace"
+    assert from_dp_event(event, adjacency="replace").default_adjacency == "replace"
     assert from_dp_event(event).curve().advantage() > 0
 
 

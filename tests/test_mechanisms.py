@@ -1,13 +1,18 @@
+import json
 import math
+import tomllib
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
 import dprime
 from dprime import DPSGD, Composition, Gaussian, PoolSampled, TradeOff, bounds
-from dprime.mechanisms import ADJACENCIES, steps_from_epochs, steps_in_pass
+from dprime.mechanisms import ADJACENCIES, Mechanism
+from dprime.parameters import steps_from_epochs, steps_in_pass
 from reference import one_step_delta
 
 SMALL_DPSGD = DPSGD(1.0, 0.1, 20)
@@ -28,6 +33,16 @@ EVERY = [
     dprime.GDP(0.4),
     dprime.PLD((0.5, -0.5), (0.62, 0.37)),
 ]
+
+
+def toml(value):
+    """A value of TOML on one line; None has none."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name} = {toml(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    assert value is not None
+    return json.dumps(value)
 
 
 def own_curve(mechanism):
@@ -54,12 +69,11 @@ class TestContract:
         curve = own_curve(mechanism)
         assert curve.reversed().advantage() == pytest.approx(curve.advantage(), abs=1e-9)
 
-    def test_it_describes_itself_in_plain_values(self, mechanism):
-        import json
-
-        described = mechanism.describe()
+    def test_it_is_written_down_and_read_back(self, mechanism):
+        described = mechanism.to_dict()
         assert described["name"] == type(mechanism).__name__
-        json.dumps(described)
+        assert Mechanism.from_dict(json.loads(json.dumps(described, allow_nan=False))) == mechanism
+        assert Mechanism.from_dict(tomllib.loads(f"it = {toml(described)}")["it"]) == mechanism
 
     def test_it_is_frozen_and_compares_by_value(self, mechanism):
         import copy
@@ -70,14 +84,14 @@ class TestContract:
             mechanism.adjacency_of_tomorrow = 1
 
     def test_nothing_is_missing(self, mechanism):
-        assert mechanism.missing() == []
+        assert mechanism.free_parameters() == []
 
     def test_it_refuses_an_unknown_adjacency(self, mechanism):
         with pytest.raises(ValueError, match="must be one of add-remove, replace, zero-out, but"):
             mechanism.curve("substitute")
 
     def test_it_composes_with_a_gaussian(self, mechanism):
-        relation = "replace" if mechanism.own_adjacency == "replace" else None
+        relation = "replace" if mechanism.default_adjacency == "replace" else None
         if getattr(mechanism, "sampling", "poisson") != "poisson":
             relation = "replace"
         both = Composition(mechanism, Gaussian(50.0)).curve(relation)
@@ -276,7 +290,7 @@ def test_epochs_are_rounded_up():
 def test_what_is_missing_is_named():
     with pytest.raises(ValueError, match=r"noise_multiplier must be given .* dprime.choose"):
         DPSGD(sample_rate=0.1, steps=3).curve()
-    assert DPSGD(sample_rate=0.1).missing() == ["noise_multiplier", "steps"]
+    assert DPSGD(sample_rate=0.1).free_parameters() == ["noise_multiplier", "steps"]
 
 
 @pytest.mark.parametrize(
@@ -379,3 +393,65 @@ def test_noise_that_hides_nothing_is_refused():
 def test_a_person_with_too_many_records_is_refused(size, rate):
     with pytest.raises(ValueError, match="group_size must be at most 1,000,000"):
         DPSGD(noise_multiplier=1.0, sample_rate=rate, steps=9).curve(group_size=size)
+
+
+NOISES = st.none() | st.floats(0.01, 1e4)
+STEPS = st.none() | st.integers(1, 10**7)
+RELATIONS = {"adjacency": st.sampled_from(ADJACENCIES)}
+EPSILONS = st.none() | st.floats(1e-6, 500)
+PAIRS = st.lists(st.tuples(st.floats(0, 9), st.floats(0, 1)), min_size=1, max_size=4).map(tuple)
+ORDERS = st.lists(st.floats(1.01, 99), min_size=1, max_size=4).map(tuple)
+SINGLE = st.one_of(
+    st.builds(Gaussian, NOISES, STEPS),
+    st.builds(
+        DPSGD, NOISES, st.none() | st.floats(1e-6, 1), STEPS, public_size=st.booleans(),
+        sampling=st.sampled_from(["poisson", "fixed-size", "shuffle"]),
+    ),
+    st.builds(dprime.Laplace, NOISES, STEPS, **RELATIONS),
+    st.builds(dprime.RandomizedResponse, EPSILONS, st.integers(2, 99), STEPS, **RELATIONS),
+    st.builds(dprime.EpsilonDelta, EPSILONS, st.floats(0, 0.9), STEPS, **RELATIONS),
+    st.builds(dprime.EpsilonDeltaProfile, PAIRS, **RELATIONS),
+    ORDERS.map(lambda orders: dprime.RDP(orders, orders)),
+    st.builds(dprime.ZCDP, st.none() | st.floats(1e-9, 9), st.floats(0, 9), **RELATIONS),
+    st.builds(dprime.GDP, st.none() | st.floats(1e-9, 9), **RELATIONS),
+    st.floats(0.1, 3).map(lambda loss: dprime.PLD((loss, -loss), (0.5, 0.02))),
+)  # fmt: skip
+COMPOSED = SINGLE | st.lists(SINGLE, min_size=1, max_size=3).map(lambda each: Composition(*each))
+ALL = COMPOSED | st.builds(PoolSampled, COMPOSED, st.none() | st.floats(1e-9, 0.999))
+
+
+@given(mechanism=ALL)
+def test_every_mechanism_goes_through_json_and_toml(mechanism):
+    described = mechanism.to_dict()
+    assert Mechanism.from_dict(json.loads(json.dumps(described, allow_nan=False))) == mechanism
+    assert Mechanism.from_dict(tomllib.loads(f"it = {toml(described)}")["it"]) == mechanism
+
+
+@pytest.mark.parametrize(
+    ("described", "words"),
+    [
+        ({}, "mechanism must be a mapping with a name, but it is without a name"),
+        ([], "mechanism must be a mapping with a name"),
+        ({"name": "Laplas"}, "mechanism must be one of .*Laplace.*, but it is 'Laplas'"),
+        ({"name": "GDP", "epsilon": 1.0}, "epsilon must be left out for GDP, but it is 1.0"),
+        ({"name": "RDP", "orders": [2.0]}, "epsilons must be given for RDP, but it is missing"),
+        ({"name": "Gaussian", "noise_multiplier": "8"}, "noise_multiplier must be a number"),
+        ({"name": "PoolSampled", "training": {"name": "GDP", "mu": -1}}, "mu must be above 0"),
+        ({"name": "PoolSampled", "training": 3}, "training must be a mechanism"),
+        ({"name": "Composition", "mechanisms": []}, "mechanisms must name at least one"),
+        ({"name": "EpsilonDelta", "delta": None}, "delta must be a number, but it is None"),
+        ({"name": "DPSGD", "public_size": 1}, "public_size must be true or false"),
+    ],
+)
+def test_a_wrong_description_gets_one_sentence(described, words):
+    with pytest.raises(dprime.InputError, match=words):
+        Mechanism.from_dict(described)
+
+
+def test_a_parameter_of_a_part_is_found_and_set_there():
+    both = Composition(Gaussian(3.0), DPSGD(None, 0.1, 5))
+    assert both.free_parameters() == ["noise_multiplier"]
+    assert both.with_parameter("noise_multiplier", 2.0) == Composition(
+        Gaussian(3.0), DPSGD(2.0, 0.1, 5)
+    )
+    assert both.search("noise_multiplier").low == Gaussian().search("noise_multiplier").low

@@ -3,12 +3,15 @@
 import html
 import io
 import json
+import math
 import subprocess
 import sys
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 import dprime
@@ -16,8 +19,8 @@ from audited import run
 from dprime import text
 from dprime.cli.tables import risk_table
 from dprime.mechanisms import ADJACENCIES
+from dprime.metrics import risk_profile
 from dprime.monitor import summary
-from dprime.profile import risk_profile
 from dprime.show import card, card_markdown, facts_of, report_html
 from dprime.show.notebook import curve_html
 from dprime.web.answers import Answers
@@ -91,7 +94,7 @@ def test_the_places_with_room_name_every_condition():
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_what_must_be_public_follows_from_the_adjacency(adjacency):
-    told = text.certified_in_full(TRAINING.describe(), adjacency)
+    told = text.certified_in_full(TRAINING.to_dict(), adjacency)
     assert PUBLIC[adjacency] in told
     assert ({*PUBLIC.values()} - {PUBLIC[adjacency]}).pop() not in told
     assert PUBLIC[adjacency] in page(adjacency)
@@ -119,14 +122,14 @@ def test_the_explanation_is_where_the_pointer_leads():
         text.POOL,
         *(each for kind in text.KINDS.values() for each in kind),
     )
-    conditions = text.conditions(TRAINING.describe())
+    conditions = text.conditions(TRAINING.to_dict())
     for sentence in (text.PROMISE, text.PUBLIC_SIZE, *conditions, *kinds):
         assert sentence in told
 
 
 def test_conditions_fit_the_mechanism():
     own = [text.CLIPPED, text.BATCHES["poisson"], text.PUBLIC, text.SECRET]
-    assert text.conditions(TRAINING.describe())[:4] == own
+    assert text.conditions(TRAINING.to_dict())[:4] == own
     for mechanism in (
         dprime.Gaussian(2.0, 3),
         dprime.Laplace(1.0),
@@ -134,18 +137,18 @@ def test_conditions_fit_the_mechanism():
         dprime.EpsilonDelta(1.0, 1e-5),
         dprime.GDP(1.0),
     ):
-        listed = text.conditions(mechanism.describe())
+        listed = text.conditions(mechanism.to_dict())
         assert not {text.CLIPPED, text.PUBLIC, *text.BATCHES.values()} & set(listed)
         assert listed[-1] == text.ALONE
     for sampling in ("fixed-size", "shuffle"):
         other = dprime.DPSGD(1.1, 0.004, 14_000, sampling=sampling)
-        assert text.BATCHES[sampling] in text.conditions(other.describe())
-    assert text.BATCHES["full"] in text.conditions(dprime.DPSGD(1.1, 1, 30).describe())
+        assert text.BATCHES[sampling] in text.conditions(other.to_dict())
+    assert text.BATCHES["full"] in text.conditions(dprime.DPSGD(1.1, 1, 30).to_dict())
 
 
 def test_parts_add_their_conditions_once():
     pool = dprime.PoolSampled(dprime.Composition(TRAINING, TRAINING, dprime.Gaussian(8.0)), 0.1)
-    listed = text.conditions(pool.describe(), group_size=3)
+    listed = text.conditions(pool.to_dict(), group_size=3)
     assert len(listed) == len(set(listed))
     assert {text.POOL, text.CLIPPED, text.SENSITIVITY} < set(listed)
     assert "each person has at most 3 records" in listed
@@ -203,3 +206,27 @@ def written():
 @pytest.mark.parametrize("sentence", FALSE)
 def test_no_false_sentence_comes_back(sentence):
     assert [name for name, told in written() if sentence in told] == []
+
+
+@given(value=st.floats(1e-12, 1e6), digits=st.integers(2, 6))
+def test_printed_ceilings_never_shrink_and_floors_never_rise(value, digits):
+    up, down = float(text.round_up(value, digits)), float(text.round_down(value, digits))
+    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    assert value - 2e-9 * unit <= up <= value + 1.01 * unit
+    assert value - 1.01 * unit <= down <= value + 2e-9 * unit
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [(0.0, 4, "0"), (math.inf, 4, "inf"), (0.1, 4, "0.1"), (0.8, 6, "0.8"), (1.1, 6, "1.1")],
+)
+def test_short_numbers_stay_as_they_are(value, digits, shown):
+    assert text.round_up(value, digits) == shown
+    assert text.round_down(value, digits) == shown
+
+
+def test_words_for_shares_and_chances_err_to_the_safe_side():
+    assert text.percent_up(1.2) == "100 %"
+    assert text.percent_down(0.98765) == "98.76 %"
+    assert text.times_up(0.015) == "66"  # not 67, which would be less often than the truth
+    assert text.round_down(-0.1234, 2) == "-0.13"

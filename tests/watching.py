@@ -7,11 +7,10 @@ import pytest
 from dprime import DPSGD, Composition
 from dprime.monitor import Monitor, PrivacyWarning
 from dprime.monitor.tails import FLOAT32_END, NoiseTails
-from dprime.profile import Questions
 
 RATE = 1 / 6
 MODES = ("hooks", "functorch", "ew", "ghost")
-ASK = Questions(delta=1e-3)
+ASK = {"delta": 1e-3}
 ADAPTIVE = {
     "clipping": "adaptive", "target_unclipped_quantile": 0.5, "clipbound_learning_rate": 0.2,
     "max_clipbound": 10.0, "min_clipbound": 0.1, "unclipped_num_std": 2.0,
@@ -19,7 +18,7 @@ ADAPTIVE = {
 
 
 def watch(made, **options):
-    return Monitor(made.engine, **made.named(), **{"questions": ASK, "show": None, **options})
+    return Monitor(made.engine, **made.named(), **{"conditions": ASK, "show": None, **options})
 
 
 def watch_shuffled(made, **options):

@@ -6,7 +6,8 @@ import warnings
 from dataclasses import dataclass
 
 from dprime import estimates
-from dprime.mechanisms import DPSGD, steps_from_epochs
+from dprime.mechanisms import DPSGD
+from dprime.parameters import steps_from_epochs
 
 NOISES = (0.5, 0.7, 0.8, 1.0, 1.5, 2.0, 4.0)
 EPOCHS = (1, 5, 10, 20, 50, 100)

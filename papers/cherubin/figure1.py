@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from dprime.mechanisms import DPSGD, Adjacency, steps_from_epochs
+from dprime.mechanisms import DPSGD, Adjacency
+from dprime.parameters import steps_from_epochs
 from papers.cherubin.cases import ADULT, RETAIL
 from papers.cherubin.trainings import Trained, kept, settings_of, trained
 from papers.drawing import Line, LinesFigure, readable

@@ -16,7 +16,8 @@ from importlib.util import find_spec
 import numpy as np
 
 from dprime import estimates
-from dprime.mechanisms import DPSGD, steps_from_epochs
+from dprime.mechanisms import DPSGD
+from dprime.parameters import steps_from_epochs
 from papers.cherubin.timing import ratio, seconds
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Claim, Measured, Scale, run, stated

@@ -36,7 +36,8 @@ from dprime.bounds import (
 )
 from dprime.curve import TradeOff
 from dprime.data import Split
-from dprime.mechanisms import DPSGD, steps_from_epochs
+from dprime.mechanisms import DPSGD
+from dprime.parameters import steps_from_epochs
 from papers.cherubin.cases import ADULT, OTHER, RETAIL, Case
 from papers.cherubin.securities import advantage_left, half_digit, records_of
 from papers.cherubin.trainings import (

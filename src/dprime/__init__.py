@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from dprime.interop import from_dp_event, from_opacus_history
     from dprime.mechanisms import DPSGD, Composition, Gaussian, Mechanism, PoolSampled
+    from dprime.metrics import MetricValue, Reading, profile, risk_profile
     from dprime.privacy_loss import NotCertifiableError
     from dprime.validate import InputError
 
@@ -52,14 +53,18 @@ __all__ = [
     "Laplace",
     "LowerCurve",
     "Mechanism",
+    "MetricValue",
     "NotCertifiableError",
     "PoolSampled",
     "RandomizedResponse",
+    "Reading",
     "TradeOff",
     "best",
     "choose",
     "from_dp_event",
     "from_opacus_history",
+    "profile",
+    "risk_profile",
 ]
 
 __version__ = "0.12.0"
@@ -79,20 +84,24 @@ PLACES = {
     "Laplace": "guarantees",
     "LowerCurve": "curve",
     "Mechanism": "mechanisms",
+    "MetricValue": "metrics",
     "NotCertifiableError": "privacy_loss",
     "PoolSampled": "mechanisms",
     "RandomizedResponse": "guarantees",
+    "Reading": "metrics",
     "TradeOff": "curve",
     "best": "curve",
     "choose": "choose",
     "from_dp_event": "interop",
     "from_opacus_history": "interop",
+    "profile": "metrics",
+    "risk_profile": "metrics",
 }
 """The modules where the names are: loaded, and SciPy with them, when one is first asked for."""
 
 MODULES = (
-    "accountant", "curve", "estimates", "guarantees", "interop", "mechanisms", "privacy_loss",
-    "shapes", "targets", "validate",
+    "accountant", "curve", "estimates", "guarantees", "interop", "mechanisms", "metrics",
+    "privacy_loss", "shapes", "text", "validate",
 )  # fmt: skip
 """Modules that need no import of their own: `dprime.estimates` is there after `import dprime`."""
 

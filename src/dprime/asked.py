@@ -8,7 +8,6 @@ numbers wherever they are typed.
 
 from __future__ import annotations
 
-import inspect
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,9 +15,10 @@ from typing import Any
 
 from dprime import validate
 from dprime.choose import choose
-from dprime.mechanisms import ADJACENCIES, DPSGD, Mechanism, PoolSampled, steps_from_epochs
-from dprime.profile import Answer, Questions, round_down, round_up
-from dprime.targets import TARGETS
+from dprime.mechanisms import ADJACENCIES, DPSGD, Mechanism, PoolSampled
+from dprime.metrics import METRICS, OPTIONS, TARGETS, MetricValue, Reading, profile
+from dprime.parameters import steps_from_epochs
+from dprime.text import round_down, round_up
 
 Texts = Mapping[str, str]
 
@@ -26,16 +26,17 @@ MECHANISM = ("noise_multiplier", "sample_rate", "steps")
 """The parameters of DP-SGD; `choose` finds one of them."""
 
 CONDITIONS = ("prior", "belief_prior", "belief", "fpr", "delta", "min_tpr", "exceeded")
-"""What the metrics are read at."""
-
-TYPED_CONDITIONS = (*CONDITIONS, "epsilon", "max_prior")
-"""The same with those that only a command line has."""
+"""What an address can give for the metrics to be read at; a command line has `OPTIONS`."""
 
 NAMES = (*MECHANISM, "adjacency", "group_size", *CONDITIONS)
 """Everything that an address can give beside a target; a command has more options."""
 
-BELIEF_LEVEL = "belief_level"
-"""What `choose` calls the condition `belief`, because its `belief` is a target."""
+TARGETS_ASKED = tuple(
+    name
+    for name in TARGETS
+    if {METRICS[name].option(condition) for condition in METRICS[name].conditions} <= {*CONDITIONS}
+)
+"""The targets whose conditions an address can give."""
 
 GIVE_IT = "give it, or let dprime choose find it"
 """The remedy where a parameter is missing; a command names its {option}."""
@@ -49,26 +50,35 @@ class Asked:
         mechanism: what was run; one parameter is missing where it is to be chosen.
         adjacency: "add-remove", "replace" or "zero-out".
         group_size: records that one person may have.
-        ask: the conditions of the metrics.
+        readings: the metrics with their conditions.
         target: the acceptable risk with its conditions, as `choose` takes them; empty for `risk`.
     """
 
     mechanism: DPSGD
     adjacency: str
     group_size: int
-    ask: Questions
+    readings: tuple[Reading, ...]
     target: tuple[tuple[str, float], ...] = ()
 
     def sought(self) -> Mechanism:
         """What `choose` completes: where no parameter is missing, the share of a pool."""
         wanted = dict(self.target)
-        if self.mechanism.missing() or not {"precision", "belief"} & set(wanted):
+        if self.mechanism.free_parameters() or not {"precision", "belief"} & set(wanted):
             return self.mechanism
         return self.mechanism if "prior" in wanted else PoolSampled(self.mechanism)
 
     def answered_by(self, chosen: DPSGD) -> Asked:
         """The same question of a mechanism whose parameter was found."""
         return replace(self, mechanism=chosen, target=())
+
+
+def level(condition: str) -> str:
+    """What `choose` calls a condition, which may not have the name of a target.
+
+    >>> level("belief"), level("fpr")
+    ('belief_level', 'fpr')
+    """
+    return f"{condition}_level" if condition in TARGETS else condition
 
 
 def typed(**texts: str | None) -> dict[str, str]:
@@ -83,8 +93,8 @@ def training_asked(texts: Texts, missing: str = GIVE_IT) -> DPSGD:
     2000
     """
     mechanism = _described(texts)
-    if mechanism.missing():
-        name = mechanism.missing()[0]
+    if mechanism.free_parameters():
+        name = mechanism.free_parameters()[0]
         raise validate.misfit(name, "missing", "given", missing.format(option=_option(name)))
     return mechanism
 
@@ -93,29 +103,34 @@ def risk_asked(texts: Texts, missing: str = GIVE_IT) -> Asked:
     """The question that `dprime risk` has with these options.
 
     >>> asked = risk_asked({"noise_multiplier": "1.1", "sample_rate": "256/60000", "steps": "10"})
-    >>> asked.mechanism.steps, asked.adjacency, asked.ask.fpr
-    (10, 'add-remove', 0.01)
+    >>> asked.mechanism.steps, asked.adjacency, asked.readings[2].title
+    (10, 'add-remove', 'TPR at FPR 0.01')
     """
     mechanism = training_asked(texts, missing)
-    ask, size = _questions(texts), _group_size(texts)
-    return Asked(mechanism, _adjacency(texts, mechanism), size, ask)
+    readings, size = profile(**_conditions(texts)), _group_size(texts)
+    return Asked(mechanism, _adjacency(texts, mechanism), size, readings)
 
 
 def target_asked(texts: Texts, targets: Texts) -> Asked:
     """The question that `dprime choose` has with these options; it refuses all but one target.
 
     >>> asked = target_asked({"sample_rate": "0.01", "steps": "2000"}, {"success": "0.6"})
-    >>> asked.mechanism.missing(), asked.target
+    >>> asked.mechanism.free_parameters(), asked.target
     (['noise_multiplier'], (('success', 0.6),))
     """
     mechanism = _described(texts)
     goals = _numbers(targets, tuple(targets))
-    ask = _questions(texts)
-    if "belief" in goals and "prior" in texts and "belief_prior" not in texts:
-        ask = replace(ask, belief_prior=ask.prior)
-    wanted = {**goals, **_conditions(goals, texts, ask)}
+    given = _conditions(texts)
+    if "belief" in goals and "prior" in given:
+        given.setdefault("belief_prior", given["prior"])
+    wanted = goals | {  # the targets' own conditions; the others only shape the table
+        name: given[METRICS[goal].option(name)]
+        for goal in goals
+        for name in METRICS[goal].conditions
+        if METRICS[goal].option(name) in given
+    }
     size, adjacency = _group_size(texts), _adjacency(texts, mechanism, goals)
-    return Asked(mechanism, adjacency, size, ask, tuple(wanted.items()))
+    return Asked(mechanism, adjacency, size, profile(**given), tuple(wanted.items()))
 
 
 def choose_asked(texts: Texts, target: str, value: str, free: str) -> Asked:
@@ -128,16 +143,10 @@ def choose_asked(texts: Texts, target: str, value: str, free: str) -> Asked:
     validate.one_of("target", target, TARGETS_ASKED)
     validate.one_of("free", free, MECHANISM)
     given = {name: text for name, text in texts.items() if name != free}
-    for name in _described(given).missing():
+    for name in _described(given).free_parameters():
         if name != free:
             raise validate.misfit(name, "missing", "given", "give it, or make it the free one")
     return target_asked(given, {target: value})
-
-
-TARGETS_ASKED = (
-    "advantage", "bayes_security", "tpr", "epsilon", "precision", "belief", "success"
-)  # fmt: skip
-"""The targets whose conditions can be given here."""
 
 
 def chosen(asked: Asked) -> DPSGD:
@@ -151,26 +160,15 @@ def chosen(asked: Asked) -> DPSGD:
 
 
 def printed(
-    mechanism: Mechanism, adjacency: str, group_size: int, answers: list[Answer]
+    mechanism: Mechanism, adjacency: str, group_size: int, answers: list[MetricValue]
 ) -> dict[str, Any]:
     """What `--json` prints: the mechanism, the adjacency, the group size and every metric."""
     return {
-        "mechanism": mechanism.describe(),
+        "mechanism": mechanism.to_dict(),
         "adjacency": adjacency,
         "group_size": group_size,
         "metrics": {answer.name: answer.as_json() for answer in answers},
     }
-
-
-def shown(answer: Answer) -> str:
-    """A certified number as people read it, its digits on the safe side.
-
-    >>> shown(Answer("bayes_security", "Bayes security", 0.77777, "certified", {}, ""))
-    '≥ 0.7777'
-    """
-    if answer.name == "bayes_security" and answer.kind == "certified":
-        return f"≥ {round_down(answer.value, 4)}"
-    return round_up(answer.value, 4).replace("inf", "no limit")
 
 
 def safe_digits(name: str, value: float) -> str:
@@ -184,7 +182,7 @@ def describe(
     mechanism: Mechanism, adjacency: str, group_size: int = 1, *, chosen: str | None = None
 ) -> str:
     """A mechanism in one line; the digits of a chosen parameter are cut on the safe side."""
-    values = mechanism.describe()
+    values = mechanism.to_dict()
     if isinstance(mechanism, PoolSampled):
         inner = describe(mechanism.training, adjacency, group_size, chosen=chosen)
         return f"{inner}, trained on a share {_digits(values, 'probability', chosen)} of a pool"
@@ -225,7 +223,7 @@ def choose_command(texts: Texts, target: str, value: str, free: str) -> str:
     options = {target: value}
     for name in NAMES:
         if name in texts and name != free:
-            options[BELIEF_LEVEL if name == "belief" else name] = texts[name]
+            options[level(name)] = texts[name]
     return _command("choose", options)
 
 
@@ -265,7 +263,7 @@ def _adjacency(texts: Texts, mechanism: DPSGD, goals: Mapping[str, float] | None
     """The adjacency that was asked for; guessing a secret is a question of replacing a record."""
     if "secret_success" in (goals or {}):
         return texts.get("adjacency", "replace")  # `choose` refuses any other
-    adjacency = texts.get("adjacency", mechanism.own_adjacency)
+    adjacency = texts.get("adjacency", mechanism.default_adjacency)
     if "max_prior" in texts and adjacency != "replace":
         raise validate.refusal(
             "adjacency",
@@ -281,25 +279,15 @@ def _group_size(texts: Texts) -> int:
     return validate.whole("group_size", size, example=1)
 
 
-def _questions(texts: Texts) -> Questions:
-    """The conditions; the prior is that of precision and of success."""
-    numbers = _numbers(texts, TYPED_CONDITIONS)
-    if "prior" in numbers:
-        numbers["success_prior"] = numbers["prior"]
-    if BELIEF_LEVEL in texts:
-        numbers["belief"] = validate.parse(BELIEF_LEVEL, texts[BELIEF_LEVEL])
-    return Questions(**numbers)
+def _conditions(texts: Texts) -> dict[str, float]:
+    """The conditions that were given, by their options; the prior is that of precision and success.
 
-
-def _conditions(goals: Mapping[str, float], texts: Texts, ask: Questions) -> dict[str, float]:
-    """The targets' own conditions where they were given; the others only shape the table."""
-    taken = [
-        name for goal in goals for name in list(inspect.signature(TARGETS[goal]).parameters)[1:]
-    ]
-    found = _numbers(texts, tuple(name for name in TYPED_CONDITIONS if name in taken))
-    if "belief" in goals and ("prior" in texts or "belief_prior" in texts):
-        found["prior"] = ask.belief_prior  # what was believed before looking
-    return found
+    `choose` gives a condition that has the name of a target as its level.
+    """
+    given = {name: name if name in texts else level(name) for name in OPTIONS}
+    return {
+        name: validate.parse(text, texts[text]) for name, text in given.items() if text in texts
+    }
 
 
 def _numbers(texts: Texts, names: tuple[str, ...]) -> dict[str, float]:

@@ -7,28 +7,21 @@ a ceiling for it. The free parameter is the one that the mechanism's description
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import scipy
 
 from dprime import validate
-from dprime.curve import Estimate
+from dprime.curve import Estimate, TradeOffMetrics
 from dprime.estimates import central_limit_mu
 from dprime.guarantees import LARGEST_EPSILON
-from dprime.mechanisms import (
-    DPSGD,
-    LEAST_NOISE,
-    MOST_STEPS,
-    Gaussian,
-    Mechanism,
-    PoolSampled,
-    steps_from_epochs,
-)
+from dprime.mechanisms import DPSGD, Gaussian, Mechanism, PoolSampled
+from dprime.metrics import METRICS, TARGETS, Reading, certifiable, example
+from dprime.parameters import LEAST_NOISE, MOST_STEPS, steps_from_epochs
 from dprime.privacy_loss import NotCertifiableError
 from dprime.shapes import GaussianShape
-from dprime.targets import Target, parse_target
 
 AnyMechanism = TypeVar("AnyMechanism", bound=Mechanism)
 Excess = Callable[[float], float]
@@ -41,6 +34,89 @@ MOST_EVALUATIONS = 80
 
 LEAST_GUESS = {"noise_multiplier": 0.05}
 """e^(1/z^2) of the central-limit form leaves the number range not far below."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reading and the value that it may have at most (at least, for Bayes security)."""
+
+    reading: Reading
+    value: float
+
+    def __post_init__(self) -> None:
+        metric, name = self.reading.metric, self.reading.name
+        check = validate.inner_probability if metric.share else validate.positive
+        value = check(name, self.value, example=metric.example or 0.1)
+        object.__setattr__(self, "value", value)
+        blind = self.reading.blind
+        if metric.rises and metric.baseline is not None and value <= blind:
+            raise validate.InputError.of(
+                name,
+                f"be above {blind:g} ({metric.baseline.words})",
+                f"it is {value:g}",
+                f"no mechanism goes lower, so ask for more than {blind:g}",
+                value=value,
+            )
+
+    @staticmethod
+    def of(given: Mapping[str, float | None]) -> Target:
+        """The one target among the keywords, with its conditions.
+
+        >>> Target.of({"tpr": 0.03, "fpr": 0.01}).value
+        0.03
+        """
+        present = {name: value for name, value in given.items() if value is not None}
+        name = validate.exactly_one(
+            ", ".join(TARGETS),
+            {target: present.get(target) for target in TARGETS},
+            "give one target, for example advantage=0.1",
+        )
+        value, known = present.pop(name), METRICS[name].conditions
+        for condition, number in present.items():
+            if condition not in known:
+                raise validate.InputError.of(
+                    condition,
+                    f"not be given for the target {name}",
+                    f"it is {number}",
+                    f"{name} takes {', '.join(known) or 'no condition'}",
+                    value=number,
+                )
+        for condition, each in known.items():
+            if each.explicit and condition not in present:
+                raise validate.InputError.of(
+                    condition, f"be given with {name}", "it is missing", example(condition)
+                )
+        return Target(certifiable(name, present), value)
+
+    def adjacency(self, given: str | None) -> str | None:
+        """The adjacency to read the curve for, or an error where it cannot answer the question."""
+        needed = self.reading.metric.adjacency
+        if needed and given not in (None, needed):
+            requirement = f"{needed!r} for the target {self.reading.name}"
+            raise validate.refusal("adjacency", given, requirement, "leave it out")
+        return needed or given
+
+    def keeps(self, value: float) -> bool:
+        """Whether a value of the metric is on the safe side."""
+        return value <= self.value if self.reading.metric.rises else value >= self.value
+
+    def excess(self, curve: TradeOffMetrics) -> float:
+        """Ln of the risk over its ceiling, both counted from what guessing reaches; <= 0 is safe.
+
+        What is rounded to 0 counts as safe only if it is.
+        """
+        value = self.reading.value(curve)
+        excess = math.log(max(self._risk(value), 1e-300)) - math.log(self._risk(self.value))
+        return min(excess, 0.0) if self.keeps(value) else max(excess, 5e-324)
+
+    def value_at(self, excess: float) -> float:
+        """The metric's value with this excess."""
+        risk = math.exp(excess) * self._risk(self.value)
+        return self.reading.blind + (risk if self.reading.metric.rises else -risk)
+
+    def _risk(self, value: float) -> float:
+        risk = value - self.reading.blind
+        return risk if self.reading.metric.rises else -risk
 
 
 @dataclass(frozen=True)
@@ -121,8 +197,8 @@ def choose(
     validate.one_of("whole", whole, ("steps", "epochs"))
     if isinstance(mechanism, PoolSampled):
         return _choose_pooled(mechanism, adjacency, group_size, whole, target)  # type: ignore[return-value]
-    goal = parse_target(target)
-    return _complete(mechanism, goal, goal.checked_adjacency(adjacency), group_size, whole)
+    goal = Target.of(target)
+    return _complete(mechanism, [goal], goal.adjacency(adjacency), group_size, whole)
 
 
 def _choose_pooled(
@@ -142,35 +218,29 @@ def _choose_pooled(
         )
     if pooled.probability is None:
         return replace(pooled, probability=_pool_probability(pooled, adjacency, group_size, target))
-    goal = _pooled_target(pooled, target)
-    if goal.needs:
+    goals = _pooled_targets(pooled, target)
+    if goals[0].reading.metric.adjacency:
         raise validate.refusal(
             "The target",
-            goal.name,
+            goals[0].reading.name,
             "about who was drawn for a pool",
             "it compares two versions of a record; choose for the training without the pool",
         )
-    pooled.check_question(adjacency or pooled.own_adjacency, group_size)
-    return replace(pooled, training=_complete(pooled.training, goal, adjacency, group_size, whole))
+    pooled.check_question(adjacency or pooled.default_adjacency, group_size)
+    return replace(pooled, training=_complete(pooled.training, goals, adjacency, group_size, whole))
 
 
-def _pooled_target(pooled: PoolSampled, target: dict[str, float | None]) -> Target:
+def _pooled_targets(pooled: PoolSampled, target: dict[str, float | None]) -> list[Target]:
     """The target at the prior of the record that is worst off.
 
     Precision and belief grow with the prior. Success is convex in it, so it is worst at an end.
     """
     if target.get("precision") is not None or target.get("belief") is not None:
-        return parse_target({**target, "prior": pooled.prior})
+        return [Target.of({**target, "prior": pooled.prior})]
     if target.get("success") is None:
-        return parse_target(target)
-    least, largest = (
-        parse_target({**target, "prior": prior}) for prior in (pooled.least_prior, pooled.prior)
-    )
-    return replace(
-        largest,
-        baseline=max(least.baseline, largest.baseline),
-        risk=lambda curve: max(least.risk(curve), largest.risk(curve)),
-    )
+        return [Target.of(target)]
+    priors = dict.fromkeys((pooled.prior, pooled.least_prior))
+    return [Target.of({**target, "prior": prior}) for prior in priors]
 
 
 def _pool_probability(
@@ -185,28 +255,34 @@ def _pool_probability(
             "precision or belief to choose a pool's probability",
             "the other risks do not grow with it",
         )
-    goal = parse_target({**target, "prior": 1e-300})
-    t = goal.conditions["min_tpr" if goal.name == "precision" else "exceeded"]
+    goal = Target.of({**target, "prior": 1e-300})
+    t = goal.reading.conditions["min_tpr" if goal.reading.name == "precision" else "exceeded"]
     curve = pooled.curve(adjacency, group_size=group_size)
     fpr = curve.fpr(t)
     prior = 0.0
     if fpr > 0:  # precision = logistic(logit prior + ln(t / FPR(t)))
-        prior = float(
-            scipy.special.expit(scipy.special.logit(goal.ceiling) - math.log(t / fpr))
-        ) * (1 - 1e-12)
-    if not prior > 0 or curve.precision(prior, t) > goal.ceiling:
+        prior = float(scipy.special.expit(scipy.special.logit(goal.value) - math.log(t / fpr))) * (
+            1 - 1e-12
+        )
+    if not prior > 0 or curve.precision(prior, t) > goal.value:
         raise validate.InputError(
-            f"{goal.name} cannot be kept at {goal.ceiling:g} by any pool: this training reveals a "
-            f"member with probability {t:g} and no false alarm; the nearest possible value is 1."
+            f"{goal.reading.name} cannot be kept at {goal.value:g} by any pool: this training "
+            f"reveals a member with probability {t:g} and no false alarm; the nearest possible "
+            "value is 1."
         )
     return prior
 
 
 def _complete(
-    mechanism: AnyMechanism, goal: Target, adjacency: str | None, group_size: int, whole: str
+    mechanism: AnyMechanism,
+    goals: list[Target],
+    adjacency: str | None,
+    group_size: int,
+    whole: str,
 ) -> AnyMechanism:
     """Set the one missing parameter of the mechanism."""
-    missing = mechanism.missing()
+    goal = goals[0]
+    missing = mechanism.free_parameters()
     if len(missing) != 1:
         shown = " and ".join(missing) or "none"
         raise validate.InputError.of(
@@ -219,29 +295,29 @@ def _complete(
 
     def excess(value: float) -> float:
         try:
-            curve = mechanism.completed(name, value).curve(adjacency, group_size=group_size)
-            return goal.excess(curve)
+            curve = mechanism.with_parameter(name, value).curve(adjacency, group_size=group_size)
+            return max(each.excess(curve) for each in goals)
         except NotCertifiableError:
             return math.inf
 
     if name == "steps":
         count = _steps_of(mechanism, whole)
         most = _largest_safe_count(lambda n: excess(count(n)), goal, whole, count)
-        return mechanism.completed(name, count(most))
+        return mechanism.with_parameter(name, count(most))
     if name not in FREE:
         raise validate.InputError.of(
             name, "be given", "it is missing", f"dprime can choose {', '.join(FREE)}, steps"
         )
     free = _range(mechanism, name)
     guess = _first_guess(mechanism, free, name, goal, adjacency, group_size)
-    return mechanism.completed(name, _safe_value(excess, free, guess, name, goal))
+    return mechanism.with_parameter(name, _safe_value(excess, free, guess, name, goal))
 
 
 def _range(mechanism: Mechanism, name: str) -> Free:
     """Where the parameter may lie: Laplace noise begins higher than Gaussian noise."""
     free = FREE[name]
     try:
-        mechanism.completed(name, free.low)
+        mechanism.with_parameter(name, free.low)
     except validate.InputError:
         return replace(free, low=1.0 / LARGEST_EPSILON)
     return free
@@ -276,7 +352,7 @@ def _first_guess(
 
     def index(value: float) -> float:
         known = {"sample_rate": 1.0, **vars(mechanism), name: value}
-        relation = adjacency or mechanism.own_adjacency
+        relation = adjacency or mechanism.default_adjacency
         return group_size * central_limit_mu(
             known["noise_multiplier"], known["sample_rate"], known["steps"], relation
         )
@@ -346,23 +422,32 @@ def _between(safe: tuple[float, float], unsafe: tuple[float, float], *, halve: b
     return safe[0] + width * min(max(share, 0.02), 0.98)
 
 
+def _kept(goal: Target) -> str:
+    """What a value on the safe side of the target does."""
+    return f"{goal.reading.name} stays {'below' if goal.reading.metric.rises else 'above'}"
+
+
+def _shown(goal: Target, value: float) -> str:
+    return f"{goal.reading.name} {value:.6g}"
+
+
 def _everything_is_safe(
     goal: Target, excess: float, which: str, value: float
 ) -> validate.InputError:
     return validate.InputError(
-        f"{goal.name} {goal.kept} its target at every {which}, so there is nothing to choose: at "
-        f"{value:g} the nearest possible value is {goal.in_words(goal.risk_at(excess))}."
+        f"{_kept(goal)} its target at every {which}, so there is nothing to choose: at "
+        f"{value:g} the nearest possible value is {_shown(goal, goal.value_at(excess))}."
     )
 
 
 def _impossible(goal: Target, excess: float, where: str, which: str = "") -> validate.InputError:
-    refused = f"The target {goal.in_words(goal.ceiling)} cannot be met{which}:"
+    refused = f"The target {_shown(goal, goal.value)} cannot be met{which}:"
     if math.isinf(excess):
         larger = ""
-        if goal.name == "epsilon":
-            larger = f" for delta {goal.conditions['delta']:g}; give a larger delta"
+        if goal.reading.name == "epsilon":
+            larger = f" for delta {goal.reading.conditions['delta']:g}; give a larger delta"
         return validate.InputError(f"{refused} nothing finite can be certified at {where}{larger}.")
-    nearest = goal.in_words(goal.risk_at(min(excess, 700.0)))
+    nearest = _shown(goal, goal.value_at(min(excess, 700.0)))
     return validate.InputError(f"{refused} the nearest possible value is {nearest}, at {where}.")
 
 
@@ -382,7 +467,7 @@ def _largest_safe_count(
             unsafe = (n, now)
         elif n >= most:
             raise validate.InputError(
-                f"{goal.name} {goal.kept} its target for every number of {whole} that can be "
+                f"{_kept(goal)} its target for every number of {whole} that can be "
                 f"certified, so there is nothing to choose: even {n:,} {whole} are safe."
             )
         else:

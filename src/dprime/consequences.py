@@ -18,7 +18,8 @@ from dprime import bounds, validate
 from dprime.bounds.membership import LARGEST_COUNT, DeletionCapacity
 from dprime.curve import TradeOff
 from dprime.mechanisms import DEFAULT_ADJACENCY, Mechanism, PoolSampled
-from dprime.profile import Answer, given, percent_up, round_up
+from dprime.metrics import MetricValue
+from dprime.text import given, percent_up, round_up
 
 MARGIN = 1e-10
 """Relative rounding error that a probability of not being used allows for."""
@@ -42,13 +43,13 @@ class Consequences:
     """
 
     mechanism: PoolSampled
-    deletion_capacity: Answer
-    reconstruction_trust: Answer
-    negative_accuracy: Answer
-    generalisation_gap: Answer
+    deletion_capacity: MetricValue
+    reconstruction_trust: MetricValue
+    negative_accuracy: MetricValue
+    generalisation_gap: MetricValue
 
     @property
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[MetricValue]:
         """All of them, in the order in which they are shown."""
         return [
             self.deletion_capacity,
@@ -60,7 +61,7 @@ class Consequences:
     def as_json(self) -> dict[str, object]:
         """The mechanism, the adjacency and every number with its conditions and its sentence."""
         return {
-            "mechanism": self.mechanism.describe(),
+            "mechanism": self.mechanism.to_dict(),
             "adjacency": DEFAULT_ADJACENCY,
             "consequences": {
                 answer.name: {**answer.as_json(), "sentence": answer.sentence}
@@ -245,7 +246,7 @@ def _checked(curve: object) -> TradeOff:
 
 def _capacity(
     curve: TradeOff, prior: float, deniability: float, output_probability: float | None
-) -> Answer:
+) -> MetricValue:
     found = deletion_capacity(
         curve, deniability, prior=prior, output_probability=output_probability
     )
@@ -254,7 +255,7 @@ def _capacity(
         conditions["output_probability"] = output_probability
     sentence = _capacity_sentence(found.records, prior, deniability, output_probability)
     name, title = "deletion_capacity", f"Deletion capacity at {given(100 * deniability)} %"
-    return Answer(name, title, found.records, curve.kind, conditions, sentence)
+    return MetricValue(name, title, found.records, curve.kind, conditions, sentence)
 
 
 def _capacity_sentence(
@@ -283,7 +284,7 @@ def _records(count: int) -> str:
     return {0: "no record", 1: "1 record"}.get(count, f"{count:,} records")
 
 
-def _reconstruction(curve: TradeOff, prior: float, min_tpr: float) -> Answer:
+def _reconstruction(curve: TradeOff, prior: float, min_tpr: float) -> MetricValue:
     """T Corollary 5.3: "a reconstruction came out close to x" is one way to say "member" of x.
 
     So x is named first. An attack that may put out any record picks the one that shows most.
@@ -298,10 +299,10 @@ def _reconstruction(curve: TradeOff, prior: float, min_tpr: float) -> Answer:
     )
     conditions = {"prior": prior, "min_tpr": min_tpr}
     title = "Trust in a reconstruction"
-    return Answer("reconstruction_trust", title, value, curve.kind, conditions, sentence)
+    return MetricValue("reconstruction_trust", title, value, curve.kind, conditions, sentence)
 
 
-def _negative(curve: TradeOff, prior: float, min_tnr: float) -> Answer:
+def _negative(curve: TradeOff, prior: float, min_tnr: float) -> MetricValue:
     """T Theorem 3.3 with the worlds exchanged."""
     value = curve.negative_accuracy(prior, min_tnr)
     sentence = (
@@ -311,10 +312,10 @@ def _negative(curve: TradeOff, prior: float, min_tnr: float) -> Answer:
     )
     conditions = {"prior": prior, "min_tnr": min_tnr}
     title = "Right when saying not a member"
-    return Answer("negative_accuracy", title, value, curve.kind, conditions, sentence)
+    return MetricValue("negative_accuracy", title, value, curve.kind, conditions, sentence)
 
 
-def _gap(curve: TradeOff, loss_bound: float) -> Answer:
+def _gap(curve: TradeOff, loss_bound: float) -> MetricValue:
     """T Corollary 5.4: a loss in [0, B] differs in expectation by B times the total variation."""
     value = bounds.generalisation_gap_from_advantage(curve.advantage(), loss_bound=loss_bound)
     sentence = (
@@ -323,6 +324,6 @@ def _gap(curve: TradeOff, loss_bound: float) -> Answer:
         f"{given(loss_bound)}, the mean over trainings)."
     )
     title = "Generalisation gap"
-    return Answer(
+    return MetricValue(
         "generalisation_gap", title, value, curve.kind, {"loss_bound": loss_bound}, sentence
     )

@@ -30,7 +30,7 @@ DRAWN = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.0, 
 
 
 @dataclass(frozen=True, eq=False)
-class _Readings:
+class TradeOffMetrics:
     """The metrics, read off a shape.
 
     `TradeOff` certifies them from above, `LowerCurve` bounds them from below with a confidence,
@@ -135,6 +135,26 @@ class _Readings:
         max_prior = validate.inner_probability("max_prior", max_prior, example=0.1)
         return max_prior + self.advantage() * (1.0 - max_prior)
 
+    def reconstruction_success(self, guess: float) -> float:
+        """Largest probability that an attack reconstructs a record, if the best guess without the
+        model is close enough to it with probability `guess`: TPR(FPR = guess).
+
+        The attacker knows all other records and believes of the record z what they believe without
+        the model. Close enough is any relation, such as a distance of at most η. Let P_z be the law
+        of what is seen if z was used, Q that without it (or, with replace, with a fixed record in
+        its place), and S_z the outputs from which the attack makes something close to z. P_z(S_z)
+        <= TPR(Q(S_z)), since "the output is in S_z" is a test between the two worlds. TPR is
+        concave and increasing, so over z the mean of P_z(S_z) is at most TPR(mean of Q(S_z)); and
+        that mean is the success of an attack that sees nothing of z, so it is at most `guess`
+        (Hayes, Mahloujifar and Balle 2023, theorem 2, with the whole curve). A random attack is a
+        mean of such attacks.
+
+        >>> round(TradeOff.gaussian(1.0).reconstruction_success(guess=0.01), 4)
+        0.0924
+        """  # noqa: D205
+        self._refuse_if_lower("reconstruction_success")
+        return self.shape.tpr(validate.inner_probability("guess", guess, example=0.01))
+
     def delta(self, epsilon: float) -> float:
         """The delta of differential privacy at an epsilon: the larger of both directions.
 
@@ -195,9 +215,9 @@ class _Readings:
         return self.precision(prior, exceeded)
 
     def _refuse_if_lower(self, name: str) -> None:
-        """Precision at a TPR limits a belief from above, which a lower curve cannot do."""
+        """Some metrics limit what follows from a curve, which a lower curve cannot do."""
         if self.kind == "lower bound":
-            remedy = "read its precision(prior, min_tpr), or the belief of a certified curve"
+            remedy = "read its tpr or its precision, or this of a certified curve"
             raise validate.misfit(name, "read off a lower curve", "read off an upper one", remedy)
 
     def d_prime(self, floor: float = INDEX_FLOOR) -> float:
@@ -221,7 +241,7 @@ class _Readings:
 
 @final
 @dataclass(frozen=True, eq=False)
-class TradeOff(_Readings):
+class TradeOff(TradeOffMetrics):
     """A certified trade-off curve: no attacker's rates, expected over trainings, lie above it.
 
     So no risk that is read off it is below the truth, if what it was made from is true of what was
@@ -263,7 +283,7 @@ class TradeOff(_Readings):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Estimate(_Readings):
+class Estimate(TradeOffMetrics):
     """A curve that approximates: its numbers may lie below the truth and guarantee nothing."""
 
     source: str
@@ -273,7 +293,7 @@ class Estimate(_Readings):
 
 @final
 @dataclass(frozen=True, eq=False)
-class LowerCurve(_Readings):
+class LowerCurve(TradeOffMetrics):
     """What an attacker was seen to reach: with probability `confidence` over the trials, the true
     curve lies on or above this one everywhere.
 

@@ -14,7 +14,8 @@ from dprime.asked import describe
 from dprime.choose import choose
 from dprime.cli.tables import risk_table
 from dprime.mechanisms import DPSGD
-from dprime.profile import Questions, risk_profile, round_up
+from dprime.metrics import risk_profile
+from dprime.text import round_up
 
 RECORDS, BATCH, EPOCHS, NOISE = 60_000, 256, 60, 0.8
 TRIALS = 1000
@@ -32,7 +33,7 @@ def run(console: Console) -> None:
             "training wants to know whether *your* record was in it."
         )
     )
-    before = risk_profile(today.curve(), Questions())
+    before = risk_profile(today.curve())
     console.print(risk_table(describe(today, "add-remove"), before, "add-remove"))
     console.print(
         Markdown(
@@ -43,7 +44,7 @@ def run(console: Console) -> None:
     )
     chosen = choose(DPSGD(sample_rate=today.sample_rate, steps=today.steps), tpr=0.02, fpr=0.01)
     assert chosen.noise_multiplier is not None
-    after = risk_profile(chosen.curve(), Questions())
+    after = risk_profile(chosen.curve())
     described = describe(chosen, "add-remove", chosen="noise_multiplier")
     console.print(risk_table(described, after, "add-remove"))
     found = [

@@ -9,14 +9,16 @@ one that the guarantee was stated for.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dprime import privacy_loss, validate
-from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, Losses, Mechanism, _set, _steps
+from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, Mechanism, PrivacyLosses, described
+from dprime.parameters import STEPS, Check, Search, checked, one_of
 from dprime.privacy_loss import Array, PrivacyLoss
 from dprime.shapes import LARGEST_EXPONENT, LAST_DIGIT, Line, Polygon
 
@@ -24,30 +26,25 @@ LARGEST_EPSILON = 500.0
 """Pure guarantees beyond this say nothing, and their exponentials leave the number range."""
 
 
+ADJACENCY = checked(one_of(*ADJACENCIES))
+
+
 @dataclass(frozen=True)
-class Stated(Mechanism):
+class StatedGuarantee(Mechanism):
     """A mechanism whose numbers were stated for one adjacency."""
 
-    adjacency: str = field(default=DEFAULT_ADJACENCY, kw_only=True)
-
-    def __post_init__(self) -> None:
-        validate.one_of("adjacency", self.adjacency, ADJACENCIES)
-        self.check()
+    adjacency: str = field(default=DEFAULT_ADJACENCY, kw_only=True, metadata=ADJACENCY)
 
     @abstractmethod
-    def check(self) -> None:
-        """Validate the mechanism's own parameters."""
-
-    @abstractmethod
-    def stated_losses(self) -> Losses:
+    def stated_losses(self) -> PrivacyLosses:
         """The losses under the stated adjacency."""
 
     @property
-    def own_adjacency(self) -> str:
+    def default_adjacency(self) -> str:
         """The adjacency that was stated."""
         return self.adjacency
 
-    def losses(self, adjacency: str, group_size: int) -> Losses:
+    def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         """The stated losses, or an error where they do not apply."""
         name = type(self).__name__
         if adjacency != self.adjacency:
@@ -67,11 +64,11 @@ class Stated(Mechanism):
         return self.stated_losses()
 
 
-def _epsilon(value: object) -> float:
-    epsilon = validate.positive("epsilon", value)
+def _epsilon(name: str, value: object) -> float:
+    epsilon = validate.positive(name, value)
     if epsilon > LARGEST_EPSILON:
         raise validate.InputError.of(
-            "epsilon",
+            name,
             f"be at most {LARGEST_EPSILON:g}",
             f"it is {epsilon:g}",
             "a larger one guarantees nothing",
@@ -80,41 +77,92 @@ def _epsilon(value: object) -> float:
     return epsilon
 
 
+def _laplace_noise(name: str, value: object) -> float:
+    noise = validate.positive(name, value)
+    if 1.0 / noise > LARGEST_EPSILON:
+        raise validate.InputError.of(
+            name,
+            f"be at least {1 / LARGEST_EPSILON:g}",
+            f"it is {noise:g}",
+            "less noise guarantees nothing",
+            value=noise,
+        )
+    return noise
+
+
+def _delta(name: str, value: object) -> float:
+    return validate.below_one(name, value, example="1e-5")
+
+
+def _categories(name: str, value: object) -> int:
+    categories = validate.whole(name, value, example=2)
+    if categories < 2:
+        raise validate.refusal(name, categories, "at least 2", "give 2")
+    return categories
+
+
+def _points(name: str, value: object) -> tuple[Line, ...]:
+    points = []
+    for epsilon, delta in value:  # type: ignore[attr-defined]
+        points.append(
+            (
+                validate.at_least_zero("epsilon", epsilon),
+                validate.probability("delta", delta, example="1e-5"),
+            )
+        )
+    if not points:
+        raise validate.InputError.of(name, "hold at least one (epsilon, delta)", "it is empty")
+    return tuple(points)
+
+
+def _each(check: Callable[..., float], **options: Any) -> Check:
+    """A check of every number of a tuple."""
+    return lambda name, value: tuple(check(name, each, **options) for each in value)  # type: ignore[attr-defined]
+
+
+def _order(name: str, value: object) -> float:
+    order = validate.number(name, value, example=8)
+    if order <= 1:
+        raise validate.InputError.of(name, "be above 1", f"one is {order:g}", "give 1.5 or more")
+    return order
+
+
+def _rho(name: str, value: object) -> float:
+    return validate.positive(name, value, example=0.1)
+
+
+def _xi(name: str, value: object) -> float:
+    return validate.at_least_zero(name, value, example=0)
+
+
+RHO = checked(_rho, Search(1e-12, 1e4, rises=True))
+EPSILON = checked(_epsilon, Search(1e-7, LARGEST_EPSILON, rises=True))
+
+
+@described
 @dataclass(frozen=True)
-class Laplace(Stated):
+class Laplace(StatedGuarantee):
     """Laplace noise of scale `noise_multiplier` times the L1 sensitivity, `steps` times.
 
     >>> round(Laplace(noise_multiplier=1.0).curve().epsilon(delta=1e-12), 6)
     1.0
     """
 
-    noise_multiplier: float | None = None
-    steps: int | None = 1
+    noise_multiplier: float | None = field(
+        default=None,
+        metadata=checked(_laplace_noise, Search(1.0 / LARGEST_EPSILON, 1e5, rises=False)),
+    )
+    steps: int | None = field(default=1, metadata=STEPS)
 
-    def check(self) -> None:
-        """Noise above 0, whole steps."""
-        if self.noise_multiplier is not None:
-            noise = validate.positive("noise_multiplier", self.noise_multiplier)
-            if 1.0 / noise > LARGEST_EPSILON:
-                raise validate.InputError.of(
-                    "noise_multiplier",
-                    f"be at least {1 / LARGEST_EPSILON:g}",
-                    f"it is {noise:g}",
-                    "less noise guarantees nothing",
-                    value=noise,
-                )
-            _set(self, noise_multiplier=noise)
-        if self.steps is not None:
-            _set(self, steps=_steps(self.steps))
-
-    def stated_losses(self) -> Losses:
+    def stated_losses(self) -> PrivacyLosses:
         """Epsilon = 1 / noise_multiplier a step."""
-        loss = privacy_loss.laplace(1.0 / self._given("noise_multiplier"))
-        return Losses(parts=((loss, int(self._given("steps"))),))
+        loss = privacy_loss.laplace(1.0 / self._required("noise_multiplier"))
+        return PrivacyLosses(parts=((loss, int(self._required("steps"))),))
 
 
+@described
 @dataclass(frozen=True)
-class RandomizedResponse(Stated):
+class RandomizedResponse(StatedGuarantee):
     """The true answer out of `categories` with e^epsilon times the odds of any other.
 
     A person's answer is exchanged for another one, so it is stated for "replace".
@@ -123,56 +171,39 @@ class RandomizedResponse(Stated):
     0.46212
     """
 
-    epsilon: float | None = None
-    categories: int = 2
-    steps: int | None = 1
-    adjacency: str = field(default="replace", kw_only=True)
+    epsilon: float | None = field(default=None, metadata=EPSILON)
+    categories: int = field(default=2, metadata=checked(_categories))
+    steps: int | None = field(default=1, metadata=STEPS)
+    adjacency: str = field(default="replace", kw_only=True, metadata=ADJACENCY)
 
-    def check(self) -> None:
-        """Epsilon above 0, two categories or more, whole steps."""
-        if self.epsilon is not None:
-            _set(self, epsilon=_epsilon(self.epsilon))
-        categories = validate.whole("categories", self.categories, example=2)
-        if categories < 2:
-            raise validate.refusal("categories", categories, "at least 2", "give 2")
-        _set(self, categories=categories)
-        if self.steps is not None:
-            _set(self, steps=_steps(self.steps))
-
-    def stated_losses(self) -> Losses:
+    def stated_losses(self) -> PrivacyLosses:
         """Three atoms a step, composed without rounding."""
-        loss = privacy_loss.randomized_response(self._given("epsilon"), self.categories)
-        return Losses(parts=((loss, int(self._given("steps"))),))
+        loss = privacy_loss.randomized_response(self._required("epsilon"), self.categories)
+        return PrivacyLosses(parts=((loss, int(self._required("steps"))),))
 
 
+@described
 @dataclass(frozen=True)
-class EpsilonDelta(Stated):
+class EpsilonDelta(StatedGuarantee):
     """(epsilon, delta)-DP and nothing more is known; `steps` times.
 
     >>> round(EpsilonDelta(epsilon=1.0, delta=1e-5).curve().advantage(), 5)
     0.46212
     """
 
-    epsilon: float | None = None
-    delta: float = 0.0
-    steps: int | None = 1
+    epsilon: float | None = field(default=None, metadata=EPSILON)
+    delta: float = field(default=0.0, metadata=checked(_delta))
+    steps: int | None = field(default=1, metadata=STEPS)
 
-    def check(self) -> None:
-        """Epsilon above 0, delta in [0, 1), whole steps."""
-        if self.epsilon is not None:
-            _set(self, epsilon=_epsilon(self.epsilon))
-        _set(self, delta=validate.below_one("delta", self.delta, example="1e-5"))
-        if self.steps is not None:
-            _set(self, steps=_steps(self.steps))
-
-    def stated_losses(self) -> Losses:
+    def stated_losses(self) -> PrivacyLosses:
         """The worst pair with this guarantee (Kairouz, Oh and Viswanath 2015)."""
-        loss = privacy_loss.two_points(self._given("epsilon"), self.delta)
-        return Losses(parts=((loss, int(self._given("steps"))),))
+        loss = privacy_loss.two_points(self._required("epsilon"), self.delta)
+        return PrivacyLosses(parts=((loss, int(self._required("steps"))),))
 
 
+@described
 @dataclass(frozen=True)
-class EpsilonDeltaProfile(Stated):
+class EpsilonDeltaProfile(StatedGuarantee):
     """Several (epsilon, delta) that hold at once: the largest curve that all of them allow.
 
     >>> profile = EpsilonDeltaProfile(((0.5, 0.02), (1.0, 1e-3), (2.0, 1e-6)))
@@ -180,32 +211,16 @@ class EpsilonDeltaProfile(Stated):
     1.0
     """
 
-    points: tuple[Line, ...]
+    points: tuple[Line, ...] = field(metadata=checked(_points))
 
-    def check(self) -> None:
-        """Every point valid."""
-        points = []
-        for point in self.points:
-            epsilon, delta = point
-            points.append(
-                (
-                    validate.at_least_zero("epsilon", epsilon),
-                    validate.probability("delta", delta, example="1e-5"),
-                )
-            )
-        if not points:
-            raise validate.InputError.of(
-                "points", "hold at least one (epsilon, delta)", "it is empty"
-            )
-        _set(self, points=tuple(points))
-
-    def stated_losses(self) -> Losses:
+    def stated_losses(self) -> PrivacyLosses:
         """The pair whose curve is the envelope of the points' lines."""
         return _from_lines(list(self.points))
 
 
+@described
 @dataclass(frozen=True)
-class RDP(Stated):
+class RDP(StatedGuarantee):
     """Renyi DP: divergence at most `epsilons[i]` at order `orders[i]`, in both directions.
 
     >>> rdp = RDP(orders=(2.0, 4.0, 8.0, 16.0, 32.0), epsilons=(0.1, 0.2, 0.4, 0.8, 1.6))
@@ -213,11 +228,11 @@ class RDP(Stated):
     True
     """
 
-    orders: tuple[float, ...]
-    epsilons: tuple[float, ...]
+    orders: tuple[float, ...] = field(metadata=checked(_each(_order)))
+    epsilons: tuple[float, ...] = field(metadata=checked(_each(validate.at_least_zero)))
 
-    def check(self) -> None:
-        """As many orders as epsilons, orders above 1."""
+    def check_together(self) -> None:
+        """As many orders as epsilons."""
         if len(self.orders) != len(self.epsilons) or not self.orders:
             raise validate.InputError.of(
                 "orders",
@@ -225,65 +240,51 @@ class RDP(Stated):
                 f"there are {len(self.orders)} and {len(self.epsilons)}",
                 "give one epsilon for each order",
             )
-        orders = tuple(validate.number("orders", order, example=8) for order in self.orders)
-        for order in orders:
-            if order <= 1:
-                raise validate.InputError.of(
-                    "orders", "be above 1", f"one is {order:g}", "give 1.5 or more"
-                )
-        epsilons = tuple(validate.at_least_zero("epsilons", e) for e in self.epsilons)
-        _set(self, orders=orders, epsilons=epsilons)
 
-    def stated_losses(self) -> Losses:
+    def stated_losses(self) -> PrivacyLosses:
         """The intersection of what each order allows a test."""
         return _from_lines(renyi_lines(np.array(self.orders), np.array(self.epsilons)))
 
 
+@described
 @dataclass(frozen=True)
-class ZCDP(Stated):
+class ZCDP(StatedGuarantee):
     """Zero-concentrated DP: Renyi divergence at most xi + rho alpha at every order alpha > 1.
 
     >>> 0.79 < ZCDP(rho=0.02).curve().epsilon(delta=1e-5) < 0.80
     True
     """
 
-    rho: float | None = None
-    xi: float = 0.0
+    rho: float | None = field(default=None, metadata=RHO)
+    xi: float = field(default=0.0, metadata=checked(_xi))
 
-    def check(self) -> None:
-        """Both 0 or more, rho above 0."""
-        _set(self, xi=validate.at_least_zero("xi", self.xi, example=0))
-        if self.rho is not None:
-            _set(self, rho=validate.positive("rho", self.rho, example=0.1))
-
-    def stated_losses(self) -> Losses:
+    def stated_losses(self) -> PrivacyLosses:
         """Orders close together from just above 1 to far out."""
         orders = 1.0 + np.geomspace(1e-3, 1e5, 150)
-        return _from_lines(renyi_lines(orders, self.xi + self._given("rho") * orders))
+        return _from_lines(renyi_lines(orders, self.xi + self._required("rho") * orders))
 
 
+@described
 @dataclass(frozen=True)
-class GDP(Stated):
+class GDP(StatedGuarantee):
     """mu-Gaussian DP: at most as distinguishable as N(mu, 1) from N(0, 1).
 
     >>> round(GDP(mu=1.0).curve().advantage(), 5)
     0.38292
     """
 
-    mu: float | None = None
+    mu: float | None = field(
+        default=None, metadata=checked(validate.positive, Search(1e-7, 500.0, rises=True))
+    )
 
-    def check(self) -> None:
-        """Mu above 0."""
-        if self.mu is not None:
-            _set(self, mu=validate.positive("mu", self.mu))
-
-    def stated_losses(self) -> Losses:
+    def stated_losses(self) -> PrivacyLosses:
         """Exactly Gaussian."""
-        return Losses(mu_squared=self._given("mu") ** 2)
+        return PrivacyLosses(mu_squared=self._required("mu") ** 2)
 
 
+@described
 @dataclass(frozen=True)
-class PLD(Stated):
+class PLD(StatedGuarantee):
     """A privacy-loss distribution: `losses[i]` has probability `masses[i]` in world `in`.
 
     The rest of the mass, 1 - sum(masses), is an infinite loss. The pair must be possible: the
@@ -294,13 +295,12 @@ class PLD(Stated):
     0.4621
     """
 
-    loss_values: tuple[float, ...]
-    masses: tuple[float, ...]
+    loss_values: tuple[float, ...] = field(metadata=checked(_each(validate.number)))
+    masses: tuple[float, ...] = field(metadata=checked(_each(validate.probability)))
 
-    def check(self) -> None:
-        """Finite losses, masses that are probabilities in both worlds."""
-        losses = tuple(validate.number("loss_values", x) for x in self.loss_values)
-        masses = tuple(validate.probability("masses", x) for x in self.masses)
+    def check_together(self) -> None:
+        """Masses that are probabilities in both worlds."""
+        losses, masses = self.loss_values, self.masses
         if len(losses) != len(masses) or not losses:
             raise validate.InputError.of(
                 "masses",
@@ -308,7 +308,6 @@ class PLD(Stated):
                 f"there are {len(masses)} and {len(losses)}",
                 "give one mass for each loss",
             )
-        _set(self, loss_values=losses, masses=masses)
         for world, total in (("in", sum(masses)), ("out", float(self._pair().q.sum()))):
             if not total <= 1 + 1e-6:
                 raise validate.InputError.of(
@@ -320,16 +319,16 @@ class PLD(Stated):
 
     def _pair(self) -> PrivacyLoss:
         loss, p = np.array(self.loss_values), np.array(self.masses)
-        # Losses beyond the number range count as infinite, impossible ones not at all.
+        # PrivacyLosses beyond the number range count as infinite, impossible ones not at all.
         kept = (p > 0) & (loss <= LARGEST_EXPONENT)
         loss, p = loss[kept], p[kept]
         with np.errstate(over="ignore"):
             q = p * np.exp(-loss)
         return PrivacyLoss(loss, p, q, max(0.0, 1 - float(p.sum())), max(0.0, 1 - float(q.sum())))
 
-    def stated_losses(self) -> Losses:
+    def stated_losses(self) -> PrivacyLosses:
         """The pair as given."""
-        return Losses(parts=((self._pair(), 1),))
+        return PrivacyLosses(parts=((self._pair(), 1),))
 
 
 def renyi_lines(orders: Array, epsilons: Array) -> list[Line]:
@@ -384,6 +383,6 @@ def _log_renyi(a: NDArray[np.float64], f: Array, t: Array) -> Array:
     return np.logaddexp(member, other)
 
 
-def _from_lines(lines: Sequence[Line]) -> Losses:
+def _from_lines(lines: Sequence[Line]) -> PrivacyLosses:
     polygon = Polygon.from_lines(lines, lines)
-    return Losses(parts=((polygon.privacy_loss(), 1),))
+    return PrivacyLosses(parts=((polygon.privacy_loss(), 1),))

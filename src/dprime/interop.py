@@ -34,8 +34,8 @@ def from_opacus_history(
       of the same or of several times the rate, but a record may be in more than one of them, and
       the risk read here is below the truth: use `dprime.monitor`, which counts them.
 
-    >>> from_opacus_history([(1.0, 0.01, 500), (1.0, 0.01, 500), (1.5, 0.01, 1000)]).missing()
-    []
+    >>> len(from_opacus_history([(1.0, 0.01, 500), (1.0, 0.01, 500), (1.5, 0.01, 9)]).mechanisms)
+    2
     """
     entries = list(history)
     if not entries:
@@ -57,8 +57,8 @@ def from_opacus_history(
                 "pass accountant.history as it is",
             ) from None
         checked = DPSGD(noise, rate, steps)
-        key = (checked._given("noise_multiplier"), checked._given("sample_rate"))
-        merged[key] = merged.get(key, 0) + int(checked._given("steps"))
+        key = (checked._required("noise_multiplier"), checked._required("sample_rate"))
+        merged[key] = merged.get(key, 0) + int(checked._required("steps"))
     sized = not public_constants
     phases = [DPSGD(*key, steps, public_size=sized) for key, steps in merged.items()]
     return _together(phases)

@@ -14,15 +14,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields, replace
-from fractions import Fraction
-from typing import Literal, Self, get_args
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from importlib import import_module
+from typing import Any, Literal, Self, TypeVar, get_args
 
 import numpy as np
 
 from dprime import privacy_loss, validate
 from dprime.accountant import Part, compose, limits
 from dprime.curve import TradeOff
+from dprime.parameters import NOISE, RATE, SHARE, STEPS, Search, checked, one_of, steps_in_pass
 from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError, PrivacyLoss
 from dprime.shapes import Polygon
 
@@ -32,12 +34,6 @@ DEFAULT_ADJACENCY: Adjacency = "add-remove"
 
 Sampling = Literal["poisson", "fixed-size", "shuffle"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
-
-LEAST_NOISE = 1e-3
-"""With less noise than this every record is revealed."""
-
-MOST_STEPS = 10_000_000
-"""More steps than this are not certified."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ class Shuffled:
 
 
 @dataclass(frozen=True)
-class Losses:
+class PrivacyLosses:
     """What a mechanism adds to a composition.
 
     Attributes:
@@ -90,9 +86,9 @@ class Losses:
     parts: tuple[Part, ...] = ()
     shuffled: tuple[Shuffled, ...] = ()
 
-    def plus(self, other: Losses) -> Losses:
+    def plus(self, other: PrivacyLosses) -> PrivacyLosses:
         """Both together, the other one later."""
-        return Losses(
+        return PrivacyLosses(
             self.mu_squared + other.mu_squared,
             self.parts + other.parts,
             self.shuffled + other.shuffled,
@@ -124,6 +120,9 @@ class Losses:
         return total
 
 
+AnyMechanism = TypeVar("AnyMechanism", bound="Mechanism")
+
+
 class Mechanism(ABC):
     """What was run on the data. Every mechanism is a frozen dataclass."""
 
@@ -146,31 +145,88 @@ class Mechanism(ABC):
                 f"group_size must be at most {LARGEST_GROUP:,} to be certified, but it is "
                 f"{group_size:g}: give the number of records that one person may have."
             )
-        return self.losses(adjacency or self.own_adjacency, group_size).curve()
+        return self.losses(adjacency or self.default_adjacency, group_size).curve()
 
     @property
-    def own_adjacency(self) -> str:
+    def default_adjacency(self) -> str:
         """The adjacency that the mechanism's numbers refer to where none is asked for."""
         return DEFAULT_ADJACENCY
 
     @abstractmethod
-    def losses(self, adjacency: str, group_size: int) -> Losses:
+    def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         """The privacy losses of the mechanism, ready to be composed."""
 
-    def describe(self) -> dict[str, object]:
-        """The mechanism as plain values: its name and its parameters."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
-        return {"name": type(self).__name__, **values}
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            check, value = each.metadata.get("check"), getattr(self, each.name)
+            if check is not None and not (value is None and _may_be_left_out(each)):
+                object.__setattr__(self, each.name, check(each.name, value))
+        self.check_together()
 
-    def missing(self) -> list[str]:
+    def check_together(self) -> None:  # noqa: B027  most have nothing to refuse
+        """Refuse parameters that do not fit each other; each alone is checked before."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mechanism as plain values, safe in JSON and TOML: its name and its parameters.
+
+        Parameters that were left out are not named.
+
+        >>> Gaussian(8.0, steps=30).to_dict()
+        {'name': 'Gaussian', 'noise_multiplier': 8.0, 'steps': 30}
+        """
+        values: dict[str, Any] = {"name": type(self).__name__}
+        for each in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, each.name)
+            if value is not None and not (each.metadata.get("quiet") and value == each.default):
+                values[each.name] = _plain(value)
+        return values
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> Mechanism:
+        """The mechanism that `to_dict` described; what `choose` can find and is not named is open.
+
+        >>> Mechanism.from_dict({"name": "Gaussian", "noise_multiplier": 8.0, "steps": 30})
+        Gaussian(noise_multiplier=8.0, steps=30)
+        """
+        import_module("dprime.guarantees")  # so that all mechanisms are known
+        remedy = "give what to_dict() returns"
+        if not isinstance(values, Mapping) or "name" not in values:
+            raise validate.misfit("mechanism", "without a name", "a mapping with a name", remedy)
+        given = dict(values)
+        kind = _KINDS[validate.one_of("mechanism", given.pop("name"), tuple(_KINDS))]
+        known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
+        for name, value in given.items():
+            if name not in known:
+                raise validate.refusal(name, value, f"left out for {kind.__name__}", remedy)
+        for name, each in known.items():
+            if name not in given and each.default is MISSING:
+                raise validate.misfit(name, "missing", f"given for {kind.__name__}", remedy)
+        left_out = dict.fromkeys(name for name, each in known.items() if "search" in each.metadata)
+        read = {name: _parameter(value) for name, value in given.items()}
+        return kind.of_parameters(**{**left_out, **read})
+
+    @classmethod
+    def of_parameters(cls, **parameters: Any) -> Self:
+        """The mechanism with parameters by their names."""
+        return cls(**parameters)
+
+    def free_parameters(self) -> list[str]:
         """Names of the parameters that were left out, for `choose` to find."""
-        return [f.name for f in fields(self) if getattr(self, f.name) is None]  # type: ignore[arg-type]
+        return [
+            each.name
+            for each in fields(self)  # type: ignore[arg-type]
+            if each.metadata.get("search") and getattr(self, each.name) is None
+        ]
 
-    def completed(self, name: str, value: float) -> Self:
-        """The same mechanism with a missing parameter set."""
+    def with_parameter(self, name: str, value: float) -> Self:
+        """The same mechanism with another value of a parameter."""
         return replace(self, **{name: value})  # type: ignore[type-var]
 
-    def _given(self, name: str) -> float:
+    def search(self, name: str) -> Search:
+        """Where a parameter that was left out may lie."""
+        return next(e.metadata["search"] for e in fields(self) if e.name == name)  # type: ignore[arg-type, no-any-return]
+
+    def _required(self, name: str) -> float:
         value = getattr(self, name)
         if value is None:
             raise validate.InputError.of(
@@ -182,11 +238,37 @@ class Mechanism(ABC):
         return float(value)
 
 
-def _set(mechanism: Mechanism, **checked: object) -> None:
-    for name, value in checked.items():
-        object.__setattr__(mechanism, name, value)
+_KINDS: dict[str, type[Mechanism]] = {}
+"""Every kind of mechanism by its name, as `to_dict` gives it."""
 
 
+def described(kind: type[AnyMechanism]) -> type[AnyMechanism]:
+    """Make a kind of mechanism known to `Mechanism.from_dict`."""
+    _KINDS[kind.__name__] = kind
+    return kind
+
+
+def _may_be_left_out(field: Field[Any]) -> bool:
+    return field.default is None or "search" in field.metadata
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Mechanism):
+        return value.to_dict()
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return value
+
+
+def _parameter(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return Mechanism.from_dict(value)
+    if isinstance(value, list | tuple):
+        return tuple(_parameter(each) for each in value)
+    return value
+
+
+@described
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
     """Gaussian noise on full-batch sums: exact.
@@ -195,22 +277,23 @@ class Gaussian(Mechanism):
     0.26789
     """
 
-    noise_multiplier: float | None = None
-    steps: int | None = 1
+    noise_multiplier: float | None = field(default=None, metadata=NOISE)
+    steps: int | None = field(default=1, metadata=STEPS)
 
-    def __post_init__(self) -> None:
-        if self.noise_multiplier is not None:
-            _set(self, noise_multiplier=_noise(self.noise_multiplier))
-        if self.steps is not None:
-            _set(self, steps=_steps(self.steps))
-
-    def losses(self, adjacency: str, group_size: int) -> Losses:
+    def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         """A shift of k sqrt(steps) / z for k records, of twice that for replace."""
         distance = group_size * SENSITIVITY[adjacency]
-        z, steps = self._given("noise_multiplier"), self._given("steps")
-        return Losses(mu_squared=steps * (distance / z) ** 2)
+        z, steps = self._required("noise_multiplier"), self._required("steps")
+        return PrivacyLosses(mu_squared=steps * (distance / z) ** 2)
 
 
+def _either(name: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise validate.refusal(name, value, "true or false", "leave it out for false")
+
+
+@described
 @dataclass(frozen=True)
 class DPSGD(Mechanism):
     """DP-SGD: clipped per-example gradients, Gaussian noise, a batch sampled at each step.
@@ -233,60 +316,51 @@ class DPSGD(Mechanism):
     (0.226, 0.367)
     """
 
-    noise_multiplier: float | None = None
-    sample_rate: float | None = None
-    steps: int | None = None
-    sampling: Sampling = field(default="poisson", kw_only=True)
-    public_size: bool = field(default=False, kw_only=True)
-
-    def __post_init__(self) -> None:
-        if self.noise_multiplier is not None:
-            _set(self, noise_multiplier=_noise(self.noise_multiplier))
-        if self.sample_rate is not None:
-            _set(self, sample_rate=validate.rate("sample_rate", self.sample_rate))
-        if self.steps is not None:
-            _set(self, steps=_steps(self.steps))
-        validate.one_of("sampling", self.sampling, SAMPLINGS)
+    noise_multiplier: float | None = field(default=None, metadata=NOISE)
+    sample_rate: float | None = field(default=None, metadata=RATE)
+    steps: int | None = field(default=None, metadata=STEPS)
+    sampling: Sampling = field(
+        default="poisson", kw_only=True, metadata=checked(one_of(*SAMPLINGS))
+    )
+    public_size: bool = field(default=False, kw_only=True, metadata=checked(_either, quiet=True))
 
     def __repr__(self) -> str:
-        values = {name: value for name, value in self.describe().items() if name != "name"}
+        values = {
+            name: getattr(self, name) for name in ("noise_multiplier", "sample_rate", "steps")
+        }
+        values |= {"sampling": self.sampling, **({"public_size": True} if self.public_size else {})}
         return f"DPSGD({', '.join(f'{name}={value!r}' for name, value in values.items())})"
 
-    def describe(self) -> dict[str, object]:
-        """Name and parameters; `public_size` only where it is set."""
-        values = super().describe()
-        if not self.public_size:
-            del values["public_size"]
-        return values
-
     @property
-    def own_adjacency(self) -> str:
+    def default_adjacency(self) -> str:
         """Add-remove, or zero-out where the number of records is public."""
         return "zero-out" if self.public_size else DEFAULT_ADJACENCY
 
     @property
     def epochs(self) -> float:
         """Expected passes over the data."""
-        return self._given("steps") * self._given("sample_rate")
+        return self._required("steps") * self._required("sample_rate")
 
-    def losses(self, adjacency: str, group_size: int) -> Losses:
+    def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         """One sampled step, `steps` times."""
         z, q, steps = (
-            self._given("noise_multiplier"),
-            self._given("sample_rate"),
-            int(self._given("steps")),
+            self._required("noise_multiplier"),
+            self._required("sample_rate"),
+            int(self._required("steps")),
         )
         self._refuse_other_sizes(adjacency)
         if self.sampling == "poisson":
             return _poisson(z, q, steps, adjacency, group_size)
         self._refuse_unproved(adjacency, group_size)
         if self.sampling == "shuffle":
-            return Losses(shuffled=(Shuffled(z, steps, *steps_in_pass(q), SENSITIVITY[adjacency]),))
+            return PrivacyLosses(
+                shuffled=(Shuffled(z, steps, *steps_in_pass(q), SENSITIVITY[adjacency]),)
+            )
         if q == 1.0:  # every batch is all of the data
             return Gaussian(z, steps).losses(adjacency, group_size)
         # A record whose gradient is zero is one of those that may take the record's place, so the
         # bound for replace covers zero-out.
-        return Losses(parts=((_fixed_size_loss(z, q, steps), steps),))
+        return PrivacyLosses(parts=((_fixed_size_loss(z, q, steps), steps),))
 
     def _refuse_other_sizes(self, adjacency: str) -> None:
         if self.public_size and adjacency == "add-remove":
@@ -318,24 +392,7 @@ class DPSGD(Mechanism):
             )
 
 
-def steps_in_pass(sample_rate: float) -> tuple[int, bool]:
-    """The fewest steps of a pass over shuffled data, and whether every pass has just as many.
-
-    A pass may drop its last, smaller batch, so it is floor(1/q) steps at least, for the exact value
-    of the float q. Only the float nearest to 1/k stands for 1/k: that is what batch/records is
-    where the batches divide the records.
-
-    >>> steps_in_pass(64 / 1024), steps_in_pass(64 / 1025), steps_in_pass(0.1 + 0.2)
-    ((16, True), (16, False), (3, False))
-    """
-    fewest = min(math.floor(1 / Fraction(sample_rate)), 2 * MOST_STEPS)
-    for whole in (fewest, fewest + 1):
-        if 1.0 / whole == sample_rate:
-            return whole, True
-    return fewest, False
-
-
-def _poisson(z: float, q: float, steps: int, adjacency: str, group_size: int) -> Losses:
+def _poisson(z: float, q: float, steps: int, adjacency: str, group_size: int) -> PrivacyLosses:
     if q == 1.0:
         return Gaussian(z, steps).losses(adjacency, group_size)
     exchange = adjacency == "replace"
@@ -347,7 +404,7 @@ def _poisson(z: float, q: float, steps: int, adjacency: str, group_size: int) ->
             'no bound is proved there; use adjacency="add-remove"',
         )
     loss = privacy_loss.subsampled_gaussian(z, q, steps, replace=exchange, group_size=group_size)
-    return Losses(parts=((loss, steps),))
+    return PrivacyLosses(parts=((loss, steps),))
 
 
 def _fixed_size_loss(z: float, q: float, steps: int) -> PrivacyLoss:
@@ -371,6 +428,21 @@ def _fixed_size_loss(z: float, q: float, steps: int) -> PrivacyLoss:
     )
 
 
+def _mechanisms(name: str, value: object) -> tuple[Mechanism, ...]:
+    if not isinstance(value, tuple) or not value:
+        raise validate.InputError.of(name, "name at least one", "it is empty", "give a DPSGD")
+    for each in value:
+        if not isinstance(each, Mechanism):
+            raise validate.InputError.of(
+                name,
+                "be mechanisms",
+                f"one is {each!r}",
+                "give for example DPSGD(1.1, 0.01, 1000)",
+            )
+    return value
+
+
+@described
 @dataclass(frozen=True)
 class Composition(Mechanism):
     """Several mechanisms on the same data, one after the other: phases of a training, say.
@@ -383,27 +455,21 @@ class Composition(Mechanism):
     0.186
     """
 
-    mechanisms: tuple[Mechanism, ...]
+    mechanisms: tuple[Mechanism, ...] = field(metadata=checked(_mechanisms))
 
     def __init__(self, *mechanisms: Mechanism) -> None:
-        if not mechanisms:
-            raise validate.InputError.of(
-                "mechanisms", "name at least one", "it is empty", "give a DPSGD"
-            )
-        for mechanism in mechanisms:
-            if not isinstance(mechanism, Mechanism):
-                raise validate.InputError.of(
-                    "mechanisms",
-                    "be mechanisms",
-                    f"one is {mechanism!r}",
-                    "give for example DPSGD(1.1, 0.01, 1000)",
-                )
-        _set(self, mechanisms=tuple(mechanisms))
+        object.__setattr__(self, "mechanisms", mechanisms)
+        self.__post_init__()
+
+    @classmethod
+    def of_parameters(cls, **parameters: Any) -> Self:
+        """The composition of some mechanisms."""
+        return cls(*parameters["mechanisms"])
 
     @property
-    def own_adjacency(self) -> str:
+    def default_adjacency(self) -> str:
         """The one adjacency that all parts share; zero-out where some hold for add-remove too."""
-        own = {mechanism.own_adjacency for mechanism in self.mechanisms}
+        own = {mechanism.default_adjacency for mechanism in self.mechanisms}
         if own == {DEFAULT_ADJACENCY, "zero-out"}:
             return "zero-out"
         if len(own) > 1:
@@ -415,28 +481,47 @@ class Composition(Mechanism):
             )
         return own.pop()
 
-    def losses(self, adjacency: str, group_size: int) -> Losses:
+    def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         """The losses of all parts."""
-        total = Losses()
+        total = PrivacyLosses()
         for mechanism in self.mechanisms:
             total = total.plus(mechanism.losses(adjacency, group_size))
         return total
 
-    def describe(self) -> dict[str, object]:
-        """The parts, in order."""
-        return {"name": "Composition", "mechanisms": [m.describe() for m in self.mechanisms]}
+    def free_parameters(self) -> list[str]:
+        """Those of all parts."""
+        return [name for mechanism in self.mechanisms for name in mechanism.free_parameters()]
 
-    def missing(self) -> list[str]:
-        """The missing parameters of all parts."""
-        return [name for mechanism in self.mechanisms for name in mechanism.missing()]
-
-    def completed(self, name: str, value: float) -> Self:
-        """The composition with the parameter set in the part that misses it."""
+    def with_parameter(self, name: str, value: float) -> Self:
+        """The composition with the parameter set in the part that leaves it out."""
         return type(self)(
-            *(m.completed(name, value) if name in m.missing() else m for m in self.mechanisms)
+            *(
+                m.with_parameter(name, value) if name in m.free_parameters() else m
+                for m in self.mechanisms
+            )
         )
 
+    def search(self, name: str) -> Search:
+        """That of the part that leaves it out."""
+        return next(m for m in self.mechanisms if name in m.free_parameters()).search(name)
 
+
+def _training(name: str, value: object) -> Mechanism:
+    if not isinstance(value, Mechanism):
+        raise validate.refusal(
+            name, value, "a mechanism", "give for example DPSGD(1.1, 0.01, 1000)"
+        )
+    if isinstance(value, PoolSampled):
+        raise validate.InputError.of(
+            name,
+            "be what was run on the records drawn",
+            "it is a PoolSampled",
+            "give its training, and the product of both probabilities",
+        )
+    return value
+
+
+@described
 @dataclass(frozen=True)
 class PoolSampled(Mechanism):
     """A training set drawn from a larger pool, each record kept with `probability`, then trained
@@ -453,49 +538,30 @@ class PoolSampled(Mechanism):
     0.4
     """  # noqa: D205
 
-    training: Mechanism
-    probability: float | None = None
-    least: float | None = None
+    training: Mechanism = field(metadata=checked(_training))
+    probability: float | None = field(default=None, metadata=SHARE)
+    least: float | None = field(default=None, metadata=checked(validate.inner_probability))
 
-    def __post_init__(self) -> None:
-        if self.least is not None:
-            least = validate.inner_probability("least", self.least)
-            if self.probability is None or least > self.probability:
-                remedy = "give the smallest one"
-                raise validate.refusal("least", least, "at most the probability", remedy)
-            _set(self, least=least)
-        if not isinstance(self.training, Mechanism):
-            raise validate.refusal(
-                "training", self.training, "a mechanism", "give for example DPSGD(1.1, 0.01, 1000)"
-            )
-        if isinstance(self.training, PoolSampled):
-            raise validate.InputError.of(
-                "training",
-                "be what was run on the records drawn",
-                "it is a PoolSampled",
-                "give its training, and the product of both probabilities",
-            )
-        if self.probability is not None:
-            _set(self, probability=validate.inner_probability("probability", self.probability))
+    def check_together(self) -> None:
+        """The smallest probability is at most the largest."""
+        if self.least is not None and (self.probability is None or self.least > self.probability):
+            remedy = "give the smallest one"
+            raise validate.refusal("least", self.least, "at most the probability", remedy)
 
     @property
     def prior(self) -> float:
         """The chance that a record of the pool was trained on."""
-        return self._given("probability")
+        return self._required("probability")
 
     @property
     def least_prior(self) -> float:
         """The smallest chance that any record of the pool was trained on."""
         return self.prior if self.least is None else self.least
 
-    def missing(self) -> list[str]:
-        """The probability, where it was left out."""
-        return ["probability"] if self.probability is None else []
-
     @property
-    def own_adjacency(self) -> str:
+    def default_adjacency(self) -> str:
         """That of the training; who was drawn is no question of zero-out."""
-        own = self.training.own_adjacency
+        own = self.training.default_adjacency
         return DEFAULT_ADJACENCY if own == "zero-out" else own
 
     def check_question(self, adjacency: str, group_size: int) -> None:
@@ -518,48 +584,7 @@ class PoolSampled(Mechanism):
                 f"training.curve(group_size={group_size})",
             )
 
-    def losses(self, adjacency: str, group_size: int) -> Losses:
+    def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         """Those of the training; who was drawn from the pool is a question of adding a record."""
         self.check_question(adjacency, group_size)
         return self.training.losses(adjacency, group_size)
-
-    def describe(self) -> dict[str, object]:
-        """The training and the probability."""
-        return {
-            "name": "PoolSampled",
-            "probability": self.probability,
-            **({} if self.least is None else {"least": self.least}),
-            "training": self.training.describe(),
-        }
-
-
-def _noise(value: object) -> float:
-    noise = validate.positive("noise_multiplier", value, example=1.1)
-    if noise < LEAST_NOISE:
-        raise validate.refusal(
-            "noise_multiplier", value, f"at least {LEAST_NOISE:g}", "less noise hides nothing"
-        )
-    return noise
-
-
-def _steps(value: object) -> int:
-    steps = validate.whole("steps", value, example=2000)
-    if steps > MOST_STEPS:
-        raise validate.refusal(
-            "steps",
-            steps,
-            f"at most {MOST_STEPS:,} to be certified",
-            "split the claim or give fewer steps",
-        )
-    return steps
-
-
-def steps_from_epochs(epochs: float, sample_rate: float) -> int:
-    """Steps that cover at least this many expected passes over the data, rounded up.
-
-    >>> steps_from_epochs(60, 256 / 60_000)
-    14063
-    """
-    epochs = validate.positive("epochs", epochs, example=30)
-    rate = validate.rate("sample_rate", sample_rate)
-    return _steps(max(1, math.ceil(epochs / rate * (1 - 1e-12))))

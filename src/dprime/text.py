@@ -1,4 +1,7 @@
-"""Sentences that are printed in several places, each worded once. Imports nothing."""
+"""Sentences that are printed in several places, each worded once, and the numbers in them.
+
+Ceilings are rounded up and floors down. Imports nothing of dprime.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +139,7 @@ def certified_in_full(
     """What "certified" means, with every condition.
 
     Args:
-        described: what was run, as `Mechanism.describe()` gives it; None where it is not known.
+        described: what was run, as `Mechanism.to_dict()` gives it; None where it is not known.
         adjacency: that the numbers hold for; None where only a curve is known.
         group_size: the records that one person may have.
 
@@ -154,7 +157,7 @@ def conditions(
     """What must be true for a certified number of this mechanism to hold.
 
     Args:
-        described: what was run, as `Mechanism.describe()` gives it; None where it is not known.
+        described: what was run, as `Mechanism.to_dict()` gives it; None where it is not known.
         group_size: the records that one person may have.
         adjacency: that the number holds for; None asks what every adjacency asks.
 
@@ -224,3 +227,107 @@ def _own(described: Mapping[str, Any] | None, adjacency: str | None) -> tuple[st
         public = PUBLIC if adjacency in (None, "add-remove") else PUBLIC_SIZE
         return (CLIPPED, BATCHES[drawn], public, SECRET)
     return KINDS.get(described["name"], (STATED,))
+
+
+# Numbers ------------------------------------------------------------------------------------------
+
+SMALLEST = 1e-290
+"""Numbers below this are printed as this."""
+
+
+def given(value: float) -> str:
+    """A number that the user gave, short, but never rounded to certainty."""
+    text = f"{value:.6g}"
+    return f"{value:.12g}" if float(text) in (0.0, 1.0, 100.0) else text
+
+
+def round_up(value: float, digits: int = 4) -> str:
+    """A few significant digits, rounded up: a ceiling may not shrink when it is printed."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if abs(value) < SMALLEST:
+        return f"{SMALLEST:g}" if value > 0 else "-0"
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
+    return f"{math.ceil(value / unit - 1e-14 * abs(value / unit)) * unit:.{digits}g}"
+
+
+def round_down(value: float, digits: int = 4) -> str:
+    """A few significant digits, rounded down: a floor may not rise when it is printed.
+
+    >>> round_down(0.123456), round_down(-0.123456)
+    ('0.1234', '-0.1235')
+    """
+    text = round_up(-value, digits)
+    return text.removeprefix("-") if text.startswith("-") else text if value == 0 else f"-{text}"
+
+
+def percent_up(share: float) -> str:
+    """A share that is a ceiling."""
+    return f"{round_up(100 * min(share, 1.0))} %"
+
+
+def percent_down(share: float) -> str:
+    """A share that is a floor."""
+    return f"{round_down(100 * max(share, 0.0))} %"
+
+
+def times_up(probability: float) -> str:
+    """How many times there are to one occasion, rounded down, so that the chance is not smaller.
+
+    >>> times_up(0.015), times_up(1e-3)
+    ('66', '1,000')
+    """
+    return f"{math.floor(float(round_down(1 / max(probability, SMALLEST), 3))):,}"
+
+
+def odds(probability: float) -> str:
+    """How often something happens, at most.
+
+    >>> odds(0.25), odds(0.001)
+    ('25 % of the time', 'once in 1,000 times')
+    """
+    if probability >= 0.1:
+        return f"{percent_up(probability)} of the time"
+    return f"once in {times_up(probability)} times"
+
+
+class Given(float):
+    """A number of the user's in a template: `{x}`, `{x:%}` for a share, `{x:odds}` for a chance.
+
+    >>> "{:%} of {}".format(Given(0.015), Given(2.0))
+    '1.5 % of 2'
+    """
+
+    def __format__(self, form: str) -> str:
+        value = float(self)
+        if form == "odds":
+            return odds(value)
+        return f"{given(100 * value)} %" if form else given(value)
+
+
+class Ceiling(float):
+    """A limit in a template, rounded up: `{x}`, `{x:%}`, `{x:odds}`, or `{x:points}` out of 100.
+
+    >>> "{:points} points, {:%}".format(Ceiling(0.123456), Ceiling(0.123456))
+    '12.35 points, 12.35 %'
+    """
+
+    def __format__(self, form: str) -> str:
+        value = float(self)
+        if form == "points":
+            return round_up(100 * value)
+        return percent_up(value) if form == "%" else odds(value) if form else round_up(value)
+
+
+class Floor(float):
+    """The same for a number that is rounded down.
+
+    >>> "{:points} points, {:%}".format(Floor(0.123456), Floor(0.123456))
+    '12.34 points, 12.34 %'
+    """
+
+    def __format__(self, form: str) -> str:
+        value = float(self)
+        if form == "points":
+            return round_down(100 * value)
+        return percent_down(value) if form else round_down(value)

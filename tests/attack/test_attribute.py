@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from dprime.attack.attribute import OneAttribute, completed, most_revealing, places_of
-from dprime.audit import Metric, Question, audit
+from dprime.audit import Question, audit
 from dprime.data import Dataset
+from dprime.metrics import Reading
 from dprime.train import Observer, train
 from games import IMAGES, TABLE, engine_setting, played
 
@@ -152,7 +153,7 @@ def test_it_reaches_what_the_analysis_estimates():
 
 
 def test_the_audit_plays_it():
-    question = Question(Metric("advantage"))
+    question = Question(Reading("advantage"))
     found = audit(OneAttribute(("sex",)), setting(), trials=60, question=question)
     assert found.verdict.outcome == "inconclusive"
 

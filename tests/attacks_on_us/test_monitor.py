@@ -19,7 +19,6 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 from dprime.monitor import Monitor, PrivacyWarning
-from dprime.profile import Questions
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
@@ -60,7 +59,7 @@ class Training:
     def attach(self, **options):
         return Monitor(
             self.engine, model=self.model, optimizer=self.optimizer, data_loader=self.loader,
-            criterion=self.criterion, questions=Questions(delta=1e-3), show=None, **options,
+            criterion=self.criterion, conditions={"delta": 1e-3}, show=None, **options,
         )  # fmt: skip
 
     def loss(self, x, y):

@@ -13,7 +13,6 @@ from torch.utils.data import (
 )
 
 from dprime.monitor import Monitor
-from dprime.profile import Questions
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
@@ -51,7 +50,7 @@ class Training:
     def attach(self):
         return Monitor(
             self.engine, model=self.model, optimizer=self.optimizer, data_loader=self.loader,
-            criterion=self.criterion, questions=Questions(delta=1e-3), show=None,
+            criterion=self.criterion, conditions={"delta": 1e-3}, show=None,
         )  # fmt: skip
 
     def backward(self, x, y):

@@ -15,7 +15,6 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dprime import DPSGD
 from dprime.monitor import Monitor
-from dprime.profile import Questions
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
@@ -48,7 +47,7 @@ class Training:
         """The monitor after a training."""
         monitor = Monitor(
             self.engine, model=self.model, optimizer=self.optimizer, data_loader=self.loader,
-            criterion=self.criterion, questions=Questions(delta=1e-3), show=None,
+            criterion=self.criterion, conditions={"delta": 1e-3}, show=None,
         )  # fmt: skip
         for _ in range(epochs):
             for x, y in self.loader:

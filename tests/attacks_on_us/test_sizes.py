@@ -52,7 +52,11 @@ def test_add_remove_is_not_claimed_where_the_size_shows(rate):
     trainer = EngineTrainer(network(), training)
     with pytest.raises(ValueError, match="the number of records, but it is 'add-remove'"):
         AttackTarget(trainer, DATA, "add-remove")
-    assert AttackTarget(trainer, DATA).adjacency == training.mechanism().own_adjacency == "zero-out"
+    assert (
+        AttackTarget(trainer, DATA).adjacency
+        == training.mechanism().default_adjacency
+        == "zero-out"
+    )
     assert AuditSettings(training=RECIPE).adjacency == "zero-out"
 
 

@@ -20,19 +20,20 @@ from dprime.attack import (
     MaliciousDataset,
     StaticPoisoning,
 )
-from dprime.audit import Band, Metric, Steinke, lower_bound
+from dprime.audit import Band, Steinke, lower_bound
 from dprime.audit.audits import Question, audit
 from dprime.audit.game import Game
 from dprime.audit.store import Store
 from dprime.curve import TradeOff
 from dprime.data import load
 from dprime.data.dataset import Dataset
-from dprime.profile import round_up
+from dprime.metrics import Reading
+from dprime.text import round_up
 from dprime.train import TrainingConfig
 from dprime.train.models import model_named
 from games import IMAGES, engine_setting
 
-ADVANTAGE = Question(Metric("advantage"))
+ADVANTAGE = Question(Reading("advantage"))
 ONE_SENTENCE = re.compile(r"[^\n]+ must be [^\n]+, but it is [^\n]+: [^\n]+\.")
 
 
@@ -70,11 +71,11 @@ def test_a_correct_training_is_not_refuted_and_a_claim_too_strong_is(adjacency):
     "question",
     [
         Question(),
-        Question(Metric("tpr", {"fpr": 0.1}), "band"),
+        Question(Reading("tpr", {"fpr": 0.1}), "band"),
         Question("curve", "band"),
         Question("curve", Band()),
-        Question(Metric("advantage"), "gaussian", confidence=0.9, assume="gaussian"),
-        Question(Metric("advantage"), "clopper-pearson"),
+        Question(Reading("advantage"), "gaussian", confidence=0.9, assume="gaussian"),
+        Question(Reading("advantage"), "clopper-pearson"),
     ],
     ids=["usual", "tpr", "curve", "an estimator", "gaussian", "clopper-pearson"],
 )
@@ -92,7 +93,7 @@ def test_questions(question):
 
 @pytest.mark.parametrize(
     "question",
-    [Question(), ADVANTAGE, Question(Metric("tpr", {"fpr": 0.2}), "clopper-pearson")],
+    [Question(), ADVANTAGE, Question(Reading("tpr", {"fpr": 0.2}), "clopper-pearson")],
     ids=["curve", "advantage", "clopper-pearson"],
 )
 def test_the_deciding_number_is_the_first_in_the_table_and_the_band_gives_the_others(question):
@@ -107,7 +108,7 @@ def test_the_deciding_number_is_the_first_in_the_table_and_the_band_gives_the_ot
     band = found.bound if found.bound.method == "band" else found.beside["band"]
     for metric, seen, most in others:
         assert seen == band.value(metric)
-        assert most == metric.read(found.claim)
+        assert most == metric.value(found.claim)
         assert seen <= most
     assert len({metric for metric, _, _ in found.rows()}) == len(found.rows())
 
@@ -129,11 +130,11 @@ def test_the_sentence_counts_the_trials():
         ({"assume": "laplace"}, "assume must be one of gaussian, but it is 'laplace'"),
         ({"metric": "curve", "method": "bayesian"}, "method must be band to judge by the curve"),
         (
-            {"metric": Metric("advantage"), "method": "bayesian"},
+            {"metric": Reading("advantage"), "method": "bayesian"},
             "method must be one that bounds more than ε at δ = 1e-05, but it is 'bayesian'",
         ),
         (
-            {"metric": Metric("epsilon", {"delta": 1e-3}), "method": "bayesian"},
+            {"metric": Reading("epsilon", {"delta": 1e-3}), "method": "bayesian"},
             "method must be one that bounds more than ε at δ = 1e-05",
         ),
     ],
@@ -487,15 +488,15 @@ def test_what_failed_counts_against_the_attacker(tmp_path):
     claim = TradeOff.gaussian(2 * scipy.special.ndtri((1 + 0.32) / 2))
     found = audit(
         "api-access", setting, claim=claim, trials=300, block=1,
-        question=Question(Metric("advantage"), "clopper-pearson"),
+        question=Question(Reading("advantage"), "clopper-pearson"),
     )  # fmt: skip
     assert found.state.failed > 100
     assert not found.verdict.refuted
     assert "count against the attacker" in found.sentence()
     alone = lower_bound(
-        found.in_scores, found.out_scores, metric=Metric("advantage"), method="clopper-pearson"
+        found.in_scores, found.out_scores, metric=Reading("advantage"), method="clopper-pearson"
     )
-    assert alone.value(Metric("advantage")) > claim.advantage()  # what the survivors would claim
+    assert alone.value(Reading("advantage")) > claim.advantage()  # what the survivors would claim
 
 
 def test_no_claim_for_local_noise_with_replaced_records_and_sampled_batches():

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from dprime import TradeOff
-from dprime.audit import Mahloujifar, Metric, Steinke, judge, lower_bound, rejects
+from dprime.audit import Mahloujifar, Steinke, judge, lower_bound, rejects
+from dprime.metrics import Reading
 
 AUDITS = 300
 LIMIT = 0.05 + 3 * math.sqrt(0.05 * 0.95 / AUDITS)
@@ -78,7 +79,7 @@ def test_sorted_scores_claim_no_more():
 
 
 def test_gaussian_bounds_on_gaussian_scores():
-    metric = Metric("d_prime")
+    metric = Reading("d_prime")
     found = [
         lower_bound(inside, outside, method="gaussian").value(metric)
         for _, inside, outside in audits(1.0, "continuous", 5)

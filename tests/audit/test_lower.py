@@ -18,10 +18,10 @@ from dprime.audit import (
     Estimator,
     LowerBound,
     Mahloujifar,
-    Metric,
     lower_bound,
 )
 from dprime.audit.estimators import ESTIMATORS
+from dprime.metrics import Reading
 
 METHODS = list(ESTIMATORS)
 FIXED = {"clopper-pearson": ClopperPearson(threshold=0.7), "bayesian": Bayesian(threshold=0.7)}
@@ -49,12 +49,12 @@ def test_every_method_by_its_name(method):
     assert bound.delta == 1e-5
     assert 0 < bound.epsilon < TradeOff.gaussian(1.5).epsilon(1e-5)
     assert bound.trials == (300, 310)
-    assert bound.value(Metric("epsilon")) == bound.epsilon
+    assert bound.value(Reading("epsilon")) == bound.epsilon
     if bound.curve is not None:
         assert isinstance(bound.curve, LowerCurve)
         assert bound.curve.kind == "lower bound"
         assert (bound.curve.confidence, bound.curve.method) == (0.95, method)
-        assert 0 < bound.value(Metric("advantage")) < TradeOff.gaussian(1.5).advantage()
+        assert 0 < bound.value(Reading("advantage")) < TradeOff.gaussian(1.5).advantage()
 
 
 @given(
@@ -147,8 +147,8 @@ def test_an_estimator_with_options():
 
 def test_a_bound_on_epsilon_alone_answers_nothing_else():
     bound = lower_bound(*scores(1), method="steinke")
-    assert bound.value(Metric("epsilon", {"delta": 1e-5})) == bound.epsilon
-    for metric in (Metric("advantage"), Metric("epsilon", {"delta": 0.1})):
+    assert bound.value(Reading("epsilon", {"delta": 1e-5})) == bound.epsilon
+    for metric in (Reading("advantage"), Reading("epsilon", {"delta": 0.1})):
         with pytest.raises(ValueError, match="must be ε at δ 1e-05 for steinke, but"):
             bound.value(metric)
 
@@ -193,7 +193,7 @@ def test_it_imports_without_torch():
         ({"confidence": 1.0}, "confidence must be strictly between 0 and 1, but it is 1.0"),
         ({"method": "guess"}, "method must be one of clopper-pearson, band, gaussian, bayesian"),
         ({"method": ClopperPearson}, "method must be one of clopper-pearson, band"),
-        ({"metric": "advantage"}, "metric must be a Metric, but it is 'advantage': give a Metric"),
+        ({"metric": "advantage"}, "metric must be a Reading, but it is 'advantage': give a Read"),
         ({"seed": -1}, "seed must be a whole number, 0 or more, but it is -1"),
         ({"seed": 0.5}, "seed must be a whole number, 0 or more, but it is 0.5"),
     ],

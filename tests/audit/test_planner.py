@@ -7,7 +7,7 @@ import pytest
 import scipy
 
 from dprime import DPSGD, TradeOff
-from dprime.audit import ClopperPearson, Metric, Question, judge, lower_bound, power
+from dprime.audit import ClopperPearson, Question, judge, lower_bound, power
 from dprime.audit.estimators.base import upper_end
 from dprime.audit.planner import (
     METHODS,
@@ -18,11 +18,12 @@ from dprime.audit.planner import (
     plan,
 )
 from dprime.bounds import mu_from_epsilon
+from dprime.metrics import Reading
 
 EPSILON_1 = TradeOff.gaussian(mu_from_epsilon(1.0, delta=1e-5))
 EPSILON_4 = TradeOff.gaussian(mu_from_epsilon(4.0, delta=1e-5))
-ADVANTAGE = Metric("advantage")
-BY_EPSILON = {"metric": Metric("epsilon"), "method": "gaussian", "power": 0.9}
+ADVANTAGE = Reading("advantage")
+BY_EPSILON = {"metric": Reading("epsilon"), "method": "gaussian", "power": 0.9}
 
 
 def audits(d_prime, trials, repetitions, seed=1):
@@ -44,8 +45,8 @@ def share_reaching(goal, method, trials, repetitions):
 
 
 def goal_of(claim, metric, reach=0.85):
-    blind = metric.read(TradeOff.gaussian(0.0))
-    target = blind + reach * (metric.read(claim) - blind)
+    blind = metric.value(TradeOff.gaussian(0.0))
+    target = blind + reach * (metric.value(claim) - blind)
     return power.Goal(metric, target, claim.d_prime(), 0.95)
 
 
@@ -67,7 +68,7 @@ def test_the_gaussian_promise_is_kept():
 def test_the_gaussian_chance_is_that_of_drawn_t_statistics():
     rng = np.random.default_rng(2)
     for d_prime, target, trials in ((0.27, 0.23, 8000), (0.92, 0.8, 900), (3.0, 2.0, 12)):
-        goal = power.Goal(Metric("d_prime"), target, d_prime, 0.9)
+        goal = power.Goal(Reading("d_prime"), target, d_prime, 0.9)
         freedom, root = 2 * trials - 2, math.sqrt(trials / 2)
         spread = np.sqrt(rng.chisquare(freedom, 400_000) / freedom)
         null = np.sort((rng.normal(size=400_000) + target * root) / spread)
@@ -78,7 +79,7 @@ def test_the_gaussian_chance_is_that_of_drawn_t_statistics():
 
 @pytest.mark.parametrize(
     ("metric", "method"),
-    [(ADVANTAGE, "clopper-pearson"), (ADVANTAGE, "band"), (Metric("success"), "band")],
+    [(ADVANTAGE, "clopper-pearson"), (ADVANTAGE, "band"), (Reading("success"), "band")],
 )
 def test_the_other_promises_are_kept(metric, method):
     made = plan(EPSILON_4, metric=metric, method=method, power=0.9)
@@ -91,12 +92,12 @@ def test_the_other_promises_are_kept(metric, method):
 CASES = [  # where the chance is neither small nor nearly certain
     (ADVANTAGE, "clopper-pearson", 2000),
     (ADVANTAGE, "band", 2500),
-    (Metric("tpr", {"fpr": 0.1}), "clopper-pearson", 10_000),
-    (Metric("tpr", {"fpr": 0.1}), "band", 10_000),
-    (Metric("precision", {"prior": 0.5, "min_tpr": 0.2}), "clopper-pearson", 8000),
-    (Metric("precision", {"prior": 0.5, "min_tpr": 0.2}), "band", 8000),
-    (Metric("epsilon", {"delta": 0.1}), "clopper-pearson", 6000),
-    (Metric("d_prime"), "band", 2500),
+    (Reading("tpr", {"fpr": 0.1}), "clopper-pearson", 10_000),
+    (Reading("tpr", {"fpr": 0.1}), "band", 10_000),
+    (Reading("precision", {"prior": 0.5, "min_tpr": 0.2}), "clopper-pearson", 8000),
+    (Reading("precision", {"prior": 0.5, "min_tpr": 0.2}), "band", 8000),
+    (Reading("epsilon", {"delta": 0.1}), "clopper-pearson", 6000),
+    (Reading("d_prime"), "band", 2500),
 ]
 
 
@@ -182,7 +183,7 @@ def test_the_planner_speaks_of_the_method_that_audits_use():
     ],
 )
 def test_what_can_be_shown_at_epsilon_1_and_4(claim, trials, least, most):
-    goal = goal_of(claim, Metric("epsilon"))
+    goal = goal_of(claim, Reading("epsilon"))
     chance = power.gaussian_chance(goal, trials, mu_from_epsilon(goal.target, delta=1e-5))
     assert least < chance < best_possible(trials, claim) < most
     seen = share_reaching(goal, "gaussian", trials, 400)
@@ -206,13 +207,13 @@ def test_the_best_possible_test_has_the_power_that_is_stated():
     assert best_possible(trials, EPSILON_4, reach=0.5) == pytest.approx(seen, abs=0.005)
 
 
-@pytest.mark.parametrize("metric", [ADVANTAGE, Metric("epsilon"), Metric("tpr", {"fpr": 0.1})])
+@pytest.mark.parametrize("metric", [ADVANTAGE, Reading("epsilon"), Reading("tpr", {"fpr": 0.1})])
 @pytest.mark.parametrize("trials", [30, 1000, 30_000])
 def test_no_method_does_better_than_the_best_possible(metric, trials):
     goal = goal_of(EPSILON_4, metric)
     limit = best_possible(trials, EPSILON_4, metric=metric)
     index = scipy.optimize.brentq(
-        lambda mu: metric.read(TradeOff.gaussian(mu)) - goal.target, 0.0, 2.0
+        lambda mu: metric.value(TradeOff.gaussian(mu)) - goal.target, 0.0, 2.0
     )
     assert power.gaussian_chance(goal, trials, index) <= limit + 1e-6
     assert power.best_threshold_chance(goal, trials) <= limit + 1e-6
@@ -221,7 +222,7 @@ def test_no_method_does_better_than_the_best_possible(metric, trials):
 
 
 def test_the_least_number_is_where_the_best_possible_has_the_power():
-    least = plan(EPSILON_1, metric=Metric("epsilon")).least
+    least = plan(EPSILON_1, metric=Reading("epsilon")).least
     assert best_possible(least, EPSILON_1) >= 0.8 > best_possible(least - 1, EPSILON_1)
 
 
@@ -270,7 +271,7 @@ def test_upper_ends_are_the_estimators():
 
 @pytest.mark.parametrize(
     "metric",
-    [ADVANTAGE, Metric("epsilon"), Metric("tpr"), Metric("precision"), Metric("d_prime")],
+    [ADVANTAGE, Reading("epsilon"), Reading("tpr"), Reading("precision"), Reading("d_prime")],
     ids=lambda metric: metric.name,
 )
 def test_the_frontier_parts_what_reaches_the_target_from_what_does_not(metric):

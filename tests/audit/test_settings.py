@@ -10,10 +10,10 @@ from torch import nn
 
 import dprime
 from dprime.attack import ADVERSARIES, EngineTrainer, FunctionTrainer, MaliciousDataset
-from dprime.audit import Metric
 from dprime.audit.audits import audit
 from dprime.audit.settings import AuditSettings, begin, resume, settings_of
 from dprime.audit.store import Store
+from dprime.metrics import Reading
 from dprime.train import SGD, Adam
 from games import engine_setting
 from planted import trained_with_batch_norm
@@ -81,7 +81,7 @@ def test_a_file_and_back(tmp_path):
 def test_what_a_file_stands_for():
     settings = AuditSettings.of(tomllib.loads(TOML))
     question, recipe, setting = settings.question(), settings.recipe(), settings.setting()
-    assert question.metric == Metric("tpr", {"fpr": 0.05})
+    assert question.metric == Reading("tpr", {"fpr": 0.05})
     assert (question.method, question.confidence, question.delta) == ("band", 0.9, 1e-6)
     assert (recipe.steps, recipe.learning_rate, recipe.clip_norm) == (3, 0.2, 2.0)
     assert recipe.sample_rate == 0.5

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprime import EpsilonDelta, Estimate, TradeOff
-from dprime.audit import ClopperPearson, Mahloujifar, Metric, Verdict, judge, lower_bound
+from dprime.audit import ClopperPearson, Mahloujifar, Verdict, judge, lower_bound
 from dprime.audit.verdict import _pair
-from dprime.profile import round_up
+from dprime.metrics import Reading
 from dprime.shapes import GaussianShape, Polygon
+from dprime.text import round_up
 
-ADVANTAGE = Metric("advantage")
+ADVANTAGE = Reading("advantage")
 
 
 def scores(d_prime=1.5, size=2000, seed=0):
@@ -53,15 +54,15 @@ def test_a_claim_that_is_not_refuted_comes_with_what_would_have_been_noticed():
 @pytest.mark.parametrize(
     "metric",
     [
-        Metric("epsilon"), Metric("epsilon", {"delta": 0}), Metric("tpr"), Metric("precision"),
-        Metric("success"), Metric("d_prime"), "curve",
+        Reading("epsilon"), Reading("epsilon", {"delta": 0}), Reading("tpr"), Reading("precision"),
+        Reading("success"), Reading("d_prime"), "curve",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["band", "clopper-pearson"])
 def test_every_metric_judges(metric, method):
     bound = lower_bound(*scores(2.5), method=method)
     assert not judge(bound, TradeOff.gaussian(2.5), metric).refuted
-    if metric != Metric("epsilon", {"delta": 0}):  # no Gaussian claims a finite one
+    if metric != Reading("epsilon", {"delta": 0}):  # no Gaussian claims a finite one
         assert judge(bound, TradeOff.gaussian(0.01), metric).refuted
 
 
@@ -156,7 +157,7 @@ def test_true_claims_of_light_tails_are_seldom_refuted(law, method):
     rng, claim, epsilon = (
         np.random.default_rng(1),
         EpsilonDelta(3.0, 0.0).curve(),
-        Metric("epsilon"),
+        Reading("epsilon"),
     )
     draw = LIGHT_TAILS[law]
     refuted = above = 0
@@ -174,7 +175,7 @@ def test_true_claims_of_light_tails_are_seldom_refuted(law, method):
 def test_what_does_not_decide_refutes_nothing():
     rng = np.random.default_rng(0)
     claim = TradeOff.gaussian(0.01)
-    epsilon = Metric("epsilon")
+    epsilon = Reading("epsilon")
     bayesian = judge(lower_bound(*scores(), method="bayesian"), claim, epsilon)
     assert bayesian.outcome == "inconclusive"
     assert bayesian.reached > bayesian.allowed
@@ -196,7 +197,7 @@ def test_what_does_not_decide_refutes_nothing():
 
 def test_what_does_not_decide_says_so_where_nothing_was_exceeded_too():
     verdict = judge(
-        lower_bound(*scores(0.5), method="bayesian"), TradeOff.gaussian(3.0), Metric("epsilon")
+        lower_bound(*scores(0.5), method="bayesian"), TradeOff.gaussian(3.0), Reading("epsilon")
     )
     assert "inconclusive, because this bound could not refute it. " in verdict.sentence
 
@@ -217,7 +218,7 @@ def test_too_few_trials_are_inconclusive_and_the_number_that_would_do_does():
     assert missed <= 40 + 4 * math.sqrt(200 * 0.2 * 0.8)
 
 
-@pytest.mark.parametrize("metric", [ADVANTAGE, Metric("epsilon"), Metric("tpr"), "curve"])
+@pytest.mark.parametrize("metric", [ADVANTAGE, Reading("epsilon"), Reading("tpr"), "curve"])
 def test_a_claim_that_allows_nothing_is_judged_too(metric):
     """Much noise has ε = 0 at δ = 1e-5: a run must not fail when it is concluded."""
     verdict = judge(lower_bound(*scores(0.0)), TradeOff.gaussian(0.0), metric)
@@ -241,7 +242,7 @@ def test_a_claim_that_allows_everything_is_inconclusive():
     bound = lower_bound(*scores(3.0))
     for claim, metric in (
         (TradeOff.from_lines([(0.0, 1.0)]), "curve"),
-        (TradeOff.gaussian(9.0), Metric("epsilon", {"delta": 0})),
+        (TradeOff.gaussian(9.0), Reading("epsilon", {"delta": 0})),
     ):
         verdict = judge(bound, claim, metric)
         assert verdict.outcome == "inconclusive"
@@ -263,7 +264,7 @@ def test_trials_that_failed_count_against_the_turned_attacker_too():
 
 def test_one_run_bounds_judge_by_epsilon():
     bound = lower_bound(*scores(2.0), method="steinke")
-    assert judge(bound, TradeOff.gaussian(0.2), Metric("epsilon")).refuted
+    assert judge(bound, TradeOff.gaussian(0.2), Reading("epsilon")).refuted
     for metric in (ADVANTAGE, "curve"):
         with pytest.raises(ValueError, match=r"metric must be .* for .*steinke, but it is"):
             judge(bound, TradeOff.gaussian(0.2), metric)
@@ -285,7 +286,7 @@ def test_numbers_in_print_never_contradict_the_verdict():
         ),
         (
             TradeOff.gaussian(1.0), "advantage",
-            "metric must be a Metric or \"curve\", but it is 'advantage': give a Metric such as",
+            "metric must be a Reading or \"curve\", but it is 'advantage': give a Reading such as",
         ),
     ],
 )  # fmt: skip

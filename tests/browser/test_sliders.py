@@ -5,7 +5,7 @@ import urllib.request
 
 import pytest
 
-from dprime.profile import round_down, round_up
+from dprime.text import round_down, round_up
 
 TRAINING = ["noise_multiplier", "sample_rate", "steps", "group_size"]
 SLIDERS = {

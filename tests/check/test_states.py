@@ -58,7 +58,7 @@ def test_the_tails_of_the_noise_are_composed():
 
 
 def besides(*mechanisms):
-    described = [mechanism.describe() for mechanism in mechanisms]
+    described = [mechanism.to_dict() for mechanism in mechanisms]
     return ledger_state((Step(1.0, 0.01), 50)) | {"besides": described}
 
 
@@ -79,8 +79,8 @@ def test_what_read_the_data_besides_is_composed_and_named():
 @pytest.mark.parametrize(
     "described",
     [
-        Laplace(3.0).describe(),
-        Gaussian().describe(),
+        Laplace(3.0).to_dict(),
+        Gaussian().to_dict(),
         {"name": "Gaussian", "noise_multiplier": 20.0},
         {"name": "Gaussian", "noise_multiplier": "20", "steps": 1},
         {},

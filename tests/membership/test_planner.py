@@ -11,7 +11,7 @@ from dprime import DPSGD
 from dprime.bounds import epsilon_from_precision, precision_from_epsilon
 from dprime.data.dataset import Dataset
 from dprime.membership.planner import Point, distinct, plan, usual_probabilities
-from dprime.profile import round_up
+from dprime.text import round_up
 
 POOL = {"pool_size": 60_000, "batch_size": 1024}
 MADE = plan(0.731, **POOL, epochs=15, probabilities=[0.6, 0.1, 0.73])

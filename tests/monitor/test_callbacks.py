@@ -12,7 +12,6 @@ from torch.utils.data import DataLoader, Dataset
 import dprime.monitor
 from dprime import DPSGD
 from dprime.monitor import Monitor
-from dprime.profile import Questions
 from watching import certified
 
 pytestmark = [
@@ -30,7 +29,7 @@ def advantage(steps):
 
 
 def watch(made):
-    return Monitor(made.engine, **made.named(), questions=Questions(delta=1e-3), show=None)
+    return Monitor(made.engine, **made.named(), conditions={"delta": 1e-3}, show=None)
 
 
 def the_whole_history_counts(made, monitor):

@@ -17,7 +17,6 @@ from dprime.monitor.checks import (
     recorded_for,
 )
 from dprime.monitor.ledger import LITTLE_NOISE, NO_NOISE, Ledger, Step
-from dprime.profile import Questions
 from watching import ASK
 
 
@@ -42,14 +41,14 @@ def test_layers_that_mix_records(layer, found):
 
 def test_nothing_is_wrong_with_a_plain_training(private):
     made = private()
-    assert list(at_start(Attached(made.engine, **made.named()), Questions(delta=1e-3))) == []
+    assert list(at_start(Attached(made.engine, **made.named()), 1e-3)) == []
 
 
 def test_what_can_be_seen_before_the_first_step(private):
     made = private(trained=lambda net: net[0].parameters(), poisson_sampling=False)
     made.model._module.append(nn.BatchNorm1d(2))
     training = Attached(made.engine, **made.named())
-    sentences = list(at_start(training, Questions(delta=0.1)))
+    sentences = list(at_start(training, 0.1))
     assert len(sentences) == 4
     assert REASONS[MIXED] in sentences
     assert list(outside(training)) == ["2.weight", "2.bias", "3.weight", "3.bias"]
@@ -61,13 +60,13 @@ def test_what_can_be_seen_before_the_first_step(private):
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])
 def test_the_loader_from_before_make_private_is_named(private, mode):
     made = private(mode)
-    sentences = list(at_start(Attached(made.engine, **made.named()), ASK))
+    sentences = list(at_start(Attached(made.engine, **made.named()), ASK["delta"]))
     assert sentences == []
     made.loader = private.loader()
-    sentences = list(at_start(Attached(made.engine, **made.named()), ASK))
+    sentences = list(at_start(Attached(made.engine, **made.named()), ASK["delta"]))
     assert sentences == [NOT_RETURNED]
     made = private(mode, poisson_sampling=False)
-    assert list(at_start(Attached(made.engine, **made.named()), ASK)) == [SHUFFLED]
+    assert list(at_start(Attached(made.engine, **made.named()), ASK["delta"])) == [SHUFFLED]
 
 
 @pytest.mark.parametrize(

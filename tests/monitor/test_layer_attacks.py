@@ -93,7 +93,7 @@ def test_targets_that_every_record_has_to_itself_are_fine(private):
     wide = trained(private, nn.Linear(4, 1), numbers(4), numbers(5), criterion=nn.MSELoss())
     criterion = Calls(lambda self, outputs: self.loss(outputs, torch.ones(1)), loss=nn.L1Loss())
     made = private(net=nn.Linear(4, 1))
-    monitor = Monitor(made.engine, **{**made.named(), "criterion": criterion}, questions=ASK)
+    monitor = Monitor(made.engine, **{**made.named(), "criterion": criterion}, conditions=ASK)
     for x, _ in made.loader:
         made.optimizer.zero_grad()
         criterion(made.model(x)).backward()

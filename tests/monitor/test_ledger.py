@@ -4,8 +4,8 @@ import pytest
 
 from dprime import DPSGD, Composition
 from dprime.mechanisms import Gaussian
+from dprime.metrics import risk_profile
 from dprime.monitor.ledger import LITTLE_NOISE, NO_NOISE, Accumulated, Ledger, Step, Unprotected
-from dprime.profile import risk_profile
 
 
 def shuffled(noise, passing, **more):

@@ -20,7 +20,7 @@ from dprime.mechanisms import Gaussian
 from dprime.monitor import Monitor, PrivacyWarning, Watcher
 from dprime.monitor.hooks import _Listener
 from dprime.monitor.ledger import Step
-from dprime.profile import Questions, round_up
+from dprime.text import round_up
 from watching import ASK, MODES, RATE, certified, values, watch, watch_shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
@@ -220,7 +220,7 @@ class TestShown:
 
     def test_lines_go_to_stderr(self, private, capsys):
         made = private()
-        Monitor(made.engine, **made.named(), questions=ASK)
+        Monitor(made.engine, **made.named(), conditions=ASK)
         made.train()
         bound = round_up(certified(DPSGD(1.0, RATE, 6)).curve().advantage())
         expected = f"dprime: epoch 1, step 6: Membership advantage at most {bound} now.\n"
@@ -228,7 +228,7 @@ class TestShown:
 
     def test_no_lines(self, private, capsys):
         made = private()
-        Monitor(made.engine, **made.named(), questions=ASK, every=None)
+        Monitor(made.engine, **made.named(), conditions=ASK, every=None)
         made.train()
         assert capsys.readouterr() == ("", "")
 
@@ -297,7 +297,7 @@ class TestShown:
             ({"adjacency": "both"}, "adjacency must be one of"),
             ({"show": True}, "show must be a function that takes a line, or None, but it is True"),
             ({"besides": [3]}, "besides must be a list of mechanisms"),
-            ({"questions": {"delta": 1e-6}}, "questions must be dprime.profile.Questions"),
+            ({"questions": {"delta": 1e-6}}, "questions must be conditions of metrics"),
             ({"watchers": [Watcher]}, "watchers must be a list of watchers"),
             ({"watchers": Watcher()}, "watchers must be a list of watchers"),
         ],
@@ -453,7 +453,7 @@ class TestCheckpoints:
 
     def test_what_was_read_besides_is_saved_and_must_be_there_again(self, private):
         state = watch(private(), besides=[Gaussian(20.0)]).state_dict()
-        assert state["besides"] == [Gaussian(20.0).describe()]
+        assert state["besides"] == [Gaussian(20.0).to_dict()]
         file = io.BytesIO()
         torch.save(state, file)
         file.seek(0)
@@ -605,7 +605,7 @@ class TestAttaching:
         with warnings.catch_warnings():
             warnings.simplefilter("error", PrivacyWarning)
             with pytest.raises(PrivacyWarning, match="δ"):
-                watch(made, questions=Questions(delta=0.5))
+                watch(made, conditions={"delta": 0.5})
         assert objects(made) == before
 
 

@@ -12,7 +12,6 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from dprime.monitor import Monitor, checks
-from dprime.profile import Questions
 
 TOKENS, FEATURES, RECORDS = 6, 4, 40
 
@@ -179,7 +178,7 @@ class Made:
         self.criterion = made[2] if len(made) == 4 else LOSSES[self.loss]()
         self.monitor = Monitor(
             self.engine, model=self.model, optimizer=self.optimizer, data_loader=self.loader,
-            criterion=self.criterion, questions=Questions(delta=1e-3), show=None,
+            criterion=self.criterion, conditions={"delta": 1e-3}, show=None,
         )  # fmt: skip
 
     def train(self):

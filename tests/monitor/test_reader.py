@@ -15,7 +15,6 @@ from dprime.mechanisms import Gaussian
 from dprime.monitor import PrivacyWarning, checks
 from dprime.monitor.ledger import Accumulated, EmptyBatches, Ledger, Unprotected
 from dprime.monitor.repeats import Repeats
-from dprime.profile import Questions
 from watching import ADAPTIVE, RATE, certified, values, watch, watch_shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
@@ -343,7 +342,7 @@ class TestMistakes:
 
     def test_a_delta_that_gives_records_away(self, private):
         with pytest.warns(PrivacyWarning, match="δ = 0.05 is above 1/60"):
-            watch(private(), questions=Questions(delta=0.05))
+            watch(private(), conditions={"delta": 0.05})
 
     def test_each_warning_comes_once(self, private):
         made = private(noise=0.0)

@@ -4,11 +4,11 @@ import pytest
 
 from dprime import DPSGD, Composition
 from dprime.curve import TradeOff
+from dprime.metrics import risk_profile
 from dprime.monitor.ledger import Unprotected
 from dprime.monitor.summary import bounded, line, place, report
-from dprime.profile import Questions, risk_profile
 
-ANSWERS = risk_profile(TradeOff.gaussian(0.5), Questions())
+ANSWERS = risk_profile(TradeOff.gaussian(0.5))
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_ceilings_go_up_and_floors_down():
     found = {answer.name: bounded(answer) for answer in ANSWERS}
     assert found["advantage"] == "at most 0.1975"  # 0.19741
     assert found["bayes_security"] == "at least 0.8025"  # 0.80259
-    nothing = risk_profile(Unprotected(1, "why").curve(), Questions())
+    nothing = risk_profile(Unprotected(1, "why").curve())
     assert {a.name: bounded(a) for a in nothing}["epsilon"] == "no limit"
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from audited import CONCLUDED, EVIL, run
 from dprime.audit.store import Store
-from dprime.profile import round_down, round_up
 from dprime.show import SCHEMA, card, card_markdown, facts_of, grounds, words
+from dprime.text import round_down, round_up
 
 ROOT = Path(__file__).parents[2]
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA, format_checker=jsonschema.FormatChecker())

@@ -7,7 +7,7 @@ from audited import CONCLUDED, run
 from dprime.audit.settings import settings_of
 from dprime.audit.store import Store
 from dprime.guarantees import EpsilonDelta
-from dprime.profile import risk_profile
+from dprime.metrics import risk_profile
 from dprime.show import facts_of
 from dprime.show.claims import claim_of
 

@@ -8,8 +8,9 @@ import pytest
 import dprime
 from audited import run
 from dprime.audit import LowerBound, lower_bound
-from dprime.profile import risk_profile, round_up
+from dprime.metrics import risk_profile
 from dprime.show import facts_of, notebook, report_html
+from dprime.text import round_up
 from games import engine_setting
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from audited import CONCLUDED, run
 from dprime.attack import ADVERSARIES
-from dprime.audit.metrics import KINDS, Metric
 from dprime.audit.states import Event
+from dprime.metrics import OBSERVED, Reading
 from dprime.show import facts_of, words
 from dprime.show.facts import Group, Measured, compared
 
@@ -193,10 +193,10 @@ def test_what_happened():
 SHARES = ("advantage", "tpr", "precision", "success")
 
 
-@pytest.mark.parametrize("name", [*KINDS, "curve"])
+@pytest.mark.parametrize("name", [*OBSERVED, "curve"])
 @given(reached=st.floats(0, 1), allowed=st.floats(0, 1))
 def test_both_numbers_are_on_their_side(name, reached, allowed):
-    metric = None if name == "curve" else Metric(name)
+    metric = None if name == "curve" else Reading(name)
     conditions = {} if metric is None else metric.conditions
     told = words.plainly(Measured(name, "a title", conditions, reached, allowed))
     scale = 100 if name in (*SHARES, "curve") else 1
@@ -208,9 +208,9 @@ def test_both_numbers_are_on_their_side(name, reached, allowed):
     assert "{" not in told
 
 
-@pytest.mark.parametrize("name", [*KINDS, "curve"])
+@pytest.mark.parametrize("name", [*OBSERVED, "curve"])
 def test_without_a_limit(name):
-    conditions = {} if name == "curve" else Metric(name).conditions
+    conditions = {} if name == "curve" else Reading(name).conditions
     told = words.plainly(Measured(name, "a title", conditions, 0.5, None))
     assert told.endswith("no limit is claimed.")
     nothing = words.plainly(Measured(name, "a title", conditions, None, None))

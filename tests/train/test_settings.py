@@ -26,7 +26,7 @@ def test_add_remove_needs_a_public_divisor():
     assert (private.adjacency, public.adjacency) == ("zero-out", "add-remove")
     both = dprime.Composition(private.mechanism(), public.mechanism())
     for ask in (private.mechanism(), both):
-        assert ask.own_adjacency == "zero-out"
+        assert ask.default_adjacency == "zero-out"
         with pytest.raises(ValueError, match=r"from the number of records, but it is 'add-remove'"):
             ask.curve("add-remove")
         assert ask.curve("zero-out").advantage() < ask.curve("replace").advantage()

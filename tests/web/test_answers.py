@@ -94,7 +94,7 @@ def test_kept_curves_stay_within_their_budget(monkeypatch):
 
 def test_a_weight_is_no_less_than_the_arrays():
     curve = POINT.curve()
-    from dprime.profile import risk_profile
+    from dprime.metrics import risk_profile
 
     risk_profile(curve)
     curve.points()

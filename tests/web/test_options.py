@@ -4,7 +4,7 @@ import pytest
 
 from dprime import validate
 from dprime.asked import NAMES
-from dprime.targets import TARGETS
+from dprime.metrics import TARGETS
 from dprime.web.answers import Answers
 from dprime.web.options import FREE, GOALS, SLIDERS, SPECIFIED, options
 

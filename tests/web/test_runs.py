@@ -33,13 +33,14 @@ def folder(tmp_path):
 def finished(tmp_path_factory):
     """A small audit that came to its end."""
     pytest.importorskip("torch")
-    from dprime.audit import Metric, Question, audit
+    from dprime.audit import Question, audit
+    from dprime.metrics import Reading
     from games import engine_setting, quick
 
     place = tmp_path_factory.mktemp("finished")
     audit(
         quick("malicious-dataset"), engine_setting(), trials=20, path=place / "done.run",
-        question=Question(Metric("advantage")), progress=False,
+        question=Question(Reading("advantage")), progress=False,
     )  # fmt: skip
     return place
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     )
     from dprime.audit.identifiability import Identifiability, PointEstimate, identify
     from dprime.audit.lower import LowerBound, lower_bound
-    from dprime.audit.metrics import Metric
     from dprime.audit.planner import (
         Plan,
         best_possible,
@@ -67,7 +66,6 @@ PLACES = {
     "identify": "identifiability",
     "LowerBound": "lower",
     "lower_bound": "lower",
-    "Metric": "metrics",
     "Plan": "planner",
     "best_possible": "planner",
     "epsilon_limit": "planner",
@@ -108,7 +106,6 @@ __all__ = [
     "Identifiability",
     "LowerBound",
     "Mahloujifar",
-    "Metric",
     "Plan",
     "Played",
     "PointEstimate",

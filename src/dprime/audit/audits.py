@@ -29,16 +29,15 @@ from dprime.audit.estimators.base import ASSUMABLE, checked_claim
 from dprime.audit.game import Game, blocks_of
 from dprime.audit.identifiability import Identifiability, identify
 from dprime.audit.lower import USUAL_METHOD, LowerBound, lower_bound
-from dprime.audit.metrics import Metric
 from dprime.audit.planner import Criterion, check_curve
 from dprime.audit.runner import run_blocks
 from dprime.audit.states import Event, State, on_the_way, worker_lines
 from dprime.audit.store import Store
 from dprime.audit.verdict import Verdict, judge
-from dprime.curve import TradeOff, _Readings
+from dprime.curve import TradeOff, TradeOffMetrics
 from dprime.data import Dataset
 from dprime.mechanisms import DPSGD
-from dprime.profile import risk_profile
+from dprime.metrics import Reading, risk_profile
 from dprime.train.progress import bar
 from dprime.train.settings import NOT_DP, TrainingConfig
 
@@ -87,7 +86,7 @@ class Question:
         if self.assume is not None:
             validate.one_of("assume", self.assume, ASSUMABLE)
         check_curve(self.metric, method)
-        if method == "bayesian" and self.metric != Metric("epsilon", {"delta": self.delta}):
+        if method == "bayesian" and self.metric != Reading("epsilon", {"delta": self.delta}):
             remedy = 'give method="band", or judge by ε'
             wanted = f"one that bounds more than ε at δ = {self.delta:g}"
             raise validate.refusal("method", method, wanted, remedy)
@@ -134,7 +133,7 @@ class Audit:
     identified: Identifiability | None = None
     events: tuple[Event, ...] = ()
 
-    def rows(self) -> list[tuple[Metric, float, float]]:
+    def rows(self) -> list[tuple[Reading, float, float]]:
         """Each metric with what was reached and what is allowed; the first one decides.
 
         The others are read off the band, whose bounds hold together: reading several of them
@@ -144,9 +143,9 @@ class Audit:
         decided = self.verdict.metric
         rows = [(decided, self.verdict.reached, self.verdict.allowed)]
         for name in SHOWN:
-            metric = Metric(name, {"delta": self.question.delta} if name == "epsilon" else {})
+            metric = Reading(name, {"delta": self.question.delta} if name == "epsilon" else {})
             if metric != decided and (name != decided.name or self.question.metric == "curve"):
-                rows.append((metric, band.value(metric), metric.read(self.claim)))
+                rows.append((metric, band.value(metric), metric.value(self.claim)))
         return rows
 
     def caveats(self) -> list[str]:
@@ -359,7 +358,7 @@ def conclude(
         raise validate.misfit("run", shown, "played at least in part", remedy)
     inside, outside = _scores(arrays)
     caveats.check_seeded(setting, inside, outside)
-    metric = question.metric if isinstance(question.metric, Metric) else None
+    metric = question.metric if isinstance(question.metric, Reading) else None
     # A trial that failed may have failed because of its world: it counts against the attacker.
     lost_in, lost_out = max(0, trials - len(inside)), max(0, trials - len(outside))
     counted_in = np.concatenate([inside, np.full(lost_in, -np.inf)])
@@ -410,7 +409,7 @@ KEPT = (
 """What a run keeps of the engine's recipe."""
 
 
-def _drawn(curve: _Readings, also: Sequence[float]) -> dict[str, list[float]]:
+def _drawn(curve: TradeOffMetrics, also: Sequence[float]) -> dict[str, list[float]]:
     """Points along a curve, among them those at these false-positive rates."""
     fpr, tpr = curve.points(also)
     return {"fpr": fpr.tolist(), "tpr": tpr.tolist()}
@@ -530,8 +529,8 @@ def _running_answer(
     store: Store, claim: TradeOff, question: Question, title: str
 ) -> Callable[[], str]:
     """What the trials so far say of the metric; only the end decides."""
-    metric = question.metric if isinstance(question.metric, Metric) else Metric("advantage")
-    allowed = metric.read(claim)
+    metric = question.metric if isinstance(question.metric, Reading) else Reading("advantage")
+    allowed = metric.value(claim)
 
     def answer() -> str:
         inside, outside = _scores(store.arrays() or {"in_world": np.zeros(0), "score": np.zeros(0)})
@@ -576,7 +575,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _named(metric: Metric | str) -> dict[str, Any]:
+def _named(metric: Reading | str) -> dict[str, Any]:
     if isinstance(metric, str):
         return {"name": metric}
     return {"name": metric.name, **metric.conditions}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dprime import validate
 from dprime.attack import AttackTarget
 from dprime.curve import TradeOff
-from dprime.profile import round_up
+from dprime.text import round_up
 from dprime.train.settings import TrainingConfig
 
 Floats = NDArray[np.float64]

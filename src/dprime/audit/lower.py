@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from dprime import validate
 from dprime.audit.estimators import ESTIMATORS, Ask, Estimator
 from dprime.audit.estimators.base import ASSUMABLE, Assumes
-from dprime.audit.metrics import Metric
 from dprime.audit.scores import Scores
 from dprime.curve import LowerCurve
-from dprime.profile import round_down
+from dprime.metrics import Reading, audited
+from dprime.text import round_down
 
 USUAL_METHOD = "band"
 """Bounds the whole curve and assumes nothing: the default of audit, plan and bound."""
@@ -56,15 +56,15 @@ class LowerBound:
     assumes: Assumes
     decides: bool
 
-    def value(self, metric: Metric) -> float:
+    def value(self, metric: Reading) -> float:
         """The lower bound on a metric.
 
         >>> bound = lower_bound(range(100, 200), range(100), method="band")
-        >>> round(bound.value(Metric("advantage")), 2)
+        >>> round(bound.value(Reading("advantage")), 2)
         0.89
         """
         if self.curve is not None:
-            return metric.read(self.curve)
+            return metric.value(self.curve)
         if metric == self._asked:
             return self.epsilon
         remedy = 'use a method that bounds the curve, such as "band"'
@@ -73,8 +73,8 @@ class LowerBound:
         )
 
     @property
-    def _asked(self) -> Metric:
-        return Metric("epsilon", {"delta": self.delta})
+    def _asked(self) -> Reading:
+        return Reading("epsilon", {"delta": self.delta})
 
     def sentence(self) -> str:
         """The bound in plain words.
@@ -118,7 +118,7 @@ def lower_bound(
     delta: float = 1e-5,
     confidence: float = 0.95,
     method: str | Estimator = USUAL_METHOD,
-    metric: Metric | None = None,
+    metric: Reading | None = None,
     seed: int = 0,
     assume: str | None = None,
 ) -> LowerBound:
@@ -146,7 +146,7 @@ def lower_bound(
     ('band', True)
     """
     scores = Scores.checked(in_scores, out_scores)
-    epsilon = Metric("epsilon", {"delta": delta})
+    epsilon = Reading("epsilon", {"delta": delta})
     confidence = validate.inner_probability("confidence", confidence, example=0.95)
     estimator = _estimator(method)
     accepted = None if assume is None else validate.one_of("assume", assume, ASSUMABLE)
@@ -180,13 +180,8 @@ def _estimator(method: str | Estimator) -> Estimator:
     return ESTIMATORS[validate.one_of("method", method, tuple(ESTIMATORS))]()
 
 
-def _metric(metric: object, otherwise: Metric) -> Metric:
-    if metric is None:
-        return otherwise
-    if isinstance(metric, Metric):
-        return metric
-    remedy = 'give a Metric such as Metric("advantage")'
-    raise validate.refusal("metric", metric, "a Metric", remedy)
+def _metric(metric: object, otherwise: Reading) -> Reading:
+    return otherwise if metric is None else audited(metric)
 
 
 def _seed(seed: object) -> int:

@@ -27,13 +27,13 @@ from dprime.audit.estimators.base import each_of_two
 from dprime.audit.estimators.clopper_pearson import HELD_OUT
 from dprime.audit.estimators.gaussian import OBJECTION_LEVEL
 from dprime.audit.lower import USUAL_METHOD
-from dprime.audit.metrics import BLIND, Metric
 from dprime.audit.power import Goal
 from dprime.curve import LowerCurve, TradeOff
-from dprime.profile import round_down
+from dprime.metrics import BLIND, Reading, audited
 from dprime.shapes import GaussianShape, Polygon
+from dprime.text import round_down
 
-Criterion = Metric | Literal["curve"]
+Criterion = Reading | Literal["curve"]
 """What a claim is judged by: one metric, or the whole curve."""
 
 METHODS = ("band", "clopper-pearson", "gaussian")
@@ -172,7 +172,7 @@ def plan(
             2 for the curve and 1 for a metric unless given. Above 1 the claim is false, and the
             plan says how many trials refute it. Half of the claimed noise makes it 2 where the
             claim is a Gaussian curve.
-        metric: what the claim is judged by: a `Metric`, or "curve" for all of it.
+        metric: what the claim is judged by: a `Reading`, or "curve" for all of it.
         confidence: of the bound.
         method: "band", "clopper-pearson" (a fifth of the trials held out for the threshold) or
             "gaussian", with their default options.
@@ -188,7 +188,7 @@ def plan(
     >>> claim = TradeOff.gaussian(0.26805)  # ε = 1 at δ = 1e-5
     >>> plan(claim).trials
     870
-    >>> plan(claim, metric=Metric("epsilon"), method="gaussian").trials
+    >>> plan(claim, metric=Reading("epsilon"), method="gaussian").trials
     9148
     """
     method = validate.one_of("method", method, METHODS)
@@ -226,17 +226,16 @@ def check_curve(metric: object, method: object) -> None:
         if method not in BY_CURVE:
             remedy = "choose the method band, or name a metric"
             raise validate.refusal("method", method, "band to judge by the curve", remedy)
-    elif not isinstance(metric, Metric):
-        remedy = 'give a Metric such as Metric("advantage"), or "curve"'
-        raise validate.refusal("metric", metric, 'a Metric or "curve"', remedy)
+    else:
+        audited(metric, or_curve=True)
 
 
 def vacuous(claim: TradeOff, metric: Criterion) -> bool:
     """Whether a claim allows everything, so that nothing can refute it."""
     if metric == "curve":
         return claim.advantage() >= 1.0
-    allowed = metric.read(claim)
-    return not math.isfinite(allowed) or allowed >= metric.read(_PERFECT)
+    allowed = metric.value(claim)
+    return not math.isfinite(allowed) or allowed >= metric.value(_PERFECT)
 
 
 _PERFECT = LowerCurve(Polygon.from_points([(0.0, 1.0)]), 1.0, "perfect")
@@ -253,8 +252,8 @@ def claimed_index(claim: TradeOff, metric: Criterion) -> float:
     """
     if metric == "curve":
         return _index_below(claim, REACH)
-    claimed = _finite(metric.title, metric.read(claim))
-    return _gaussian_index(metric, claimed) if claimed > metric.read(BLIND) else 0.0
+    claimed = _finite(metric.title, metric.value(claim))
+    return _gaussian_index(metric, claimed) if claimed > metric.value(BLIND) else 0.0
 
 
 def _index_below(claim: TradeOff, reach: float) -> float:
@@ -330,9 +329,9 @@ def _chance(
         if method == "band":
             return chances.band_above_chance(claim, d_prime, 1.0 - confidence, trials, lost)
         # judged at many places, so the bound must pass the claim somewhere
-        goal = Goal(Metric("d_prime"), _index_below(claim, DEEP), d_prime, confidence)
+        goal = Goal(Reading("d_prime"), _index_below(claim, DEEP), d_prime, confidence)
         return objected * chances.gaussian_chance(goal, trials, goal.target)
-    goal = Goal(metric, above(metric.read(claim)), d_prime, confidence)
+    goal = Goal(metric, above(metric.value(claim)), d_prime, confidence)
     if method == "gaussian":
         index = _gaussian_index(metric, goal.target)
         return objected * chances.gaussian_chance(goal, trials, index)
@@ -347,7 +346,7 @@ def refuting_trials(
 ) -> int | None:
     """The trials a world that refute the claim with this power; None where a billion do not."""
     if metric != "curve" and method != "gaussian":
-        goal = Goal(metric, above(metric.read(claim)), d_prime, confidence)
+        goal = Goal(metric, above(metric.value(claim)), d_prime, confidence)
         return _trials(goal, method, share)
     if vacuous(claim, metric) or (method == "gaussian" and share >= 1.0 - OBJECTION_LEVEL):
         return None
@@ -406,7 +405,7 @@ def best_possible(
     reach: float = 0.85,
     confidence: float = 0.95,
     *,
-    metric: Metric | None = None,
+    metric: Reading | None = None,
 ) -> float:
     """The largest probability with which any valid bound reaches a share of a true claim.
 
@@ -427,7 +426,7 @@ def best_possible(
     (0.206, 0.833)
     """
     count = validate.whole("trials", trials)
-    reading = metric or Metric("epsilon")
+    reading = metric or Reading("epsilon")
     claimed, target = _values(claim, reading, validate.inner_probability("reach", reach))
     alpha = 1.0 - _level("confidence", confidence)
     gap = _gaussian_index(reading, claimed) - _gaussian_index(reading, target)
@@ -435,10 +434,10 @@ def best_possible(
     return float(scipy.special.ndtr(math.sqrt(count / 2) * gap - quantile))
 
 
-def _values(claim: TradeOff, metric: Metric, reach: float) -> tuple[float, float]:
+def _values(claim: TradeOff, metric: Reading, reach: float) -> tuple[float, float]:
     """What is claimed, and the target: the same share of the way from blind guessing."""
-    claimed = _finite(metric.title, metric.read(claim))
-    blind = metric.read(BLIND)
+    claimed = _finite(metric.title, metric.value(claim))
+    blind = metric.value(BLIND)
     if claimed <= blind:
         remedy = "there is nothing to find: claim more, or ask for another metric"
         requirement = f"above {blind:g}, which blind guessing has"
@@ -461,14 +460,14 @@ def _level(name: str, value: float) -> float:
     return share
 
 
-def _gaussian_index(metric: Metric, value: float) -> float:
+def _gaussian_index(metric: Reading, value: float) -> float:
     """The μ whose Gaussian curve has this value."""
     high = 1.0
-    while metric.read(TradeOff.gaussian(high)) < value:
+    while metric.value(TradeOff.gaussian(high)) < value:
         high *= 2.0
     return float(
         scipy.optimize.brentq(
-            lambda mu: metric.read(TradeOff.gaussian(mu)) - value, 0.0, high, xtol=1e-12
+            lambda mu: metric.value(TradeOff.gaussian(mu)) - value, 0.0, high, xtol=1e-12
         )
     )
 
@@ -485,7 +484,7 @@ def _least(goal: Goal, share: float) -> int | None:
 
 def _trials(goal: Goal, method: str, share: float) -> int | None:
     """The trials a world with which a method reaches the goal so often."""
-    if goal.metric.read(TradeOff.gaussian(goal.d_prime)) <= goal.target or share >= 1:
+    if goal.metric.value(TradeOff.gaussian(goal.d_prime)) <= goal.target or share >= 1:
         return None
     if method == "gaussian":
         index = _gaussian_index(goal.metric, goal.target)

@@ -20,8 +20,8 @@ import numpy as np
 import scipy
 
 from dprime.audit.estimators import band, base, clopper_pearson, gaussian
-from dprime.audit.metrics import Metric
 from dprime.curve import LowerCurve, TradeOff
+from dprime.metrics import Reading
 from dprime.privacy_loss import Array
 from dprime.shapes import Point, Polygon
 
@@ -52,7 +52,7 @@ class Goal:
         confidence: of the bound.
     """
 
-    metric: Metric
+    metric: Reading
     target: float
     d_prime: float
     confidence: float
@@ -91,7 +91,7 @@ class Frontier:
 
     @staticmethod
     @lru_cache(64)
-    def of(metric: Metric, target: float) -> Frontier:
+    def of(metric: Reading, target: float) -> Frontier:
         """The frontier on a grid that is finer where it bends."""
         tail = np.geomspace(SMALLEST_RATE, 0.5, 40)
         grid = np.concatenate([tail, 1.0 - tail[-2::-1]])
@@ -114,7 +114,7 @@ class Frontier:
         return np.asarray(np.interp(fpr, self.fpr, self.fnr))
 
 
-def _largest_fnr(metric: Metric, target: float, fpr: float) -> float:
+def _largest_fnr(metric: Reading, target: float, fpr: float) -> float:
     if _read(metric, fpr, 0.0) < target:
         return 0.0
     low, high = 0.0, 1.0 - fpr  # the diagonal reaches nothing
@@ -124,9 +124,9 @@ def _largest_fnr(metric: Metric, target: float, fpr: float) -> float:
     return low
 
 
-def _read(metric: Metric, fpr: float, fnr: float) -> float:
+def _read(metric: Reading, fpr: float, fnr: float) -> float:
     """The metric on the curve through (0, 0), (FPR, 1 - FNR), (1, 1)."""
-    return metric.read(_curve([(fpr, 1.0 - fnr)]))
+    return metric.value(_curve([(fpr, 1.0 - fnr)]))
 
 
 def _curve(points: Sequence[Point]) -> LowerCurve:
@@ -216,7 +216,7 @@ def band_chance(goal: Goal, trials: int, lost: int = 0) -> float:
     reached = 0
     for fnr, fpr in zip(left, right, strict=True):
         points = [*zip(fixed, 1.0 - fnr, strict=True), *zip(fpr, 1.0 - fixed, strict=True)]
-        reached += goal.metric.read(_curve(points)) >= goal.target
+        reached += goal.metric.value(_curve(points)) >= goal.target
     return reached / BANDS
 
 

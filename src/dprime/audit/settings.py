@@ -32,7 +32,6 @@ from dprime.audit.backends.base import Backend, NoWorkersError
 from dprime.audit.caveats import beside_claim, certified_epsilon
 from dprime.audit.game import blocks_of
 from dprime.audit.lower import USUAL_METHOD
-from dprime.audit.metrics import KINDS, Metric
 from dprime.audit.store import Store
 from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
 from dprime.choose import choose
@@ -42,6 +41,7 @@ from dprime.data.devices import device_named
 from dprime.data.loaders import names
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import ADJACENCIES, DPSGD
+from dprime.metrics import OBSERVED, Reading
 from dprime.seeds import check_seed, fresh_seed
 from dprime.train import SGD, Adam, Compute, TrainingConfig
 from dprime.train.checks import network_of
@@ -131,7 +131,7 @@ class AuditSettings:
 
     def __post_init__(self) -> None:
         validate.one_of("adversary", self.adversary, tuple(ADVERSARIES))
-        validate.one_of("metric", self.metric, (*KINDS, "curve"))
+        validate.one_of("metric", self.metric, (*OBSERVED, "curve"))
         trials = validate.whole("trials", self.trials)
         if trials < 2:
             raise validate.refusal("trials", trials, "at least 2 in each world", "give 1000")
@@ -220,7 +220,7 @@ adversary?
         conditions = dict(self.conditions)
         if self.metric == "epsilon":
             conditions.setdefault("delta", self.delta)
-        return Question(Metric(self.metric, conditions), *rest)
+        return Question(Reading(self.metric, conditions), *rest)
 
     def attacker(self) -> Adversary:
         """The adversary with its options."""

@@ -12,7 +12,6 @@ import scipy
 from dprime import validate
 from dprime.audit.estimators.base import ASSUMABLE, checked_claim
 from dprime.audit.lower import LowerBound
-from dprime.audit.metrics import Metric
 from dprime.audit.planner import (
     METHODS,
     MOST_TRIALS,
@@ -26,9 +25,10 @@ from dprime.audit.planner import (
     vacuous,
 )
 from dprime.curve import LowerCurve, TradeOff
+from dprime.metrics import Reading, audited
 from dprime.privacy_loss import Array
-from dprime.profile import round_down, round_up
 from dprime.shapes import GaussianShape, Polygon
+from dprime.text import round_down, round_up
 
 Outcome = Literal["refuted", "not refuted", "inconclusive"]
 
@@ -65,7 +65,7 @@ class Verdict:
     reached: float
     allowed: float
     confidence: float
-    metric: Metric
+    metric: Reading
     detects: float | None
     trials: int | None
     power_known: bool
@@ -87,11 +87,11 @@ def judge(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Verdict:
     Args:
         bound: from `lower_bound`.
         claim: the certified curve of what is said to have been run.
-        metric: a `Metric`, or "curve".
+        metric: a `Reading`, or "curve".
 
     >>> from dprime.audit import lower_bound
     >>> bound = lower_bound(range(60, 160), range(100), method="band")
-    >>> judge(bound, TradeOff.gaussian(1.2), Metric("advantage")).sentence
+    >>> judge(bound, TradeOff.gaussian(1.2), Reading("advantage")).sentence
     ... # doctest: +NORMALIZE_WHITESPACE
     'At 95 % confidence this attacker reaches an advantage of at least 0.4012; the claim allows
     0.4515: the claim is not refuted, which does not prove it. With 80 % power this audit would have
@@ -100,7 +100,7 @@ def judge(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Verdict:
     'refuted'
     """
     by = _by(metric, bound, checked_claim(claim))
-    reached, allowed = bound.value(by), by.read(claim)
+    reached, allowed = bound.value(by), by.value(claim)
     exceeded = reached > above(allowed)
     detects = trials = None
     power_known = True
@@ -234,14 +234,11 @@ def _inner(sentence: str | None) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _by(metric: object, bound: LowerBound, claim: TradeOff) -> Metric:
+def _by(metric: object, bound: LowerBound, claim: TradeOff) -> Reading:
     """The metric to judge by; for "curve" it is the TPR where the two curves say most."""
-    if isinstance(metric, Metric):
-        return metric
     if metric == "curve":
-        return Metric("tpr", {"fpr": _worst_place(_curve(bound), claim)})
-    remedy = 'give a Metric such as Metric("advantage"), or "curve"'
-    raise validate.refusal("metric", metric, 'a Metric or "curve"', remedy)
+        return Reading("tpr", {"fpr": _worst_place(_curve(bound), claim)})
+    return audited(metric, or_curve=True)
 
 
 def _curve(bound: LowerBound) -> LowerCurve:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dprime.mechanisms import Mechanism
-    from dprime.profile import Answer
+    from dprime.metrics import MetricValue
 
 SHOWN = ("advantage", "epsilon")
 """Of all metrics, those that a check shows."""
@@ -27,13 +27,13 @@ class Risk:
     about: str
     mechanism: Mechanism
     adjacency: str
-    answers: tuple[Answer, ...]
+    answers: tuple[MetricValue, ...]
 
     def as_json(self) -> dict[str, object]:
         """Plain values."""
         return {
             "about": self.about,
-            "mechanism": self.mechanism.describe(),
+            "mechanism": self.mechanism.to_dict(),
             "adjacency": self.adjacency,
             "metrics": {answer.name: answer.as_json() for answer in self.answers},
         }
@@ -47,10 +47,10 @@ def certified(about: str, mechanism: Mechanism, adjacency: str, delta: float) ->
     >>> [round(answer.value, 3) for answer in risk.answers]
     [0.226, 2.584]
     """
-    from dprime.profile import Questions, risk_profile  # noqa: PLC0415  it needs SciPy
+    from dprime.metrics import profile, risk_profile  # noqa: PLC0415  it needs SciPy
 
     curve = mechanism.curve(adjacency)
-    answers = risk_profile(curve, Questions(delta=delta))
+    answers = risk_profile(curve, profile(delta=delta))
     return Risk(about, mechanism, adjacency, tuple(a for a in answers if a.name in SHOWN))
 
 

@@ -122,7 +122,7 @@ class _Run:
         if self.runs > 1:
             together: Mechanism = Composition(*[one] * self.runs)
             if isinstance(one, DPSGD) and one.sampling != "shuffle":  # there, a run begins a pass
-                together = one.completed("steps", int(one.steps or 1) * self.runs)
+                together = one.with_parameter("steps", int(one.steps or 1) * self.runs)
             about = f"all {self.runs:,} runs together"
             risks.append(certified(about, together, self.adjacency, delta))
         return Reading(tuple(risks))

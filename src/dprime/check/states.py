@@ -110,12 +110,10 @@ def _besides(path: str, state: Mapping[str, Any]) -> dict[str, Mechanism | None]
 
 def _mechanism(name: str, described: Mapping[str, Any]) -> Mechanism | None:
     kind = READABLE.get(name)
-    values = {key: value for key, value in described.items() if key != "name"}
     if kind is None:
         return None
     try:
-        made = kind(**values)
-    except (TypeError, ValueError):
+        made = Mechanism.from_dict(described)
+    except ValueError:
         return None
-    whole = set(made.describe()) == set(described)
-    return made if whole and not made.missing() else None
+    return made if set(made.to_dict()) == set(described) and not made.free_parameters() else None

@@ -16,7 +16,6 @@ from rich.table import Table
 from dprime import validate
 from dprime.audit.estimators import ESTIMATORS
 from dprime.audit.lower import USUAL_METHOD, LowerBound, lower_bound
-from dprime.audit.metrics import KINDS, Metric
 from dprime.audit.states import worker_lines
 from dprime.audit.store import Store
 from dprime.cli.listing import FOLDER
@@ -37,7 +36,8 @@ from dprime.cli.options import (
     text_option,
     whole,
 )
-from dprime.profile import round_down, round_up
+from dprime.metrics import OBSERVED, Reading
+from dprime.text import round_down, round_up
 
 if TYPE_CHECKING:
     from dprime.audit.audits import Audit
@@ -110,7 +110,7 @@ def audit(
     block: Annotated[Text, number_option("Trials that are stored together.")] = None,
     metric: Annotated[
         Text,
-        text_option(f"What decides: {', '.join(KINDS)} or curve; the whole curve if not given."),
+        text_option(f"What decides: {', '.join(OBSERVED)} or curve; the whole curve if not given."),
     ] = None,
     delta: Delta = None,
     fpr: Annotated[Text, number_option("For --metric tpr.")] = None,
@@ -280,7 +280,7 @@ def bound(
     console = Console()
     console.print(found.sentence(), highlight=False)
     if found.curve is not None:
-        metrics = [Metric(name) for name in SHOWN_OF_SCORES]
+        metrics = [Reading(name) for name in SHOWN_OF_SCORES]
         each = [f"{metric.title} ≥ {round_down(found.value(metric))}" for metric in metrics]
         console.print(f"Read off the same curve: {', '.join(each)}.", highlight=False)
     console.print(_needs(found), style="dim", highlight=False)
@@ -348,7 +348,7 @@ def _bound_json(found: LowerBound) -> dict[str, Any]:
     }
     if found.curve is not None:
         for name in SHOWN_OF_SCORES:
-            metric = Metric(name)
+            metric = Reading(name)
             shown[name] = {"value": found.value(metric), **metric.conditions}
     return shown
 
@@ -406,7 +406,7 @@ def audit_table(found: Audit) -> Table:
     return table
 
 
-def _what(found: Audit, metric: Metric) -> str:
+def _what(found: Audit, metric: Reading) -> str:
     """What a row is called: an advantage of the attribute's values is none of membership."""
     if found.adversary == "attribute" and metric.name == "advantage":
         return "Advantage between the two values"

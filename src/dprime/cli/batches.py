@@ -14,13 +14,13 @@ from rich.table import Table
 
 from dprime.audit.backends import Backend
 from dprime.audit.batch import Played, play_batch
-from dprime.audit.metrics import Metric
 from dprime.audit.settings import AuditSettings
 from dprime.audit.store import versions
 from dprime.audit.verdict import Outcome
 from dprime.cli.options import INTERRUPTED, look_here
 from dprime.data.devices import device_title
-from dprime.profile import round_down, round_up
+from dprime.metrics import Reading
+from dprime.text import round_down, round_up
 
 
 def finish_batch(
@@ -116,7 +116,7 @@ def identified_batch(played: list[Played]) -> Table:
 
 def _what(played: Played) -> str:
     metric = played.found.question.metric
-    return metric.title if isinstance(metric, Metric) else "The whole curve"
+    return metric.title if isinstance(metric, Reading) else "The whole curve"
 
 
 def _starred(played: Played) -> str:

@@ -83,10 +83,10 @@ def _show_finding(console: Console, finding: Finding) -> None:
 
 
 def _risk_line(risk: Risk) -> str:
-    from dprime.asked import describe, shown  # noqa: PLC0415  where there is a risk, SciPy is too
+    from dprime.asked import describe  # noqa: PLC0415  where there is a risk, SciPy is too
     from dprime.mechanisms import DPSGD  # noqa: PLC0415
 
-    numbers = ", ".join(f"{a.title} at most {shown(a)}" for a in risk.answers)
+    numbers = ", ".join(f"{a.title} at most {a.shown()}" for a in risk.answers)
     is_known = isinstance(risk.mechanism, DPSGD)
     what = f" ({describe(risk.mechanism, risk.adjacency)})" if is_known else ""
     return f"Certified for {risk.about}, if no mistake was missed: {numbers}{what}."

@@ -15,7 +15,8 @@ from dprime.cli.risks import ADD_IT, Epochs, Noise, Rate, Steps
 from dprime.consequences import Consequences
 from dprime.consequences import consequences as find
 from dprime.mechanisms import DEFAULT_ADJACENCY, PoolSampled
-from dprime.profile import Answer, round_up
+from dprime.metrics import MetricValue
+from dprime.text import round_up
 
 
 def consequences(
@@ -89,7 +90,7 @@ def _table(found: Consequences) -> Table:
     return table
 
 
-def _shown(answer: Answer) -> str:
+def _shown(answer: MetricValue) -> str:
     """A count is a floor, every other number a ceiling."""
     if answer.name == "deletion_capacity":
         return f"≥ {answer.value:,}"

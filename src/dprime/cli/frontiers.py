@@ -30,7 +30,7 @@ from dprime.cli.pools import pool_named
 from dprime.data import Split
 from dprime.mechanisms import DEFAULT_ADJACENCY
 from dprime.membership.planner import Plan, plan
-from dprime.profile import round_up
+from dprime.text import round_up
 
 if TYPE_CHECKING:
     from dprime.membership.frontiers import Frontier, Mean

@@ -31,7 +31,7 @@ from dprime.cli.options import (
 from dprime.cli.pools import outsiders, pool_named
 from dprime.data import Dataset
 from dprime.mechanisms import DEFAULT_ADJACENCY
-from dprime.profile import round_up
+from dprime.text import round_up
 
 if TYPE_CHECKING:
     from dprime.membership.confidence import Interval

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -14,6 +15,8 @@ from dprime import text, validate
 
 if TYPE_CHECKING:
     from dprime.audit.backends import Backend
+
+Command = TypeVar("Command", bound=Callable[..., None])
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
@@ -25,6 +28,38 @@ REFUTED = 1
 def number_option(help_text: str) -> Any:
     """A number, which may be a fraction such as 256/60000."""
     return typer.Option(help=help_text, show_default=False, metavar="NUMBER")
+
+
+def with_numbers(helps: Mapping[str, str], *, before: str) -> Callable[[Command], Command]:
+    """Give a command that takes keywords an option for each of these numbers.
+
+    Args:
+        helps: what each number is, by its name; one that is not given arrives as None.
+        before: the parameter of the command that comes after them in its help.
+    """
+
+    def add(command: Command) -> Command:
+        own = list(inspect.signature(command, eval_str=True).parameters.values())[:-1]
+        place = [parameter.name for parameter in own].index(before)
+        numbers = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=None,
+                annotation=Annotated[str | None, number_option(help_text)],
+            )
+            for name, help_text in helps.items()
+        ]
+        rest = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own[place:]]
+        signature = inspect.Signature([*own[:place], *numbers, *rest])
+        command.__dict__["__signature__"] = signature
+        command.__annotations__ = {
+            **{name: each.annotation for name, each in signature.parameters.items()},
+            "return": None,
+        }
+        return command
+
+    return add
 
 
 def text_option(help_text: str) -> Any:

@@ -12,14 +12,14 @@ from rich.console import Console
 
 from dprime import validate
 from dprime.audit.lower import USUAL_METHOD
-from dprime.audit.metrics import KINDS, Metric
 from dprime.audit.planner import METHODS, Criterion, Plan, epsilon_limit, largest_epsilon
 from dprime.audit.planner import plan as make_plan
 from dprime.bounds import mu_from_epsilon
 from dprime.cli.options import AsJson, number_option, text_option
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
-from dprime.profile import round_down
+from dprime.metrics import OBSERVED, Reading
+from dprime.text import round_down
 
 Text = str | None
 
@@ -35,7 +35,7 @@ def plan(
     delta: Annotated[Text, number_option("δ of the ε [1e-5].")] = None,
     metric: Annotated[
         Text,
-        text_option(f"What decides: {', '.join(KINDS)} or curve; the whole curve if not given."),
+        text_option(f"What decides: {', '.join(OBSERVED)} or curve; the whole curve if not given."),
     ] = None,
     fpr: Annotated[Text, number_option("For --metric tpr.")] = None,
     prior: Annotated[Text, number_option("For --metric precision or success.")] = None,
@@ -72,7 +72,7 @@ def plan(
     command = _command(made, typed)
     if as_json:
         named: dict[str, object] = {"name": "curve"}
-        if isinstance(asked, Metric):
+        if isinstance(asked, Reading):
             named = {"name": asked.name, **asked.conditions}
         shown: dict[str, Any] = {**vars(made), "metric": named, "command": command}
         print(json.dumps({**shown, **limits, "sentence": made.sentence()}, indent=2))
@@ -96,7 +96,7 @@ def _criterion(metric: Text, texts: Mapping[str, Text], of_epsilon: bool) -> Cri
     if of_epsilon and metric != "epsilon":
         given.pop("delta", None)  # it belongs to the claim
     if metric not in (None, "curve"):
-        return Metric(metric, given)
+        return Reading(metric, given)
     for name, value in given.items():
         remedy = "leave it out, or name a metric that has it"
         raise validate.refusal(name, value, "left out to judge by the curve", remedy)

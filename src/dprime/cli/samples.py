@@ -15,7 +15,7 @@ from dprime.mechanisms import DPSGD
 from dprime.membership.pool import EMPTY_DRAW
 from dprime.membership.pool_files import ENDING, PoolFacts, others_can_read
 from dprime.membership.pool_files import sample as draw_from
-from dprime.profile import round_up
+from dprime.text import round_up
 
 Text = str | None
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from rich.table import Table
 
 from dprime import text
-from dprime.asked import shown
-from dprime.profile import Answer
+from dprime.metrics import MetricValue
 
 
-def risk_table(title: str, answers: list[Answer], adjacency: str, group_size: int = 1) -> Table:
+def risk_table(
+    title: str, answers: list[MetricValue], adjacency: str, group_size: int = 1
+) -> Table:
     """The profile as a table, one plain sentence beside each number."""
     table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
     table.add_column("What", no_wrap=False)
     table.add_column("At most" if answers[0].kind == "certified" else "About", justify="right")
     table.add_column("In plain words")
     for answer in answers:
-        table.add_row(answer.title, shown(answer), answer.sentence)
+        table.add_row(answer.title, answer.shown(), answer.sentence)
     table.caption = (
         text.certified(adjacency, group_size) if answers[0].kind == "certified" else text.ESTIMATE
     )

@@ -35,8 +35,8 @@ from dprime.membership.confidence import over_repetitions
 from dprime.membership.planner import Plan, Point
 from dprime.membership.pool import array_rows, check_distinct, draw
 from dprime.membership.shadows import digest
-from dprime.profile import round_up
 from dprime.seeds import check_seed, derived_seed, fresh_seed
+from dprime.text import round_up
 from dprime.train import SGD, Compute, Observer, Step, TrainingConfig, TrainingData
 from dprime.train.observers import AccuracyEvery, FinalAccuracy
 from dprime.train.optimizers import Optimizer

@@ -43,7 +43,7 @@ from dprime.membership.results import (
     top_precision,
 )
 from dprime.membership.shadows import Answers, answers, parts
-from dprime.profile import round_up
+from dprime.text import round_up
 
 FPRS = (0.001, 0.01, 0.1)
 USUAL = ("lira", "rmia", "attack-p", "attack-r", "yeom", "baseline")

@@ -11,7 +11,8 @@ from functools import lru_cache
 
 from dprime import validate
 from dprime.choose import choose
-from dprime.mechanisms import DPSGD, steps_from_epochs
+from dprime.mechanisms import DPSGD
+from dprime.parameters import steps_from_epochs
 from dprime.train import SGD, TrainingConfig
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dprime import estimates
 from dprime.monitor.risks import TWO_VALUES, AttributeRisk
-from dprime.profile import given, percent_up, round_down
+from dprime.text import given, percent_up, round_down
 
 LEAK = (
     "These numbers depend on the data and may reveal who was in it: never publish them where "

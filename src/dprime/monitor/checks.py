@@ -14,7 +14,7 @@ from torch.nn.modules.instancenorm import _InstanceNorm
 
 from dprime import text
 from dprime.interop import gdp_epsilon
-from dprime.mechanisms import LEAST_NOISE, Mechanism
+from dprime.mechanisms import Mechanism
 from dprime.monitor import criteria
 from dprime.monitor.attached import Attached
 from dprime.monitor.contents import modules_of
@@ -26,7 +26,8 @@ from dprime.monitor.ledger import (
     Step,
     Unprotected,
 )
-from dprime.profile import Questions, given
+from dprime.parameters import LEAST_NOISE
+from dprime.text import given
 
 
 class PrivacyWarning(UserWarning):
@@ -334,7 +335,7 @@ REASONS = {
 """Why no guarantee covers a step, and the warning."""
 
 
-def at_start(training: Attached, ask: Questions) -> Iterator[str]:
+def at_start(training: Attached, delta: float) -> Iterator[str]:
     """What can be seen before the first step."""
     if training.made_poisson and not training.poisson:
         yield NOT_RETURNED
@@ -355,11 +356,11 @@ def at_start(training: Attached, ask: Questions) -> Iterator[str]:
             f"{len(names)} parameters require gradients but are not in the optimizer ({shown}): "
             "give them to it before make_private, or freeze them with requires_grad_(False)."
         )
-    if training.records and ask.delta > 1.0 / training.records:
+    if training.records and delta > 1.0 / training.records:
         yield (
-            f"δ = {given(ask.delta)} is above 1/{training.records:,}, one over the number of "
+            f"δ = {given(delta)} is above 1/{training.records:,}, one over the number of "
             "records, which would allow giving away whole records: ask for a smaller one with "
-            "Questions(delta=...)."
+            'conditions={"delta": ...}.'
         )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dprime.metrics import MetricValue
 from dprime.monitor.sampling import Pass, Sampling
-from dprime.profile import Answer
 
 
 @dataclass(frozen=True)
-class AtEpoch(Answer):
+class AtEpoch(MetricValue):
     """A metric at the end of an epoch: which one it was, and the steps until then."""
 
     epoch: int

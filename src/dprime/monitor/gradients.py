@@ -46,10 +46,10 @@ from opacus.optimizers import DPPerLayerOptimizer
 from torch import Tensor, nn
 
 from dprime import validate
-from dprime.mechanisms import LEAST_NOISE
 from dprime.monitor.attached import Attached
 from dprime.monitor.canaries import BATCHES, PLACES, Canaries, saved
 from dprime.monitor.places import Indices, Places
+from dprime.parameters import LEAST_NOISE
 from dprime.privacy_loss import Array
 
 FAR = 10.0

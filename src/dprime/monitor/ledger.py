@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from dprime import validate
-from dprime.mechanisms import DPSGD, LEAST_NOISE, Composition, Losses, Mechanism, steps_in_pass
+from dprime.mechanisms import DPSGD, Composition, Mechanism, PrivacyLosses
+from dprime.parameters import LEAST_NOISE, checked, steps_in_pass
 from dprime.privacy_loss import PrivacyLoss
 
 NO_NOISE = "no noise was added"
@@ -42,10 +43,14 @@ class Unprotected(Mechanism):
     steps: int
     reason: str
 
-    def losses(self, adjacency: str, group_size: int) -> Losses:
+    def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         """All mass at an infinite loss."""
         nothing, none = np.zeros(1), np.zeros(1)
-        return Losses(parts=((PrivacyLoss(nothing, none, none, 1.0, 1.0), 1),))
+        return PrivacyLosses(parts=((PrivacyLoss(nothing, none, none, 1.0, 1.0), 1),))
+
+
+def _batches(name: str, value: object) -> int:
+    return validate.whole(name, value, example=2)
 
 
 @dataclass(frozen=True)
@@ -63,27 +68,16 @@ class Accumulated(Mechanism):
     """
 
     training: DPSGD
-    batches: int
-
-    def __post_init__(self) -> None:
-        validate.whole("batches", self.batches, example=2)
+    batches: int = field(metadata=checked(_batches))
 
     @property
-    def own_adjacency(self) -> str:
+    def default_adjacency(self) -> str:
         """That of the training."""
-        return self.training.own_adjacency
+        return self.training.default_adjacency
 
-    def losses(self, adjacency: str, group_size: int) -> Losses:
+    def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         """Those of a group."""
         return self.training.losses(adjacency, group_size * self.batches)
-
-    def describe(self) -> dict[str, object]:
-        """The training and the number of batches."""
-        return {
-            "name": "Accumulated",
-            "batches": self.batches,
-            "training": self.training.describe(),
-        }
 
 
 class GivesAway(Mechanism):
@@ -93,11 +87,11 @@ class GivesAway(Mechanism):
     def probability(self, adjacency: str, group_size: int = 1) -> float:
         """An upper bound on that of outputs that one of the two worlds cannot have."""
 
-    def losses(self, adjacency: str, group_size: int) -> Losses:
+    def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         """Its probability at an infinite loss, in both directions."""
         lost = self.probability(adjacency, group_size)
         zero, rest = np.zeros(1), np.full(1, 1.0 - lost)
-        return Losses(parts=((PrivacyLoss(zero, rest, rest, lost, lost), 1),))
+        return PrivacyLosses(parts=((PrivacyLoss(zero, rest, rest, lost, lost), 1),))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, Self
 
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from dprime import validate
 from dprime.curve import TradeOff
 from dprime.mechanisms import ADJACENCIES, Mechanism
+from dprime.metrics import MetricValue, Reading, conditions_of, profile, risk_profile
 from dprime.monitor import checks, summary
 from dprime.monitor.attached import Attached
 from dprime.monitor.checks import PrivacyWarning
@@ -28,7 +29,6 @@ from dprime.monitor.steps import Steps
 from dprime.monitor.tails import NoiseEnds, with_tails
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import NotCertifiableError
-from dprime.profile import Answer, Questions, risk_profile
 
 STATE_VERSION = 1
 """Of what `state_dict` returns."""
@@ -73,13 +73,14 @@ class Monitor:
         watchers: see every step too.
         epochs: the planned end, for the forecast.
         steps: the same in steps.
-        questions: the conditions of the metrics.
+        conditions: of the metrics, by name, such as `{"delta": 1e-6}`; `prior` is that of precision
+            and success, `belief_prior` that of a belief.
         adjacency: "zero-out" for Poisson batches (one record counts for nothing, the number of
             records is public) and "replace" for others, unless given; "add-remove" asks for
             `public`, and is then taken.
         metric: the number to show at each epoch: "advantage", "bayes_security", "tpr", "precision",
             "success", "belief", "belief_exceeds", "epsilon", "delta" or "d_prime", and
-            "secret_success" where the questions have a `max_prior`.
+            "secret_success" where the conditions have a `max_prior`.
         every: "epoch", or None for no lines.
         show: called with each line; None for no lines.
         besides: mechanisms that read the same data too, such as the cost of a clipping norm
@@ -102,7 +103,7 @@ class Monitor:
         watchers: Sequence[Watcher] = (),
         epochs: float | None = None,
         steps: int | None = None,
-        questions: Questions | None = None,
+        conditions: Mapping[str, float] | None = None,
         adjacency: str | None = None,
         metric: str = "advantage",
         every: Literal["epoch"] | None = "epoch",
@@ -116,10 +117,10 @@ class Monitor:
             privacy_engine, model, optimizer, data_loader, criterion, self.mechanism
         )
         self.watchers = _watchers(watchers)
-        self.questions = _questions(questions)
+        self.readings = _readings(conditions)
         self.public = _constants(public, self.training)
         self.adjacency = _adjacency(adjacency, self.training, self.public)
-        names = [a.name for a in risk_profile(TradeOff.gaussian(0.0), self.questions)]
+        names = [reading.name for reading in self.readings]
         self.metric = validate.one_of("metric", metric, names)
         self.plan = Plan(epochs, steps)
         self._show = _sink(show) if _wanted(every) else None
@@ -139,7 +140,7 @@ class Monitor:
         )  # fmt: skip
         try:
             self._steps.watch()
-            for sentence in checks.at_start(self.training, self.questions):
+            for sentence in checks.at_start(self.training, self._delta):
                 self._warn(sentence)
             if reason := getattr(optimizer, LEFT, ""):
                 self._warn(checks.REASONS[reason])
@@ -163,11 +164,11 @@ class Monitor:
         """The certified curve of what was spent until now."""
         return _curve(self.mechanism(), self.adjacency)
 
-    def risk(self) -> list[Answer]:
+    def risk(self) -> list[MetricValue]:
         """Every metric of what was spent until now."""
-        return risk_profile(self.curve(), self.questions)
+        return risk_profile(self.curve(), self.readings)
 
-    def forecast(self) -> list[Answer]:
+    def forecast(self) -> list[MetricValue]:
         """Every metric at the planned end, if noise and rate stay as they are.
 
         Where passes over the data are counted, those to come are taken to have as many steps as
@@ -176,9 +177,9 @@ class Monitor:
         if not self.plan.known:
             remedy = "give epochs or steps when attaching"
             raise validate.misfit("the planned end", "missing", "known for a forecast", remedy)
-        return risk_profile(_curve(self._future(), self.adjacency), self.questions)
+        return risk_profile(_curve(self._future(), self.adjacency), self.readings)
 
-    def answer(self) -> Answer:
+    def answer(self) -> MetricValue:
         """The metric that is shown at each epoch, of what was spent until now."""
         return self._answer(self.curve())
 
@@ -244,9 +245,14 @@ class Monitor:
         """A notebook shows what print shows."""
         printer.text(repr(self) if cycle else str(self))
 
-    def _answer(self, curve: TradeOff) -> Answer:
-        answers = risk_profile(curve, self.questions)
+    def _answer(self, curve: TradeOff) -> MetricValue:
+        answers = risk_profile(curve, self.readings)
         return next(answer for answer in answers if answer.name == self.metric)
+
+    @property
+    def _delta(self) -> float:
+        """The δ that ε is read at."""
+        return conditions_of(self.readings)["delta"]
 
     def _place(self) -> str:
         steps, epochs = self._planned_steps(), self.plan.epochs
@@ -369,7 +375,7 @@ class Monitor:
     def _compare_accountant(self) -> None:
         accountant = self.training.privacy_engine.accountant
         sentence = checks.disagreement(accountant.history, self.ledger) or checks.too_low(
-            accountant, self.ledger.mechanism(), self.adjacency, self.questions.delta
+            accountant, self.ledger.mechanism(), self.adjacency, self._delta
         )
         if sentence:
             self._warn(sentence)
@@ -400,7 +406,7 @@ class Monitor:
             "adjacency": self.adjacency,
             "public": None if self.public is None else self.public.state_dict(),
             "plan": self.plan.state_dict(),
-            "besides": [mechanism.describe() for mechanism in self.besides],
+            "besides": [mechanism.to_dict() for mechanism in self.besides],
             "noise": self._noise_ends.for_weights(self._reader.most_weights).state_dict(),
             "ledger": self.ledger.state_dict(),
             **self._epochs.state_dict(self.ledger.steps),
@@ -529,13 +535,11 @@ def _watchers(given: Any) -> tuple[Watcher, ...]:
     raise validate.refusal("watchers", given, "a list of watchers", remedy)
 
 
-def _questions(given: object) -> Questions:
-    if given is None:
-        return Questions()
-    if isinstance(given, Questions):
-        return given
-    remedy = "give for example Questions(delta=1e-6)"
-    raise validate.refusal("questions", given, "dprime.profile.Questions", remedy)
+def _readings(conditions: object) -> tuple[Reading, ...]:
+    if conditions is None or isinstance(conditions, Mapping):
+        return profile(**(conditions or {}))
+    remedy = 'give for example {"delta": 1e-6}'
+    raise validate.refusal("conditions", conditions, "a mapping of names to numbers", remedy)
 
 
 def _sink(show: Any) -> Callable[[str], object] | None:

@@ -53,7 +53,7 @@ from dprime.audit.estimators.one_run import (
 )
 from dprime.curve import TradeOff
 from dprime.privacy_loss import Array
-from dprime.profile import given, round_down, round_up
+from dprime.text import given, round_down, round_up
 
 FEWEST = 50
 """Fewer canaries show nothing, and coins might fall all on one side."""

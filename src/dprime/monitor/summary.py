@@ -6,23 +6,24 @@ import math
 from collections.abc import Iterable, Sequence
 
 from dprime import text
-from dprime.asked import describe, shown
+from dprime.asked import describe
 from dprime.mechanisms import Composition, Mechanism
+from dprime.metrics import MetricValue
 from dprime.monitor.ledger import Accumulated, Unprotected
 from dprime.monitor.tails import NoiseTails
-from dprime.profile import Answer, round_up
+from dprime.text import round_up
 
 LISTED = 4
 """Parts of a training that are described one by one."""
 
 
-def bounded(answer: Answer) -> str:
+def bounded(answer: MetricValue) -> str:
     """A certified number in words.
 
-    >>> bounded(Answer("advantage", "Membership advantage", 0.12345, "certified", {}, ""))
+    >>> bounded(MetricValue("advantage", "Membership advantage", 0.12345, "certified", {}, ""))
     'at most 0.1235'
     """
-    number = shown(answer)
+    number = answer.shown()
     if number == "no limit":
         return number
     return f"at least {number[2:]}" if number.startswith("≥") else f"at most {number}"
@@ -52,7 +53,9 @@ def _reached(number: int, planned: float | None) -> str:
     return f"{number:,}, past the planned {end}" if past else f"{number:,} of {end}"
 
 
-def line(where: str, spent: Answer, forecast: Answer | None, mechanism: Mechanism | None) -> str:
+def line(
+    where: str, spent: MetricValue, forecast: MetricValue | None, mechanism: Mechanism | None
+) -> str:
     """One sentence."""
     if isinstance(mechanism, Unprotected):
         return f"{where}: not private, {mechanism.reason}."
@@ -64,8 +67,8 @@ def report(
     where: str,
     mechanism: Mechanism | None,
     adjacency: str,
-    spent: Sequence[Answer],
-    forecast: Sequence[Answer] | None,
+    spent: Sequence[MetricValue],
+    forecast: Sequence[MetricValue] | None,
     warnings: Iterable[str],
     findings: Iterable[str],
     *,
@@ -121,10 +124,13 @@ def _part(mechanism: Mechanism, adjacency: str) -> str:
     return describe(mechanism, adjacency)
 
 
-def _table(spent: Sequence[Answer], forecast: Sequence[Answer] | None) -> list[str]:
-    columns = [["", *(answer.title for answer in spent)], ["spent now", *map(shown, spent)]]
+def _table(spent: Sequence[MetricValue], forecast: Sequence[MetricValue] | None) -> list[str]:
+    columns = [
+        ["", *(answer.title for answer in spent)],
+        ["spent now", *(answer.shown() for answer in spent)],
+    ]
     if forecast is not None:
-        columns.append(["at the planned end", *map(shown, forecast)])
+        columns.append(["at the planned end", *(answer.shown() for answer in forecast)])
     widths = [max(map(len, column)) for column in columns]
     rows = zip(*columns, strict=True)
     return [

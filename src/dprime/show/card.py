@@ -116,7 +116,7 @@ def _claim(facts: Facts) -> dict[str, Any]:
     mechanism = facts.claim.mechanism
     return {
         "described": facts.claim.described,
-        "mechanism": None if mechanism is None else mechanism.describe(),
+        "mechanism": None if mechanism is None else mechanism.to_dict(),
         "adjacency": facts.adjacency,
         "records_per_person": 1,
         "meaning": words.meaning(facts),

@@ -7,14 +7,14 @@ names; it counts only if it gives the numbers that the run has kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from dprime.curve import DRAWN, TradeOff
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD, Mechanism
-from dprime.profile import Answer, Questions, risk_profile
+from dprime.metrics import METRICS, MetricValue, Reading
 from dprime.shapes import LARGEST_EXPONENT
 from dprime.validate import InputError
 
@@ -52,39 +52,23 @@ class Claim:
         # beside the common rates each run may keep the one at which it was decided
         return all(rate in own and _same(own[rate], others.get(rate)) for rate in DRAWN.tolist())
 
-    def profile(self) -> list[Answer]:
+    def profile(self) -> list[MetricValue]:
         """The kept numbers with their titles and sentences, as `dprime risk` prints them."""
-        given = {
-            field: self.metrics[metric][condition] for field, (metric, condition) in ASKED.items()
-        }
-        return risk_profile(cast(TradeOff, _Kept(self.metrics)), Questions(**given))
+        return [
+            reading.valued(math.inf if kept["value"] is None else float(kept["value"]))
+            for reading, kept in _kept(self.metrics)
+        ]
 
 
-ASKED = {
-    "delta": ("epsilon", "delta"),
-    "epsilon": ("delta", "epsilon"),
-    "fpr": ("tpr", "fpr"),
-    "prior": ("precision", "prior"),
-    "min_tpr": ("precision", "min_tpr"),
-    "success_prior": ("success", "prior"),
-    "belief": ("belief_exceeds", "belief"),
-    "belief_prior": ("belief", "prior"),
-    "exceeded": ("belief", "exceeded"),
-}
-"""Where a run keeps the conditions under which its claim was read."""
-
-
-class _Kept:
-    """A curve of which nothing is known but the numbers that a run has kept."""
-
-    kind = "certified"
-
-    def __init__(self, metrics: Mapping[str, Mapping[str, Any]]) -> None:
-        self._metrics = metrics
-
-    def __getattr__(self, name: str) -> Callable[..., float]:
-        value = self._metrics[name]["value"]
-        return lambda *_: math.inf if value is None else float(value)
+def _kept(
+    metrics: Mapping[str, Mapping[str, Any]],
+) -> list[tuple[Reading, Mapping[str, Any]]]:
+    """What a run has kept of a curve, each with the conditions at which it was read."""
+    return [
+        (Reading(name, {known: kept[known] for known in METRICS[name].conditions}), kept)
+        for name, kept in metrics.items()
+        if name in METRICS
+    ]
 
 
 def claim_of(answer: Mapping[str, Any], settings: Mapping[str, Any]) -> Claim:
@@ -118,7 +102,7 @@ def _named(attacked: Mapping[str, Any], settings: Mapping[str, Any]) -> Mechanis
         mechanism = DPSGD(**values)
     except InputError:  # no noise, for example: what was claimed is something else
         return None
-    return None if mechanism.missing() else mechanism
+    return None if mechanism.free_parameters() else mechanism
 
 
 def _curve(mechanism: Mechanism, adjacency: str) -> TradeOff | None:
@@ -156,8 +140,10 @@ def replace_curve(mechanism: Mechanism, adjacency: str) -> TradeOff | None:
 
 def _gives(curve: TradeOff, metrics: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether the curve has the numbers that the run has kept."""
-    found = {answer.name: answer.as_json()["value"] for answer in risk_profile(curve)}
-    return all(_same(found.get(name), kept["value"]) for name, kept in metrics.items())
+    return set(metrics) <= set(METRICS) and all(
+        _same(reading.of(curve).as_json()["value"], kept["value"])
+        for reading, kept in _kept(metrics)
+    )
 
 
 def _same(one: object, other: object) -> bool:

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.audit.metrics import KINDS, Metric
 from dprime.audit.states import Event, State
 from dprime.audit.store import Arrays, Store
 from dprime.audit.verdict import Outcome
+from dprime.metrics import METRICS, Reading
 from dprime.show.claims import Claim, claim_of, replace_curve
 
 Floats = NDArray[np.float64]
@@ -226,7 +226,7 @@ class Facts:
     def vacuous(self) -> bool:
         """Whether the claim allows everything by the deciding number."""
         allowed = self.deciding.allowed
-        return allowed is None or (self.deciding.name in SHARES and allowed >= 1)
+        return allowed is None or (is_share(self.deciding.name) and allowed >= 1)
 
     @property
     def drawn(self) -> str:
@@ -317,8 +317,9 @@ def _facts(store: Store) -> Facts:
     )
 
 
-SHARES = ("advantage", "tpr", "precision", "success", "curve")
-"""Metrics that are at most 1."""
+def is_share(name: str) -> bool:
+    """Whether a deciding metric is at most 1; by the whole curve it is a true-positive rate."""
+    return name == "curve" or METRICS[name].share
 
 
 def compared(facts: Facts, others: Sequence[Facts]) -> Facts:
@@ -380,8 +381,8 @@ def _measured(kept: Mapping[str, Any]) -> Measured:
     ends = (kept["reached"], kept["allowed"])
     if name == "curve":
         return Measured(name, CURVE_TITLE, {}, *ends)
-    conditions = {known: kept[known] for known in KINDS[name].fields}
-    return Measured(name, Metric(name, conditions).title, conditions, *ends)
+    conditions = {known: kept[known] for known in METRICS[name].conditions}
+    return Measured(name, Reading(name, conditions).title, conditions, *ends)
 
 
 def _groups(claim: Claim, adjacency: str) -> tuple[Group, ...]:

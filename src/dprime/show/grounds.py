@@ -56,7 +56,7 @@ def certified(facts: Facts) -> str | None:
 def _conditions(facts: Facts) -> str:
     """What must be true of the training for the claim to hold, with the promise where it stands."""
     mechanism = facts.claim.mechanism
-    described = None if mechanism is None else mechanism.describe()
+    described = None if mechanism is None else mechanism.to_dict()
     if certified(facts):
         return text.certified_in_full(described, facts.adjacency)
     listed = text.conditions(described, adjacency=facts.adjacency)

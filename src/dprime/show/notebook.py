@@ -13,10 +13,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from dprime import text
-from dprime.asked import shown
 from dprime.curve import Estimate, LowerCurve, TradeOff
-from dprime.profile import risk_profile, round_down, round_up
+from dprime.metrics import risk_profile
 from dprime.show.figures import TradeOffFigure
+from dprime.text import round_down, round_up
 
 if TYPE_CHECKING:
     from dprime.audit.audits import Audit
@@ -32,7 +32,7 @@ def curve_html(curve: TradeOff | Estimate | LowerCurve) -> str:
     """
     if isinstance(curve, LowerCurve):
         return _lower_html(curve)
-    rows = [(answer.title, shown(answer), answer.sentence) for answer in risk_profile(curve)]
+    rows = [(answer.title, answer.shown(), answer.sentence) for answer in risk_profile(curve)]
     head = ("What", "At most" if curve.kind == "certified" else "About", "In plain words")
     drawing = _drawing(TradeOffFigure.of(curve)) if isinstance(curve, TradeOff) else ""
     note = text.certified() if curve.kind == "certified" else text.ESTIMATE

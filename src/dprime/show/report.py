@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from dprime import profile
+from dprime import text
 from dprime.audit import blind_spots
-from dprime.audit.metrics import BLIND, Metric
 from dprime.mechanisms import DPSGD
+from dprime.metrics import BLIND, Reading
 from dprime.show import grounds, repeat, words
 from dprime.show.card import SEEN, card, reached_by
-from dprime.show.facts import EXCEEDED, SHARES, Facts, compared
+from dprime.show.facts import EXCEEDED, Facts, compared, is_share
 from dprime.show.figures import (
     BayesSecurityFigure,
     BeliefDistributionFigure,
@@ -219,7 +219,7 @@ def _context(facts: Facts, shown: Mapping[str, Any], figures: Sequence[Figure]) 
 WAYS: Mapping[str, Callable[[Any], str]] = {
     "floor": words.floor,
     "ceiling": words.ceiling,
-    "percent": profile.percent_up,
+    "percent": text.percent_up,
     "members": lambda value: words.floor(value, 3),
     "count": lambda value: f"{value:,}",
     "share": lambda value: f"{100 * value:.3g} %",
@@ -308,10 +308,10 @@ def _picture(facts: Facts) -> dict[str, Any]:
     found = facts.deciding
     ends = [value for value in (found.reached, found.allowed) if value is not None]
     most = max([*ends, 1e-12])
-    room = 1.0 if found.name in SHARES and most > 0.5 else 1.15 * most
+    room = 1.0 if is_share(found.name) and most > 0.5 else 1.15 * most
     down, up = (
-        (profile.percent_down, profile.percent_up)
-        if found.name in SHARES
+        (text.percent_down, text.percent_up)
+        if is_share(found.name)
         else (words.floor, words.ceiling)
     )
 
@@ -327,7 +327,7 @@ def _picture(facts: Facts) -> dict[str, Any]:
         bar("allowed", "Allowed, at most", found.allowed, allowed),
     ]
     if found.name != "curve":
-        blind = Metric(found.name, found.conditions).read(BLIND)
+        blind = Reading(found.name, found.conditions).value(BLIND)
         bars.insert(0, bar("blind", "Guessing blindly", blind, up(blind)))
     return {"title": words.picture_title(found), "bars": bars}
 

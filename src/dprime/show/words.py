@@ -6,20 +6,23 @@ Ceilings are rounded up and floors down, as everywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from dprime.audit.states import on_the_way
 from dprime.audit.verdict import halves, twice_as_strong
 from dprime.mechanisms import DPSGD
-from dprime.profile import (
+from dprime.metrics import Observation, Reading
+from dprime.show.facts import Facts, Group, Measured
+from dprime.text import (
+    Ceiling,
+    Floor,
+    Given,
     given,
-    percent_down,
     percent_up,
     round_down,
     round_up,
     times_up,
 )
-from dprime.show.facts import Facts, Group, Measured
 
 NO_LIMIT = "no limit"
 
@@ -287,85 +290,27 @@ def plainly(found: Measured) -> str:
     """A metric in a sentence for laymen."""
     if found.reached is None:
         return "Nothing limits what this attacker reaches."
-    limit = "no limit is claimed" if found.allowed is None else None
-    return SENTENCES[found.name](found.conditions, found.reached, found.allowed, limit)
+    told = _observation(found)
+    values = {name: Given(value) for name, value in found.conditions.items()}
+    most = "no limit is claimed"
+    if found.allowed is not None:
+        most = told.allowed.format(allowed=Ceiling(found.allowed))
+    return f"{told.reached.format(reached=Floor(found.reached), **values)}; {most}."
 
 
-Told = Callable[[Mapping[str, float], float, float | None, str | None], str]
+CURVE = Observation(
+    "the curve",
+    "Where the attacker did best against the claim, it finds at least {reached:%} of the members",
+    "Members found, where the attacker did best against the claim",
+    "the claim allows, at the same rate of false alarms, {allowed:%}",
+)
+"""How a report speaks of an audit by the whole curve."""
 
 
-def _shares(before: str, between: str, after: str) -> Told:
-    """A sentence about two shares: BEFORE x % BETWEEN (AFTER y %)."""
-
-    def tell(
-        conditions: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
-    ) -> str:
-        shown = {name: given(100 * value) for name, value in conditions.items()}
-        most = limit or f"{after} {percent_up(allowed or 0.0)}"
-        least = f"{before} {{reached}} {between}".format(**shown, reached=percent_down(reached))
-        return f"{least}; {most}."
-
-    return tell
-
-
-def _advantage(
-    conditions: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
-) -> str:
-    most = limit or f"the claim allows {round_up(100 * (allowed or 0.0))}"
-    return (
-        f"This attacker says “member” at least {round_down(100 * reached)} percentage points more "
-        f"often of members than of others; {most}."
-    )
-
-
-def _epsilon(
-    conditions: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
-) -> str:
-    most = limit or f"the claim says {ceiling(allowed)}"
-    return (
-        "ε is the measure in which the claim is proved; 0 is perfect, and each further unit "
-        f"lets what is seen speak 2.7 times as strongly. Here it is at least {floor(reached)}; "
-        f"{most}."
-    )
-
-
-def _d_prime(
-    conditions: Mapping[str, float], reached: float, allowed: float | None, limit: str | None
-) -> str:
-    most = limit or f"the claim says at most {ceiling(allowed)}"
-    return (
-        "With and without the record are as easy to tell apart as two bell curves whose centres "
-        f"are at least {floor(reached)} standard deviations apart; {most}."
-    )
-
-
-SENTENCES: Mapping[str, Told] = {
-    "epsilon": _epsilon,
-    "d_prime": _d_prime,
-    "advantage": _advantage,
-    "tpr": _shares(
-        "Wrongly accusing {fpr} % of outsiders, this attacker finds at least",
-        "of the members",
-        "the claim allows",
-    ),
-    "precision": _shares(
-        "Where {prior} % of the candidates are members and {min_tpr} % of the members are found, "
-        "this attacker's “member” answers are right in at least",
-        "of the cases",
-        "the claim allows",
-    ),
-    "success": _shares(
-        "Where {prior} % are members, this attacker's answers, member or not, are right in at "
-        "least",
-        "of the cases",
-        "the claim allows",
-    ),
-    "curve": _shares(
-        "Where the attacker did best against the claim, it finds at least",
-        "of the members",
-        "the claim allows, at the same rate of false alarms,",
-    ),
-}
+def _observation(found: Measured) -> Observation:
+    if found.name == "curve":
+        return CURVE
+    return Reading(found.name, found.conditions).observation
 
 
 def group(found: Group) -> str:
@@ -378,22 +323,10 @@ def group(found: Group) -> str:
     )
 
 
-PICTURES: Mapping[str, str] = {
-    "epsilon": "ε, the measure of the proof; 0 is blind guessing",
-    "advantage": "How much more often the attacker says “member” of members than of others",
-    "tpr": "Members found, while {fpr} % of outsiders are wrongly accused",
-    "precision": "“Member” answers that are right, where {prior} % of the candidates are members",
-    "success": "Answers that are right, where {prior} % of the candidates are members",
-    "d_prime": "How far apart the two worlds are, in standard deviations",
-    "curve": "Members found, where the attacker did best against the claim",
-}
-"""What the small picture on the first screen shows, by the metric that decides."""
-
-
 def picture_title(found: Measured) -> str:
-    """What the small picture shows."""
-    shown = {name: given(100 * value) for name, value in found.conditions.items()}
-    return PICTURES[found.name].format(**shown)
+    """What the small picture on the first screen shows."""
+    values = {name: Given(value) for name, value in found.conditions.items()}
+    return _observation(found).picture.format(**values)
 
 
 ATTACKS: Mapping[str, str] = {

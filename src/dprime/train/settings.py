@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dprime import validate
-from dprime.mechanisms import DPSGD, LEAST_NOISE, MOST_STEPS, Adjacency
+from dprime.mechanisms import DPSGD, Adjacency
+from dprime.parameters import LEAST_NOISE, MOST_STEPS
 from dprime.train.layers import RUN_MOVES
 from dprime.train.losses import Loss, named_loss
 from dprime.train.optimizers import SGD, Constant, Optimizer, Schedule

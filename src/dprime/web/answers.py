@@ -16,7 +16,7 @@ from dprime import text, validate
 from dprime.asked import MECHANISM, Asked, Texts
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
-from dprime.profile import Questions, risk_profile
+from dprime.metrics import conditions_of, risk_profile
 from dprime.shapes import Polygon
 from dprime.web.cache import Cache
 from dprime.web.options import FIGURES, GOALS, OVER, SLIDERS, SPECIFIED
@@ -122,7 +122,7 @@ class Answers:
         }
 
     def _chosen(self, question: Asked) -> DPSGD:
-        wanted = replace(question, ask=Questions())  # the other conditions change no choice
+        wanted = replace(question, readings=())  # the other conditions change no choice
         return self._choices.get(wanted, lambda: self.workers.call(asking.chosen, wanted))
 
     def _first(self) -> Work:
@@ -167,7 +167,7 @@ class Answers:
         validate.one_of("over", over, OVER)
         point = _point(question)
         ranges = self._ranges(point, over, names)
-        answers = risk_profile(self.curve(point), question.ask)
+        answers = risk_profile(self.curve(point), question.readings)
         setting = (question.mechanism, question.adjacency, question.group_size)
         return {
             **asking.printed(*setting, answers),
@@ -175,7 +175,7 @@ class Answers:
                 {
                     "name": answer.name,
                     "title": answer.title,
-                    "shown": asking.shown(answer),
+                    "shown": answer.shown(),
                     "value": answer.as_json()["value"],
                     "kind": answer.kind,
                     "sentence": answer.sentence,
@@ -185,7 +185,7 @@ class Answers:
             "described": asking.describe(*setting, chosen=free),
             "certified": text.certified(point.adjacency, point.group_size),
             "certified_in_full": text.certified_in_full(
-                point.mechanism.describe(), point.adjacency, point.group_size
+                point.mechanism.to_dict(), point.adjacency, point.group_size
             ),
             "figures": {name: self._shown(name, question, ranges) for name in names},
         }
@@ -201,12 +201,12 @@ class Answers:
 
     def _shown(self, name: str, question: Asked, ranges: Ranges) -> dict[str, Any]:
         """A figure's words and numbers; made again only when something moves that it shows."""
-        ask = question.ask
+        at = conditions_of(question.readings)
         shows: dict[str, tuple[object, ...]] = {
-            "trade-off": (ranges.point, ask.fpr),
-            "trade-off-log": (ranges.point, ask.fpr),
+            "trade-off": (ranges.point, at["fpr"]),
+            "trade-off-log": (ranges.point, at["fpr"]),
             "risk": (ranges.point, ranges.over, *ranges.values),
-            "precision": (ranges.point, ask.prior, ask.delta, ask.min_tpr),
+            "precision": (ranges.point, at["prior"], at["delta"], at["min_tpr"]),
             "bayes-security": (ranges.point, *ranges.lengths),
         }
         made = self._figures.get
@@ -241,7 +241,7 @@ class Answers:
         from dprime.show.figures import TradeOffFigure  # noqa: PLC0415  needs an extra
 
         curve = self.curve(_point(question))
-        return TradeOffFigure.of(curve, log=log, fpr=question.ask.fpr)
+        return TradeOffFigure.of(curve, log=log, fpr=conditions_of(question.readings)["fpr"])
 
     def _trade_off_log(self, question: Asked, ranges: Ranges) -> Figure:
         return self._trade_off(question, ranges, log=True)
@@ -260,12 +260,12 @@ class Answers:
     def _precision(self, question: Asked, _: Ranges) -> Figure:
         from dprime.show.figures import PrecisionFigure  # noqa: PLC0415
 
-        ask = question.ask
+        at = conditions_of(question.readings)
         return PrecisionFigure.of(
-            delta=ask.delta,
-            min_tpr=ask.min_tpr,
-            prior=ask.prior,
-            epsilon=self.curve(_point(question)).epsilon(ask.delta),
+            delta=at["delta"],
+            min_tpr=at["min_tpr"],
+            prior=at["prior"],
+            epsilon=self.curve(_point(question)).epsilon(at["delta"]),
         )
 
     def _bayes_security(self, question: Asked, ranges: Ranges) -> Figure:

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprime import TradeOff
-from dprime.audit import Band, Metric, lower_bound
+from dprime.audit import Band, lower_bound
 from dprime.audit.estimators.base import upper_end
 from dprime.audit.scores import Scores
+from dprime.metrics import Reading
 
 FEW = st.lists(st.sampled_from([-math.inf, 0.0, 1.0, 2.0, math.inf]), min_size=2, max_size=40)
 
@@ -94,7 +95,7 @@ def test_more_trials_show_more():
     rng = np.random.default_rng(0)
     scores = rng.normal(1, 1, 20_000), rng.normal(0, 1, 20_000)
     found = [lower_bound(*(s[:n] for s in scores), method="band") for n in (100, 1000, 20_000)]
-    advantages = [bound.value(Metric("advantage")) for bound in found]
+    advantages = [bound.value(Reading("advantage")) for bound in found]
     assert advantages == sorted(advantages)
     truth = TradeOff.gaussian(1.0)
     assert 0.9 * truth.advantage() < advantages[-1] < truth.advantage()

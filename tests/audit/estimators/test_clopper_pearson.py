@@ -8,8 +8,9 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprime.audit import ClopperPearson, Metric, lower_bound
+from dprime.audit import ClopperPearson, lower_bound
 from dprime.audit.estimators.base import each_of_two, geometric_ranks, upper_end
+from dprime.metrics import Reading
 
 
 def test_the_check_value_of_the_literature():
@@ -89,7 +90,7 @@ def test_the_threshold_is_chosen_on_trials_that_are_not_counted():
 def test_the_metric_in_question_chooses():
     rng = np.random.default_rng(1)
     inside, outside = rng.normal(1.5, 1, 5000), rng.normal(0, 1, 5000)
-    epsilon, advantage = Metric("epsilon"), Metric("advantage")
+    epsilon, advantage = Reading("epsilon"), Reading("advantage")
     for_epsilon = lower_bound(inside, outside, metric=epsilon, method=ClopperPearson())
     for_advantage = lower_bound(inside, outside, metric=advantage, method=ClopperPearson())
     assert for_epsilon.value(epsilon) > for_advantage.value(epsilon) + 0.2

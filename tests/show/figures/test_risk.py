@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprime import DPSGD
-from dprime.audit.metrics import Metric
-from dprime.mechanisms import MOST_STEPS
+from dprime.metrics import Reading
+from dprime.parameters import MOST_STEPS
 from dprime.show.figures import RiskFigure
 
 TRAINING = DPSGD(noise_multiplier=1.1, sample_rate=0.01, steps=500)
@@ -61,7 +61,7 @@ def test_printed_risks_are_not_below_the_truth(risk):
 
 
 def test_a_risk_that_is_no_share_is_not_a_percentage():
-    metric = Metric("epsilon", {"delta": 1e-6})
+    metric = Reading("epsilon", {"delta": 1e-6})
     figure = RiskFigure.of(TRAINING, "steps", metric=metric, values=[100])
     assert figure.title.startswith("With 500 steps the ε at δ 1e-06 is at most ")
     assert "%" not in figure.title + figure.text

@@ -15,9 +15,9 @@ from typing import ClassVar, Literal
 import scipy
 
 from dprime import validate
-from dprime.audit.metrics import Metric
 from dprime.audit.scores import Scores
 from dprime.curve import LowerCurve, TradeOff
+from dprime.metrics import Reading
 from dprime.shapes import Shape
 
 Assumes = Literal["", "gaussian", "prior"]
@@ -37,8 +37,8 @@ class Ask:
     into held-out and counted trials.
     """
 
-    epsilon: Metric
-    metric: Metric
+    epsilon: Reading
+    metric: Reading
     confidence: float
     seed: int
 
@@ -97,7 +97,7 @@ class Estimator(ABC):
     ) -> Finding:
         """The finding of a method that bounds the curve."""
         curve = LowerCurve(shape, ask.confidence, self.name)
-        return Finding(ask.epsilon.read(curve), curve, counted, assumption, objection, assumes)
+        return Finding(ask.epsilon.value(curve), curve, counted, assumption, objection, assumes)
 
 
 def checked_claim(claim: object) -> TradeOff:

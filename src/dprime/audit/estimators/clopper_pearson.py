@@ -33,9 +33,9 @@ from dprime.audit.estimators.base import (
     geometric_ranks,
     upper_end,
 )
-from dprime.audit.metrics import Metric
 from dprime.audit.scores import Scores
 from dprime.curve import LowerCurve
+from dprime.metrics import Reading
 from dprime.privacy_loss import Array
 from dprime.shapes import Polygon
 
@@ -131,12 +131,12 @@ def _ranks(trials: int) -> NDArray[np.int64]:
 
 
 @lru_cache(REMEMBERED)
-def _promise(errors: Pair, held_out: Pair, counted: Pair, level: float, metric: Metric) -> float:
+def _promise(errors: Pair, held_out: Pair, counted: Pair, level: float, metric: Reading) -> float:
     """The metric's bound if the counted trials erred as often as the held-out ones may."""
     fpr = upper_end(errors[0], held_out[1], DOUBT)
     fnr = upper_end(errors[1], held_out[0], DOUBT)
     shape = _through(fpr * counted[1], fnr * counted[0], counted, level)
-    return metric.read(LowerCurve(shape, 1.0, ClopperPearson.name))
+    return metric.value(LowerCurve(shape, 1.0, ClopperPearson.name))
 
 
 def _errors(scores: Scores, threshold: float) -> Pair:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Self, final
 import numpy as np
 
 from dprime import validate
-from dprime.mechanisms import DPSGD, MOST_STEPS, steps_from_epochs
+from dprime.mechanisms import DPSGD
+from dprime.parameters import MOST_STEPS, steps_from_epochs
 from dprime.show.figures import marks, words
 from dprime.show.figures.figure import Figure, Row
 from dprime.show.figures.risk import COUNT, mechanism_with, some_of
@@ -74,7 +75,7 @@ class BayesSecurityFigure(Figure):
             attribute: (epoch, Bayes security) of one attribute, estimated from data.
         """
         own = mechanism.epochs
-        rate = mechanism._given("sample_rate")
+        rate = mechanism._required("sample_rate")
         answer = read or _advantage
         chosen = sorted({own, *(_around(own, rate) if epochs is None else epochs)})
         steps = [round(own / rate) if x == own else steps_from_epochs(x, rate) for x in chosen]

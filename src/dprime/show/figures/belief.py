@@ -218,7 +218,7 @@ def belief_bound(
     >>> len(limits), round(limits[0], 3), round(limits[-1], 3)
     (50, 0.705, 0.999)
     """
-    count = int(mechanism._given("steps"))
+    count = int(mechanism._required("steps"))
     steps = np.arange(1, count + 1)
     if count > COMPUTED:  # evenly in the square root, as two worlds drift apart
         steps = np.unique((np.linspace(1.0, math.sqrt(count), COMPUTED) ** 2).round().astype(int))

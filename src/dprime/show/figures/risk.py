@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Self, final, get_args
 
 import numpy as np
 
 from dprime import validate
-from dprime.audit.metrics import Metric
-from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, DPSGD, LEAST_NOISE, MOST_STEPS
+from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, DPSGD
+from dprime.metrics import Reading
+from dprime.parameters import LEAST_NOISE, MOST_STEPS
 from dprime.show.figures import marks, words
 from dprime.show.figures.figure import Figure, Row
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 Over = Literal["noise_multiplier", "sample_rate", "steps"]
 OVER: tuple[str, ...] = get_args(Over)
-
-SHARES = ("advantage", "tpr", "precision", "belief", "success")
-"""Metrics that are shares, shown in percent."""
 
 COUNT = 13
 """Values of the parameter, unless they are given."""
@@ -99,7 +96,7 @@ class RiskFigure(Figure):
         mechanism: DPSGD,
         over: Over,
         *,
-        metric: Metric = Metric("advantage"),  # noqa: B008  frozen
+        metric: Reading = Reading("advantage"),  # noqa: B008  frozen
         adjacency: str = DEFAULT_ADJACENCY,
         values: Sequence[float] | None = None,
         read: Callable[[DPSGD], float] | None = None,
@@ -115,16 +112,15 @@ class RiskFigure(Figure):
             read: gives the metric of a mechanism, where somebody knows it already.
         """
         validate.one_of("over", over, OVER)
-        own = float(mechanism._given(over))
+        own = float(mechanism._required(over))
 
         def computed(other: DPSGD) -> float:
-            return metric.read(other.curve(adjacency))
+            return metric.value(other.curve(adjacency))
 
         chosen = tuple(sorted({own, *(_around(own, over) if values is None else values)}))
         answer = read or computed
         risks = tuple(answer(mechanism_with(mechanism, over, value)) for value in chosen)
-        share = metric.name in SHARES
-        return cls(over, chosen, risks, _title(metric), own, adjacency, share)
+        return cls(over, chosen, risks, metric.title, own, adjacency, metric.metric.share)
 
     @property
     def name(self) -> str:
@@ -238,8 +234,3 @@ def _around(own: float, over: str) -> list[float]:
     near = np.clip(own * factors, parameter.least, parameter.most)
     values = near.round() if over == "steps" else near
     return [float(value) for value in np.unique(values) if value != own]
-
-
-@lru_cache(maxsize=64)
-def _title(metric: Metric) -> str:
-    return metric.title

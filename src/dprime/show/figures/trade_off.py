@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, final
 import numpy as np
 
 from dprime import validate
-from dprime.curve import LowerCurve, TradeOff, _Readings
+from dprime.curve import LowerCurve, TradeOff, TradeOffMetrics
 from dprime.show.figures import marks, words
 from dprime.show.figures.figure import Figure, Row
 
@@ -64,7 +64,7 @@ class Points:
             raise validate.misfit("fpr", "not", "ascending", remedy)
 
     @classmethod
-    def of(cls, curve: _Readings, also: Sequence[float] = ()) -> Self:
+    def of(cls, curve: TradeOffMetrics, also: Sequence[float] = ()) -> Self:
         """Points along a curve; `also` at these rates of false alarms."""
         fpr, tpr = (axis.tolist() for axis in curve.points())
         more = [rate for rate in also if rate not in fpr]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-from dprime.profile import round_down, round_up
+from dprime.text import round_down, round_up
 
 DIGITS = 3
 """Significant digits in a title."""

@@ -1,0 +1,311 @@
+"""The registry: each metric's value, conditions, words and target, whatever asks for it."""
+
+import json
+import math
+import pickle
+import re
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dprime import DPSGD, EpsilonDelta, Estimate, LowerCurve, TradeOff
+from dprime.choose import Target
+from dprime.metrics import (
+    BLIND,
+    METRICS,
+    OBSERVED,
+    TARGETS,
+    Reading,
+    conditions_of,
+    profile,
+    risk_profile,
+)
+from dprime.shapes import GaussianShape, Polygon
+
+CURVE = DPSGD(1.0, 0.01, 2000).curve()
+
+
+def by_name(curve, ask=None):
+    return {answer.name: answer for answer in risk_profile(curve, ask)}
+
+
+def test_each_answer_is_the_curves_own_number():
+    ask = profile(
+        delta=1e-6, epsilon=0.5, fpr=0.05, prior=0.2, min_tpr=0.1, belief=0.8,
+        belief_prior=0.4, exceeded=0.01, max_prior=0.25,
+    )  # fmt: skip
+    answers = by_name(CURVE, ask)
+    assert answers["advantage"].value == CURVE.advantage()
+    assert answers["bayes_security"].value == CURVE.bayes_security()
+    assert answers["tpr"].value == CURVE.tpr(0.05)
+    assert answers["precision"].value == CURVE.precision(0.2, 0.1)
+    assert answers["success"].value == CURVE.success(0.2)
+    assert answers["belief"].value == CURVE.belief(0.4, 0.01)
+    assert answers["belief_exceeds"].value == CURVE.belief_exceeds(0.8, 0.4)
+    assert answers["epsilon"].value == CURVE.epsilon(1e-6)
+    assert answers["delta"].value == CURVE.delta(0.5)
+    assert answers["d_prime"].value == CURVE.d_prime()
+    assert answers["secret_success"].value == CURVE.secret_success(0.25)
+
+
+def test_certified_and_estimated_use_different_words():
+    certified = risk_profile(CURVE)
+    assert {answer.kind for answer in certified} == {"certified"}
+    estimate = risk_profile(Estimate(GaussianShape(0.6), source="a guess"))
+    assert {answer.kind for answer in estimate} == {"estimate"}
+    assert any("at most" in answer.sentence for answer in certified)
+    assert not any("at most" in answer.sentence for answer in estimate)
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.01, 0.6, 2.0, 40.0])
+def test_an_estimate_is_never_worded_as_a_guarantee(mu):
+    guarantees = (
+        "at most",
+        "at least ",
+        "The training is",
+        "Formally",
+        "Nobody",
+        "certified",
+        "No ",
+    )
+    for answer in risk_profile(Estimate(GaussianShape(mu), source="a guess"), profile()):
+        sentence = answer.sentence.replace("find at least", "find").split("(for attackers")[0]
+        assert not [words for words in guarantees if words in sentence], sentence
+        assert "about" in sentence or "estimate" in sentence
+
+
+def test_an_infinite_epsilon_is_said_in_words_and_is_valid_json():
+    answer = by_name(EpsilonDelta(1.0, 0.5).curve())["epsilon"]
+    assert answer.value == math.inf
+    assert answer.as_json()["value"] is None
+    assert "No finite" in answer.sentence
+    json.dumps(answer.as_json(), allow_nan=False)
+
+
+@given(mu=st.floats(0, 12))
+def test_every_sentence_is_a_sentence(mu):
+    for answer in risk_profile(TradeOff.gaussian(mu), profile(max_prior=0.1)):
+        assert answer.sentence[0].isupper()
+        assert answer.sentence.endswith(".")
+        assert "nan" not in answer.sentence
+        json.dumps(answer.as_json(), allow_nan=False)
+
+
+@given(mu=st.floats(0.3, 6.0), belief=st.floats(0.55, 0.99))
+def test_a_chance_in_words_is_never_smaller_than_it_is(mu, belief):
+    curve = TradeOff.gaussian(mu)
+    chance = curve.belief_exceeds(belief)
+    answers = risk_profile(curve, profile(belief=belief))
+    sentence = next(answer.sentence for answer in answers if answer.name == "belief_exceeds")
+    if found := re.search(r"once in ([\d,]+) times", sentence):
+        assert 1 / int(found[1].replace(",", "")) >= chance * (1 - 1e-9)
+
+
+def test_a_belief_that_is_shown_as_certain_is_said_to_have_no_limit():
+    for mu, certain in ((1.0, False), (9.0, True), (30.0, True)):
+        said = next(a for a in risk_profile(TradeOff.gaussian(mu)) if a.name == "belief").sentence
+        assert "100 % sure" not in said
+        assert ("No limit below certainty" in said) == certain
+
+
+GAUSSIAN = TradeOff.gaussian(1.0)
+
+
+@pytest.mark.parametrize("name", list(OBSERVED))
+def test_defaults_and_titles_are_those_of_the_risk_profile(name):
+    answer = next(a for a in risk_profile(GAUSSIAN) if a.name == name)
+    metric = Reading(name)
+    assert metric.value(GAUSSIAN) == answer.value
+    assert metric.title == answer.title
+    conditions = {k: v for k, v in answer.conditions.items() if k != "floor"}
+    assert dict(metric.conditions) == conditions
+
+
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [
+        (Reading("epsilon", {"delta": 1e-3}), GAUSSIAN.epsilon(1e-3)),
+        (Reading("tpr", {"fpr": 0.2}), GAUSSIAN.tpr(0.2)),
+        (Reading("precision", {"prior": 0.3}), GAUSSIAN.precision(0.3, 0.01)),
+        (Reading("success", {"prior": 0.2}), GAUSSIAN.success(0.2)),
+    ],
+)
+def test_conditions_count(metric, value):
+    assert metric.value(GAUSSIAN) == value
+    assert f"{next(iter(metric.conditions.values())):g}" in metric.phrase
+    sentence = metric.sentence(value, "lower bound")
+    assert sentence.startswith("This attacker reaches a")
+    assert float(sentence.split("at least ")[1].rstrip(".")) <= value
+
+
+def test_delta_zero_reads_the_largest_slope():
+    metric = Reading("epsilon", {"delta": 0})
+    assert metric.title == "ε at δ 0"
+    polygon = Polygon.from_points([(0.1, 0.4)])
+    assert metric.value(TradeOff(polygon)) == pytest.approx(math.log(4))
+    assert metric.value(TradeOff(polygon.reversed())) == pytest.approx(math.log(4))
+    assert metric.value(GAUSSIAN) == math.inf
+
+
+RATES = st.tuples(st.floats(0.001, 0.999), st.floats(0.001, 0.999))
+
+
+@given(
+    points=st.lists(RATES, min_size=1, max_size=4), more=RATES, name=st.sampled_from([*OBSERVED])
+)
+def test_every_metric_grows_with_the_curve(points, more, name):
+    lower = LowerCurve(Polygon.from_points(points), 0.95, "test")
+    higher = LowerCurve(Polygon.from_points([*points, more]), 0.95, "test")
+    assert Reading(name).value(lower) <= Reading(name).value(higher) + 1e-12
+
+
+@given(mu=st.floats(0.01, 12), fpr=st.floats(1e-12, 0.999), name=st.sampled_from([*OBSERVED]))
+def test_a_point_of_a_curve_never_reads_more_than_the_curve(mu, fpr, name):
+    """The lower curve through one point of the truth; d′ stays finite also beyond its floor."""
+    truth = GaussianShape(mu)
+    assume(truth.tpr(fpr) < 1 - 1e-12)  # no rounding to certainty
+    lower = LowerCurve(Polygon.from_points([(fpr, truth.tpr(fpr))]), 0.95, "test")
+    assert Reading(name).value(lower) <= Reading(name).value(TradeOff(truth)) + 1e-9
+
+
+def test_metrics_are_values():
+    assert Reading("tpr", {"fpr": 0.01}) == Reading("tpr")
+    assert hash(Reading("tpr", {"fpr": 0.01})) == hash(Reading("tpr"))
+    assert Reading("tpr") != Reading("tpr", {"fpr": 0.1})
+    with pytest.raises(TypeError):
+        Reading("tpr").conditions["fpr"] = 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "conditions", "words"),
+    [
+        ("accuracy", {}, "metric must be one of advantage, bayes_security, tpr, precision, succ"),
+        ("tpr", {"delta": 0.1}, "delta must be left out for tpr, but it is 0.1: tpr takes fpr."),
+        ("advantage", {"fpr": 0.1}, "left out for advantage, .* advantage takes no condition."),
+        ("tpr", {"fpr": 1.5}, "fpr must be between 0 and 1, but it is 1.5"),
+        ("epsilon", {"delta": -0.1}, "delta must be between 0 and 1, but it is -0.1"),
+        ("epsilon", {"delta": 1}, "delta must be below 1, but it is 1"),
+        ("precision", {"prior": 0}, "prior must be strictly between 0 and 1, but it is 0"),
+        ("success", {"prior": "half"}, "prior must be a number, but it is 'half'"),
+    ],
+)
+def test_bad_metrics_get_one_sentence(name, conditions, words):
+    with pytest.raises(ValueError, match=words):
+        Reading(name, conditions)
+
+
+def test_a_claim_is_read_in_both_directions():
+    one_sided = TradeOff.from_lines([(1.0, 0.0)], [(0.5, 0.0)])
+    assert Reading("epsilon").value(one_sided) == Reading("epsilon").value(one_sided.reversed())
+    pure = EpsilonDelta(epsilon=1.0, delta=0.0).curve()
+    assert Reading("epsilon", {"delta": 0}).value(pure) == pytest.approx(1.0)
+
+
+EXAMPLES = {
+    "advantage": {"advantage": 0.1},
+    "bayes_security": {"bayes_security": 0.9},
+    "tpr": {"tpr": 0.03, "fpr": 0.01},
+    "epsilon": {"epsilon": 3.0, "delta": 1e-5},
+    "precision": {"precision": 0.2, "prior": 0.1, "min_tpr": 0.01},
+    "belief": {"belief": 0.9, "prior": 0.5, "exceeded": 1e-3},
+    "success": {"success": 0.55, "prior": 0.5},
+    "secret_success": {"secret_success": 0.2, "max_prior": 0.1},
+    "reconstruction_success": {"reconstruction_success": 0.05, "guess": 0.01},
+}
+
+
+def test_every_target_has_an_example_here():
+    assert set(EXAMPLES) == set(TARGETS)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_target_is_safe_on_one_side_only(name):
+    target = Target.of(EXAMPLES[name])
+    assert target.reading.name == name
+    assert target.excess(TradeOff.gaussian(1e-6)) < 0 < target.excess(TradeOff.gaussian(6.0))
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_blind_attacker_has_the_baseline(name):
+    target = Target.of(EXAMPLES[name])
+    assert target.reading.value(BLIND) == pytest.approx(target.reading.blind, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "Exactly one of advantage, .* must be given, but got none of them"),
+        ({"advantage": 0.1, "success": 0.6}, "but got advantage=0.1 and success=0.6"),
+        ({"advantage": 0.1, "fpr": 0.1}, "fpr must not be given for the target advantage"),
+        ({"epsilon": 1.0}, "delta must be given with epsilon, but it is missing: add"),
+        ({"precision": 0.2}, "prior must be given with precision"),
+        ({"advantage": 0.0}, "advantage must be strictly between 0 and 1"),
+        ({"tpr": 0.01, "fpr": 0.05}, r"tpr must be above 0.05 \(the fpr"),
+        ({"precision": 0.1, "prior": 0.2}, r"precision must be above 0.2 \(the prior"),
+        ({"success": 0.5, "prior": 0.3}, r"success must be above 0.7"),
+        ({"secret_success": 0.1, "max_prior": 0.1}, r"secret_success must be above 0.1"),
+        ({"epsilon": -1.0, "delta": 1e-5}, "epsilon must be above 0, but it is -1"),
+        ({"advantage": 0.1, "colour": 1.0}, "colour must not be given"),
+    ],
+)
+def test_bad_targets(given, words):
+    with pytest.raises(ValueError, match=words):
+        Target.of(given)
+
+
+def test_a_secret_asks_for_records_exchanged():
+    target = Target.of(EXAMPLES["secret_success"])
+    assert target.adjacency(None) == "replace"
+    with pytest.raises(ValueError, match="adjacency must be 'replace' for the target"):
+        target.adjacency("add-remove")
+    assert Target.of(EXAMPLES["tpr"]).adjacency(None) is None
+
+
+def test_a_reading_goes_to_another_process_and_back():
+    reading = Reading("precision", {"prior": 0.2})
+    again = pickle.loads(pickle.dumps(reading))
+    assert again == reading
+    assert again.title == "Precision at prior 0.2"
+
+
+def test_a_profile_names_its_conditions_by_their_options():
+    given = {"prior": 0.2, "belief_prior": 0.3, "fpr": 0.05, "max_prior": 0.1}
+    readings = profile(**given)
+    assert given.items() <= conditions_of(readings).items()
+    found = {reading.name: dict(reading.conditions) for reading in readings}
+    assert found["precision"]["prior"] == found["success"]["prior"] == 0.2
+    assert found["belief"]["prior"] == found["belief_exceeds"]["prior"] == 0.3
+    assert "secret_success" not in {reading.name for reading in profile()}
+    with pytest.raises(ValueError, match="colour must be left out, but it is 1: the conditions"):
+        profile(colour=1)
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+def test_an_entry_is_complete(metric):
+    """Every template is filled, and what guessing reaches is what a blind curve says."""
+    reading = Reading(metric.name, dict.fromkeys(metric.conditions, 0.3))
+    assert "{" not in reading.title
+    for curve in (BLIND, TradeOff.gaussian(1.0), Estimate(GaussianShape(1.0), source="a guess")):
+        value = reading.of(curve)
+        assert "{" not in value.sentence
+        assert value.sentence.endswith(".")
+        assert value.shown()
+    if metric.baseline is not None:
+        assert reading.value(BLIND) == pytest.approx(reading.blind, abs=1e-12)
+    if metric.observation is not None:
+        assert "{" not in reading.phrase
+
+
+def test_what_an_audit_cannot_bound_is_refused():
+    with pytest.raises(ValueError, match="metric must be one that an audit can bound"):
+        Reading("belief").phrase  # noqa: B018
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_target_counts_from_what_guessing_reaches(name):
+    target = Target.of(EXAMPLES[name])
+    curve = TradeOff.gaussian(0.1)
+    excess = target.excess(curve)
+    assert target.value_at(excess) == pytest.approx(target.reading.value(curve), rel=1e-9)
+    assert target.keeps(target.reading.value(curve)) == (excess <= 0)
