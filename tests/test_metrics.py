@@ -10,7 +10,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dprime import DPSGD, EpsilonDelta, Estimate, LowerCurve, TradeOff
-from dprime.choose import Target
 from dprime.metrics import (
     BLIND,
     METRICS,
@@ -22,6 +21,7 @@ from dprime.metrics import (
     risk_profile,
 )
 from dprime.shapes import GaussianShape, Polygon
+from dprime.solve import Target
 
 CURVE = DPSGD(1.0, 0.01, 2000).curve()
 

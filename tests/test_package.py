@@ -28,11 +28,12 @@ LAYERS = [
     "metrics",
     "bounds",
     "parameters",
+    "composition",
     "mechanisms",
     "guarantees",
     "estimates",
     "interop",
-    "choose",
+    "solve",
     "asked",
     "consequences",
     "data",
@@ -167,33 +168,9 @@ def test_modules_of_the_core_are_there_without_an_import():
     assert out.split() == [f"dprime.{name}" for name in dprime.MODULES]
 
 
-def test_only_choose_is_a_name_and_a_module():
-    assert {name for name in dprime.__all__ if name in LAYERS} == {"choose"}
-
-
-@pytest.mark.parametrize(
-    "first",
-    [
-        "import dprime.choose",
-        "import dprime.choose as choose; assert choose is dprime.choose",
-        "from dprime import choose; assert choose is dprime.choose",
-        "from dprime.choose import choose; assert choose is dprime.choose",
-        "import dprime.asked",
-        "from dprime import *; assert choose is dprime.choose",
-        "import importlib; importlib.import_module('dprime.choose'); importlib.reload(dprime)",
-    ],
-)
-def test_choose_stays_the_function_whatever_is_imported_first(first):
-    out = fresh(
-        f"import sys, dprime\n{first}\n"
-        "import dprime.choose\n"
-        "from dprime import choose as again\n"
-        "assert again is dprime.choose\n"
-        "assert sys.modules['dprime.choose'].__name__ == 'dprime.choose'\n"
-        "chosen = dprime.choose(dprime.Gaussian(), advantage=0.1)\n"
-        "print(type(dprime.choose).__name__, round(chosen.noise_multiplier, 2))"
-    )
-    assert out == "function 3.98\n"
+def test_no_name_is_a_module_too():
+    assert not {name for name in dprime.__all__ if name in LAYERS}
+    assert not (SOURCE / "choose.py").exists()
 
 
 def test_another_function_can_stand_in_for_choose(monkeypatch):

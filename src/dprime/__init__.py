@@ -14,13 +14,10 @@ Or say what is acceptable, and get the parameter that keeps it:
 1.9
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dprime.choose import choose
     from dprime.curve import Estimate, LowerCurve, TradeOff, best
     from dprime.guarantees import (
         GDP,
@@ -36,6 +33,7 @@ if TYPE_CHECKING:
     from dprime.mechanisms import DPSGD, Composition, Gaussian, Mechanism, PoolSampled
     from dprime.metrics import MetricValue, Reading, profile, risk_profile
     from dprime.privacy_loss import NotCertifiableError
+    from dprime.solve import choose
     from dprime.validate import InputError
 
 __all__ = [
@@ -91,7 +89,7 @@ PLACES = {
     "Reading": "metrics",
     "TradeOff": "curve",
     "best": "curve",
-    "choose": "choose",
+    "choose": "solve",
     "from_dp_event": "interop",
     "from_opacus_history": "interop",
     "profile": "metrics",
@@ -100,25 +98,12 @@ PLACES = {
 """The modules where the names are: loaded, and SciPy with them, when one is first asked for."""
 
 MODULES = (
-    "accountant", "curve", "estimates", "guarantees", "interop", "mechanisms", "metrics",
-    "privacy_loss", "shapes", "text", "validate",
+    "accountant", "composition", "curve", "estimates", "guarantees", "interop", "mechanisms",
+    "metrics",
+    "parameters", "privacy_loss", "shapes", "solve", "text", "validate",
 )  # fmt: skip
 """Modules that need no import of their own: `dprime.estimates` is there after `import dprime`."""
 
-
-class _Package(ModuleType):
-    """Keeps `dprime.choose` the function, though it is in a module of the same name.
-
-    Python sets a submodule as an attribute of its package when it is first imported.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name in PLACES and isinstance(value, ModuleType):
-            value = getattr(value, name)
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
 

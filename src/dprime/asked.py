@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dprime import validate
-from dprime.choose import choose
 from dprime.mechanisms import ADJACENCIES, DPSGD, Mechanism, PoolSampled
 from dprime.metrics import METRICS, OPTIONS, TARGETS, MetricValue, Reading, profile
 from dprime.parameters import steps_from_epochs
+from dprime.solve import choose
 from dprime.text import round_down, round_up
 
 Texts = Mapping[str, str]

@@ -11,10 +11,10 @@ from rich.markdown import Markdown
 
 from dprime import text
 from dprime.asked import describe
-from dprime.choose import choose
 from dprime.cli.tables import risk_table
 from dprime.mechanisms import DPSGD
 from dprime.metrics import risk_profile
+from dprime.solve import choose
 from dprime.text import round_up
 
 RECORDS, BATCH, EPOCHS, NOISE = 60_000, 256, 60, 0.8

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import privacy_loss, validate
-from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, Mechanism, PrivacyLosses, described
+from dprime.composition import PrivacyLosses
+from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, Mechanism, described
 from dprime.parameters import STEPS, Check, Search, checked, one_of
 from dprime.privacy_loss import Array, PrivacyLoss
 from dprime.shapes import LARGEST_EXPONENT, LAST_DIGIT, Line, Polygon

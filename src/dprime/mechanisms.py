@@ -12,7 +12,6 @@ Adjacencies, what the two data sets differ in:
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
@@ -22,11 +21,10 @@ from typing import Any, Literal, Self, TypeVar, get_args
 import numpy as np
 
 from dprime import privacy_loss, validate
-from dprime.accountant import Part, compose, limits
+from dprime.composition import PrivacyLosses, Shuffled
 from dprime.curve import TradeOff
 from dprime.parameters import NOISE, RATE, SHARE, STEPS, Search, checked, one_of, steps_in_pass
 from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError, PrivacyLoss
-from dprime.shapes import Polygon
 
 Adjacency = Literal["add-remove", "replace", "zero-out"]
 ADJACENCIES: tuple[str, ...] = get_args(Adjacency)
@@ -34,90 +32,6 @@ DEFAULT_ADJACENCY: Adjacency = "add-remove"
 
 Sampling = Literal["poisson", "fixed-size", "shuffle"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
-
-
-@dataclass(frozen=True)
-class Shuffled:
-    """A phase on shuffled batches: in each pass over the data, one step at most has a given record.
-
-    Attributes:
-        noise_multiplier: of every step.
-        steps: how many there are.
-        in_pass: the fewest steps of a complete pass.
-        whole: whether every complete pass has just as many.
-        distance: how far the record moves the sum of its step, in clipping norms.
-
-    """
-
-    noise_multiplier: float
-    steps: int
-    in_pass: int
-    whole: bool
-    distance: float
-
-    def passes(self, *, inside: bool) -> int:
-        """The most passes that the phase touches; `inside`: it may begin within a pass.
-
-        Every pass but the last lies in the phase with all its steps, at least `in_pass`. Inside,
-        the first one may have a single step left; that leaves one step fewer for the others.
-        """
-        if inside:
-            return 1 + math.ceil((self.steps - 1) / self.in_pass)
-        return math.ceil(self.steps / self.in_pass)
-
-    @property
-    def ends_pass(self) -> bool:
-        """Whether the phase, begun with a pass, is certain to end with one."""
-        return self.whole and self.steps % self.in_pass == 0
-
-
-@dataclass(frozen=True)
-class PrivacyLosses:
-    """What a mechanism adds to a composition.
-
-    Attributes:
-        mu_squared: of its Gaussian part, which is exact.
-        parts: to convolve.
-        shuffled: phases on shuffled batches, in their order.
-
-    """
-
-    mu_squared: float = 0.0
-    parts: tuple[Part, ...] = ()
-    shuffled: tuple[Shuffled, ...] = ()
-
-    def plus(self, other: PrivacyLosses) -> PrivacyLosses:
-        """Both together, the other one later."""
-        return PrivacyLosses(
-            self.mu_squared + other.mu_squared,
-            self.parts + other.parts,
-            self.shuffled + other.shuffled,
-        )
-
-    def curve(self) -> TradeOff:
-        """The certified curve of everything that was added."""
-        mu = math.sqrt(self.mu_squared + self._shuffled_mu_squared())
-        if not self.parts:
-            return TradeOff.gaussian(mu)
-        parts = list(self.parts)
-        if mu:
-            parts.append((privacy_loss.gaussian(mu), 1))
-        return TradeOff(Polygon.from_privacy_loss(compose(parts)).under(*limits(parts)))
-
-    def _shuffled_mu_squared(self) -> float:
-        """One full-batch release of the record for each pass that a phase touches.
-
-        Given the orders of all passes, the record is in at most one step of each, so this bounds
-        the phase; the orders are the same in both worlds, so it holds without them too. There is no
-        credit for the hidden order. A pass that one phase leaves unfinished may go on in the next,
-        and the record may be met in both. So a phase counts as begun inside a pass unless all
-        phases before it are certain to end with one.
-        """
-        total, inside = 0.0, False
-        for phase in self.shuffled:
-            total += phase.passes(inside=inside) * (phase.distance / phase.noise_multiplier) ** 2
-            inside = inside or not phase.ends_pass
-        return total
 
 
 AnyMechanism = TypeVar("AnyMechanism", bound="Mechanism")
@@ -547,6 +461,20 @@ class PoolSampled(Mechanism):
         if self.least is not None and (self.probability is None or self.least > self.probability):
             remedy = "give the smallest one"
             raise validate.refusal("least", self.least, "at most the probability", remedy)
+
+    def free_parameters(self) -> list[str]:
+        """The probability, and those of the training."""
+        return [*super().free_parameters(), *self.training.free_parameters()]
+
+    def with_parameter(self, name: str, value: float) -> Self:
+        """The same pool with another probability, or another value of the training's parameter."""
+        if name == "probability":
+            return replace(self, probability=value)
+        return replace(self, training=self.training.with_parameter(name, value))
+
+    def search(self, name: str) -> Search:
+        """Where the probability, or the training's parameter, may lie."""
+        return super().search(name) if name == "probability" else self.training.search(name)
 
     @property
     def prior(self) -> float:

@@ -34,7 +34,6 @@ from dprime.audit.game import blocks_of
 from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.store import Store
 from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
-from dprime.choose import choose
 from dprime.curve import TradeOff
 from dprime.data import Dataset, Split, load
 from dprime.data.devices import device_named
@@ -43,6 +42,7 @@ from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import ADJACENCIES, DPSGD
 from dprime.metrics import OBSERVED, Reading
 from dprime.seeds import check_seed, fresh_seed
+from dprime.solve import choose
 from dprime.train import SGD, Adam, Compute, TrainingConfig
 from dprime.train.checks import network_of
 from dprime.train.data import check_record

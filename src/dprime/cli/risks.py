@@ -20,7 +20,6 @@ from dprime.asked import (
     target_asked,
     typed,
 )
-from dprime.choose import choose as choose_parameter
 from dprime.cli.options import AsJson, number_option, with_numbers
 from dprime.cli.tables import risk_table
 from dprime.mechanisms import Mechanism, PoolSampled
@@ -34,6 +33,7 @@ from dprime.metrics import (
     profile,
     risk_profile,
 )
+from dprime.solve import solve
 
 ADD_IT = "add {option}, or use dprime choose to find it"
 """The remedy where a parameter of the training is missing."""
@@ -122,17 +122,21 @@ def choose(
     )
     asked = target_asked(texts, typed(**{name: numbers[name] for name in TARGETS}))
     sought, readings = asked.sought(), asked.readings
-    chosen = choose_parameter(
+    found = solve(
         sought,
+        dict(asked.target),
         adjacency=asked.adjacency,
         group_size=asked.group_size,
         whole=whole,
-        **dict(asked.target),
     )
-    if isinstance(chosen, PoolSampled):
-        readings = profile(**{**conditions_of(readings), "prior": chosen.prior})
+    if isinstance(found.mechanism, PoolSampled):
+        readings = profile(**{**conditions_of(readings), "prior": found.mechanism.prior})
     _print(
-        chosen, asked, _read(chosen, asked, readings), as_json, chosen=sought.free_parameters()[0]
+        found.mechanism,
+        asked,
+        risk_profile(found.curve, readings),
+        as_json,
+        chosen=found.parameter,
     )
 
 

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from dprime import validate
 from dprime.bounds import epsilon_from_precision
-from dprime.choose import choose
 from dprime.data.dataset import Dataset
 from dprime.mechanisms import DPSGD, PoolSampled
 from dprime.membership.pool import array_rows
 from dprime.parameters import steps_from_epochs
+from dprime.solve import choose
 from dprime.text import round_up
 
 MIN_TPR, DELTA = 0.01, 1e-5

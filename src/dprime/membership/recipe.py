@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from dprime import validate
-from dprime.choose import choose
 from dprime.mechanisms import DPSGD
 from dprime.parameters import steps_from_epochs
+from dprime.solve import choose
 from dprime.train import SGD, TrainingConfig
 
 

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from dprime import validate
-from dprime.mechanisms import DPSGD, Composition, Mechanism, PrivacyLosses
+from dprime.composition import PrivacyLosses
+from dprime.mechanisms import DPSGD, Composition, Mechanism
 from dprime.parameters import LEAST_NOISE, checked, steps_in_pass
 from dprime.privacy_loss import PrivacyLoss
 

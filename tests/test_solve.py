@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import dprime
 from dprime import DPSGD, Composition, Gaussian, PoolSampled, choose
-from dprime.choose import Target
 from dprime.metrics import TARGETS
+from dprime.solve import Target, solve
 from test_metrics import EXAMPLES
 
 WITHIN = 1e-3
@@ -178,7 +178,7 @@ class TestPool:
             choose(PoolSampled(self.training), **target)
 
     def test_a_training_that_reveals_everything(self):
-        with pytest.raises(ValueError, match=r"cannot be kept at 0\.2 by any pool"):
+        with pytest.raises(ValueError, match=r"precision 0\.2 cannot be met at any probability"):
             choose(PoolSampled(dprime.EpsilonDelta(1.0, 0.5)), precision=0.2, min_tpr=0.1)
 
 
@@ -285,3 +285,50 @@ def test_steps_up_to_the_last_that_can_be_certified():
     chosen = choose(DPSGD(20.0, 1e-4), advantage=target)
     assert 8_900_000 < chosen.steps <= 10_000_000
     assert chosen.curve().advantage() <= target
+
+
+CLOSED = {
+    "noise": DPSGD(sample_rate=1.0, steps=30),
+    "gaussian": Gaussian(steps=7),
+    "mu": dprime.GDP(adjacency="replace"),
+    "epsilon": dprime.EpsilonDelta(delta=1e-6, adjacency="replace"),
+    "response": dprime.RandomizedResponse(),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("mechanism", CLOSED.values(), ids=CLOSED)
+def test_closed_forms_are_at_the_target_and_safe(mechanism, name):
+    found = solve(mechanism, EXAMPLES[name], adjacency="replace")
+    target = Target.of(EXAMPLES[name])
+    value = target.reading.value(found.mechanism.curve("replace"))
+    assert target.keeps(value)
+    assert value == pytest.approx(target.value, rel=1e-10)
+    assert target.reading.value(found.curve) == value
+
+
+def test_the_curve_that_was_found_is_that_of_the_answer():
+    for plan in (DPSGD(sample_rate=0.01, steps=500), DPSGD(1.0, 0.01), PoolSampled(Gaussian(9.0))):
+        target = {"precision": 0.5} if isinstance(plan, PoolSampled) else {"advantage": 0.1}
+        found = solve(plan, target)
+        assert found.curve.advantage() == found.mechanism.curve().advantage()
+        assert plan.free_parameters() == [found.parameter]
+        assert found.mechanism.free_parameters() == []
+
+
+@settings(max_examples=25, deadline=None)
+@given(noise=st.floats(5, 500), advantage=st.floats(0.05, 0.95))
+def test_whole_steps_equal_the_closed_form(noise, advantage):
+    """mu = sqrt(steps) / z, and the advantage is 2 Phi(mu / 2) - 1."""
+    first = Gaussian(noise).curve().advantage()
+    if first > advantage:
+        return
+    steps = choose(Gaussian(noise, None), advantage=advantage).steps
+    assert Gaussian(noise, steps).curve().advantage() <= advantage
+    assert Gaussian(noise, steps + 1).curve().advantage() > advantage
+
+
+def test_a_pool_refuses_an_adjacency_for_every_target():
+    for target in ({"secret_success": 0.7, "max_prior": 0.5}, {"advantage": 0.1}):
+        with pytest.raises(ValueError, match="pool"):
+            choose(PoolSampled(Gaussian(), 0.3), adjacency="replace", **target)
