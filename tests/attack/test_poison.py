@@ -9,7 +9,7 @@ from dprime.attack.poison import (
     AGAIN,
     FINALISTS,
     LARGE,
-    PROBED,
+    LOSSES_TRIED,
     by_final_loss,
     candidates,
     gap,
@@ -204,7 +204,7 @@ def test_equal_worlds_exceed_the_gap_of_luck_in_one_of_forty():
     beyond = scipy.stats.binomtest(sum(each > limit for each in gaps), 4000)
     assert beyond.proportion_ci(0.999).low <= 0.025 <= beyond.proportion_ci(0.999).high
 
-    limit = gap_of_luck(AGAIN * 10, PROBED * FINALISTS)
+    limit = gap_of_luck(AGAIN * 10, LOSSES_TRIED * FINALISTS)
     apart = range(0, 200_000, 1000)  # seeds that are near each other share shadow models
     found = [poison(setting(seed=seed), 10, 1, by_final_loss).gap for seed in apart]
     beyond = scipy.stats.binomtest(sum(each > limit for each in found), len(found))

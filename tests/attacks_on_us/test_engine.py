@@ -223,10 +223,9 @@ def test_the_size_of_a_sum_is_public_whatever_the_record():
         x, y = table(5, 2, 2)
         data = Dataset.of(np.concatenate([x, np.float32([[scale, -scale]])]), np.append(y, 1))
         bare = TrainingConfig(steps=1, learning_rate=1.0, clip_norm=1.0)
+        pair = TrainingData.remove(data, 5)
         inside, outside = (
-            train(model, TrainingData.remove(data, 5), bare, world=world, initial="given").weights[
-                0
-            ]
+            train(model, pair, bare, world=world, initial="given").weights[0]
             for world in ("in", "out")
         )
         assert float((inside - outside).double().norm()) * 6 <= 1 + 1e-4

@@ -23,8 +23,7 @@ from dprime.train import (
     train,
 )
 from dprime.train import engine as engine_module
-from dprime.train.engine import _trials
-from dprime.train.slices import Slices
+from dprime.train.slices import Slices, rows_of_slices, trials_of_blocks
 from trials import Wrapped, blobs, dense, slow_training
 
 DATA = blobs(12, (5,))
@@ -119,8 +118,8 @@ def test_a_block_run_alone_gives_the_same_bits():
 
 
 def test_slices_never_cross_a_block():
-    trials = _trials(25, 10, [0, 2])
-    rows = engine_module._rows(trials, 10, 4)
+    trials = trials_of_blocks(25, 10, [0, 2])
+    rows = rows_of_slices(trials, 10, 4)
     assert [trials[r].tolist() for r in rows] == [
         [0, 1, 2, 3], [4, 5, 6, 7], [8, 9], [20, 21, 22, 23], [24]
     ]  # fmt: skip

@@ -32,7 +32,7 @@ LARGE = 100.0
 FINALISTS, AGAIN = 3, 4
 """How many candidates are judged again, and by how many times more models."""
 
-PROBED = 2
+LOSSES_TRIED = 2
 """Records on which a final model's loss may tell: the one that was made, and another."""
 
 Numbers = NDArray[np.float64]
@@ -210,7 +210,7 @@ class StaticPoisoning(Poisoning):
         probes = found.probes
         assert probes is not None
         about = f"a record made with shadow models, whose scores lie {found.gap:.1f} apart (d′)"
-        if found.gap < gap_of_luck(AGAIN * self.shadows, PROBED * FINALISTS):
+        if found.gap < gap_of_luck(AGAIN * self.shadows, LOSSES_TRIED * FINALISTS):
             about += ", no further than luck alone may take them: more shadows may choose better"
         return Attack(found.worlds, partial(FinalLoss, probes), about, probes=probes)
 

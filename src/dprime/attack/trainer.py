@@ -18,12 +18,11 @@ from torch import nn
 from dprime import validate
 from dprime.data.dataset import Dataset
 from dprime.train import Compute, Trained, TrainingConfig, TrainingData, evaluate, train
+from dprime.train.compute import HERE
 from dprime.train.losses import Loss, named_loss
 
 if TYPE_CHECKING:
     from dprime.attack.adversary import Attack
-
-HERE = Compute()
 
 Losses = NDArray[np.float64]
 

@@ -15,15 +15,13 @@ from dprime.mechanisms import Gaussian
 from dprime.seeds import check_seed, fresh_seed
 from dprime.train.batches import Sampler
 from dprime.train.checks import network_of
-from dprime.train.compute import Compute
+from dprime.train.compute import HERE, Compute
 from dprime.train.data import TrainingData
 from dprime.train.initial import fresh_weights
 from dprime.train.losses import Loss
 from dprime.train.noise import add_normal
 from dprime.train.slices import slice_plan
 from dprime.train.streams import Purpose, Streams
-
-HERE = Compute()
 
 BINS = np.geomspace(1e-4, 1e4, 161)
 """Edges of the histogram for a private median: 20 bins for a factor of ten."""

@@ -53,3 +53,7 @@ class Compute:
     def placed(self, device: str, memory: float) -> Compute:
         """On this device, in no more memory (GB) than this."""
         return dataclasses.replace(self, device=device, memory=min(self.memory, memory))
+
+
+HERE = Compute()
+"""This processor, with 2 GB."""

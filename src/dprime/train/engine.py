@@ -8,7 +8,6 @@ the observers, and moves the weights.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event, Lock
@@ -24,7 +23,7 @@ from dprime.data.dataset import Dataset
 from dprime.seeds import check_seed, fresh_seed
 from dprime.train.batches import Batch, Sampler
 from dprime.train.checks import network_of
-from dprime.train.compute import Compute
+from dprime.train.compute import HERE, Compute
 from dprime.train.data import TrainingData
 from dprime.train.gradients import Part, clip_factors, clipped_sum
 from dprime.train.initial import fresh_weights
@@ -40,14 +39,19 @@ from dprime.train.observe import (
 )
 from dprime.train.progress import bar
 from dprime.train.settings import TrainingConfig
-from dprime.train.slices import Slices, kept_of_pool, slice_plan
+from dprime.train.slices import (
+    Slices,
+    kept_of_pool,
+    rows_of_slices,
+    slice_plan,
+    trials_of_blocks,
+)
 from dprime.train.streams import Purpose, Streams
 from dprime.train.trained import Trained
 from dprime.train.workers import each, freed_memory_kept, plain_autograd, single_precision
 
 World = Literal["in", "out", "alternate", "random"]
 WORLDS = ("in", "out", "alternate", "random")
-HERE = Compute()
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ def train(
     sampler = Sampler(records, training.sample_rate, place)
     network = network_of(model, sampler.x, sampler.y, training.loss)
     _check_two_worlds(records, training, canary)
-    chosen = _trials(count, training.block, blocks)
+    chosen = trials_of_blocks(count, training.block, blocks)
     secret = fresh_seed() if seed is None else check_seed(seed)
     run = EngineContext(
         network=network,
@@ -190,7 +194,7 @@ def _train_all(
             if weights is not None:
                 weights[rows] = final.cpu()
 
-        parts = _rows(run.trials, run.training.block, slices.trials)
+        parts = rows_of_slices(run.trials, run.training.block, slices.trials)
         each(parts, train_slice, slices.workers, run.stopped)
     run.network.model.cpu()
     return weights, diverged
@@ -220,28 +224,6 @@ def _count(trials: int | None, data: TrainingData) -> int:
         remedy = "leave it out"
         raise validate.refusal("trials", trials, f"{parts}, one for each part of the pool", remedy)
     return count
-
-
-def _trials(count: int, block: int, blocks: Sequence[int] | None) -> NDArray[np.int64]:
-    """The trials of the blocks that are to be run."""
-    total = -(-count // block)
-    if blocks is None:
-        return np.arange(count)
-    for number in blocks:
-        if number not in range(total):
-            remedy = f"{count} trials in blocks of {block} make {total}"
-            raise validate.refusal("blocks", number, f"between 0 and {total - 1}", remedy)
-    return np.concatenate([np.arange(b * block, min((b + 1) * block, count)) for b in blocks])
-
-
-def _rows(trials: NDArray[np.int64], block: int, width: int) -> list[slice]:
-    """Slices of the run's trials, none across the edge of a block."""
-    edges = [0, *(np.flatnonzero(np.diff(trials // block)) + 1).tolist(), len(trials)]
-    return [
-        slice(start, min(start + width, stop))
-        for first, stop in itertools.pairwise(edges)
-        for start in range(first, stop, width)
-    ]
 
 
 def _in_world(

@@ -162,10 +162,6 @@ class Functional(Network):
             self._call(model, {name: weight[0] for name, weight in named.items()}, x)
         return 4 * sum(counted) + 3 * self.size
 
-    def numbers_kept(self, x: Tensor) -> int:
-        """None."""
-        return 0
-
 
 def _aliases(model: nn.Module) -> dict[str, str]:
     """Every place of a weight in the model, and the name under which it is trained.

@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-BLOCK = 1024
+PROGRAM = 1024
 
 
 @triton.jit
@@ -87,7 +87,7 @@ def keystream(key: bytes, nonce: int, first: int, blocks: int, device: torch.dev
     secret = key + nonce.to_bytes(8, "little")
     words = torch.frombuffer(bytearray(secret), dtype=torch.int32).to(device)
     into = torch.empty(blocks, 16, dtype=torch.int32, device=device)
-    _keystream_kernel[(triton.cdiv(blocks, BLOCK),)](into, words, first, blocks, block=BLOCK)
+    _keystream_kernel[(triton.cdiv(blocks, PROGRAM),)](into, words, first, blocks, block=PROGRAM)
     return into.view(torch.uint8).flatten()
 
 
@@ -125,9 +125,9 @@ def fold(
     """Errors of windows [N, H', W', kernel, kernel, C] added up to those of pixels [N, H, W, C]."""
     into = errors.new_empty(shape)
     rows, columns, kh, kw = errors.shape[1:5]
-    grid = (triton.cdiv(into.numel(), BLOCK),)
+    grid = (triton.cdiv(into.numel(), PROGRAM),)
     _fold_kernel[grid](
         errors.contiguous(), into, into.numel(), *shape[1:], rows, columns,
-        kh, kw, *stride, *dilation, block=BLOCK,
+        kh, kw, *stride, *dilation, block=PROGRAM,
     )  # fmt: skip
     return into

@@ -141,9 +141,9 @@ class Network(ABC):
     def numbers_per_record(self, x: Tensor) -> int:
         """How many numbers are in memory for one record of one trial; x is one record."""
 
-    @abstractmethod
     def numbers_kept(self, x: Tensor) -> int:
         """How many numbers the first layer can keep of a record in a pool; x is one record."""
+        return 0
 
 
 Traced = tuple[LayerTrace, tuple[Parameter, ...]]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from dprime import validate
 from dprime.train.batches import Sampler
@@ -102,3 +106,25 @@ def slice_plan(
         room = min(room, OWN_RECORDS)
     together = max(1, min(-(-trials // side_by_side), room // (per_trial + per_record * records)))
     return Slices(together, records, side_by_side)
+
+
+def trials_of_blocks(count: int, block: int, blocks: Sequence[int] | None) -> NDArray[np.int64]:
+    """The trials of the blocks that are to be run."""
+    total = -(-count // block)
+    if blocks is None:
+        return np.arange(count)
+    for number in blocks:
+        if number not in range(total):
+            remedy = f"{count} trials in blocks of {block} make {total}"
+            raise validate.refusal("blocks", number, f"between 0 and {total - 1}", remedy)
+    return np.concatenate([np.arange(b * block, min((b + 1) * block, count)) for b in blocks])
+
+
+def rows_of_slices(trials: NDArray[np.int64], block: int, width: int) -> list[slice]:
+    """Slices of the run's trials, none across the edge of a block."""
+    edges = [0, *(np.flatnonzero(np.diff(trials // block)) + 1).tolist(), len(trials)]
+    return [
+        slice(start, min(start + width, stop))
+        for first, stop in itertools.pairwise(edges)
+        for start in range(first, stop, width)
+    ]

@@ -47,15 +47,15 @@ class Made(CanaryGradient):
     def __init__(self):
         self.asked = []
 
-    def gradients(self, moment):
-        self.asked.append((moment.index, moment.rows.start, moment.rows.stop))
-        moment.memo[self] = moment.index
-        made = (loud(moment.weights, moment.index), quiet(moment.weights, moment.index))
-        return made[: moment.run.sampler.differing]
+    def gradients(self, context):
+        self.asked.append((context.index, context.rows.start, context.rows.stop))
+        context.memo[self] = context.index
+        made = (loud(context.weights, context.index), quiet(context.weights, context.index))
+        return made[: context.run.sampler.differing]
 
 
 class Keeper(Observer):
-    """Everything that an insert may change."""
+    """Everything that a canary may change."""
 
     def begin(self, run):
         self.steps = []
@@ -150,7 +150,7 @@ def test_without_clipping_it_counts_in_full():
 
 
 def test_the_records_own_gradient_counts_no_more():
-    """Whatever record stands in the place, only the insert is seen of it."""
+    """Whatever record stands in the place, only the canary is seen of it."""
     common = DATA.take(range(8))
     strange = Dataset.of(1e4 * OTHER.records, OTHER.labels, classes=3)
     done = [
@@ -166,15 +166,15 @@ def test_the_records_own_gradient_counts_no_more():
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("rate", [1.0, 0.3])
 def test_what_observers_see_of_it(pair, rate):
-    worlds, keeper, insert = PAIRS[pair], Keeper(), Made()
+    worlds, keeper, canary = PAIRS[pair], Keeper(), Made()
     train(
         dense(5, 4, 3), worlds, TrainingConfig(**RECIPE, sample_rate=rate), trials=4, seed=5,
-        canary=insert, observers=[keeper],
+        canary=canary, observers=[keeper],
     )  # fmt: skip
     x, y = torch.tensor(worlds.common.records), torch.tensor(worlds.common.labels)
     assert {step["index"] for step in keeper.steps} == {0, 1, 2}
     for step in keeper.steps:
-        assert step["memo"][insert] == step["index"]
+        assert step["memo"][canary] == step["index"]
         made = [g(step["weights"], step["index"]) for g in (loud, quiet)[: len(worlds.differing)]]
         assert len(step["differing"]) == len(made)
         for seen, raw in zip(step["differing"], made, strict=True):
@@ -203,7 +203,7 @@ def test_what_observers_see_of_it(pair, rate):
 
 
 @pytest.mark.parametrize("pair", PAIRS)
-def test_sensitivity_and_noise_are_the_inserts(pair):
+def test_sensitivity_and_noise_are_the_canarys(pair):
     keeper, noise, sensitivity = Keeper(), NoiseScale(), LocalSensitivity()
     train(
         dense(5, 4, 3), PAIRS[pair], TrainingConfig(**RECIPE, sensitivity="local"), trials=4,
@@ -220,8 +220,8 @@ def test_sensitivity_and_noise_are_the_inserts(pair):
         torch.testing.assert_close(torch.tensor(noise.sigmas[at]).float(), scale * norms)
 
 
-def test_the_likelihood_is_that_of_the_insert():
-    """Full batch, add-remove: (⟨r, g⟩ − ‖g‖²/2)/σ² with g the insert, of norm C, at every step."""
+def test_the_likelihood_is_that_of_the_canary():
+    """Full batch, add-remove: (⟨r, g⟩ − ‖g‖²/2)/σ² with g the canary, of norm C, at every step."""
     ratio = LikelihoodRatio(every_step=True)
     training = TrainingConfig(**{**RECIPE, "noise_multiplier": 0.05})
     done = train(
@@ -239,10 +239,10 @@ def test_slices_change_nothing(rate, monkeypatch):
     options = {"trials": 13, "seed": 4}
     whole = train(dense(5, 4, 3), PAIRS["replace"], training, canary=Made(), **options)
     monkeypatch.setattr("dprime.train.slices.CACHE", 1)
-    insert = Made()
-    single = train(dense(5, 4, 3), PAIRS["replace"], training, canary=insert, **options)
+    canary = Made()
+    single = train(dense(5, 4, 3), PAIRS["replace"], training, canary=canary, **options)
     torch.testing.assert_close(single.weights, whole.weights, rtol=1e-4, atol=1e-6)
-    assert sorted(insert.asked) == [(i, t, t + 1) for i in range(3) for t in range(13)]
+    assert sorted(canary.asked) == [(i, t, t + 1) for i in range(3) for t in range(13)]
     block = train(dense(5, 4, 3), PAIRS["replace"], training, canary=Made(), blocks=[1], **options)
     torch.testing.assert_close(block.weights, whole.weights[5:10], rtol=1e-4, atol=1e-6)
 
