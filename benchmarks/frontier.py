@@ -26,7 +26,7 @@ from torch import nn
 import large
 from dprime.data import Dataset, Split, load
 from dprime.membership.frontiers import Frontier, frontier
-from dprime.membership.planner import distinct, plan
+from dprime.membership.planner import plan
 from dprime.train import SGD
 from dprime.train.models import model_named
 from measure import say
@@ -93,7 +93,7 @@ def _options() -> argparse.Namespace:
 def _run(name: str, precision: float, options: argparse.Namespace) -> dict[str, Any]:
     setting, data = SETTINGS[name], load(name)
     pool = data.train if options.records is None else data.train.take(range(options.records))
-    data = Split(distinct(pool), data.test)
+    data = Split(pool.distinct(), data.test)
     rates = options.learning_rate or setting.learning_rates
     epochs = options.epochs or setting.epochs
     made = plan(

@@ -16,7 +16,6 @@ from pathlib import Path
 from dprime.data import load
 from dprime.membership import Recipe, Trainers, infer
 from dprime.membership.attacks import ATTACKS
-from dprime.membership.planner import distinct
 
 RECIPE = Recipe(batch=128, epochs=60, learning_rate=0.2, momentum=0.9)
 MODEL = "dense-128"
@@ -33,7 +32,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the numbers to this JSON file")
     options = parser.parse_args()
     split = load("location30")
-    pool, others = distinct(split.train), split.test.take(range(min(OTHERS, len(split.test))))
+    pool, others = split.train.distinct(), split.test.take(range(min(OTHERS, len(split.test))))
     trainers = Trainers.named(
         RECIPE, pool, model=MODEL, device=options.device, memory=options.memory
     )

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
-from dprime.data import Dataset, Split, files, purchase100
+from dprime.data import Dataset, Split, files, shokri
 from dprime.data.dissimilarity import Ranking, dataset_sensitivity, default_measure
 from dprime.train import TrainingConfig, TrainingData
 from papers.reproduce import Scale
@@ -89,7 +89,7 @@ PURCHASE_LIKE = (RETAIL, LOCATION, PURCHASE)
 
 def has_purchase() -> bool:
     """Whether the file of Purchase-100 is in the data folder, where its loader looks for it."""
-    return purchase100.SOURCE.look(files.folder(None), "dataset_purchase") is not None
+    return shokri.PURCHASE100.look(files.folder(None), "dataset_purchase") is not None
 
 
 def purchase_like() -> tuple[Case, ...]:

@@ -25,7 +25,7 @@ from dprime.data.devices import device_title
 from dprime.membership import plan
 from dprime.membership.confidence import over_repetitions
 from dprime.membership.frontiers import Frontier, Measured, frontier
-from dprime.membership.planner import DELTA, MIN_TPR, Plan, distinct
+from dprime.membership.planner import DELTA, MIN_TPR, Plan
 from dprime.show.figures import FrontierFigure, FrontierPoint, FrontierSeries
 from dprime.train import SGD
 from papers.reproduce import (
@@ -143,7 +143,7 @@ def _found(
 ) -> tuple[Frontiers, Made]:
     split = scale.data(data)
     part = Split(
-        distinct(split.train.take(range(chosen.pool))), split.test.take(range(chosen.test))
+        split.train.take(range(chosen.pool)).distinct(), split.test.take(range(chosen.test))
     )
     plans = {
         bound: plan(

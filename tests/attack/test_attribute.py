@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from dprime.attack.attribute import OneAttribute, completed, most_revealing, places_of
+from dprime.attack.attribute import OneAttribute, completed, most_revealing
 from dprime.audit import Question, audit
 from dprime.data import Dataset
 from dprime.metrics import Reading
@@ -203,7 +203,3 @@ def test_one_value_that_occurs():
         ValueError, match=r"values must be two, but only one occurs, but it is 0\.5"
     ):
         OneAttribute((1,)).craft(type(own)(own.trainer, data, "replace"))
-
-
-def test_places():
-    assert places_of((0, "c"), ("a", "b", "c")) == (0, 2)

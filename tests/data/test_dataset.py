@@ -3,26 +3,16 @@
 import copy
 import dataclasses
 import pickle
-import re
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprime.data import Dataset, Split
+from dprime.data import Dataset, arrays
+from dprime.validate import InputError
 
-SENTENCE = re.compile(r"^[^\n]+ must be [^\n]+, but it is [^\n]+: [^\n]+[^.]\.$")
-
-
-def refused(make, *parts):
-    """The call is refused with one sentence in the project's form that names all parts."""
-    with pytest.raises(ValueError, match="must be") as caught:
-        make()
-    sentence = str(caught.value)
-    assert SENTENCE.match(sentence), sentence
-    for part in parts:
-        assert str(part) in sentence, sentence
+NAMES = ("age", "sex=Female", "sex=Male", "sexual health")
 
 
 def numbered(count, classes=3):
@@ -35,252 +25,295 @@ def places_of(data):
     return (data.records[:, 0] - 0.5).astype(int).tolist()
 
 
-class TestWhatIsKept:
-    def test_types_and_layout(self):
-        records = np.asfortranarray(np.arange(12.0).reshape(4, 3))
-        data = Dataset("t", records, np.array([0, 1, 0, 1], np.uint8), "table", 2, ("a", "b", "c"))
-        assert data.records.dtype == np.float32
-        assert data.records.flags.c_contiguous
-        assert data.labels.dtype == np.int64
-        assert np.array_equal(data.records, records)
-        assert data.columns == ("a", "b", "c")
-        assert len(data) == 4
+# --- what is kept -------------------------------------------------------------------------------
 
-    def test_regression_targets_are_floats(self):
-        data = Dataset("t", np.ones((2, 1)), [3, 4], "table", None)
-        assert data.labels.dtype == np.float32
-        assert data.labels.tolist() == [3, 4]
 
-    def test_whole_floats_are_classes(self):
-        assert Dataset("t", np.ones((2, 1)), [0.0, 1.0], "table", 2).labels.dtype == np.int64
+def test_types_and_layout():
+    records = np.asfortranarray(np.arange(12.0).reshape(4, 3))
+    data = Dataset("t", records, np.array([0, 1, 0, 1], np.uint8), "table", 2, ["a", "b", "c"])
+    assert (data.records.dtype, data.labels.dtype) == (np.float32, np.int64)
+    assert data.records.flags.c_contiguous
+    assert np.array_equal(data.records, records)
+    assert (data.columns, len(data)) == (("a", "b", "c"), 4)
+    assert Dataset("t", np.ones((2, 1)), [3, 4], "table", None).labels.dtype == np.float32
+    assert Dataset("t", np.ones((2, 1)), [0.0, 1.0], "table", 2).labels.dtype == np.int64
 
-    def test_it_cannot_be_written_to(self):
-        data = numbered(3)
+
+def clones(data):
+    return [data, copy.deepcopy(data), pickle.loads(pickle.dumps(data)), data.take([0, 1, 2])]
+
+
+def test_neither_a_data_set_nor_a_clone_can_be_written_to():
+    for data in clones(numbered(3)):
+        assert places_of(data) == [0, 1, 2]
         for array in (data.records, data.labels):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 1
         with pytest.raises(dataclasses.FrozenInstanceError):
             data.name = "other"
 
-    def test_writing_to_the_given_array_changes_nothing(self):
-        records, labels = np.zeros((2, 1), np.float32), np.zeros(2, np.int64)
-        locked = records.view()
-        locked.setflags(write=False)
-        for given_records in (records, locked):
-            records[:] = 0
-            data = Dataset("t", given_records, labels, "binary", 2)
-            records[:] = 1
-            labels[:] = 1
-            assert data.records.max() == 0
-            assert data.labels.max() == 0
-            labels[:] = 0
-        assert records.flags.writeable
 
-    def test_a_locked_array_is_not_copied(self):
-        data = numbered(3)
-        again = dataclasses.replace(data, name="again")
-        assert np.shares_memory(again.records, data.records)
-        assert np.shares_memory(again.labels, data.labels)
-
-    @pytest.mark.parametrize("clone", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
-    def test_a_clone_cannot_be_written_to_either(self, clone):
-        data = clone(numbered(3))
-        assert places_of(data) == [0, 1, 2]
-        assert not data.records.flags.writeable
-        assert not data.labels.flags.writeable
-
-    def test_repr_is_short(self):
-        assert repr(numbered(1)) == "Dataset('numbered', 1 record of 1, table, 3 classes)"
-        images = Dataset("i", np.zeros((2000, 3, 4, 5)), np.zeros(2000), "image", 10)
-        assert repr(images) == "Dataset('i', 2,000 records of 3×4×5, image, 10 classes)"
+def test_writing_to_the_given_array_changes_nothing():
+    records, labels = np.zeros((2, 1), np.float32), np.zeros(2, np.int64)
+    view = records.view()
+    view.setflags(write=False)
+    made = [Dataset("t", one, labels, "binary", 2) for one in (records, view)]
+    records[:] = labels[:] = 1
+    for data in made:
+        assert (data.records.max(), data.labels.max()) == (0, 0)
 
 
-class TestWhatIsRefused:
-    @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,)])
-    def test_empty(self, shape):
-        labels = np.zeros(shape[0])
-        refused(lambda: Dataset("t", np.zeros(shape), labels, "table", 2), "shape", shape)
-
-    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
-    def test_not_finite(self, value):
-        records = np.zeros((5, 2))
-        records[3] = records[4, 1] = value
-        refused(lambda: Dataset("t", records, np.zeros(5), "table", 2), "it is 2:", "record 3")
-
-    def test_not_finite_targets(self):
-        targets = [0.5, np.nan, 1.5]
-        refused(
-            lambda: Dataset("t", np.ones((3, 1)), targets, "table", None), "it is 1", "record 1"
-        )
-
-    @pytest.mark.parametrize("labels", [[0], [0, 1, 1], [[0], [1]]])
-    def test_count(self, labels):
-        refused(lambda: Dataset("t", np.ones((2, 1)), labels, "table", 2), "2 records")
-
-    @pytest.mark.parametrize(
-        ("labels", "wrong"),
-        [([0, 2, 5], "2"), ([0, -1, 0], "-1"), ([0, 0.5, 1], "0.5"), ([0, np.nan, 1], "nan")],
-    )
-    def test_labels(self, labels, wrong):
-        sentence = f"record 1 must be a whole number from 0 to 1, but it is {wrong}"
-        refused(lambda: Dataset("t", np.ones((3, 1)), labels, "table", 2), sentence)
-
-    def test_labels_beyond_what_an_index_holds(self):
-        labels = np.array([0, 2**63], np.uint64)
-        refused(lambda: Dataset.of(np.ones((2, 1)), labels), "record 1", 2**63)
-
-    def test_shapes_of_kinds(self):
-        refused(lambda: Dataset("t", np.zeros((2, 3)), [0, 1], "image", 2), "(2, 3)", "channels")
-        refused(lambda: Dataset("t", np.zeros((2, 1, 3, 3)), [0, 1], "table", 2), "(2, 1, 3, 3)")
-
-    def test_images_may_be_standardised(self):
-        images = np.linspace(-2, 2, 18).reshape(2, 1, 3, 3)
-        assert Dataset("t", images, [0, 1], "image", 2).records.min() == -2
-
-    def test_binary(self):
-        records = [[0, 1], [0, 0.5]]
-        refused(lambda: Dataset("t", records, [0, 1], "binary", 2), "feature 1 of record 1", 0.5)
-
-    def test_columns(self):
-        refused(lambda: Dataset("t", np.ones((2, 2)), [0, 1], "table", 2, ("a",)), "2 names")
-        images = np.zeros((2, 1, 2, 2))
-        refused(lambda: Dataset("t", images, [0, 1], "image", 2, ("a",)), "columns")
-
-    @pytest.mark.parametrize("classes", [0, -1, 1.5, "two"])
-    def test_classes(self, classes):
-        refused(lambda: Dataset("t", np.ones((1, 1)), [0], "table", classes), "classes")
-
-    def test_kind(self):
-        refused(lambda: Dataset("t", np.ones((1, 1)), [0], "sound", 1), "image, binary, table")
-
-    @pytest.mark.parametrize("records", [[[1], [2, 3]], [["a"], ["b"]], [[1j], [2]], None])
-    def test_not_numbers(self, records):
-        refused(lambda: Dataset.of(records, [0, 1]), "array of numbers")
+def test_a_read_only_array_is_not_copied():
+    data = numbered(3)
+    again = dataclasses.replace(data, name="again")
+    assert np.shares_memory(again.records, data.records)
+    assert np.shares_memory(again.labels, data.labels)
 
 
-class TestOf:
-    @pytest.mark.parametrize(
-        ("records", "kind", "shape"),
-        [
-            (np.zeros((2, 3, 4, 5)), "image", (2, 3, 4, 5)),
-            (np.zeros((2, 4, 5)), "image", (2, 1, 4, 5)),
-            (np.eye(2), "binary", (2, 2)),
-            ([[True, False], [False, True]], "binary", (2, 2)),
-            (np.full((2, 2), 0.5), "table", (2, 2)),
-            ([[0, 1], [2, 3]], "table", (2, 2)),
-        ],
-    )
-    def test_kind_is_guessed(self, records, kind, shape):
-        data = Dataset.of(records, [0, 1])
-        assert data.kind == kind
-        assert data.records.shape == shape
-        assert data.name == "data"
-
-    def test_kind_can_be_given(self):
-        assert Dataset.of(np.eye(2), [0, 1], kind="table").kind == "table"
-        assert Dataset.of(np.zeros((2, 3, 3)), [0, 1], kind="image").records.ndim == 4
-        refused(lambda: Dataset.of(np.zeros((2, 3, 3)), [0, 1], kind="table"), "(2, 3, 3)")
-
-    @pytest.mark.parametrize(
-        ("labels", "classes"),
-        [([0, 4], 5), ([0.0, 4.0], 5), ([True, False], 2), ([0.5, 4.0], None), ([0, 0], 1)],
-    )
-    def test_classes_are_guessed(self, labels, classes):
-        assert Dataset.of(np.ones((2, 1)), labels).classes == classes
-
-    def test_classes_can_be_given(self):
-        assert Dataset.of(np.ones((2, 1)), [0, 1], classes=10).classes == 10
-        refused(lambda: Dataset.of(np.ones((2, 1)), [0.5, 1], classes=10), "record 0", 0.5)
-
-    @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
-    def test_labels_without_end_are_no_classes(self, value):
-        refused(lambda: Dataset.of(np.ones((2, 1)), [0, value]), "targets", "record 1")
-
-    def test_negative_labels(self):
-        refused(lambda: Dataset.of(np.ones((2, 1)), [-1, 1]), "record 0", "it is -1")
-        refused(lambda: Dataset.of(np.ones((2, 1)), [-1, -1]), "record 0", "it is -1")
-
-    def test_tensors(self):
-        torch = pytest.importorskip("torch")
-        records, labels = torch.zeros(2, 1, 4, 4), torch.tensor([0, 1])
-        data = Dataset.of(records, labels)
-        records += 1
-        assert data.kind == "image"
-        assert data.records.max() == 0
-        learned = torch.ones(2, 3, requires_grad=True)
-        refused(lambda: Dataset.of(learned, labels), "Tensor", "detach")
+def test_images_may_be_standardised():
+    images = np.linspace(-2, 2, 18).reshape(2, 1, 3, 3)
+    assert Dataset("t", images, [0, 1], "image", 2).records.min() == -2
 
 
-class TestTake:
-    @given(st.data())
-    def test_it_is_indexing(self, data):
-        count = data.draw(st.integers(1, 30))
-        indices = data.draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=40))
-        taken = numbered(count).take(indices)
-        assert places_of(taken) == indices
-        assert taken.labels.tolist() == [place % 3 for place in indices]
-        assert not taken.records.flags.writeable
+# --- what is refused ----------------------------------------------------------------------------
 
-    def test_everything_else_stays(self):
-        data = Dataset("t", np.eye(2), [0, 1], "binary", 7, ("a", "b")).take([1])
-        assert (data.name, data.kind, data.classes, data.columns) == ("t", "binary", 7, ("a", "b"))
+ONES, IMAGES = np.ones((3, 2)), np.zeros((3, 1, 2, 2))
+HOLES = np.array([[0, 0], [np.nan, 0], [1e300, np.inf]])
 
-    def test_a_mask(self):
-        assert places_of(numbered(3).take([True, False, True])) == [0, 2]
-        assert places_of(numbered(3).take(np.array([2, 0], np.uint8))) == [2, 0]
-
-    @pytest.mark.parametrize("wrong", [-1, 3, 10**12])
-    def test_index_out_of_range(self, wrong):
-        refused(lambda: numbered(3).take([0, wrong]), "between 0 and 2", f"it is {wrong}")
-
-    @pytest.mark.parametrize(
-        "indices", [[], [False] * 3, [True, False], [0.0], [[0]], 0, ["a"], [None]]
-    )
-    def test_no_indices(self, indices):
-        refused(lambda: numbered(3).take(indices), "indices")
-
-
-class TestDraw:
-    @given(st.data(), st.integers(0, 2**32))
-    def test_without_replacement_and_repeatable(self, data, seed):
-        count = data.draw(st.integers(1, 30))
-        size = data.draw(st.integers(1, count))
-        drawn = places_of(numbered(count).draw(size, seed))
-        assert len(set(drawn)) == size
-        assert set(drawn) <= set(range(count))
-        assert drawn == places_of(numbered(count).draw(size, seed))
-
-    def test_every_record_is_as_likely(self):
-        data = numbered(4)
-        hits = np.bincount([places_of(data.draw(1, seed))[0] for seed in range(2000)])
-        # 500 expected; six standard deviations are 116.
-        assert np.abs(hits - 500).max() < 116
-
-    def test_seeds_differ(self):
-        assert places_of(numbered(50).draw(50, 0)) != places_of(numbered(50).draw(50, 1))
-
-    def test_refusals(self):
-        refused(lambda: numbered(3).draw(4, 0), "at most 3", "it is 4")
-        refused(lambda: numbered(3).draw(0, 0), "size")
-        for seed in (-1, 0.5, None, True):
-            refused(lambda seed=seed: numbered(3).draw(1, seed), "seed", seed)
+REFUSED = {
+    "no records": (np.zeros((0, 2)), [], "table", 2, (), "the shape of records"),
+    "no features": (np.zeros((3, 0)), [0, 0, 0], "table", 2, (), "the shape of records"),
+    "no image": (ONES, [0, 1, 1], "image", 2, (), "the shape of records"),
+    "no table": (IMAGES, [0, 1, 1], "table", 2, (), "the shape of records"),
+    "not finite": (HOLES, [0, 1, 1], "table", 2, (), "the number of records with NaN, "),
+    "targets": (ONES, [0.5, np.nan, 1], "table", None, (), "the number of targets with NaN, "),
+    "half": ([[0, 1], [0, 0.5]], [0, 1], "binary", 2, (), "feature 1 of record 1"),
+    "count": (ONES, [0, 1], "table", 2, (), "the shape of labels"),
+    "rows": (ONES, [[0], [1], [1]], "table", 2, (), "the shape of labels"),
+    "large label": (ONES, [0, 2, 5], "table", 2, (), "the label of record 1"),
+    "negative": (ONES, [0, -1, 0], "table", 2, (), "the label of record 1"),
+    "no index": (ONES, [0, 0.5, 1], "table", 2, (), "the label of record 1"),
+    "NaN label": (ONES, [0, np.nan, 1], "table", 2, (), "the label of record 1"),
+    "names": (ONES, [0, 1, 1], "table", 2, ("a",), "columns"),
+    "names of images": (IMAGES, [0, 1, 1], "image", 2, ("a",), "columns"),
+    "classes": (ONES, [0, 1, 1], "table", 1.5, (), "classes"),
+    "kind": (ONES, [0, 1, 1], "sound", 2, (), "kind"),
+    "ragged": ([[1], [2, 3]], [0, 1], "table", 2, (), "records"),
+    "texts": (ONES, ["a", "b", "c"], "table", 2, (), "labels"),
+}
 
 
-class TestSplit:
-    @given(st.integers(2, 60), st.floats(0.01, 0.99), st.integers(0, 2**32))
-    def test_a_partition(self, count, share, seed):
-        size = round(share * count)
-        if not 0 < size < count:
-            refused(lambda: numbered(count).split(share, seed), "test_share", share)
-            return
-        parts = numbered(count).split(share, seed)
-        assert isinstance(parts, Split)
-        assert len(parts.test) == size
-        assert sorted(places_of(parts.train) + places_of(parts.test)) == list(range(count))
-        again = numbered(count).split(share, seed)
-        assert places_of(parts.train) == places_of(again.train)
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_data_set(case):
+    *fields, parameter = REFUSED[case]
+    with pytest.raises(InputError) as refused:
+        Dataset("t", *fields)
+    assert refused.value.parameter.startswith(parameter)
 
-    def test_refusals(self):
-        refused(lambda: numbered(1).split(0.5, 0), "test_share", "1 record")
-        for share in (0, 1, -1, 2, "half"):
-            refused(lambda share=share: numbered(9).split(share, 0), "test_share")
+
+def test_how_many_records_have_no_number_and_which_is_the_first():
+    with pytest.raises(InputError, match=r"it is 2: .* record 1") as refused:
+        Dataset("t", HOLES, [0, 1, 1], "table", 2)
+    assert refused.value.value == 2
+
+
+# --- of -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("records", "kind", "shape"),
+    [
+        (np.zeros((2, 3, 4, 5)), "image", (2, 3, 4, 5)),
+        (np.zeros((2, 4, 5)), "image", (2, 1, 4, 5)),
+        ([[True, False], [False, True]], "binary", (2, 2)),
+        ([[0, 1], [2, 3]], "table", (2, 2)),
+    ],
+)
+def test_kind_is_guessed(records, kind, shape):
+    data = Dataset.of(records, [0, 1])
+    assert (data.kind, data.records.shape, data.name) == (kind, shape, "data")
+
+
+def test_kind_and_classes_can_be_given():
+    assert Dataset.of(np.eye(2), [0, 1], kind="table").kind == "table"
+    assert Dataset.of(np.eye(2), [0, 1], classes=10).classes == 10
+    with pytest.raises(InputError, match=r"\(2, 3, 3\)"):
+        Dataset.of(np.zeros((2, 3, 3)), [0, 1], kind="table")
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [([0, 4], 5), ([0.0, 4.0], 5), ([True, False], 2), ([0.5, 4.0], None), ([0, 0], 1)],
+)
+def test_classes_are_guessed(labels, classes):
+    assert Dataset.of(np.ones((2, 1)), labels).classes == classes
+
+
+@pytest.mark.parametrize(
+    ("labels", "parameter"),
+    [
+        ([0, 1e300], "the number of targets with NaN, "),
+        ([-1, -1], "the label of record 0"),
+        (np.array([0, 2**63], np.uint64), "the label of record 1"),
+    ],
+)
+def test_labels_from_which_no_classes_can_be_guessed(labels, parameter):
+    with pytest.raises(InputError) as refused:
+        Dataset.of(np.ones((2, 1)), labels)
+    assert refused.value.parameter.startswith(parameter)
+
+
+def test_tensors():
+    torch = pytest.importorskip("torch")
+    records, labels = torch.zeros(2, 1, 4, 4), torch.tensor([0, 1])
+    data = Dataset.of(records, labels)
+    records += 1
+    assert (data.kind, data.records.max()) == ("image", 0)
+    with pytest.raises(InputError, match="detach"):
+        Dataset.of(torch.ones(2, 3, requires_grad=True), labels)
+
+
+# --- parts --------------------------------------------------------------------------------------
+
+
+@given(st.data())
+def test_take_is_indexing(data):
+    count = data.draw(st.integers(1, 30))
+    indices = data.draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=40))
+    taken = numbered(count).take(indices)
+    assert places_of(taken) == indices
+    assert taken.labels.tolist() == [place % 3 for place in indices]
+
+
+def test_take_keeps_everything_else_and_knows_masks():
+    data = Dataset("t", np.eye(2), [0, 1], "binary", 7, ("a", "b"), sparse=True)
+    one, all_but = data.take([1]), dataclasses.asdict
+    kept = {
+        name: value for name, value in all_but(one).items() if name not in ("records", "labels")
+    }
+    assert kept.items() <= all_but(data).items()
+    assert places_of(numbered(3).take([True, False, True])) == [0, 2]
+    assert places_of(numbered(3).take(np.array([2, 0], np.uint8))) == [2, 0]
+
+
+@pytest.mark.parametrize("wrong", [-1, 3, 10**12])
+def test_no_record_is_at_such_a_place(wrong):
+    with pytest.raises(InputError) as refused:
+        numbered(3).take([0, wrong])
+    assert (refused.value.parameter, refused.value.value) == ("index", wrong)
+
+
+@pytest.mark.parametrize("indices", [[], [False] * 3, [True, False], [0.0], [[0]], 0, ["a"]])
+def test_what_is_no_list_of_places(indices):
+    with pytest.raises(InputError, match="indices"):
+        numbered(3).take(indices)
+
+
+@given(st.data(), st.integers(0, 2**32))
+def test_draw_is_without_replacement_and_repeatable(data, seed):
+    count = data.draw(st.integers(1, 30))
+    size = data.draw(st.integers(1, count))
+    drawn = places_of(numbered(count).draw(size, seed))
+    assert len(set(drawn)) == size
+    assert set(drawn) <= set(range(count))
+    assert drawn == places_of(numbered(count).draw(size, seed))
+
+
+def test_every_record_is_as_likely_to_be_drawn():
+    data = numbered(4)
+    hits = np.bincount([places_of(data.draw(1, seed))[0] for seed in range(2000)])
+    # 500 expected; six standard deviations are 116.
+    assert np.abs(hits - 500).max() < 116
+
+
+@given(st.integers(2, 60), st.floats(0.01, 0.99), st.integers(0, 2**32))
+def test_split_is_a_partition(count, share, seed):
+    size = round(share * count)
+    if not 0 < size < count:
+        with pytest.raises(InputError, match="test_share"):
+            numbered(count).split(share, seed)
+        return
+    parts, again = (numbered(count).split(share, seed) for _ in range(2))
+    assert len(parts.test) == size
+    assert sorted(places_of(parts.train) + places_of(parts.test)) == list(range(count))
+    assert places_of(parts.train) == places_of(again.train)
+
+
+@pytest.mark.parametrize(
+    ("part", "parameter"),
+    [
+        (lambda data: data.draw(4, 0), "size"),
+        (lambda data: data.draw(0, 0), "size"),
+        (lambda data: data.draw(1, -1), "seed"),
+        (lambda data: data.draw(1, None), "seed"),
+        (lambda data: data.split(1, 0), "test_share"),
+        (lambda data: data.split(0.5, True), "seed"),
+    ],
+)
+def test_parts_that_cannot_be_taken(part, parameter):
+    with pytest.raises(InputError) as refused:
+        part(numbered(3))
+    assert refused.value.parameter == parameter
+
+
+# --- contents -----------------------------------------------------------------------------------
+
+
+def test_distinct_keeps_the_first_of_each(monkeypatch):
+    monkeypatch.setattr(arrays, "ROWS_AT_ONCE", 4)
+    records = np.array([[1.0], [2.0], [1.0], [-0.0], [0.0], [2.0]])
+    found = Dataset.of(records, [0, 1, 0, 1, 1, 0]).distinct()
+    assert found.records.ravel().tolist() == [1.0, 2.0, 0.0, 2.0]
+    assert found.labels.tolist() == [0, 1, 1, 0]  # another label is another record
+    assert found.distinct() is found
+
+
+def test_a_digest_tells_contents_shapes_and_types_apart():
+    data = Dataset("t", np.zeros((2, 4)), [0, 0], "table", None)
+    others = [
+        Dataset("t", np.zeros((4, 2)), np.zeros(4), "table", None),
+        Dataset("t", np.zeros((2, 1, 2, 2)), [0, 0], "image", None),
+        Dataset("t", np.zeros((2, 4)), [0, 0], "table", 1),
+        Dataset("t", np.zeros((2, 4)), [0, 1], "table", None),
+        Dataset("t", np.eye(2, 4), [0, 0], "table", None),
+        Dataset("t", np.zeros((2, 5)), [0, 0], "table", None),
+    ]
+    assert len({one.digest() for one in (data, *others)}) == 7
+    assert Dataset("other", np.zeros((2, 4)), [0, 0], "table", None).digest() == data.digest()
+
+
+# --- columns ------------------------------------------------------------------------------------
+
+PEOPLE = Dataset("people", np.eye(4), np.arange(4), "table", 4, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("column", "places"),
+    [
+        (0, (0,)), (np.int64(3), (3,)), ("age", (0,)), ("sex", (1, 2)), (("sex",), (1, 2)),
+        (("sex=Male", 0), (2, 0)),
+    ],
+)  # fmt: skip
+def test_columns_by_index_by_name_and_by_group(column, places):
+    assert PEOPLE.column(column) == places
+
+
+@pytest.mark.parametrize(
+    "column", [4, -1, "height", 1.5, None, True, (), (0, 0), ("age", 0), ("sex", "age")]
+)
+def test_columns_that_are_not_there(column):
+    with pytest.raises(InputError) as refused:
+        PEOPLE.column(column)
+    assert refused.value.parameter == "attribute"
+
+
+def test_an_index_is_never_the_name_of_a_group():
+    data = Dataset("t", np.eye(3), [0, 1, 2], "table", 3, ("id", "0=no", "0=yes"))
+    assert (data.column(0), data.column("0")) == ((0,), (1, 2))
+
+
+def test_what_has_no_columns_and_no_names():
+    with pytest.raises(InputError, match="a column of a table, but it is of images"):
+        Dataset("t", IMAGES, [0, 1, 1], "image", 2).column(0)
+    with pytest.raises(InputError, match="give columns="):
+        numbered(3).column("age")

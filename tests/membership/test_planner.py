@@ -4,13 +4,11 @@ import json
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from dprime import DPSGD
 from dprime.bounds import epsilon_from_precision, precision_from_epsilon
-from dprime.data.dataset import Dataset
-from dprime.membership.planner import Point, distinct, plan, usual_probabilities
+from dprime.membership.planner import Point, plan, usual_probabilities
 from dprime.text import round_up
 
 POOL = {"pool_size": 60_000, "batch_size": 1024}
@@ -134,11 +132,3 @@ def test_in_words_and_as_json():
     assert alone.sentence().endswith(
         f"noise {round_up(alone.points[0].noise_multiplier)} at π = 0.3."
     )
-
-
-def test_distinct_keeps_the_first_of_each():
-    records = np.array([[1.0], [2.0], [1.0], [-0.0], [0.0], [2.0]])
-    found = distinct(Dataset.of(records, [0, 1, 0, 1, 1, 0]))
-    assert found.records.ravel().tolist() == [1.0, 2.0, 0.0, 2.0]
-    assert found.labels.tolist() == [0, 1, 1, 0]  # another label is another record
-    assert distinct(found) is found

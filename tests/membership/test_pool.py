@@ -10,8 +10,9 @@ from scipy.stats import chisquare
 
 from dprime import DPSGD, PoolSampled
 from dprime.data import Dataset
+from dprime.data.arrays import array_rows
 from dprime.membership import pool as module
-from dprime.membership.pool import Draw, array_rows, chance_of_none, check_distinct, draw
+from dprime.membership.pool import Draw, chance_of_none, check_distinct, draw
 from dprime.train import TrainingData
 
 TRAINING = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=500)

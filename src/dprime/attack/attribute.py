@@ -23,13 +23,13 @@ from dprime.attack.adversary import Adversary, Attack, AttackTarget
 from dprime.attack.records import LOOKED_AT
 from dprime.attack.scorers import Likelihood
 from dprime.attack.trainer import Arrays
+from dprime.data.columns import Column, category, group_name
 from dprime.data.dataset import Dataset
 from dprime.train import EngineContext, Observer, Step, TrainingConfig, TrainingData, train
 from dprime.train.data import check_record
 from dprime.train.gradients import clip_factors
 from dprime.train.records import Records
 
-Column = int | str
 Row = str | tuple[float, ...]
 """A value: a number for each column, or a text: a number, or a category of a one-hot group."""
 
@@ -116,10 +116,7 @@ class OneAttribute(Adversary):
 
     def _pair(self, dataset: Dataset) -> tuple[tuple[int, ...], Pair]:
         """The columns' places, and both values."""
-        names, columns = dataset.columns, self.columns
-        if len(columns) == 1 and columns[0] not in names:
-            columns = group_named(columns[0], names) or columns
-        places = places_of(columns, names, dataset.records.shape[1])
+        names, places = dataset.columns, dataset.column(self.columns)
         if self.values is None:
             return places, usual_values(dataset.records, places)
         first, second = (_numbers(row, places, names) for row in self.values)
@@ -137,50 +134,6 @@ class _LastRatio(Likelihood):
     def arrays(self) -> Arrays:
         """The score."""
         return {"score": super().arrays()["score"]}
-
-
-def group_named(name: Column, names: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a one-hot group, by what their names begin with; none if there are none.
-
-    >>> group_named("sex", ("age", "sex=Female", "sex=Male"))
-    ('sex=Female', 'sex=Male')
-    """
-    return tuple(one for one in names if one.startswith(f"{name}="))
-
-
-def places_of(
-    columns: Sequence[Column], names: Sequence[str], width: int | None = None
-) -> tuple[int, ...]:
-    """Where columns stand, by index or by name.
-
-    >>> places_of(("b", 0), ("a", "b"))
-    (1, 0)
-    """
-    known = len(names) if width is None else width
-    if not columns:
-        remedy = "name the attribute's columns"
-        raise validate.misfit("attribute", "empty", "at least one column", remedy)
-    found = [_place(column, names, known) for column in columns]
-    if len(set(found)) < len(found):
-        raise validate.refusal(
-            "attribute", list(columns), "of columns that differ", "name each once"
-        )
-    return tuple(found)
-
-
-def _place(column: Column, names: Sequence[str], width: int) -> int:
-    if isinstance(column, str):
-        if column in names:
-            return list(names).index(column)
-        shown = ", ".join([*names[:6], f"... ({len(names)} in all)"] if len(names) > 6 else names)
-        remedy = f"give one of {shown}" if names else "give columns=, their names, or an index"
-        raise validate.refusal("attribute", column, "a column of the data", remedy)
-    if isinstance(column, int | np.integer) and not isinstance(column, bool):
-        if 0 <= column < width:
-            return int(column)
-        wanted = f"a column from 0 to {width - 1}" if width > 0 else "a column from 0 on"
-        raise validate.refusal("attribute", column, wanted, "give an index that the data has")
-    raise validate.refusal("attribute", column, "an index or a name", "give for example 0")
 
 
 def usual_values(records: NDArray[Any], places: Sequence[int]) -> Pair:
@@ -303,31 +256,12 @@ def _numbers(row: Row, places: Sequence[int], names: Sequence[str]) -> tuple[flo
     return tuple(float(place == at) for place in range(len(places)))
 
 
-def category(place: int, names: Sequence[str]) -> str:
-    """What a column of a one-hot group stands for.
-
-    >>> category(1, ("age", "sex=Female"))
-    'Female'
-    """
-    return (names[place].partition("=")[2] or names[place]) if names else f"column {place}"
-
-
-def beginning(places: Sequence[int], names: Sequence[str]) -> str | None:
-    """What the names of a one-hot group begin with, where they have it in common.
-
-    >>> beginning((1, 2), ("age", "sex=Female", "sex=Male"))
-    'sex'
-    """
-    found = {names[place].partition("=")[0] for place in places} if names else set()
-    return found.pop() if len(found) == 1 else None
-
-
 def _said(places: Sequence[int], names: Sequence[str]) -> str:
     """The columns as a reader names them."""
     if len(places) == 1:
         return names[places[0]] if names else f"column {places[0]}"
     shown = ", ".join(names[place] if names else str(place) for place in places)
-    return beginning(places, names) or f"columns {shown}"
+    return group_name(places, names) or f"columns {shown}"
 
 
 def _value(row: Sequence[float], places: Sequence[int], names: Sequence[str]) -> str:

@@ -6,7 +6,6 @@ AttackTarget + adversary ──► Game ──► blocks of scores in a Store �
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +34,6 @@ from dprime.audit.states import Event, State, on_the_way, worker_lines
 from dprime.audit.store import Store
 from dprime.audit.verdict import Verdict, judge
 from dprime.curve import TradeOff, TradeOffMetrics
-from dprime.data import Dataset
 from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading, risk_profile
 from dprime.train.progress import bar
@@ -290,7 +288,8 @@ def audit(
     settings = {
         "adversary": attacker.name, "options": _plain(dataclasses.asdict(attacker)),  # type: ignore[call-overload]
         "data": setting.dataset.name, "records": len(setting.dataset),
-        "contents": [_digest(setting.dataset), _digest(setting.pool)], "record": setting.record,
+        "contents": [part and part.digest() for part in (setting.dataset, setting.pool)],
+        "record": setting.record,
         "adjacency": setting.adjacency, "trials": count, "block": size, "seed": setting.seed,
         "trainer": setting.trainer.describe(), "question": _asked(ask),
         "claim": [_finite(value) for value in (claimed.advantage(), claimed.epsilon(1e-5))],
@@ -434,14 +433,6 @@ def _opened(place: Path, settings: dict[str, Any], blocks: int) -> Store:
             "a new file or a run with the same settings", "give another path",
         )  # fmt: skip
     return store
-
-
-def _digest(dataset: Dataset | None) -> str | None:
-    """Tells one data set's contents from another's."""
-    if dataset is None:
-        return None
-    contents = dataset.records.tobytes() + dataset.labels.tobytes()
-    return hashlib.sha256(contents).hexdigest()[:16]
 
 
 def _check_version(store: Store) -> None:

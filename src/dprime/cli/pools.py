@@ -6,7 +6,7 @@ from dprime import validate
 from dprime.cli.options import whole
 from dprime.data import Split, load
 from dprime.data.loaders import names
-from dprime.membership.planner import distinct, outside
+from dprime.membership.planner import outside
 
 
 def pool_named(name: str, folder: str | None, option: str, count: str | None) -> Split:
@@ -20,7 +20,7 @@ def pool_named(name: str, folder: str | None, option: str, count: str | None) ->
     """
     validate.one_of("data", name, names())
     split = load(name, folder)
-    pool = distinct(split.train)
+    pool = split.train.distinct()
     if count is not None:
         size = whole(option, count)
         if not 2 <= size <= len(pool):

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.data import arrays, files, openml
+from dprime.data import files
+from dprime.data.arrays import read_only
 from dprime.data.dataset import Dataset, Split
 
 SOURCE = files.Source("adult", "https://archive.ics.uci.edu/dataset/2/adult")
@@ -92,18 +93,18 @@ def load(data_dir: Path | None) -> Split:
     return Split(train=_dataset(str(train), _rows(train)), test=_dataset(str(test), _rows(test)))
 
 
-def load_openml() -> Split:
+def load_from_openml() -> Split:
     """From OpenML's adult, version 2: the same rows in the same order."""
-    bunch = openml.fetch("adult", 2, SOURCE.address)
-    openml.check("the size of adult", len(bunch.data), TRAIN_SIZE + TEST_SIZE, SOURCE.address)
-    openml.check("attributes of adult", tuple(bunch.feature_names), ATTRIBUTES, SOURCE.address)
+    bunch = SOURCE.fetch("adult", 2)
+    SOURCE.check_fetched("the size of adult", len(bunch.data), TRAIN_SIZE + TEST_SIZE)
+    SOURCE.check_fetched("attributes of adult", tuple(bunch.feature_names), ATTRIBUTES)
     columns = [
         [_text(value, bunch.categories.get(name)) for value in values]
         for name, values in zip(ATTRIBUTES, np.asarray(bunch.data).T, strict=True)
     ]
     rows = list(zip(*columns, bunch.target, strict=True))
     weight = float(rows[TEST_SIZE][ATTRIBUTES.index("fnlwgt")])
-    openml.check(f"the fnlwgt of row {TEST_SIZE} of adult", weight, FIRST_WEIGHT, SOURCE.address)
+    SOURCE.check_fetched(f"the fnlwgt of row {TEST_SIZE} of adult", weight, FIRST_WEIGHT)
     return Split(
         train=_dataset("OpenML's adult", rows[TEST_SIZE:]),
         test=_dataset("OpenML's adult", rows[:TEST_SIZE]),
@@ -139,18 +140,14 @@ def _dataset(origin: str, rows: Iterable[Sequence[str]]) -> Dataset:
     by_name = dict(zip(ATTRIBUTES, attributes, strict=True))
     records = np.zeros((len(complete), len(COLUMNS)), dtype=np.float32)
     numeric = [_numbers(origin, name, by_name[name]) for name in RANGES]
-    records[:, : len(RANGES)] = arrays.unit_interval(
-        np.stack(numeric, axis=1), list(RANGES.values())
-    )
     first = len(RANGES)
+    records[:, :first] = files.unit_interval(np.stack(numeric, axis=1), list(RANGES.values()))
     for name, options in CATEGORIES.items():
         places = _places(origin, name, by_name[name], options)
         records[np.arange(len(complete)), first + places] = 1
         first += len(options)
     labels = _places(origin, "class", incomes, INCOMES)
-    return Dataset(
-        "adult", arrays.owned(records), arrays.owned(labels), "table", len(INCOMES), COLUMNS
-    )
+    return Dataset("adult", read_only(records), labels, "table", len(INCOMES), COLUMNS)
 
 
 def _numbers(origin: str, name: str, texts: Sequence[str]) -> NDArray[np.float64]:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dprime import validate
-from dprime.data import arrays
-from dprime.data.arrays import DIMENSIONS, Kind
+from dprime.data.arrays import array_rows, frozen, numbers, places, read_only
+from dprime.data.columns import Column, column_places, one_hot_group
+
+Kind = Literal["image", "binary", "table"]
+
+AXES: dict[Kind, int] = {"image": 4, "binary": 2, "table": 2}
+"""How many axes the records of each kind have; the first one counts the records."""
+
+LARGEST_WHOLE = 2**53
+"""Up to here a float64 holds every whole number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +48,6 @@ class Dataset:
         >>> data.records[0, 0] = 5
         Traceback (most recent call last):
         ValueError: assignment destination is read-only
-
     """
 
     name: str
@@ -51,22 +59,22 @@ class Dataset:
     sparse: bool = False
 
     def __post_init__(self) -> None:
-        validate.one_of("kind", self.kind, tuple(DIMENSIONS))
+        validate.one_of("kind", self.kind, tuple(AXES))
         put = object.__setattr__
-        put(self, "records", arrays.frozen(arrays.numbers("records", self.records), np.float32))
-        arrays.check_records(self.records, self.kind)
+        put(self, "records", frozen(numbers("records", self.records), np.float32))
+        _check_records(self.records, self.kind)
         if self.classes is not None:
             put(self, "classes", validate.whole("classes", self.classes, example=10))
-        labels = arrays.numbers("labels", self.labels)
-        arrays.check_count(labels, len(self.records))
+        labels = numbers("labels", self.labels)
+        _check_count(labels, len(self.records))
         if self.classes is None:
-            put(self, "labels", arrays.frozen(labels, np.float32))
-            arrays.check_finite("targets", self.labels)
+            put(self, "labels", frozen(labels, np.float32))
+            _check_finite("targets", self.labels)
         else:
-            arrays.check_classes(labels, self.classes)
-            put(self, "labels", arrays.frozen(labels, np.int64))
+            _check_classes(labels, self.classes)
+            put(self, "labels", frozen(labels, np.int64))
         put(self, "columns", tuple(self.columns))
-        arrays.check_columns(self.columns, self.records)
+        _check_columns(self.columns, self.records)
 
     @classmethod
     def of(
@@ -105,14 +113,14 @@ class Dataset:
             Dataset('blank', 4 records of 1×28×28, image, 10 classes)
             >>> Dataset.of([[0.5], [1.5]], [0.25, 0.75])
             Dataset('data', 2 records of 1, table, regression)
-
         """
-        values, marks = arrays.numbers("records", records), arrays.numbers("labels", labels)
+        values, marks = numbers("records", records), numbers("labels", labels)
         if values.ndim == 3 and kind in (None, "image"):
             values = values[:, np.newaxis]
         if kind is None:
-            kind = arrays.guess_kind(values)
-        if classes is None and marks.size and arrays.are_whole(marks):
+            flat: Kind = "binary" if np.isin(values, (0, 1)).all() else "table"
+            kind = "image" if values.ndim == 4 else flat
+        if classes is None and marks.size and _are_whole(marks):
             classes = max(int(marks.max()) + 1, 1)
         features = cast(NDArray[np.float32], values)
         return cls(name, features, marks, kind, classes, sparse=sparse)
@@ -151,14 +159,10 @@ class Dataset:
             dprime.validate.InputError: \
 index must be between 0 and 2, but it is 3: the data set has 3 \
 records.
-
         """
-        places = arrays.places(indices, len(self))
-        return replace(
-            self,
-            records=arrays.owned(self.records[places]),
-            labels=arrays.owned(self.labels[places]),
-        )
+        chosen = places(indices, len(self))
+        records, labels = read_only(self.records[chosen]), read_only(self.labels[chosen])
+        return replace(self, records=records, labels=labels)
 
     def draw(self, size: int, seed: int) -> Dataset:
         """A random subset without replacement, in random order.
@@ -174,13 +178,12 @@ records.
             >>> data = Dataset.of(np.arange(10.0)[:, None], np.arange(10))
             >>> data.draw(3, seed=1)
             Dataset('data', 3 records of 1, table, 10 classes)
-
         """
         size = validate.whole("size", size, example=min(len(self), 100))
         if size > len(self):
             remedy = f"draw {len(self)} or fewer"
             raise validate.refusal("size", size, f"at most {len(self)}, the whole data set", remedy)
-        return self.take(arrays.generator(seed).choice(len(self), size, replace=False))
+        return self.take(_generator(seed).choice(len(self), size, replace=False))
 
     def split(self, test_share: float, seed: int) -> Split:
         """A random partition into a part to train on and a part to test on.
@@ -197,15 +200,69 @@ records.
             >>> parts = data.split(0.2, seed=0)
             >>> len(parts.train), len(parts.test)
             (8, 2)
-
         """
         share = validate.inner_probability("test_share", test_share, example=0.2)
         size = round(share * len(self))
         if not 0 < size < len(self):
             requirement = f"a share that leaves at least one of {len(self)} records in each part"
             raise validate.refusal("test_share", test_share, requirement, "try 0.5 or add records")
-        order = arrays.generator(seed).permutation(len(self))
+        order = _generator(seed).permutation(len(self))
         return Split(train=self.take(order[size:]), test=self.take(order[:size]))
+
+    def distinct(self) -> Dataset:
+        """The data set without repetitions: of records that are the same, the first one stays.
+
+        Examples:
+            >>> data = Dataset.of([[1.0], [2.0], [1.0]], [0, 1, 0])
+            >>> data.distinct().records.ravel().tolist()
+            [1.0, 2.0]
+        """
+        first: dict[bytes, int] = {}
+        for place, found in enumerate(self.hashes()):
+            first.setdefault(found, place)
+        return self if len(first) == len(self) else self.take(list(first.values()))
+
+    def hashes(self) -> Iterator[bytes]:
+        """A hash of each record with its label: the same for the same numbers, and −0 is 0."""
+        for row in array_rows([self.records, self.labels]):
+            yield hashlib.blake2b(row, digest_size=32).digest()
+
+    def digest(self) -> str:
+        """Tells one data set's contents from another's: records and labels, with shape and type.
+
+        Examples:
+            >>> data = Dataset.of([[1.0], [2.0]], [0, 1])
+            >>> [data.take(some).digest() == data.digest() for some in ([0, 1], [1, 0], [1])]
+            [True, False, False]
+        """
+        state = hashlib.sha256()
+        for array in (self.records, self.labels):
+            state.update(f"{array.dtype.str} {array.shape} ".encode())
+            state.update(array.data)
+        return state.hexdigest()
+
+    def column(self, column: Column | tuple[Column, ...]) -> tuple[int, ...]:
+        """The places of a column, of several, or of a one-hot group by what its names begin with.
+
+        Args:
+            column: an index, a name, several of them, or the name of a group.
+
+        Raises:
+            InputError: if the data set has no such column, or one is named twice.
+
+        Examples:
+            >>> names = ("age", "sex=Female", "sex=Male")
+            >>> data = Dataset("people", np.eye(3), np.arange(3), "table", 3, names)
+            >>> data.column("age"), data.column("sex"), data.column(("sex=Male", 0))
+            ((0,), (1, 2), (2, 0))
+        """
+        if self.records.ndim != 2:
+            raise validate.misfit("attribute", "of images", "a column of a table", "give a table")
+        named = column if isinstance(column, tuple) else (column,)
+        first = named[0] if len(named) == 1 else None
+        if isinstance(first, str) and first not in self.columns:
+            named = one_hot_group(first, self.columns) or named
+        return column_places(named, self.columns, self.records.shape[1])
 
 
 @dataclass(frozen=True)
@@ -214,3 +271,76 @@ class Split:
 
     train: Dataset
     test: Dataset
+
+
+def _check_records(records: NDArray[np.float32], kind: Kind) -> None:
+    """Refuse records that are empty, not finite, or not what their kind says."""
+    name = "the shape of records"
+    if records.size == 0:
+        remedy = "give at least one record with one feature"
+        raise validate.refusal(name, records.shape, "without a 0", remedy)
+    if records.ndim != AXES[kind]:
+        axes = "(n, channels, height, width)" if kind == "image" else "(n, features)"
+        remedy = "reshape the records or name another kind"
+        raise validate.refusal(name, records.shape, f"{axes} for kind {kind!r}", remedy)
+    _check_finite("records", records)
+    if kind == "binary":
+        wrong = (records != 0) & (records != 1)
+        if wrong.any():
+            record, feature = map(int, np.unravel_index(wrong.argmax(), wrong.shape))
+            name = f"feature {feature} of record {record}"
+            remedy = 'round the features or name the kind "table"'
+            value = records[record, feature]
+            raise validate.refusal(name, value, "0 or 1 in binary data", remedy)
+
+
+def _check_finite(name: str, values: NDArray[np.float32]) -> None:
+    """Refuse NaN and infinity; say how many records have them, and which first."""
+    if np.isfinite(values).all():
+        return
+    wrong = (~np.isfinite(values)).reshape(len(values), -1).any(axis=1)
+    name = f"the number of {name} with NaN, infinity or more than float32 holds"
+    remedy = f"drop or repair them, beginning with record {wrong.argmax()}"
+    raise validate.refusal(name, wrong.sum(), "0", remedy)
+
+
+def _check_count(labels: NDArray[Any], count: int) -> None:
+    """Refuse labels that are not one for each record."""
+    if labels.shape != (count,):
+        requirement = f"({count},) as there are {count} records"
+        remedy = "give one label for each record"
+        raise validate.refusal("the shape of labels", labels.shape, requirement, remedy)
+
+
+def _check_classes(labels: NDArray[Any], classes: int) -> None:
+    """Refuse labels that are not class indexes; name the first."""
+    good = (labels >= 0) & (labels < min(classes, LARGEST_WHOLE))
+    if labels.dtype.kind == "f":
+        good &= labels == np.floor(labels)
+    if not good.all():
+        first = good.argmin()
+        requirement = f"a whole number from 0 to {classes - 1}"
+        remedy = "number the classes from 0, or give classes"
+        raise validate.refusal(f"the label of record {first}", labels[first], requirement, remedy)
+
+
+def _check_columns(columns: tuple[str, ...], records: NDArray[np.float32]) -> None:
+    """Refuse names that do not fit the columns of a table."""
+    if columns and records.ndim != 2:
+        remedy = "name the columns of tables only"
+        raise validate.refusal("columns", len(columns), "left out for images", remedy)
+    if columns and len(columns) != records.shape[1]:
+        requirement = f"{records.shape[1]} names, one for each feature"
+        remedy = "name every column or none"
+        raise validate.refusal("columns", len(columns), requirement, remedy)
+
+
+def _are_whole(values: NDArray[Any]) -> bool:
+    """Whether every value is a whole number (and a float small enough to tell)."""
+    if values.dtype.kind in "biu":
+        return True
+    return bool(((values == np.floor(values)) & (np.abs(values) < LARGEST_WHOLE)).all())
+
+
+def _generator(seed: int) -> np.random.Generator:
+    return np.random.default_rng(validate.whole("seed", seed, example=0, least=0))

@@ -8,20 +8,20 @@ records, and takes the neighbour D′ that lies furthest from D:
 
 It is a heuristic for a pair that is easy to tell apart: nothing certified follows from it.
 
-Notation: rows are the records a, columns the records b, a tile is a block of the d(a, b). How tiles
-are computed does not depend on what is kept of them: a streamed ranking equals the full one.
+Notation: rows are the records a, columns the records b, a tile is a block of the d(a, b). A pair's
+index is its place row by row. The tiles do not depend on how much of a ranking is kept, so a
+ranking with `keep` equals the two ends of the full one.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from dprime import validate
-from dprime.data import arrays
+from dprime.data.arrays import numbers
 from dprime.data.devices import device_named
 
 MEASURES = ("ssim", "euclidean", "manhattan", "hamming", "cosine")
@@ -43,9 +43,7 @@ _C1, _C2 = 0.01**2, 0.03**2  # (K L)² for a data range of L = 1: Wang et al. 20
 
 _Floats = NDArray[np.float64]
 _Indexes = NDArray[np.int64]
-_Named = tuple[str, ArrayLike]
-_Rule = Callable[[Tensor, Tensor], Tensor]
-_Tiles = Iterator[tuple[slice, slice, Tensor]]
+_Progress = Callable[[int, int], None]
 
 
 def default_measure(kind: str) -> str:
@@ -85,10 +83,8 @@ def dissimilarity(
 
     >>> dissimilarity([[0, 1, 1, 0]], [[0, 1, 1, 0], [1, 1, 1, 1]], "hamming")
     array([[0. , 0.5]])
-
     """
-    task = _task(("a", a), ("b", b), measure, device, memory)
-    return _matrix(_tiles(task), task)
+    return _comparison({"a": a, "b": b}, measure, device, memory).matrix()
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +104,6 @@ class Ranking:
     (array([2, 0, 1]), array([9., 6., 5.]))
     >>> ranking.sensitivity, ranking.top(2).records, ranking.bottom(2).records
     (9.0, array([2, 0]), array([1, 0]))
-
     """
 
     adjacency: str
@@ -154,7 +149,7 @@ def dataset_sensitivity(
     keep: int | None = None,
     device: str = "cpu",
     memory: float | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: _Progress | None = None,
 ) -> Ranking:
     """All neighbours D′ of D, ranked by how far they are from it (Bernau et al. 2021, def. 6).
 
@@ -165,7 +160,7 @@ def dataset_sensitivity(
         adjacency: "add-remove" scores every x in D by the sum of d(x, ·) over D, "replace" every
             pair (x in D, x′ in the universe) by d(x, x′).
         measure: One of `MEASURES`; see `dissimilarity` and `default_measure`.
-        keep: Keep only so many from the top and from the bottom, so that the pairs need not fit
+        keep: Keep this many from the top and from the bottom only, so that the pairs need not fit
             in memory. They are exactly those of the full ranking.
         device: Where PyTorch computes, such as "cpu" or "cuda".
         memory: GB of work space, as for `dissimilarity`.
@@ -178,145 +173,105 @@ def dataset_sensitivity(
     >>> pairs = dataset_sensitivity(inside, outside, adjacency="replace", measure="euclidean")
     >>> pairs.scores, pairs.records, pairs.partners
     (array([3. , 2. , 0.5, 0.5]), array([0, 1, 0, 1]), array([1, 1, 0, 0]))
-
     """
-    bounded = validate.one_of("adjacency", adjacency, ADJACENCIES) == "replace"
-    if bounded == (universe is None):
-        wanted, found = ("given", None) if bounded else ("None", "given")
+    replace = validate.one_of("adjacency", adjacency, ADJACENCIES) == "replace"
+    if replace == (universe is None):
+        wanted, found = ("given", None) if replace else ("None", "given")
         remedy = "give the records outside of D for replace, and none for add-remove"
         raise validate.refusal("universe", found, f"{wanted} for {adjacency}", remedy)
-    others = ("records", records) if universe is None else ("universe", universe)
-    task = _task(("records", records), others, measure, device, memory)
-    count, columns = len(task.a), len(task.b) if bounded else 1
-    keep = None if keep is None else _at_most("keep", keep, count * columns)
-    tiles = _tiles(task, progress)
-    if bounded and keep is not None:
-        index, scores = _extremes(tiles, columns, keep)
+    given = {"records": records} | ({} if universe is None else {"universe": universe})
+    compared = _comparison(given, measure, device, memory)
+    columns = len(compared.b) if replace else 1
+    keep = None if keep is None else _at_most("keep", keep, len(compared.a) * columns)
+    if replace and keep is not None:
+        index, scores = compared.extremes(keep, progress)
     else:
-        scores = _matrix(tiles, task).reshape(-1) if bounded else _sums(tiles, count)
+        scores = compared.matrix(progress).ravel() if replace else compared.sums(progress)
         index, scores = np.arange(len(scores)), scores.astype(np.float64)
-    index, scores = _ordered(index, scores, keep)
-    partners = index % columns if bounded else None
+        if keep is not None:
+            index, scores = _ends(index, scores, keep)
+    order = np.argsort(-scores, kind="stable")
+    index, scores = index[order], scores[order]
+    partners = index % columns if replace else None
     return Ranking(adjacency, measure, index // columns, partners, scores, keep)
 
 
-def _matrix(tiles: _Tiles, task: _Task) -> NDArray[Any]:
-    kind = np.float64 if task.a.dtype == torch.float64 else np.float32
-    matrix = np.empty((len(task.a), len(task.b)), kind)
-    for rows, columns, tile in tiles:
-        matrix[rows, columns] = tile.cpu().numpy()
-    return matrix
-
-
-def _sums(tiles: _Tiles, count: int) -> _Floats:
-    """The sum of each row (Bernau et al. 2021, eq. 9; a record is at 0 from itself)."""
-    sums = np.zeros(count)
-    for rows, _, tile in tiles:
-        sums[rows] += tile.sum(dim=1, dtype=torch.float64).cpu().numpy()
-    return sums
-
-
-def _extremes(tiles: _Tiles, columns: int, keep: int) -> tuple[_Indexes, _Floats]:
-    """The pairs, numbered row by row, with the largest and with the smallest scores."""
-    largest, smallest = _Least(keep, columns), _Least(keep, columns)
-    for rows, across, tile in tiles:
-        largest.add(rows, across, -tile)
-        smallest.add(rows, across, tile)
-    index = np.concatenate([largest.index, smallest.index])
-    scores = np.concatenate([-largest.keys, smallest.keys])
-    index, first = np.unique(index, return_index=True)
-    return index, scores[first]
-
-
-class _Least:
-    """The pairs with the smallest keys so far, in ascending order."""
-
-    def __init__(self, keep: int, columns: int) -> None:
-        self.keep, self.columns = keep, columns
-        self.index, self.keys = np.empty(0, np.int64), np.empty(0)
-
-    def add(self, rows: slice, across: slice, keys: Tensor) -> None:
-        bound = self.keys[-1] if len(self.keys) == self.keep else np.inf
-        chosen = keys <= bound  # ties too: their indexes may be lower than those that are kept
-        if int(chosen.sum()) > 2 * self.keep:
-            kth = keys.flatten().topk(self.keep, largest=False, sorted=False).values.max()
-            chosen = keys <= min(float(kth), bound)
-        row, column = torch.nonzero(chosen).cpu().numpy().T
-        numbers = (rows.start + row) * self.columns + across.start + column
-        index = np.concatenate([self.index, numbers])
-        merged = np.concatenate([self.keys, keys[chosen].cpu().numpy()])
-        best = _smallest(merged, index, self.keep)
-        self.index, self.keys = index[best], merged[best]
-
-
-def _ordered(index: _Indexes, scores: _Floats, keep: int | None) -> tuple[_Indexes, _Floats]:
-    """By descending score, given in the order of indexes; with `keep`, the two ends only."""
-    if keep is not None:
-        ends = _smallest(-scores, index, keep), _smallest(scores, index, keep)
-        chosen = np.unique(np.concatenate(ends))
-        index, scores = index[chosen], scores[chosen]
-    order = np.argsort(-scores, kind="stable")
-    return index[order], scores[order]
-
-
-def _smallest(keys: _Floats, index: _Indexes, k: int) -> _Indexes:
-    """Where the k smallest keys are, in ascending order, ties by index."""
-    among = np.arange(len(keys))
-    if k < len(keys):
-        among = np.flatnonzero(keys <= np.partition(keys, k - 1)[k - 1])
-    return among[np.lexsort((index[among], keys[among]))[:k]]
-
-
-class _Task(NamedTuple):
-    """What to compare, how, and in how much work space."""
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """What is compared, how, and in how much work space."""
 
     a: Tensor  # [row, ...]
     b: Tensor  # [column, ...]
-    rule: _Rule
+    rule: Callable[[Tensor, Tensor], Tensor]
     memory: float  # in GB
 
+    def matrix(self, progress: _Progress | None = None) -> NDArray[Any]:
+        """Every d."""
+        matrix = torch.empty(len(self.a), len(self.b), dtype=self.a.dtype)
+        for rows, columns, tile in self._tiles(progress):
+            matrix[rows, columns] = tile.cpu()
+        return matrix.numpy()
 
-def _tiles(task: _Task, progress: Callable[[int, int], None] | None = None) -> _Tiles:
-    """All tiles in turn, the columns changing first."""
-    rows = min(_ROWS, len(task.a))
-    numbers = 4 * (rows + task.b[0].numel())  # that SSIM, the largest user, has for each column
-    columns = max(_LEAST_COLUMNS, int(1e9 * task.memory / (numbers * task.b.element_size())))
-    blocks = list(product(_slices(len(task.a), rows), _slices(len(task.b), columns)))
-    jobs = (partial(task.rule, task.a[row], task.b[column]) for row, column in blocks)
-    on_cpu, threads = task.a.device.type == "cpu", min(torch.get_num_threads(), _THREADS)
-    done, total = 0, len(task.a) * len(task.b)
-    with _own_settings():
-        results = _in_order(jobs, threads) if on_cpu else (job() for job in jobs)
-        for (row, column), tile in zip(blocks, results, strict=True):
-            yield row, column, tile
-            done += tile.numel()
-            if progress is not None:
-                progress(done, total)
+    def sums(self, progress: _Progress | None = None) -> _Floats:
+        """The sum of each row (Bernau et al. 2021, eq. 9; a record is at 0 from itself)."""
+        sums = np.zeros(len(self.a))
+        for rows, _, tile in self._tiles(progress):
+            sums[rows] += tile.sum(dim=1, dtype=torch.float64).cpu().numpy()
+        return sums
 
+    def extremes(self, keep: int, progress: _Progress | None = None) -> tuple[_Indexes, _Floats]:
+        """The pairs with the largest and with the smallest scores, as `_ends` of all of them.
 
-def _slices(length: int, step: int) -> list[slice]:
-    return [slice(start, min(start + step, length)) for start in range(0, length, step)]
+        Of each tile, the `keep` first at both ends are candidates. Scores equal to the last of them
+        are candidates too, since the lowest indexes go first.
+        """
+        index, scores = np.empty(0, np.int64), np.empty(0)
+        for rows, columns, tile in self._tiles(progress):
+            k = min(keep, tile.numel())
+            least = tile.flatten().topk(k).values.min()
+            largest = tile.flatten().topk(k, largest=False).values.max()
+            candidates = (tile >= least) | (tile <= largest)
+            row, column = torch.nonzero(candidates).cpu().numpy().T
+            found = (rows.start + row) * len(self.b) + columns.start + column
+            index, scores = _ends(
+                np.concatenate([index, found]),
+                np.concatenate([scores, tile[candidates].cpu().numpy()]),
+                keep,
+            )
+        return index, scores
 
+    def _tiles(self, progress: _Progress | None) -> Iterator[tuple[slice, slice, Tensor]]:
+        """All tiles in turn, the columns changing first.
 
-def _in_order(jobs: Iterable[Callable[[], Tensor]], threads: int) -> Iterator[Tensor]:
-    """The results in the order of the jobs, only a few of which are under way at a time.
-
-    Each thread has a job to itself. PyTorch's own threads would share each of the thousands of
-    short operations and wait for one another at its end: long, if another process is busy too.
-    """
-    waiting: deque[Future[Tensor]] = deque()
-    with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        for job in jobs:
-            waiting.append(pool.submit(job))
-            if len(waiting) > 2 * threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        On the CPU each thread has a tile to itself. PyTorch's own threads would share each of the
+        thousands of short operations and wait for one another at its end: a hundred times as long,
+        if other processes are busy too.
+        """
+        rows = min(_ROWS, len(self.a))
+        values = 4 * (rows + self.b[0].numel())  # of SSIM, the largest user, for each column
+        fitting = int(1e9 * self.memory / (values * self.b.element_size()))
+        columns = min(len(self.b), max(_LEAST_COLUMNS, fitting))
+        done, total = 0, len(self.a) * len(self.b)
+        starts = product(range(0, len(self.a), rows), range(0, len(self.b), columns))
+        blocks = [(slice(y, y + rows), slice(x, x + columns)) for y, x in starts]
+        threads = min(torch.get_num_threads(), _THREADS) if self.a.device.type == "cpu" else 1
+        with (
+            _own_settings(),
+            ThreadPoolExecutor(threads, "tile", torch.set_num_threads, (1,)) as pool,
+        ):
+            for first in range(0, len(blocks), threads):
+                part = blocks[first : first + threads]
+                tiles = pool.map(lambda block: self.rule(self.a[block[0]], self.b[block[1]]), part)
+                for (row, column), tile in zip(part, tiles, strict=True):
+                    yield row, column, tile
+                    done += tile.numel()
+                    if progress is not None:
+                        progress(done, total)
 
 
 @contextmanager
 def _own_settings() -> Iterator[None]:
-    """One thread for each operation, and no TF32, whatever is set for training; put back later."""
+    """One thread for each operation, no TF32 or bfloat16 in products; all is put back later."""
     threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
     torch.set_num_threads(1)
     torch.set_float32_matmul_precision("highest")
@@ -325,6 +280,22 @@ def _own_settings() -> Iterator[None]:
     finally:
         torch.set_float32_matmul_precision(precision)
         torch.set_num_threads(threads)
+
+
+def _ends(index: _Indexes, scores: _Floats, keep: int) -> tuple[_Indexes, _Floats]:
+    """The `keep` largest and the `keep` smallest scores, in the order of their indexes."""
+    ends = _smallest(-scores, index, keep), _smallest(scores, index, keep)
+    chosen = np.unique(np.concatenate(ends))
+    chosen = chosen[np.argsort(index[chosen])]
+    return index[chosen], scores[chosen]
+
+
+def _smallest(keys: _Floats, index: _Indexes, k: int) -> _Indexes:
+    """Where the k smallest keys are, in ascending order, ties by index."""
+    among = np.arange(len(keys))
+    if k < len(keys):
+        among = np.flatnonzero(keys <= np.partition(keys, k - 1)[k - 1])
+    return among[np.lexsort((index[among], keys[among]))[:k]]
 
 
 def _ssim(a: Tensor, b: Tensor) -> Tensor:
@@ -354,7 +325,7 @@ def _ssim(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _windows(strip: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of the windows in a strip [y, x, image]: [window, pixel, image] centred, mean, variance."""
+    """The windows in a strip [y, x, image]: [window, pixel, image] centred, mean, variance."""
     side = len(strip)
     pixels = strip.unfold(1, side, 1).permute(1, 0, 3, 2)  # [window, y, x, image], a view
     pixels = pixels.clone(memory_format=torch.contiguous_format).flatten(1, 2)
@@ -391,7 +362,7 @@ def _unit(x: Tensor) -> Tensor:
     return torch.nn.functional.normalize(x)
 
 
-_RULES: dict[str, _Rule] = {
+_RULES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "ssim": _ssim,
     "euclidean": partial(_distance, p=2),
     "manhattan": partial(_distance, p=1),
@@ -400,13 +371,17 @@ _RULES: dict[str, _Rule] = {
 }
 
 
-def _task(a: _Named, b: _Named, measure: str, device: str, memory: float | None) -> _Task:
-    """The checked records on their device."""
+def _comparison(
+    given: Mapping[str, ArrayLike], measure: str, device: str, memory: float | None
+) -> _Comparison:
+    """The records by their name in the call, checked and on their device; one array with itself."""
     rule = _RULES[validate.one_of("measure", measure, MEASURES)]
-    first, second = (_checked(*named, measure) for named in (a, b))
+    names, arrays = list(given), [_checked(name, given[name], measure) for name in given]
+    first, second = arrays[0], arrays[-1]
     if first.shape[1:] != second.shape[1:]:
-        shapes = [f"records of shape {x.shape[1:]}" for x in (first, second)]
-        raise validate.refusal(b[0], shapes[1], f"{shapes[0]} like {a[0]}", "give the same shape")
+        shapes = [f"records of shape {x.shape[1:]}" for x in arrays]
+        requirement = f"{shapes[0]} like {names[0]}"
+        raise validate.refusal(names[1], shapes[1], requirement, "give the same shape")
     place = device_named(device)
     usual = CPU_MEMORY if place.type == "cpu" else GPU_MEMORY
     memory = validate.positive("memory", usual if memory is None else memory, example=2.0)
@@ -414,12 +389,12 @@ def _task(a: _Named, b: _Named, measure: str, device: str, memory: float | None)
     # PyTorch warns of read-only arrays, even where it only reads
     made = [np.require(x, kind, ["C", "W"]) for x in (first, second)]
     rows, columns = (torch.from_numpy(x).to(place) for x in made)
-    return _Task(rows, columns, rule, memory)
+    return _Comparison(rows, columns, rule, memory)
 
 
 def _checked(name: str, values: ArrayLike, measure: str) -> NDArray[Any]:
     """Records that the measure can compare."""
-    array = arrays.numbers(name, values)
+    array = numbers(name, values)
     shape = f"of shape {array.shape}"
     if array.ndim not in (2, 4):
         remedy = "give one row for each record, or (n, 1, h, w) for grey images"

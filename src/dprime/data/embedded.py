@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dprime.data import arrays, files
+from dprime.data import files
 from dprime.data.dataset import Dataset
 
 BRIGHTEST = 16
@@ -40,6 +40,6 @@ def digits(_data_dir: Path | None) -> Dataset:
 def diabetes(_data_dir: Path | None) -> Dataset:
     """442 patients with ten measurements; the target is how the disease went on in a year."""
     bunch = files.scikit_learn("sklearn.datasets").load_diabetes(scaled=False)
-    records = arrays.unit_interval(bunch.data, list(DIABETES_RANGES.values()))
+    records = files.unit_interval(bunch.data, list(DIABETES_RANGES.values()))
     targets = bunch.target / LARGEST_PROGRESSION
     return Dataset("diabetes", records, targets, "table", None, tuple(DIABETES_RANGES))

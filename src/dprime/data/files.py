@@ -1,4 +1,4 @@
-"""Finding a data set's files and opening them, gzipped or not."""
+"""What the loaders share: finding a data set's files, reading them, and scaling by constants."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import gzip
 import importlib
 import io
 import os
+import warnings
 import zipfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from dprime import text, validate
 VARIABLE = "DPRIME_DATA"
 """The environment variable that names the data folder where `data_dir` is not given."""
 
-AGAIN = "get it again, it may be broken or cut off"
+AGAIN = "download it again; it may be damaged"
 
 
 class MissingFileError(FileNotFoundError, validate.InputError):
@@ -34,7 +36,6 @@ class Source:
     Attributes:
         folder: the folder below the data folder; files right in the data folder are found too.
         address: the web page that offers them.
-
     """
 
     folder: str
@@ -56,11 +57,38 @@ class Source:
         path = self.look(data_dir, *names)
         if path is None:
             wanted = " or ".join(f"{self.folder}/{name}" for name in names)
-            shown = None if data_dir is None else str(data_dir)
+            found = f"it is {None if data_dir is None else repr(str(data_dir))}"
             remedy = f"get the file from {self.address} and set {VARIABLE} or data_dir"
-            requirement = f"a folder with {wanted} (or the same with .gz) in it"
-            raise MissingFileError(str(validate.refusal("data_dir", shown, requirement, remedy)))
+            requirement = f"be a folder with {wanted} (or the same with .gz) in it"
+            raise MissingFileError.of("data_dir", requirement, found, remedy, data_dir)
         return path
+
+    def fetch(self, name: str, version: int) -> Any:
+        """The data set from OpenML as NumPy arrays, by scikit-learn."""
+        datasets = scikit_learn("sklearn.datasets")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # it warns before each new attempt
+                return datasets.fetch_openml(
+                    name,
+                    version=version,
+                    as_frame=False,
+                    parser="liac-arff",  # the other one needs pandas, which no extra brings
+                )
+        except (OSError, ValueError) as error:
+            requirement = f"able to send {name} for source 'openml'"
+            raise validate.refusal("openml.org", error, requirement, self._elsewhere) from None
+
+    def check_fetched(self, what: str, found: object, wanted: object) -> None:
+        """Refuse a data set from OpenML that is not the one that is known by this name."""
+        if found != wanted:
+            raise validate.refusal(f"{what} on OpenML", found, str(wanted), self._elsewhere)
+
+    @property
+    def _elsewhere(self) -> str:
+        return (
+            f"try again later, or get the files from {self.address} and set {VARIABLE} or data_dir"
+        )
 
 
 def folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
@@ -124,12 +152,21 @@ def class_indexes(
     return indexes
 
 
+def unit_interval(
+    values: NDArray[np.float64], ranges: Sequence[tuple[float, float]]
+) -> NDArray[np.float32]:
+    """Each column from its range to [0, 1]; what lies outside is cut off."""
+    low, high = np.array(ranges, dtype=np.float64).T
+    scaled: NDArray[np.float64] = np.clip((values - low) / (high - low), 0, 1)
+    return scaled.astype(np.float32)
+
+
 def scikit_learn(module: str) -> Any:
     """A module of scikit-learn, imported when it is first needed."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError:
+        remedy = text.install("train")
         raise ImportError(
-            "This data set needs scikit-learn, which is not installed: run "
-            f"{text.install('train')}."
+            f"This data set needs scikit-learn, which is not installed: run {remedy}."
         ) from None

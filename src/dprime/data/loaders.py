@@ -7,16 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dprime import validate
-from dprime.data import (
-    adult,
-    cifar10,
-    embedded,
-    files,
-    location30,
-    mnist,
-    purchase100,
-    retail100,
-)
+from dprime.data import adult, embedded, files, images, retail100, shokri
 from dprime.data.dataset import Dataset, Split
 
 TEST_SHARE = 0.2
@@ -34,17 +25,17 @@ def _split(whole: Callable[[Path | None], Dataset]) -> Loader:
 LOADERS: dict[str, Loader] = {
     "digits": _split(embedded.digits),
     "diabetes": _split(embedded.diabetes),
-    "mnist": mnist.load,
+    "mnist": images.mnist,
     "adult": adult.load,
-    "location30": _split(location30.load),
-    "cifar10": cifar10.load,
+    "location30": _split(shokri.location30),
+    "cifar10": images.cifar10,
     "retail100": _split(retail100.load),
-    "purchase100": _split(purchase100.load),
+    "purchase100": _split(shokri.purchase100),
 }
 
 OPENML: dict[str, Callable[[], Split]] = {
-    "mnist": mnist.load_openml,
-    "adult": adult.load_openml,
+    "mnist": images.mnist_from_openml,
+    "adult": adult.load_from_openml,
 }
 
 
@@ -87,7 +78,6 @@ def load(
         359
         >>> load("diabetes").train.columns[:3]
         ('age', 'sex', 'bmi')
-
     """
     validate.one_of("name", name, names())
     if source == "openml":

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.data import arrays, files
+from dprime.data import files
+from dprime.data.arrays import read_only
 from dprime.data.dataset import Dataset
 
 SOURCE = files.Source("retail", "http://fimi.uantwerpen.be/data/")
@@ -69,7 +70,7 @@ def _features(
     present, row = np.unique(basket[kept], return_inverse=True)
     features = np.zeros((len(present), ITEMS), dtype=np.float32)
     features[row, column[item][kept]] = 1
-    return arrays.owned(features), tuple(f"item {number}" for number in numbers[frequent])
+    return read_only(features), tuple(f"item {number}" for number in numbers[frequent])
 
 
 def _clusters(features: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -82,4 +83,4 @@ def _clusters(features: NDArray[np.float32]) -> NDArray[np.int64]:
     threads = importlib.import_module("threadpoolctl")  # comes with scikit-learn
     with threads.threadpool_limits(limits=1):
         model = cluster.MiniBatchKMeans(CLASSES, n_init=1, random_state=SEED).fit(features)
-    return arrays.owned(model.labels_.astype(np.int64))
+    return read_only(model.labels_.astype(np.int64))

@@ -33,8 +33,7 @@ from dprime.data.dataset import Dataset, Split
 from dprime.data.devices import device_named
 from dprime.membership.confidence import over_repetitions
 from dprime.membership.planner import Plan, Point
-from dprime.membership.pool import array_rows, check_distinct, draw
-from dprime.membership.shadows import digest
+from dprime.membership.pool import check_distinct, draw
 from dprime.seeds import check_seed, derived_seed, fresh_seed
 from dprime.text import round_up
 from dprime.train import SGD, Compute, Observer, Step, TrainingConfig, TrainingData
@@ -354,8 +353,8 @@ def _common(
 ) -> dict[str, Any]:
     """What is the same for all trainings of a frontier."""
     return {
-        "dprime": dprime.__version__, "pool": digest(pool), "test": digest(test),
-        "choosing": None if choosing is None else digest(choosing),
+        "dprime": dprime.__version__, "pool": pool.digest(), "test": test.digest(),
+        "choosing": None if choosing is None else choosing.digest(),
         "target": plan.target, "min_tpr": plan.min_tpr, "delta": plan.delta,
         "repetitions": repetitions, "seed": seed,
     }  # fmt: skip
@@ -387,7 +386,7 @@ def _check_data(plan: Plan, data: Split) -> None:
     if data.train.classes is None:
         remedy = "give for example digits"
         raise validate.misfit("data", "a regression", "one with classes to predict", remedy)
-    check_distinct(array_rows([data.train.records, data.train.labels]))
+    check_distinct(data.train.hashes())
 
 
 def _test_parts(test: Dataset, halve: bool) -> tuple[Dataset, Dataset | None]:

@@ -31,7 +31,7 @@ from dprime.membership.confidence import (
 )
 from dprime.membership.game import Bools, Floats, Scored, score
 from dprime.membership.planner import check_outside
-from dprime.membership.pool import array_rows, check_distinct
+from dprime.membership.pool import check_distinct
 from dprime.membership.results import (
     AverageRoc,
     average_roc,
@@ -311,7 +311,7 @@ def infer(
         remedy = "an interval needs two or more"
         raise validate.refusal("targets", targets, f"at least {FEWEST_TARGETS}", remedy)
     count = _asked_records(records, pool)
-    check_distinct(array_rows([pool.records, pool.labels]))
+    check_distinct(pool.hashes())
     check_outside(population, pool)
     needy = [attack for attack in chosen if "shadows" in attack.needs]
     if needy:  # before anything is trained

@@ -12,7 +12,6 @@ The noise is read off the certified curve. T's own way goes over one pair (ε, �
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -25,7 +24,6 @@ from dprime import validate
 from dprime.bounds import epsilon_from_precision
 from dprime.data.dataset import Dataset
 from dprime.mechanisms import DPSGD, PoolSampled
-from dprime.membership.pool import array_rows
 from dprime.parameters import steps_from_epochs
 from dprime.solve import choose
 from dprime.text import round_up
@@ -197,20 +195,6 @@ def plan(
     return Plan(target, share, at_delta, records, batch, epochs, given, tuple(points))
 
 
-def distinct(pool: Dataset) -> Dataset:
-    """The pool without repetitions: of records that are the same, the first one stays.
-
-    A record that is there twice would be drawn more often than π says.
-
-    >>> distinct(Dataset.of([[1.0], [2.0], [1.0]], [0, 1, 0])).records.ravel().tolist()
-    [1.0, 2.0]
-    """
-    first: dict[bytes, int] = {}
-    for place, row in enumerate(array_rows([pool.records, pool.labels])):
-        first.setdefault(_digest(row), place)
-    return pool if len(first) == len(pool) else pool.take(list(first.values()))
-
-
 def outside(population: Dataset, pool: Dataset) -> Dataset:
     """The records of a population that are not in the pool.
 
@@ -236,13 +220,8 @@ def check_outside(population: Dataset, pool: Dataset) -> None:
 
 def trained_on(population: Dataset, pool: Dataset) -> NDArray[np.bool_]:
     """Which records of a population are in the pool: the same values and the same label."""
-    known = set(map(_digest, array_rows([pool.records, pool.labels])))
-    rows = array_rows([population.records, population.labels])
-    return np.array([_digest(row) in known for row in rows], dtype=bool)
-
-
-def _digest(row: bytes) -> bytes:
-    return hashlib.sha256(row).digest()
+    known = set(pool.hashes())
+    return np.array([record in known for record in population.hashes()], dtype=bool)
 
 
 def usual_probabilities(precision: float, least: float = 0.0) -> list[float]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
@@ -37,9 +37,6 @@ PURPOSE = b"dprime: who is drawn from a pool, 1"
 
 BLOCK = 1 << 16
 """Coins that are made with one call of the hash function."""
-
-ROWS = 1 << 12
-"""Records that are compared at a time."""
 
 EMPTY_DRAW = 1e-6
 """Where an empty draw is likelier than this, no data set is made of a draw."""
@@ -78,7 +75,7 @@ class Draw:
             remedy = "give one True or False for each record, or use draw(…)"
             raise validate.misfit("members", description, "bool of shape [record]", remedy)
         count = check_size(len(members))
-        object.__setattr__(self, "members", arrays.owned(members))
+        object.__setattr__(self, "members", arrays.read_only(members))
         object.__setattr__(self, "probability", _probabilities(self.probability, count))
 
     def __repr__(self) -> str:
@@ -194,7 +191,7 @@ drawn more often.
     """
     if isinstance(pool, Dataset):
         count = check_size(len(pool))
-        check_distinct(array_rows([pool.records, pool.labels]))
+        check_distinct(pool.hashes())
     else:
         count = check_size(validate.whole("pool", pool))
     chosen = _probabilities(probability, count)
@@ -239,20 +236,6 @@ def chance_of_none(probability: float | Floats, count: int) -> float:
     if isinstance(probability, float):
         return math.exp(count * math.log1p(-probability))
     return math.exp(math.fsum(np.log1p(-probability)))
-
-
-def array_rows(columns: Sequence[NDArray[Any]]) -> Iterator[bytes]:
-    """The bytes of each record that is spread over arrays of one length; -0 counts as 0."""
-    for start in range(0, len(columns[0]), ROWS):
-        parts = [_row_bytes(column[start : start + ROWS]) for column in columns]
-        for row in zip(*parts, strict=True):
-            yield b"".join(map(np.ndarray.tobytes, row))
-
-
-def _row_bytes(rows: NDArray[Any]) -> NDArray[np.uint8]:
-    """Each row as bytes [row, byte]."""
-    same = rows + 0.0 if rows.dtype.kind in "fc" else rows  # -0 and 0 have other bytes
-    return np.ascontiguousarray(same).reshape(len(rows), -1).view(np.uint8)
 
 
 def check_distinct(rows: Iterable[bytes], name: Callable[[int], str] = "record {}".format) -> None:
@@ -300,7 +283,7 @@ def _probabilities(given: ArrayLike, count: int) -> float | Floats:
         remedy = "give one for each record of the pool"
         raise validate.misfit("probability", f"of shape {values.shape}", requirement, remedy)
     check_probabilities(values, "the probability of record {}".format)
-    return arrays.owned(values)
+    return arrays.read_only(values)
 
 
 def check_probabilities(values: Floats, name: Callable[[int], str]) -> None:

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import text, validate
-from dprime.membership.pool import Bools, Floats, array_rows
+from dprime.data.arrays import array_rows
+from dprime.membership.pool import Bools, Floats
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

@@ -9,7 +9,6 @@ digit of the data; a training that was killed goes on where it stopped.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import os
 import tempfile
 from collections.abc import Mapping
@@ -112,7 +111,7 @@ def answers(
     settings = {
         "kind": "models on parts of a pool", "dprime": dprime.__version__,
         "trainer": trainer.describe(), "device": device,
-        "pool": digest(pool), "population": digest(population), "models": count,
+        "pool": pool.digest(), "population": population.digest(), "models": count,
         "probability": share, "seed": seed, "block": together,
     }  # fmt: skip
     members = parts(count, len(pool), share, seed)
@@ -166,13 +165,6 @@ def parts(models: int, records: int, probability: float, seed: int) -> NDArray[n
         probability
     )
     return drawn
-
-
-def digest(dataset: Dataset) -> str:
-    """Tells one data set's contents from another's."""
-    state = hashlib.sha256(dataset.records.tobytes())
-    state.update(dataset.labels.tobytes())
-    return f"{dataset.records.shape} {state.hexdigest()}"
 
 
 def _trained(

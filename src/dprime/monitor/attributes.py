@@ -15,14 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dprime import validate
-from dprime.attack.attribute import (
-    Column,
-    OneAttribute,
-    beginning,
-    category,
-    group_named,
-    places_of,
-)
+from dprime.attack.attribute import OneAttribute
+from dprime.data.columns import Column, category, column_places, group_name, one_hot_group
 from dprime.data.dataset import Dataset
 
 MOST_VALUES = 1000
@@ -91,7 +85,7 @@ class Attribute:
     def _check_shapes(self) -> None:
         """Refuse values that do not fit the columns, or labels that do not fit the values."""
         object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
-        places_of(self.places, (), max(map(_unknown, self.places), default=0))
+        column_places(self.places, (), max(map(_unknown, self.places), default=0))
         width = len(self.places)
         if self.values.ndim != 2 or self.values.shape[1] != width:
             shape = f"of shape {self.values.shape}"
@@ -137,7 +131,7 @@ class Attribute:
         """
         table, names = _table(data, columns)
         width = None if table is None else table.shape[1]
-        (place,) = places_of((column,), names, width if width or names else _unknown(column))
+        (place,) = column_places((column,), names, width if width or names else _unknown(column))
         _check_finite(column, table, place)
         found = _column_values(str(column), values, None if table is None else table[:, place])
         called = name or (names[place] if names else f"column {place}")
@@ -177,8 +171,8 @@ class Attribute:
         members = _group(group, names)
         width = None if table is None else table.shape[1]
         wide = width if width or names else max(map(_unknown, members), default=0)
-        places = places_of(members, names, wide)
-        called = name or (group if isinstance(group, str) else beginning(places, names))
+        places = column_places(members, names, wide)
+        called = name or (group if isinstance(group, str) else group_name(places, names))
         called = called or f"columns {', '.join(map(str, places))}"
         labels = tuple(category(place, names) for place in places)
         rows = np.arange(len(places))
@@ -432,7 +426,7 @@ def _group(group: str | Sequence[Column], names: Sequence[str]) -> tuple[Column,
     """The columns of a one-hot group."""
     if not isinstance(group, str):
         return tuple(group)
-    found = group_named(group, names)
+    found = one_hot_group(group, names)
     if not found:
         remedy = "give the columns themselves" if names else "give columns=, their names"
         raise validate.refusal(

@@ -1,0 +1,78 @@
+"""The columns of a table: by index, by name, or as a one-hot group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dprime import validate
+
+Column = int | str
+
+
+def one_hot_group(name: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a one-hot group, by what their names begin with; none if there are none.
+
+    >>> one_hot_group("sex", ("age", "sex=Female", "sex=Male"))
+    ('sex=Female', 'sex=Male')
+    """
+    return tuple(one for one in names if one.startswith(f"{name}="))
+
+
+def column_places(
+    columns: Sequence[Column], names: Sequence[str], width: int | None = None
+) -> tuple[int, ...]:
+    """Where columns stand, each given by index or by name.
+
+    Args:
+        columns: one or more, all different.
+        names: of all columns; empty where they have none.
+        width: how many columns there are; else as many as names.
+
+    >>> column_places(("b", 0), ("a", "b"))
+    (1, 0)
+    """
+    if not columns:
+        remedy = "name the attribute's columns"
+        raise validate.misfit("attribute", "empty", "at least one column", remedy)
+    known = len(names) if width is None else width
+    found = tuple(_place(column, names, known) for column in columns)
+    if len(set(found)) < len(found):
+        remedy = "name each once"
+        raise validate.refusal("attribute", list(columns), "of columns that differ", remedy)
+    return found
+
+
+def _place(column: Column, names: Sequence[str], width: int) -> int:
+    if isinstance(column, str):
+        if column in names:
+            return list(names).index(column)
+        shown = ", ".join([*names[:6], f"... ({len(names)} in all)"] if len(names) > 6 else names)
+        remedy = f"give one of {shown}" if names else "give columns=, their names, or an index"
+        raise validate.refusal("attribute", column, "a column of the data", remedy)
+    if isinstance(column, int | np.integer) and not isinstance(column, bool):
+        if 0 <= column < width:
+            return int(column)
+        wanted = f"a column from 0 to {width - 1}" if width > 0 else "a column from 0 on"
+        raise validate.refusal("attribute", column, wanted, "give an index that the data has")
+    raise validate.refusal("attribute", column, "an index or a name", "give for example 0")
+
+
+def group_name(places: Sequence[int], names: Sequence[str]) -> str | None:
+    """What the names of a one-hot group begin with, where they have it in common.
+
+    >>> group_name((1, 2), ("age", "sex=Female", "sex=Male"))
+    'sex'
+    """
+    found = {names[place].partition("=")[0] for place in places} if names else set()
+    return found.pop() if len(found) == 1 else None
+
+
+def category(place: int, names: Sequence[str]) -> str:
+    """What a column of a one-hot group stands for.
+
+    >>> category(1, ("age", "sex=Female"))
+    'Female'
+    """
+    return (names[place].partition("=")[2] or names[place]) if names else f"column {place}"
