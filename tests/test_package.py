@@ -47,7 +47,6 @@ LAYERS = [
     "show",
     "web",
     "cli",
-    "demo",
 ]
 """From the ground up: a module imports only what stands before it."""
 
