@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dprime import estimates
-from dprime.bounds import epsilon_from_bayes_security, humphries_advantage_from_epsilon
+from dprime.bounds import advantage_from_epsilon, epsilon_from_bayes_security
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from papers.drawing import Line, LinesFigure, readable
@@ -65,10 +65,7 @@ def measure(scale: Scale) -> Measured:
 
 def _bounds(curve: TradeOff) -> Sequence[float]:
     """By ε."""
-    return [
-        humphries_advantage_from_epsilon(epsilon, delta=curve.delta(epsilon))
-        for epsilon in EPSILONS
-    ]
+    return [advantage_from_epsilon(epsilon, delta=curve.delta(epsilon)) for epsilon in EPSILONS]
 
 
 def _table(bounds: Mapping[float, Sequence[float]]) -> Table:

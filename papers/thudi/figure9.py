@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from dprime.bounds import (
+    advantage_from_epsilon,
     erlingsson_advantage_from_epsilon,
-    humphries_advantage_from_epsilon,
     precision_from_epsilon,
     sablayrolles_precision_from_epsilon,
     yeom_advantage_from_epsilon,
@@ -28,7 +28,7 @@ SAME = 1e-12
 
 BOUNDS: dict[str, Callable[[float], float]] = {
     "Thudi": lambda epsilon: precision_from_epsilon(epsilon, prior=PRIOR),
-    "Humphries": lambda epsilon: (1 + humphries_advantage_from_epsilon(epsilon)) / 2,
+    "Humphries": lambda epsilon: (1 + advantage_from_epsilon(epsilon)) / 2,
     "Erlingsson": lambda epsilon: (1 + erlingsson_advantage_from_epsilon(epsilon)) / 2,
     "Sablayrolles": lambda epsilon: sablayrolles_precision_from_epsilon(epsilon, prior=PRIOR),
     "Yeom": lambda epsilon: (1 + yeom_advantage_from_epsilon(epsilon)) / 2,

@@ -14,8 +14,9 @@ Or say what is acceptable, and get the parameter that keeps it:
 1.9
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dprime import _lazy
 
 if TYPE_CHECKING:
     from dprime.curve import Estimate, LowerCurve, TradeOff, best
@@ -106,14 +107,8 @@ MODULES = (
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
-
-    def __getattr__(name: str) -> Any:
-        if name in PLACES:
-            return getattr(import_module(f"dprime.{PLACES[name]}"), name)
-        if name in MODULES:
-            return import_module(f"dprime.{name}")
-        raise AttributeError(f"module 'dprime' has no attribute {name!r}")
+    __getattr__ = _lazy.lazy(__name__, PLACES, modules=MODULES)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *PLACES, *MODULES})
+    return sorted(("__doc__", "__version__", *PLACES, *MODULES))

@@ -18,7 +18,7 @@ from dprime import bounds, validate
 from dprime.bounds.membership import LARGEST_COUNT, DeletionCapacity
 from dprime.curve import TradeOff
 from dprime.mechanisms import DEFAULT_ADJACENCY, Mechanism, PoolSampled
-from dprime.metrics import MetricValue
+from dprime.metrics import MetricValue, Reading
 from dprime.text import given, percent_up, round_up
 
 MARGIN = 1e-10
@@ -107,7 +107,9 @@ def consequences(
         mechanism=pooled,
         deletion_capacity=_capacity(curve, share, deniability, output_probability),
         reconstruction_trust=_reconstruction(curve, share, min_tpr),
-        negative_accuracy=_negative(curve, pooled.least_prior, min_tnr),
+        negative_accuracy=Reading(
+            "negative_accuracy", {"prior": pooled.least_prior, "min_tnr": min_tnr}
+        ).of(curve),
         generalisation_gap=_gap(curve, loss_bound),
     )
 
@@ -300,19 +302,6 @@ def _reconstruction(curve: TradeOff, prior: float, min_tpr: float) -> MetricValu
     conditions = {"prior": prior, "min_tpr": min_tpr}
     title = "Trust in a reconstruction"
     return MetricValue("reconstruction_trust", title, value, curve.kind, conditions, sentence)
-
-
-def _negative(curve: TradeOff, prior: float, min_tnr: float) -> MetricValue:
-    """T Theorem 3.3 with the worlds exchanged."""
-    value = curve.negative_accuracy(prior, min_tnr)
-    sentence = (
-        f'At most {percent_up(value)} of an attacker\'s "not a member" answers, counted over many '
-        f"trainings, are right (of attackers who say so of at least {given(100 * min_tnr)} % of "
-        f"the outsiders); saying it without a look gets {given(100 * (1 - prior))} %."
-    )
-    conditions = {"prior": prior, "min_tnr": min_tnr}
-    title = "Right when saying not a member"
-    return MetricValue("negative_accuracy", title, value, curve.kind, conditions, sentence)
 
 
 def _gap(curve: TradeOff, loss_bound: float) -> MetricValue:

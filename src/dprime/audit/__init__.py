@@ -5,11 +5,9 @@ scores of two worlds ──► lower_bound ──► LowerBound ──► judge(
 `audit` plays the trials too; with `AuditSettings` and a `Store` they can be left and resumed.
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dprime import text
+from dprime._lazy import lazy
 
 if TYPE_CHECKING:
     from dprime.audit.audits import Audit, Question, audit
@@ -84,14 +82,7 @@ PLACES = {
 """The modules where the others are: loaded, and SciPy with most, when one is first asked for."""
 
 
-def __getattr__(name: str) -> Any:
-    if name in PLACES:
-        return getattr(import_module(f"dprime.audit.{PLACES[name]}"), name)
-    if name in NEED_TORCH:
-        if find_spec("torch") is None:
-            raise ImportError(f"dprime.audit.{name} needs PyTorch: {text.install('train')}")
-        return getattr(import_module(f"dprime.audit.{NEED_TORCH[name]}"), name)
-    raise AttributeError(f"module 'dprime.audit' has no attribute {name!r}")
+__getattr__ = lazy(__name__, PLACES, library="torch", needing=NEED_TORCH)
 
 
 __all__ = [

@@ -7,7 +7,7 @@ rounded to the safe side and checked again; closed forms are exact to a few unit
 
 | have | get |
 |---|---|
-| ε, δ | advantage, TPR at FPR, precision, belief, Bayes security, deletion capacity, ... |
+| ε, δ | advantage, precision, belief, deletion capacity; all else by `EpsilonDelta(ε, δ).curve()` |
 | a target advantage, belief, precision | the largest ε, the largest prior |
 | noise and steps (all records in every step) | μ, advantage, ε, δ, RDP; and back, to the noise |
 | an RDP curve | ε, and the belief that is exceeded with a stated probability |
@@ -18,7 +18,6 @@ rounded to the safe side and checked again; closed forms are exact to a few unit
 from __future__ import annotations
 
 from dprime.bounds.bayes_security import (
-    bayes_security_from_epsilon,
     epsilon_from_bayes_security,
     success_from_bayes_security,
     tpr_from_bayes_security,
@@ -29,7 +28,6 @@ from dprime.bounds.classical import (
     classical_epsilon_from_noise_multiplier,
     classical_noise_multiplier_from_epsilon,
 )
-from dprime.bounds.composition import Guarantee, sequential_composition, sequential_split
 from dprime.bounds.empirical import (
     empirical_epsilon_from_advantage,
     empirical_epsilon_from_belief,
@@ -47,7 +45,6 @@ from dprime.bounds.gaussian_noise import (
     mu_from_advantage,
     mu_from_epsilon,
     mu_from_noise_multiplier,
-    noise_multiplier_from_advantage,
     noise_multiplier_from_epsilon,
     noise_multiplier_from_mu,
 )
@@ -58,7 +55,6 @@ from dprime.bounds.identifiability import (
 )
 from dprime.bounds.literature import (
     erlingsson_advantage_from_epsilon,
-    humphries_advantage_from_epsilon,
     mahloujifar_precision_from_epsilon,
     mosaicrown_advantage_from_epsilon,
     sablayrolles_precision_from_epsilon,
@@ -71,18 +67,14 @@ from dprime.bounds.membership import (
     epsilon_from_advantage,
     epsilon_from_precision,
     generalisation_gap_from_advantage,
-    generalisation_gap_from_epsilon,
     negative_accuracy_from_epsilon,
     precision_from_epsilon,
     prior_from_precision,
-    reconstruction_trust_from_epsilon,
-    tpr_from_epsilon,
 )
 from dprime.bounds.rdp import (
     RdpEpsilon,
     belief_from_rdp,
     epsilon_from_rdp,
-    gaussian_advantage_from_rdp,
     rdp_composition,
     rdp_epsilon_from_noise_multiplier,
     rdp_from_noise_multiplier,
@@ -91,12 +83,10 @@ from dprime.bounds.rdp import (
 
 __all__ = [
     "DeletionCapacity",
-    "Guarantee",
     "RdpEpsilon",
     "advantage_from_epsilon",
     "advantage_from_mu",
     "advantage_from_noise_multiplier",
-    "bayes_security_from_epsilon",
     "belief_exceeds_from_epsilon",
     "belief_from_epsilon",
     "belief_from_rdp",
@@ -118,10 +108,7 @@ __all__ = [
     "epsilon_from_precision",
     "epsilon_from_rdp",
     "erlingsson_advantage_from_epsilon",
-    "gaussian_advantage_from_rdp",
     "generalisation_gap_from_advantage",
-    "generalisation_gap_from_epsilon",
-    "humphries_advantage_from_epsilon",
     "local_sensitivity_add_remove",
     "local_sensitivity_replace",
     "mahloujifar_precision_from_epsilon",
@@ -130,7 +117,6 @@ __all__ = [
     "mu_from_epsilon",
     "mu_from_noise_multiplier",
     "negative_accuracy_from_epsilon",
-    "noise_multiplier_from_advantage",
     "noise_multiplier_from_epsilon",
     "noise_multiplier_from_mu",
     "precision_from_epsilon",
@@ -139,12 +125,8 @@ __all__ = [
     "rdp_epsilon_from_noise_multiplier",
     "rdp_from_noise_multiplier",
     "rdp_noise_multiplier_from_epsilon",
-    "reconstruction_trust_from_epsilon",
     "sablayrolles_precision_from_epsilon",
-    "sequential_composition",
-    "sequential_split",
     "success_from_bayes_security",
     "tpr_from_bayes_security",
-    "tpr_from_epsilon",
     "yeom_advantage_from_epsilon",
 ]

@@ -1,7 +1,7 @@
 """Bayes security β* = 1 - advantage, and what it says: C (Cherubin et al. 2024).
 
 Each number is as certain as the β* that it is given: a certified lower bound on β* (as
-`bayes_security_from_epsilon`, or a certified curve) gives certified bounds on the attacker, and an
+`EpsilonDelta(ε, δ).curve()` has) gives certified bounds on the attacker, and an
 estimate, such as C's closed form, gives estimates.
 """
 
@@ -10,21 +10,7 @@ from __future__ import annotations
 import math
 
 from dprime import validate
-from dprime.bounds._safe import logistic
 from dprime.bounds.membership import epsilon_from_advantage
-
-
-def bayes_security_from_epsilon(epsilon: float, *, delta: float = 0.0) -> float:
-    """The least Bayes security of an (ε, δ)-DP mechanism: 2(1 - δ)/(e^ε + 1).
-
-    Certified lower bound on β* (an upper bound on the attacker), and tight.
-
-    >>> round(bayes_security_from_epsilon(1.0), 5)
-    0.53788
-    """
-    epsilon = validate.at_least_zero("epsilon", epsilon)
-    delta = validate.probability("delta", delta, example=1e-5)
-    return 2.0 * (1.0 - delta) * logistic(-epsilon)  # 1 - (e^ε - 1 + 2δ)/(e^ε + 1), C eq. 5
 
 
 def epsilon_from_bayes_security(bayes_security: float, *, delta: float = 0.0) -> float:

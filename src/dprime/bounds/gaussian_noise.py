@@ -97,23 +97,6 @@ def advantage_from_noise_multiplier(
     )
 
 
-def noise_multiplier_from_advantage(
-    advantage: float, *, steps: int = 1, adjacency: str = "add-remove"
-) -> float:
-    """The smallest noise multiplier that keeps the advantage at or below this.
-
-    Rounded up and checked with `advantage_from_noise_multiplier`.
-
-    >>> round(noise_multiplier_from_advantage(0.1, steps=30), 3)
-    21.794
-    """
-    target = validate.inner_probability("advantage", advantage, example=0.1)
-    scale = _checks.moved(steps, adjacency)
-    return raised_until(
-        lambda z: advantage_from_mu(scale / z) <= target, scale / mu_from_advantage(target)
-    )
-
-
 def delta_from_mu(mu: float, *, epsilon: float) -> float:
     """The smallest δ for which a Gaussian mechanism is (ε, δ)-DP.
 

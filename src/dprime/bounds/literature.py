@@ -10,7 +10,6 @@ import math
 
 from dprime import validate
 from dprime.bounds._safe import logistic
-from dprime.bounds.membership import advantage_from_epsilon
 
 
 def yeom_advantage_from_epsilon(epsilon: float) -> float:
@@ -49,17 +48,6 @@ def erlingsson_advantage_from_epsilon(epsilon: float, *, delta: float = 0.0) -> 
     epsilon = validate.at_least_zero("epsilon", epsilon)
     delta = validate.probability("delta", delta, example=1e-5)
     return -math.expm1(-epsilon) + delta * math.exp(-epsilon)
-
-
-def humphries_advantage_from_epsilon(epsilon: float, *, delta: float = 0.0) -> float:
-    """Humphries et al. 2020: the advantage is at most (e^ε - 1 + 2δ)/(e^ε + 1).
-
-    Certified upper bound for (ε, δ)-DP; the tight one, so the same as `advantage_from_epsilon`.
-
-    >>> round(humphries_advantage_from_epsilon(0.5), 5)
-    0.24492
-    """
-    return advantage_from_epsilon(epsilon, delta=delta)
 
 
 def sablayrolles_precision_from_epsilon(epsilon: float, *, prior: float) -> float:

@@ -71,23 +71,6 @@ def epsilon_from_advantage(advantage: float, *, delta: float = 0.0) -> float:
     )
 
 
-def tpr_from_epsilon(epsilon: float, *, fpr: float, delta: float = 0.0) -> float:
-    """The largest true-positive rate at a false-positive rate on an (ε, δ)-DP mechanism.
-
-    Certified upper bound, and tight: min(e^ε FPR + δ, 1 - e^(-ε)(1 - δ - FPR)).
-
-    >>> round(tpr_from_epsilon(1.0, fpr=0.01, delta=1e-5), 5)
-    0.02719
-    """
-    epsilon = validate.at_least_zero("epsilon", epsilon)
-    fpr = validate.probability("fpr", fpr)
-    delta = validate.probability("delta", delta, example=1e-5)
-    # both directions of the definition of (ε, δ)-DP, for S and for its complement
-    low = math.exp(min(0.0, epsilon + math.log(fpr))) + delta if fpr > 0 else delta
-    high = 1.0 - math.exp(-epsilon) * (1.0 - delta - fpr)
-    return max(fpr, min(1.0, low, high))
-
-
 def precision_from_epsilon(
     epsilon: float, *, prior: float, delta: float = 0.0, min_tpr: float | None = None
 ) -> float:
@@ -163,22 +146,6 @@ def negative_accuracy_from_epsilon(
     return largest_posterior(epsilon, 1.0 - prior, log_kept("min_tnr", min_tnr, delta))
 
 
-def reconstruction_trust_from_epsilon(
-    epsilon: float, *, prior: float, delta: float = 0.0, min_tpr: float | None = None
-) -> float:
-    """The largest probability that a record named beforehand, then reconstructed, was trained on.
-
-    Certified upper bound, T's Corollary 5.3 with the corrected Theorem 3.3: "the reconstruction
-    came out close to x" is one more way to say that x is a member, so its precision bounds the
-    trust. `min_tpr` is the least probability with which x is reconstructed if it is a member. A
-    record that the attack picks itself is not covered.
-
-    >>> round(reconstruction_trust_from_epsilon(1.0, prior=0.01), 5)
-    0.02672
-    """
-    return precision_from_epsilon(epsilon, prior=prior, delta=delta, min_tpr=min_tpr)
-
-
 def generalisation_gap_from_advantage(advantage: float, *, loss_bound: float = 1.0) -> float:
     """The largest expected gap between the loss on records that are out and that are in.
 
@@ -190,21 +157,6 @@ def generalisation_gap_from_advantage(advantage: float, *, loss_bound: float = 1
     advantage = validate.probability("advantage", advantage, example=0.1)
     loss_bound = validate.positive("loss_bound", loss_bound)
     return loss_bound * advantage  # Y Theorem 2: answering "member" with probability 1 - loss/B
-
-
-def generalisation_gap_from_epsilon(
-    epsilon: float, *, delta: float = 0.0, loss_bound: float = 1.0
-) -> float:
-    """The largest expected gap between the loss on records that are out and that are in.
-
-    Certified upper bound for a loss in [0, `loss_bound`]: B tanh(ε/2) without δ, which is T's
-    Corollary 5.4.
-
-    >>> round(generalisation_gap_from_epsilon(1.0), 5)
-    0.46212
-    """
-    advantage = advantage_from_epsilon(epsilon, delta=delta)
-    return generalisation_gap_from_advantage(advantage, loss_bound=loss_bound)
 
 
 @dataclass(frozen=True)

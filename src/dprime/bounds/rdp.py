@@ -134,19 +134,6 @@ def rdp_noise_multiplier_from_epsilon(
     )
 
 
-def gaussian_advantage_from_rdp(rdp: float, *, order: float) -> float:
-    """The advantage on Gaussian noise with this RDP at this order: 2Φ(√(ε_RDP/(2α))) - 1.
-
-    Exact for Gaussian noise (B section 4.4); not a bound for another mechanism with that RDP.
-
-    >>> round(gaussian_advantage_from_rdp(5.0, order=4.0), 5)
-    0.5708
-    """
-    rdp = validate.at_least_zero("rdp", rdp)
-    mu = math.sqrt(2.0 * rdp / _order("order", order))
-    return gaussian_noise.advantage_from_mu(mu)
-
-
 def _order(name: str, value: object) -> float:
     result = validate.number(name, value, example=2.0)
     if result <= 1:

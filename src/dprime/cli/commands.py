@@ -70,7 +70,7 @@ COMMANDS = {
         "Explore risks with sliders, on a page that this machine serves. Ctrl-C ends it.",
     ),
     "demo": (
-        "demos",
+        "demo",
         "A worked example: what a training reveals, and the noise that would reveal less.",
     ),
 }

@@ -3,11 +3,9 @@
 pool ──► draw ──► train ──► model ──► attack ──► a score per record ──► results beside the curve
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dprime import text
+from dprime._lazy import lazy
 from dprime.membership.attacks import ATTACKS, Attack, Evidence, attack_named
 from dprime.membership.planner import Plan, outside, plan
 from dprime.membership.pool import Draw, draw
@@ -38,12 +36,7 @@ NEED_TORCH = {
 """What trains, and the modules where it is: loaded when it is first asked for."""
 
 
-def __getattr__(name: str) -> Any:
-    if name in NEED_TORCH:
-        if find_spec("torch") is None:
-            raise ImportError(f"dprime.membership.{name} needs PyTorch: {text.install('train')}")
-        return getattr(import_module(f"dprime.membership.{NEED_TORCH[name]}"), name)
-    raise AttributeError(f"module 'dprime.membership' has no attribute {name!r}")
+__getattr__ = lazy(__name__, {}, library="torch", needing=NEED_TORCH)
 
 
 __all__ = [

@@ -3,11 +3,9 @@
 make_private ──► Monitor ──► steps seen ──► ledger ──► certified risk now and at the planned end
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dprime import text
+from dprime._lazy import lazy
 from dprime.monitor.ledger import Accumulated, EmptyBatches, Ledger, Step, Unprotected
 from dprime.monitor.one_run import OneRun
 from dprime.monitor.public import PublicConstants
@@ -44,12 +42,7 @@ NEED_OPACUS = {
 """What needs Opacus, and the modules where it is: loaded when it is first asked for."""
 
 
-def __getattr__(name: str) -> Any:
-    if name in NEED_OPACUS:
-        if find_spec("opacus") is None:
-            raise ImportError(f"dprime.monitor.{name} needs Opacus: {text.install('opacus')}")
-        return getattr(import_module(f"dprime.monitor.{NEED_OPACUS[name]}"), name)
-    raise AttributeError(f"module 'dprime.monitor' has no attribute {name!r}")
+__getattr__ = lazy(__name__, {}, library="opacus", needing=NEED_OPACUS)
 
 
 __all__ = [

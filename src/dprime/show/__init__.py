@@ -6,9 +6,9 @@
 Facts and card need NumPy only. Altair, vl-convert and Jinja2 are loaded when something is drawn.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from dprime._lazy import lazy
 from dprime.show.card import SCHEMA, card, card_markdown
 from dprime.show.facts import Facts, facts_of
 
@@ -20,10 +20,7 @@ LATER = {"figures_of": "report", "report_html": "report", "write_pdf": "pdf"}
 """What draws or writes, and the modules where it is: loaded when it is first asked for."""
 
 
-def __getattr__(name: str) -> Any:
-    if name in LATER:
-        return getattr(import_module(f"dprime.show.{LATER[name]}"), name)
-    raise AttributeError(f"module 'dprime.show' has no attribute {name!r}")
+__getattr__ = lazy(__name__, LATER)
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The handshake: one worked example, from what a training reveals to the noise that it needs."""
+"""`dprime demo`: one worked example, from what a training reveals to the noise that it needs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ RECORDS, BATCH, EPOCHS, NOISE = 60_000, 256, 60, 0.8
 TRIALS = 1000
 
 
-def run(console: Console) -> None:
-    """Print the example; every number is computed here and now."""
+def demo() -> None:
+    """A worked example: what a training reveals, and the noise that would reveal less."""
+    console = Console()  # every number below is computed here and now
     steps = EPOCHS * RECORDS // BATCH
     today = DPSGD(noise_multiplier=NOISE, sample_rate=BATCH / RECORDS, steps=steps)
     console.print(

@@ -1,0 +1,49 @@
+"""Names of a package that are loaded, with all that they need, when they are first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from dprime import text
+
+LIBRARIES = {"torch": ("PyTorch", "train"), "opacus": ("Opacus", "opacus")}
+"""What optional libraries are called, and the extra that installs them."""
+
+
+def lazy(
+    package: str,
+    places: Mapping[str, str],
+    *,
+    modules: Sequence[str] = (),
+    library: str | None = None,
+    needing: Mapping[str, str] | None = None,
+) -> Callable[[str], Any]:
+    """The `__getattr__` of a package.
+
+    Args:
+        package: its name.
+        places: the modules of the names.
+        modules: that are there without an import of their own.
+        library: that must be installed for the names in `needing`.
+        needing: the modules of those names.
+
+    >>> lazy("dprime", {"TradeOff": "curve"})("TradeOff").__name__
+    'TradeOff'
+    """
+    needing = needing or {}
+
+    def get(name: str) -> Any:
+        if name in modules:
+            return import_module(f"{package}.{name}")
+        if name not in places and name not in needing:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if name in needing and library is not None and find_spec(library) is None:
+            title, extra = LIBRARIES[library]
+            raise ImportError(f"{package}.{name} needs {title}: {text.install(extra)}")
+        place = {**needing, **places}[name]
+        return getattr(import_module(f"{package}.{place}"), name)
+
+    return get
