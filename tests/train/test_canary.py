@@ -247,8 +247,10 @@ def test_slices_change_nothing(rate, monkeypatch):
     torch.testing.assert_close(block.weights, whole.weights[5:10], rtol=1e-4, atol=1e-6)
 
 
-def test_one_world_is_refused():
-    with pytest.raises(
-        ValueError, match="data must be two worlds for a canary gradient, but it is one"
-    ):
-        train(dense(5, 3), DATA, TrainingConfig(**RECIPE), canary=Made())
+@pytest.mark.parametrize(
+    ("options", "canary", "wanted"),
+    [({}, Made(), "a canary gradient"), ({"sensitivity": "local"}, None, "local sensitivity")],
+)
+def test_one_world_is_refused(options, canary, wanted):
+    with pytest.raises(ValueError, match=f"data must be two worlds for {wanted}, but it is one"):
+        train(dense(5, 3), DATA, TrainingConfig(**RECIPE, **options), canary=canary)

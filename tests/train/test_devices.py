@@ -12,12 +12,7 @@ from dprime.train.records import Records
 from dprime.train.streams import Purpose, Streams
 from trials import Wrapped, blobs, dense
 
-DEVICES = [
-    "cpu",
-    pytest.param(
-        "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-    ),
-]
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 IMAGES = blobs(12, (1, 12, 12), seed=3)
 
 
@@ -30,24 +25,22 @@ def image_net():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_random_bits_are_the_same(device):
-    here, there = Streams(5, range(7)), Streams(5, range(7), device)
+def test_random_bits_are_the_same():
+    here, there = Streams(5, range(7)), Streams(5, range(7), "cuda")
     for rate in (0.3, 1e-3):
         drawn = here.bernoulli(rate, 1001, Purpose.SAMPLING, 2)
         assert torch.equal(drawn, there.bernoulli(rate, 1001, Purpose.SAMPLING, 2).cpu())
     assert torch.equal(here.uniform(99, Purpose.WEIGHTS), there.uniform(99, Purpose.WEIGHTS).cpu())
-    normals = [torch.zeros(7, 100_001, device=d) for d in ("cpu", device)]
+    normals = [torch.zeros(7, 100_001, device=d) for d in ("cpu", "cuda")]
     for streams, target in zip((here, there), normals, strict=True):
         add_normal(streams, target, target.new_ones(7), Purpose.NOISE, 1)
     assert torch.equal(normals[0], normals[1].cpu())  # the noise is exact
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("make", [image_net, lambda: Wrapped(image_net()), lambda: dense(144, 3)])
 @pytest.mark.parametrize("rate", [1.0, 0.3])
 @pytest.mark.parametrize("sensitivity", ["global", "local"])
-def test_training_agrees(device, make, rate, sensitivity):
+def test_training_agrees(make, rate, sensitivity):
     model = make()
     if isinstance(model[0] if isinstance(model, nn.Sequential) else None, nn.Linear):
         model = nn.Sequential(nn.Flatten(), model)
@@ -57,7 +50,7 @@ def test_training_agrees(device, make, rate, sensitivity):
         sensitivity=sensitivity,
     )  # fmt: skip
     results = []
-    for place in ("cpu", device):
+    for place in ("cpu", "cuda"):
         ratio = LikelihoodRatio()
         done = train(
             model, worlds, recipe, trials=6, seed=4, observers=[ratio], compute=Compute(place)
@@ -68,7 +61,6 @@ def test_training_agrees(device, make, rate, sensitivity):
     assert np.abs(results[0][2] - results[1][2]).max() <= 1 / 12
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
     "middle",
     [
@@ -79,7 +71,7 @@ def test_training_agrees(device, make, rate, sensitivity):
     ],
     ids=str,
 )
-def test_gradients_of_convolutions_agree(device, middle):
+def test_gradients_of_convolutions_agree(middle):
     torch.manual_seed(0)
     front = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Tanh(), middle, nn.Tanh(), nn.Flatten())
     width = front(torch.zeros(1, 1, 12, 12)).shape[1]
@@ -87,7 +79,7 @@ def test_gradients_of_convolutions_agree(device, middle):
     weights = network.given_weights() + 0.1 * torch.randn(3, network.size)
     x, y = torch.randn(1, 5, 1, 12, 12), torch.randint(0, 3, (1, 5))
     results = []
-    for place in ("cpu", device):
+    for place in ("cpu", "cuda"):
         here = [tensor.to(place) for tensor in (weights, x, y)]
         found = network.gradients(here[0], Records(here[1]), here[2], "cross-entropy")
         total = torch.zeros_like(here[0])

@@ -28,6 +28,8 @@ from trials import Wrapped, blobs, dense, slow_training
 
 DATA = blobs(12, (5,))
 OTHER = blobs(1, (5,), seed=9)
+MEMBERS = np.random.default_rng(5).random((7, 12)) < 0.6
+PARTS = TrainingData.parts(DATA, MEMBERS, 0.6)
 PAIRS = {
     "alone": TrainingData.alone(DATA),
     "remove": TrainingData.remove(DATA, 3),
@@ -106,15 +108,16 @@ def test_a_batch_may_be_cut_anywhere(monkeypatch, pair, rate):
         torch.testing.assert_close(cut.weights, whole.weights, rtol=1e-4, atol=1e-5)
 
 
-def test_a_block_run_alone_gives_the_same_bits():
-    training = TrainingConfig(**PRIVATE, sample_rate=0.4, block=5)
-    whole = train(dense(5, 4, 3), DATA, training, trials=13, seed=4)
-    for block, rows in [(0, slice(0, 5)), (1, slice(5, 10)), (2, slice(10, 13))]:
-        part = train(dense(5, 4, 3), DATA, training, trials=13, seed=4, blocks=[block])
-        assert part.trials.tolist() == list(range(13))[rows]
+@pytest.mark.parametrize("data", [DATA, PARTS], ids=["one", "parts"])
+def test_a_block_run_alone_gives_the_same_bits(data):
+    training = TrainingConfig(**PRIVATE, sample_rate=0.4, block=3)
+    whole = train(dense(5, 4, 3), data, training, trials=7, seed=4)
+    for block, rows in [(0, slice(0, 3)), (1, slice(3, 6)), (2, slice(6, 7))]:
+        part = train(dense(5, 4, 3), data, training, trials=7, seed=4, blocks=[block])
+        assert part.trials.tolist() == list(range(7))[rows]
         assert torch.equal(part.weights, whole.weights[rows])
     with pytest.raises(ValueError, match="blocks must be between 0 and 2, but it is 3"):
-        train(dense(5, 4, 3), DATA, training, trials=13, seed=4, blocks=[3])
+        train(dense(5, 4, 3), data, training, trials=7, seed=4, blocks=[3])
 
 
 def test_slices_never_cross_a_block():
@@ -207,16 +210,6 @@ def test_weights_that_are_not_kept():
         done.accuracy(DATA)
 
 
-class Failing(Observer):
-    def see(self, step):
-        raise KeyError("stop")
-
-
-def test_an_observers_error_reaches_the_caller():
-    with pytest.raises(KeyError):
-        train(dense(5, 3), DATA, TrainingConfig(**PRIVATE), observers=[Failing()])
-
-
 def test_trials_that_diverge_are_told():
     huge = TrainingConfig(steps=20, learning_rate=1e30)
     done = train(dense(5, 4, 3), DATA, huge, trials=3, seed=1)
@@ -291,15 +284,7 @@ def test_final_weights_that_do_not_fit():
         )
 
 
-def test_local_sensitivity_needs_two_worlds():
-    with pytest.raises(ValueError, match="data must be two worlds for local sensitivity"):
-        train(dense(5, 3), DATA, TrainingConfig(**PRIVATE, sensitivity="local"))
-
-
 # Parts of a pool ----------------------------------------------------------------------------------
-
-MEMBERS = np.random.default_rng(5).random((7, 12)) < 0.6
-PARTS = TrainingData.parts(DATA, MEMBERS, 0.6)
 
 
 @pytest.mark.parametrize("recipe", ["full batch", "poisson", "poisson, masked", "no privacy"])
@@ -354,14 +339,6 @@ def test_records_in_no_part_do_not_matter(rate):
         for pool in (DATA, other)
     )
     assert torch.equal(first, second)
-
-
-def test_blocks_of_parts_give_the_same_bits():
-    training = TrainingConfig(**PRIVATE, sample_rate=0.4, block=3)
-    whole = train(dense(5, 3), PARTS, training, seed=4)
-    for block, rows in [(0, slice(0, 3)), (2, slice(6, 7))]:
-        part = train(dense(5, 3), PARTS, training, seed=4, blocks=[block])
-        assert torch.equal(part.weights, whole.weights[rows])
 
 
 IMAGES = blobs(40, (1, 8, 8))

@@ -38,10 +38,10 @@ class AttackTarget:
         adjacency: whether D′ lacks the record ("add-remove"), has another ("replace"), or keeps its
             place and number of records while the record counts for nothing ("zero-out"). None takes
             what holds for the trainer: zero-out for the engine, unless its recipe has an
-            `expected_batch_size`; add-remove for a function of the user's own, which is really
-            called with one record less.
+            `expected_batch_size`; add-remove for a training function, which is really called with
+            one record less.
         pool: other records of the same kind, which may take the place of one in D.
-        record: the index of the record in question, for adversaries that take a natural one; None
+        record: the index of the attacked record, for adversaries that take a natural one; None
             takes the one that differs most from the others.
         seed: gives the whole audit: what the adversary draws while it prepares, and the trials.
             Never use it again for a model that is released.
@@ -144,7 +144,7 @@ class Adversary(ABC):
     sees: ClassVar[Sees]
     title: ClassVar[str]
     any_trainer: ClassVar[bool] = False
-    """Whether it also attacks a training function of the user's own."""
+    """Whether it also attacks a training function, which shows its final model only."""
 
     @abstractmethod
     def craft(self, target: AttackTarget) -> Attack:

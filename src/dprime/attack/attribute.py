@@ -52,8 +52,8 @@ class OneAttribute(Adversary):
         values: of those columns in D and in D′, or two categories of a one-hot group, "Female" and
             "Male"; None takes the least and the largest that occur, for one column, or the first
             two of a one-hot group.
-        record: whose attribute is in question; None takes the target's, and without that the one
-            whose gradients differ most in a training of the adversary's own.
+        record: whose attribute is attacked; None takes the target's, and without that the one
+            whose gradients differ most in a training by the adversary.
 
     >>> OneAttribute("age", (0.2, 0.8)).values
     ((0.2,), (0.8,))
@@ -162,7 +162,7 @@ def completed(
 def most_revealing(
     target: AttackTarget, places: Sequence[int], values: Sequence[Sequence[float]]
 ) -> int:
-    """The record whose gradients differ most between two values, over one training of its own.
+    """The record whose gradients differ most between two values, over one training.
 
     By the term of the central-limit form, e^(n0²/z²) + e^(n1²/z²) − 2 e^(⟨g0, g1⟩/z²), summed over
     a few steps, among the first few thousand records.

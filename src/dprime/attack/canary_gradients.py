@@ -98,7 +98,7 @@ class Opposing(DirectedGradient):
 class AdversarialRecord(CanaryGradient):
     """A record that is changed at every step so that the model's loss on it is largest.
 
-    By projected gradient descent on the record's numbers, signs of the gradient only.
+    Projected gradient ascent on the record's numbers, by the signs of the loss' gradient.
 
     Args:
         dataset: gives the range of the numbers and the labels.

@@ -1,7 +1,7 @@
 """Annamalai and De Cristofaro 2024: chooses the initial weights, and sees the final model only.
 
 The weights are trained beforehand, without privacy, until the natural records' gradients almost
-vanish. What moves the model afterwards is noise, and the record in question: a blank one with the
+vanish. What moves the model afterwards is noise, and the attacked record: a blank one with the
 label that the model finds least likely.
 """
 
@@ -24,7 +24,7 @@ from dprime.train import Adam, Trained, TrainingConfig, TrainingData, evaluate
 
 @dataclass(frozen=True)
 class ChosenWeights(Adversary):
-    """Starts all trainings where only the record in question still has a gradient.
+    """Starts all trainings where only the attacked record still has a gradient.
 
     Attributes:
         steps: of the training beforehand.

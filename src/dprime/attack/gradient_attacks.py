@@ -6,9 +6,9 @@ so that the other records' gradients have one direction, and the adversary's is 
 it. The noisy sum along it is noise alone, or noise and C. That is the worst case of the analysis,
 so this adversary comes within a share of 1/(32 steps) of the certified d′.
 
-Signs alternate from step to step where nothing else is said, so that noise that comes again at
-every step hides little. A constant that comes with the record then shows only if it is several
-times as large as the noise.
+The gradient's sign alternates from step to step in `Gradient` and `MaliciousDataset`, so that noise
+that comes again at every step hides little. A constant that comes with the record then shows only
+if it is several times as large as the noise.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class CopiedRecord(Adversary):
             object.__setattr__(self, "copies", validate.whole("copies", self.copies, example=100))
 
     def craft(self, target: AttackTarget) -> Attack:
-        """Of the record in question, only the gradient counts."""
+        """Only the gradient of the attacked record counts, not the record."""
         worlds = copied_worlds(target, self.copies)
         canary = self.canary(target, len(worlds.common))
         about = f"{len(worlds.common)} copies of one record, and a gradient {self.where}"
@@ -152,7 +152,7 @@ class CopiedRecord(Adversary):
 
     @abstractmethod
     def canary(self, target: AttackTarget, copies: int) -> DirectedGradient:
-        """The gradient, beside so many copies."""
+        """The gradient, among this number of copies."""
 
 
 @dataclass(frozen=True)

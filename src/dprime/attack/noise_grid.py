@@ -122,7 +122,7 @@ def grid_scores(
         noisy_sums: clipped sums with their noise [trial, step, parameter].
         common_sums: the same without noise, of the other records in the batch, at the weights of
             the step [trial, step, parameter].
-        gradients: clipped, of the record in question, and for replaced records of the one in its
+        gradients: clipped, of the attacked record, and for replaced records of the one in its
             place, whether drawn or not, each [trial, step, parameter].
         noise: σ, the standard deviation of the noise on the sum: Opacus' noise_multiplier times
             max_grad_norm.

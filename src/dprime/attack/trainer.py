@@ -38,7 +38,7 @@ class Trainer(ABC):
     """Makes models; the adversary may use it too.
 
     Attributes:
-        training: the recipe, or None where code of the user's own trains.
+        training: the recipe, or None where the user's own code trains.
         compute: where the engine trains.
     """
 
@@ -162,7 +162,7 @@ class EngineTrainer(Trainer):
 
 @dataclass(frozen=True, eq=False)
 class FunctionTrainer(Trainer):
-    """A training function of the user's own, which shows the final model only.
+    """A training function that the user brings, which shows the final model only.
 
     Attributes:
         function: given a data set and a seed, returns a model.

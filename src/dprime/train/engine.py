@@ -371,7 +371,7 @@ def _clipped_sum(
 
 
 def _keeps_places(run: EngineContext) -> bool:
-    """Whether all other records of a batch stay where they are without the one in question.
+    """Whether all other records of a batch stay where they are when one is missing.
 
     Batches of few records are put together of those that were drawn: then a record that is drawn
     moves the ones behind it, also where it counts for nothing.

@@ -16,7 +16,7 @@ from dprime.train.lookups import OwnRows
 Loss = Callable[[Tensor, Tensor], Tensor]
 """(outputs [record, ...], labels [record]) → losses [record].
 
-In a training, a function of one's own is called with one record at a time.
+In a training, a function that the user brings is called with one record at a time.
 """
 
 

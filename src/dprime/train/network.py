@@ -147,7 +147,7 @@ class Network(ABC):
 
 
 Traced = tuple[LayerTrace, tuple[Parameter, ...]]
-"""What a layer has seen of a pass, and its weights."""
+"""A layer's trace of a pass, and its weights."""
 
 
 class LayeredGradients(Gradients):

@@ -84,7 +84,7 @@ def log_mixture(rest: Tensor, gradient: Tensor, sigma: Tensor, rate: float) -> T
 
 
 class LocalSensitivity(Observer):
-    """How much the record in question can move the clipped sum at each step.
+    """How much the differing record can move the clipped sum at each step.
 
     ‖g(x)‖ for add-remove and zero-out, ‖g(x) − g(x′)‖ for replace (Bernau et al. 2021, section
     5.1).
@@ -141,7 +141,7 @@ class AccuracyEvery(Observer):
 
     Args:
         dataset: the held-out records.
-        steps: measured after every so many steps, and at the end.
+        steps: between two measurements; there is another one at the end.
 
     Attributes:
         after: the number of steps after which each measurement is made.

@@ -43,7 +43,7 @@ class TrainingConfig:
         optimizer: `SGD(momentum=…)` or `Adam()`.
         schedule: `Constant()`, `Cosine(warmup=…)`, `Decay(factor, every)`.
         sensitivity: "global" scales the noise to what any record could change: z C, see `sigma`.
-            "local" scales it to what the record in question changes at this step, z C LS/GS (Bernau
+            "local" scales it to what the differing record changes at this step, z C LS/GS (Bernau
             et al. 2021, section 5.1), with GS = C, or 2C for replace. That is not DP, and every
             result says so.
         loss: "cross-entropy", "squared-error", "binary-cross-entropy", or a function of
