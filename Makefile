@@ -32,6 +32,7 @@ check: $(READY) docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m pytest --quiet tests/test_package.py -k changelog
 
 docs: $(READY)
