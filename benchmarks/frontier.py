@@ -121,7 +121,7 @@ def _report(found: Frontier, seconds: float) -> None:
         say(
             f"{found.data} {found.plan.target:g}  π = {each.point.probability:g}  "
             f"noise {each.point.noise_multiplier:.3f}  rate {each.learning_rate:g}  "
-            f"final {each.final.in_words()}  best {each.best.in_words()}"
+            f"final {each.final.text(2, scale=100)}  best {each.best.text(2, scale=100)}"
         )
     say(f"{found.sentence()} [{seconds:.0f} s]")
 

@@ -64,7 +64,7 @@ def _point(point: Row, points: int) -> FrontierPoint:
     """With an interval that holds together with those of all points: the best is picked."""
     epsilon, finals = point["epsilon"], [each[-1] for each in point["accuracies"]]
     return FrontierPoint(
-        point["probability"], *over_repetitions(finals, cells=points).within(),
+        point["probability"], *over_repetitions(finals, cells=points).within().numbers,
         float("inf") if epsilon is None else epsilon, point["noise_multiplier"],
     )  # fmt: skip
 

@@ -453,8 +453,10 @@ def inference() -> Values:
         )  # fmt: skip
         found[name] = {"verdict": made.verdict}
         for one, scored in zip(made.outcomes, made.scored, strict=True):
-            values = pick(one, "held_out best top shuffled contradicted")
-            found[name][one.attack] = {**values, "auc": one.roc.auc, **summary(scored.scores)}
+            means = {**pick(one, "held_out best top shuffled"), "auc": one.roc.auc}
+            values = {each: mean and mean.numbers for each, mean in means.items()}
+            values["contradicted"] = one.contradicted
+            found[name][one.attack] = {**values, **summary(scored.scores)}
     return found
 
 
@@ -468,7 +470,8 @@ def frontier() -> Values:
     found = {}
     for each in made.measured:
         point = pick(each.point, "noise_multiplier epsilon precision steps by_theorem")
-        reached = pick(each, "learning_rate accuracies final best")
+        reached = pick(each, "learning_rate accuracies")
+        reached |= {"final": each.final.as_json(), "best": each.best.as_json()}
         found[str(each.point.probability)] = point | reached
     return found
 

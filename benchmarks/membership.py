@@ -47,7 +47,7 @@ def main() -> None:
     }  # fmt: skip
     for each in found.outcomes:
         auc = each.roc.auc
-        print(f"{each.title:34} AUC {auc.mean:.3f} ({auc.low:.3f} to {auc.high:.3f})")
+        print(f"{each.title:34} AUC {auc.text()}")
     if options.out:
         options.out.write_text(json.dumps(result, indent=1) + "\n")
 

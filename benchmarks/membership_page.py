@@ -68,8 +68,8 @@ def _overfitted(found: Found) -> str:
     for each in found["attacks"]:
         auc, tpr = each["auc"], next(at for at in each["tpr"] if at["fpr"] == FPR)
         lines.append(
-            f"| {each['title']} | {auc['mean']:.3f} ({auc['low']:.3f} to {auc['high']:.3f}) | "
-            f"{tpr['mean']:.3f} |"
+            f"| {each['title']} | {auc['value']:.3f} ({auc['low']:.3f} to {auc['high']:.3f}) | "
+            f"{tpr['value']:.3f} |"
         )
     setting = (
         f"{found['targets']} targets, attacked with the same {found['shadows']} shadow models (the "

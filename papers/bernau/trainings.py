@@ -234,7 +234,7 @@ def _variance(values: Floats) -> float:
 
 
 def _guesses(members: Floats, others: Floats) -> Guesses:
-    limit = members.mean(axis=1, keepdims=True)  # see dprime.membership.attacks.loss
+    limit = members.mean(axis=1, keepdims=True)  # see YeomLoss of dprime.membership.attacks
     called = [losses <= limit for losses in (members, others)]
     return Guesses(
         members=called[0].mean(axis=0),

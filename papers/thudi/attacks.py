@@ -25,9 +25,7 @@ from dprime.membership.confidence import contradicts
 from dprime.membership.game import Scored, score
 from dprime.membership.recipe import Recipe
 from dprime.membership.results import (
-    ALPHAS,
     held_out_precision,
-    precision_at_fpr,
     precision_over_quantiles,
     roc,
     shuffled_best,
@@ -39,6 +37,12 @@ from papers.reproduce import SEED, Scale
 
 SHADOW_PRIOR, DELTA, MIN_TPR, TOP = 0.5, 1e-5, 0.01, 0.1
 FPRS = tuple(float(f"{x:.3g}") for x in np.geomspace(1e-3, 1.0, 31))
+ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.5)
+"""False-positive rates at which the paper shows attacks P and R."""
+
+ROUNDING = 1e-12
+"""Scores that are shares are compared with 1 - α up to this."""
+
 LEARNING_RATES = {1.0: 0.5, 3.0: 1.0, 5.0: 1.0, 7.0: 1.0, 9.0: 1.0, 12.0: 2.0, 15.0: 2.0}
 MATCHED = (3.0, 7.0)
 """Values of ε at which figure 17 trains shadow models at the target's own rate."""
@@ -218,12 +222,12 @@ class Game:
         broken = None
         if claim is not None:
             broken = sum(
-                contradicts(claim, top.right, top.said, records=len(self.records), prior=prior)
+                contradicts(claim, top.correct, top.flagged, records=len(self.records), prior=prior)
                 for top in tops
             )
         return {
             "best": [precision_over_quantiles(*pair).value for pair in pairs],
-            "shuffled": [shuffled_best(*pair, self.rng, 200).mean for pair in pairs],
+            "shuffled": [shuffled_best(*pair, self.rng, 200).value for pair in pairs],
             "held_out": [held_out_precision(*pair, self.rng).precision for pair in pairs],
             "top": [top.value for top in tops],
             "contradicted": broken,
@@ -251,12 +255,29 @@ def _at_rates(attack: str, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
     """Precision at the attack's own false-positive rates; attacks P and R have them."""
     if not attack.startswith("attack-"):
         return {}
-    found = [precision_at_fpr(*pair) for pair in pairs]
-    rates = list(enumerate(ALPHAS))
+    found = {str(alpha): [rates_at(*pair, alpha) for pair in pairs] for alpha in ALPHAS}
     return {
-        "at_fpr": {str(at): [each[i].precision.value for each in found] for i, at in rates},
-        "fpr_had": {str(at): [each[i].fpr.value for each in found] for i, at in rates},
+        "at_fpr": {alpha: [precision for precision, _ in rates] for alpha, rates in found.items()},
+        "fpr_had": {alpha: [fpr for _, fpr in rates] for alpha, rates in found.items()},
     }
+
+
+def rates_at(scores: Any, members: Any, alpha: float) -> tuple[float | None, float | None]:
+    """The precision and the false-positive rate of "member" where the score is at least 1 - α.
+
+    The threshold needs no truth, so nothing is chosen on the records that are counted. A rate of
+    no record is None.
+
+    >>> rates_at(np.array([0.99, 0.92, 0.2]), np.array([True, False, False]), 0.1)
+    (0.5, 0.5)
+    """
+    flagged = scores >= 1.0 - alpha - ROUNDING
+    correct, wrong = int((flagged & members).sum()), int((flagged & ~members).sum())
+    others = int((~members).sum())
+    return (
+        correct / (correct + wrong) if correct + wrong else None,
+        wrong / others if others else None,
+    )
 
 
 def play_rates(data: str, epsilon: float, scale: Scale) -> Found:
@@ -280,5 +301,5 @@ def play_rates(data: str, epsilon: float, scale: Scale) -> Found:
             scored = game.scored(LiRA(missing="nan"), targets[cell["prior"]], shadows)
             pairs = list(zip(scored.scores, scored.members, strict=True))
             cell["by_rate"][f"{rate:g}"] = [precision_over_quantiles(*p).value for p in pairs]
-            cell["shuffled"][f"{rate:g}"] = [shuffled_best(*p, game.rng, 200).mean for p in pairs]
+            cell["shuffled"][f"{rate:g}"] = [shuffled_best(*p, game.rng, 200).value for p in pairs]
     return {**game.settings(start), "cells": cells}

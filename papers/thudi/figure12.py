@@ -25,7 +25,7 @@ def measure(scale: Scale) -> Measured:
     numbers = {
         data: {
             kind: [
-                pictures.interval(reached("lira", kind)(cell)).mean for cell in found[0]["cells"]
+                pictures.interval(reached("lira", kind)(cell)).value for cell in found[0]["cells"]
             ]
             for kind in ("best", "held_out", "shuffled")
         }

@@ -113,7 +113,7 @@ def drawn(data: str, found: Found) -> PrecisionOverPriorFigure:
             f"shadow models at {rate}",
             tuple(
                 PrecisionPoint(
-                    cell["prior"], *pictures.interval(cell["by_rate"][rate]),
+                    cell["prior"], *pictures.interval(cell["by_rate"][rate]).numbers,
                     shuffled=float(np.mean(cell["shuffled"][rate])),
                 )
                 for cell in found["cells"]

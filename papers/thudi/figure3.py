@@ -102,7 +102,7 @@ def numbers_of(found: list[Found]) -> dict[str, Any]:
     rmia = reached("rmia")
     return {
         "precision": {
-            pictures.label(each): [pictures.interval(BEST(cell)).mean for cell in each["cells"]]
+            pictures.label(each): [pictures.interval(BEST(cell)).value for cell in each["cells"]]
             for each in found
         },
         "contradicted": sum(

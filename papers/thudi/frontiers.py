@@ -211,7 +211,7 @@ def final(point: Measured) -> Values:
 
 def among(values: Values, points: int) -> Estimate:
     """The mean, with an interval that holds for so many points together."""
-    return Estimate(*over_repetitions(values, cells=points))
+    return Estimate(*over_repetitions(values, cells=points).numbers)
 
 
 def bound_claims() -> list[Claim]:

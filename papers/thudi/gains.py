@@ -120,7 +120,7 @@ def _epsilons(found: Sequence[Found]) -> int:
 def _corrected(values: Sequence[float], cells: int) -> Estimate:
     if len(values) < 2:
         return mean(values)
-    return Estimate(*over_repetitions(values, cells=cells))
+    return Estimate(*over_repetitions(values, cells=cells).numbers)
 
 
 def is_above(cell: Cell, read: Read, against: Read = baseline) -> bool:

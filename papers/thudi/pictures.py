@@ -36,7 +36,7 @@ def interval(values: Sequence[float | None]) -> Interval:
     """Over repetitions; one in which nobody was called a member is left out."""
     there = [value for value in values if value is not None]
     if len(there) < 2:
-        return Interval(there[0] if there else 0.0, 0.0, 1.0)
+        return Interval(there[0] if there else 0.0, 0.0, 1.0, len(there), "student-t")
     return over_repetitions(there).within()
 
 
@@ -54,7 +54,7 @@ def precision(
 
 def _point(cell: Cell, read: Read, shuffled: str | None) -> PrecisionPoint:
     luck = None if shuffled is None else float(np.mean(cell[shuffled]["shuffled"]))
-    return PrecisionPoint(cell["prior"], *interval(read(cell)), cell["certified"], luck)
+    return PrecisionPoint(cell["prior"], *interval(read(cell)).numbers, cell["certified"], luck)
 
 
 def improvement(data: str, found: Sequence[Found]) -> ImprovementFigure:
@@ -66,7 +66,7 @@ def improvement(data: str, found: Sequence[Found]) -> ImprovementFigure:
             over_repetitions([x for c in cells for x in known(gains(c, reached("lira", kind)))])
             for kind in ("best", "shuffled")
         ]
-        points.append(ImprovementPoint(prior, *both[0], *both[1]))
+        points.append(ImprovementPoint(prior, *both[0].numbers, *both[1].numbers))
     return ImprovementFigure(tuple(points), "LiRA", TITLES[data], thresholds=40)
 
 
@@ -76,7 +76,7 @@ def roc(found: Found) -> MembershipRocFigure:
     curves = []
     for cell in found["cells"]:
         means = [interval(values) for values in zip(*cell["lira"]["tpr"], strict=True)]
-        parts = zip(*((each.mean, each.low, each.high) for each in means), strict=True)
+        parts = zip(*(each.numbers for each in means), strict=True)
         curves.append(RocCurve(f"π = {cell['prior']:g}", rates, *map(tuple, parts)))
     allowed = [cell["certified_tpr"] for cell in found["cells"]]
     claim = None if None in allowed else Points(rates, tuple(np.max(allowed, axis=0).tolist()))

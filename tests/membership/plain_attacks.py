@@ -1,11 +1,24 @@
-"""LiRA, RMIA and attack R record by record, straight from their definitions: slow and plain."""
+"""Attacks record by record, straight from their definitions: slow and plain."""
 
 import math
 
 import numpy as np
 from scipy import stats
 
+from dprime.membership.signals import Signals
+
 LEAST_DEVIATION = 1e-6
+
+
+def signals(logits):
+    """Of records that are all of class 1."""
+    logits = np.asarray(logits, dtype=float)
+    return Signals.from_binary_logits(logits, np.ones(logits.shape[-1]))
+
+
+def halves(rng, models, inside, records):
+    """Which models have which record [model, record]: the same number for every record."""
+    return rng.permuted(np.arange(models)[:, None] < np.full((1, records), inside), axis=0)
 
 
 def sides(values, members, record):

@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from dprime import InputError
 from dprime.bounds import precision_from_epsilon
 from dprime.curve import TradeOff
-from dprime.membership.confidence import contradicts, lower_precision, over_repetitions, rate
+from dprime.membership.confidence import (
+    Interval,
+    clopper_pearson,
+    contradicts,
+    lower_precision,
+    over_repetitions,
+    precision_of_share,
+)
 
 EPSILON, PRIOR = 1.0, 0.3
 CEILING = precision_from_epsilon(EPSILON, prior=PRIOR)
@@ -23,44 +31,43 @@ the advantage is 0.1 · (0.9 - 0.1)."""
 
 
 @given(st.integers(0, 30), st.integers(1, 30))
-def test_rates_are_clopper_pearson(count, trials):
+def test_shares_are_clopper_pearson(count, trials):
     count = min(count, trials)
-    found = rate(count, trials)
+    share = clopper_pearson(count, trials)
     low, high = stats.binomtest(count, trials).proportion_ci(0.95, method="exact")
-    assert (found.value, found.low, found.high) == pytest.approx((count / trials, low, high))
+    assert share.numbers == pytest.approx((count / trials, low, high))
+    assert (share.n, share.method) == (trials, "clopper-pearson")
     one_sided = stats.binomtest(count, trials, alternative="greater").proportion_ci(0.9)
     assert lower_precision(count, trials, confidence=0.9) == pytest.approx(one_sided.low)
 
 
-def test_a_rate_of_nothing():
-    nothing = rate(0, 0)
-    assert (nothing.value, nothing.low, nothing.high) == (None, 0.0, 1.0)
-    assert nothing.as_json()["value"] is None
-
-
 def test_means_over_repetitions_are_student_t():
     values = np.random.default_rng(0).normal(size=7)
-    found = over_repetitions(values)
-    low, high = stats.t.interval(0.95, 6, values.mean(), stats.sem(values))
-    assert found == pytest.approx((values.mean(), low, high))
-    together = over_repetitions(values, cells=10)
-    low, high = stats.t.interval(0.995, 6, values.mean(), stats.sem(values))
-    assert together == pytest.approx((values.mean(), low, high))
-    assert found.as_json() == {"mean": found.mean, "low": found.low, "high": found.high}
+    for cells, level in ((1, 0.95), (10, 0.995)):
+        mean = over_repetitions(values, cells=cells)
+        low, high = stats.t.interval(level, 6, values.mean(), stats.sem(values))
+        assert mean.numbers == pytest.approx((values.mean(), low, high))
+        assert (mean.n, mean.method) == (7, "student-t")
 
 
-@pytest.mark.parametrize("values", [[0.5], [], [0.5, float("nan")], [[0.5, 0.6]]])
-def test_one_repetition_has_no_interval(values):
-    with pytest.raises(ValueError, match="two or more finite numbers"):
-        over_repetitions(values)
+def test_an_interval():
+    wide = Interval(0.9, 0.7, 1.2, 5, "student-t")
+    assert wide.within() == Interval(0.9, 0.7, 1.0, 5, "student-t")
+    assert wide.within().reach == pytest.approx(0.2)
+    assert (wide.text(2), wide.text(1, scale=100)) == ("0.90 ± 0.30", "90.0 ± 30.0")
+    assert wide.as_json() == {"value": 0.9, "low": 0.7, "high": 1.2}
+    touching, apart = (Interval(x, x, x, 5, "quantile") for x in (1.2, 1.3))
+    assert wide.overlaps(touching)
+    assert touching.overlaps(wide)
+    assert not wide.overlaps(apart)
 
 
 def answers(rng, epsilon, prior, records):
-    """Randomised response about every record: how many are said to be members, how many rightly."""
+    """Randomised response about every record: how many flagged are members, and how many are."""
     members = rng.random(records) < prior
     honest = rng.random(records) < 1 / (1 + math.exp(-epsilon))
-    said = members == honest
-    return int((said & members).sum()), int(said.sum())
+    flagged = members == honest
+    return int((flagged & members).sum()), int(flagged.sum())
 
 
 def broken(rng, epsilon, times=2000):
@@ -90,32 +97,37 @@ def test_a_leak_in_one_training_of_ten_needs_the_other_check():
         members = rng.random(records) < 0.5
         scores = (members == (rng.random(records) < 1 / (1 + math.exp(-epsilon)))).astype(float)
         top = np.argsort(-(scores + 0.1 * rng.random(records)))[: records // 2]
-        right = int(members[top].sum())
-        above.append(lower_precision(right, records // 2) > ceiling)
-        contradicted.append(contradicts(LEAKY, right, records // 2, records=records, prior=0.5))
+        correct = int(members[top].sum())
+        above.append(lower_precision(correct, records // 2) > ceiling)
+        contradicted.append(contradicts(LEAKY, correct, records // 2, records=records, prior=0.5))
     assert np.mean(above) > 0.099
     assert np.mean(contradicted) <= 0.05
 
 
 def test_a_curve_is_contradicted_where_it_is_wrong():
     """A Gaussian release of each record's presence, claimed at its own d′ and at a third of it."""
-    rng, records, said = np.random.default_rng(0), 500, 60
+    rng, records, flagged = np.random.default_rng(0), 500, 60
     found = {1.0: [], 1 / 3: []}
     for _ in range(60):
         members = rng.random(records) < PRIOR
-        top = np.argsort(-(rng.normal(size=records) + 1.5 * members))[:said]
+        top = np.argsort(-(rng.normal(size=records) + 1.5 * members))[:flagged]
         for share, results in found.items():
-            claim, right = TradeOff.gaussian(1.5 * share), int(members[top].sum())
-            results.append(contradicts(claim, right, said, records=records, prior=PRIOR))
+            claim, correct = TradeOff.gaussian(1.5 * share), int(members[top].sum())
+            results.append(contradicts(claim, correct, flagged, records=records, prior=PRIOR))
     assert np.mean(found[1.0]) <= 0.05
     assert np.mean(found[1 / 3]) > 0.9
 
 
-@given(st.integers(1, 40), st.integers(0, 40), st.sampled_from([0.1, 0.5, 0.9]))
-def test_what_contradicts_a_pure_curve_is_also_above_its_precision(said, right, prior):
-    right = min(right, said)
-    if contradicts(PURE, right, said, records=60, prior=prior):
-        assert lower_precision(right, said) >= precision_from_epsilon(EPSILON, prior=prior) - 1e-9
+@given(st.integers(1, 25), st.integers(0, 25), st.sampled_from([0.1, 0.5, 0.9]))
+def test_what_contradicts_a_pure_curve_is_also_above_its_precision(flagged, correct, prior):
+    """Where fewer than half of the records are flagged.
+
+    With more, `contradicts` may know better: it also sees how few members can be left over.
+    """
+    correct = min(correct, flagged)
+    if contradicts(PURE, correct, flagged, records=60, prior=prior):
+        precision = precision_from_epsilon(EPSILON, prior=prior)
+        assert lower_precision(correct, flagged) >= precision - 1e-9
 
 
 def test_choices_and_confidence_ask_for_more():
@@ -127,10 +139,20 @@ def test_choices_and_confidence_ask_for_more():
     assert contradicts(claim, least + 10, 100, **case, choices=40)
 
 
-def test_counts_must_fit():
-    with pytest.raises(ValueError, match="right must be between 0 and the 3 said, but it is 4"):
-        lower_precision(4, 3)
-    with pytest.raises(ValueError, match="records must be at least the 5 said, but it is 4"):
-        contradicts(PURE, 3, 5, records=4, prior=0.5)
-    with pytest.raises(ValueError, match="claim must be a TradeOff"):
-        contradicts(1.0, 3, 5, records=10, prior=0.5)
+@pytest.mark.parametrize(
+    ("call", "parameter"),
+    [
+        (lambda: over_repetitions([0.5]), "values"),
+        (lambda: over_repetitions([0.5, float("nan")]), "values"),
+        (lambda: over_repetitions([[0.5, 0.6]]), "values"),
+        (lambda: clopper_pearson(0, 0), "n"),
+        (lambda: lower_precision(4, 3), "correct"),
+        (lambda: contradicts(PURE, 3, 5, records=4, prior=0.5), "records"),
+        (lambda: contradicts(1.0, 3, 5, records=10, prior=0.5), "claim"),
+        (lambda: precision_of_share(PURE, 0.0, 0.5), "share"),
+    ],
+)
+def test_bad_input_is_refused(call, parameter):
+    with pytest.raises(InputError) as refused:
+        call()
+    assert refused.value.parameter == parameter

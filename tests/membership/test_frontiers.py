@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from dprime.data.dataset import Dataset, Split
-from dprime.membership.frontiers import Frontier, Mean, Measured, frontier
+from dprime.membership.frontiers import Frontier, Measured, frontier
 from dprime.membership.planner import Plan, plan
 from dprime.train import SGD, train
 
@@ -179,17 +179,6 @@ def test_a_rate_is_chosen_on_records_that_are_not_shown(spy):
         assert each.choosing == pytest.approx(finals[chosen][0].mean())
         assert each.accuracies[:, -1].tolist() == finals[chosen][1].tolist()
     assert found.measured[0].learning_rate == 0.5
-
-
-def test_student_t_interval():
-    values = [0.5, 0.55, 0.61, 0.52]
-    found = Mean.of(values)
-    low, high = scipy.stats.t.interval(0.95, 3, loc=np.mean(values), scale=scipy.stats.sem(values))
-    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
-    assert found.in_words() == f"54.50 % ({100 * low:.2f} to {100 * high:.2f})"
-    assert Mean.of([0.9, 0.99]).high == 1.0
-    assert Mean.of([0.01, 0.1]).low == 0.0
-    assert Mean.of([0.01, 0.1]).reach == pytest.approx(1 - 0.055, abs=0.6)
 
 
 def made_up(*rows, diverged=0):

@@ -34,9 +34,9 @@ def private():
 
 def test_without_privacy_members_are_found(without_privacy):
     by_name = {each.attack: each for each in without_privacy.outcomes}
-    assert by_name["lira"].roc.auc.mean > 0.6
-    assert by_name["rmia"].top.mean > 0.6
-    assert by_name["baseline"].roc.auc.mean == 0.5
+    assert by_name["lira"].roc.auc.value > 0.6
+    assert by_name["rmia"].top.value > 0.6
+    assert by_name["baseline"].roc.auc.value == 0.5
     assert without_privacy.verdict == "no claim"
     assert "not private" in without_privacy.sentence()
 
@@ -44,7 +44,7 @@ def test_without_privacy_members_are_found(without_privacy):
 def test_a_private_training_keeps_its_claim(private):
     assert private.verdict == "not refuted"
     assert private.allowed_precision == private.claim.precision(prior=0.5, min_tpr=0.01)
-    assert all(each.top.mean <= private.allowed_top for each in private.outcomes)
+    assert all(each.top.value <= private.allowed_top for each in private.outcomes)
     assert private.sentence().endswith("the claim is not refuted, which does not prove it.")
 
 
@@ -69,7 +69,7 @@ def test_the_limit_is_of_the_share_that_the_sentence_speaks_of(private):
     scored = Scored("best", rng.normal(size=members.shape) + members, members)
     outcome = conclude(scored, "Best", claim, 0.5, Asked(), seed=1)
     shown = replace(found, outcomes=(outcome,), scored=(scored,))
-    assert outcome.top.mean == pytest.approx(shown.allowed_top, abs=0.005)
+    assert outcome.top.value == pytest.approx(shown.allowed_top, abs=0.005)
     assert shown.allowed_top < shown.allowed_precision - 0.04
     assert f"allows {100 * shown.allowed_top:.2f}"[:-1] in shown.sentence()
     assert shown.as_json()["allowed"]["top_precision"] == shown.allowed_top
@@ -92,7 +92,7 @@ def test_plain_values(private):
     assert [each["attack"] for each in shown["attacks"]] == ["lira-fixed", "rmia", "baseline"]
     assert shown["allowed"]["kind"] == "certified"
     assert shown["allowed"]["tpr"] == []  # forty outsiders allow no rate to be counted
-    assert shown["attacks"][0]["auc"]["mean"] == private.outcomes[0].roc.auc.mean
+    assert shown["attacks"][0]["auc"]["value"] == private.outcomes[0].roc.auc.value
 
 
 def test_rates_of_too_few_false_alarms_are_left_out(private):
@@ -150,7 +150,7 @@ def test_too_few_answers_cannot_tell():
     above = conclude(telling_scores(0.6), "LiRA", TradeOff.gaussian(0.2), 0.5, Asked(), seed=1)
     lucky = replace(above, contradicted=0)
     unsure = replace(found, outcomes=(lucky,), claim=TradeOff.gaussian(0.2), telling=True)
-    assert lucky.top.mean > unsure.allowed_top
+    assert lucky.top.value > unsure.allowed_top
     assert unsure.verdict == "inconclusive"
 
 
@@ -162,8 +162,8 @@ def test_a_claim_that_is_only_stated_is_not_called_certified(private):
 
 def test_chosen_afterwards_says_more_than_held_out():
     found = conclude(telling_scores(0.0), "LiRA", None, 0.5, Asked(), seed=1)
-    assert found.best.mean > 0.53
-    assert found.best.mean == pytest.approx(found.shuffled.mean, abs=0.06)
+    assert found.best.value > 0.53
+    assert found.best.value == pytest.approx(found.shuffled.value, abs=0.06)
     assert found.held_out.low < 0.5 < found.held_out.high
     assert found.contradicted is None
 

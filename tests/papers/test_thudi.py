@@ -2,11 +2,12 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from papers.reproduce import Scale, exact, explained, stated
 from papers.thudi import figure2, figure8, variations
-from papers.thudi.attacks import SETUPS, Game
+from papers.thudi.attacks import ALPHAS, SETUPS, Game, rates_at
 from papers.thudi.variations import Varied
 
 
@@ -89,3 +90,16 @@ def test_the_printed_noise_is_that_of_renyi_dp_and_no_mistake():
     assert claim.ours == pytest.approx(1.001, abs=5e-4)
     assert claim.verdict == "agrees"
     assert figure8.better_rdp_epsilon(3.7306) > 1.08  # exactly enough, but not by that way
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_attacks_that_carry_their_false_positive_rate(alpha):
+    scores, members = np.linspace(0, 1, 101), np.arange(101) % 4 == 0
+    flagged = scores >= 1 - alpha - 1e-9
+    assert flagged.sum() == round(100 * alpha) + 1
+    expected = members[flagged].mean(), flagged[~members].mean()
+    assert rates_at(scores, members, alpha) == pytest.approx(expected)
+
+
+def test_a_rate_of_no_record_is_none():
+    assert rates_at(np.array([np.nan, 0.0]), np.array([True, True]), 0.1) == (None, None)

@@ -32,7 +32,7 @@ def test_the_curve_is_the_mean_over_targets_and_begins_where_it_can_be_counted()
     (curve,) = figure.curves  # the baseline is the diagonal
     others = int((~found.scored[0].members).sum(1).min())
     assert figure.least_fpr == pytest.approx(1 / others, rel=0.01)
-    assert curve.at(0.1)[0] == pytest.approx(found.outcomes[0].roc.tpr[2].mean, abs=0.05)
+    assert curve.at(0.1)[0] == pytest.approx(found.outcomes[0].roc.tpr[2].value, abs=0.05)
     assert figure.claim.ceiling(0.1) >= CLAIM.tpr(fpr=0.1)
     assert "π = 0.5" in figure.title
 
@@ -48,7 +48,7 @@ def test_precision_against_each_prior_beside_what_is_allowed():
     points = figures["lira"].lines[0].points
     assert [point.prior for point in points] == [0.3, 0.7]
     for point, each in zip(points, found[::-1], strict=True):
-        assert point.precision == each.outcomes[0].top.mean
+        assert point.precision == each.outcomes[0].top.value
         assert point.certified == each.allowed_top
 
 

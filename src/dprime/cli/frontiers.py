@@ -33,7 +33,7 @@ from dprime.membership.planner import Plan, plan
 from dprime.text import round_up
 
 if TYPE_CHECKING:
-    from dprime.membership.frontiers import Frontier, Mean
+    from dprime.membership.frontiers import Frontier
 
 Text = str | None
 
@@ -253,7 +253,7 @@ def frontier_table(found: Frontier) -> Table:
             f"{point.probability:g}", f"{point.expected_records:,.0f}",
             round_up(point.noise_multiplier), _epsilon(point.epsilon),
             *([f"{each.learning_rate:g}"] if several else []),
-            _accuracy(each.final), _accuracy(each.best),
+            each.final.text(2, scale=100), each.best.text(2, scale=100),
         )  # fmt: skip
     choice = (
         "Rate: the learning rate that did best on every other test record; accuracies are on the "
@@ -267,10 +267,6 @@ def frontier_table(found: Frontier) -> Table:
         "model; choosing π by trainings on the pool is not part of it."
     )
     return table
-
-
-def _accuracy(mean: Mean) -> str:
-    return f"{100 * mean.value:.2f} ± {100 * mean.reach:.2f}"
 
 
 def _epsilon(epsilon: float) -> str:

@@ -225,7 +225,7 @@ def precision_table(found: Inference) -> Table:
     table = _table('How often "member" is right', [surest, "Held out", "Best of 40", "Shuffled"])
     for each in found.outcomes:
         cells = (_shown(each.top), _shown(each.held_out), _shown(each.best))
-        table.add_row(each.title, *cells, f"{each.shuffled.mean:.3f}")
+        table.add_row(each.title, *cells, f"{each.shuffled.value:.3f}")
     if found.allowed_top is not None and found.allowed_precision is not None:
         limits = (round_up(found.allowed_top), round_up(found.allowed_precision))
         table.add_row(_at_most(found), *limits, "", "")
@@ -258,9 +258,7 @@ def _table(title: str, columns: list[str]) -> Table:
 
 
 def _shown(interval: Interval | None) -> str:
-    if interval is None:
-        return "none"
-    return f"{interval.mean:.3f} ± {interval.reach:.3f}"
+    return "none" if interval is None else interval.text()
 
 
 def _drawn(found: list[Inference], data: str, folder: Path) -> list[Path]:

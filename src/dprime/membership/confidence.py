@@ -1,4 +1,4 @@
-"""How sure a number is: intervals, and what so many right answers say against a claim.
+"""How sure a number is: intervals, and which numbers of correct answers contradict a claim.
 
 Records that share one model are not independent. Each function says in what sense its result holds.
 """
@@ -6,8 +6,8 @@ Records that share one model are not independent. Each function says in what sen
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -24,59 +24,67 @@ HALVINGS = 60
 
 
 @dataclass(frozen=True)
-class Rate:
-    """A share of trials with its two-sided Clopper-Pearson interval.
+class Interval:
+    """A number with its two-sided interval.
 
-    The interval takes the trials as independent. The records of one target model are not quite:
-    it then says how far the share is fixed by their number, the model being given.
+    Attributes:
+        value: the estimate.
+        low: the interval's lower end.
+        high: its upper end.
+        n: what it rests on: trials, repetitions or shuffles.
+        method: "clopper-pearson" for a share of independent trials; the records of one target model
+            are not quite independent, and the interval then says how far their number fixes the
+            share, the model being given. "student-t" for a mean over repetitions. "quantile" for
+            the middle part of a simulated distribution.
     """
 
-    value: float | None
-    """None where there was no trial."""
-
+    value: float
     low: float
     high: float
-    count: int
-    trials: int
-    confidence: float
+    n: int
+    method: Literal["clopper-pearson", "student-t", "quantile"]
 
-    def as_json(self) -> dict[str, object]:
-        """Plain values."""
-        return asdict(self)
-
-
-def rate(count: int, trials: int, *, confidence: float = 0.95) -> Rate:
-    """A share and its interval (Clopper and Pearson 1934).
-
-    >>> found = rate(8, 10)
-    >>> found.value, round(found.low, 4), round(found.high, 4)
-    (0.8, 0.4439, 0.9748)
-    """
-    level = (1.0 - validate.inner_probability("confidence", confidence, example=0.95)) / 2
-    low = 1.0 - upper_end(trials - count, trials, level)
-    high = upper_end(count, trials, level)
-    return Rate(count / trials if trials else None, low, high, count, trials, confidence)
-
-
-class Interval(NamedTuple):
-    """A mean over repetitions with its Student-t interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    def within(self) -> Interval:
-        """The same for a share, which lies between 0 and 1."""
-        return Interval(self.mean, max(0.0, self.low), min(1.0, self.high))
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        """The value and both ends."""
+        return self.value, self.low, self.high
 
     @property
     def reach(self) -> float:
-        """How far the interval goes from the mean."""
-        return max(self.high - self.mean, self.mean - self.low)
+        """The distance from the value to the farther end."""
+        return max(self.high - self.value, self.value - self.low)
+
+    def within(self) -> Interval:
+        """The same for a share, which lies between 0 and 1."""
+        return replace(self, low=max(0.0, self.low), high=min(1.0, self.high))
+
+    def overlaps(self, other: Interval) -> bool:
+        """Whether the intervals have a value in common."""
+        return self.low <= other.high and other.low <= self.high
+
+    def text(self, digits: int = 3, *, scale: float = 1.0) -> str:
+        """For tables; a scale of 100 shows per cent.
+
+        >>> clopper_pearson(8, 10).text(), clopper_pearson(8, 10).text(1, scale=100)
+        ('0.800 ± 0.356', '80.0 ± 35.6')
+        """
+        return f"{scale * self.value:.{digits}f} ± {scale * self.reach:.{digits}f}"
 
     def as_json(self) -> dict[str, object]:
-        """Plain values."""
-        return self._asdict()
+        """The value and both ends; tables and JSON show no more."""
+        return {"value": self.value, "low": self.low, "high": self.high}
+
+
+def clopper_pearson(count: int, n: int, *, confidence: float = 0.95) -> Interval:
+    """A share of trials and its interval (Clopper and Pearson 1934).
+
+    >>> [round(x, 4) for x in clopper_pearson(8, 10).numbers]
+    [0.8, 0.4439, 0.9748]
+    """
+    level = (1.0 - validate.inner_probability("confidence", confidence, example=0.95)) / 2
+    n = validate.whole("n", n)
+    low, high = 1.0 - upper_end(n - count, n, level), upper_end(count, n, level)
+    return Interval(count / n, low, high, n, "clopper-pearson")
 
 
 def over_repetitions(values: ArrayLike, *, confidence: float = 0.95, cells: int = 1) -> Interval:
@@ -88,24 +96,24 @@ def over_repetitions(values: ArrayLike, *, confidence: float = 0.95, cells: int 
     Args:
         values: one number for each repetition, two or more.
         confidence: of the interval.
-        cells: how many such intervals stand side by side and must hold together (Bonferroni).
+        cells: the number of such intervals that must hold together (Bonferroni).
 
-    >>> tuple(round(x, 3) for x in over_repetitions([0.5, 0.6, 0.7]))
-    (0.6, 0.352, 0.848)
+    >>> [round(x, 3) for x in over_repetitions([0.5, 0.6, 0.7]).numbers]
+    [0.6, 0.352, 0.848]
     """
-    found = arrays.numbers("values", values).astype(np.float64)
-    if found.ndim != 1 or len(found) < 2 or not np.isfinite(found).all():
+    given = arrays.numbers("values", values).astype(np.float64)
+    if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all():
         remedy = "repeat with another target model"
-        raise validate.misfit("values", f"{found.tolist()}", "two or more finite numbers", remedy)
+        raise validate.misfit("values", f"{given.tolist()}", "two or more finite numbers", remedy)
     level = 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
-    mean, error = float(found.mean()), float(found.std(ddof=1)) / math.sqrt(len(found))
+    mean, error = float(given.mean()), float(given.std(ddof=1)) / math.sqrt(len(given))
     tail = level / (2 * validate.whole("cells", cells, example=12))
-    reach = -float(scipy.special.stdtrit(len(found) - 1, tail)) * error
-    return Interval(mean, mean - reach, mean + reach)
+    reach = -float(scipy.special.stdtrit(len(given) - 1, tail)) * error
+    return Interval(mean, mean - reach, mean + reach, len(given), "student-t")
 
 
-def lower_precision(right: int, said: int, *, confidence: float = 0.95) -> float:
-    """The lower end for the precision of `right` right answers out of `said`, one-sided.
+def lower_precision(correct: int, flagged: int, *, confidence: float = 0.95) -> float:
+    """The lower end for the precision of `correct` right answers of `flagged`, one-sided.
 
     Clopper and Pearson 1934. What it may be set against, although all records share one model:
 
@@ -113,16 +121,16 @@ def lower_precision(right: int, said: int, *, confidence: float = 0.95) -> float
       of all other records, a record is in with probability at most p = π e^ε / (1 - π + π e^ε), the
       certified precision: its odds are the prior's times a likelihood ratio of at most e^ε. So one
       answer after the other is right with probability at most p, whatever came before, and the
-      number of right answers is at most binomial (said, p), in the stochastic order, given the
+      number of right answers is at most binomial (flagged, p), in the stochastic order, given the
       model. Hence this lower end is above p in at most a share 1 - confidence of trainings (the
-      argument of Steinke, Nasr and Jagielski 2023 for δ = 0). Who is said to be a member, and how
-      many are, may depend on the model in any way, and on the truth of records that are not
+      argument of Steinke, Nasr and Jagielski 2023 for δ = 0). Who is flagged as a member, and
+      how many are, may depend on the model in any way, and on the truth of records that are not
       counted, but not on the truth of those that are. Where priors differ, p is that of the
       largest one.
     - (ε, δ) with δ > 0, or a curve: this does not hold. A certified curve bounds the ratio of the
-      expectations of right and said, over trainings. A mechanism may leak in one training out of
-      ten and keep its curve, and all records of that training are then guessed too well at once.
-      Test a curve with `contradicts`, or average over target models: where the number said is
+      expectations of correct and flagged, over trainings. A mechanism may leak in one training out
+      of ten and keep its curve, and all records of that training are then guessed too well at once.
+      Test a curve with `contradicts`, or average over target models: where the number flagged is
       fixed, the mean of the precision over trainings is at most `curve.precision(prior, min_tpr)`
       if the share of members that are found is at least `min_tpr` on average.
 
@@ -132,8 +140,8 @@ def lower_precision(right: int, said: int, *, confidence: float = 0.95) -> float
     0.0
     """
     level = 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
-    right, said = _counts(right, said)
-    return 1.0 - upper_end(said - right, said, level) if right else 0.0
+    correct, flagged = _counts(correct, flagged)
+    return 1.0 - upper_end(flagged - correct, flagged, level) if correct else 0.0
 
 
 def precision_of_share(claim: TradeOff, share: float, prior: float) -> float:
@@ -149,7 +157,7 @@ def precision_of_share(claim: TradeOff, share: float, prior: float) -> float:
     shape = checked_claim(claim).shape
     share = validate.rate("share", share, example=0.1)
     pi = validate.inner_probability("prior", prior)
-    low, high = 0.0, 1.0  # FPR; the share said grows with it along the curve
+    low, high = 0.0, 1.0  # FPR; the share flagged grows with it along the curve
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         fits = pi * shape.tpr(middle) + (1.0 - pi) * middle <= share
@@ -159,8 +167,8 @@ def precision_of_share(claim: TradeOff, share: float, prior: float) -> float:
 
 def contradicts(
     claim: TradeOff,
-    right: int,
-    said: int,
+    correct: int,
+    flagged: int,
     *,
     records: int,
     prior: float,
@@ -171,22 +179,23 @@ def contradicts(
 
     Where the curve holds and each record is kept independently with probability `prior`, this is
     True in at most a share 1 - confidence of trainings. No independence of the answers is assumed,
-    and any δ is covered, but the number said must be fixed in advance, as in `top_precision`.
+    and any δ is covered, but the number flagged must be fixed in advance, as in `top_precision`.
 
     The argument is that of Mahloujifar, Melis and Chaudhuri 2024 (see `audit.estimators.one_run`)
-    for a prior that is not ½ and answers "member" only. With W right answers of c said, m records
-    and the event "i is said, and v - 1 others are right" for each record i, the curve F gives
+    for a prior that is not ½ and answers "member" only. With W right answers of c flagged, m
+    records and the event "i is flagged, and v - 1 others are right" for each record i, the curve F
+    gives
 
         Σ_{k≥v} k P(W = k) / (m π) ≤ F(Σ_{k≥v-1} (c - k) P(W = k) / (m (1 - π)))    for every v.
 
     Args:
         claim: the certified curve, in the direction from "out" to "in".
-        right: right answers.
-        said: records said to be members.
-        records: all records that could have been said.
+        correct: how many of the flagged records are members.
+        flagged: records that are called members.
+        records: all records that could have been flagged.
         prior: the probability with which each was kept.
         confidence: 1 - confidence is the share of trainings in which a true claim is contradicted.
-        choices: between how many numbers said the largest contradiction was looked for.
+        choices: between how many numbers flagged the largest contradiction was looked for.
 
     >>> curve = TradeOff.gaussian(0.5)
     >>> contradicts(curve, 90, 100, records=1000, prior=0.5)
@@ -195,10 +204,10 @@ def contradicts(
     False
     """
     shape = checked_claim(claim).shape
-    right, said = _counts(right, said)
-    if said > validate.whole("records", records):
-        remedy = "count all records that could have been said to be members"
-        raise validate.refusal("records", records, f"at least the {said} said", remedy)
+    correct, flagged = _counts(correct, flagged)
+    if flagged > validate.whole("records", records):
+        remedy = "count all records that could have been flagged as members"
+        raise validate.refusal("records", records, f"at least the {flagged} flagged", remedy)
     pi = validate.inner_probability("prior", prior)
     level = 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
     level /= validate.whole("choices", choices, example=40)
@@ -207,12 +216,12 @@ def contradicts(
         """From P(event, in) to the least P(event, out)."""
         return (1.0 - pi) * shape.fpr(min(1.0, joint / pi))
 
-    return least_total(inverse, Guessed(records, said, right), level) > 1
+    return least_total(inverse, Guessed(records, flagged, correct), level) > 1
 
 
-def _counts(right: int, said: int) -> tuple[int, int]:
-    """Whole numbers, 0 <= right <= said."""
-    if not 0 <= right <= said:
-        remedy = "count the right ones among those said"
-        raise validate.refusal("right", right, f"between 0 and the {said} said", remedy)
-    return int(right), int(said)
+def _counts(correct: int, flagged: int) -> tuple[int, int]:
+    """Whole numbers, 0 <= correct <= flagged."""
+    if not 0 <= correct <= flagged:
+        remedy = "count the members among those flagged"
+        raise validate.refusal("correct", correct, f"between 0 and the {flagged} flagged", remedy)
+    return int(correct), int(flagged)

@@ -15,7 +15,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
@@ -31,7 +31,7 @@ from dprime.audit.backends.here import Here
 from dprime.audit.runner import play_all
 from dprime.data.dataset import Dataset, Split
 from dprime.data.devices import device_named
-from dprime.membership.confidence import over_repetitions
+from dprime.membership.confidence import Interval, over_repetitions
 from dprime.membership.planner import Plan, Point
 from dprime.membership.pool import check_distinct, draw
 from dprime.seeds import check_seed, derived_seed, fresh_seed
@@ -51,42 +51,6 @@ MARK = "dprime frontier 1"
 
 SAME_NOISE = 1e-9
 """Relative difference below which a noise is the same one, computed on another machine."""
-
-
-@final
-@dataclass(frozen=True)
-class Mean:
-    """A mean over repetitions with its Student-t interval, within 0 and 1.
-
-    The interval is exact where the repetitions are normally distributed.
-
-    >>> found = Mean.of([0.90, 0.92, 0.91])
-    >>> round(found.value, 2), round(found.low, 3), round(found.high, 3)
-    (0.91, 0.885, 0.935)
-    """
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float] | NDArray[np.float64], cells: int = 1) -> Mean:
-        """Of two values or more; `cells` intervals hold together (Bonferroni)."""
-        return cls(*over_repetitions(values, confidence=CONFIDENCE, cells=cells).within())
-
-    def overlaps(self, other: Mean) -> bool:
-        """Whether the intervals have a value in common."""
-        return self.low <= other.high and other.low <= self.high
-
-    @property
-    def reach(self) -> float:
-        """How far the interval goes from the mean."""
-        return max(self.value - self.low, self.high - self.value)
-
-    def in_words(self) -> str:
-        """In per cent, with the interval."""
-        low, high = f"{100 * self.low:.2f}", f"{100 * self.high:.2f}"
-        return f"{100 * self.value:.2f} % ({low} to {high})"
 
 
 @final
@@ -113,18 +77,18 @@ class Measured:
     choosing: float | None = None
 
     @property
-    def final(self) -> Mean:
+    def final(self) -> Interval:
         """At the end of the training."""
         return self.among(1)
 
-    def among(self, points: int) -> Mean:
+    def among(self, points: int) -> Interval:
         """At the end, with an interval that holds together with those of so many points."""
-        return Mean.of(self.accuracies[:, -1], points)
+        return _mean(self.accuracies[:, -1], points)
 
     @property
-    def best(self) -> Mean:
+    def best(self) -> Interval:
         """The best of each training's measurements: it peeks at the test part."""
-        return Mean.of(self.accuracies.max(axis=1))
+        return _mean(self.accuracies.max(axis=1))
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -132,7 +96,7 @@ class Measured:
             **self.point.as_json(), "learning_rate": self.learning_rate, "after": list(self.after),
             "accuracies": self.accuracies.tolist(), "diverged": self.diverged,
             "choosing": self.choosing,
-            "final": asdict(self.final), "best_peeks_at_test": asdict(self.best),
+            "final": self.final.as_json(), "best_peeks_at_test": self.best.as_json(),
         }  # fmt: skip
 
 
@@ -194,7 +158,9 @@ class Frontier:
         return " ".join(told)
 
     def _told(self, point: Measured) -> str:
-        return point.among(len(self.measured)).in_words()
+        accuracy = point.among(len(self.measured))
+        value, low, high = (f"{100 * number:.2f}" for number in accuracy.numbers)
+        return f"{value} % ({low} to {high})"
 
     def _rivals(self) -> str:
         names = [f"{each.point.probability:g}" for each in self.tied]
@@ -220,6 +186,11 @@ class Frontier:
             "plan": self.plan.sentence(),
             "sentence": self.sentence(),
         }
+
+
+def _mean(accuracies: NDArray[np.float64], cells: int = 1) -> Interval:
+    """Over the repetitions; exact where these are normally distributed."""
+    return over_repetitions(accuracies, confidence=CONFIDENCE, cells=cells).within()
 
 
 def _epsilon_words(epsilon: float) -> str:

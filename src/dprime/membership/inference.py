@@ -36,7 +36,7 @@ from dprime.membership.results import (
     AverageRoc,
     average_roc,
     held_out_precision,
-    number_said,
+    number_flagged,
     precision_over_quantiles,
     roc,
     shuffled_best,
@@ -114,7 +114,7 @@ class Outcome:
         rates = [{"fpr": self.roc.fpr[place], **self.roc.tpr[place].as_json()} for place in places]
         return {
             "attack": self.attack, "title": self.title, "auc": self.roc.auc.as_json(),
-            "tpr": rates, "repetitions": self.roc.repetitions,
+            "tpr": rates, "repetitions": self.roc.auc.n,
             "held_out_precision": None if self.held_out is None else self.held_out.as_json(),
             "best_precision": self.best.as_json(), "shuffled_best": self.shuffled.as_json(),
             "top_precision": self.top.as_json(), "targets_that_contradict": self.contradicted,
@@ -169,8 +169,8 @@ class Inference:
         """
         if self.claim is None:
             return None
-        said = number_said(self.asked.top_share, self.records)
-        return precision_of_share(self.claim, said / self.records, self.probability)
+        flagged = number_flagged(self.asked.top_share, self.records)
+        return precision_of_share(self.claim, flagged / self.records, self.probability)
 
     @property
     def counted(self) -> tuple[int, ...]:
@@ -198,17 +198,17 @@ class Inference:
             return "no claim"
         if any(each.contradicted for each in self.outcomes):
             return "refuted"
-        above = any(each.top.mean > allowed for each in self.outcomes)
+        above = any(each.top.value > allowed for each in self.outcomes)
         return "inconclusive" if above or not self.telling else "not refuted"
 
     def sentence(self) -> str:
         """What was found, in plain words."""
-        best = max(self.outcomes, key=lambda each: each.top.mean)
+        best = max(self.outcomes, key=lambda each: each.top.value)
         share = f"{100 * self.asked.top_share:g} %"
         found = (
             f"Of the {share} of records that {best.title} is surest of, "
-            f"{100 * best.top.mean:.1f} % are members; {100 * self.probability:g} % of all records "
-            "are."
+            f"{100 * best.top.value:.1f} % are members; {100 * self.probability:g} % of all "
+            "records are."
         )
         allowed = self.allowed_top
         if allowed is None:
@@ -296,7 +296,7 @@ def infer(
     ...     training = recipe.training(len(pool), probability)
     ...     return EngineTrainer(model_named("dense-32", pool), training)
     >>> found = infer(pool, digits.test, engine, attacks=["lira"], shadows=16, targets=2, seed=1)
-    >>> found.outcomes[0].roc.auc.mean > 0.6
+    >>> found.outcomes[0].roc.auc.value > 0.6
     True
     """
     chosen = [attack_named(each) if isinstance(each, str) else each for each in attacks]
@@ -320,7 +320,7 @@ def infer(
             validate.inner_probability("shadow_probability", shadow_probability), _own(seed, 2),
         )  # fmt: skip
         for attack in needy:
-            attack.told(had[:, :count])
+            attack.scorable(had[:, :count])
     under_attack = answers(
         trainer(probability), pool, population, models=targets, probability=probability,
         seed=_own(seed, 1, round(1e9 * probability)), title="targets",
@@ -359,8 +359,8 @@ def _telling(claim: TradeOff, asked: Asked, probability: float, records: int, te
     """Whether right answers throughout would contradict the claim."""
     level = 1.0 - (1.0 - asked.confidence) / tests
     return any(
-        contradicts(claim, said, said, records=records, prior=probability, confidence=level)
-        for said in (math.ceil(share * records) for share in _shares(asked, probability))
+        contradicts(claim, flagged, flagged, records=records, prior=probability, confidence=level)
+        for flagged in (math.ceil(share * records) for share in _shares(asked, probability))
     )
 
 
@@ -388,13 +388,14 @@ def conclude(
 
     def contradicted(scores: Floats, members: Bools) -> bool:
         assert claim is not None
-        said = [top_precision(scores, members, share, rng) for share in _shares(asked, probability)]
+        shares = _shares(asked, probability)
+        tops = [top_precision(scores, members, share, rng) for share in shares]
         return any(
             contradicts(
-                claim, top.right, top.said, records=len(members), prior=probability,
+                claim, top.correct, top.flagged, records=len(members), prior=probability,
                 confidence=level,
             )
-            for top in said
+            for top in tops
         )  # fmt: skip
 
     broken = None if claim is None else sum(contradicted(*pair) for pair in pairs)
@@ -407,7 +408,7 @@ def conclude(
         ),
         held_out=mean(known) if len(known) >= FEWEST_TARGETS else None,
         best=mean([precision_over_quantiles(*pair).value for pair in pairs]),
-        shuffled=mean([shuffled_best(*pair, rng, SHUFFLES).mean for pair in pairs]),
+        shuffled=mean([shuffled_best(*pair, rng, SHUFFLES).value for pair in pairs]),
         top=mean([top.value for top in tops]),
         contradicted=broken,
     )  # fmt: skip

@@ -1,17 +1,15 @@
-"""From scores and the truth to numbers: how well an attack did, and how sure that is.
+"""From scores and the truth to numbers: how well an attack did.
 
-A score of NaN counts as "not a member": it is the lowest of all, and never said to be a member
-where records are accepted by their scores. Scores and truth may also be [repetition, record], one
-repetition for each target model: they are then pooled.
-
-How sure the numbers are is in `confidence`.
+A score of NaN counts as "not a member": it is the lowest of all, and never flagged where records
+are accepted by their scores. Scores and truth may also be [repetition, record], one repetition for
+each target model: they are then pooled. `confidence` says how sure the numbers are.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,20 +18,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from dprime import validate
 from dprime.data import arrays
-from dprime.membership.confidence import Interval, Rate, lower_precision, over_repetitions, rate
+from dprime.membership.confidence import (
+    Interval,
+    clopper_pearson,
+    lower_precision,
+    over_repetitions,
+)
 from dprime.membership.signals import Bools, Floats
 
 QUANTILES = 40
 """Thresholds of Thudi et al. 2024, section 4.2: the top i · 2.5 % of the scores, i = 1 to 40."""
 
-ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.5)
-"""False-positive rates at which Thudi et al. 2024 show attacks P and R."""
-
-LEAST_SAID = 10
-"""A threshold is chosen among those that accept at least so many records."""
+LEAST_FLAGGED = 10
+"""A threshold is chosen among those that accept at least this many records."""
 
 ROUNDING = 1e-12
-"""Scores that are shares are compared with 1 - α up to this."""
+"""A share of the records that is a whole number up to this is that number."""
 
 
 @dataclass(frozen=True)
@@ -57,25 +57,15 @@ class Roc:
     members: int
     others: int
 
-    def tpr_at(self, fpr: float, *, confidence: float = 0.95) -> Rate:
+    def tpr_at(self, fpr: float, *, confidence: float = 0.95) -> Interval:
         """The largest true-positive rate of a threshold with at most this false-positive rate.
 
         The threshold is read off the same records, and the interval is that of the share of members
         above it: records independent given the model, and the threshold given.
         """
         place = np.searchsorted(self.fpr, validate.probability("fpr", fpr), side="right") - 1
-        return rate(round(self.tpr[place] * self.members), self.members, confidence=confidence)
-
-    def as_json(self) -> dict[str, object]:
-        """Plain values."""
-        return {
-            "fpr": list(self.fpr),
-            "tpr": list(self.tpr),
-            "auc": self.auc,
-            "auc_error": self.auc_error,
-            "members": self.members,
-            "others": self.others,
-        }
+        count = round(self.tpr[place] * self.members)
+        return clopper_pearson(count, self.members, confidence=confidence)
 
 
 def roc(scores: ArrayLike, members: ArrayLike) -> Roc:
@@ -85,8 +75,8 @@ def roc(scores: ArrayLike, members: ArrayLike) -> Roc:
         scores: [record], or [repetition, record] to pool; higher means member, NaN is lowest.
         members: the truth, of the same shape.
 
-    >>> found = roc([0.9, 0.8, 0.7, float("nan")], [True, False, True, False])
-    >>> found.fpr, found.tpr, found.auc
+    >>> curve = roc([0.9, 0.8, 0.7, float("nan")], [True, False, True, False])
+    >>> curve.fpr, curve.tpr, curve.auc
     ((0.0, 0.0, 0.5, 0.5, 1.0), (0.0, 0.5, 0.5, 1.0, 1.0), 0.75)
     """
     values, truth = _checked(scores, members)
@@ -97,22 +87,15 @@ def roc(scores: ArrayLike, members: ArrayLike) -> Roc:
     ranked = np.where(np.isnan(values), -np.inf, values)
     order = np.argsort(-ranked, kind="stable")
     last = np.flatnonzero(np.append(ranked[order][1:] != ranked[order][:-1], True))
-    found = np.cumsum(truth[order])[last]
-    tpr = np.concatenate([[0.0], found / inside])
-    fpr = np.concatenate([[0.0], (last + 1 - found) / outside])
-    corner = _corners(fpr, tpr)
-    auc, error = _delong(ranked[truth], ranked[~truth])
-    return Roc(
-        tuple(fpr[corner].tolist()), tuple(tpr[corner].tolist()), auc, error, inside, outside
-    )
-
-
-def _corners(fpr: Floats, tpr: Floats) -> Bools:
-    """All points but those in the middle of a level or an upright run."""
-    keep = np.ones(len(fpr), dtype=bool)
+    accepted = np.cumsum(truth[order])[last]
+    tpr = np.concatenate([[0.0], accepted / inside])
+    fpr = np.concatenate([[0.0], (last + 1 - accepted) / outside])
+    corner = np.ones(len(fpr), dtype=bool)  # not in the middle of a level or an upright run
     for axis in (fpr, tpr):
-        keep[1:-1] &= (axis[1:-1] != axis[:-2]) | (axis[1:-1] != axis[2:])
-    return keep
+        corner[1:-1] &= (axis[1:-1] != axis[:-2]) | (axis[1:-1] != axis[2:])
+    auc, error = _delong(ranked[truth], ranked[~truth])
+    corners = [tuple(axis[corner].tolist()) for axis in (fpr, tpr)]
+    return Roc(corners[0], corners[1], auc, error, inside, outside)
 
 
 def _delong(inside: Floats, outside: Floats) -> tuple[float, float]:
@@ -128,30 +111,17 @@ def _delong(inside: Floats, outside: Floats) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class AverageRoc:
-    """Several curves, one for each target model, averaged.
+    """The curves of several target models, averaged.
 
     Attributes:
-        auc: its mean and interval over the repetitions.
-        tpr: the same at each false-positive rate asked for.
+        auc: its mean and interval over the target models.
+        tpr: the same at each of the false-positive rates.
         fpr: those rates.
-        repetitions: how many curves there are.
     """
 
     auc: Interval
     tpr: tuple[Interval, ...]
     fpr: tuple[float, ...]
-    repetitions: int
-
-    def as_json(self) -> dict[str, object]:
-        """Plain values."""
-        return {
-            "auc": self.auc.as_json(),
-            "tpr": [
-                {"fpr": fpr, **interval.as_json()}
-                for fpr, interval in zip(self.fpr, self.tpr, strict=True)
-            ],
-            "repetitions": self.repetitions,
-        }
 
 
 def average_roc(
@@ -165,17 +135,15 @@ def average_roc(
 
     >>> first = roc([3.0, 2.0, 1.0], [True, True, False])
     >>> second = roc([3.0, 2.0, 1.0], [True, False, True])
-    >>> average_roc([first, second], fpr=[0.0]).tpr[0].mean
+    >>> average_roc([first, second], fpr=[0.0]).tpr[0].value
     0.75
     """
 
     def mean(values: list[float]) -> Interval:
         return over_repetitions(values, confidence=confidence, cells=cells).within()
 
-    rates = [[one.tpr_at(limit).value or 0.0 for one in rocs] for limit in fpr]
-    return AverageRoc(
-        mean([one.auc for one in rocs]), tuple(mean(each) for each in rates), tuple(fpr), len(rocs)
-    )
+    tpr = [mean([one.tpr_at(limit).value for one in rocs]) for limit in fpr]
+    return AverageRoc(mean([one.auc for one in rocs]), tuple(tpr), tuple(fpr))
 
 
 @dataclass(frozen=True)
@@ -183,32 +151,21 @@ class Precision:
     """How often "member" was right.
 
     Attributes:
-        right: how many of the records said to be members are.
-        said: how many were said to be members.
+        correct: how many of the flagged records are members.
+        flagged: how many records were called members.
         share: the share of records that were to be accepted; None where a score decided.
         threshold: the score from which on a record is accepted; None where there is none.
     """
 
-    right: int
-    said: int
+    correct: int
+    flagged: int
     share: float | None = None
     threshold: float | None = None
 
     @property
     def value(self) -> float | None:
-        """The share of right answers; None where nobody was said to be a member."""
-        return self.right / self.said if self.said else None
-
-    def as_json(self) -> dict[str, object]:
-        """Plain values; a threshold that is not finite is null."""
-        finite = self.threshold is not None and math.isfinite(self.threshold)
-        return {
-            "precision": self.value,
-            "right": self.right,
-            "said": self.said,
-            "share": self.share,
-            "threshold": self.threshold if finite else None,
-        }
+        """The share of right answers; None where no record was flagged."""
+        return self.correct / self.flagged if self.flagged else None
 
 
 def precision_over_quantiles(scores: ArrayLike, members: ArrayLike) -> Precision:
@@ -219,61 +176,42 @@ def precision_over_quantiles(scores: ArrayLike, members: ArrayLike) -> Precision
     of the attack: show it beside `shuffled_best`, or use `held_out_precision`.
 
     >>> best = precision_over_quantiles(range(80), [i % 3 > 0 for i in range(80)])
-    >>> best.value, best.said, best.share
+    >>> best.value, best.flagged, best.share
     (0.75, 4, 0.05)
     """
     values, truth = _checked(scores, members)
-    said, right, thresholds = _accepted(values, truth)
-    if not len(said):
+    flagged, correct, thresholds = _accepted(values, truth)
+    if not len(flagged):
         return Precision(0, 0)
-    best = np.lexsort((said, right / said))[-1]  # the best precision, and of those the most records
+    # the best precision, and of those the most records
+    best = np.lexsort((flagged, correct / flagged))[-1]
     share = (int(best) + 1) / QUANTILES
-    return Precision(int(right[best]), int(said[best]), share, float(thresholds[best]))
-
-
-@dataclass(frozen=True)
-class Shuffled:
-    """What the best of all thresholds gives on scores that tell nothing.
-
-    Attributes:
-        mean: over the shuffles.
-        low: 2.5 % of the shuffles are below.
-        high: 2.5 % are above.
-        times: how many shuffles there were.
-    """
-
-    mean: float
-    low: float
-    high: float
-    times: int
-
-    def as_json(self) -> dict[str, object]:
-        """Plain values."""
-        return asdict(self)
+    return Precision(int(correct[best]), int(flagged[best]), share, float(thresholds[best]))
 
 
 def shuffled_best(
     scores: ArrayLike, members: ArrayLike, rng: np.random.Generator, times: int = 1000
-) -> Shuffled:
+) -> Interval:
     """`precision_over_quantiles` with the scores dealt out to the records at random.
 
-    The paper's number means something only where it lies above this.
+    The paper's number means something only where it lies above this: the mean of the shuffles, and
+    the middle 95 % of them.
 
     >>> found = shuffled_best(range(80), [i % 2 for i in range(80)], np.random.default_rng(0))
-    >>> 0.6 < found.mean < 1.0
+    >>> 0.6 < found.value < 1.0
     True
     """
     values, truth = _checked(scores, members)
     times = validate.whole("times", times)
-    said, _, _ = _accepted(values, truth)
-    if not len(said):
+    flagged, _, _ = _accepted(values, truth)
+    if not len(flagged):
         remedy = "give scores that are not all NaN"
         raise validate.misfit("scores", "NaN everywhere", "numbers", remedy)
     best = np.empty(times)
     for turn in range(times):
-        best[turn] = (np.cumsum(rng.permutation(truth))[said - 1] / said).max()
+        best[turn] = (np.cumsum(rng.permutation(truth))[flagged - 1] / flagged).max()
     low, high = np.quantile(best, (0.025, 0.975))
-    return Shuffled(float(best.mean()), float(low), float(high), times)
+    return Interval(float(best.mean()), float(low), float(high), times, "quantile")
 
 
 def _accepted(values: Floats, truth: Bools) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
@@ -281,16 +219,16 @@ def _accepted(values: Floats, truth: Bools) -> tuple[NDArray[np.int64], NDArray[
 
     A record without a score takes its place at the bottom and is never accepted.
     """
-    told = ~np.isnan(values)
-    order = np.argsort(-values[told], kind="stable")
-    ordered, right = values[told][order], np.cumsum(truth[told][order])
+    known = ~np.isnan(values)
+    order = np.argsort(-values[known], kind="stable")
+    ordered, correct = values[known][order], np.cumsum(truth[known][order])
     if not len(ordered):
         nothing = np.zeros(0, dtype=np.int64)
         return nothing, nothing, ordered
     wanted = -(-np.arange(1, QUANTILES + 1) * len(values) // QUANTILES)
     thresholds = ordered[np.minimum(wanted, len(ordered)) - 1]
-    said = np.searchsorted(-ordered, -thresholds, side="right")
-    return said, right[said - 1], thresholds
+    flagged = np.searchsorted(-ordered, -thresholds, side="right")
+    return flagged, correct[flagged - 1], thresholds
 
 
 @dataclass(frozen=True)
@@ -298,44 +236,18 @@ class HeldOut:
     """Precision where the threshold was chosen on other records.
 
     Attributes:
-        precision: the mean of the halves' precisions, an estimate without bias; a half in which
-            nobody was said to be a member is left out, and where both are there is none. (`right`
-            over `said` would be biased upward, by 0.01 to 0.02 on scores that tell nothing: how
-            many are said in one half depends on how lucky the other is.)
-        lower: with this confidence the attack's precision is at least this, in the sense of
+        precision: the mean of the halves' precisions, an estimate without bias; a half in which no
+            record was flagged is left out, and where both are there is none. (Correct over flagged
+            of both halves together would be biased upward, by 0.01 to 0.02 on scores that tell
+            nothing: how many are flagged in one half depends on how lucky the other is.)
+        lower: the one-sided lower end of the attack's precision, in the sense of
             `lower_precision`.
-        confidence: of `lower`.
-        baseline: the share of members among all records, the precision of calling all members.
         halves: each half, with the threshold that was chosen on the other.
     """
 
     precision: float | None
     lower: float
-    confidence: float
-    baseline: float
     halves: tuple[Precision, Precision]
-
-    @property
-    def right(self) -> int:
-        """Right answers in both halves together."""
-        return sum(half.right for half in self.halves)
-
-    @property
-    def said(self) -> int:
-        """Records said to be members in both halves together."""
-        return sum(half.said for half in self.halves)
-
-    def as_json(self) -> dict[str, object]:
-        """Plain values."""
-        return {
-            "precision": self.precision,
-            "right": self.right,
-            "said": self.said,
-            "lower": self.lower,
-            "confidence": self.confidence,
-            "baseline": self.baseline,
-            "halves": [half.as_json() for half in self.halves],
-        }
 
 
 def held_out_precision(
@@ -343,7 +255,7 @@ def held_out_precision(
     members: ArrayLike,
     rng: np.random.Generator,
     *,
-    least: int = LEAST_SAID,
+    least: int = LEAST_FLAGGED,
     confidence: float = 0.95,
 ) -> HeldOut:
     """Choose the threshold on one half of the records, measure on the other, and the other way.
@@ -366,62 +278,55 @@ def held_out_precision(
     >>> rng = np.random.default_rng(1)
     >>> members = rng.random(400) < 0.5
     >>> found = held_out_precision(members + rng.normal(size=400), members, rng)
-    >>> found.lower < found.precision, found.lower > found.baseline
-    (True, True)
+    >>> members.mean() < found.lower < found.precision
+    True
     """
     values, truth = _checked(scores, members)
     if len(values) < 2:
         remedy = "score more records"
         raise validate.misfit("scores", "for 1 record", "for two records or more", remedy)
-    least = validate.whole("least", least, example=LEAST_SAID)
+    least = validate.whole("least", least, example=LEAST_FLAGGED)
     confidence = validate.inner_probability("confidence", confidence, example=0.95)
-    order = rng.permutation(len(values))
-    parts = np.array_split(order, 2)
-    halves = [
-        _above(_chosen(values[other], truth[other], least), values[half], truth[half])
-        for half, other in (parts, parts[::-1])
-    ]
+    first, second = np.array_split(rng.permutation(len(values)), 2)
+    halves = (
+        _above(_chosen(values[second], truth[second], least), values[first], truth[first]),
+        _above(_chosen(values[first], truth[first], least), values[second], truth[second]),
+    )
     each = 1.0 - (1.0 - confidence) / 2
-    ends = [lower_precision(half.right, half.said, confidence=each) for half in halves]
+    ends = [lower_precision(half.correct, half.flagged, confidence=each) for half in halves]
     known = [half.value for half in halves if half.value is not None]
     estimate = sum(known) / len(known) if known else None
-    return HeldOut(
-        precision=estimate,
-        lower=min(max(ends), estimate or 0.0),
-        confidence=confidence,
-        baseline=float(truth.mean()),
-        halves=(halves[0], halves[1]),
-    )
+    return HeldOut(estimate, min(max(ends), estimate or 0.0), halves)
 
 
 def _chosen(values: Floats, truth: Bools, least: int) -> float | None:
     """The threshold of the best precision among those that accept enough records."""
-    said, right, thresholds = _accepted(values, truth)
-    if not len(said):
+    flagged, correct, thresholds = _accepted(values, truth)
+    if not len(flagged):
         return None
-    allowed = np.where(said >= min(least, said[-1]), right / said, -1.0)
-    return float(thresholds[np.lexsort((said, allowed))[-1]])
+    allowed = np.where(flagged >= min(least, flagged[-1]), correct / flagged, -1.0)
+    return float(thresholds[np.lexsort((flagged, allowed))[-1]])
 
 
 def _above(threshold: float | None, values: Floats, truth: Bools) -> Precision:
-    """What a threshold says of records."""
+    """The precision of a threshold on some records."""
     if threshold is None:
         return Precision(0, 0)
-    said = values >= threshold  # NaN is not
-    return Precision(int((said & truth).sum()), int(said.sum()), threshold=threshold)
+    flagged = values >= threshold  # NaN is not
+    return Precision(int((flagged & truth).sum()), int(flagged.sum()), threshold=threshold)
 
 
-def number_said(share: float, records: int) -> int:
-    """Of so many records, the number that `top_precision` says are members."""
+def number_flagged(share: float, records: int) -> int:
+    """How many of the records `top_precision` flags."""
     return math.ceil(validate.rate("share", share, example=0.1) * records - ROUNDING)
 
 
 def top_precision(
     scores: ArrayLike, members: ArrayLike, share: float, rng: np.random.Generator
 ) -> Precision:
-    """Say "member" of a share of the records, fixed before looking: those of the highest scores.
+    """Flag a share of the records, fixed before looking: those of the highest scores.
 
-    The number said depends on nothing but the number of records, as `contradicts` needs it. Ties
+    The number flagged depends on nothing but the number of records, as `contradicts` needs it. Ties
     are broken at random; records without a score come last.
 
     >>> rng = np.random.default_rng(0)
@@ -429,57 +334,10 @@ def top_precision(
     0.6666666666666666
     """
     values, truth = _checked(scores, members)
-    said = number_said(share, len(values))
+    flagged = number_flagged(share, len(values))
     ranked = np.where(np.isnan(values), -np.inf, values)
     order = np.lexsort((rng.random(len(values)), np.isnan(values), -ranked))
-    return Precision(int(truth[order[:said]].sum()), said, share)
-
-
-@dataclass(frozen=True)
-class AtFpr:
-    """An attack whose scores carry their own false-positive rate, at one such rate.
-
-    Attributes:
-        alpha: the rate that the attack aims at.
-        precision: of its answers "member".
-        fpr: the rate that it had on these records.
-        tpr: the share of members that it found.
-    """
-
-    alpha: float
-    precision: Rate
-    fpr: Rate
-    tpr: Rate
-
-    def as_json(self) -> dict[str, object]:
-        """Plain values."""
-        return asdict(self)
-
-
-def precision_at_fpr(
-    scores: ArrayLike,
-    members: ArrayLike,
-    alphas: Sequence[float] = ALPHAS,
-    *,
-    confidence: float = 0.95,
-) -> tuple[AtFpr, ...]:
-    """Attacks P and R at false-positive rates: "member" where the score is at least 1 - α.
-
-    The threshold needs no truth at all, so nothing is chosen on the records that are counted.
-
-    >>> found = precision_at_fpr([0.99, 0.92, 0.2], [True, False, False], [0.05, 0.1])
-    >>> [(one.precision.value, one.fpr.value) for one in found]
-    [(1.0, 0.0), (0.5, 0.5)]
-    """
-    values, truth = _checked(scores, members)
-    found = []
-    for alpha in alphas:
-        said = values >= 1.0 - validate.probability("alpha", alpha, example=0.1) - ROUNDING
-        right, wrong = int((said & truth).sum()), int((said & ~truth).sum())
-        counts = ((right, right + wrong), (wrong, int((~truth).sum())), (right, int(truth.sum())))
-        rates = [rate(count, trials, confidence=confidence) for count, trials in counts]
-        found.append(AtFpr(float(alpha), *rates))
-    return tuple(found)
+    return Precision(int(truth[order[:flagged]].sum()), flagged, share)
 
 
 def _checked(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Bools]:
@@ -487,11 +345,8 @@ def _checked(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Bools]:
     values = arrays.numbers("scores", scores).astype(np.float64)
     truth: NDArray[Any] = arrays.numbers("members", members)
     if values.shape != truth.shape or not values.size:
-        remedy = "give one score and one truth for each record"
-        raise validate.misfit(
-            "members", f"of shape {truth.shape}", f"of shape {values.shape}", remedy
-        )
+        shown, wanted = f"of shape {truth.shape}", f"of shape {values.shape}"
+        raise validate.misfit("members", shown, wanted, "give one score and truth for each record")
     if not np.isin(truth, (0, 1)).all():
-        remedy = "give True for a member"
-        raise validate.misfit("members", "other numbers", "True or False", remedy)
+        raise validate.misfit("members", "other numbers", "True or False", "give True for a member")
     return values.ravel(), truth.ravel().astype(bool)

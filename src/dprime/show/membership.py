@@ -51,7 +51,7 @@ def _averaged(title: str, scored: Scored, rates: tuple[float, ...], confidence: 
     pairs = zip(scored.scores, scored.members, strict=True)
     mean = average_roc([roc(*pair) for pair in pairs], fpr=rates, confidence=confidence)
     return RocCurve(
-        title, rates, tuple(each.mean for each in mean.tpr),
+        title, rates, tuple(each.value for each in mean.tpr),
         tuple(max(0.0, each.low) for each in mean.tpr),
         tuple(min(1.0, each.high) for each in mean.tpr),
     )  # fmt: skip
@@ -69,7 +69,7 @@ def precision_figures(found: Sequence[Inference], data: str) -> dict[str, Precis
         points = [
             PrecisionPoint(
                 each.probability,
-                *each.outcomes[place].top,
+                *each.outcomes[place].top.numbers,
                 certified=each.allowed_top if each.certified else None,
             )
             for each in sorted(found, key=lambda each: each.probability)

@@ -4,19 +4,13 @@ import numpy as np
 import pytest
 
 from dprime.membership.attacks import Evidence, LiRA
-from dprime.membership.signals import Signals
-from membership.plain_attacks import lira
-
-
-def signals(logits):
-    logits = np.asarray(logits, dtype=float)
-    return Signals.from_binary_logits(logits, np.ones(logits.shape[-1]))
+from membership.plain_attacks import halves, lira, signals
 
 
 @pytest.fixture(scope="module")
 def case():
     rng = np.random.default_rng(3)
-    members = rng.permuted(np.arange(10)[:, None] < np.full((1, 12), 4), axis=0)
+    members = halves(rng, 10, 4, 12)
     logits = rng.normal(size=12) + 2 * members + rng.normal(size=(10, 12))
     return signals(rng.normal(1.0, 2.0, size=12)), signals(logits), members
 
@@ -35,7 +29,7 @@ def test_agrees_with_the_definition(case, online, variance):
 def test_fixed_variance_is_unbiased_and_ignores_how_records_differ():
     """Records far apart, models that vary with deviation 2: that is what is found."""
     rng = np.random.default_rng(0)
-    members = rng.permuted(np.arange(6)[:, None] < np.full((1, 4000), 3), axis=0)
+    members = halves(rng, 6, 3, 4000)
     shadows = signals(50 * rng.normal(size=4000) + 2 * rng.normal(size=(6, 4000)))
     means = np.where(members, 0, shadows.logit).sum(0) / 3
     scores = LiRA(online=False, variance="fixed").scores(

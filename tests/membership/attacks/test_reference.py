@@ -7,19 +7,13 @@ from hypothesis import strategies as st
 
 from dprime.membership.attacks import AttackR, Evidence
 from dprime.membership.attacks.reference import interpolated_ranks
-from dprime.membership.signals import Signals
-from membership.plain_attacks import attack_r
-
-
-def signals(logits):
-    logits = np.asarray(logits, dtype=float)
-    return Signals.from_binary_logits(logits, np.ones(logits.shape[-1]))
+from membership.plain_attacks import attack_r, halves, signals
 
 
 @pytest.mark.parametrize("inside", [False, True])
 def test_agrees_with_the_definition(inside):
     rng = np.random.default_rng(0)
-    members = rng.permuted(np.arange(9)[:, None] < np.full((1, 60), 4), axis=0)
+    members = halves(rng, 9, 4, 60)
     seen = Evidence(signals(rng.normal(size=60)), signals(rng.normal(size=(9, 60))), members)
     plain = attack_r(seen.target.probability, seen.shadows.probability, members, inside=inside)
     within = ~np.isnan(plain)

@@ -1,31 +1,26 @@
-"""Membership attacks, one a file.
+"""Membership attacks.
 
 Evidence (target, shadow models, population) ──► Attack.scores ──► a score for each record
 """
 
 from dprime import validate
 from dprime.membership.attacks.attack import Attack, Evidence, Missing, Part, options_of
-from dprime.membership.attacks.baseline import Baseline
 from dprime.membership.attacks.lira import LiRA
-from dprime.membership.attacks.loss import YeomLoss, yeom_threshold
-from dprime.membership.attacks.population import AttackP
 from dprime.membership.attacks.reference import AttackR
 from dprime.membership.attacks.rmia import RMIA
+from dprime.membership.attacks.thresholds import AttackP, Baseline, YeomLoss
 
 ATTACKS: dict[str, Attack] = {
-    attack.name: attack
-    for attack in (
-        LiRA(),
-        LiRA(online=False),
-        LiRA(variance="fixed"),
-        LiRA(online=False, variance="fixed"),
-        RMIA(),
-        RMIA(online=False),
-        AttackP(),
-        AttackR(),
-        YeomLoss(),
-        Baseline(),
-    )
+    "lira": LiRA(),
+    "lira-offline": LiRA(online=False),
+    "lira-fixed": LiRA(variance="fixed"),
+    "lira-offline-fixed": LiRA(online=False, variance="fixed"),
+    "rmia": RMIA(),
+    "rmia-offline": RMIA(online=False),
+    "attack-p": AttackP(),
+    "attack-r": AttackR(),
+    "yeom": YeomLoss(),
+    "baseline": Baseline(),
 }
 """By name, with their usual options."""
 
@@ -53,5 +48,4 @@ __all__ = [
     "YeomLoss",
     "attack_named",
     "options_of",
-    "yeom_threshold",
 ]

@@ -18,12 +18,15 @@ from dprime.membership.signals import Bools, Floats, Signals
 Part = Literal["target", "shadows", "members", "population", "shadow_population"]
 """A part of the evidence."""
 
+SHADOWS: tuple[Part, ...] = ("target", "shadows", "members")
+POPULATIONS: tuple[Part, ...] = ("population", "shadow_population")
+
 Missing = Literal["error", "nan"]
 """What happens where a record lacks shadow models: an error, or no score for it."""
 
 MISSING: tuple[Missing, ...] = ("error", "nan")
 
-WHERE_FROM: dict[Part, str] = {
+SOURCES: dict[Part, str] = {
     "target": "ask the target about the records in question",
     "shadows": "ask the shadow models about the records in question",
     "members": "say which shadow model was trained on which record",
@@ -55,14 +58,14 @@ class Evidence:
             members = np.array(self.members, dtype=bool)
             members.setflags(write=False)
             object.__setattr__(self, "members", members)
+        models = None if self.shadows is None else self.shadows.shape[0]
+        others = None if self.population is None else self.population.shape[-1]
         _check_shape("target", self.target, (None,))
         _check_shape("shadows", self.shadows, (None, self.records))
-        models = None if self.shadows is None else self.shadows.shape[0]
         _check_shape("members", self.members, (models, self.records))
         _check_shape("population", self.population, (None,))
-        others = None if self.population is None else self.population.shape[0]
         _check_shape("shadow_population", self.shadow_population, (models, others))
-        for name in ("shadows", "population", "shadow_population"):
+        for name in ("shadows", *POPULATIONS):
             _check_known(name, getattr(self, name))
 
     @property
@@ -71,35 +74,32 @@ class Evidence:
         return self.target.shape[-1]
 
     @property
-    def had(self) -> Bools:
-        """Which shadow model had which record [model, record]."""
-        assert self.members is not None  # an attack that asks has it among its needs
+    def member_mask(self) -> Bools:
+        """Which shadow model was trained on which record [model, record], where that is needed."""
+        assert self.members is not None
         return self.members
 
     def of(self, part: Part) -> Signals:
         """Signals that an attack has among its needs."""
-        found = getattr(self, part)
-        assert isinstance(found, Signals)
-        return found
+        signals = getattr(self, part)
+        assert isinstance(signals, Signals)
+        return signals
 
 
 class Attack(ABC):
-    """One way to tell members from others. Derived classes are frozen dataclasses of options."""
+    """One way to tell members from others. Derived classes are frozen dataclasses of options.
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What the command line and files call it."""
+    Attributes:
+        name: in commands and files.
+        title: in tables and charts.
+        needs: the parts of the evidence that it uses.
+        missing: whether a record with too few shadow models is an error or gets no score ("nan").
+    """
 
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """What tables and charts call it."""
-
-    @property
-    @abstractmethod
-    def needs(self) -> tuple[Part, ...]:
-        """The parts of the evidence that it uses."""
+    name: str
+    title: str
+    needs: tuple[Part, ...]
+    missing: Missing = "error"
 
     def scores(self, evidence: Evidence) -> Floats:
         """One score for each record: the higher, the more it speaks for "member".
@@ -109,27 +109,45 @@ class Attack(ABC):
         """
         for part in self.needs:
             if getattr(evidence, part) is None:
-                remedy = WHERE_FROM[part]
-                raise validate.misfit(
-                    f"evidence.{part}", "left out", f"given for {self.name}", remedy
-                )
-        scores = self._scores(evidence)
+                wanted = f"given for {self.name}"
+                raise validate.misfit(f"evidence.{part}", "left out", wanted, SOURCES[part])
+        scorable: Bools = np.ones(evidence.records, dtype=bool)
         if "target" in self.needs:
-            scores = np.where(evidence.target.known, scores, np.nan)
-        return scores
+            scorable &= evidence.target.known
+        if "members" in self.needs:
+            scorable &= self.scorable(evidence.member_mask)
+        return np.where(scorable, self._scores(evidence), np.nan)
 
-    def told(self, had: Bools) -> Bools:
-        """Which records have shadow models enough for a score [record]; refused where one has not.
+    def scorable(self, member_mask: Bools) -> Bools:
+        """Which records have enough shadow models for a score [record]; refused where one has not.
 
         Args:
-            had: which shadow model had which record [model, record]; known before any is trained.
+            member_mask: which model has which record [model, record]; known before the training.
         """
-        everyone: Bools = np.ones(had.shape[1], dtype=bool)
-        return everyone
+        return require_models(member_mask, *self._models(), self.missing, self._alternatives())
+
+    def _models(self) -> tuple[int, int]:
+        """How many shadow models with and without a record its score needs."""
+        return 0, 0
+
+    def _alternatives(self) -> tuple[str, ...]:
+        """Variants that need fewer shadow models, as remedies."""
+        return ()
 
     @abstractmethod
     def _scores(self, evidence: Evidence) -> Floats:
-        """The scores where the target has finite answers; all parts that are needed are there."""
+        """The scores of scorable records; the parts that are needed are there."""
+
+    def _check_missing(self) -> None:
+        validate.one_of("missing", self.missing, MISSING)
+
+    def _name_variants(self, *variants: tuple[bool, str, str]) -> None:
+        """Add variants to name and title: whether it is chosen, in the name, in the title."""
+        chosen = [(name, title) for on, name, title in variants if on]
+        if chosen:
+            names, titles = zip(*chosen, strict=True)
+            object.__setattr__(self, "name", "-".join([self.name, *names]))
+            object.__setattr__(self, "title", f"{self.title} ({', '.join(titles)})")
 
 
 def options_of(attack: Attack) -> dict[str, object]:
@@ -137,52 +155,51 @@ def options_of(attack: Attack) -> dict[str, object]:
     return {entry.name: getattr(attack, entry.name) for entry in fields(attack)}  # type: ignore[arg-type]
 
 
-def enough(
-    had: Bools, *, inside: int, outside: int, missing: Missing, otherwise: str = ""
+def require_models(
+    member_mask: Bools, inside: int, outside: int, missing: Missing, alternatives: tuple[str, ...]
 ) -> Bools:
-    """Which records have so many shadow models with and without them [record].
+    """Which records have this many shadow models with and without them [record].
 
     Args:
-        had: which model had which record [model, record].
-        inside: how many models must have had each record.
-        outside: how many must not have had it.
+        member_mask: which model was trained on which record [model, record].
+        inside: how many models each record needs that were trained on it.
+        outside: how many that were not.
         missing: "error" refuses where a record lacks models.
-        otherwise: what else would help, for the sentence.
+        alternatives: other remedies.
     """
-    validate.one_of("missing", missing, MISSING)
-    few_in, few_out = had.sum(0) < inside, (~had).sum(0) < outside
-    short = few_in | few_out
+    sides = {
+        "with": (inside, member_mask.sum(0) < inside),
+        "without": (outside, (~member_mask).sum(0) < outside),
+    }
+    short: Bools = sides["with"][1] | sides["without"][1]
     if short.any() and missing == "error":
-        lacks = [
-            f"{count.sum()} of {len(short)} records lack models {which} them"
-            for count, which in ((few_in, "with"), (few_out, "without"))
-            if count.any()
-        ]
-        sides = [f"{least} {which}" for least, which in ((inside, "with"), (outside, "without"))]
-        wanted = " and ".join(side for side in sides if not side.startswith("0"))
-        raise validate.misfit(
-            "shadow models", f"such that {' and '.join(lacks)}", f"at least {wanted} every record",
-            "train more shadow models, keep records with a probability nearer 1/2"
-            + (f", {otherwise}" if otherwise else "")
-            + ", or, in Python, give such records no score with missing='nan'",
+        lacks = " and ".join(
+            f"{lacking.sum()} of {len(short)} records lack models {side} them"
+            for side, (_, lacking) in sides.items()
+            if lacking.any()
+        )
+        wanted = " and ".join(f"{least} {side}" for side, (least, _) in sides.items() if least)
+        remedies = (
+            "train more shadow models", "keep records with a probability nearer 1/2", *alternatives,
+            "or, in Python, give such records no score with missing='nan'",
         )  # fmt: skip
-    told: Bools = ~short
-    return told
+        raise validate.misfit(
+            "shadow models", f"such that {lacks}", f"at least {wanted} every record",
+            ", ".join(remedies),
+        )  # fmt: skip
+    return ~short
 
 
 def _check_shape(name: str, given: Signals | Bools | None, wanted: tuple[int | None, ...]) -> None:
-    """Axes as many as wanted, of the lengths that are not None."""
+    """As many axes as wanted, of the lengths that are not None."""
     if given is None:
         return
     shape = given.shape
-    fits = len(shape) == len(wanted) and all(
-        length in (None, found) for length, found in zip(wanted, shape, strict=True)
-    )
-    if not fits:
-        axes = ("record",) if len(wanted) == 1 else ("model", "record")
-        shown = ", ".join(
-            a if n is None else f"{n} {a}s" for a, n in zip(axes, wanted, strict=True)
-        )
+    if len(shape) != len(wanted) or any(
+        length not in (None, size) for length, size in zip(wanted, shape, strict=True)
+    ):
+        axes = zip(("model", "record")[-len(wanted) :], wanted, strict=True)
+        shown = ", ".join(axis if n is None else f"{n} {axis}s" for axis, n in axes)
         raise validate.misfit(name, f"of shape {shape}", f"[{shown}]", "the parts belong together")
 
 

@@ -14,7 +14,7 @@ from typing import Literal, final
 import numpy as np
 
 from dprime import validate
-from dprime.membership.attacks.attack import MISSING, Attack, Evidence, Missing, Part, enough
+from dprime.membership.attacks.attack import SHADOWS, Attack, Evidence, Missing
 from dprime.membership.signals import Bools, Floats
 
 Variance = Literal["per-record", "fixed"]
@@ -39,16 +39,20 @@ class LiRA(Attack):
         variance: "per-record", from the record's own models (at least two on each side), or
             "fixed", one for all records on each side: the squared deviations from each record's
             own mean, summed, over (models - 1) summed. Both are unbiased.
-        missing: whether a record with too few models is an error or gets no score ("nan").
+        missing: see `Attack`.
 
     >>> from dprime.membership.signals import Signals
     >>> truth = np.ones(1)
     >>> shadows = Signals.from_binary_logits([[4.0], [6.0], [1.0], [3.0]], truth)
     >>> target = Signals.from_binary_logits([5.0], truth)
-    >>> seen = Evidence(target, shadows, np.array([[True], [True], [False], [False]]))
-    >>> LiRA().scores(seen).round(6).tolist(), LiRA(online=False).scores(seen).round(4).tolist()
-    ([2.25], [2.1213])
+    >>> evidence = Evidence(target, shadows, np.array([[True], [True], [False], [False]]))
+    >>> [attack.scores(evidence).round(4).item() for attack in (LiRA(), LiRA(online=False))]
+    [2.25, 2.1213]
     """
+
+    name = "lira"
+    title = "LiRA"
+    needs = SHADOWS
 
     online: bool = True
     variance: Variance = "per-record"
@@ -56,43 +60,30 @@ class LiRA(Attack):
 
     def __post_init__(self) -> None:
         validate.one_of("variance", self.variance, ("per-record", "fixed"))
-        validate.one_of("missing", self.missing, MISSING)
+        self._check_missing()
+        fixed = self.variance == "fixed"
+        self._name_variants(
+            (not self.online, "offline", "offline"), (fixed, "fixed", "fixed variance")
+        )
 
-    @property
-    def name(self) -> str:
-        """With its variant."""
-        return "lira" + "-offline" * (not self.online) + "-fixed" * (self.variance == "fixed")
-
-    @property
-    def title(self) -> str:
-        """With its variant."""
-        marks = ["offline"] * (not self.online) + ["fixed variance"] * (self.variance == "fixed")
-        return "LiRA" + (f" ({', '.join(marks)})" if marks else "")
-
-    @property
-    def needs(self) -> tuple[Part, ...]:
-        """Target and shadow models on the records in question."""
-        return ("target", "shadows", "members")
-
-    def told(self, had: Bools) -> Bools:
-        """Those with models on each side that is used, two for a variance of their own."""
+    def _models(self) -> tuple[int, int]:
+        """On each side that is used; a variance of the record's own needs two."""
         least = 2 if self.variance == "per-record" else 1
-        return enough(
-            had, inside=least if self.online else 0, outside=least, missing=self.missing,
-            otherwise=self._otherwise(),
-        )  # fmt: skip
+        return least if self.online else 0, least
+
+    def _alternatives(self) -> tuple[str, ...]:
+        fixed = ("use the fixed variance",) if self.variance == "per-record" else ()
+        return (*fixed, "use the offline variant") if self.online else fixed
 
     def _scores(self, evidence: Evidence) -> Floats:
-        had, shadows = evidence.had, evidence.of("shadows").logit
-        phi = evidence.target.logit
-        told = self.told(had)
-        z_out, deviation_out = self._standardised(phi, shadows, ~had)
+        phi, shadows = evidence.target.logit, evidence.of("shadows").logit
+        z_out, deviation_out = self._standardised(phi, shadows, ~evidence.member_mask)
         if not self.online:
-            return np.where(told, z_out, np.nan)
-        z_in, deviation_in = self._standardised(phi, shadows, had)
+            return z_out
+        z_in, deviation_in = self._standardised(phi, shadows, evidence.member_mask)
         # Carlini et al. 2022, algorithm 1: ln of N(φ; in) / N(φ; out)
-        ratio = (z_out**2 - z_in**2) / 2 + np.log(deviation_out / deviation_in)
-        return np.where(told, ratio, np.nan)
+        ratio: Floats = (z_out**2 - z_in**2) / 2 + np.log(deviation_out / deviation_in)
+        return ratio
 
     def _standardised(self, phi: Floats, shadows: Floats, side: Bools) -> tuple[Floats, Floats]:
         """(φ - μ) / σ and σ of one side [record]; the values are 0 and wrong without models."""
@@ -102,26 +93,11 @@ class LiRA(Attack):
         freedom = np.maximum(count - 1, 0)
         if self.variance == "fixed":
             squares, freedom = squares.sum(keepdims=True), freedom.sum(keepdims=True)
-            _check_freedom(int(freedom[0]))
+            if not freedom[0]:
+                wanted = "two models on one side for some record"
+                remedy = "train more shadow models"
+                raise validate.misfit("members", "such that no record has", wanted, remedy)
         deviation = np.sqrt(squares / np.maximum(freedom, 1))
         deviation = np.maximum(deviation, LEAST_DEVIATION)
         with np.errstate(invalid="ignore"):  # a target that diverged has no φ
             return (phi - mean) / deviation, deviation
-
-    def _otherwise(self) -> str:
-        """Variants that need fewer models."""
-        hints = []
-        if self.variance == "per-record":
-            hints.append("use the fixed variance")
-        if self.online:
-            hints.append("use the offline variant")
-        return ", ".join(hints)
-
-
-def _check_freedom(freedom: int) -> None:
-    """A variance needs some record with two models on the same side."""
-    if not freedom:
-        remedy = "train more shadow models"
-        raise validate.misfit(
-            "members", "such that no record has", "two models on one side for some record", remedy
-        )

@@ -12,7 +12,7 @@ from typing import Literal, final
 import numpy as np
 
 from dprime import validate
-from dprime.membership.attacks.attack import MISSING, Attack, Evidence, Missing, Part, enough
+from dprime.membership.attacks.attack import SHADOWS, Attack, Evidence, Missing
 from dprime.membership.signals import Bools, Floats
 
 Side = Literal["out", "in"]
@@ -38,7 +38,7 @@ class AttackR(Attack):
         thresholds_from: "out", the models without the record, whose losses are those of a
             non-member. "in", the models with it, is T's printed way: it fixes the share of members
             that are found, not that of others wrongly accused.
-        missing: whether a record without such models is an error or gets no score ("nan").
+        missing: see `Attack`.
 
     >>> from dprime.membership.signals import Signals
     >>> truth = np.ones(2)
@@ -48,40 +48,28 @@ class AttackR(Attack):
     [0.5, 0.625]
     """
 
+    name = "attack-r"
+    title = "Attack R"
+    needs = SHADOWS
+
     thresholds_from: Side = "out"
     missing: Missing = "error"
 
     def __post_init__(self) -> None:
         validate.one_of("thresholds_from", self.thresholds_from, ("out", "in"))
-        validate.one_of("missing", self.missing, MISSING)
+        self._check_missing()
+        self._name_variants((self.thresholds_from == "in", "in", "thresholds from members"))
 
-    @property
-    def name(self) -> str:
-        """With its variant."""
-        return "attack-r" if self.thresholds_from == "out" else "attack-r-in"
-
-    @property
-    def title(self) -> str:
-        """With its variant."""
-        return "Attack R" if self.thresholds_from == "out" else "Attack R (thresholds from members)"
-
-    @property
-    def needs(self) -> tuple[Part, ...]:
-        """Target and shadow models on the records in question."""
-        return ("target", "shadows", "members")
-
-    def told(self, had: Bools) -> Bools:
-        """Those with a model on the side of the thresholds."""
-        inside = self.thresholds_from == "in"
-        return enough(had, inside=int(inside), outside=int(not inside), missing=self.missing)
+    def _models(self) -> tuple[int, int]:
+        return (1, 0) if self.thresholds_from == "in" else (0, 1)
 
     def _scores(self, evidence: Evidence) -> Floats:
-        inside = self.thresholds_from == "in"
-        told = self.told(evidence.had)
-        side = evidence.had if inside else ~evidence.had
+        inside = evidence.member_mask
+        side = inside if self.thresholds_from == "in" else ~inside
         # the loss falls as the logit grows: minus the logit has the losses' order
         ranks = interpolated_ranks(-evidence.target.logit, -evidence.of("shadows").logit, side)
-        return np.where(told, 1.0 - ranks / (side.sum(0) + 1), np.nan)
+        scores: Floats = 1.0 - ranks / (side.sum(0) + 1)
+        return scores
 
 
 def interpolated_ranks(values: Floats, others: Floats, chosen: Bools) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 
 from dprime import validate
-from dprime.membership.attacks.attack import MISSING, Attack, Evidence, Missing, Part, enough
+from dprime.membership.attacks.attack import POPULATIONS, SHADOWS, Attack, Evidence, Missing
 from dprime.membership.signals import Bools, Floats
 
 
@@ -34,7 +34,7 @@ class RMIA(Attack):
         gamma: γ, how much more the target must prefer x to z.
         offline_a: a, from 0 to 1, of p_in(x) ≈ a p_out(x) + 1 - a. The best a depends on the data
             and the training; find it by attacking one shadow model with the others.
-        missing: whether a record without the models it needs is an error or gets no score ("nan").
+        missing: see `Attack`.
 
     p(z) is the average over all shadow models, none of which had z.
 
@@ -49,6 +49,10 @@ class RMIA(Attack):
     [0.5]
     """
 
+    name = "rmia"
+    title = "RMIA"
+    needs = SHADOWS + POPULATIONS
+
     online: bool = True
     gamma: float = 2.0
     offline_a: float = 0.3
@@ -58,46 +62,31 @@ class RMIA(Attack):
         object.__setattr__(self, "gamma", validate.positive("gamma", self.gamma, example=2.0))
         a = validate.probability("offline_a", self.offline_a, example=0.3)
         object.__setattr__(self, "offline_a", a)
-        validate.one_of("missing", self.missing, MISSING)
+        self._check_missing()
+        self._name_variants((not self.online, "offline", "offline"))
 
-    @property
-    def name(self) -> str:
-        """With its variant."""
-        return "rmia" if self.online else "rmia-offline"
+    def _models(self) -> tuple[int, int]:
+        return int(self.online), 1
 
-    @property
-    def title(self) -> str:
-        """With its variant."""
-        return "RMIA" if self.online else "RMIA (offline)"
-
-    @property
-    def needs(self) -> tuple[Part, ...]:
-        """Target and shadow models, on the records in question and on the population."""
-        return ("target", "shadows", "members", "population", "shadow_population")
-
-    def told(self, had: Bools) -> Bools:
-        """Those with a model on each side that is used."""
-        return enough(
-            had, inside=int(self.online), outside=1, missing=self.missing,
-            otherwise="use the offline variant" if self.online else "",
-        )  # fmt: skip
+    def _alternatives(self) -> tuple[str, ...]:
+        return ("use the offline variant",) if self.online else ()
 
     def _scores(self, evidence: Evidence) -> Floats:
-        told = self.told(evidence.had)
         everyone = evidence.of("shadow_population").right
         of_z = evidence.of("population").right - _log_mean(everyone, np.ones(everyone.shape, bool))
         of_x = evidence.target.right - self._log_average(evidence)
         # ln LR = of_x - of_z >= ln γ, for every pair at once: of_z sorted, and counted up to there
         with np.errstate(invalid="ignore"):
             places = np.searchsorted(np.sort(of_z), of_x - math.log(self.gamma), side="right")
-        return np.where(told, places / len(of_z), np.nan)
+        share: Floats = places / len(of_z)
+        return share
 
     def _log_average(self, evidence: Evidence) -> Floats:
         """The logarithm of p(x) [record]."""
-        had, right = evidence.had, evidence.of("shadows").right
-        outside = _log_mean(right, ~had)
+        inside, right = evidence.member_mask, evidence.of("shadows").right
+        outside = _log_mean(right, ~inside)
         if self.online:
-            return np.logaddexp(_log_mean(right, had), outside) - math.log(2)
+            return np.logaddexp(_log_mean(right, inside), outside) - math.log(2)
         a = self.offline_a
         # ((1 + a) p_out + 1 - a) / 2, Zarifzadeh et al. 2024, offline
         rest = math.log1p(-a) if a < 1 else -math.inf
