@@ -4,6 +4,7 @@ from collections import OrderedDict, deque
 from threading import Lock
 
 import numpy as np
+import opacus
 import pytest
 import torch
 from torch import nn
@@ -387,3 +388,28 @@ def test_the_optimizer_within_the_step_makes_no_other(private):
         inner(made).base.step()
 
     found(made, checks.OUTSIDE, train)
+
+
+@pytest.mark.skipif(opacus.__version__ < "1.6", reason="came with Opacus 1.6")
+@pytest.mark.parametrize(("mode", "wrap"), [("ew", True), ("hooks", False)])
+def test_weights_that_a_hook_from_before_puts_in_for_one_call(private, mode, wrap):
+    """Where Opacus' wrapper is what is called first, or where there is none."""
+    made = private(mode, net=(net := private.network()), wrap_model=wrap)
+    called, kept = made.model if wrap else net, []
+
+    def put_in(_, x):
+        kept[:] = [p.detach().clone() for p in net.parameters()]
+        for p in net.parameters():
+            p.data.add_(x[0].mean())
+
+    def take_out(*_):
+        for p, own in zip(net.parameters(), kept, strict=True):
+            p.data.copy_(own)
+
+    def train():
+        made.model = called
+        made.train()
+
+    called.register_forward_pre_hook(put_in)
+    called.register_forward_hook(take_out)
+    found(made, checks.MOVED, train)

@@ -107,3 +107,15 @@ def test_it_forgets(monkeypatch):
         again(repeats, batch(seed))
     assert not again(repeats, batch(1))
     assert again(repeats, batch(4))
+
+
+@pytest.mark.parametrize("place", [0, 480], ids=["at the front", "at the end"])
+def test_padded_records_are_known_by_what_is_not_padded(place):
+    words = torch.zeros(40, 512, dtype=torch.long)
+    words[:, place : place + 30] = torch.randint(
+        1, 1000, (40, 30), generator=torch.Generator().manual_seed(1)
+    )
+    repeats = Repeats(1000)
+    assert not again(repeats, words[:1])
+    assert not again(repeats, words)
+    assert again(repeats, words)

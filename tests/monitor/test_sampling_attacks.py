@@ -207,6 +207,22 @@ class TestDrawnFrom:
         assert void(monitor)
 
 
+def test_batches_of_the_same_size_stand_in_for_those_that_were_drawn(private):
+    made = private(loader=private.loader(batch_size=30))
+    monitor = watch(made)
+    made.train(32)  # from here on not all batches are looked at
+    kept = {}
+
+    def again():
+        for _ in range(30):
+            for records, labels in made.loader:
+                yield kept.setdefault(len(records), (records, labels))
+
+    with pytest.warns(PrivacyWarning, match="A batch was used again"):
+        made.train(loader=again())
+    assert void(monitor)
+
+
 class TestSeveralCalls:
     """Calls of the model in one step, whose gradients Opacus adds up record by record."""
 
@@ -223,9 +239,11 @@ class TestSeveralCalls:
                 made.optimizer.step()
                 before = records
 
-    def test_records_of_the_batch_before(self, private):
+    @pytest.mark.parametrize("epochs", [0, 14])
+    def test_records_of_the_batch_before(self, private, epochs):
         made = private()
         monitor = watch(made)
+        made.train(epochs)
 
         def other(records, before, _):
             enough = before is not None and len(before) >= len(records) > 0

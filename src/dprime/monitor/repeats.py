@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,8 @@ MOST_ROWS = 64
 RUNS, RUN = 4, 4
 """Values of a record that are looked at: so many runs of so many that lie side by side.
 
-A run comes from memory together, and fetching from memory is what takes the time.
+A run comes from memory together, and fetching from memory is what takes the time. There is one in
+each quarter of a record, where the first batch varies most: what is padded is alike elsewhere.
 """
 
 MOST_FETCHES = 128
@@ -71,11 +72,32 @@ class Repeats:
         self._now: list[tuple[int, Values]] = []
         self._last: list[tuple[int, Values]] = []
         self._of_rows = 0.0
+        self._columns: dict[int, Values] = {}  # that are looked at, by the width of a record
 
     def see(self, records: Tensor) -> None:
         """A batch went through the model and may become part of a step."""
         if records.shape[0]:
-            self._now.append((records.shape[0], _values(records)))
+            self._now.append((records.shape[0], self._values(records)))
+
+    def _values(self, records: Tensor) -> Values:
+        """Some values of some records, kept until the step."""
+        rows: Any = records.detach()
+        with suppress(TypeError):  # on a GPU, or of a kind that NumPy does not have
+            rows = rows.numpy()
+        rows = rows.reshape(rows.shape[0], -1)
+        width = rows.shape[1]
+        columns = self._columns.get(width)
+        if columns is None:
+            columns = _columns(rows)
+            if len(rows) > 1:  # a single one does not vary
+                self._columns[width] = columns
+        runs = RUNS if width > RUNS * RUN else 1
+        records_apart = 1 + (rows.shape[0] - 1) * runs // MOST_FETCHES
+        some = rows[::records_apart][:, columns]
+        if isinstance(some, Tensor):
+            some = some.float().cpu().numpy()
+        values: Values = some.astype(np.float64)
+        return values
 
     def forget(self) -> None:
         """What comes again from here on is no repetition."""
@@ -170,33 +192,23 @@ def _default(device: torch.device) -> torch.Generator:
     return torch.default_generator
 
 
-def _values(records: Tensor) -> Values:
-    """Some values of some records, kept until the step."""
-    rows: Any = records.detach()
-    with suppress(TypeError):  # on a GPU, or of a kind that NumPy does not have
-        rows = rows.numpy()
-    rows = rows.reshape(rows.shape[0], -1)
-    columns, runs = _columns(rows.shape[1])
-    records_apart = 1 + (rows.shape[0] - 1) * runs // MOST_FETCHES
-    some = rows[::records_apart][:, columns]
-    if isinstance(some, Tensor):
-        some = some.float().cpu().numpy()
-    values: Values = some.astype(np.float64)
-    return values
+def _columns(rows: Any) -> Values:
+    """Which values of records [record, value] are looked at.
 
-
-@lru_cache(maxsize=64)
-def _columns(width: int) -> tuple[Values, int]:
-    """Which of a record's values are looked at, and how many runs they are.
-
-    >>> _columns(5), _columns(100)[0].reshape(RUNS, RUN)[:, 0]
-    ((array([0, 1, 2, 3, 4]), 1), array([12, 37, 62, 87]))
+    >>> padded = np.zeros((2, 100))
+    >>> padded[1, 7] = padded[1, 80] = 1.0
+    >>> _columns(padded).reshape(RUNS, RUN)[:, 0]
+    array([ 4, 25, 50, 77])
     """
+    width = rows.shape[1]
     if width <= RUNS * RUN:
-        return np.arange(width), 1
-    middles = np.arange(1, 2 * RUNS, 2) * width // (2 * RUNS)
-    starts = np.minimum(middles, width - RUN)
-    return np.add.outer(starts, np.arange(RUN)).ravel(), RUNS
+        return np.arange(width)
+    some = rows[:MOST_ROWS]
+    varying = np.asarray((some != some[:1]).sum(0).tolist())
+    of_run = np.convolve(varying, np.ones(RUN), "valid")
+    ends = np.arange(RUNS + 1) * width // RUNS
+    starts = [first + of_run[first:last].argmax() for first, last in pairwise(ends)]
+    return np.add.outer(starts, np.arange(RUN)).ravel()
 
 
 def _rows(values: Values) -> set[bytes]:

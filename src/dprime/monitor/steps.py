@@ -86,7 +86,9 @@ class Steps:
         hooks.after_any_step(self._stepped)
         for scheduler in (_NoiseScheduler, _GradClipScheduler):
             hooks.wrap_all(scheduler, "step", self._schedule)
-        hooks.before_call(self.training.entrance, self._entered, first=True)
+        entrance = self.training.entrance
+        inner = isinstance(self.training.model, nn.Module) and entrance is not self.training.model
+        hooks.before_call(entrance, self._entered, first=inner)
         hooks.before_call(self.training.module, self._called, named=True)
         hooks.after_call(self.training.module, self._answered)
         for layer in self.training.hooked():
