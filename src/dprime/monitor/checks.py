@@ -331,7 +331,6 @@ REASONS = {
     ),
 }
 """Why no guarantee covers a step; the first that holds is said."""
-"""Why no guarantee covers a step, and the warning."""
 
 
 def at_start(training: Attached, ask: Questions) -> Iterator[str]:
