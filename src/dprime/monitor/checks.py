@@ -332,7 +332,6 @@ REASONS = {
     ),
 }
 """Why no guarantee covers a step; the first that holds is said."""
-"""Why no guarantee covers a step, and the warning."""
 
 
 def at_start(training: Attached, delta: float) -> Iterator[str]:
