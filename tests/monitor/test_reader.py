@@ -14,7 +14,6 @@ from dprime import DPSGD, Composition
 from dprime.mechanisms import Gaussian
 from dprime.monitor import PrivacyWarning, checks
 from dprime.monitor.ledger import Accumulated, EmptyBatches, Ledger, Unprotected
-from dprime.monitor.repeats import Repeats
 from watching import ADAPTIVE, RATE, certified, values, watch, watch_shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
@@ -576,27 +575,3 @@ def test_weights_with_few_digits_reach_further(private):
         made.step(records.bfloat16(), labels)
     assert monitor.ledger.mechanism() == DPSGD(1.0 / 1.03125, RATE, 6)
     assert len(monitor.warnings) == 1
-
-
-def test_values_of_poisson_batches_are_compared_in_some_steps_only(private, monkeypatch):
-    """After 64 steps in every 13th; of several calls in a step, and without Poisson, in all."""
-    seen = []
-    monkeypatch.setattr(Repeats, "see", lambda repeats, records: seen.append(len(records)))
-    watch(made := private())
-    made.train(11)
-    assert len(seen) == 64 + 1  # the 65th is a 13th
-    records, labels = next(iter(made.loader))
-    made.optimizer.zero_grad()
-    (made.criterion(made.model(records), labels) + made.model(records).mean()).backward()
-    made.optimizer.step()
-    before = len(seen)
-    made.train(3)
-    assert len(seen) == before + 18
-
-
-def test_all_values_of_shuffled_batches_are_compared(private, monkeypatch):
-    seen = []
-    monkeypatch.setattr(Repeats, "see", lambda repeats, records: seen.append(len(records)))
-    watch_shuffled(made := private(poisson_sampling=False))
-    made.train(13)
-    assert len(seen) == 78

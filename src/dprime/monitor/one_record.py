@@ -16,13 +16,15 @@ import torch
 from torch import Tensor, nn
 
 from dprime.monitor.attached import is_opacus_own
-from dprime.monitor.contents import EVERY, OFTEN
 
 TOLERANCE = 0.02
 """Share of a norm that ghost mode may be off by rounding: it sums products that may cancel."""
 
 SMALLEST = 1e-3
 """Norms are compared to this share of C."""
+
+OFTEN, EVERY = 64, 4
+"""The first 64 calls have their graphs compared, and then one in four."""
 
 MOST_GRAPHS = 1_000
 """Forms of the graph that are remembered."""
@@ -33,7 +35,7 @@ class OneRecord:
 
     It costs a backward call each time, so that is at the calls number 1, 2, 4, 8, ..., and where
     the weights enter the graph in another way than before, which is looked at in the first calls
-    and then in every 13th. Records that it does not look at are bounded together by the reader:
+    and then in every fourth. Records that it does not look at are bounded together by the reader:
     the sum of a batch is at most as long as its records times C.
 
     Args:

@@ -30,9 +30,6 @@ DRAWN = {
 }
 """What is odd about the batches of a step, as a reason."""
 
-SIZES = 4
-"""Poisson batches of one size out of so many have their values compared in every step."""
-
 LEFT = "dprime_not_covered"
 """The attribute of an optimizer with the reason why steps that a monitor saw are not covered."""
 
@@ -102,20 +99,9 @@ class StepReader:
         records = first_records(inputs)
         self._rows.called(records)
         if records is not None:
-            size = int(records.shape[0])
-            if self._looks_again(sampling.kind, size):
-                self._repeats.see(records)
+            self._repeats.see(records)
             if sampling.kind != "unknown":
-                sampling.trained_on(size)
-
-    def _looks_again(self, kind: str, size: int) -> bool:
-        """Whether the values of a batch are compared with those of batches before.
-
-        The sizes of Poisson batches tell: only one of the same size stands in for another. So after
-        the first steps all batches of some sizes are compared; besides those where norms are, and
-        in every step once one has called the model more than once.
-        """
-        return kind != "poisson" or self.contents.due or self._rows.several or size % SIZES == 0
+                sampling.trained_on(int(records.shape[0]))
 
     def answered(self, output: Any) -> None:
         """The model gave this for records that may be trained on."""

@@ -47,13 +47,11 @@ class Rows:
         self._sizes_of: dict[int, deque[int]] = {}
         self._records: Tensor | None = None
         self._left_out, self._sizes = 0, (set[int](), set[int]())
-        self.several = False  # whether a step has called the model more than once
         self._calls: list[int | None] = []  # records in each call of the step
         self.begin()
 
     def begin(self) -> None:
         """Another step begins."""
-        self.several = self.several or len(self._calls) > 1
         self._calls = []
         self._answered: list[int | None] = []
 
