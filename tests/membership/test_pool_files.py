@@ -6,7 +6,7 @@ import stat
 import numpy as np
 import pytest
 
-from dprime import DPSGD, PoolSampled
+from dprime import DPSGD, InputError, PoolSampled
 from dprime.membership import pool_files
 from dprime.membership.pool import draw
 from dprime.membership.pool_files import Output, mechanism_of, sample, write_together
@@ -80,13 +80,21 @@ def test_the_public_file_gives_the_mechanism(folder):
 
 
 @pytest.mark.parametrize(
-    "text", [None, "{", "[]", '{"probability": 0.2}', '{"format": "dprime pool, version 1"}']
+    ("text", "parameter"),
+    [
+        (None, "path"),
+        ("{", "path"),
+        ("[]", "path"),
+        ('{"probability": 0.2}', "path"),
+        ('{"format": "dprime pool, version 1"}', "probability in x.json"),
+    ],
 )
-def test_another_file_gives_no_mechanism(folder, text):
+def test_another_file_gives_no_mechanism(folder, text, parameter):
     if text is not None:
         (folder / "x.json").write_text(text)
-    with pytest.raises(ValueError, match=r"(path|probability in x.json) must be"):
+    with pytest.raises(InputError) as refused:
         mechanism_of("x.json", TRAINING)
+    assert refused.value.parameter == parameter
 
 
 def test_secrets_are_for_their_owner_alone(folder):
@@ -103,21 +111,17 @@ def test_force_closes_a_file_that_was_open_to_others(folder):
     assert (folder / "train.csv").read_text().startswith(HEADER)
 
 
-def test_a_seed_is_written_once_and_read_again(folder):
+def test_a_seed_is_written_once_and_read_again_and_without_a_file_none_is_kept(folder):
     for name in ("a.csv", "b.csv"):
         sample("pool.csv", name, probability=0.3, seed_file="seed")
-    sample("pool.csv", "c.csv", probability=0.3, seed_file="other")
-    first, again, other = ((folder / f"{n}.csv").read_text() for n in "abc")
-    assert first == again != other
-    assert int((folder / "seed").read_text(), 16) != int((folder / "other").read_text(), 16)
-
-
-def test_without_a_seed_file_none_is_kept(folder):
-    sample("pool.csv", "a.csv", probability=0.5)
-    sample("pool.csv", "b.csv", probability=0.5)
-    assert (folder / "a.csv").read_text() != (folder / "b.csv").read_text()
-    named = {path.name for path in folder.iterdir()}
-    assert named == {"pool.csv", "a.csv", "a.csv.pool.json", "b.csv", "b.csv.pool.json"}
+    first, again = ((folder / f"{n}.csv").read_text() for n in "ab")
+    assert first == again
+    there = {path.name for path in folder.iterdir()}
+    for name in ("c.csv", "d.csv"):
+        sample("pool.csv", name, probability=0.3)
+    assert len({first, *((folder / f"{n}.csv").read_text() for n in "cd")}) == 3
+    new = {path.name for path in folder.iterdir()} - there
+    assert new == {"c.csv", "c.csv.pool.json", "d.csv", "d.csv.pool.json"}
 
 
 @pytest.mark.parametrize("text", ["", "123", "z" * 64, "-" + "1" * 63, "1" * 65, "é" * 64])
@@ -139,43 +143,49 @@ def test_files_are_not_written_over(folder, there):
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "parameter", "requirement"),
     [
-        ({"out": "pool.csv"}, "out must be another file than pool"),
-        ({"out": "./sub/../pool.csv"}, "out must be another file than pool"),
-        ({"members": "train.csv"}, "members must be another file than out"),
-        ({"members": "train.csv.pool.json"}, "members must be another file than the public file"),
-        ({"members": "seed", "seed_file": "seed"}, "seed_file must be another file than members"),
-        ({"seed_file": "pool.csv"}, "seed_file must be another file than pool"),
-        ({"members": "sub"}, "members must be a file that is not there yet, but it is 'sub'"),
-        ({"out": "train.tsv"}, r"out must be a file that ends in \.csv, as the pool"),
-        ({"out": "nowhere/train.csv"}, "out must be in a folder that is there, but it is 'nowhere"),
-        ({"members": "nowhere/who"}, "members must be in a folder that is there"),
-        ({"probability": 0.0}, "probability must be strictly between 0 and 1"),
-        ({"probability": None}, "Exactly one of probability, probability_column"),
-        ({"probability_column": "pi"}, "Exactly one of probability, probability_column"),
-        ({"probability": None, "probability_column": "p"}, r"\(id, age, pi\), but it is 'p'"),
-        ({"probability": None, "probability_column": "age"}, "age in line 2 must be strictly"),
-        ({"ignore": ["ID"]}, "ignore must be one of the pool's columns"),
-        ({"ignore": ["id", "age", "pi"]}, "ignore must be some of the columns"),
-        ({"batch": 16}, "batch must be at most the expected size of the draw, 15, but it is 16"),
-        ({"batch": 0}, "batch must be at least 1"),
+        ({"out": "./sub/../pool.csv"}, "out", "another file than pool"),
+        ({"members": "train.csv"}, "members", "another file than out"),
+        ({"members": "train.csv.pool.json"}, "members", "another file than the public file"),
+        ({"members": "seed", "seed_file": "seed"}, "seed_file", "another file than members"),
+        ({"seed_file": "pool.csv"}, "seed_file", "another file than pool"),
+        ({"members": "sub"}, "members", "a file that is not there yet"),
+        ({"out": "train.tsv"}, "out", "a file that ends in .csv"),
+        ({"out": "nowhere/train.csv"}, "out", "in a folder that is there"),
+        ({"members": "nowhere/who"}, "members", "in a folder that is there"),
+        ({"probability": 0.0}, "probability", "strictly between 0 and 1"),
+        ({"probability": None, "probability_column": "p"}, "probability_column", "(id, age, pi)"),
+        ({"probability": None, "probability_column": "age"}, "age in line 2", "strictly between"),
+        ({"ignore": ["ID"]}, "ignore", "one of the pool's columns"),
+        ({"ignore": ["id", "age", "pi"]}, "ignore", "some of the columns"),
+        ({"batch": 16}, "batch", "at most the expected size of the draw, 15"),
+        ({"batch": 0}, "batch", "at least 1"),
     ],
 )  # fmt: skip
-def test_bad_input_writes_nothing(folder, options, sentence):
+def test_bad_input_writes_nothing(folder, options, parameter, requirement):
     (folder / "sub").mkdir()
     given = {"out": "train.csv", "probability": 0.3, "force": True, **options}
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(InputError) as refused:
         sample("pool.csv", **given)
+    assert refused.value.parameter == parameter
+    assert requirement in refused.value.requirement
     assert {path.name for path in folder.iterdir()} == {"pool.csv", "sub"}
     assert (folder / "pool.csv").read_text().startswith(HEADER)
 
 
-@pytest.mark.parametrize("rows", [[], ["1,30,0.5"]])
-def test_a_pool_of_one_hides_nobody(folder, rows):
-    (folder / "few.csv").write_text("\n".join([HEADER, *rows]) + "\n")
-    with pytest.raises(ValueError, match="number of records in the pool must be at least 2"):
+@pytest.mark.parametrize("options", [{}, {"probability": 0.3, "probability_column": "pi"}])
+def test_one_probability_is_given(folder, options):
+    with pytest.raises(InputError, match="Exactly one of probability, probability_column"):
+        sample("pool.csv", "train.csv", **options)
+    assert [path.name for path in folder.iterdir()] == ["pool.csv"]
+
+
+def test_a_pool_of_one_hides_nobody(folder):
+    (folder / "few.csv").write_text(f"{HEADER}\n1,30,0.5\n")
+    with pytest.raises(InputError) as refused:
         sample("few.csv", "train.csv", probability=0.3)
+    assert refused.value.parameter == "the number of records in the pool"
 
 
 def test_repetitions_are_refused_unless_told_apart(folder):

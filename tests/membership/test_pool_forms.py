@@ -7,6 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from dprime import InputError
 from dprime.membership import pool_forms
 from dprime.membership.pool import check_distinct
 from dprime.membership.pool_forms import open_pool
@@ -74,20 +75,15 @@ def test_columns_and_numbers(path):
     assert pool.numbers("pi").tolist() == CHANCES.tolist()
 
 
-def test_members_are_copied_and_nobody_else(path, tmp_path):
-    members = np.random.default_rng(1).random(COUNT) < 0.4
+@pytest.mark.parametrize("share", [0.4, 1.0, 0.0])
+def test_members_are_copied_and_nobody_else(path, tmp_path, share):
+    members = np.random.default_rng(1).random(COUNT) < share
     out = copied(open_pool(path), members, tmp_path / f"out{path.suffix}")
     for name in ("id", "name", "age", "pi"):
         whole = read_column(path, name)
         kept = [value for value, member in zip(whole, members, strict=True) if member]
         assert read_column(out, name) == kept
-
-
-@pytest.mark.parametrize("member", [True, False], ids=["all", "nobody"])
-def test_all_and_nobody(path, tmp_path, member):
-    out = copied(open_pool(path), [member] * COUNT, tmp_path / f"out{path.suffix}")
-    assert read_column(out, "id") == (read_column(path, "id") if member else [])
-    if member and path.suffix != ".parquet":
+    if members.all() and path.suffix != ".parquet":
         assert len(out.read_bytes()) == len(path.read_bytes())
 
 
@@ -103,30 +99,24 @@ def test_records_are_compared_in_the_columns_asked_for(path):
 
 
 def test_a_column_of_text_is_no_probability(path):
-    with pytest.raises(ValueError, match="name"):
+    with pytest.raises(InputError, match="name"):
         open_pool(path).numbers("name")
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_broken_file_is_a_sentence(ending, tmp_path):
+def test_a_missing_and_a_broken_file_are_refused(ending, tmp_path):
     if ending == ".parquet":
         pytest.importorskip("pyarrow")
-    path = tmp_path / f"broken{ending}"
+    path = tmp_path / f"pool{ending}"
+    with pytest.raises(InputError, match=r"file that can be read \(No such file"):
+        open_pool(path)
     path.write_bytes(b'a,b\n1,"2\n' if ending == ".csv" else b"a\tb\n1\t2\0\n")
-    with pytest.raises(ValueError, match="pool must be"):
+    with pytest.raises(InputError, match="pool must be"):
         open_pool(path)
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_missing_file_is_a_sentence(ending, tmp_path):
-    if ending == ".parquet":
-        pytest.importorskip("pyarrow")
-    with pytest.raises(ValueError, match=r"file that can be read \(No such file"):
-        open_pool(tmp_path / f"nowhere{ending}")
-
-
-def test_an_unknown_form_is_a_sentence(tmp_path):
-    with pytest.raises(ValueError, match=r"ends in \.csv, \.tsv, \.parquet, \.npy, \.npz, but it"):
+def test_an_unknown_form_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"ends in \.csv, \.tsv, \.parquet, \.npy, \.npz, but it"):
         open_pool(tmp_path / "pool.xlsx")
 
 
@@ -168,13 +158,10 @@ def opened(tmp_path, text):
     return open_pool(path)
 
 
-def test_quotes_do_not_make_a_record_another_one(tmp_path):
+def test_records_are_told_apart_by_their_fields_not_by_quotes(tmp_path):
     pool = opened(tmp_path, 'a,b\n1,x\n2,y\n"1","x"\n')
-    with pytest.raises(ValueError, match="line 4 that is the same as line 2"):
+    with pytest.raises(InputError, match="line 4 that is the same as line 2"):
         check_distinct(pool.rows(pool.columns), pool.place)
-
-
-def test_fields_are_not_run_together(tmp_path):
     pool = opened(tmp_path, 'a,b\n1,23\n12,3\n"1,2",3\n1,"2,3"\n')
     check_distinct(pool.rows(pool.columns), pool.place)
 
@@ -185,12 +172,11 @@ def test_a_long_field_is_read(tmp_path):
     assert csv.field_size_limit() == limit
 
 
-@pytest.mark.parametrize(
-    "first", ["5,0,0", "0.5,1,2", "1e-3,2,7", "1,2,3", "5,116,74", "39,State-gov,77516"]
-)
+@pytest.mark.parametrize("first", ["5,0,0", "1e-3,2,7", "1,2,3", "39,State-gov,77516"])
 def test_a_file_without_a_header_is_refused(tmp_path, first):
-    with pytest.raises(ValueError, match="the first line must be the header"):
+    with pytest.raises(InputError) as refused:
         opened(tmp_path, f"{first}\n1,2,3\n4,5,6\n")
+    assert refused.value.parameter == "the first line"
 
 
 def test_a_header_of_numbers_is_one(tmp_path):
@@ -198,18 +184,19 @@ def test_a_header_of_numbers_is_one(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "parameter"),
     [
-        ("", "pool must be a file with a header and records, but it is empty"),
-        ("a,b\n1,2\n1\n", "number of fields in line 3 must be 2, as in the header, but it is 1"),
-        ("a,b\n1,2\n1,2,3\n", "fields in line 3 must be 2"),
-        ('a,b\n1,"2"x\n', "line 2: ',' expected after"),
-        ("a,b\r1,2\r", "CSV that can be read"),
+        ("", "pool"),
+        ("a,b\n1,2\n1\n", "the number of fields in line 3"),
+        ("a,b\n1,2\n1,2,3\n", "the number of fields in line 3"),
+        ('a,b\n1,"2"x\n', "pool"),
+        ("a,b\r1,2\r", "pool"),
     ],
 )
-def test_bad_text_is_a_sentence(tmp_path, text, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_bad_text_is_refused(tmp_path, text, parameter):
+    with pytest.raises(InputError) as refused:
         opened(tmp_path, text)
+    assert refused.value.parameter == parameter
 
 
 def test_a_number_is_missing_in_a_line(tmp_path):
@@ -243,29 +230,28 @@ def test_an_archive_keeps_its_packing_and_its_single_numbers(tmp_path, save):
     assert given.compress_type == made.compress_type
 
 
-def test_arrays_of_several_lengths_are_refused(tmp_path):
-    np.savez(tmp_path / "pool.npz", train=np.eye(6), test=np.eye(4))
-    with pytest.raises(ValueError, match=r"of one length.* but it is of train of 6, test of"):
-        open_pool(tmp_path / "pool.npz")
-
-
-def test_objects_are_refused(tmp_path):
-    np.save(tmp_path / "pool.npy", np.array([{"a": 1}, None]), allow_pickle=True)
-    with pytest.raises(ValueError, match=r"a file of NumPy, \.npy, without objects"):
-        open_pool(tmp_path / "pool.npy")
-
-
-@pytest.mark.parametrize("kind", [np.longdouble, [("a", "i1"), ("b", "f8")]])
-def test_arrays_with_bytes_that_say_nothing_are_refused(tmp_path, kind):
-    np.savez(tmp_path / "pool.npz", x=np.zeros(4, dtype=kind), y=np.arange(4))
-    with pytest.raises(ValueError, match="x must be of numbers or text, but it is of"):
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        ({"x": np.eye(6), "y": np.eye(4)}, "of one length, .* but it is of x of 6, y of 4"),
+        ({"x": np.zeros(4, dtype=np.longdouble)}, "x must be of numbers or text"),
+        ({"x": np.zeros(4, dtype=[("a", "i1"), ("b", "f8")])}, "x must be of numbers or text"),
+        ({"x": np.array([{"a": 1}, None])}, r"a file of NumPy, \.npz, without objects"),
+        ({"classes": np.int64(3)}, "but it is of a single number"),
+    ],
+    ids=["lengths", "idle bytes", "parts", "objects", "no record"],
+)
+def test_other_arrays_are_refused(tmp_path, arrays, sentence):
+    np.savez(tmp_path / "pool.npz", **arrays)
+    with pytest.raises(InputError, match=sentence):
         open_pool(tmp_path / "pool.npz")
 
 
 def test_a_matrix_is_no_column_of_numbers(tmp_path):
     np.savez(tmp_path / "pool.npz", x=np.eye(3), y=np.arange(3))
-    with pytest.raises(ValueError, match=r"x must be one number for each record, but it is float"):
+    with pytest.raises(InputError) as refused:
         open_pool(tmp_path / "pool.npz").numbers("x")
+    assert refused.value.parameter == "x"
 
 
 def test_parquet_keeps_schema_packing_nulls_and_nested_values(tmp_path):

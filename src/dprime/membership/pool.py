@@ -123,8 +123,7 @@ class Draw:
         >>> bool(np.isin(training_set.records, pool.records).all())
         True
         """
-        self._check_length("pool", len(pool))
-        self._check_never_empty()
+        self._check_usable("pool", len(pool))
         return pool.take(self.members)
 
     def subset(self, dataset: Sized) -> Subset[Any]:
@@ -132,8 +131,7 @@ class Draw:
 
         Refused where a draw may be empty, as in `take`: a loader that fails on it would tell.
         """
-        self._check_length("dataset", len(dataset))
-        self._check_never_empty()
+        self._check_usable("dataset", len(dataset))
         if find_spec("torch") is None:
             raise ImportError(f"Draw.subset needs PyTorch: {text.install('train')}")
         from torch.utils.data import Dataset as TorchDataset  # noqa: PLC0415
@@ -142,22 +140,22 @@ class Draw:
         items: TorchDataset[Any] = dataset  # type: ignore[assignment]
         return Subset(items, np.flatnonzero(self.members).tolist())
 
-    def _check_never_empty(self) -> None:
-        """Whatever was drawn, so that the refusal tells nothing."""
-        chance = chance_of_none(self.probability, len(self.members))
-        if chance > EMPTY_DRAW:
-            remedy = "give a larger pool or a larger probability"
-            requirement = f"at most {EMPTY_DRAW:g} to make a data set of it"
-            raise validate.refusal(
-                "the chance of an empty draw", f"{chance:.2g}", requirement, remedy
-            )
+    def _check_usable(self, name: str, length: int) -> None:
+        """Refuse another pool, and one of which a draw may be empty.
 
-    def _check_length(self, name: str, length: int) -> None:
+        The latter whatever was drawn, so that the refusal tells nothing.
+        """
         if length != len(self.members):
             raise validate.misfit(
                 name, f"{length:,} records long", f"the pool of {len(self.members):,} records",
                 "give the one that was drawn from, in its order",
             )  # fmt: skip
+        chance = chance_of_none(self.probability, len(self.members))
+        if chance > EMPTY_DRAW:
+            remedy = "give a larger pool or a larger probability"
+            requirement = f"at most {EMPTY_DRAW:g} to make a data set of it"
+            name = "the chance of an empty draw"
+            raise validate.refusal(name, f"{chance:.2g}", requirement, remedy)
 
 
 def draw(pool: int | Dataset, probability: ArrayLike, *, seed: int | None = None) -> Draw:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,6 +23,7 @@ from dprime import validate
 from dprime.asked import risk_command
 from dprime.mechanisms import Mechanism, PoolSampled
 from dprime.membership.pool import (
+    Draw,
     Floats,
     chance_of_none,
     check_distinct,
@@ -139,8 +141,8 @@ def sample(
     """
     given = {"probability": probability, "probability_column": probability_column}
     validate.exactly_one("probability, probability_column", given, "give one of them")
-    paths = _Paths.of(pool, out, members, seed_file, force=force)
-    records = open_pool(paths.pool)
+    paths = _new_paths(pool, out, {"members": members, "seed_file": seed_file}, force=force)
+    records = open_pool(pool)
     count = check_size(len(records))
     chances = _chances(records, probability, probability_column)
     left_out = [_column("ignore", name, records.columns) for name in ignore]
@@ -149,47 +151,43 @@ def sample(
         remedy = "leave a column to tell records apart by"
         raise validate.misfit("ignore", "all of them", "some of the columns", remedy)
     check_distinct(records.rows(compared), records.place)
-    seed = _read_seed(paths.seed) if paths.seed and paths.seed.exists() else None
-    fresh = fresh_seed() if seed is None else seed
-    drawn = draw(count, chances, seed=fresh)
-    facts = _facts(count, chances, drawn.expected, probability_column, batch)
-    shown = json.dumps(facts.as_json(), indent=2, allow_nan=False) + "\n"
+    seed_path = paths.get("seed_file")
+    kept = _read_seed(seed_path) if seed_path and seed_path.exists() else None
+    seed = fresh_seed() if kept is None else kept
+    drawn = draw(count, chances, seed=seed)
+    facts = _facts(drawn, probability_column, batch)
+    texts = {"the public file": json.dumps(facts.as_json(), indent=2, allow_nan=False) + "\n"}
+    if seed_path and kept is None:
+        texts["seed_file"] = f"{seed:0{SEED_BITS // 4}x}\n"
+    if members is not None:
+        texts["members"] = "".join("1\n" if member else "0\n" for member in drawn.members)
     outputs = [
-        Output("the public file", paths.public, lambda stream: _put(stream, shown), secret=False)
+        Output(name, paths[name], partial(_put, text), secret=name != "the public file")
+        for name, text in texts.items()
     ]
-    if paths.seed and seed is None:
-        digits = f"{fresh:0{SEED_BITS // 4}x}\n"
-        outputs.append(Output("seed_file", paths.seed, lambda stream: _put(stream, digits)))
-    if paths.members:
-        marks = "".join("1\n" if kept else "0\n" for kept in drawn.members)
-        outputs.append(Output("members", paths.members, lambda stream: _put(stream, marks)))
-    outputs.append(Output("out", paths.out, lambda stream: records.write(drawn.members, stream)))
+    outputs.append(Output("out", paths["out"], partial(records.write, drawn.members)))
     write_together(outputs)
     return facts
 
 
-def _facts(
-    count: int,
-    chances: float | Floats,
-    expected: float,
-    column: str | None,
-    batch: int | None,
-) -> PoolFacts:
+def _facts(drawn: Draw, column: str | None, batch: int | None) -> PoolFacts:
+    """What may be known about a draw."""
     rate = None
     if batch is not None:
         batch = validate.whole("batch", batch, example=64)
-        if batch > expected:
-            requirement = f"at most the expected size of the draw, {expected:,.10g}"
+        if batch > drawn.expected:
+            requirement = f"at most the expected size of the draw, {drawn.expected:,.10g}"
             remedy = "give a smaller batch, a larger pool or a larger probability"
             raise validate.refusal("batch", batch, requirement, remedy)
-        rate = batch / expected
+        rate = batch / drawn.expected
+    count = len(drawn.members)
     return PoolFacts(
         pool_records=count,
-        probability=float(np.max(chances)),
-        smallest_probability=float(np.min(chances)),
+        probability=drawn.largest,
+        smallest_probability=float(np.min(drawn.probability)),
         probability_column=column,
-        expected_records=expected,
-        empty_probability=chance_of_none(chances, count),
+        expected_records=drawn.expected,
+        empty_probability=chance_of_none(drawn.probability, count),
         batch=batch,
         sample_rate=rate,
     )
@@ -211,45 +209,26 @@ def _column(name: str, column: str, columns: tuple[str, ...]) -> str:
     raise validate.refusal(name, column, f"one of the pool's columns ({listed})", "give its name")
 
 
-@dataclass(frozen=True)
-class _Paths:
-    """Where everything is; no two of them the same, and none there already."""
-
-    pool: Path
-    out: Path
-    public: Path
-    members: Path | None
-    seed: Path | None
-
-    @classmethod
-    def of(
-        cls,
-        pool: str | Path,
-        out: str | Path,
-        members: str | Path | None,
-        seed: str | Path | None,
-        *,
-        force: bool,
-    ) -> _Paths:
-        made, source = Path(out), Path(pool)
-        if source.suffix.lower() in FORMS and made.suffix.lower() != source.suffix.lower():
-            requirement = f"a file that ends in {source.suffix}, as the pool"
-            raise validate.refusal("out", str(out), requirement, "the form stays the same")
-        public = made.with_name(made.name + ENDING)
-        secret = {"members": members, "seed_file": seed}
-        named = {name: Path(path) for name, path in secret.items() if path is not None}
-        new = {"out": made, "the public file": public, **named}
-        _check_apart({"pool": source, **new})
-        for name, path in new.items():
-            if not path.parent.is_dir():
-                requirement = "in a folder that is there"
-                raise validate.refusal(name, str(path), requirement, "make the folder first")
-            if path.is_dir() or (path.exists() and name != "seed_file" and not force):
-                remedy = "give another name" + (
-                    "" if path.is_dir() else ", or write over it with force"
-                )
-                raise validate.refusal(name, str(path), "a file that is not there yet", remedy)
-        return cls(source, made, public, named.get("members"), named.get("seed_file"))
+def _new_paths(
+    pool: str | Path, out: str | Path, secret: Mapping[str, str | Path | None], *, force: bool
+) -> dict[str, Path]:
+    """Where everything is written; no two of them the same, and none there already."""
+    source, made = Path(pool), Path(out)
+    if source.suffix.lower() in FORMS and made.suffix.lower() != source.suffix.lower():
+        requirement = f"a file that ends in {source.suffix}, as the pool"
+        raise validate.refusal("out", str(out), requirement, "the form stays the same")
+    named = {name: Path(path) for name, path in secret.items() if path is not None}
+    new = {"out": made, "the public file": made.with_name(made.name + ENDING), **named}
+    _check_apart({"pool": source, **new})
+    for name, path in new.items():
+        if not path.parent.is_dir():
+            requirement = "in a folder that is there"
+            raise validate.refusal(name, str(path), requirement, "make the folder first")
+        if path.is_dir() or (path.exists() and name != "seed_file" and not force):
+            forced = "" if path.is_dir() else ", or write over it with force"
+            remedy = f"give another name{forced}"
+            raise validate.refusal(name, str(path), "a file that is not there yet", remedy)
+    return new
 
 
 def _check_apart(paths: dict[str, Path]) -> None:
@@ -319,5 +298,5 @@ def write_together(outputs: Sequence[Output]) -> None:
             part.unlink(missing_ok=True)
 
 
-def _put(stream: BinaryIO, text: str) -> None:
+def _put(text: str, stream: BinaryIO) -> None:
     stream.write(text.encode())

@@ -1,6 +1,6 @@
 """The forms of file that a pool can have: CSV and TSV, Parquet, and NumPy's .npy and .npz.
 
-Each form tells its records' columns, says what makes a record what it is, and copies some of the
+Each form has the records' columns, says what makes a record what it is, and copies some of the
 records to a file of the same form, as they are.
 """
 
@@ -31,12 +31,13 @@ PLAIN, PADDED = "biufcmMSU", "gG"
 
 
 class PoolFile(ABC):
-    """The records of a pool, in one of the forms of file."""
+    """The records of a pool, in one of the forms of file.
 
-    @property
-    @abstractmethod
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns, or of the arrays."""
+    Attributes:
+        columns: the names of the columns, or of the arrays.
+    """
+
+    columns: tuple[str, ...]
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -54,12 +55,17 @@ class PoolFile(ABC):
         """Write a file of the same form with the records that were drawn, in their order."""
 
     def place(self, index: int) -> str:
-        """What a record is called in a sentence."""
+        """The name of a record in a sentence."""
         return f"record {index}"
 
 
 class TextPool(PoolFile):
-    """CSV with a header. Quoted fields may hold line breaks; blank lines are no records."""
+    """CSV with a header, copied byte for byte.
+
+    Quoted fields may hold line breaks; blank lines are no records. Records are compared by their
+    fields as read, so that quotes around a field make no difference. A record is named by its first
+    line, counted from 1 with the header.
+    """
 
     def __init__(self, path: Path, delimiter: str) -> None:
         self._bytes = path.read_bytes()
@@ -68,16 +74,16 @@ class TextPool(PoolFile):
             requirement = "text in UTF-8 or another encoding with one byte for a comma"
             raise validate.misfit("pool", "something else", requirement, "save it as UTF-8")
         rows = self._parsed()
-        header, start, self._header_end, line = next(rows, ([], 0, 0, 1))
-        self._columns = tuple(header)
-        _check_header(self._columns)
+        header, _, self._header_end, _ = next(rows, ([], 0, 0, 1))
+        self.columns = tuple(header)
+        _check_header(self.columns)
         spans = []
         for fields, start, stop, line in rows:
             if len(fields) != len(header):
-                remedy = "mend the line"
-                requirement = f"{len(header)}, as in the header"
-                name = f"the number of fields in line {line}"
-                raise validate.refusal(name, len(fields), requirement, remedy)
+                name, requirement = (
+                    f"the number of fields in line {line}", f"{len(header)}, as in the header",
+                )  # fmt: skip
+                raise validate.refusal(name, len(fields), requirement, "mend the line")
             spans.append((start, stop, line))
         self._spans = np.array(spans, dtype=np.int64).reshape(-1, 3)
 
@@ -108,17 +114,12 @@ class TextPool(PoolFile):
         finally:
             csv.field_size_limit(longest)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The header."""
-        return self._columns
-
     def __len__(self) -> int:
         return len(self._spans)
 
     def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
-        """The fields as read, so that quotes around a field make no difference."""
-        places = [i for i, name in enumerate(self._columns) if name in compared]
+        """The fields as read."""
+        places = [i for i, name in enumerate(self.columns) if name in compared]
         for fields in self._records():
             yield "\0".join([fields[i] for i in places]).encode("utf-8", "surrogateescape")
 
@@ -128,13 +129,13 @@ class TextPool(PoolFile):
         return (fields for fields, *_ in rows)
 
     def numbers(self, column: str) -> Floats:
-        """The column, each field read as a number or a fraction."""
-        place = self._columns.index(column)
-        found = [
+        """Each field read as a number or a fraction."""
+        place = self.columns.index(column)
+        values = [
             validate.parse(f"{column} in {self.place(index)}", fields[place])
             for index, fields in enumerate(self._records())
         ]
-        return np.array(found, dtype=np.float64)
+        return np.array(values, dtype=np.float64)
 
     def write(self, members: Bools, stream: BinaryIO) -> None:
         """The header, then the drawn rows byte for byte."""
@@ -143,7 +144,7 @@ class TextPool(PoolFile):
             stream.write(self._bytes[start:stop])
 
     def place(self, index: int) -> str:
-        """The record's first line, from 1 with the header."""
+        """The record's first line."""
         return f"line {self._spans[index, 2]}"
 
 
@@ -154,89 +155,72 @@ def _check_header(columns: tuple[str, ...]) -> None:
         raise validate.misfit("pool", "empty", "a file with a header and records", remedy)
     if list(columns) == [str(place) for place in range(len(columns))]:
         return
-    number = next((name for name in columns if _is_number(name)), None)
-    if number is not None:
+    for name in columns:
+        try:
+            float(name)
+        except ValueError:
+            continue
         remedy = "add a line with the columns' names, for the first line is always kept"
-        shown = f"one with the number {number} for a name"
+        shown = f"one with the number {name} for a name"
         raise validate.misfit("the first line", shown, "the header", remedy)
 
 
-def _is_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
-
-
 class ArrayPool(PoolFile):
-    """NumPy's .npy, one array, or .npz, several of one length; the first axis counts records."""
+    """NumPy's .npy, one array, or .npz, several of one length; the first axis counts records.
+
+    The fields of a structured array are its columns. A single number in an archive is copied.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._archive = path.suffix.lower() == ".npz"
         self._arrays = self._load()
-        lengths = {name: len(array) for name, array in self._arrays.items() if array.ndim}
-        if len(set(lengths.values())) != 1:
-            shown = ", ".join(f"{name or 'it'} of {n:,}" for name, n in lengths.items())
+        named = {name: array for name, array in self._arrays.items() if array.ndim}
+        if len({len(array) for array in named.values()}) != 1:
+            shown = ", ".join(f"{name or 'it'} of {len(a):,}" for name, a in named.items())
             remedy = "keep what does not belong to the records in another file"
             requirement = "of arrays of one length, the number of records"
             raise validate.misfit("pool", f"of {shown or 'a single number'}", requirement, remedy)
-        self._count = next(iter(lengths.values()))
-        for name, array in self._named().items():
+        self._count = len(next(iter(named.values())))
+        if not self._archive and (fields := self._arrays[""].dtype.names):
+            named = {name: self._arrays[""][name] for name in fields}
+        self._named, self.columns = named, tuple(named)
+        for name, array in named.items():
             if array.dtype.kind not in PLAIN or array.dtype.char in PADDED:
-                remedy = "save each of its parts as an array"
-                description = f"of {array.dtype}"
-                raise validate.misfit(
-                    name or "the array", description, "of numbers or text", remedy
-                )
+                shown, remedy = f"of {array.dtype}", "save each of its parts as an array"
+                raise validate.misfit(name or "the array", shown, "of numbers or text", remedy)
 
     def _load(self) -> dict[str, NDArray[Any]]:
         try:
-            found = np.load(self._path, allow_pickle=False)
-            if not self._archive and isinstance(found, np.ndarray):
-                return {"": found}
-            if self._archive and not isinstance(found, np.ndarray):
-                with found:
-                    return {name: found[name] for name in found.files}
+            loaded = np.load(self._path, allow_pickle=False)
+            if not self._archive and isinstance(loaded, np.ndarray):
+                return {"": loaded}
+            if self._archive and not isinstance(loaded, np.ndarray):
+                with loaded:
+                    return {name: loaded[name] for name in loaded.files}
         except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):
             pass
         requirement = f"a file of NumPy, {'.npz' if self._archive else '.npy'}, without objects"
-        raise validate.refusal(
-            "pool", str(self._path), requirement, "save arrays of numbers or text"
-        )
-
-    def _named(self) -> dict[str, NDArray[Any]]:
-        """The arrays with one entry for each record; the fields, where one array has fields."""
-        single = self._arrays.get("")
-        if not self._archive and single is not None and single.dtype.names:
-            return {name: single[name] for name in single.dtype.names}
-        return {name: array for name, array in self._arrays.items() if array.ndim}
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The arrays' names; one array has none, unless it has fields."""
-        return tuple(self._named())
+        remedy = "save arrays of numbers or text"
+        raise validate.refusal("pool", str(self._path), requirement, remedy)
 
     def __len__(self) -> int:
         return self._count
 
     def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
         """The bytes of each record."""
-        named = self._named()
-        return array_rows([named[name] for name in compared])
+        return array_rows([self._named[name] for name in compared])
 
     def numbers(self, column: str) -> Floats:
         """An array of one number for each record."""
-        values = self._named()[column]
+        values = self._named[column]
         if values.ndim != 1 or values.dtype.kind not in "fiu":
-            description = f"{values.dtype} of shape {values.shape}"
-            requirement = "one number for each record"
-            raise validate.misfit(column, description, requirement, "name another array")
+            shown, wanted = f"{values.dtype} of shape {values.shape}", "one number for each record"
+            raise validate.misfit(column, shown, wanted, "name another array")
         return values.astype(np.float64)
 
     def write(self, members: Bools, stream: BinaryIO) -> None:
-        """Every array cut alike; a single number is copied."""
+        """Every array cut alike, packed as in the pool."""
         if not self._archive:
             np.lib.format.write_array(stream, self._arrays[""][members], allow_pickle=False)
             return
@@ -251,15 +235,16 @@ class ArrayPool(PoolFile):
 
 
 class ParquetPool(PoolFile):
-    """Parquet, read with pyarrow."""
+    """Parquet, read with pyarrow; a copy has the pool's schema and compression."""
 
     def __init__(self, path: Path) -> None:
         if find_spec("pyarrow") is None:
             lacking = "installed for a Parquet file"
             raise validate.misfit("pyarrow", "missing", lacking, text.install("parquet"))
-        import pyarrow  # noqa: PLC0415  only this form needs it
+        import pyarrow.compute  # noqa: PLC0415  only this form needs it
         import pyarrow.parquet  # noqa: PLC0415
 
+        self._pyarrow = pyarrow
         try:
             with pyarrow.parquet.ParquetFile(path) as file:
                 self._table = file.read()
@@ -270,24 +255,18 @@ class ParquetPool(PoolFile):
             requirement = f"a Parquet file that can be read ({first})"
             raise validate.refusal("pool", str(path), requirement, "write it again") from None
         self._packing = "NONE" if packing == "UNCOMPRESSED" else packing
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns' names."""
-        return tuple(self._table.column_names)
+        self.columns = tuple(self._table.column_names)
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
     def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
-        """A number for each distinct value of a column, so that equal records have equal rows."""
+        """A number for each distinct value of a column."""
         chosen = [i for i, name in enumerate(self.columns) if name in compared]
         return array_rows([self._codes(i) for i in chosen])
 
     def _codes(self, index: int) -> NDArray[np.int64]:
-        import pyarrow  # noqa: PLC0415
-        import pyarrow.compute  # noqa: PLC0415
-
+        pyarrow = self._pyarrow
         column = self._table.column(index)
         if pyarrow.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
@@ -301,21 +280,18 @@ class ParquetPool(PoolFile):
 
     def numbers(self, column: str) -> Floats:
         """A column of numbers; NaN where it is null."""
-        import pyarrow  # noqa: PLC0415
-
+        types = self._pyarrow.types
         values = self._table.column(column)
-        if not (pyarrow.types.is_floating(values.type) or pyarrow.types.is_integer(values.type)):
-            requirement = "a column of numbers"
-            raise validate.misfit(column, f"of {values.type}", requirement, "name another column")
-        found: Floats = values.cast(pyarrow.float64()).to_numpy()
-        return found
+        if not (types.is_floating(values.type) or types.is_integer(values.type)):
+            wanted, remedy = "a column of numbers", "name another column"
+            raise validate.misfit(column, f"of {values.type}", wanted, remedy)
+        numbers: Floats = values.cast(self._pyarrow.float64()).to_numpy()
+        return numbers
 
     def write(self, members: Bools, stream: BinaryIO) -> None:
-        """The drawn rows, with the schema and the compression of the pool."""
-        import pyarrow.parquet  # noqa: PLC0415
-
-        kept = self._table.filter(pyarrow.array(members))
-        pyarrow.parquet.write_table(kept, stream, compression=self._packing)
+        """The drawn rows."""
+        kept = self._table.filter(self._pyarrow.array(members))
+        self._pyarrow.parquet.write_table(kept, stream, compression=self._packing)
 
 
 FORMS: dict[str, Callable[[Path], PoolFile]] = {
@@ -335,10 +311,10 @@ def open_pool(path: str | Path) -> PoolFile:
         InputError: if it is missing, of another form, or cannot be read.
     """
     place = Path(path)
-    endings = ", ".join(FORMS)
     form = FORMS.get(place.suffix.lower())
     if form is None:
-        raise validate.refusal("pool", str(path), f"a file that ends in {endings}", "convert it")
+        endings = f"a file that ends in {', '.join(FORMS)}"
+        raise validate.refusal("pool", str(path), endings, "convert it")
     try:
         place.stat()  # a missing file reads the same in every form
         return form(place)

@@ -51,12 +51,11 @@ class Signals:
             object.__setattr__(self, name, arrays.frozen(given, np.float64))
             if given.ndim == 0 or (getattr(self, name) > 0).any():
                 remedy = "give ln p, or build signals with Signals.from_logits"
-                raise validate.misfit(name, _described(given), "logarithms, 0 at most", remedy)
+                shown = "a single number" if given.ndim == 0 else f"up to {given.max():g}"
+                raise validate.misfit(name, shown, "logarithms, 0 at most", remedy)
         if self.right.shape != self.wrong.shape:
-            remedy = "give both for each model and record"
-            raise validate.misfit(
-                "wrong", f"of shape {self.wrong.shape}", f"of shape {self.right.shape}", remedy
-            )
+            shapes = f"of shape {self.wrong.shape}", f"of shape {self.right.shape}"
+            raise validate.misfit("wrong", *shapes, "give both for each model and record")
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
@@ -69,11 +68,9 @@ class Signals:
         outputs = arrays.numbers("logits", logits).astype(np.float64)
         marks = arrays.numbers("labels", labels)
         if outputs.ndim < 2 or outputs.shape[-1] < 2:
+            wanted = "[..., record, class], two classes or more"
             remedy = "give one number for each class, or use Signals.from_binary_logits"
-            raise validate.misfit(
-                "logits", f"of shape {outputs.shape}", "[..., record, class], two classes or more",
-                remedy,
-            )  # fmt: skip
+            raise validate.misfit("logits", f"of shape {outputs.shape}", wanted, remedy)
         places = _classes(marks, records=outputs.shape[-2], classes=outputs.shape[-1])
         index = np.broadcast_to(places[:, None], (*outputs.shape[:-1], 1))
         own = np.take_along_axis(outputs, index, axis=-1)[..., 0]
@@ -163,11 +160,10 @@ def signals_of(model: nn.Module | Trained, records: Dataset, *, device: str = "c
     else:
         outputs = _outputs_of_module(model, records)
     parts = [_read(logits, records.labels[span]) for logits, span in outputs]
-    right, wrong = (
-        np.concatenate([getattr(part, name) for part in parts], axis=-1)
-        for name in ("right", "wrong")
+    return Signals(
+        np.concatenate([part.right for part in parts], axis=-1),
+        np.concatenate([part.wrong for part in parts], axis=-1),
     )
-    return Signals(right, wrong)
 
 
 Outputs = Iterator[tuple[NDArray[Any], slice]]
@@ -232,15 +228,10 @@ def _classes(labels: NDArray[Any], *, records: int, classes: int) -> NDArray[np.
     """One whole class for each record."""
     remedy = "give the true class of each record"
     if labels.shape != (records,):
-        raise validate.misfit(
-            "labels", f"of shape {labels.shape}", f"of shape ({records},)", remedy
-        )
+        wanted = f"of shape ({records},)"
+        raise validate.misfit("labels", f"of shape {labels.shape}", wanted, remedy)
     outside = (labels < 0) | (labels >= classes) | (labels != np.floor(labels))
     if outside.any():
         wanted = f"whole numbers from 0 to {classes - 1}"
         raise validate.misfit("labels", f"{labels[outside][0]} for a record", wanted, remedy)
     return labels.astype(np.int64)
-
-
-def _described(given: NDArray[Any]) -> str:
-    return "a single number" if given.ndim == 0 else f"up to {given.max():g}"
