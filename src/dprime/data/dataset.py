@@ -228,7 +228,7 @@ records.
             yield hashlib.blake2b(row, digest_size=32).digest()
 
     def digest(self) -> str:
-        """Tells one data set's contents from another's: records and labels, with shape and type.
+        """A hash of the contents: records and labels, with their shapes and types.
 
         Examples:
             >>> data = Dataset.of([[1.0], [2.0]], [0, 1])
@@ -242,7 +242,7 @@ records.
         return state.hexdigest()
 
     def column(self, column: Column | tuple[Column, ...]) -> tuple[int, ...]:
-        """The places of a column, of several, or of a one-hot group by what its names begin with.
+        """Where columns stand: one, several, or a one-hot group by what its names begin with.
 
         Args:
             column: an index, a name, several of them, or the name of a group.

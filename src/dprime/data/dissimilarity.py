@@ -227,17 +227,13 @@ class _Comparison:
         """
         index, scores = np.empty(0, np.int64), np.empty(0)
         for rows, columns, tile in self._tiles(progress):
-            k = min(keep, tile.numel())
-            least = tile.flatten().topk(k).values.min()
-            largest = tile.flatten().topk(k, largest=False).values.max()
-            candidates = (tile >= least) | (tile <= largest)
+            flat, k = tile.flatten(), min(keep, tile.numel())
+            highest, lowest = (flat.topk(k, largest=end).values for end in (True, False))
+            candidates = (tile >= highest.min()) | (tile <= lowest.max())
             row, column = torch.nonzero(candidates).cpu().numpy().T
-            found = (rows.start + row) * len(self.b) + columns.start + column
-            index, scores = _ends(
-                np.concatenate([index, found]),
-                np.concatenate([scores, tile[candidates].cpu().numpy()]),
-                keep,
-            )
+            index = np.append(index, (rows.start + row) * len(self.b) + columns.start + column)
+            scores = np.append(scores, tile[candidates].cpu().numpy())
+            index, scores = _ends(index, scores, keep)
         return index, scores
 
     def _tiles(self, progress: _Progress | None) -> Iterator[tuple[slice, slice, Tensor]]:
@@ -249,8 +245,7 @@ class _Comparison:
         """
         rows = min(_ROWS, len(self.a))
         values = 4 * (rows + self.b[0].numel())  # of SSIM, the largest user, for each column
-        fitting = int(1e9 * self.memory / (values * self.b.element_size()))
-        columns = min(len(self.b), max(_LEAST_COLUMNS, fitting))
+        columns = max(_LEAST_COLUMNS, int(1e9 * self.memory / (values * self.b.element_size())))
         done, total = 0, len(self.a) * len(self.b)
         starts = product(range(0, len(self.a), rows), range(0, len(self.b), columns))
         blocks = [(slice(y, y + rows), slice(x, x + columns)) for y, x in starts]

@@ -53,7 +53,7 @@ class Source:
         return None
 
     def find(self, data_dir: Path | None, *names: str) -> Path:
-        """The same, or one sentence that says what was looked for and where to get it."""
+        """The same; if there is none, the error says what was looked for and where to get it."""
         path = self.look(data_dir, *names)
         if path is None:
             wanted = " or ".join(f"{self.folder}/{name}" for name in names)
@@ -80,7 +80,7 @@ class Source:
             raise validate.refusal("openml.org", error, requirement, self._elsewhere) from None
 
     def check_fetched(self, what: str, found: object, wanted: object) -> None:
-        """Refuse a data set from OpenML that is not the one that is known by this name."""
+        """Refuse a data set from OpenML that is another one than its name says."""
         if found != wanted:
             raise validate.refusal(f"{what} on OpenML", found, str(wanted), self._elsewhere)
 
@@ -92,7 +92,7 @@ class Source:
 
 
 def folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
-    """The data folder: the one given, else the environment's, else none."""
+    """The data folder: the one given, else that of the environment, else none."""
     name = os.environ.get(VARIABLE) or None if data_dir is None else data_dir
     return None if name is None else Path(name)
 
@@ -109,7 +109,7 @@ def read(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """The same as text."""
+    """The contents of a file as text, unpacked if it is gzipped."""
     try:
         return read(path).decode("ascii")
     except UnicodeDecodeError:
@@ -117,7 +117,7 @@ def read_text(path: Path) -> str:
 
 
 def read_arrays(path: Path, *keys: str) -> list[NDArray[Any]]:
-    """Arrays out of an npz file."""
+    """Arrays of an npz file, in the order of the keys."""
     try:
         with np.load(io.BytesIO(read(path)), allow_pickle=False) as archive:
             return [archive[key] for key in keys]
@@ -131,7 +131,7 @@ def broken(what: object, requirement: str) -> validate.InputError:
 
 
 def check(path: Path, what: str, found: object, wanted: object) -> None:
-    """Refuse a file whose numbers contradict what it must be."""
+    """Refuse a file in which something is not as it must be."""
     if found != wanted:
         raise validate.refusal(f"{what} in {path}", found, str(wanted), AGAIN)
 
