@@ -401,15 +401,20 @@ def test_rdp_noise_keeps_its_promise(epsilon: float, delta: float, steps: int) -
 
 
 @REPEATABLE
-@given(st.floats(1e-9, 1 - 1e-9), st.integers(1, 10_000))
+@given(st.floats(2e-3, 1 - 1e-9), st.integers(1, 10_000))
 def test_noise_from_advantage_inverts(advantage: float, steps: int) -> None:
-    z = bounds.noise_multiplier_from_mu(
-        bounds.mu_from_advantage(advantage), steps=steps, adjacency="replace"
-    )
+    open_noise = dprime.Gaussian(steps=steps)
+    z = dprime.choose(open_noise, adjacency="replace", advantage=advantage).noise_multiplier
     reached = bounds.advantage_from_noise_multiplier(z, steps=steps, adjacency="replace")
-    assert reached <= advantage * (1 + 1e-12)
+    assert reached <= advantage
     assert reached == pytest.approx(advantage)
+
+
+@REPEATABLE
+@given(st.floats(1e-9, 1 - 1e-9))
+def test_mu_from_advantage_inverts(advantage: float) -> None:
     mu = bounds.mu_from_advantage(advantage)
+    assert bounds.advantage_from_mu(mu) <= advantage
     assert mu == pytest.approx(2 * stats.norm.ppf((advantage + 1) / 2), rel=1e-6)
 
 
