@@ -100,11 +100,9 @@ PLACES = {
 
 MODULES = (
     "accountant", "composition", "curve", "estimates", "guarantees", "interop", "mechanisms",
-    "metrics",
-    "parameters", "privacy_loss", "shapes", "solve", "text", "validate",
+    "metrics", "parameters", "privacy_loss", "shapes", "solve", "text", "validate",
 )  # fmt: skip
 """Modules that need no import of their own: `dprime.estimates` is there after `import dprime`."""
-
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
     __getattr__ = _lazy.lazy(__name__, PLACES, modules=MODULES)
