@@ -33,10 +33,10 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from dprime.audit.store import versions
 from dprime.data import Split, load
 from dprime.data.dataset import Dataset
 from dprime.data.devices import device_named, device_title
+from dprime.runs.run import versions
 from dprime.show.figures.figure import Figure
 from papers.paper import Basis, paper_of
 

@@ -37,6 +37,7 @@ LAYERS = [
     "consequences",
     "data",
     "train",
+    "runs",
     "attack",
     "audit",
     "membership",
@@ -55,6 +56,7 @@ ALLOWED = {"numpy", "scipy", "dprime", *sys.stdlib_module_names}
 MORE = {
     "data": {"sklearn", "torch"},
     "train": {"torch", "rich", "triton", "cryptography", "mpmath"},
+    "runs": {"torch", "ray"},
     "attack": {"torch"},
     "audit": {"torch"},
     "membership": {"torch", "pyarrow"},

@@ -19,7 +19,7 @@ class Noted:
     folder: Path
 
     def tries(self, block):
-        """Tries of a block so far."""
+        """RetryPolicy of a block so far."""
         return len(list(self.folder.glob(f"{block}-*")))
 
     def __call__(self, block):

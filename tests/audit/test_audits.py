@@ -23,11 +23,11 @@ from dprime.attack import (
 from dprime.audit import Band, Metric, Steinke, lower_bound
 from dprime.audit.audits import Question, audit
 from dprime.audit.game import Game
-from dprime.audit.store import Store
 from dprime.curve import TradeOff
 from dprime.data import load
 from dprime.data.dataset import Dataset
 from dprime.profile import round_up
+from dprime.runs.run import Run
 from dprime.train import Training
 from dprime.train.models import model_named
 from games import IMAGES, engine_setting
@@ -192,18 +192,18 @@ def test_interrupted_and_resumed_gives_the_same(name, tmp_path, monkeypatch):
         patched.setattr("dprime.audit.audits.Game", Stopped)
         with pytest.raises(KeyboardInterrupt):
             audit(adversary, small(), path=path, **options)
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         assert store.done() == [0, 1]
         assert store.state().failed == 0
-        assert store.answer is None
+        assert store.result is None
         first = store.arrays()["score"]
     resumed = audit(adversary, small(), path=path, **options)
     np.testing.assert_array_equal(resumed.in_scores, whole.in_scores)
     np.testing.assert_array_equal(resumed.out_scores, whole.out_scores)
     assert resumed.as_json() == whole.as_json()
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         assert store.state().complete
-        assert store.answer == resumed.record()
+        assert store.result == resumed.record()
         np.testing.assert_array_equal(store.arrays()["score"][:20], first)
 
 
@@ -303,7 +303,7 @@ def test_blocks_that_fail_are_told(tmp_path):
     assert "RuntimeError: no memory at call 54 (test_audits.py, line" in found.sentence()
     assert "raise RuntimeError(f" in found.state.last_error
     assert found.as_json()["blocks"]["failed"] == 1
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         assert store.pending() == [1]
     mended = audit("api-access", own(Sometimes(())), claim=CLAIM, trials=30, path=path)
     assert mended.state.complete
@@ -545,7 +545,7 @@ def test_what_the_accountant_certifies_nothing_for_is_judged_all_the_same(noise)
 def test_another_versions_trials_are_not_gone_on_with(tmp_path, monkeypatch):
     path = tmp_path / "a.run"
     audit("api-access", own(Sometimes({13, 54})), claim=CLAIM, trials=30, path=path)
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         assert store.pending()
     monkeypatch.setattr("dprime.__version__", "99.0")
     with pytest.raises(ValueError, match=r"run must be of dprime 99\.0, but it is begun by"):

@@ -13,7 +13,7 @@ from dprime.attack import ADVERSARIES, EngineTrainer, MaliciousDataset, OwnTrain
 from dprime.audit import Metric
 from dprime.audit.audits import audit
 from dprime.audit.settings import AuditSettings, begin, resume, settings_of
-from dprime.audit.store import Store
+from dprime.runs.run import Run
 from dprime.train import SGD, Adam
 from games import engine_setting
 from planted import trained_with_batch_norm
@@ -405,9 +405,9 @@ def test_begun_resumed_and_the_same(tmp_path):
     settings = AuditSettings(**BASE, block=4, claim=CLAIM, training=SHORT)
     path = tmp_path / "a.run"
     found = begin(settings, path)
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         assert settings_of(store) == settings
-        assert store.answer == found.record()
+        assert store.result == found.record()
         assert store.seed == 1
     again = resume(path)
     assert again.as_json() == found.as_json()
@@ -418,7 +418,7 @@ def test_begun_resumed_and_the_same(tmp_path):
 def test_a_drawn_seed_is_kept(tmp_path):
     settings = AuditSettings(records=6, trials=3, claim=CLAIM, training=SHORT)
     begin(settings, tmp_path / "a.run")
-    with Store.open(tmp_path / "a.run") as store:
+    with Run.open(tmp_path / "a.run") as store:
         assert settings_of(store).seed == settings.seed == store.seed
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from audited import CONCLUDED, run
 from dprime.attack import ADVERSARIES
 from dprime.audit.metrics import KINDS, Metric
-from dprime.audit.states import Event
+from dprime.runs.states import Event
 from dprime.show import facts_of, words
 from dprime.show.facts import Group, Measured, compared
 

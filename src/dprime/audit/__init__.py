@@ -2,7 +2,8 @@
 
 scores of two worlds ──► lower_bound ──► LowerBound ──► judge(bound, claim, metric) ──► Verdict
 
-`audit` plays the trials too; with `AuditSettings` and a `Store` they can be left and resumed.
+`audit` plays the trials too; with `AuditSettings` and a run file
+(`dprime.runs`) they can be left and resumed.
 """
 
 from importlib import import_module
@@ -34,10 +35,7 @@ if TYPE_CHECKING:
         largest_epsilon,
         plan,
     )
-    from dprime.audit.runner import BlocksFailedError, run_blocks
     from dprime.audit.settings import AuditSettings, begin, resume
-    from dprime.audit.states import State, Summary
-    from dprime.audit.store import Store, not_runs, runs
     from dprime.audit.verdict import Verdict, judge
 
 NEED_TORCH = {
@@ -73,13 +71,6 @@ PLACES = {
     "epsilon_limit": "planner",
     "largest_epsilon": "planner",
     "plan": "planner",
-    "BlocksFailedError": "runner",
-    "run_blocks": "runner",
-    "State": "states",
-    "Store": "store",
-    "Summary": "states",
-    "not_runs": "store",
-    "runs": "store",
     "Verdict": "verdict",
     "judge": "verdict",
 }
@@ -101,7 +92,6 @@ __all__ = [
     "AuditSettings",
     "Band",
     "Bayesian",
-    "BlocksFailedError",
     "ClopperPearson",
     "Estimator",
     "GaussianScores",
@@ -113,10 +103,7 @@ __all__ = [
     "Played",
     "PointEstimate",
     "Question",
-    "State",
     "Steinke",
-    "Store",
-    "Summary",
     "Verdict",
     "audit",
     "audits_in",
@@ -127,11 +114,8 @@ __all__ = [
     "judge",
     "largest_epsilon",
     "lower_bound",
-    "not_runs",
     "plan",
     "play_batch",
     "rejects",
     "resume",
-    "run_blocks",
-    "runs",
 ]

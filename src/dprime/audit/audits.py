@@ -1,6 +1,6 @@
 """An audit from the crafted attack to the verdict.
 
-Setting + adversary ──► Game ──► blocks of scores in a Store ──► bound ──► Verdict on the claim
+Setting + adversary ──► Game ──► blocks of scores in a Run ──► bound ──► Verdict on the claim
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from dprime import validate
 from dprime.attack import Adversary, Attack, Setting, adversary_named
 from dprime.attack.trainer import EngineTrainer
 from dprime.audit import caveats
-from dprime.audit.backends.base import Backend
-from dprime.audit.errors import describe
 from dprime.audit.estimators import ESTIMATORS, Estimator
 from dprime.audit.estimators.base import ASSUMABLE, checked_claim
 from dprime.audit.game import Game, blocks_of
@@ -32,14 +30,16 @@ from dprime.audit.identifiability import Identifiability, identify
 from dprime.audit.lower import USUAL_METHOD, LowerBound, lower_bound
 from dprime.audit.metrics import Metric
 from dprime.audit.planner import Criterion, check_curve
-from dprime.audit.runner import run_blocks
-from dprime.audit.states import Event, State, on_the_way, worker_lines
-from dprime.audit.store import Store
 from dprime.audit.verdict import Verdict, judge
 from dprime.curve import TradeOff, _Readings
 from dprime.data import Dataset
 from dprime.mechanisms import DPSGD
 from dprime.profile import risk_profile
+from dprime.runs.backends.base import Backend
+from dprime.runs.errors import describe
+from dprime.runs.run import Run
+from dprime.runs.runner import execute
+from dprime.runs.states import Event, State, incident_summary, worker_lines
 from dprime.train.progress import bar
 from dprime.train.settings import NOT_DP, Training
 
@@ -166,7 +166,7 @@ class Audit:
                 f"; {self.state.failed} of {self.state.blocks} blocks failed and count against the "
                 f"attacker, the last with {self.state.last_error}"
             )
-        words += f".{on_the_way(self.events)}"
+        words += f".{incident_summary(self.events)}"
         if self.diverged:
             words += (
                 f" {self.diverged:,} of the models had diverged; what that speaks for was settled "
@@ -306,7 +306,7 @@ def audit(
 
 
 def play(
-    store: Store,
+    store: Run,
     attacker: Adversary,
     setting: Setting,
     claim: TradeOff,
@@ -336,14 +336,14 @@ def play(
             advance(state.trials - done, title)
             done = state.trials
 
-        run_blocks(store, game, backend=backend, on_block=on_block)
+        execute(store, game, backend=backend, on_block=on_block)
     found = conclude(store, setting, attacker, attack.about, claim, question, trials)
-    store.keep_answer(found.record())
+    store.keep(found.record())
     return found
 
 
 def conclude(
-    store: Store,
+    store: Run,
     setting: Setting,
     attacker: Adversary,
     about: str,
@@ -423,12 +423,12 @@ def _scores(arrays: Mapping[str, NDArray[Any]]) -> tuple[Floats, Floats]:
     return arrays["score"][inside], arrays["score"][~inside]
 
 
-def _opened(place: Path, settings: dict[str, Any], blocks: int) -> Store:
+def _opened(place: Path, settings: dict[str, Any], blocks: int) -> Run:
     """A new run, or the one that is there, if it is the same."""
     if not place.exists():
-        return Store.create(place, settings, blocks)
-    store = Store.open(place)
-    before = store.settings
+        return Run.create(place, settings, blocks)
+    store = Run.open(place)
+    before = store.config
     if before != settings:
         store.close()
         different = [name for name in settings if before.get(name) != settings[name]]
@@ -447,7 +447,7 @@ def _digest(dataset: Dataset | None) -> str | None:
     return hashlib.sha256(contents).hexdigest()[:16]
 
 
-def _check_version(store: Store) -> None:
+def _check_version(store: Run) -> None:
     """Refuse to go on with another version's trials: its games may have had other scores."""
     begun = store.versions.get("dprime", dprime.__version__)
     if store.state().done and store.pending() and begun != dprime.__version__:
@@ -529,7 +529,7 @@ def _label(setting: Setting) -> str | None:
 
 
 def _running_answer(
-    store: Store, claim: TradeOff, question: Question, title: str
+    store: Run, claim: TradeOff, question: Question, title: str
 ) -> Callable[[], str]:
     """What the trials so far say of the metric; only the end decides."""
     metric = question.metric if isinstance(question.metric, Metric) else Metric("advantage")
@@ -548,7 +548,7 @@ def _running_answer(
     return answer
 
 
-def _several(store: Store) -> list[str]:
+def _several(store: Run) -> list[str]:
     """A line for each worker, where there are several."""
     workers = store.workers()
     return worker_lines(workers) if len(workers) > 1 else []

@@ -23,9 +23,9 @@ from typing import Any
 
 from dprime import validate
 from dprime.audit.audits import Audit
-from dprime.audit.backends.base import Backend
 from dprime.audit.settings import AuditSettings, begin, resume
-from dprime.audit.store import Store
+from dprime.runs.backends.base import Backend
+from dprime.runs.run import Run
 
 KEY = "audits"
 NAME = re.compile(r"[^\W_][\w ,.=-]*")
@@ -126,13 +126,13 @@ def seed_of(folder: Path, name: str) -> dict[str, int]:
     path = path_of(folder, name)
     if not path.exists():
         return {}
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         return {"seed": store.seed}
 
 
 def _check_same(settings: AuditSettings, path: Path) -> None:
-    with Store.open(path) as store:
-        before = store.settings
+    with Run.open(path) as store:
+        before = store.config
     now = settings.plain()
     apart = [name for name in now if now[name] != before.get(name)]
     if apart:

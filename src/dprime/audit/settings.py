@@ -26,14 +26,11 @@ from dprime.attack import (
     function_named,
 )
 from dprime.attack.trainer import Trainer
-from dprime.audit import run_file
 from dprime.audit.audits import Audit, Question, check_local_claim, play, usual_block
-from dprime.audit.backends.base import Backend, NoWorkersError
 from dprime.audit.caveats import beside_claim, certified_epsilon
 from dprime.audit.game import blocks_of
 from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.metrics import KINDS, Metric
-from dprime.audit.store import Store
 from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
 from dprime.choose import choose
 from dprime.curve import TradeOff
@@ -42,6 +39,9 @@ from dprime.data.devices import device_named
 from dprime.data.loaders import names
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import ADJACENCIES, DPSGD
+from dprime.runs import run_file
+from dprime.runs.backends.base import Backend, NoWorkersError
+from dprime.runs.run import Run
 from dprime.seeds import check_seed, fresh_seed
 from dprime.train import SGD, Adam, Training
 from dprime.train.checks import network_of
@@ -359,7 +359,7 @@ def begin(
     if isinstance(attacker, OneAttribute):
         attacker.check(setting)
     try:
-        with Store.create(path, settings.plain(), settings.blocks) as store:
+        with Run.create(path, settings.plain(), settings.blocks) as store:
             return _play(store, settings, setting, backend, progress)
     except NoWorkersError:  # there is nothing in it
         run_file.remove(Path(path))
@@ -374,23 +374,23 @@ def resume(
     split: Split | None = None,
 ) -> Audit:
     """Go on with a run, and conclude; a finished block is not played again."""
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         settings = settings_of(store)
         return _play(store, settings, settings.setting(split), backend, progress)
 
 
-def settings_of(store: Store) -> AuditSettings:
+def settings_of(store: Run) -> AuditSettings:
     """The settings that a run was begun with."""
-    if isinstance(store.settings.get("trainer"), Mapping):
+    if isinstance(store.config.get("trainer"), Mapping):
         raise validate.misfit(
             "run", "one that was begun in Python, with objects that have no name",
             "begun by dprime audit", "call dprime.audit.audit again with the same path",
         )  # fmt: skip
-    return AuditSettings.of(store.settings)
+    return AuditSettings.of(store.config)
 
 
 def _play(
-    store: Store,
+    store: Run,
     settings: AuditSettings,
     setting: Setting,
     backend: Backend | None,

@@ -17,8 +17,6 @@ from dprime import validate
 from dprime.audit.estimators import ESTIMATORS
 from dprime.audit.lower import USUAL_METHOD, LowerBound, lower_bound
 from dprime.audit.metrics import KINDS, Metric
-from dprime.audit.states import worker_lines
-from dprime.audit.store import Store
 from dprime.cli.listing import FOLDER
 from dprime.cli.options import (
     INTERRUPTED,
@@ -38,12 +36,14 @@ from dprime.cli.options import (
     whole,
 )
 from dprime.profile import round_down, round_up
+from dprime.runs.run import Run
+from dprime.runs.states import worker_lines
 
 if TYPE_CHECKING:
     from dprime.audit.audits import Audit
-    from dprime.audit.backends import Backend
     from dprime.audit.identifiability import Identifiability, Mean
     from dprime.audit.settings import AuditSettings
+    from dprime.runs.backends import Backend
 
 FOR_TRIALS = [name for name in ESTIMATORS if name not in ("steinke", "mahloujifar")]
 """Methods for trials of two worlds; the others are for canaries of one run."""
@@ -381,7 +381,7 @@ def _finish(path: Path, run: Any, as_json: bool, fail_on: str) -> None:
 
 def _played_by(path: Path) -> list[str]:
     """A line for each worker, where there were several."""
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         workers = store.workers()
     return worker_lines(workers) if len(workers) > 1 else []
 
@@ -465,7 +465,7 @@ def _merge_seed(values: dict[str, Any], run: Path, seed: Text) -> None:
     if seed is not None:
         wanted = "given without --seed"
         raise validate.refusal("seed_from", str(run), wanted, "leave one of them out")
-    with Store.open(run) as store:
+    with Run.open(run) as store:
         values["seed"] = store.seed
 
 

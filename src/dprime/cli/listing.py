@@ -16,11 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from dprime import validate
-from dprime.audit.run_file import ENDING
-from dprime.audit.states import State, Summary, worker_lines
-from dprime.audit.store import Store, not_runs
-from dprime.audit.store import runs as list_runs
 from dprime.cli.options import AsJson
+from dprime.runs.run import Run, not_runs
+from dprime.runs.run import runs as list_runs
+from dprime.runs.run_file import ENDING
+from dprime.runs.states import State, Summary, worker_lines
 
 FOLDER = "runs"
 """Where runs are kept unless another place is given."""
@@ -94,12 +94,12 @@ def _table(folder: Path, found: list[Summary]) -> Table:
 
 def _at_work(path: Path) -> Text:
     """Who works on a run, how fast, and what is left."""
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         workers, state, pace = store.workers(), store.state(), store.pace()
         events = store.events()
     lines = [f"{path.name}: {pace:,.3g} trials/s, {_left(state, pace)}"]
     lines += [f"  {line}" for line in worker_lines(workers)]
-    lines += [f"  {event.how}: block {event.block}, {event.what}" for event in events[-3:]]
+    lines += [f"  {event.outcome}: block {event.block}, {event.message}" for event in events[-3:]]
     return Text("\n".join(lines), style="dim")
 
 

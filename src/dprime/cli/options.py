@@ -13,7 +13,7 @@ import typer
 from dprime import text, validate
 
 if TYPE_CHECKING:
-    from dprime.audit.backends import Backend
+    from dprime.runs.backends import Backend
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
@@ -60,7 +60,7 @@ def backend_asked(
     name: str, workers: str | None, address: str | None, time_limit: str | None, device: str
 ) -> Backend:
     """Where the work is done, from the options below."""
-    from dprime.audit.backends import backend_named  # noqa: PLC0415  only where it is asked for
+    from dprime.runs.backends import backend_named  # noqa: PLC0415  only where it is asked for
 
     return backend_named(
         name,

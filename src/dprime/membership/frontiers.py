@@ -26,9 +26,6 @@ from torch import nn
 import dprime
 from dprime import validate
 from dprime.attack.trainer import EngineTrainer
-from dprime.audit.backends.base import Backend, End, Outcome
-from dprime.audit.backends.here import Here
-from dprime.audit.runner import play_all
 from dprime.data.dataset import Dataset, Split
 from dprime.data.devices import device_named
 from dprime.membership.confidence import over_repetitions
@@ -36,6 +33,9 @@ from dprime.membership.planner import Plan, Point
 from dprime.membership.pool import array_rows, check_distinct, draw
 from dprime.membership.shadows import digest
 from dprime.profile import round_up
+from dprime.runs.backends.base import Backend, End, Outcome
+from dprime.runs.backends.here import Here
+from dprime.runs.runner import play_all
 from dprime.seeds import check_seed, derived_seed, fresh_seed
 from dprime.train import SGD, Observer, Step, Subsets, Training, train
 from dprime.train.observers import AccuracyEvery, FinalAccuracy

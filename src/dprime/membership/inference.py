@@ -19,7 +19,6 @@ import numpy as np
 
 from dprime import validate
 from dprime.attack.trainer import Trainer
-from dprime.audit.backends.base import Backend
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
 from dprime.membership.attacks import Attack, attack_named
@@ -44,6 +43,7 @@ from dprime.membership.results import (
 )
 from dprime.membership.shadows import Answers, answers, parts
 from dprime.profile import round_up
+from dprime.runs.backends.base import Backend
 
 FPRS = (0.001, 0.01, 0.1)
 USUAL = ("lira", "rmia", "attack-p", "attack-r", "yeom", "baseline")

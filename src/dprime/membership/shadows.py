@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 import dprime
 from dprime import validate
 from dprime.attack.trainer import EngineTrainer, OwnTrainer, Trainer
-from dprime.audit.backends.base import Backend
-from dprime.audit.runner import run_blocks
-from dprime.audit.store import Store
 from dprime.data.dataset import Dataset
 from dprime.membership.planner import check_outside
 from dprime.membership.signals import Signals, signals_of
+from dprime.runs.backends.base import Backend
+from dprime.runs.run import Run
+from dprime.runs.runner import execute
 from dprime.train import Subsets, train
 from dprime.train.progress import bar
 
@@ -122,7 +122,7 @@ def answers(
         with _opened(place, settings, -(-count // together)) as store:
             with bar(title, count, progress) as advance:
                 advance(store.state().trials)
-                run_blocks(store, work, backend=backend, on_block=lambda *_: advance(together))
+                execute(store, work, backend=backend, on_block=lambda *_: advance(together))
             _check_complete(store)
             return _read(store)
 
@@ -210,13 +210,13 @@ def _stacked(signals: list[Signals]) -> Signals:
     )
 
 
-def _opened(place: Path, settings: Mapping[str, Any], blocks: int) -> Store:
+def _opened(place: Path, settings: Mapping[str, Any], blocks: int) -> Run:
     """A new file, or one that holds exactly this."""
     if not place.exists():
-        return Store.create(place, settings, blocks)
-    store = Store.open(place)
+        return Run.create(place, settings, blocks)
+    store = Run.open(place)
     for name, wanted in settings.items():
-        found = store.settings.get(name)
+        found = store.config.get(name)
         if found != wanted:
             store.close()
             shown, asked = _apart(found, wanted)
@@ -236,7 +236,7 @@ def _apart(found: object, wanted: object) -> tuple[object, object]:
     return found, wanted
 
 
-def _check_complete(store: Store) -> None:
+def _check_complete(store: Run) -> None:
     state = store.state()
     if not state.complete:
         raise validate.InputError(
@@ -245,7 +245,7 @@ def _check_complete(store: Store) -> None:
         )
 
 
-def _read(store: Store) -> Answers:
+def _read(store: Run) -> Answers:
     kept = store.arrays()
     return Answers(
         kept["members"],

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from dprime import validate
 from dprime.audit.metrics import KINDS, Metric
-from dprime.audit.states import Event, State
-from dprime.audit.store import Arrays, Store
 from dprime.audit.verdict import Outcome
+from dprime.runs.run import Arrays, Run
+from dprime.runs.states import Event, State
 from dprime.show.claims import Claim, claim_of, replace_curve
 
 Floats = NDArray[np.float64]
@@ -241,7 +241,7 @@ class Facts:
         return any(reached > allowed * (1 + ROUNDING) for reached, allowed in pairs)
 
 
-def facts_of(run: str | Path | Store) -> Facts:
+def facts_of(run: str | Path | Run) -> Facts:
     """What a run's file says, once the run is concluded.
 
     Args:
@@ -249,20 +249,20 @@ def facts_of(run: str | Path | Store) -> Facts:
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/a.run"
-    >>> Store.create(path, {"adversary": "gradient", "seed": 7}, blocks=4).close()
+    >>> Run.create(path, {"adversary": "gradient", "seed": 7}, blocks=4).close()
     >>> facts_of(path)
     Traceback (most recent call last):
     dprime.validate.InputError: \
 run must be concluded, but it is played in 0 of 4 blocks: dprime resume \
 a.run.
     """
-    if isinstance(run, Store):
+    if isinstance(run, Run):
         return _read(run)
-    with Store.open(run) as store:
+    with Run.open(run) as store:
         return _read(store)
 
 
-def _read(store: Store) -> Facts:
+def _read(store: Run) -> Facts:
     """The facts; an answer of a form that no version of dprime writes is refused."""
     try:
         return _facts(store)
@@ -272,8 +272,8 @@ def _read(store: Store) -> Facts:
         raise validate.misfit("run", shown, "concluded by dprime", remedy) from error
 
 
-def _facts(store: Store) -> Facts:
-    answer, settings = _concluded(store), store.settings
+def _facts(store: Run) -> Facts:
+    answer, settings = _concluded(store), store.config
     claim = claim_of(answer, settings)
     methods = tuple(Method(name, **each) for name, each in answer["bounds"].items())
     return Facts(
@@ -354,13 +354,13 @@ def begun_in_python(settings: Mapping[str, Any]) -> bool:
     return isinstance(settings.get("trainer"), Mapping)
 
 
-def _concluded(store: Store) -> dict[str, Any]:
+def _concluded(store: Run) -> dict[str, Any]:
     """The run's answer; refused where there is none, or one of an earlier version."""
-    answer = store.answer
+    answer = store.result
     if answer is not None and {"attacked", "claim", "lower", "power_known"} <= answer.keys():
         return answer
     remedy = f"dprime resume {store.path.name}"
-    if begun_in_python(store.settings):
+    if begun_in_python(store.config):
         remedy = "call dprime.audit.audit again with the same path"
     if answer is None:
         state = store.state()

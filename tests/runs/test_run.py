@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import dprime
-from dprime.audit import run_file
-from dprime.audit.states import State
-from dprime.audit.store import Store, not_runs, runs
+from dprime.runs import run_file
+from dprime.runs.states import State
+from dprime.runs.run import Run, not_runs, runs
 
 SETTINGS = {"adversary": "gradient", "data": {"name": "digits", "records": 100}, "seed": 7}
 
@@ -35,7 +35,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def store(path):
-    with Store.create(path, SETTINGS, blocks=4) as made:
+    with Run.create(path, SETTINGS, blocks=4) as made:
         yield made
 
 
@@ -49,8 +49,8 @@ def sentence(caught):
 
 def test_a_new_run_is_whole(path, store):
     before = datetime.now(UTC)
-    with Store.open(path) as opened:
-        assert opened.settings == SETTINGS
+    with Run.open(path) as opened:
+        assert opened.config == SETTINGS
         assert opened.seed == 7
         assert opened.versions["dprime"] == dprime.__version__
         assert opened.versions["numpy"] == np.__version__
@@ -59,7 +59,7 @@ def test_a_new_run_is_whole(path, store):
         assert opened.pending() == [0, 1, 2, 3]
         assert opened.done() == []
         assert opened.arrays() == {}
-        assert opened.answer is None
+        assert opened.result is None
         assert opened.state() == State(4, 0, 0, 4, 0, None)
     assert store.path == path
 
@@ -76,7 +76,7 @@ def test_the_file_says_what_it_is_and_keeps_its_promise_to_the_disk(path, store)
 def test_a_seed_is_drawn_where_none_is_given(tmp_path):
     seeds = set()
     for name in "abc":
-        with Store.create(tmp_path / name, {}, blocks=1) as store:
+        with Run.create(tmp_path / name, {}, blocks=1) as store:
             seeds.add(store.seed)
     assert len(seeds) == 3
 
@@ -84,7 +84,7 @@ def test_a_seed_is_drawn_where_none_is_given(tmp_path):
 def test_blocks_end_in_any_order_and_are_joined_in_theirs(path, store):
     for block in (2, 0, 3):
         store.finish(block, scores(block, trials=block + 1), seconds=0.5)
-    with Store.open(path) as opened:
+    with Run.open(path) as opened:
         assert opened.done() == [0, 2, 3]
         assert opened.pending() == [1]
         assert opened.state() == State(4, 3, 0, 1, 8, None)
@@ -199,12 +199,12 @@ def test_a_block_too_large_for_sqlite(store):
 
 
 def test_the_answer(path, store):
-    store.keep_answer({"epsilon": 1.5, "verdict": "stands"})
-    store.keep_answer({"epsilon": None, "verdict": "δ′"})
-    with Store.open(path) as opened:
-        assert opened.answer == {"epsilon": None, "verdict": "δ′"}
+    store.keep({"epsilon": 1.5, "verdict": "stands"})
+    store.keep({"epsilon": None, "verdict": "δ′"})
+    with Run.open(path) as opened:
+        assert opened.result == {"epsilon": None, "verdict": "δ′"}
     with pytest.raises(ValueError, match="answer must be made of JSON values") as caught:
-        store.keep_answer({"epsilon": float("inf")})
+        store.keep({"epsilon": float("inf")})
     sentence(caught)
 
 
@@ -222,7 +222,7 @@ def test_the_answer(path, store):
 )
 def test_runs_that_cannot_be_created(tmp_path, settings, blocks, message):
     with pytest.raises(ValueError, match=message) as caught:
-        Store.create(tmp_path / "a.run", settings, blocks=blocks)
+        Run.create(tmp_path / "a.run", settings, blocks=blocks)
     sentence(caught)
     assert list(tmp_path.iterdir()) == []
 
@@ -230,13 +230,13 @@ def test_runs_that_cannot_be_created(tmp_path, settings, blocks, message):
 def test_a_path_that_is_taken(path, store):
     store.finish(0, scores(0), seconds=0.0)
     with pytest.raises(ValueError, match="must be the name of no file yet, but it is") as caught:
-        Store.create(path, {}, blocks=1)
+        Run.create(path, {}, blocks=1)
     sentence(caught)
     assert store.done() == [0]
     other = path.with_name("notes.txt")
     other.write_text("mine")
     with pytest.raises(ValueError, match="must be the name of no file yet"):
-        Store.create(other, {}, blocks=1)
+        Run.create(other, {}, blocks=1)
     assert other.read_text() == "mine"
     assert not other.with_name("notes.txt.lock").exists()
 
@@ -248,28 +248,28 @@ def test_creation_that_is_cut_off_leaves_no_run_and_is_no_obstacle(path, monkeyp
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", killed)
         with pytest.raises(KeyboardInterrupt):
-            Store.create(path, SETTINGS, blocks=2)
+            Run.create(path, SETTINGS, blocks=2)
     assert runs(path.parent) == []
     path.with_name("first.run.new").write_bytes(b"what a kill may leave")
     path.with_name("first.run.new-journal").write_bytes(b"and its journal")
-    with Store.create(path, SETTINGS, blocks=2) as store:
+    with Run.create(path, SETTINGS, blocks=2) as store:
         assert store.pending() == [0, 1]
     assert sorted(p.name for p in path.parent.iterdir()) == ["first.run", "first.run.lock"]
 
 
 def test_a_path_with_no_run_names_those_that_are_there(tmp_path):
     for name in ("mnist-gradient.run", "adult.run"):
-        Store.create(tmp_path / name, {}, blocks=1).close()
+        Run.create(tmp_path / name, {}, blocks=1).close()
     (tmp_path / "mnist-gradient.txt").write_text("not a run")
     with pytest.raises(ValueError, match=r"did you mean mnist-gradient\.run") as caught:
-        Store.open(tmp_path / "mnist_gradient.run")
+        Run.open(tmp_path / "mnist_gradient.run")
     assert "txt" not in sentence(caught)
     with pytest.raises(ValueError, match=r"did you mean adult\.run or mnist-gradient\.run"):
-        Store.open(tmp_path / "zzz")
+        Run.open(tmp_path / "zzz")
     with pytest.raises(ValueError, match="which is a folder: "):
-        Store.open(tmp_path)
+        Run.open(tmp_path)
     with pytest.raises(ValueError, match="which is not there: there is no run in its folder"):
-        Store.open(tmp_path / "no" / "where")
+        Run.open(tmp_path / "no" / "where")
 
 
 @pytest.mark.parametrize("contents", [b"", b"x", b"a,b\n1,2\n" * 500, b"SQLite format 3\0"])
@@ -277,7 +277,7 @@ def test_what_is_not_a_run(tmp_path, contents):
     path = tmp_path / "scores.csv"
     path.write_bytes(contents)
     with pytest.raises(ValueError, match="must be a dprime run, but it is something else") as e:
-        Store.open(path)
+        Run.open(path)
     sentence(e)
     assert path.read_bytes() == contents
 
@@ -286,7 +286,7 @@ def test_another_database_is_not_a_run(tmp_path):
     with contextlib.closing(sqlite3.connect(tmp_path / "other.db")) as other:
         other.execute("CREATE TABLE blocks (number)")
     with pytest.raises(ValueError, match="must be a dprime run"):
-        Store.open(tmp_path / "other.db")
+        Run.open(tmp_path / "other.db")
 
 
 @pytest.mark.parametrize(("version", "word"), [(0, "older"), (2, "newer")])
@@ -295,7 +295,7 @@ def test_a_run_of_another_format(path, store, version, word):
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.execute(f"PRAGMA user_version = {version}")
     with pytest.raises(ValueError, match=f"of format 1, but it is of format {version}: ") as caught:
-        Store.open(path)
+        Run.open(path)
     assert f"{word} dprime than this one ({dprime.__version__})" in sentence(caught)
 
 
@@ -304,7 +304,7 @@ def filled(path, store):
     """A run with some pages of arrays, closed; its bytes, and what is in it."""
     for block in range(3):
         store.finish(block, scores(block, trials=500), seconds=1.0)
-    store.keep_answer({"epsilon": 1.5})
+    store.keep({"epsilon": 1.5})
     store.close()
     return path.read_bytes()
 
@@ -313,7 +313,7 @@ def test_a_file_that_was_cut_off(path, filled):
     for share in (0.02, 0.3, 0.5, 0.9, 0.999):
         path.write_bytes(filled[: int(share * len(filled))])
         with pytest.raises(ValueError, match="must be a whole run, but it is damaged") as caught:
-            Store.open(path)
+            Run.open(path)
         sentence(caught)
 
 
@@ -325,13 +325,13 @@ def test_garbage_anywhere_is_noticed_or_harmless(path, filled):
     for start in draw.integers(0, len(filled) - 64, size=200):
         path.write_bytes(filled[:start] + draw.bytes(64) + filled[start + 64 :])
         try:
-            opened = Store.open(path)
+            opened = Run.open(path)
         except ValueError as error:
             said.append(str(error))
             continue
         with opened:
-            assert opened.settings == SETTINGS
-            assert opened.answer == {"epsilon": 1.5}
+            assert opened.config == SETTINGS
+            assert opened.result == {"epsilon": 1.5}
             assert opened.seed == 7
             assert opened.done() == [0, 1, 2]
             for name, array in opened.arrays().items():
@@ -345,24 +345,24 @@ def test_one_changed_number_in_a_block_is_noticed(path, filled):
     assert filled.count(old) == 1
     path.write_bytes(filled.replace(old, np.float64(0.5).tobytes()))
     with pytest.raises(ValueError, match="but it is damaged in block 1: restore a copy"):
-        Store.open(path)
+        Run.open(path)
 
 
 def test_one_changed_setting_is_noticed(path, filled):
     path.write_bytes(filled.replace(b'"records": 100', b'"records": 900'))
     with pytest.raises(ValueError, match="but it is damaged in its settings"):
-        Store.open(path)
+        Run.open(path)
 
 
 def test_the_file_alone_holds_every_finished_block(path, store, tmp_path):
     store.finish(0, scores(0), seconds=1.0)
     shutil.copy(path, tmp_path / "copy.run")  # without its -wal
-    with Store.open(tmp_path / "copy.run") as copied:
+    with Run.open(tmp_path / "copy.run") as copied:
         assert copied.done() == [0]
 
 
 def test_one_works_while_others_read(path, store):
-    with Store.open(path) as other:
+    with Run.open(path) as other:
         assert not other.busy()
         with store.working():
             store.finish(0, scores(0), seconds=1.0)
@@ -371,7 +371,7 @@ def test_one_works_while_others_read(path, store):
             for change in (
                 lambda: other.finish(1, scores(1), seconds=1.0),
                 lambda: other.fail(1, "x"),
-                lambda: other.keep_answer({}),
+                lambda: other.keep({}),
                 lambda: other.working().__enter__(),
             ):
                 with pytest.raises(ValueError, match="but it is being worked on elsewhere") as e:
@@ -385,7 +385,7 @@ def test_one_works_while_others_read(path, store):
 
 @pytest.mark.parametrize("name", ["a b.run", "100%.run", "a?mode=ro#b.run", "Ünïcode", "no.dot."])
 def test_any_name_will_do(tmp_path, name):
-    with Store.create(tmp_path / name, {}, blocks=1) as made:
+    with Run.create(tmp_path / name, {}, blocks=1) as made:
         made.finish(0, scores(0), seconds=1.0)
     assert {entry.name for entry in tmp_path.iterdir()} == {name, f"{name}.lock"}
     assert [(run.name, run.state) for run in runs(tmp_path)] == [(name, "complete")]
@@ -397,7 +397,7 @@ def test_one_run_has_one_lock_by_whatever_name(path, store, monkeypatch):
     link.symlink_to(path)
     monkeypatch.chdir(path.parent)
     for name in (link, "first.run", "elsewhere/../first.run"):
-        with Store.open(name) as other:
+        with Run.open(name) as other:
             monkeypatch.chdir("/")  # a relative name keeps its meaning
             with store.working(), pytest.raises(ValueError, match="being worked on elsewhere"):
                 other.fail(0, "x")
@@ -406,8 +406,8 @@ def test_one_run_has_one_lock_by_whatever_name(path, store, monkeypatch):
 
 HOLD = """
 import sys, time
-from dprime.audit.store import Store
-with Store.open(sys.argv[1]) as store, store.working():
+from dprime.runs.run import Run
+with Run.open(sys.argv[1]) as store, store.working():
     print("holding", flush=True)
     time.sleep(60)
 """
@@ -440,16 +440,16 @@ def test_a_full_disk_loses_nothing(path, store):
     store._db.execute("PRAGMA max_page_count = 1000000")
     assert store.done() == [0]
     store.finish(1, scores(1, trials=100_000), seconds=1.0)
-    with Store.open(path) as opened:
+    with Run.open(path) as opened:
         assert opened.state().trials == 100_004
 
 
 GROW = """
 import resource, sys
 import numpy as np
-from dprime.audit.store import Store
+from dprime.runs.run import Run
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))  # no file may be larger
-with Store.open(sys.argv[1]) as store:
+with Run.open(sys.argv[1]) as store:
     try:
         store.finish(1, {"scores": np.zeros((100_000, 3)), "in_world": np.zeros(100_000, bool)}, 1)
     except ValueError as error:
@@ -468,7 +468,7 @@ def test_a_disk_that_refuses_to_write_loses_nothing(path, store):
     assert "must be" in said
     assert "every finished block is kept" in said
     assert kept == "[0]"
-    with Store.open(path) as opened:
+    with Run.open(path) as opened:
         assert opened.done() == [0]
     assert resource.getrlimit(resource.RLIMIT_FSIZE) != (200_000, 200_000)
 
@@ -477,7 +477,7 @@ def test_a_disk_that_refuses_to_write_loses_nothing(path, store):
 def archive():
     """A folder that may be read and not written, by whoever runs the tests."""
     folder = Path(tempfile.mkdtemp())
-    with Store.create(folder / "old.run", SETTINGS, blocks=2) as made:
+    with Run.create(folder / "old.run", SETTINGS, blocks=2) as made:
         made.finish(0, scores(0), seconds=1.0)
     (folder / "old.run.lock").unlink()
     for entry in (*folder.iterdir(), folder):
@@ -493,7 +493,7 @@ def archive():
 
 
 def test_a_read_only_folder_can_be_read_and_says_so_otherwise(archive):
-    with Store.open(archive / "old.run") as old:
+    with Run.open(archive / "old.run") as old:
         np.testing.assert_array_equal(old.arrays()["scores"], scores(0)["scores"])
         assert not old.busy()
         with pytest.raises(ValueError, match="must be a file that can be used, but it is not") as e:
@@ -502,20 +502,20 @@ def test_a_read_only_folder_can_be_read_and_says_so_otherwise(archive):
     assert [run.state for run in runs(archive)] == ["incomplete"]
     for name in ("new.run", "sub/new.run"):
         with pytest.raises(ValueError, match="must be a file that can be used, but it is not") as e:
-            Store.create(archive / name, {}, blocks=1)
+            Run.create(archive / name, {}, blocks=1)
         sentence(e)
     assert [p.name for p in archive.iterdir()] == ["old.run"]
 
 
 def test_runs_of_a_folder(tmp_path):
-    with Store.create(tmp_path / "c.run", SETTINGS, blocks=2) as made:
+    with Run.create(tmp_path / "c.run", SETTINGS, blocks=2) as made:
         for block in range(2):
             made.finish(block, scores(block), seconds=1.0)
         done = made.changed()
-    with Store.create(tmp_path / "b.run", {"adversary": {"name": "loss"}}, blocks=3) as made:
+    with Run.create(tmp_path / "b.run", {"adversary": {"name": "loss"}}, blocks=3) as made:
         made.finish(0, scores(0), seconds=1.0)
         made.fail(1, "ValueError: no")
-    with Store.create(tmp_path / "d.run", {}, blocks=1) as made:
+    with Run.create(tmp_path / "d.run", {}, blocks=1) as made:
         made.fail(0, "ValueError: no")
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "cut.run").write_bytes((tmp_path / "c.run").read_bytes()[:9000])
@@ -539,4 +539,4 @@ def test_settings_are_json_for_any_reader(path, store):
     with contextlib.closing(sqlite3.connect(path)) as read:
         (text,) = read.execute("SELECT value FROM about WHERE name = 'settings'").fetchone()
     assert json.loads(text) == SETTINGS
-    assert store.settings == SETTINGS
+    assert store.config == SETTINGS

@@ -56,7 +56,7 @@ ENDING = ".run"
 """How runs are named, unless somebody names them otherwise; other files are no news."""
 
 LOCK, NEW = ".lock", ".new"
-COMPANIONS = (LOCK, NEW, "-wal", "-shm", "-journal")
+SIDECARS = (LOCK, NEW, "-wal", "-shm", "-journal")
 """How the names of files end that belong to a run and are not one."""
 
 LOCK_PATIENCE = 0.5
@@ -79,7 +79,7 @@ def connected(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA schema_version").fetchone()
     except sqlite3.DatabaseError as error:
         connection.close()
-        if _primary(error) not in DENIED or beside(path, "-wal").exists():
+        if _primary(error) not in DENIED or sidecar(path, "-wal").exists():
             raise
         connection = _database(path, "ro&immutable=1")
     try:
@@ -96,7 +96,7 @@ def create(path: Path, about: Mapping[str, str], blocks: int) -> None:
     """A new run with every block pending: it appears whole under its name, or not at all."""
     _check_free(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = beside(path, NEW)
+    fresh = sidecar(path, NEW)
     with contextlib.closing(locked(path)):
         _check_free(path)  # again: now nobody else can make it
         try:
@@ -110,13 +110,13 @@ def create(path: Path, about: Mapping[str, str], blocks: int) -> None:
 
 def remove(path: Path) -> None:
     """A run that nothing has happened in, and the files beside it."""
-    for place in (path, *(beside(path, ending) for ending in COMPANIONS)):
+    for place in (path, *(sidecar(path, ending) for ending in SIDECARS)):
         place.unlink(missing_ok=True)
 
 
 def locked(path: Path) -> sqlite3.Connection:
     """The run's lock: held until this connection is closed or its process ends."""
-    lock = _database(beside(path, LOCK), "rwc", patience=LOCK_PATIENCE)
+    lock = _database(sidecar(path, LOCK), "rwc", patience=LOCK_PATIENCE)
     try:
         lock.execute("BEGIN EXCLUSIVE")
     except BaseException as error:
@@ -129,7 +129,7 @@ def locked(path: Path) -> sqlite3.Connection:
 
 def is_locked(path: Path) -> bool:
     """Whether a process holds the run's lock at this moment."""
-    lock = beside(path, LOCK)
+    lock = sidecar(path, LOCK)
     if not lock.is_file():
         return False
     with contextlib.closing(_database(lock, "ro", patience=0.0)) as looking:
@@ -145,11 +145,11 @@ def candidates(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     files = (path for path in folder.iterdir() if path.is_file())
-    return sorted(path for path in files if not path.name.endswith(COMPANIONS))
+    return sorted(path for path in files if not path.name.endswith(SIDECARS))
 
 
 @contextlib.contextmanager
-def in_words(path: Path) -> Iterator[None]:
+def explain_errors(path: Path) -> Iterator[None]:
     """Turn what the disk or SQLite objects to into one sentence."""
     try:
         yield
@@ -181,7 +181,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-def beside(path: Path, ending: str) -> Path:
+def sidecar(path: Path, ending: str) -> Path:
     """The file that belongs to a run and has this ending."""
     return path.with_name(path.name + ending)
 
@@ -220,7 +220,7 @@ def _write(path: Path, about: Mapping[str, str], blocks: int) -> None:
 
 def _remove(fresh: Path) -> None:
     for ending in ("", "-wal", "-shm", "-journal"):
-        beside(fresh, ending).unlink(missing_ok=True)
+        sidecar(fresh, ending).unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -311,7 +311,7 @@ def _missing(path: Path) -> validate.InputError:
 
 
 def _no_run(path: Path) -> validate.InputError:
-    remedy = "give a file that Store.create or an audit has made"
+    remedy = "give a file that Run.create or an audit has made"
     return validate.misfit(str(path), "something else", "a dprime run", remedy)
 
 

@@ -16,10 +16,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from dprime import validate
-from dprime.audit.backends import worker
-from dprime.audit.backends.base import Arrays, Backend, Crew, End, Outcome, Task, Work
-from dprime.audit.errors import describe
-from dprime.train.workers import cores
+from dprime.runs.backends import worker
+from dprime.runs.backends.base import Arrays, Backend, WorkerPool, End, Outcome, Task, Work
+from dprime.runs.errors import describe
 
 PATIENCE = 0.5
 """Seconds to wait before looking at the clock again."""
@@ -45,19 +44,21 @@ class Processes(Backend):
     name = "processes"
 
     def __init__(self, workers: int | None = None, time_limit: float | None = None) -> None:
+        from dprime.train.workers import cores  # noqa: PLC0415  it needs PyTorch
+
         self.workers = cores() if workers is None else validate.whole("workers", workers)
         self.time_limit = (
             None if time_limit is None else validate.positive("time_limit", time_limit, example=600)
         )
 
     @contextmanager
-    def crew(self, work: Work) -> Iterator[Crew]:
+    def pool(self, work: Work) -> Iterator[WorkerPool]:
         """All of them are ended on the way out, whatever they do."""
-        crew = _Pool(_packed(work), self.workers, self.time_limit)
+        pool = _Pool(_packed(work), self.workers, self.time_limit)
         try:
-            yield crew
+            yield pool
         finally:
-            crew.end()
+            pool.end()
 
 
 @dataclass(eq=False)
@@ -81,7 +82,7 @@ class _Hand:
         return Outcome(self.task, end, None, error, time.monotonic() - self.since, self.name)
 
 
-class _Pool(Crew):
+class _Pool(WorkerPool):
     def __init__(self, work: bytes, workers: int, time_limit: float | None) -> None:
         self._work, self._time_limit = work, time_limit
         self._context = multiprocessing.get_context("spawn")
@@ -97,19 +98,19 @@ class _Pool(Crew):
         theirs.close()
         return _Hand(number, process, mine)
 
-    def free(self) -> int:
+    def idle(self) -> int:
         return sum(hand.task is None for hand in self._hands)
 
     def busy(self) -> int:
-        return len(self._hands) - self.free()
+        return len(self._hands) - self.idle()
 
-    def give(self, task: Task) -> None:
+    def submit(self, task: Task) -> None:
         hand = next(hand for hand in self._hands if hand.task is None)
         hand.task, hand.since = task, time.monotonic()
         with suppress(OSError):  # it has died meanwhile: `ended` will say so
             hand.pipe.send(task)
 
-    def ended(self) -> Iterator[Outcome]:
+    def completed(self) -> Iterator[Outcome]:
         waiting = [hand for hand in self._hands if hand.task is not None]
         signs = [sign for hand in waiting for sign in (hand.pipe, hand.process.sentinel)]
         ready = set(wait(signs, PATIENCE)) if signs else set()

@@ -1,11 +1,11 @@
 """Runs the blocks of a stored run, wherever they are played, whatever happens to single ones.
 
-    pending blocks ──► tasks ──► a backend's workers ──► outcomes ──► Store
+    pending blocks ──► tasks ──► a backend's workers ──► outcomes ──► Run
 
 A block that ends is stored at once, by the driver alone. One that fails is recorded with its error,
 and the rest goes on; it is tried again at the end. A block whose worker died or hung is given to
 another, one that did not fit into memory is given in smaller slices, and the run keeps what
-happened. Killed or interrupted, the run is resumed by calling `run_blocks` again: finished blocks
+happened. Killed or interrupted, the run is resumed by calling `execute` again: finished blocks
 are not run twice.
 """
 
@@ -16,11 +16,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
 from dprime import validate
-from dprime.audit.backends.base import Backend, Crew, Divisible, End, Outcome, Task, Work
-from dprime.audit.backends.here import Here
-from dprime.audit.errors import describe
-from dprime.audit.states import State
-from dprime.audit.store import Store
+from dprime.runs.backends.base import Backend, WorkerPool, Divisible, End, Outcome, Task, Work
+from dprime.runs.backends.here import Here
+from dprime.runs.errors import describe
+from dprime.runs.states import State
+from dprime.runs.run import Run
 
 HOPELESS = 3
 """When so many blocks have failed for one reason and none has succeeded, the rest is not tried."""
@@ -36,8 +36,8 @@ class BlocksFailedError(validate.InputError):
     """The work fails for a reason that concerns every block."""
 
 
-def run_blocks(
-    store: Store,
+def execute(
+    store: Run,
     work: Work,
     *,
     backend: Backend | None = None,
@@ -63,8 +63,8 @@ def run_blocks(
     >>> import numpy as np
     >>> def work(block):
     ...     return {"scores": np.random.default_rng([7, block]).normal(size=100)}
-    >>> with Store.create(tempfile.mkdtemp() + "/a.run", {"seed": 7}, blocks=5) as store:
-    ...     run_blocks(store, work)
+    >>> with Run.create(tempfile.mkdtemp() + "/a.run", {"seed": 7}, blocks=5) as store:
+    ...     execute(store, work)
     ...     store.state().trials
     500
     """
@@ -96,23 +96,23 @@ def play_all(
         backend: where; in this process unless given.
         attempts: how often a block that raises an error is tried.
     """
-    tries = Tries(
+    tries = RetryPolicy(
         blocks, validate.whole("attempts", attempts, example=2), isinstance(work, Divisible)
     )
-    with (backend or Here()).crew(work) as crew:
-        while tries.waiting or crew.busy():
-            _begin(crew, tries.waiting)
-            for outcome in crew.ended():
+    with (backend or Here()).pool(work) as pool:
+        while tries.waiting or pool.busy():
+            _begin(pool, tries.waiting)
+            for outcome in pool.completed():
                 tries.judge(keep(outcome))
 
 
-def _begin(crew: Crew, waiting: deque[Task]) -> None:
+def _begin(pool: WorkerPool, waiting: deque[Task]) -> None:
     """Hand out as many tasks as there are hands."""
-    while waiting and crew.free() > 0:
-        crew.give(waiting.popleft())
+    while waiting and pool.idle() > 0:
+        pool.submit(waiting.popleft())
 
 
-class Tries:
+class RetryPolicy:
     """Which block comes next, and whether one is tried again.
 
     Args:
@@ -176,8 +176,8 @@ def _stopped(sentence: str) -> BlocksFailedError:
     )
 
 
-def _stored(store: Store, outcome: Outcome) -> Outcome:
-    """Store how a try ended; arrays that cannot be stored are a failure of the block."""
+def _stored(store: Run, outcome: Outcome) -> Outcome:
+    """Run how a try ended; arrays that cannot be stored are a failure of the block."""
     if outcome.end is End.DONE:
         assert outcome.arrays is not None
         reason = _refused(store, outcome)
@@ -189,8 +189,8 @@ def _stored(store: Store, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def _refused(store: Store, outcome: Outcome) -> str | None:
-    """Store a block's arrays, or say why not."""
+def _refused(store: Run, outcome: Outcome) -> str | None:
+    """Run a block's arrays, or say why not."""
     assert outcome.arrays is not None
     try:
         store.check(outcome.arrays)

@@ -33,17 +33,17 @@ class Event:
     """Something that went wrong with a block.
 
     Attributes:
-        when: an ISO date and time.
+        time: an ISO date and time.
         block: its number.
-        how: in a few words.
-        what: in a line.
+        outcome: in a few words.
+        message: in a line.
         worker: who had it; empty where that is not known.
     """
 
-    when: str
+    time: str
     block: int
-    how: str
-    what: str
+    outcome: str
+    message: str
     worker: str = ""
 
 
@@ -89,13 +89,13 @@ def worker_lines(workers: Mapping[str, Worker]) -> list[str]:
     ]
 
 
-def on_the_way(events: Sequence[Event]) -> str:
+def incident_summary(events: Sequence[Event]) -> str:
     """A sentence on tries that ended before their block could; empty where there were none.
 
-    >>> on_the_way([Event("2026-01-01", 3, "out of memory", "MemoryError")])
+    >>> incident_summary([Event("2026-01-01", 3, "out of memory", "MemoryError")])
     ' On the way 1 try was out of memory; its block was given out again, and no trial counts twice.'
     """
-    counts = Counter(event.how for event in events if event.how != FAILED)
+    counts = Counter(event.outcome for event in events if event.outcome != FAILED)
     if not counts:
         return ""
     listed = [f"{n} {'try was' if n == 1 else 'tries were'} {how}" for how, n in counts.items()]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from dprime.audit.backends.base import Arrays, End, Outcome, Task, Work, divided, is_memory
-from dprime.audit.errors import describe
+from dprime.runs.backends.base import Arrays, End, Outcome, Task, Work, divided, is_memory
+from dprime.runs.errors import describe
 
 
 def play(work: Work, task: Task, worker: str) -> Outcome:

@@ -1,6 +1,6 @@
 """What every backend does: hand blocks to workers, and tell how each ended.
 
-    run_blocks ──► Crew.give(task) ──► a worker plays the block ──► Crew.ended() ──► run_blocks
+    execute ──► WorkerPool.submit(task) ──► a worker plays the block ──► WorkerPool.completed() ──► execute
 
 A backend decides nothing. Which block comes next, whether one is tried again, and what is stored is
 the driver's alone, so that a block's result is the same wherever it ran.
@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
-from dprime.audit.states import FAILED
+from dprime.runs.states import FAILED
 from dprime.validate import InputError
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -93,15 +93,15 @@ class NoWorkersError(InputError):
     """There is nobody to play a block: nothing has happened yet."""
 
 
-class Crew(ABC):
+class WorkerPool(ABC):
     """The workers of one run."""
 
     @abstractmethod
-    def free(self) -> int:
+    def idle(self) -> int:
         """How many more tasks can be begun now."""
 
     @abstractmethod
-    def give(self, task: Task) -> None:
+    def submit(self, task: Task) -> None:
         """Hand a task to a worker that is free."""
 
     @abstractmethod
@@ -109,7 +109,7 @@ class Crew(ABC):
         """How many tasks have been given and have not ended."""
 
     @abstractmethod
-    def ended(self) -> Iterator[Outcome]:
+    def completed(self) -> Iterator[Outcome]:
         """Wait until a task ends, and give those that have; none, after a while, if none has."""
 
 
@@ -119,7 +119,7 @@ class Backend(ABC):
     name: str
 
     @abstractmethod
-    def crew(self, work: Work) -> AbstractContextManager[Crew]:
+    def pool(self, work: Work) -> AbstractContextManager[WorkerPool]:
         """Workers for this work, until the end of the `with` block; they are ended there."""
 
 

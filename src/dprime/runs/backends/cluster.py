@@ -19,10 +19,10 @@ from typing import Any, Literal
 
 import dprime
 from dprime import text, validate
-from dprime.audit.backends import worker
-from dprime.audit.backends.base import (
+from dprime.runs.backends import worker
+from dprime.runs.backends.base import (
     Backend,
-    Crew,
+    WorkerPool,
     End,
     NoWorkersError,
     Outcome,
@@ -75,7 +75,7 @@ class Ray(Backend):
         library()
 
     @contextmanager
-    def crew(self, work: Work) -> Iterator[Crew]:
+    def pool(self, work: Work) -> Iterator[WorkerPool]:
         """Connected for the time of the run; a connection that was there stays."""
         ray = library()
         if self.address is not None:
@@ -86,11 +86,11 @@ class Ray(Backend):
         else:
             _connect(ray, self.address)
         try:
-            crew = _Cluster(ray, work, self.device, self.time_limit)
+            pool = _Cluster(ray, work, self.device, self.time_limit)
             try:
-                yield crew
+                yield pool
             finally:
-                crew.end()
+                pool.end()
         finally:
             if not before:
                 ray.shutdown()
@@ -167,7 +167,7 @@ def _numbers() -> Any:
     return import_module("ray.util.queue").Queue(actor_options={"num_cpus": 0})
 
 
-class _Cluster(Crew):
+class _Cluster(WorkerPool):
     def __init__(self, ray: Any, work: Work, device: Device, time_limit: float | None) -> None:
         self._ray, self._device, self._time_limit = ray, device, time_limit
         self._work = ray.put(work)
@@ -176,14 +176,14 @@ class _Cluster(Crew):
         self._begun = None if time_limit is None else _numbers()
         self._counted, self._places = -LOOK_AGAIN, (0, 0)
 
-    def free(self) -> int:
+    def idle(self) -> int:
         cores, gpus = self._left()
         return cores + gpus
 
     def busy(self) -> int:
         return len(self._given)
 
-    def give(self, task: Task) -> None:
+    def submit(self, task: Task) -> None:
         self._count += 1
         given = _Given(task, self._count, self._left()[1] > 0, time.monotonic())
         resources = {"num_cpus": 1, "num_gpus": int(given.on_gpu), "max_retries": 0}
@@ -192,7 +192,7 @@ class _Cluster(Crew):
         )
         self._given[reference] = given
 
-    def ended(self) -> Iterator[Outcome]:
+    def completed(self) -> Iterator[Outcome]:
         if not self._given:
             return
         self._ray.wait(list(self._given), num_returns=1, timeout=PATIENCE)

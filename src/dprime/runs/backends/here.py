@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dprime.audit.backends import worker
-from dprime.audit.backends.base import Backend, Crew, Outcome, Task, Work
+from dprime.runs.backends import worker
+from dprime.runs.backends.base import Backend, WorkerPool, Outcome, Task, Work
 
 
 class Here(Backend):
@@ -15,26 +15,26 @@ class Here(Backend):
     name = "here"
 
     @contextmanager
-    def crew(self, work: Work) -> Iterator[Crew]:
+    def pool(self, work: Work) -> Iterator[WorkerPool]:
         """One worker: whoever asks."""
         yield _Alone(work)
 
 
-class _Alone(Crew):
+class _Alone(WorkerPool):
     def __init__(self, work: Work) -> None:
         self._work = work
         self._task: Task | None = None
 
-    def free(self) -> int:
+    def idle(self) -> int:
         return self.busy() ^ 1
 
-    def give(self, task: Task) -> None:
+    def submit(self, task: Task) -> None:
         self._task = task
 
     def busy(self) -> int:
         return int(self._task is not None)
 
-    def ended(self) -> Iterator[Outcome]:
+    def completed(self) -> Iterator[Outcome]:
         task, self._task = self._task, None
         if task is not None:
             yield worker.play(self._work, task, "this process")

@@ -1,9 +1,9 @@
 """The store of an audit's runs: settings, blocks of trials as they end, and the answer.
 
-    settings ──► Store.create ──► blocks of trials, one transaction each ──► arrays ──► answer
+    settings ──► Run.create ──► blocks of trials, one transaction each ──► arrays ──► answer
 
 A run is one file (`run_file` says how it is kept whole). Killed at any moment it keeps every block
-that was finished, and `run_blocks` goes on from there.
+that was finished, and `execute` goes on from there.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 import dprime
 from dprime import validate
-from dprime.audit import run_file
-from dprime.audit.run_file import in_words
-from dprime.audit.states import Event, State, Summary, Worker
+from dprime.runs import run_file
+from dprime.runs.run_file import explain_errors
+from dprime.runs.states import Event, State, Summary, Worker
 from dprime.seeds import check_seed, fresh_seed
 
 Arrays = dict[str, NDArray[Any]]
@@ -43,18 +43,18 @@ LARGEST_BLOCK = 900_000_000
 
 
 @final
-class Store:
-    """One run of an audit in one file. Make it with `Store.create` or `Store.open`.
+class Run:
+    """One run of an audit in one file. Make it with `Run.create` or `Run.open`.
 
     Use it in a `with` block, or call `close`. Any number of processes may read it; one may write.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "first.run"
-    >>> with Store.create(path, {"adversary": "gradient", "seed": 7}, blocks=2) as store:
+    >>> with Run.create(path, {"adversary": "gradient", "seed": 7}, blocks=2) as store:
     ...     store.finish(0, {"scores": np.array([0.5, 1.5])}, seconds=0.1)
     ...     store.pending(), store.state().trials
     ([1], 2)
-    >>> with Store.open(path) as store:
+    >>> with Run.open(path) as store:
     ...     store.seed, store.arrays()["scores"].tolist()
     (7, [0.5, 1.5])
     """
@@ -67,7 +67,7 @@ class Store:
     @classmethod
     def create(
         cls, path: str | os.PathLike[str], settings: Mapping[str, Any], blocks: int
-    ) -> Store:
+    ) -> Run:
         """Begin a run: the file appears whole, with every block pending, or not at all.
 
         Args:
@@ -78,29 +78,29 @@ class Store:
             blocks: how many blocks of trials the run has.
 
         >>> import tempfile
-        >>> with Store.create(tempfile.mkdtemp() + "/a.run", {"seed": 1}, blocks=3) as store:
+        >>> with Run.create(tempfile.mkdtemp() + "/a.run", {"seed": 1}, blocks=3) as store:
         ...     store.pending()
         [0, 1, 2]
         """
         place = Path(path)
         count = validate.whole("blocks", blocks, example=10)
-        with in_words(place):
+        with explain_errors(place):
             run_file.create(place, _about(settings, count), count)
         return cls.open(place)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Store:
+    def open(cls, path: str | os.PathLike[str]) -> Run:
         """Open a run and check that it is whole; another process may be working on it.
 
         >>> import tempfile
         >>> path = tempfile.mkdtemp() + "/a.run"
-        >>> Store.create(path, {"adversary": "gradient", "seed": 1}, blocks=3).close()
-        >>> with Store.open(path) as store:
-        ...     store.settings
+        >>> Run.create(path, {"adversary": "gradient", "seed": 1}, blocks=3).close()
+        >>> with Run.open(path) as store:
+        ...     store.config
         {'adversary': 'gradient', 'seed': 1}
         """
         place = Path(path)
-        with in_words(place):
+        with explain_errors(place):
             return cls(place.resolve(), run_file.connected(place))
 
     def close(self) -> None:
@@ -115,10 +115,10 @@ class Store:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Store({str(self.path)!r})"
+        return f"Run({str(self.path)!r})"
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def config(self) -> dict[str, Any]:
         """What the run was created with."""
         return dict(json.loads(self._text("settings")))
 
@@ -142,7 +142,7 @@ class Store:
         return datetime.fromisoformat(self._text("created"))
 
     @property
-    def answer(self) -> dict[str, Any] | None:
+    def result(self) -> dict[str, Any] | None:
         """What was concluded from the run, where that was kept."""
         row = self._row("SELECT value FROM about WHERE name = 'answer'")
         if row is None:
@@ -153,13 +153,13 @@ class Store:
             raise validate.misfit("run", shown, "whole", "dprime resume makes the answer anew")
         return answer
 
-    def keep_answer(self, answer: Mapping[str, Any]) -> None:
+    def keep(self, answer: Mapping[str, Any]) -> None:
         """Keep what was concluded, of JSON values; an earlier answer is replaced.
 
         >>> import tempfile
-        >>> with Store.create(tempfile.mkdtemp() + "/a.run", {"seed": 1}, blocks=1) as store:
-        ...     store.keep_answer({"epsilon": 1.5})
-        ...     store.answer
+        >>> with Run.create(tempfile.mkdtemp() + "/a.run", {"seed": 1}, blocks=1) as store:
+        ...     store.keep({"epsilon": 1.5})
+        ...     store.result
         {'epsilon': 1.5}
         """
         text = _json("answer", answer)
@@ -195,7 +195,7 @@ class Store:
 
     def arrays(self) -> Arrays:
         """The arrays of all finished blocks, joined in the order of the blocks."""
-        with in_words(self.path):
+        with explain_errors(self.path):
             rows = self._db.execute(
                 "SELECT number, arrays FROM blocks WHERE state = 'done' ORDER BY number"
             )
@@ -225,7 +225,7 @@ class Store:
     def finish(
         self, block: int, arrays: Mapping[str, NDArray[Any]], seconds: float, worker: str = ""
     ) -> None:
-        """Store a block's arrays, each with the trial first; a finished block is never replaced.
+        """Run a block's arrays, each with the trial first; a finished block is never replaced.
 
         Args:
             block: its number.
@@ -319,7 +319,7 @@ class Store:
         if self._lock is not None:
             yield
             return
-        with in_words(self.path):
+        with explain_errors(self.path):
             self._lock = run_file.locked(self.path)
         try:
             yield
@@ -332,11 +332,11 @@ class Store:
 
     def summary(self) -> Summary:
         """The run in one line."""
-        settings, state = self.settings, self.state()
+        config, state = self.config, self.state()
         return Summary(
             name=self.path.name,
-            adversary=_label(settings.get("adversary")),
-            data=_label(settings.get("data")),
+            adversary=_label(config.get("adversary")),
+            data=_label(config.get("data")),
             blocks=state.blocks,
             done=state.done,
             trials=state.trials,
@@ -347,7 +347,7 @@ class Store:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """All or nothing, on the disk when it ends."""
-        with self.working(), in_words(self.path):
+        with self.working(), explain_errors(self.path):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
@@ -365,12 +365,12 @@ class Store:
             self._lock = None
 
     def _row(self, query: str, *values: object) -> tuple[Any, ...] | None:
-        with in_words(self.path):
+        with explain_errors(self.path):
             row: tuple[Any, ...] | None = self._db.execute(query, values).fetchone()
         return row
 
     def _numbers(self, condition: str) -> list[int]:
-        with in_words(self.path):
+        with explain_errors(self.path):
             rows = self._db.execute(f"SELECT number FROM blocks WHERE {condition}")
             return [int(number) for (number,) in rows]
 
@@ -404,7 +404,7 @@ def runs(folder: str | os.PathLike[str]) -> list[Summary]:
 
     >>> import tempfile
     >>> place = Path(tempfile.mkdtemp())
-    >>> Store.create(place / "a.run", {"adversary": "gradient", "seed": 1}, blocks=4).close()
+    >>> Run.create(place / "a.run", {"adversary": "gradient", "seed": 1}, blocks=4).close()
     >>> [(run.name, run.adversary, run.done, run.blocks, run.state) for run in runs(place)]
     [('a.run', 'gradient', 0, 4, 'incomplete')]
     """
@@ -433,7 +433,7 @@ def _survey(folder: str | os.PathLike[str]) -> dict[str, Summary | str]:
 
 def _looked_at(path: Path) -> Summary | str:
     try:
-        with Store.open(path) as store:
+        with Run.open(path) as store:
             return store.summary()
     except validate.InputError as error:
         return str(error)

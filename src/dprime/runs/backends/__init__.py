@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dprime import validate
-from dprime.audit.backends.base import Backend, Crew, End, Outcome, Task, Work
-from dprime.audit.backends.here import Here
-from dprime.audit.backends.processes import Processes
+from dprime.runs.backends.base import Backend, WorkerPool, End, Outcome, Task, Work
+from dprime.runs.backends.here import Here
+from dprime.runs.backends.processes import Processes
 
 if TYPE_CHECKING:
-    from dprime.audit.backends.cluster import Ray
+    from dprime.runs.backends.cluster import Ray
 
 __all__ = [
-    "BACKENDS", "Backend", "Crew", "End", "Here", "Outcome", "Processes", "Ray", "Task", "Work",
+    "BACKENDS", "Backend", "WorkerPool", "End", "Here", "Outcome", "Processes", "Ray", "Task", "Work",
     "backend_named",
 ]  # fmt: skip
 
@@ -52,14 +52,14 @@ def backend_named(
         return Here()
     if chosen == "processes":
         return Processes(workers, time_limit)
-    from dprime.audit.backends.cluster import Ray  # noqa: PLC0415  it looks for Ray
+    from dprime.runs.backends.cluster import Ray  # noqa: PLC0415  it looks for Ray
 
     return Ray(address, time_limit, device)  # type: ignore[arg-type]
 
 
 def __getattr__(name: str) -> Any:
     if name == "Ray":
-        from dprime.audit.backends.cluster import Ray  # noqa: PLC0415
+        from dprime.runs.backends.cluster import Ray  # noqa: PLC0415
 
         return Ray
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
