@@ -141,7 +141,7 @@ def _played(game: Game, backend: Backend) -> float:
 def _store(blocks: int) -> Iterator[Run]:
     with (
         tempfile.TemporaryDirectory() as folder,
-        Run.create(Path(folder) / "a.run", {"seed": 8}, blocks) as store,
+        Run.create(Path(folder) / "a.run", "audit", {"seed": 8}, blocks) as store,
     ):
         yield store
 

@@ -36,7 +36,7 @@ from scipy import stats
 from dprime.data import Split, load
 from dprime.data.dataset import Dataset
 from dprime.data.devices import device_named, device_title
-from dprime.runs.run import versions
+from dprime.runs.config import versions
 from dprime.show.figures.figure import Figure
 from papers.paper import Basis, paper_of
 

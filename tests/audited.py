@@ -171,7 +171,7 @@ EVIL = "<script>alert('x')</script> https://example.org/ ](x) & \"quoted\""
 
 def _unfinished(path):
     settings = AuditSettings.of({**BASE, **NAMED["stands"]})
-    Run.create(path, settings.plain(), settings.blocks).close()
+    Run.create(path, "audit", settings.plain(), settings.blocks).close()
 
 
 def _old(path):

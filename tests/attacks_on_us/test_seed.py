@@ -18,6 +18,7 @@ from dprime.audit import AuditSettings, begin
 from dprime.audit.game import Game
 from dprime.membership import draw
 from dprime.monitor import GradientCanaries
+from dprime.runs.folder import summary_of
 from dprime.runs.run import Run
 from dprime.seeds import check_seed, fresh_seed
 from dprime.show import card, card_markdown, facts_of, report_html
@@ -131,7 +132,7 @@ def test_no_object_shows_its_seed(audited):
     _, found, path = audited
     objects = {**holders(), "audit": found, "facts": facts_of(path)}
     with Run.open(path) as store:
-        objects |= {"store": store, "summary": store.summary(), "state": store.state()}
+        objects |= {"store": store, "summary": summary_of(store), "state": store.state()}
         for name, value in objects.items():
             assert hidden(shown(value), SECRET), name
             assert hidden(repr([value]), SECRET), name

@@ -70,9 +70,9 @@ def test_a_seed_that_was_drawn_is_no_other_setting(tmp_path):
 
 def test_other_settings_do_not_write_over_a_run(tmp_path):
     list(play_batch(settings(a={}), tmp_path))
-    with pytest.raises(ValueError, match=r"a\.run, one with another trials"):
+    with pytest.raises(ValueError, match=r"a\.run must be of .*trials 7\), but it is of trials 6"):
         list(play_batch(settings(a={"trials": 7}), tmp_path))
-    with pytest.raises(ValueError, match=r"a\.run, one with another seed"):
+    with pytest.raises(ValueError, match=r"a\.run must be of the same settings \(another seed"):
         list(play_batch(settings(a={"seed": 2}), tmp_path))
 
 

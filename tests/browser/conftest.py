@@ -73,7 +73,7 @@ def folder(tmp_path_factory):
     command = [sys.executable, "-m", "dprime", *audit.split(), "--out", place / "finished.run"]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     settings = {"adversary": "gradient", "data": "digits", "seed": 3}
-    with Run.create(place / "half.run", settings, blocks=4) as store:
+    with Run.create(place / "half.run", "audit", settings, blocks=4) as store:
         for block in (0, 1):
             store.finish(block, {"scores": np.zeros(10)}, seconds=0.1)
     (place / "broken.run").write_bytes(b"This is not a run.")

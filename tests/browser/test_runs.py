@@ -50,7 +50,7 @@ def test_progress_is_live(visit, runs, folder):
     settings = {"adversary": "gradient", "data": "digits", "seed": 4}
     place = folder / "live.run"
     try:
-        with Run.create(place, settings, blocks=3) as store, store.working():
+        with Run.create(place, "audit", settings, blocks=3) as store, store.working():
             live = row(runs, "live.run")
             live.wait_for()
             assert "0 of 3 blocks" in live.inner_text()

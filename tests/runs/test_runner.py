@@ -23,7 +23,7 @@ def scores(block):
 
 @pytest.fixture
 def store(tmp_path):
-    with Run.create(tmp_path / "a.run", {"seed": 7}, blocks=6) as made:
+    with Run.create(tmp_path / "a.run", "audit", {"seed": 7}, blocks=6) as made:
         yield made
 
 
@@ -93,8 +93,8 @@ def test_so_is_running_out_of_memory_when_a_block_is_stored(store, monkeypatch):
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr("dprime.runs.run._packed", no_room)
-        with pytest.raises(BlocksFailedError, match="failed on each with MemoryError"):
+        patched.setattr("dprime.runs.run.pack", no_room)
+        with pytest.raises(BlocksFailedError, match="blocks all failed with MemoryError"):
             execute(store, scores)
     assert store.state().failed == 3
     execute(store, scores)
@@ -129,10 +129,10 @@ def test_what_fails_everywhere_stops_at_once(store):
         execute(store, work)
     assert work.ran == [0, 1, 2]
     assert str(caught.value).startswith(
-        "work must succeed on one of the first 3 blocks, but it failed on each with "
+        "The first 3 blocks all failed with "
         "OSError: no such data (test_runner.py, line "
     )
-    assert str(caught.value).endswith("resume the run, which keeps every finished block.")
+    assert str(caught.value).endswith("Fix this, then resume; finished blocks are kept.")
     assert store.pending() == [3, 4, 5, 0, 1, 2]
     work.broken.clear()
     execute(store, work)
@@ -153,7 +153,7 @@ def test_other_failures_do_not_stop_the_run(store, broken, error):
 
 
 def test_few_blocks_are_all_tried_as_often_as_asked(tmp_path):
-    with Run.create(tmp_path / "b.run", {}, blocks=2) as store:
+    with Run.create(tmp_path / "b.run", "audit", {}, blocks=2) as store:
         work = Work(broken={0: 3, 1: 3}, error=lambda _: OSError("same"))
         execute(store, work, attempts=4)
         assert store.state().complete
@@ -226,7 +226,7 @@ def audit():
     if os.path.exists(path):
         store = Run.open(path)
     else:
-        store = Run.create(path, {"adversary": "simulated", "seed": 7}, blocks=blocks)
+        store = Run.create(path, "audit", {"adversary": "simulated", "seed": 7}, blocks=blocks)
     with store:
         execute(store, work)
 

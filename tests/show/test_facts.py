@@ -76,7 +76,7 @@ def test_a_run_that_is_not_concluded_says_how_to_go_on():
 
 def test_a_run_of_python_is_gone_on_with_in_python(tmp_path):
     settings = {"trainer": {"model": "m"}, "trials": 3, "seed": 1}
-    Run.create(tmp_path / "a.run", settings, blocks=2).close()
+    Run.create(tmp_path / "a.run", "audit", settings, blocks=2).close()
     with pytest.raises(ValueError, match=r"call dprime\.audit\.audit again with the same path"):
         facts_of(tmp_path / "a.run")
 
@@ -200,7 +200,7 @@ def test_facts_need_no_torch():
     ],
 )
 def test_an_answer_of_another_form_is_refused(tmp_path, answer):
-    with Run.create(tmp_path / "odd.run", {"seed": 1, "trials": 2}, blocks=1) as store:
+    with Run.create(tmp_path / "odd.run", "audit", {"seed": 1, "trials": 2}, blocks=1) as store:
         store.keep(answer)
         with pytest.raises(ValueError, match="whose answer has another form"):
             facts_of(store)

@@ -27,7 +27,7 @@ HERE = {"Host": "127.0.0.1"}
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
     folder = tmp_path_factory.mktemp("described")
-    with Run.create(folder / "a.run", {"adversary": "di", "seed": 1}, blocks=2) as store:
+    with Run.create(folder / "a.run", "audit", {"adversary": "di", "seed": 1}, blocks=2) as store:
         store.finish(0, {"score": np.arange(3.0)}, seconds=0.1)
     (folder / "notes.txt").write_text("no run")
     return create_app(folder, workers=0)

@@ -15,7 +15,7 @@ SCORES = {"score": np.arange(4.0)}
 
 def begun(path, *, blocks=3, done=1, **settings):
     with Run.create(
-        path, {"adversary": "di", "data": "digits", "seed": 1, **settings}, blocks
+        path, "audit", {"adversary": "di", "data": "digits", "seed": 1, **settings}, blocks
     ) as s:
         for block in range(done):
             s.finish(block, SCORES, seconds=0.1)

@@ -41,11 +41,11 @@ class Trainer(ABC):
     def describe(self) -> dict[str, str]:
         """In words that are the same in every process."""
 
-    def halved(self, times: int) -> Trainer:
+    def with_memory_fraction(self, fraction: float) -> Trainer:
         """The same in a half, a quarter, … of the memory, where it can be told."""
         return self
 
-    def placed(self, device: str, memory: float) -> Trainer:
+    def on_device(self, device: str, memory: float) -> Trainer:
         """The same on this device, in no more memory (GB) than this, where it can be told."""
         return self
 
@@ -78,11 +78,11 @@ class EngineTrainer(Trainer):
         assert trained.weights is not None
         return evaluate.losses(trained.network, trained.weights, records, self.training.loss)
 
-    def halved(self, times: int) -> EngineTrainer:
+    def with_memory_fraction(self, fraction: float) -> EngineTrainer:
         """In smaller slices of trials, whose numbers are the same."""
-        return dataclasses.replace(self, memory=self.memory / 2**times)
+        return dataclasses.replace(self, memory=self.memory * fraction)
 
-    def placed(self, device: str, memory: float) -> EngineTrainer:
+    def on_device(self, device: str, memory: float) -> EngineTrainer:
         """There, in slices that fit."""
         return dataclasses.replace(self, device=device, memory=min(self.memory, memory))
 

@@ -20,7 +20,7 @@ from dprime.cli.options import INTERRUPTED, look_here
 from dprime.data.devices import device_title
 from dprime.profile import round_down, round_up
 from dprime.runs.backends import Backend
-from dprime.runs.run import versions
+from dprime.runs.config import versions
 
 
 def finish_batch(

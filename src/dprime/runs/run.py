@@ -1,61 +1,53 @@
-"""The store of an audit's runs: settings, blocks of trials as they end, and the answer.
+"""A run: its configuration, its blocks as they end, and its result, in one file.
 
-    settings ──► Run.create ──► blocks of trials, one transaction each ──► arrays ──► answer
+    config ──► Run.create ──► blocks, one transaction each ──► arrays ──► result
 
-A run is one file (`run_file` says how it is kept whole). Killed at any moment it keeps every block
-that was finished, and `execute` goes on from there.
+`run_file` says how the file is kept whole. Killed at any moment a run keeps every block that was
+finished, and `execute` goes on from there.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import io
 import json
 import os
-import platform
 import sqlite3
-import zipfile
-import zlib
+import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Self, final
 
-import numpy as np
 from numpy.typing import NDArray
 
 import dprime
 from dprime import validate
 from dprime.runs import run_file
+from dprime.runs.arrays import Arrays, Packed, check_alike, joined, pack, unpack
+from dprime.runs.config import about, differences, to_json
 from dprime.runs.run_file import explain_errors
-from dprime.runs.states import Event, State, Summary, Worker
-from dprime.seeds import check_seed, fresh_seed
-
-Arrays = dict[str, NDArray[Any]]
+from dprime.runs.states import FAILED, Event, State, Worker
 
 MOST_EVENTS = 1000
-"""That a run remembers."""
-
-LARGEST_BLOCK = 900_000_000
-"""Bytes; SQLite takes values of up to 1,000,000,000."""
+"""How many events a run remembers."""
 
 
 @final
 class Run:
-    """One run of an audit in one file. Make it with `Run.create` or `Run.open`.
+    """One run in one file. Make it with `Run.create`, `Run.open` or `Run.open_or_create`.
 
     Use it in a `with` block, or call `close`. Any number of processes may read it; one may write.
 
     >>> import tempfile
+    >>> import numpy as np
     >>> path = Path(tempfile.mkdtemp()) / "first.run"
-    >>> with Run.create(path, {"adversary": "gradient", "seed": 7}, blocks=2) as store:
-    ...     store.finish(0, {"scores": np.array([0.5, 1.5])}, seconds=0.1)
-    ...     store.pending(), store.state().trials
+    >>> with Run.create(path, "audit", {"adversary": "gradient", "seed": 7}, blocks=2) as run:
+    ...     run.finish(0, {"scores": np.array([0.5, 1.5])}, seconds=0.1)
+    ...     run.pending(), run.state().trials
     ([1], 2)
-    >>> with Run.open(path) as store:
-    ...     store.seed, store.arrays()["scores"].tolist()
+    >>> with Run.open(path) as run:
+    ...     run.seed, run.arrays()["scores"].tolist()
     (7, [0.5, 1.5])
     """
 
@@ -63,50 +55,103 @@ class Run:
         self.path = path
         self._db = connection
         self._lock: sqlite3.Connection | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._created_here = False
 
     @classmethod
     def create(
-        cls, path: str | os.PathLike[str], settings: Mapping[str, Any], blocks: int
+        cls,
+        path: str | os.PathLike[str],
+        kind: str,
+        config: Mapping[str, Any],
+        blocks: int,
+        request: Mapping[str, Any] | None = None,
     ) -> Run:
         """Begin a run: the file appears whole, with every block pending, or not at all.
 
         Args:
             path: of the new file; its folder is made if need be.
-            settings: what the run is, of JSON values. `seed` in it gives every random number; where
-                it is not given, one is drawn that nobody can guess. `adversary` and `data` are
-                shown in lists of runs.
-            blocks: how many blocks of trials the run has.
-
-        >>> import tempfile
-        >>> with Run.create(tempfile.mkdtemp() + "/a.run", {"seed": 1}, blocks=3) as store:
-        ...     store.pending()
-        [0, 1, 2]
+            kind: "audit", "inference", "frontier" or "models".
+            config: what the run is, in JSON values. A `seed` in it gives every random number; one
+                is drawn where the name is missing, and none is kept where it is None. `adversary`
+                and `data` are shown in lists of runs.
+            blocks: how many blocks the run has.
+            request: names and numbers from which the work can be made again, where the
+                configuration only describes it.
         """
         place = Path(path)
         count = validate.whole("blocks", blocks, example=10)
         with explain_errors(place):
-            run_file.create(place, _about(settings, count), count)
-        return cls.open(place)
+            run_file.create(place, about(kind, config, count, request), count)
+        run = cls.open(place)
+        run._created_here = True
+        return run
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Run:
-        """Open a run and check that it is whole; another process may be working on it.
+    def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Run:
+        """Open a run; another process may be working on it.
 
-        >>> import tempfile
-        >>> path = tempfile.mkdtemp() + "/a.run"
-        >>> Run.create(path, {"adversary": "gradient", "seed": 1}, blocks=3).close()
-        >>> with Run.open(path) as store:
-        ...     store.config
-        {'adversary': 'gradient', 'seed': 1}
+        Args:
+            path: of the file.
+            verify: whether to check that the whole file is as it was written, which reads all of
+                it. Without that, configuration, result and the arrays that are asked for still are.
         """
         place = Path(path)
         with explain_errors(place):
-            return cls(place.resolve(), run_file.connected(place))
+            return cls(place.resolve(), run_file.connected(place, verify=verify))
+
+    @classmethod
+    def open_or_create(
+        cls,
+        path: str | os.PathLike[str] | None,
+        kind: str,
+        config: Mapping[str, Any],
+        blocks: int,
+        request: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """The run at a path, if its configuration is the same, or a new one.
+
+        None makes a run that is gone when it is closed.
+
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/a.run"
+        >>> Run.create(path, "audit", {"trials": 5}, blocks=3).close()
+        >>> Run.open_or_create(path, "audit", {"trials": 6}, blocks=3)
+        Traceback (most recent call last):
+        dprime.validate.InputError: \
+a.run must be of the same settings (trials 6), but it is of trials 5: \
+give another path, or the settings that it was made with.
+        """
+        if path is None:
+            folder = tempfile.TemporaryDirectory(prefix="dprime-")
+            run = cls.create(Path(folder.name) / "temporary.run", kind, config, blocks, request)
+            run._folder = folder
+            return run
+        if not os.path.lexists(path):
+            return cls.create(path, kind, config, blocks, request)
+        run = cls.open(path)
+        try:
+            run._check_same(kind, config, blocks)
+            if request is not None and run.request is None:  # it was begun with objects
+                run.note("request", to_json("request", request))
+        except BaseException:
+            run.close()
+            raise
+        return run
 
     def close(self) -> None:
-        """Close the file; it can be opened again."""
+        """Close the file; it can be opened again, unless it was a temporary one."""
         self._release()
         self._db.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def discard(self) -> None:
+        """Close and remove a run that was created by this object and that nothing happened in."""
+        untouched = self._created_here and not self.state().done and not self.events()
+        self.close()
+        if untouched and self._folder is None:
+            run_file.remove(self.path)
 
     def __enter__(self) -> Self:
         return self
@@ -118,14 +163,29 @@ class Run:
         return f"Run({str(self.path)!r})"
 
     @property
+    def kind(self) -> str:
+        """What the run is: "audit", "inference", "frontier" or "models"."""
+        return self._text("kind")
+
+    @property
     def config(self) -> dict[str, Any]:
         """What the run was created with."""
-        return dict(json.loads(self._text("settings")))
+        return self._json("config") or {}
+
+    @property
+    def request(self) -> dict[str, Any] | None:
+        """Names and numbers from which the work can be made again; None if it was objects."""
+        return self._json("request")
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """What was concluded from the run; None before that."""
+        return self._json("result")
 
     @property
     def versions(self) -> dict[str, str]:
-        """Of dprime, Python and the libraries that the run was created with."""
-        return dict(json.loads(self._text("versions")))
+        """The versions of dprime, Python and the libraries that the run was created with."""
+        return self._json("versions") or {}
 
     @property
     def seed(self) -> int:
@@ -134,37 +194,29 @@ class Run:
         Whoever knows it knows the noise of every trial. That does no harm while the models of an
         audit are not released; never use it for a training whose model is.
         """
-        return int(self._text("seed"))
+        text = self._text("seed")
+        if not text:
+            raise validate.misfit("run", "one whose seed is a secret", "one that keeps its seed", "")
+        return int(text)
 
     @property
     def created(self) -> datetime:
         """When the run was created."""
         return datetime.fromisoformat(self._text("created"))
 
-    @property
-    def result(self) -> dict[str, Any] | None:
-        """What was concluded from the run, where that was kept."""
-        row = self._row("SELECT value FROM about WHERE name = 'answer'")
-        if row is None:
-            return None
-        answer = json.loads(row[0])
-        if not isinstance(answer, dict):
-            shown = "damaged: its answer is no table of names and values"
-            raise validate.misfit("run", shown, "whole", "dprime resume makes the answer anew")
-        return answer
+    def keep(self, record: Mapping[str, Any]) -> None:
+        """Keep what was concluded, in JSON values; an earlier result is replaced."""
+        self.note("result", to_json("result", record))
 
-    def keep(self, answer: Mapping[str, Any]) -> None:
-        """Keep what was concluded, of JSON values; an earlier answer is replaced.
-
-        >>> import tempfile
-        >>> with Run.create(tempfile.mkdtemp() + "/a.run", {"seed": 1}, blocks=1) as store:
-        ...     store.keep({"epsilon": 1.5})
-        ...     store.result
-        {'epsilon': 1.5}
-        """
-        text = _json("answer", answer)
+    def note(self, name: str, text: str) -> None:
+        """Keep a text that the work needs when it is resumed."""
         with self._transaction() as db:
-            self._put(db, "answer", text)
+            run_file.put(db, "about", name, text, changed=run_file.now())
+
+    def noted(self, name: str) -> str | None:
+        """A text that was kept; None where there is none of this name."""
+        row = self._row("SELECT value FROM about WHERE name = ?", name)
+        return None if row is None else str(row[0])
 
     def pending(self) -> list[int]:
         """The blocks still to be run: those never tried first, then those that failed."""
@@ -186,99 +238,110 @@ class Run:
         return State(blocks, done, failed, pending, trials, last_error=row[5])
 
     def changed(self) -> datetime:
-        """When a block or the answer was stored last."""
+        """When a block or a text was stored last."""
         row = self._row(
             "SELECT max(changed) FROM (SELECT changed FROM blocks UNION SELECT changed FROM about)"
         )
         assert row is not None
         return datetime.fromisoformat(row[0])
 
-    def arrays(self) -> Arrays:
-        """The arrays of all finished blocks, joined in the order of the blocks."""
+    def arrays(self, since: int = 0) -> Arrays:
+        """The arrays of finished blocks, joined in the order of the blocks.
+
+        Args:
+            since: leaves out this many blocks, those that were finished first: give the number of
+                blocks that were done when the arrays were last read, and only new ones are read.
+        """
+        parts = []
         with explain_errors(self.path):
             rows = self._db.execute(
-                "SELECT number, arrays FROM blocks WHERE state = 'done' ORDER BY number"
+                "SELECT number, finished, trials, layout, arrays, digest FROM blocks "
+                "WHERE finished > ? ORDER BY number",
+                (since,),
             )
-            parts = [_unpacked(packed, self.path, number) for number, packed in rows]
-        if not parts:
-            return {}
-        return {
-            name: np.concatenate([part[name] for part in parts], dtype=first.dtype)
-            for name, first in parts[0].items()
-        }
+            for *values, kept in rows:
+                arrays = unpack(values[-1]) if run_file.digest(*values) == kept else None
+                if arrays is None:
+                    raise run_file.damaged(self.path, f"in block {values[0]}")
+                parts.append(arrays)
+        return joined(parts)
 
-    def check(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def pack(self, arrays: Mapping[str, NDArray[Any]]) -> Packed:
         """Refuse arrays that could not be stored, or not be joined with those of other blocks."""
-        _trials(arrays)
-        layout = _layout(arrays)
-        size = sum(array.nbytes for array in arrays.values())
-        if size > LARGEST_BLOCK:
-            limit = f"at most {LARGEST_BLOCK:,} bytes"
-            raise validate.misfit("arrays", f"{size:,} bytes", limit, "run smaller blocks")
+        packed = pack(arrays)
         row = self._row("SELECT number, layout FROM blocks WHERE state = 'done' LIMIT 1")
-        if row is not None and row[1] != layout:
-            raise validate.misfit(
-                "arrays", layout, f"like those of block {row[0]}, {row[1]}",
-                "return arrays of the same names, types and shapes for every block",
-            )  # fmt: skip
+        if row is not None:
+            check_alike(packed.layout, *row)
+        return packed
 
     def finish(
-        self, block: int, arrays: Mapping[str, NDArray[Any]], seconds: float, worker: str = ""
+        self,
+        block: int,
+        arrays: Mapping[str, NDArray[Any]] | Packed,
+        seconds: float,
+        worker: str = "",
     ) -> None:
-        """Run a block's arrays, each with the trial first; a finished block is never replaced.
+        """Store a block's arrays, each with the trial first; a finished block is never replaced.
 
         Args:
             block: its number.
             arrays: by name.
-            seconds: that it took.
-            worker: who played it, as people call it.
+            seconds: how long the block took.
+            worker: who played it.
         """
-        self.check(arrays)
-        layout, packed = _layout(arrays), _packed(arrays)
+        packed = arrays if isinstance(arrays, Packed) else self.pack(arrays)
         taken = validate.at_least_zero("seconds", seconds)
         with self._transaction() as db:
             self._check_open(block)
+            (last,) = db.execute("SELECT coalesce(max(finished), 0) FROM blocks").fetchone()
+            values = (last + 1, packed.trials, packed.layout, packed.data)
             db.execute(
                 "UPDATE blocks SET state = 'done', attempts = attempts + 1, error = NULL, "
-                "seconds = ?, trials = ?, layout = ?, arrays = ?, digest = ?, changed = ? "
-                "WHERE number = ?",
-                (
-                    taken, _trials(arrays), layout, packed,
-                    run_file.digest(block, layout, packed), run_file.now(), block,
-                ),
-            )  # fmt: skip
+                "finished = ?, trials = ?, layout = ?, arrays = ?, digest = ?, seconds = ?, "
+                "changed = ? WHERE number = ?",
+                (*values, run_file.digest(block, *values), taken, run_file.now(), block),
+            )
             if worker:
-                self._count(db, worker, _trials(arrays), taken)
+                before = self.workers().get(worker, Worker())
+                run_file.put(
+                    db, "workers", worker, before.blocks + 1, before.trials + packed.trials,
+                    before.seconds + taken, run_file.now(),
+                )  # fmt: skip
 
-    def fail(self, block: int, error: str, how: str = "failed", worker: str = "") -> None:
+    def fail(self, block: int, error: str, outcome: str = FAILED, worker: str = "") -> None:
         """Record that a block failed, and why; it stays to be tried again.
 
         Args:
             block: its number.
             error: what went wrong, in a line.
-            how: in a few words, such as "out of memory".
-            worker: who had it, as people call it.
+            outcome: how the try ended, such as "out of memory".
+            worker: who had it.
         """
-        reason = error.encode(errors="replace").decode()
-        event = Event(run_file.now(), block, how, reason, worker)
-        events = [*map(dataclasses.asdict, self.events()), dataclasses.asdict(event)]
+        reason, now = error.encode(errors="replace").decode(), run_file.now()
         with self._transaction() as db:
-            self._put(db, "events", json.dumps(events[-MOST_EVENTS:]))
             self._check_open(block)
             db.execute(
                 "UPDATE blocks SET state = 'failed', attempts = attempts + 1, error = ?, "
                 "changed = ? WHERE number = ?",
-                (reason, run_file.now(), block),
+                (reason, now, block),
             )
+            (last,) = db.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()
+            run_file.put(db, "events", last + 1, now, block, outcome, reason, worker)
+            db.execute("DELETE FROM events WHERE number <= ?", (last + 1 - MOST_EVENTS,))
 
     def events(self) -> list[Event]:
         """What went wrong on the way, the latest last; a block that failed may be done by now."""
-        return [Event(**event) for event in json.loads(self._text_or("events", "[]"))]
+        with explain_errors(self.path):
+            columns = ", ".join(field.name for field in dataclasses.fields(Event))
+            rows = self._db.execute(f"SELECT {columns} FROM events ORDER BY number")
+            return [Event(*row) for row in rows]
 
     def workers(self) -> dict[str, Worker]:
         """Who played how much, by name."""
-        found = json.loads(self._text_or("workers", "{}"))
-        return {name: Worker(**counted) for name, counted in found.items()}
+        with explain_errors(self.path):
+            columns = ", ".join(field.name for field in dataclasses.fields(Worker))
+            rows = self._db.execute(f"SELECT name, {columns} FROM workers ORDER BY name")
+            return {name: Worker(*row) for name, *row in rows}
 
     def pace(self) -> float:
         """Trials a second, over the last minute in which blocks ended; 0 before the first."""
@@ -293,21 +356,6 @@ class Run:
         )
         assert row is not None
         return float(row[0]) / max((last - since).total_seconds(), 1e-3)
-
-    def _count(self, db: sqlite3.Connection, worker: str, trials: int, seconds: float) -> None:
-        """Add a block to what a worker has played."""
-        known = self.workers()
-        so_far = known.get(worker, Worker())
-        known[worker] = Worker(
-            so_far.blocks + 1, so_far.trials + trials, so_far.seconds + seconds, run_file.now()
-        )
-        plain = {name: dataclasses.asdict(each) for name, each in known.items()}
-        self._put(db, "workers", json.dumps(plain))
-
-    @staticmethod
-    def _put(db: sqlite3.Connection, name: str, text: str) -> None:
-        row = run_file.about_row(name, text)
-        db.execute("INSERT OR REPLACE INTO about VALUES (?, ?, ?, ?)", row)
 
     def attempts(self, block: int) -> int:
         """How often a block ended, done or failed; a try that was killed does not count."""
@@ -330,19 +378,35 @@ class Run:
         """Whether a process is working on the run at this moment."""
         return self._lock is not None or run_file.is_locked(self.path)
 
-    def summary(self) -> Summary:
-        """The run in one line."""
-        config, state = self.config, self.state()
-        return Summary(
-            name=self.path.name,
-            adversary=_label(config.get("adversary")),
-            data=_label(config.get("data")),
-            blocks=state.blocks,
-            done=state.done,
-            trials=state.trials,
-            state=_word(state, self.busy()),
-            changed=self.changed(),
-        )
+    def check_version(self) -> None:
+        """Refuse to add to what another version has played: its trials may have other scores."""
+        begun = self.versions.get("dprime", dprime.__version__)
+        if self.state().done and self.pending() and begun != dprime.__version__:
+            shown = f"begun by {begun} and played in part"
+            remedy = f"begin it anew, or finish it with dprime {begun}"
+            raise validate.misfit("run", shown, f"of dprime {dprime.__version__}", remedy)
+
+    def check_complete(self, what: str) -> None:
+        """Refuse to conclude where blocks are missing, whose contents are `what`."""
+        state = self.state()
+        if not state.complete:
+            raise validate.InputError(
+                f"{state.failed} of {state.blocks} blocks of {what} could not be trained: "
+                f"{state.last_error}."
+            )
+
+    def _check_same(self, kind: str, config: Mapping[str, Any], blocks: int) -> None:
+        """Refuse another configuration than that of the run, and say what differs."""
+        before = {"kind": self.kind, **self.config}
+        apart = differences(before, {"kind": kind, **json.loads(to_json("config", config))})
+        if apart is None and self.state().blocks != blocks:
+            apart = (f"{self.state().blocks} blocks", f"{blocks} blocks")
+        if apart is not None:
+            shown, asked = apart
+            raise validate.misfit(
+                self.path.name, f"of {shown}", f"of the same settings ({asked})",
+                "give another path, or the settings that it was made with",
+            )  # fmt: skip
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -375,14 +439,17 @@ class Run:
             return [int(number) for (number,) in rows]
 
     def _text(self, name: str) -> str:
-        row = self._row("SELECT value FROM about WHERE name = ?", name)
-        if row is None:
+        text = self.noted(name)
+        if text is None:
             raise run_file.damaged(self.path)
-        return str(row[0])
+        return text
 
-    def _text_or(self, name: str, usual: str) -> str:
-        row = self._row("SELECT value FROM about WHERE name = ?", name)
-        return usual if row is None else str(row[0])
+    def _json(self, name: str) -> dict[str, Any] | None:
+        """A table of names and values, where one was kept."""
+        kept = json.loads(self.noted(name) or "null")
+        if kept is not None and not isinstance(kept, dict):
+            raise run_file.damaged(self.path, f"in its {name}")
+        return kept
 
     def _block(self, block: int) -> tuple[Any, ...]:
         """A block's attempts and state."""
@@ -397,136 +464,3 @@ class Run:
         if self._block(block)[1] == "done":
             remedy = "leave it: a finished block is never replaced"
             raise validate.misfit(f"block {block}", "done", "not yet done", remedy)
-
-
-def runs(folder: str | os.PathLike[str]) -> list[Summary]:
-    """The runs in a folder, by name; what is not one is left out (`not_runs` names it).
-
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp())
-    >>> Run.create(place / "a.run", {"adversary": "gradient", "seed": 1}, blocks=4).close()
-    >>> [(run.name, run.adversary, run.done, run.blocks, run.state) for run in runs(place)]
-    [('a.run', 'gradient', 0, 4, 'incomplete')]
-    """
-    return [found for found in _survey(folder).values() if isinstance(found, Summary)]
-
-
-def not_runs(folder: str | os.PathLike[str]) -> dict[str, str]:
-    """The files in a folder that are no runs or cannot be read, by name, each with the reason.
-
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp())
-    >>> _ = (place / "notes.txt").write_text("Try a stronger adversary.")
-    >>> list(not_runs(place))
-    ['notes.txt']
-    """
-    return {name: found for name, found in _survey(folder).items() if isinstance(found, str)}
-
-
-def _survey(folder: str | os.PathLike[str]) -> dict[str, Summary | str]:
-    """Every file of a folder: a run's summary, or why it is none."""
-    place = Path(folder)
-    if not place.is_dir():
-        raise validate.refusal("folder", str(folder), "a folder", "give the folder of the runs")
-    return {path.name: _looked_at(path) for path in run_file.candidates(place)}
-
-
-def _looked_at(path: Path) -> Summary | str:
-    try:
-        with Run.open(path) as store:
-            return store.summary()
-    except validate.InputError as error:
-        return str(error)
-
-
-def _word(state: State, busy: bool) -> str:
-    """The state of a run in a word."""
-    if busy:
-        return "running"
-    if state.complete:
-        return "complete"
-    return "incomplete" if state.pending else "failed"
-
-
-def _label(value: object) -> str:
-    """A setting in a word: its name where it has one."""
-    if isinstance(value, Mapping):
-        value = value.get("name")
-    return "" if value is None else str(value)
-
-
-def _about(settings: object, blocks: int) -> dict[str, str]:
-    """The texts that a new run holds."""
-    if not isinstance(settings, Mapping):
-        remedy = "give for example {'adversary': 'gradient', 'seed': 1}"
-        raise validate.refusal("settings", settings, "a mapping of JSON values", remedy)
-    seed = settings.get("seed")
-    return {
-        "settings": _json("settings", settings),
-        "versions": _json("versions", versions()),
-        "seed": str(fresh_seed() if seed is None else check_seed(seed)),
-        "created": run_file.now(),
-        "blocks": str(blocks),
-    }
-
-
-def versions() -> dict[str, str]:
-    """Of dprime, Python, and the libraries that a result may depend on."""
-    found = {"dprime": dprime.__version__, "python": platform.python_version()}
-    for library in ("numpy", "scipy", "torch"):
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            found[library] = metadata.version(library)
-    return found
-
-
-def _json(name: str, value: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(dict(value), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        remedy = "use finite numbers, texts, lists and mappings, and None for what has no value"
-        raise validate.misfit(name, f"not ({error})", "made of JSON values", remedy) from None
-
-
-def _layout(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Names, types and shapes of a block's arrays, the number of trials left open."""
-    described = []
-    for name, array in sorted(arrays.items()):
-        shape = ", ".join(["trial", *map(str, array.shape[1:])])
-        described.append(f"{name} {array.dtype.str}[{shape}]")
-    return "; ".join(described)
-
-
-def _trials(arrays: object) -> int:
-    """The number of trials in a block: the length of every array."""
-    remedy = "return a mapping such as {'scores': array} with the trial first in every array"
-    if not isinstance(arrays, Mapping) or not arrays:
-        shown = f"{type(arrays).__name__} {arrays!r:.50}"
-        raise validate.misfit("arrays", shown, "a mapping of names to arrays", remedy)
-    for name, array in arrays.items():
-        if not isinstance(name, str) or not isinstance(array, np.ndarray) or array.ndim == 0:
-            shown = f"{type(array).__name__} of shape {np.shape(array)}"
-            raise validate.misfit(f"arrays[{name!r}]", shown, "an array of trials", remedy)
-        if array.dtype.hasobject:
-            raise validate.misfit(f"arrays[{name!r}]", "of Python objects", "of numbers", remedy)
-    lengths = {name: len(array) for name, array in arrays.items()}
-    if len(set(lengths.values())) != 1:
-        raise validate.misfit("arrays", f"{lengths}", "of one length, the block's trials", remedy)
-    return next(iter(lengths.values()))
-
-
-def _packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """The bytes of an npz file, with no pickle, and any name (`numpy.savez` reserves some)."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
-    return buffer.getvalue()
-
-
-def _unpacked(packed: bytes, path: Path, block: int) -> Arrays:
-    try:
-        with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error):
-        raise run_file.damaged(path, f"in block {block}") from None

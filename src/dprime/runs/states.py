@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 FAILED = "failed"
-"""Of a block that raised an error."""
+"""The outcome of a block that raised an error."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,9 @@ class Event:
     Attributes:
         time: an ISO date and time.
         block: its number.
-        outcome: in a few words.
-        message: in a line.
-        worker: who had it; empty where that is not known.
+        outcome: how the try ended, such as "out of memory".
+        message: what went wrong, in a line.
+        worker: who had the block; empty where that is not known.
     """
 
     time: str
@@ -60,20 +59,6 @@ class Worker:
     def speed(self) -> float:
         """Trials in a second of work."""
         return self.trials / self.seconds if self.seconds else 0.0
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A run in a list of runs; `state` is complete, running, failed or incomplete."""
-
-    name: str
-    adversary: str
-    data: str
-    blocks: int
-    done: int
-    trials: int
-    state: str
-    changed: datetime
 
 
 def worker_lines(workers: Mapping[str, Worker]) -> list[str]:

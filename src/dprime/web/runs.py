@@ -15,6 +15,7 @@ from typing import Any
 
 from dprime import validate
 from dprime.runs import run_file
+from dprime.runs.folder import summary_of
 from dprime.runs.run import Run
 from dprime.web.cache import Cache
 
@@ -45,7 +46,7 @@ class Runs:
 
     >>> import tempfile
     >>> place = Path(tempfile.mkdtemp())
-    >>> Run.create(place / "a.run", {"adversary": "di", "seed": 1}, blocks=4).close()
+    >>> Run.create(place / "a.run", "audit", {"adversary": "di", "seed": 1}, blocks=4).close()
     >>> [(run["name"], run["state"], run["report"]) for run in Runs(place).listed()["runs"]]
     [('a.run', 'incomplete', False)]
     """
@@ -125,10 +126,11 @@ class Runs:
 
 def _run(path: Path) -> dict[str, Any]:
     """A run's line in the list."""
-    with Run.open(path) as store:
-        summary, answer = store.summary(), store.result or {}
+    with Run.open(path, verify=False) as run:
+        summary, answer = summary_of(run), run.result or {}
+    listed = {name: value for name, value in vars(summary).items() if name != "kind"}
     return {
-        **vars(summary),
+        **listed,
         "changed": summary.changed.isoformat(),
         "verdict": answer.get("verdict"),
         "sentence": answer.get("sentence"),

@@ -22,7 +22,7 @@ from works import Slow, Somewhere, on_gpu
 pytest.importorskip("ray")
 pytestmark = pytest.mark.ray
 
-TESTS = str(Path(__file__).parents[2])
+TESTS = os.pathsep.join([str(Path(__file__).parents[2]), str(Path(dprime.__file__).parents[1])])
 
 DRIVER = """
 import sys
@@ -55,7 +55,7 @@ def nodes():
 def run(tmp_path):
     """A run of twelve blocks, and the work that marks its tries."""
     (tmp_path / "tries").mkdir()
-    Run.create(tmp_path / "a.run", {"seed": 7}, blocks=12).close()
+    Run.create(tmp_path / "a.run", "audit", {"seed": 7}, blocks=12).close()
     return tmp_path / "a.run", Slow(tmp_path / "tries")
 
 
@@ -132,7 +132,7 @@ def test_a_worker_of_another_version(tmp_path, run):
         [sys.executable, "-c", script, str(path), str(work.folder), ""],
         capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": TESTS},
     )  # fmt: skip
-    sentence = f"a worker has dprime 0.0.1, and the driver has {dprime.__version__}"
+    sentence = f"different versions of dprime, 0.0.1 and {dprime.__version__}"
     assert sentence in found.stderr
     with Run.open(path) as store:
         assert store.state().pending == 12
@@ -142,7 +142,7 @@ def test_a_worker_of_another_version(tmp_path, run):
     ("device", "lent"), [("cpu", {0.0}), ("cuda", {1.0}), ("auto", {0.0, 1.0})]
 )
 def test_blocks_go_to_the_devices_that_are_asked_for(tmp_path, local_ray, device, lent):
-    with Run.create(tmp_path / "a.run", {"seed": 7}, blocks=4) as store:
+    with Run.create(tmp_path / "a.run", "audit", {"seed": 7}, blocks=4) as store:
         execute(store, on_gpu, backend=backend_named("ray", device=device))
         assert set(store.arrays()["scores"]) == lent
 

@@ -1,7 +1,7 @@
 """Blocks in processes on this machine, one thread each.
 
 A process is started anew when it dies, when its block takes too long, and never otherwise. Each has
-a pipe of its own, so that one that is killed in the middle of a sentence disturbs no other.
+a pipe of its own, so that one that is killed in the middle of a message disturbs no other.
 """
 
 from __future__ import annotations
@@ -16,12 +16,20 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from dprime import validate
-from dprime.runs.backends import worker
-from dprime.runs.backends.base import Arrays, Backend, WorkerPool, End, Outcome, Task, Work
+from dprime.runs.backends.base import (
+    PATIENCE,
+    Arrays,
+    Backend,
+    End,
+    Outcome,
+    Task,
+    Work,
+    WorkerPool,
+    checked_limit,
+    late,
+    play,
+)
 from dprime.runs.errors import describe
-
-PATIENCE = 0.5
-"""Seconds to wait before looking at the clock again."""
 
 STARTING = 120.0
 """Seconds that a process may take, beside the time limit, until it can begin with a block."""
@@ -47,14 +55,12 @@ class Processes(Backend):
         from dprime.train.workers import cores  # noqa: PLC0415  it needs PyTorch
 
         self.workers = cores() if workers is None else validate.whole("workers", workers)
-        self.time_limit = (
-            None if time_limit is None else validate.positive("time_limit", time_limit, example=600)
-        )
+        self.time_limit = checked_limit(time_limit)
 
     @contextmanager
     def pool(self, work: Work) -> Iterator[WorkerPool]:
         """All of them are ended on the way out, whatever they do."""
-        pool = _Pool(_packed(work), self.workers, self.time_limit)
+        pool = _Processes(_packed(work), self.workers, self.time_limit)
         try:
             yield pool
         finally:
@@ -62,8 +68,8 @@ class Processes(Backend):
 
 
 @dataclass(eq=False)
-class _Hand:
-    """A process and what it has to do."""
+class _Worker:
+    """A process and what it has to do, since when."""
 
     number: int
     process: BaseProcess
@@ -76,19 +82,45 @@ class _Hand:
     def name(self) -> str:
         return f"process {self.number + 1}"
 
-    def lost(self, end: End, error: str) -> Outcome:
-        """What became of its task."""
+    def receive(self) -> Outcome | None:
+        """The outcome that the process sent, if it lived to send all of it."""
+        try:
+            message: Outcome | str = self.pipe.recv()
+        except (EOFError, OSError, pickle.UnpicklingError):
+            self.process.join(GRACE)
+            return self.lost(f"its process died (exit code {self.process.exitcode})")
+        if isinstance(message, Outcome):
+            self.task = None
+            return message
+        self.ready, self.since = True, time.monotonic()
+        return None
+
+    def lost(self, error: str) -> Outcome:
+        """What became of its task, when the process is gone."""
         assert self.task is not None
-        return Outcome(self.task, end, None, error, time.monotonic() - self.since, self.name)
+        took = time.monotonic() - self.since
+        return Outcome(self.task, End.LOST, None, error, took, self.name)
+
+    def late(self, limit: float) -> Outcome | None:
+        """What became of its task, where that takes too long."""
+        assert self.task is not None
+        took = time.monotonic() - self.since
+        over = took > limit + (0.0 if self.ready else STARTING)
+        return late(self.task, limit, took, self.name) if over else None
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
 
 
-class _Pool(WorkerPool):
+class _Processes(WorkerPool):
     def __init__(self, work: bytes, workers: int, time_limit: float | None) -> None:
         self._work, self._time_limit = work, time_limit
         self._context = multiprocessing.get_context("spawn")
-        self._hands = [self._hired(number) for number in range(workers)]
+        self._workers = [self._spawn(number) for number in range(workers)]
 
-    def _hired(self, number: int) -> _Hand:
+    def _spawn(self, number: int) -> _Worker:
         mine, theirs = self._context.Pipe()
         name = f"process {number + 1}"
         process = self._context.Process(
@@ -96,75 +128,46 @@ class _Pool(WorkerPool):
         )
         process.start()
         theirs.close()
-        return _Hand(number, process, mine)
+        return _Worker(number, process, mine)
 
     def idle(self) -> int:
-        return sum(hand.task is None for hand in self._hands)
+        return sum(worker.task is None for worker in self._workers)
 
-    def busy(self) -> int:
-        return len(self._hands) - self.idle()
+    def running(self) -> int:
+        return len(self._workers) - self.idle()
 
     def submit(self, task: Task) -> None:
-        hand = next(hand for hand in self._hands if hand.task is None)
-        hand.task, hand.since = task, time.monotonic()
-        with suppress(OSError):  # it has died meanwhile: `ended` will say so
-            hand.pipe.send(task)
+        worker = next(worker for worker in self._workers if worker.task is None)
+        worker.task, worker.since = task, time.monotonic()
+        with suppress(OSError):  # it has died meanwhile: `completed` will say so
+            worker.pipe.send(task)
 
     def completed(self) -> Iterator[Outcome]:
-        waiting = [hand for hand in self._hands if hand.task is not None]
-        signs = [sign for hand in waiting for sign in (hand.pipe, hand.process.sentinel)]
+        busy = [worker for worker in self._workers if worker.task is not None]
+        signs = [sign for worker in busy for sign in (worker.pipe, worker.process.sentinel)]
         ready = set(wait(signs, PATIENCE)) if signs else set()
-        for hand in waiting:
-            if hand.pipe in ready:
-                yield from self._said(hand)
-            elif hand.process.sentinel in ready:
-                yield self._replaced(hand, End.LOST, "its process died without a word")
-            elif self._is_late(hand):
-                limit = f"it took longer than {self._time_limit:g} s"
-                yield self._replaced(hand, End.LATE, limit)
-
-    def _said(self, hand: _Hand) -> Iterator[Outcome]:
-        """The outcome that a process sent, if it lived to send all of it."""
-        try:
-            said: Outcome | str = hand.pipe.recv()
-        except (EOFError, OSError, pickle.UnpicklingError):
-            hand.process.join(GRACE)
-            code = hand.process.exitcode
-            yield self._replaced(hand, End.LOST, f"its process died (exit code {code})")
-            return
-        if isinstance(said, Outcome):
-            hand.task = None
-            yield said
-        else:
-            hand.ready, hand.since = True, time.monotonic()
-
-    def _is_late(self, hand: _Hand) -> bool:
-        if self._time_limit is None:
-            return False
-        allowed = self._time_limit + (0.0 if hand.ready else STARTING)
-        return time.monotonic() - hand.since > allowed
-
-    def _replaced(self, hand: _Hand, end: End, error: str) -> Outcome:
-        """End a process, and start another in its place."""
-        outcome = hand.lost(end, error)
-        _end(hand)
-        self._hands[hand.number] = self._hired(hand.number)
-        return outcome
+        for worker in busy:
+            outcome = None
+            if worker.pipe in ready:
+                outcome = worker.receive()
+            elif worker.process.sentinel in ready:
+                outcome = worker.lost("the worker process exited without a message")
+            elif self._time_limit is not None:
+                outcome = worker.late(self._time_limit)
+            if outcome is not None:
+                if outcome.end in (End.LOST, End.LATE):  # another takes its place
+                    worker.end()
+                    self._workers[worker.number] = self._spawn(worker.number)
+                yield outcome
 
     def end(self) -> None:
-        for hand in self._hands:
+        for worker in self._workers:
             with suppress(OSError):
-                hand.pipe.send(None)
-        for hand in self._hands:
-            if hand.task is None:
-                hand.process.join(GRACE)
-            _end(hand)
-
-
-def _end(hand: _Hand) -> None:
-    hand.process.kill()
-    hand.process.join()
-    hand.pipe.close()
+                worker.pipe.send(None)
+        for worker in self._workers:
+            if worker.task is None:
+                worker.process.join(GRACE)
+            worker.end()
 
 
 def _packed(work: Work) -> bytes:
@@ -187,7 +190,7 @@ def _serve(pipe: Connection, work: bytes, name: str) -> None:
         played = _unpacked(work)
         pipe.send(READY)
         while (task := pipe.recv()) is not None:
-            pipe.send(worker.play(played, task, name))
+            pipe.send(play(played, task, name))
 
 
 def _unpacked(packed: bytes) -> Work:
