@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dprime.runs.runner import BlocksFailedError, describe, execute
+from dprime.runs.runner import BlocksFailedError, counting, describe, execute
 from dprime.runs.run import Run
 
 
@@ -51,6 +51,13 @@ def test_every_block_runs_once_in_order(store):
     np.testing.assert_array_equal(store.arrays()["scores"], expected)
     execute(store, work)
     assert len(work.ran) == 6
+
+
+def test_a_bar_counts_the_trials_that_are_done(store):
+    store.finish(0, scores(0), seconds=1.0)
+    told = []
+    execute(store, Work(broken={1: 1}), on_block=counting(store, told.append))
+    assert told == [10, 0, 10, 10, 10, 10, 10]
 
 
 def test_a_block_that_fails_is_tried_again_at_the_end(store):

@@ -51,7 +51,7 @@ NEED_TORCH = {
 }
 """What trains, and the modules where it is: loaded when it is first asked for."""
 
-PLACES = {
+EXPORTS = {
     "Band": "estimators",
     "Bayesian": "estimators",
     "ClopperPearson": "estimators",
@@ -78,8 +78,8 @@ PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in PLACES:
-        return getattr(import_module(f"dprime.audit.{PLACES[name]}"), name)
+    if name in EXPORTS:
+        return getattr(import_module(f"dprime.audit.{EXPORTS[name]}"), name)
     if name in NEED_TORCH:
         if find_spec("torch") is None:
             raise ImportError(f"dprime.audit.{name} needs PyTorch: {text.install('train')}")

@@ -92,10 +92,11 @@ def report(
 
 def _printed(path: Path, as_json: bool) -> bool:
     """Print what an inference or a frontier has kept, which has tables and no page."""
+    with Run.open(path, verify=False) as run:
+        if run.kind == "audit":
+            return False
     with Run.open(path) as run:
         kind, result = run.kind, run.result
-    if kind == "audit":
-        return False
     if as_json and result is not None:
         print(json.dumps(result, indent=2, allow_nan=False))
     else:

@@ -32,7 +32,7 @@ from dprime.profile import round_up
 from dprime.runs.arrays import Arrays
 from dprime.runs.backends.base import Backend, Here
 from dprime.runs.run import Run
-from dprime.runs.runner import execute
+from dprime.runs.runner import counting, execute
 from dprime.seeds import check_seed, derived_seed, fresh_seed
 from dprime.train import SGD, Observer, Step, Subsets, Training, train
 from dprime.train.observers import AccuracyEvery, FinalAccuracy
@@ -292,11 +292,9 @@ def frontier(
         )  # fmt: skip
         config = _config(plan, work, seed)
         with Run.open_or_create(file, "frontier", config, len(jobs), request) as run:
-            advance(run.state().trials)
-            execute(
-                run, work, backend=backend, attempts=1,
-                on_block=lambda *_: None if here else advance(count),
-            )  # fmt: skip
+            counted = counting(run, advance)
+            on_block = None if here else counted  # here, each step of a training moves the bar
+            execute(run, work, backend=backend, attempts=1, on_block=on_block)
             run.check_complete("points of the frontier")
             found = _concluded(plan, work, run.arrays(), rates)
             run.keep(found.as_json())

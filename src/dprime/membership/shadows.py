@@ -26,8 +26,7 @@ from dprime.membership.planner import check_outside
 from dprime.membership.signals import Signals, signals_of
 from dprime.runs.backends.base import Backend
 from dprime.runs.run import Run
-from dprime.runs.runner import execute
-from dprime.runs.states import State
+from dprime.runs.runner import counting, execute
 from dprime.train import Subsets, train
 from dprime.train.progress import bar
 
@@ -219,15 +218,7 @@ def train_models(
     """Train what a run still lacks, and read the answers of each cohort."""
     total = sum(cohort.models for cohort in work.cohorts)
     with bar(title, total, progress) as advance:
-        done = run.state().trials
-        advance(done)
-
-        def on_block(_: int, state: State) -> None:
-            nonlocal done
-            advance(state.trials - done)
-            done = state.trials
-
-        execute(run, work, backend=backend, on_block=on_block)
+        execute(run, work, backend=backend, on_block=counting(run, advance))
     run.check_complete("models")
     arrays, first = run.arrays(), 0
     found = []

@@ -100,6 +100,19 @@ def execute(
             raise
 
 
+def counting(run: Run, advance: Callable[[float], None]) -> Callable[[int, State], None]:
+    """An `on_block` that moves a progress bar by the trials that are done, now and at each block."""
+    done = 0
+
+    def on_block(_: int, state: State) -> None:
+        nonlocal done
+        advance(state.trials - done)
+        done = state.trials
+
+    on_block(0, run.state())
+    return on_block
+
+
 def _submit(pool: WorkerPool, waiting: deque[Task]) -> None:
     """Hand out as many tasks as there are idle workers."""
     while waiting and pool.idle() > 0:
