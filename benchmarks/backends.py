@@ -36,11 +36,11 @@ import torch
 
 import dprime
 from dprime.attack import AttackTarget, EngineTrainer, adversary_named
-from dprime.audit.backends import Backend, Here, Processes, Ray
 from dprime.audit.game import Game, blocks_of
-from dprime.audit.runner import run_blocks
-from dprime.audit.store import Store
 from dprime.data import Dataset
+from dprime.runs.backends import Backend, Here, Processes, Ray
+from dprime.runs.run import Run
+from dprime.runs.runner import execute
 from dprime.train import Compute, TrainingConfig
 from dprime.train.models import model_named
 
@@ -133,15 +133,15 @@ def _speed() -> dict[str, Any]:
 def _played(game: Game, backend: Backend) -> float:
     with _store(blocks_of(game.trials, game.block)) as store:
         start = time.perf_counter()
-        run_blocks(store, game, backend=backend)
+        execute(store, game, backend=backend)
         return store.state().trials / (time.perf_counter() - start)
 
 
 @contextlib.contextmanager
-def _store(blocks: int) -> Iterator[Store]:
+def _store(blocks: int) -> Iterator[Run]:
     with (
         tempfile.TemporaryDirectory() as folder,
-        Store.create(Path(folder) / "a.run", {"seed": 8}, blocks) as store,
+        Run.create(Path(folder) / "a.run", "audit", {"seed": 8}, blocks) as store,
     ):
         yield store
 
@@ -168,7 +168,7 @@ def _overhead() -> dict[str, float]:
             def on_block(block: int, state: Any, ends: list[float] = ends) -> None:
                 ends.append(time.perf_counter())
 
-            run_blocks(store, OneSecond(), backend=backend, on_block=on_block)
+            execute(store, OneSecond(), backend=backend, on_block=on_block)
             workers = max(1, len(store.workers()))
             spent = sum(each.seconds for each in store.workers().values()) / 21
         gaps = np.diff(ends[::workers])
@@ -196,7 +196,7 @@ def _large() -> dict[str, float]:
         start = time.perf_counter()
         _command("resume", str(path)).wait()
         again = time.perf_counter() - start
-        with Store.open(path) as store:
+        with Run.open(path) as store:
             trials = store.state().trials
         return {
             "trials": trials, "megabytes": path.stat().st_size / 1e6,
@@ -206,7 +206,7 @@ def _large() -> dict[str, float]:
 
 
 def _done(path: Path) -> int:
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         return store.state().done
 
 

@@ -104,7 +104,7 @@ def _run(name: str, precision: float, options: argparse.Namespace) -> dict[str, 
     found = frontier(
         made, data, setting.network(data.train), learning_rate=rates, clip_norm=setting.clip_norm,
         optimizer=SGD(momentum=setting.momentum), repetitions=options.repetitions, seed=SEED,
-        file=options.out and options.out.with_suffix(".points.json"), device=options.device,
+        file=options.out and options.out.with_suffix(".run"), device=options.device,
         memory=options.memory,
     )  # fmt: skip
     seconds = time.perf_counter() - start

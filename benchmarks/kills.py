@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dprime.audit.store import Store
+from dprime.runs.run import Run
 
 AUDIT = (
     "audit", "--epsilon", "4", "--records", "50", "--trials", "2000", "--block", "40",
@@ -57,7 +57,7 @@ def _measure(folder: Path, kills: int) -> dict[str, Any]:
         process.kill()
         process.wait()
         if killed.exists():
-            with Store.open(killed) as store:
+            with Run.open(killed) as store:
                 now = store.done()
             lost += len(set(done) - set(now))
             done = now
@@ -69,7 +69,7 @@ def _measure(folder: Path, kills: int) -> dict[str, Any]:
         if ended:
             break
     process.wait()
-    with Store.open(calm) as one, Store.open(killed) as other:
+    with Run.open(calm) as one, Run.open(killed) as other:
         attempts = [other.attempts(block) for block in other.done()]
         first, second = one.arrays(), other.arrays()
         same = all((first[name] == second[name]).all() for name in first)

@@ -31,9 +31,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from dprime.runs.config import versions
 from scipy import stats
 
-from dprime.audit.store import versions
 from dprime.data import Split, load
 from dprime.data.dataset import Dataset
 from dprime.data.devices import device_named, device_title

@@ -16,9 +16,9 @@ from dprime.attack import AttackTarget, FunctionTrainer
 from dprime.audit.audits import Question, audit
 from dprime.audit.game import Game
 from dprime.audit.settings import AuditSettings, begin
-from dprime.audit.store import Store
 from dprime.curve import TradeOff
 from dprime.metrics import Reading
+from dprime.runs.run import Run
 from games import IMAGES, engine_setting
 
 BASE = {"records": 8, "trials": 40, "block": 16, "seed": 1, "metric": "advantage"}
@@ -171,15 +171,15 @@ EVIL = "<script>alert('x')</script> https://example.org/ ](x) & \"quoted\""
 
 def _unfinished(path):
     settings = AuditSettings.of({**BASE, **NAMED["stands"]})
-    Store.create(path, settings.plain(), settings.blocks).close()
+    Run.create(path, "audit", settings.plain(), settings.blocks).close()
 
 
 def _old(path):
     """An answer as earlier versions kept it, without curves."""
     _unfinished(path)
-    with Store.open(run("stands")) as finished, Store.open(path) as store:
+    with Run.open(run("stands")) as finished, Run.open(path) as store:
         kept = {"verdict", "sentence", "reached", "allowed"}
-        store.keep_answer({name: finished.answer[name] for name in kept})
+        store.keep({name: finished.result[name] for name in kept})
 
 
 OTHERS = {

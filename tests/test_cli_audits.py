@@ -16,8 +16,8 @@ from dprime.attack import ADVERSARIES
 from dprime.audit import lower_bound
 from dprime.audit.estimators import ESTIMATORS
 from dprime.audit.game import Game
-from dprime.audit.store import Store
 from dprime.cli import audits
+from dprime.runs.run import Run
 
 AUDIT = ["audit", "--epsilon", "4", "--records", "8", "--steps", "2", "--seed", "1"]
 FEW = ["--trials", "12", "--block", "8"]
@@ -60,7 +60,7 @@ def test_audit_shows_a_table_and_the_verdict(call, tmp_path):
     ):  # fmt: skip
         assert words in shown
     (kept,) = (tmp_path / "runs").glob("*.run")
-    with Store.open(kept) as store:
+    with Run.open(kept) as store:
         assert store.state().complete
 
 
@@ -91,7 +91,7 @@ def test_a_large_seed_is_kept_to_its_last_digit(call):
     largest = 2**256 - 1
     code, _, _ = call(*AUDIT[:-1], str(largest), *FEW, "--out", "a.run", "--json")
     assert code == 0
-    with Store.open("a.run") as store:
+    with Run.open("a.run") as store:
         assert store.seed == largest
 
 
@@ -125,8 +125,8 @@ def test_audit_of_an_attribute(call):
     shown = as_json(out)
     assert code == 0
     assert shown["about"].startswith("age of record ")
-    with Store.open(shown["run"]) as store:
-        assert store.settings["adjacency"] == "replace"
+    with Run.open(shown["run"]) as store:
+        assert store.config["adjacency"] == "replace"
     assert as_json(call("resume", shown["run"], "--json")[1]) == shown
 
 
@@ -168,8 +168,8 @@ def test_options_override_a_file(call, tmp_path):
     shown = as_json(out)
     assert code == 0
     assert (shown["adversary"], shown["trials"]["in"]) == ("di", 12)
-    with Store.open(shown["run"]) as store:
-        assert store.settings["training"] == {
+    with Run.open(shown["run"]) as store:
+        assert store.config["training"] == {
             "steps": 2, "noise_multiplier": 2.0, "sample_rate": 1.0,
         }  # fmt: skip
 
@@ -189,8 +189,8 @@ def test_every_option_reaches_the_settings(call):
     assert shown["run"] == "here/a.run"
     assert shown["label"].startswith("not DP")
     assert shown["metric"] == {"name": "precision", "prior": 0.2, "min_tpr": 0.1}
-    with Store.open("here/a.run") as store:
-        kept = store.settings
+    with Run.open("here/a.run") as store:
+        kept = store.config
     expected = {
         "adversary": "di", "data": "diabetes", "records": 9, "record": 0, "model": "dense-3",
         "adjacency": "replace", "trials": 4, "block": 5, "metric": "precision", "method": "band",
@@ -401,13 +401,13 @@ def test_ctrl_c_and_resume(call, tmp_path):
     while not done and time.monotonic() < patience:
         time.sleep(0.05)
         if path.exists():
-            with Store.open(path) as store:
+            with Run.open(path) as store:
                 done = store.done()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert err == "Stopped. Go on with: dprime resume a.run\n"
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         kept, state = store.done(), store.state()
         first = store.arrays()["score"]
     assert 1 <= len(kept) < 10
@@ -416,7 +416,7 @@ def test_ctrl_c_and_resume(call, tmp_path):
     assert shown["blocks"]["done"] == 10
     whole = as_json(call(*words, "--out", "b.run", "--json")[1])
     assert shown["metrics"] == whole["metrics"]
-    with Store.open(path) as store, Store.open(tmp_path / "b.run") as other:
+    with Run.open(path) as store, Run.open(tmp_path / "b.run") as other:
         scores = store.arrays()["score"]
         np.testing.assert_array_equal(scores, other.arrays()["score"])
         np.testing.assert_array_equal(scores[: len(first)], first)
@@ -438,7 +438,7 @@ def test_ctrl_c_of_the_engine(call, tmp_path):
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert err == "Stopped. Go on with: dprime resume a.run\n"
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         assert store.state().failed == 0
         assert store.state().pending > 0
         assert not store.busy()
@@ -453,7 +453,7 @@ def test_an_audit_in_processes_is_the_same(call, tmp_path):
     code, out, err = call(*AUDIT, *there, "--json")
     assert (code, err) == (0, "")
     assert as_json(out)["bounds"] == here["bounds"]
-    with Store.open(tmp_path / "a.run") as a, Store.open(tmp_path / "b.run") as b:
+    with Run.open(tmp_path / "a.run") as a, Run.open(tmp_path / "b.run") as b:
         np.testing.assert_array_equal(a.arrays()["score"], b.arrays()["score"])
         assert set(b.workers()) <= {"process 1", "process 2"}
 

@@ -74,7 +74,7 @@ def test_a_seed_that_was_drawn_is_kept(call, tmp_path):
         assert one["metrics"] == other["metrics"]
     code, _, err = call("audit", "two.toml", "--out", "here", "--seed", "3")
     assert code == 2
-    assert "one with another seed" in err
+    assert "same settings (another seed)" in err
 
 
 def test_interrupted_it_says_how_to_go_on(call, monkeypatch, tmp_path):

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from dprime.cli.frontiers import frontier
 from dprime.data import load
 from dprime.membership.planner import plan
+from dprime.runs.run import Run
 
 app = typer.Typer()
 app.command()(frontier)
@@ -69,21 +70,28 @@ def test_a_plan_is_made_without_pytorch():
     assert "Precision at most 0.6" in done.stdout
 
 
-def test_a_frontier_is_trained_kept_and_drawn(tmp_path):
-    out, chart = tmp_path / "points.json", tmp_path / "pictures" / "frontier.svg"
+def test_a_frontier_is_trained_kept_and_drawn(tmp_path, call, monkeypatch):
+    out, chart = tmp_path / "points.run", tmp_path / "pictures" / "frontier.svg"
     files = ["--out", str(out), "--chart", str(chart)]
     found = json.loads(shown(*TRAINED, *files, "--json"))
     assert [point["probability"] for point in found["points"]] == [0.2, 0.59]
     assert all(point["precision"] <= 0.6 for point in found["points"])
     assert len(found["points"][0]["accuracies"]) == 2
-    assert len(json.loads(out.read_text())["points"]) == 2
+    with Run.open(out) as run:
+        assert (run.kind, run.state().done) == ("frontier", 2)
+        assert {"run": str(out), **run.result} == found
     assert chart.read_text().startswith("<svg")
     text = words(*TRAINED, *files)
     assert found["sentence"] in text
     assert "peeking at the test records" in text
     assert "choosing π by trainings on the pool is not part of it" in text
     assert f"Kept in {out}" in text.replace(" /", "/").replace("in/", "in /")
-    assert json.loads(shown(*TRAINED, *files, "--json")) == found  # nothing was trained again
+    monkeypatch.setattr("dprime.attack.trainer.train", lambda *_, **__: pytest.fail("again"))
+    assert json.loads(shown(*TRAINED, *files, "--json")) == found
+    assert json.loads(call("resume", out, "--json")[1]) == found
+    for command in ("resume", "report"):
+        assert found["sentence"] in " ".join(call(command, out)[1].split())
+    assert "frontier on digits" in call("runs", tmp_path)[1]
 
 
 def test_several_learning_rates():
@@ -94,15 +102,33 @@ def test_several_learning_rates():
     assert found["points"][0]["learning_rate"] == 1.0
 
 
-def test_an_interrupted_run_says_what_is_left(tmp_path, monkeypatch):
-    def stop(*_, **__):
-        raise KeyboardInterrupt
+def test_an_interrupted_run_is_gone_on_with(tmp_path, monkeypatch, call):
+    from dprime.attack import trainer
 
-    monkeypatch.setattr("dprime.attack.trainer.train", stop)
-    out = tmp_path / "points.json"
+    real, trained = trainer.train, []
+
+    def stopped(model, data, training, **rest):
+        trained.append(data.probability)
+        if len(trained) == 2:
+            raise KeyboardInterrupt
+        return real(model, data, training, **rest)
+
+    monkeypatch.setattr("dprime.attack.trainer.train", stopped)
+    out = tmp_path / "points.run"
     result = CliRunner().invoke(app, [*TRAINED, "--out", str(out)])
     assert result.exit_code == 130
-    assert "Stopped. Nothing was kept." in result.stderr
+    assert f"Stopped. Go on with: dprime resume {out}" in result.stderr
+    code, _, err = call("report", out)
+    assert (code, "must be concluded, but it is not concluded yet" in err) == (2, True)
+    found = json.loads(call("resume", out, "--json")[1])
+    assert trained == [0.2, 0.59, 0.59]
+    assert found["points"] == json.loads(shown(*TRAINED, "--json"))["points"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Where runs are kept unless another place is given."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize(

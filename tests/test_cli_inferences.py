@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 
 from dprime.cli import app
 from dprime.data import Dataset, Split, load
+from dprime.membership.planner import distinct, outside
+from dprime.runs.run import Run
 
 SMALL = ["infer", "--pool", "120", "--shadows", "12", "--targets", "2", "--epochs", "3",
          "--batch", "20", "--attacks", "lira,attack-p"]  # fmt: skip
@@ -17,7 +19,18 @@ def run(*words):
     return CliRunner().invoke(app, [*SMALL, *words])
 
 
-def test_a_private_training_in_two_tables(tmp_path):
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Where runs are kept unless another place is given."""
+    monkeypatch.chdir(tmp_path)
+
+
+def kept_out(text):
+    """Without the line that names the run."""
+    return " ".join(text.split("Kept in")[0].split())
+
+
+def test_a_private_training_in_two_tables(tmp_path, call):
     kept = tmp_path / "shadows"
     result = run("--epsilon", "3", "--charts", str(tmp_path / "c"), "--shadow-file", str(kept))
     assert result.exit_code == 0
@@ -30,9 +43,69 @@ def test_a_private_training_in_two_tables(tmp_path):
         assert words in " ".join(result.stdout.split())
     assert (tmp_path / "c" / "membership-roc.svg").read_text().startswith("<svg")
     again = run("--epsilon", "3", "--shadow-file", str(kept))
-    assert again.stdout.split("Drawn")[0] in result.stdout
+    assert kept_out(again.stdout) == kept_out(result.stdout)
     other = run("--epsilon", "4", "--shadow-file", str(kept))
-    assert "shadow file must be of the same settings" in str(other.exception)
+    assert "shadows must be of the same settings" in str(other.exception)
+    for command in ("resume", "report"):
+        assert (
+            "must be one with a result, but it is that of shadow models" in call(command, kept)[2]
+        )
+
+
+PRIVATE = ("--epsilon", "3", "--pi", "0.3,0.7", "--out", "a.run")
+
+
+def test_an_interrupted_inference_is_gone_on_with(monkeypatch, call):
+    """Targets and shadow models are trained once, whatever happens; a finished run trains none."""
+    from dprime.membership import shadows
+
+    real, trained = shadows._trained, []
+
+    def stopped(trainer, part, *rest):
+        if len(trained) == 2:
+            trained.append("stopped")
+            raise KeyboardInterrupt
+        trained.append(part.probability)
+        return real(trainer, part, *rest)
+
+    monkeypatch.setattr(shadows, "_trained", stopped)
+    result = run(*PRIVATE)
+    assert result.exit_code == 130
+    assert "Stopped. Go on with: dprime resume a.run" in result.stderr
+    with Run.open("a.run") as begun:
+        assert (begun.kind, begun.done(), begun.pending()) == ("inference", [0, 1], [2])
+    found = json.loads(call("resume", "a.run", "--json")[1])
+    assert trained == [0.3, 0.7, "stopped", 0.5]  # two cohorts of targets, and the shadow models
+    alone = json.loads(run(*PRIVATE[:-1], "b.run", "--json").stdout)
+    assert {**found, "run": ""} == {**alone, "run": ""}
+    monkeypatch.setattr(shadows, "_trained", lambda *_: pytest.fail("trained again"))
+    assert json.loads(run(*PRIVATE, "--json").stdout) == found
+    shown = call("resume", "a.run")[1]
+    assert kept_out(shown) == kept_out(call("report", "a.run")[1])
+    assert json.loads(call("report", "a.run", "--json")[1])["runs"] == found["runs"]
+    assert "membership inference on digits" in call("runs", ".")[1]
+    other = run(*PRIVATE[:-4], "--pi", "0.3,0.6", "--out", "a.run")
+    assert "a.run must be of the same settings" in str(other.exception)
+
+
+def test_a_run_that_was_begun_in_python(call):
+    """It is listed and reported; the command that describes it goes on with it."""
+    from dprime.membership import Asked, Recipe, Trainers, infer
+
+    digits = load("digits")
+    pool, recipe = distinct(digits.train).take(range(120)), Recipe(batch=20, epochs=3)
+    trainers = Trainers.named(recipe, pool, model="dense-64")
+    given = {"shadows": 12, "targets": 2, "seed": 0, "attacks": ["lira", "attack-p"]}
+    found = infer(
+        pool, outside(digits.test, pool), trainers, **given, file="a.run",
+        asked=Asked(min_tpr=0.01, confidence=0.95),
+    )  # fmt: skip
+    assert found.sentence() in " ".join(call("report", "a.run")[1].split())
+    code, _, err = call("resume", "a.run")
+    assert (code, "dprime infer with the options that describe it and --out a.run" in err) == (2, 1)
+    shown = json.loads(run("--out", "a.run", "--json").stdout)
+    assert shown["attacks"] == json.loads(json.dumps(found.as_json()))["attacks"]
+    assert call("resume", "a.run")[0] == 0
 
 
 def test_records_of_the_pool_are_left_out_of_the_population(monkeypatch):
@@ -52,11 +125,11 @@ def test_records_of_the_pool_are_left_out_of_the_population(monkeypatch):
 
 
 def test_several_priors_share_their_shadow_models(tmp_path):
-    result = run("--pi", "0.3,0.7", "--epsilon", "3", "--charts", str(tmp_path), "--json")
+    result = run("--pi", "0.3,0.7", "--epsilon", "3", "--charts", str(tmp_path / "c"), "--json")
     runs = json.loads(result.stdout)["runs"]
     assert [each["probability"] for each in runs] == [0.3, 0.7]
     assert runs[0]["allowed"]["precision"] < runs[1]["allowed"]["precision"]
-    assert {path.name for path in tmp_path.iterdir()} == {
+    assert {path.name for path in (tmp_path / "c").iterdir()} == {
         "membership-roc-0.3.svg", "membership-roc-0.7.svg", "precision-over-prior-lira.svg",
         "precision-over-prior-attack-p.svg",
     }  # fmt: skip

@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 
-from dprime.audit.store import Store
 from dprime.cli import listing
+from dprime.runs.run import Run
 
 AUDIT = ["audit", "--epsilon", "4", "--records", "8", "--steps", "2", "--seed", "1"]
 FEW = ["--trials", "12", "--block", "8"]
@@ -44,7 +44,7 @@ def test_runs_of_what_is_no_folder(call, tmp_path):
 def test_watching_a_run_from_elsewhere(call, tmp_path, monkeypatch):
     path = tmp_path / "runs" / "a.run"
     settings = {"adversary": "di", "data": "digits", "seed": 1}
-    with Store.create(path, settings, blocks=4) as store, store.working():
+    with Run.create(path, "audit", settings, blocks=4) as store, store.working():
         store.finish(0, {"score": np.zeros(50)}, 0.5, "process 1")
         store.fail(1, "its process died", "lost with its worker", "process 2")
         seen = []

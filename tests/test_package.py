@@ -21,6 +21,7 @@ CORE = {"numpy", "scipy"}
 LIBRARIES = {
     "data": {"sklearn", "torch"},
     "train": {"torch", "rich", "triton", "cryptography", "mpmath"},
+    "runs": {"torch", "ray"},
     "attack": {"torch"},
     "audit": {"torch"},
     "membership": {"torch", "pyarrow"},

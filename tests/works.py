@@ -19,7 +19,7 @@ class Noted:
     folder: Path
 
     def tries(self, block):
-        """Tries of a block so far."""
+        """RetryPolicy of a block so far."""
         return len(list(self.folder.glob(f"{block}-*")))
 
     def __call__(self, block):
@@ -67,13 +67,13 @@ class Hanging(Noted):
 class Large(Noted):
     """Block 1 does not fit into less than a quarter of the memory."""
 
-    halvings: int = 0
+    share: float = 1.0
 
-    def halved(self, times):
-        return Large(self.folder, times)
+    def with_memory_fraction(self, fraction):
+        return Large(self.folder, fraction)
 
     def happens(self, block, before):
-        if block == 1 and self.halvings < 2:
+        if block == 1 and self.share > 0.25:
             raise MemoryError("the block is too large")
 
 
@@ -103,7 +103,7 @@ class Somewhere:
     device: str = "nowhere"
     memory: float = 0.0
 
-    def placed(self, device, memory):
+    def on_device(self, device, memory):
         return Somewhere(device, memory)
 
     def __call__(self, block):

@@ -26,6 +26,7 @@ from dprime.membership import plan
 from dprime.membership.confidence import over_repetitions
 from dprime.membership.frontiers import Frontier, Measured, frontier
 from dprime.membership.planner import DELTA, MIN_TPR, Plan
+from dprime.runs import run_file
 from dprime.show.figures import FrontierFigure, FrontierPoint, FrontierSeries
 from dprime.train import SGD
 from papers.reproduce import (
@@ -155,13 +156,14 @@ def _found(
     place = kept_in(RAW, name, scale.seed)
     if scale.size == "full" and place.exists():
         return _read(place, plans, data, chosen)
-    file = place.with_suffix(".part.json") if scale.size == "full" else None
+    files = {bound: place.with_suffix(f".{bound}.run") for bound in bounds}
     start = time.perf_counter()
     found = {
         bound: frontier(
             points, part, network(*NETWORKS[data]), learning_rate=chosen.learning_rate,
             clip_norm=chosen.clip_norm, optimizer=SGD(momentum=chosen.momentum),
-            repetitions=chosen.repetitions, seed=scale.seed, file=file, device=scale.device,
+            repetitions=chosen.repetitions, seed=scale.seed,
+            file=files[bound] if scale.size == "full" else None, device=scale.device,
             memory=scale.memory,
         )
         for bound, points in plans.items()
@@ -170,9 +172,10 @@ def _found(
         "device": device_title(scale.device), "seconds": time.perf_counter() - start,
         "seed": scale.seed,
     }  # fmt: skip
-    if file is not None:
+    if scale.size == "full":
         _write(place, found, made)
-        file.unlink()
+        for file in files.values():
+            run_file.remove(file)
     return found, made
 
 

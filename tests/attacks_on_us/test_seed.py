@@ -11,14 +11,15 @@ import re
 import numpy as np
 import pytest
 import torch
+from dprime.runs.folder import summary_of
 from torch import nn
 
 from dprime.attack import AttackTarget, EngineTrainer, adversary_named
 from dprime.audit import AuditSettings, begin
 from dprime.audit.game import Game
-from dprime.audit.store import Store
 from dprime.membership import draw
 from dprime.monitor import GradientCanaries
+from dprime.runs.run import Run
 from dprime.seeds import check_seed, fresh_seed
 from dprime.show import card, card_markdown, facts_of, report_html
 from dprime.train import Observer, TrainingConfig, train
@@ -130,8 +131,8 @@ def holders():
 def test_no_object_shows_its_seed(audited):
     _, found, path = audited
     objects = {**holders(), "audit": found, "facts": facts_of(path)}
-    with Store.open(path) as store:
-        objects |= {"store": store, "summary": store.summary(), "state": store.state()}
+    with Run.open(path) as store:
+        objects |= {"store": store, "summary": summary_of(store), "state": store.state()}
         for name, value in objects.items():
             assert hidden(shown(value), SECRET), name
             assert hidden(repr([value]), SECRET), name
@@ -206,7 +207,7 @@ def test_no_command_prints_a_seed(call, tmp_path):
 def test_a_run_is_repeated_from_its_file_without_seeing_the_seed(call):
     call(*AUDIT, "--out", "a.run")
     _, out, err = call(*AUDIT, "--seed-from", "a.run", "--out", "b.run")
-    with Store.open("a.run") as first, Store.open("b.run") as second:
+    with Run.open("a.run") as first, Run.open("b.run") as second:
         assert first.seed == second.seed
         assert first.seed.bit_length() > 200
         assert np.array_equal(first.arrays()["score"], second.arrays()["score"])

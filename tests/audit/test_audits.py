@@ -23,11 +23,11 @@ from dprime.attack import (
 from dprime.audit import Band, Steinke, lower_bound
 from dprime.audit.audits import Question, audit
 from dprime.audit.game import Game
-from dprime.audit.store import Store
 from dprime.curve import TradeOff
 from dprime.data import load
 from dprime.data.dataset import Dataset
 from dprime.metrics import Reading
+from dprime.runs.run import Run
 from dprime.text import round_up
 from dprime.train import TrainingConfig
 from dprime.train.models import model_named
@@ -195,26 +195,57 @@ def test_interrupted_and_resumed_gives_the_same(name, tmp_path, monkeypatch):
         patched.setattr("dprime.audit.audits.Game", Stopped)
         with pytest.raises(KeyboardInterrupt):
             audit(adversary, small(), path=path, **options)
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         assert store.done() == [0, 1]
         assert store.state().failed == 0
-        assert store.answer is None
+        assert store.result is None
         first = store.arrays()["score"]
     resumed = audit(adversary, small(), path=path, **options)
     np.testing.assert_array_equal(resumed.in_scores, whole.in_scores)
     np.testing.assert_array_equal(resumed.out_scores, whole.out_scores)
     assert resumed.as_json() == whole.as_json()
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         assert store.state().complete
-        assert store.answer == resumed.record()
+        assert store.result == resumed.record()
         np.testing.assert_array_equal(store.arrays()["score"][:20], first)
 
 
-def test_a_finished_run_is_not_played_again(tmp_path, monkeypatch):
-    path = tmp_path / "a.run"
-    first = audit("di", small(), trials=10, path=path)
-    monkeypatch.setattr("dprime.audit.audits.Game.play", lambda self, block: 1 / 0)
-    assert audit("di", small(), trials=10, path=path).as_json() == first.as_json()
+def killed(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("concluded", [True, False])
+def test_a_finished_run_is_neither_played_nor_crafted_again(concluded, tmp_path, monkeypatch):
+    """Static poisoning trains shadow models to craft with; a kill may come before the result."""
+    path, adversary = tmp_path / "a.run", StaticPoisoning(shadows=5, outliers=1)
+    first = audit(adversary, small(), trials=10, path=path if concluded else None)
+    if not concluded:
+        with monkeypatch.context() as patched:
+            patched.setattr("dprime.audit.audits.conclude", killed)
+            with pytest.raises(KeyboardInterrupt):
+                audit(adversary, small(), trials=10, path=path)
+    counted = []
+    monkeypatch.setattr("dprime.audit.audits.Game.play", lambda *_: counted.append("played"))
+    monkeypatch.setattr(StaticPoisoning, "craft", lambda *_: counted.append("crafted"))
+    monkeypatch.setattr("dprime.attack.trainer.train", lambda *_, **__: counted.append("trained"))
+    assert audit(adversary, small(), trials=10, path=path).as_json() == first.as_json()
+    assert counted == []
+
+
+def test_the_bar_reads_every_block_once(tmp_path, monkeypatch):
+    """A bar that is visible shows the bound so far, and does not read all of it at each block."""
+    real, read = Run.arrays, []
+
+    def arrays(run, since=0):
+        found = real(run, since)
+        read.append((since, len(found.get("score", ()))))
+        return found
+
+    monkeypatch.setattr(Run, "arrays", arrays)
+    audit("malicious-dataset", small(), trials=40, block=10, progress=True)
+    *shown, (_, concluded) = read
+    assert [since for since, _ in shown] == list(range(8))
+    assert (sum(trials for _, trials in shown), concluded) == (80, 80)
 
 
 def test_without_a_path_nothing_is_kept(tmp_path, monkeypatch):
@@ -243,7 +274,7 @@ def test_another_setting_on_the_same_path_is_refused(different, tmp_path):
     audit("malicious-dataset", small(), trials=4, block=4, path=path)
     before = path.read_bytes()
     adversary, changed, options = DIFFERENT[different]
-    message = f"path must be a new file or a run with the same settings, .* another .*{different}"
+    message = f"a.run must be of the same settings .* but it is of .*{different}"
     with pytest.raises(ValueError, match=message) as caught:
         audit(adversary, small(**changed), path=path, **{"trials": 4, "block": 4, **options})
     assert ONE_SENTENCE.fullmatch(str(caught.value))
@@ -306,7 +337,7 @@ def test_blocks_that_fail_are_told(tmp_path):
     assert "RuntimeError: no memory at call 54 (test_audits.py, line" in found.sentence()
     assert "raise RuntimeError(f" in found.state.last_error
     assert found.as_json()["blocks"]["failed"] == 1
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         assert store.pending() == [1]
     mended = audit("api-access", own(Sometimes(())), claim=CLAIM, trials=30, path=path)
     assert mended.state.complete
@@ -314,9 +345,11 @@ def test_blocks_that_fail_are_told(tmp_path):
 
 
 def test_a_function_that_always_fails_says_why():
-    with pytest.raises(ValueError, match="failed on each with RuntimeError: no memory") as caught:
+    with pytest.raises(
+        ValueError, match="blocks all failed with RuntimeError: no memory"
+    ) as caught:
         audit("api-access", own(same_error), claim=CLAIM, trials=30)
-    assert "mend that and resume the run" in str(caught.value)
+    assert "Fix this, then resume" in str(caught.value)
 
 
 def same_error(dataset, seed):
@@ -461,7 +494,7 @@ def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkey
     assert all(re.fullmatch(words, title) for title, _ in told[3:])
     told.clear()
     audit("malicious-dataset", small(), **options)
-    assert told == [("malicious data set", 80), (None, 80)]
+    assert told == []  # nothing is left to be played
 
 
 def test_the_usual_block():
@@ -548,7 +581,7 @@ def test_what_the_accountant_certifies_nothing_for_is_judged_all_the_same(noise)
 def test_another_versions_trials_are_not_gone_on_with(tmp_path, monkeypatch):
     path = tmp_path / "a.run"
     audit("api-access", own(Sometimes({13, 54})), claim=CLAIM, trials=30, path=path)
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         assert store.pending()
     monkeypatch.setattr("dprime.__version__", "99.0")
     with pytest.raises(ValueError, match=r"run must be of dprime 99\.0, but it is begun by"):

@@ -4,7 +4,7 @@ import pytest
 
 from dprime.audit.batch import audits_in, play_batch, seed_of
 from dprime.audit.settings import AuditSettings, begin
-from dprime.audit.store import Store
+from dprime.runs.run import Run
 
 COMMON = {"records": 8, "trials": 6, "seed": 1, "training": {"steps": 2, "clip_norm": 2.0}}
 
@@ -55,7 +55,7 @@ def test_what_is_there_is_gone_on_with(tmp_path, monkeypatch):
     assert not (tmp_path / "other.run").exists()
     again = [each.found.as_json() for each in play_batch(several, tmp_path)]
     assert again[0] == first
-    with Store.open(tmp_path / "one.run") as store:
+    with Run.open(tmp_path / "one.run") as store:
         assert all(store.attempts(block) == 1 for block in store.done())
 
 
@@ -70,9 +70,9 @@ def test_a_seed_that_was_drawn_is_no_other_setting(tmp_path):
 
 def test_other_settings_do_not_write_over_a_run(tmp_path):
     list(play_batch(settings(a={}), tmp_path))
-    with pytest.raises(ValueError, match=r"a\.run, one with another trials"):
+    with pytest.raises(ValueError, match=r"a\.run must be of .*trials 7\), but it is of trials 6"):
         list(play_batch(settings(a={"trials": 7}), tmp_path))
-    with pytest.raises(ValueError, match=r"a\.run, one with another seed"):
+    with pytest.raises(ValueError, match=r"a\.run must be of the same settings \(another seed"):
         list(play_batch(settings(a={"seed": 2}), tmp_path))
 
 

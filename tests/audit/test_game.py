@@ -149,7 +149,7 @@ def test_a_game_can_be_sent_and_is_the_same_elsewhere(name, adjacency):
 def test_a_game_in_less_memory_has_the_same_trials():
     setting = engine_setting(records=60, model="dense-32")
     game = Game(setting, quick("di").craft(setting), trials=20, block=40, seed=setting.seed)
-    small = game.halved(3)
+    small = game.with_memory_fraction(1 / 8)
     assert small.target.trainer.compute.memory == game.target.trainer.compute.memory / 8
     np.testing.assert_allclose(small.play(0)["score"], game.play(0)["score"], rtol=1e-4, atol=1e-5)
 
@@ -160,7 +160,7 @@ def test_workers_with_other_memory_have_the_same_scores():
     game = Game(setting, quick("di").craft(setting), trials=100, block=200, seed=setting.seed)
     usual = game.play(0)
     for memory in (0.14, 0.3):
-        placed = game.placed("cpu", memory)
+        placed = game.on_device("cpu", memory)
         compute = placed.target.trainer.compute
         assert (compute.device, compute.memory) == ("cpu", memory)
         found = placed.play(0)

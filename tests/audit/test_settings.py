@@ -1,5 +1,6 @@
 """An audit in plain values: what a file may say, and one sentence for all that it may not."""
 
+import dataclasses
 import json
 import re
 import tomllib
@@ -12,10 +13,9 @@ import dprime
 from dprime.attack import ADVERSARIES, EngineTrainer, FunctionTrainer, MaliciousDataset
 from dprime.audit.audits import audit
 from dprime.audit.settings import AuditSettings, begin, resume, settings_of
-from dprime.audit.store import Store
 from dprime.metrics import Reading
+from dprime.runs.run import Run
 from dprime.train import SGD, Adam
-from games import engine_setting
 from planted import trained_with_batch_norm
 
 ONE_SENTENCE = re.compile(r"[^\n]+ must be [^\n]+, but it is [^\n]+: [^\n]+[.?]")
@@ -405,9 +405,9 @@ def test_begun_resumed_and_the_same(tmp_path):
     settings = AuditSettings(**BASE, block=4, claim=CLAIM, training=SHORT)
     path = tmp_path / "a.run"
     found = begin(settings, path)
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         assert settings_of(store) == settings
-        assert store.answer == found.record()
+        assert store.result == found.record()
         assert store.seed == 1
     again = resume(path)
     assert again.as_json() == found.as_json()
@@ -418,7 +418,7 @@ def test_begun_resumed_and_the_same(tmp_path):
 def test_a_drawn_seed_is_kept(tmp_path):
     settings = AuditSettings(records=6, trials=3, claim=CLAIM, training=SHORT)
     begin(settings, tmp_path / "a.run")
-    with Store.open(tmp_path / "a.run") as store:
+    with Run.open(tmp_path / "a.run") as store:
         assert settings_of(store).seed == settings.seed == store.seed
 
 
@@ -440,9 +440,28 @@ def test_what_is_wrong_is_said_before_there_is_a_file(values, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_was_begun_in_python_is_resumed_there(tmp_path):
-    path = tmp_path / "a.run"
-    audit("di", engine_setting(), trials=3, path=path)
+def test_a_run_that_was_begun_in_python(tmp_path):
+    """It is resumed there; or by names, once they have been given and describe the same objects."""
+    path, settings = tmp_path / "a.run", AuditSettings.of(
+        {**BASE, "adversary": "di", "claim": {"noise_multiplier": 3.0}, "metric": "advantage",
+         "training": {**SHORT, "noise_multiplier": 3.0}}
+    )  # fmt: skip
+    setting = settings.setting()
+    found = audit(
+        "di", setting, trials=settings.trials, block=settings.block, path=path,
+        question=settings.question(),
+    )  # fmt: skip
     with pytest.raises(ValueError, match="run must be begun by dprime audit") as caught:
         resume(path)
     assert ONE_SENTENCE.fullmatch(str(caught.value))
+    other = dataclasses.replace(settings, trials=settings.trials + 1)
+    with pytest.raises(ValueError, match=r"a\.run must be of the same settings \(trials"):
+        begin(other, path)
+    for again in (begin(settings, path), resume(path)):
+        assert again.as_json() == found.as_json()
+
+
+def test_a_run_of_another_kind_is_no_audit(tmp_path):
+    Run.create(tmp_path / "a.run", "frontier", {}, blocks=1).close()
+    with pytest.raises(ValueError, match=r"that of an audit, but it is .* frontier"):
+        resume(tmp_path / "a.run")

@@ -66,14 +66,14 @@ def checker():
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """Runs: one that is finished, one half done, and a file that is none."""
-    from dprime.audit.store import Store
+    from dprime.runs.run import Run
 
     place = tmp_path_factory.mktemp("runs")
     audit = "audit --epsilon 4 --records 50 --trials 100 --metric advantage --seed 2"
     command = [sys.executable, "-m", "dprime", *audit.split(), "--out", place / "finished.run"]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     settings = {"adversary": "gradient", "data": "digits", "seed": 3}
-    with Store.create(place / "half.run", settings, blocks=4) as store:
+    with Run.create(place / "half.run", "audit", settings, blocks=4) as store:
         for block in (0, 1):
             store.finish(block, {"scores": np.zeros(10)}, seconds=0.1)
     (place / "broken.run").write_bytes(b"This is not a run.")

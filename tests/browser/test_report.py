@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from dprime.audit.store import Store
+from dprime.runs.run import Run
 
 NEWER = "color-scheme|text-wrap|print-color-adjust"
 """Properties of CSS that are younger than the checker's own list."""
@@ -67,8 +67,8 @@ class Numbers(html.parser.HTMLParser):
 
 def test_its_numbers_are_the_stores(report, folder):
     numbers = Numbers(report.read_text(encoding="utf-8")).found
-    with Store.open(folder / "finished.run") as store:
-        answer = store.answer
+    with Run.open(folder / "finished.run") as store:
+        answer = store.result
     assert float(numbers["verdict.metric.reached"]) == answer["reached"]
     assert float(numbers["verdict.metric.allowed"]) == answer["allowed"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dprime.audit.store import Store
+from dprime.runs.run import Run
 
 
 def row(page, name):
@@ -26,7 +26,7 @@ def runs(visit):
 
 
 def test_the_list(visit, runs, folder):
-    with Store.open(folder / "finished.run") as store:
+    with Run.open(folder / "finished.run") as store:
         trials = store.state().trials
     assert f"1 of 1 block, {trials} trials" in row(runs, "finished.run").inner_text()
     assert "complete" in row(runs, "finished.run").inner_text()
@@ -41,8 +41,8 @@ def test_the_list(visit, runs, folder):
 
 
 def test_the_finding_is_the_one_that_was_kept(runs, folder):
-    with Store.open(folder / "finished.run") as store:
-        sentence = store.answer["sentence"]
+    with Run.open(folder / "finished.run") as store:
+        sentence = store.result["sentence"]
     assert sentence in row(runs, "finished.run").inner_text()
 
 
@@ -50,7 +50,7 @@ def test_progress_is_live(visit, runs, folder):
     settings = {"adversary": "gradient", "data": "digits", "seed": 4}
     place = folder / "live.run"
     try:
-        with Store.create(place, settings, blocks=3) as store, store.working():
+        with Run.create(place, "audit", settings, blocks=3) as store, store.working():
             live = row(runs, "live.run")
             live.wait_for()
             assert "0 of 3 blocks" in live.inner_text()
@@ -110,8 +110,8 @@ def test_nobody_asks_while_nobody_watches(visit):
 def test_the_report_opens(visit, runs, folder):
     runs.get_by_role("link", name="Report of finished.run").click()
     runs.wait_for_url(lambda url: url.endswith("/runs/finished.run/report"))
-    with Store.open(folder / "finished.run") as store:
-        answer = store.answer
+    with Run.open(folder / "finished.run") as store:
+        answer = store.result
     assert answer["verdict"] in runs.inner_text("body")
     assert runs.locator("h1").count() == 1
     visit.shot("report")

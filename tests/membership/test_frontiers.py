@@ -1,6 +1,7 @@
 """The frontier: what is trained, what is kept of it, and what is said about it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from torch import nn
 from dprime.data.dataset import Dataset, Split
 from dprime.membership.frontiers import Frontier, Measured, frontier
 from dprime.membership.planner import Plan, plan
+from dprime.runs.run import Run
 from dprime.train import SGD, train
 
 
@@ -85,20 +87,21 @@ def test_draws_have_the_planned_share(spy):
 def test_a_seed_gives_the_same_and_none_gives_another(tmp_path):
     first, again = (frontier(PLAN, DATA, net(), **GIVEN) for _ in range(2))
     assert values_of(first) == values_of(again)
-    file = tmp_path / "points.json"
+    file = tmp_path / "points.run"
     other = frontier(PLAN, DATA, net(), **{**GIVEN, "seed": None}, file=file)
     assert values_of(other) != values_of(first)
-    kept = json.loads(file.read_text())["points"]
-    assert {each["settings"]["seed"] for each in kept} == {None}  # a secret seed is not written
+    with Run.open(file) as run, pytest.raises(ValueError, match="one whose seed is a secret"):
+        _ = run.seed  # a secret seed is not written
 
 
 def test_finished_points_are_not_trained_again(tmp_path, monkeypatch, spy):
-    file = tmp_path / "deep" / "points.json"
+    file = tmp_path / "deep" / "points.run"
     broken = Spy(fails_at=1)
     monkeypatch.setattr("dprime.attack.trainer.train", broken)
     with pytest.raises(KeyboardInterrupt):
         frontier(PLAN, DATA, net(), **GIVEN, file=file)
-    assert len(json.loads(file.read_text())["points"]) == 1
+    with Run.open(file) as run:
+        assert (run.kind, run.done(), run.result) == ("frontier", [0], None)
     monkeypatch.setattr("dprime.attack.trainer.train", spy)
     found = frontier(PLAN, DATA, net(), **GIVEN, file=file)
     assert len(spy.calls) == 2
@@ -107,20 +110,50 @@ def test_finished_points_are_not_trained_again(tmp_path, monkeypatch, spy):
     again = frontier(PLAN, DATA, net(), **GIVEN, file=file)
     assert not spy.calls
     assert again.as_json() == found.as_json()
-    assert [path.name for path in file.parent.iterdir()] == ["points.json"]
+    with Run.open(file) as run:
+        assert run.result == json.loads(json.dumps(found.as_json()))
 
 
-@pytest.mark.parametrize(("factor", "trained"), [(1 + 1e-12, 0), (1 + 1e-6, 1)])
-def test_the_last_digits_of_the_noise_may_be_of_another_machine(tmp_path, spy, factor, trained):
-    file = tmp_path / "points.json"
-    frontier(PLAN, DATA, net(), **GIVEN, file=file)
-    kept = json.loads(file.read_text())
-    noise = float(kept["points"][0]["settings"]["trainer"]["noise_multiplier"])
-    kept["points"][0]["settings"]["trainer"]["noise_multiplier"] = repr(noise * factor)
-    file.write_text(json.dumps(kept))
+def test_points_with_other_numbers_of_measurements(spy, tmp_path):
+    """The same steps make more epochs of a smaller part."""
+    points = plan(0.7, pool_size=240, batch_size=20, steps=8, probabilities=[0.2, 0.5])
+    found = frontier(points, DATA, net(), **GIVEN, repetitions=3, file=tmp_path / "a.run")
+    assert [each.after for each in found.measured] == [(2, 4, 6, 8), (6, 8)]
+    assert [each.accuracies.shape for each in found.measured] == [(3, 4), (3, 2)]
+    assert all(np.isfinite(each.accuracies).all() for each in found.measured)
+    for each, (parts, training, rest) in zip(found.measured, spy.calls, strict=True):
+        done = train(net(), parts, training, seed=rest["seed"])
+        assert each.accuracies[:, -1].tolist() == done.accuracy(DATA.test).tolist()
+
+
+def test_a_point_that_fails_leaves_the_others(tmp_path, monkeypatch):
+    def fails(model, data, training, **rest):
+        if data.probability == 0.5:
+            raise ValueError("no luck")
+        return train(model, data, training, **rest)
+
+    monkeypatch.setattr(module, "train", fails)
+    file = tmp_path / "a.run"
+    with pytest.raises(ValueError, match=r"1 of 3 blocks of points of the frontier .*no luck"):
+        frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    with Run.open(file) as run:
+        assert run.done() == [0, 2]
+
+
+@pytest.mark.parametrize(("factor", "same"), [(1 + 1e-12, True), (1 + 1e-6, False)])
+def test_the_last_digits_of_the_noise_may_be_of_another_machine(tmp_path, spy, factor, same):
+    frontier(PLAN, DATA, net(), **GIVEN, file=tmp_path / "a.run")
     spy.calls.clear()
-    frontier(PLAN, DATA, net(), **GIVEN, file=file)
-    assert len(spy.calls) == trained
+    points = tuple(
+        replace(point, noise_multiplier=point.noise_multiplier * factor) for point in PLAN.points
+    )
+    other = replace(PLAN, points=points)
+    if same:
+        frontier(other, DATA, net(), **GIVEN, file=tmp_path / "a.run")
+    else:
+        with pytest.raises(ValueError, match="must be of the same settings"):
+            frontier(other, DATA, net(), **GIVEN, file=tmp_path / "a.run")
+    assert not spy.calls
 
 
 @pytest.mark.parametrize(
@@ -131,33 +164,31 @@ def test_the_last_digits_of_the_noise_may_be_of_another_machine(tmp_path, spy, f
      {"plan": plan(0.7, pool_size=240, batch_size=20, epochs=2, probabilities=[0.2])}],
     ids=lambda changed: next(iter(changed)),
 )  # fmt: skip
-def test_other_settings_are_trained_beside_what_is_there(tmp_path, spy, changed):
-    file = tmp_path / "points.json"
+def test_other_settings_are_refused(tmp_path, spy, changed):
+    file = tmp_path / "points.run"
     one = plan(0.7, pool_size=240, batch_size=20, epochs=1, probabilities=[0.2])
     frontier(one, DATA, net(), **GIVEN, file=file)
-    before = json.loads(file.read_text())["points"]
     rest = {"plan": one, "data": DATA, "model": net(), **GIVEN, **changed}
-    frontier(rest.pop("plan"), rest.pop("data"), rest.pop("model"), **rest, file=file)
-    assert len(spy.calls) == 2
-    after = json.loads(file.read_text())["points"]
-    assert after[:1] == before
-    assert len(after) == 2
+    with pytest.raises(ValueError, match=r"points\.run must be of the same settings"):
+        frontier(rest.pop("plan"), rest.pop("data"), rest.pop("model"), **rest, file=file)
+    assert len(spy.calls) == 1
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"file": "mine", "points": []}', "[1]", "\xff"])
+@pytest.mark.parametrize("text", ["", "{}", '{"file": "dprime frontier 1", "points": []}', "\xff"])
 def test_a_file_of_someone_else_is_left_alone(tmp_path, spy, text):
     file = tmp_path / "mine.json"
     file.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ValueError, match="a new file, or one that dprime frontier has written"):
+    with pytest.raises(ValueError, match="must be a dprime run, but it is something else"):
         frontier(PLAN, DATA, net(), **GIVEN, file=file)
     assert file.read_bytes() == text.encode("latin-1")
     assert not spy.calls
 
 
-def test_a_place_that_cannot_be_written_to(tmp_path):
+def test_a_place_that_cannot_be_written_to(tmp_path, spy):
     (tmp_path / "taken").write_text("")
-    with pytest.raises(ValueError, match="file must be a place to write to"):
-        frontier(PLAN, DATA, net(), **GIVEN, file=tmp_path / "taken" / "points.json")
+    with pytest.raises(ValueError, match="must be a file that can be used"):
+        frontier(PLAN, DATA, net(), **GIVEN, file=tmp_path / "taken" / "points.run")
+    assert not spy.calls
 
 
 def test_a_rate_is_chosen_on_records_that_are_not_shown(spy):

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from audited import CONCLUDED, EVIL, run
-from dprime.audit.store import Store
+from dprime.runs.run import Run
 from dprime.show import SCHEMA, card, card_markdown, facts_of, grounds, words
 from dprime.text import round_down, round_up
 
@@ -22,8 +22,8 @@ ADDED = {("claim", "certified")}
 
 
 def kept(name):
-    with Store.open(run(name)) as store:
-        return store.answer, store.settings
+    with Run.open(run(name)) as store:
+        return store.result, store.config
 
 
 def test_the_schema_is_one():

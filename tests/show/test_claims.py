@@ -5,9 +5,9 @@ import pytest
 import dprime
 from audited import CONCLUDED, run
 from dprime.audit.settings import settings_of
-from dprime.audit.store import Store
 from dprime.guarantees import EpsilonDelta
 from dprime.metrics import risk_profile
+from dprime.runs.run import Run
 from dprime.show import facts_of
 from dprime.show.claims import claim_of
 
@@ -17,7 +17,7 @@ UNKNOWN = ("python-curve", "no-limit", "evil")
 @pytest.mark.parametrize("name", [name for name in CONCLUDED if name not in UNKNOWN])
 def test_the_curve_is_that_of_the_audit(name):
     claim = facts_of(run(name)).claim
-    with Store.open(run(name)) as store:
+    with Run.open(run(name)) as store:
         if name == "python":
             claimed = dprime.DPSGD(0.5, 1.0, 4).curve()
         else:
@@ -38,8 +38,8 @@ def test_a_curve_that_no_file_names(name):
 
 
 def test_a_description_that_does_not_give_the_kept_numbers_does_not_count():
-    with Store.open(run("stands")) as store:
-        answer, settings = store.answer, store.settings
+    with Run.open(run("stands")) as store:
+        answer, settings = store.result, store.config
     assert claim_of(answer, settings).curve is not None
     answer["claim"]["metrics"]["advantage"]["value"] *= 1.001
     changed = claim_of(answer, settings)

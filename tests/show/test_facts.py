@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from audited import CONCLUDED, FAILED_BLOCK, run
-from dprime.audit.store import Store
 from dprime.guarantees import EpsilonDelta
+from dprime.runs.run import Run
 from dprime.show import facts_of
 from dprime.show.claims import replace_curve
 from dprime.show.facts import GROUPS
 
 
 def kept(name):
-    with Store.open(run(name)) as store:
-        return store.answer
+    with Run.open(run(name)) as store:
+        return store.result
 
 
 @pytest.mark.parametrize("name", CONCLUDED)
@@ -46,18 +46,18 @@ def test_facts_are_the_answer(name):
 
 
 def test_an_open_store_stays_open():
-    with Store.open(run("stands")) as store:
+    with Run.open(run("stands")) as store:
         facts = facts_of(store)
         assert facts.seed == store.seed == 1
         assert (facts.created, facts.changed) == (store.created, store.changed())
-        assert facts.settings == store.settings
+        assert facts.settings == store.config
         assert facts.versions == store.versions
 
 
 @pytest.mark.parametrize("name", ["stands", "di", "failed", "python"])
 def test_trials_are_those_of_the_store(name):
     facts = facts_of(run(name))
-    with Store.open(run(name)) as store:
+    with Run.open(run(name)) as store:
         arrays = store.arrays()
     inside = arrays["in_world"]
     np.testing.assert_array_equal(facts.played.in_scores, arrays["score"][inside])
@@ -76,7 +76,7 @@ def test_a_run_that_is_not_concluded_says_how_to_go_on():
 
 def test_a_run_of_python_is_gone_on_with_in_python(tmp_path):
     settings = {"trainer": {"model": "m"}, "trials": 3, "seed": 1}
-    Store.create(tmp_path / "a.run", settings, blocks=2).close()
+    Run.create(tmp_path / "a.run", "audit", settings, blocks=2).close()
     with pytest.raises(ValueError, match=r"call dprime\.audit\.audit again with the same path"):
         facts_of(tmp_path / "a.run")
 
@@ -91,7 +91,7 @@ def test_a_failed_block_is_a_fact():
     facts = facts_of(run("failed"))
     assert facts.blocks.failed == 1
     assert "no <memory> left" in facts.blocks.last_error
-    with Store.open(run("failed")) as store:
+    with Run.open(run("failed")) as store:
         assert store.pending() == [FAILED_BLOCK]
 
 
@@ -166,8 +166,8 @@ def test_what_an_audit_would_have_noticed_is_the_runs():
     assert stands.outcome == "not refuted"
     assert stands.trials_needed is None
     assert stands.detects <= 2 * stands.claim.curve.d_prime()
-    with Store.open(run("stands")) as store:
-        assert stands.detects == store.answer["detects"]
+    with Run.open(run("stands")) as store:
+        assert stands.detects == store.result["detects"]
 
 
 def test_the_curve_that_is_drawn_is_the_one_that_decides():
@@ -200,8 +200,8 @@ def test_facts_need_no_torch():
     ],
 )
 def test_an_answer_of_another_form_is_refused(tmp_path, answer):
-    with Store.create(tmp_path / "odd.run", {"seed": 1, "trials": 2}, blocks=1) as store:
-        store.keep_answer(answer)
+    with Run.create(tmp_path / "odd.run", "audit", {"seed": 1, "trials": 2}, blocks=1) as store:
+        store.keep(answer)
         with pytest.raises(ValueError, match="whose answer has another form"):
             facts_of(store)
 

@@ -9,7 +9,7 @@ import pytest
 from audited import NAMED, folder, run
 from dprime import cli
 from dprime.audit.settings import AuditSettings, begin, settings_of
-from dprime.audit.store import Store
+from dprime.runs.run import Run
 from dprime.show import card, facts_of, repeat, report_html
 
 
@@ -18,7 +18,7 @@ def test_the_settings_are_read_again(name):
     facts = facts_of(run(name))
     values = tomllib.loads(repeat.settings_text(facts))
     assert "seed" not in values
-    with Store.open(run(name)) as store:
+    with Run.open(run(name)) as store:
         assert AuditSettings.of({**values, "seed": store.seed}) == settings_of(store)
 
 

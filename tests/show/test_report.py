@@ -13,7 +13,7 @@ import pytest
 
 from audited import CONCLUDED, EVIL, run
 from dprime.audit import blind_spots
-from dprime.audit.store import Store
+from dprime.runs.run import Run
 from dprime.show import card, facts_of, figures_of, report_html, words
 from dprime.show.report import SECTIONS, WAYS
 
@@ -208,8 +208,8 @@ def test_tables_print_no_number_of_their_own(name):
 
 @pytest.mark.parametrize("name", ["stands", "broken", "di"])
 def test_the_numbers_are_the_stores(name):
-    with Store.open(run(name)) as store:
-        answer = store.answer
+    with Run.open(run(name)) as store:
+        answer = store.result
     facts = {place: json.loads(value) for place, value, _ in parsed(name).facts}
     for end in ENDS:
         assert facts[f"verdict.metric.{end}"] == answer[end]
@@ -344,8 +344,8 @@ def test_a_chart_has_its_numbers_below_it():
 
 
 def test_the_drawn_curves_are_the_stores():
-    with Store.open(run("stands")) as store:
-        answer = store.answer
+    with Run.open(run("stands")) as store:
+        answer = store.result
     figure = figures_of(facts_of(run("stands")))[0]
     assert list(figure.claim.tpr) == answer["claim"]["curve"]["tpr"]
     assert list(figure.lower.tpr) == answer["lower"]["band"]["tpr"]

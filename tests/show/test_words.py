@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from audited import CONCLUDED, run
 from dprime.attack import ADVERSARIES
-from dprime.audit.states import Event
 from dprime.metrics import OBSERVED, Reading
+from dprime.runs.states import Event
 from dprime.show import facts_of, words
 from dprime.show.facts import Group, Measured, compared
 

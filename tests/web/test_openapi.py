@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from dprime.audit.store import Store
+from dprime.runs.run import Run
 from dprime.web.app import create_app
 from dprime.web.options import FIGURES, GOALS
 
@@ -27,7 +27,7 @@ HERE = {"Host": "127.0.0.1"}
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
     folder = tmp_path_factory.mktemp("described")
-    with Store.create(folder / "a.run", {"adversary": "di", "seed": 1}, blocks=2) as store:
+    with Run.create(folder / "a.run", "audit", {"adversary": "di", "seed": 1}, blocks=2) as store:
         store.finish(0, {"score": np.arange(3.0)}, seconds=0.1)
     (folder / "notes.txt").write_text("no run")
     return create_app(folder, workers=0)

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from dprime.audit.store import Store
+from dprime.runs.run import Run
 from dprime.web.app import create_app
 from dprime.web.runs import Runs, UnknownRunError
 
@@ -14,8 +14,8 @@ SCORES = {"score": np.arange(4.0)}
 
 
 def begun(path, *, blocks=3, done=1, **settings):
-    with Store.create(
-        path, {"adversary": "di", "data": "digits", "seed": 1, **settings}, blocks
+    with Run.create(
+        path, "audit", {"adversary": "di", "data": "digits", "seed": 1, **settings}, blocks
     ) as s:
         for block in range(done):
             s.finish(block, SCORES, seconds=0.1)
@@ -61,7 +61,7 @@ def test_a_run_is_listed_with_its_progress(folder):
 
 def test_progress_is_live_while_somebody_writes(folder):
     runs, path = Runs(folder), begun(folder / "live.run", done=0)
-    with Store.open(path) as store, store.working():
+    with Run.open(path) as store, store.working():
         seen = []
         for block in range(3):
             store.finish(block, SCORES, seconds=0.1)
@@ -76,7 +76,7 @@ def test_looking_does_not_keep_a_writer_waiting(folder):
     path = begun(folder / "live.run", done=0)
     runs = Runs(folder)
     runs.listed()
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         store.finish(0, SCORES, seconds=0.1)
         runs.listed()
         store.finish(1, SCORES, seconds=0.1)
@@ -87,8 +87,8 @@ def test_an_answer_that_is_kept_later_is_seen(folder):
     path = begun(folder / "a.run", done=3)
     runs = Runs(folder)
     assert runs.listed()["runs"][0]["verdict"] is None
-    with Store.open(path) as store:
-        store.keep_answer({"verdict": "stands", "sentence": "It stands."})
+    with Run.open(path) as store:
+        store.keep({"verdict": "stands", "sentence": "It stands."})
     (line,) = runs.listed()["runs"]
     assert (line["verdict"], line["sentence"], line["report"]) == ("stands", "It stands.", False)
 
@@ -97,7 +97,7 @@ def test_an_unchanged_run_is_not_read_again(folder, monkeypatch):
     begun(folder / "a.run")
     runs = Runs(folder)
     first = runs.listed()
-    monkeypatch.setattr(Store, "open", lambda path: pytest.fail("it has not changed"))
+    monkeypatch.setattr(Run, "open", lambda path: pytest.fail("it has not changed"))
     assert runs.listed() == first
 
 

@@ -78,11 +78,11 @@ class Trainer(ABC):
             "give api-access or static-poisoning for a training function of your own",
         )  # fmt: skip
 
-    def halved(self, times: int) -> Trainer:
+    def with_memory_fraction(self, fraction: float) -> Trainer:
         """The same in a half, a quarter, … of the memory, where it can be told."""
         return self
 
-    def placed(self, device: str, memory: float) -> Trainer:
+    def on_device(self, device: str, memory: float) -> Trainer:
         """The same on this device, in no more memory (GB) than this, where it can be told."""
         return self
 
@@ -137,11 +137,11 @@ class EngineTrainer(Trainer):
         """Itself."""
         return self
 
-    def halved(self, times: int) -> EngineTrainer:
+    def with_memory_fraction(self, fraction: float) -> EngineTrainer:
         """In smaller slices of trials, whose numbers are the same."""
-        return dataclasses.replace(self, compute=self.compute.halved(times))
+        return dataclasses.replace(self, compute=self.compute.with_memory_fraction(fraction))
 
-    def placed(self, device: str, memory: float) -> EngineTrainer:
+    def on_device(self, device: str, memory: float) -> EngineTrainer:
         """There, in slices that fit."""
         return dataclasses.replace(self, compute=self.compute.placed(device, memory))
 

@@ -2,7 +2,8 @@
 
 scores of two worlds ──► lower_bound ──► LowerBound ──► judge(bound, claim, metric) ──► Verdict
 
-`audit` plays the trials too; with `AuditSettings` and a `Store` they can be left and resumed.
+`audit` plays the trials too; with `AuditSettings` and a run file
+(`dprime.runs`) they can be left and resumed.
 """
 
 from typing import TYPE_CHECKING
@@ -31,10 +32,7 @@ if TYPE_CHECKING:
         largest_epsilon,
         plan,
     )
-    from dprime.audit.runner import BlocksFailedError, run_blocks
     from dprime.audit.settings import AuditSettings, begin, resume
-    from dprime.audit.states import State, Summary
-    from dprime.audit.store import Store, not_runs, runs
     from dprime.audit.verdict import Verdict, judge
 
 NEED_TORCH = {
@@ -50,7 +48,7 @@ NEED_TORCH = {
 }
 """What trains, and the modules where it is: loaded when it is first asked for."""
 
-PLACES = {
+EXPORTS = {
     "Band": "estimators",
     "Bayesian": "estimators",
     "ClopperPearson": "estimators",
@@ -69,13 +67,6 @@ PLACES = {
     "epsilon_limit": "planner",
     "largest_epsilon": "planner",
     "plan": "planner",
-    "BlocksFailedError": "runner",
-    "run_blocks": "runner",
-    "State": "states",
-    "Store": "store",
-    "Summary": "states",
-    "not_runs": "store",
-    "runs": "store",
     "Verdict": "verdict",
     "judge": "verdict",
 }
@@ -90,7 +81,6 @@ __all__ = [
     "AuditSettings",
     "Band",
     "Bayesian",
-    "BlocksFailedError",
     "ClopperPearson",
     "Estimator",
     "GaussianScores",
@@ -101,10 +91,7 @@ __all__ = [
     "Played",
     "PointEstimate",
     "Question",
-    "State",
     "Steinke",
-    "Store",
-    "Summary",
     "Verdict",
     "audit",
     "audits_in",
@@ -115,11 +102,8 @@ __all__ = [
     "judge",
     "largest_epsilon",
     "lower_bound",
-    "not_runs",
     "plan",
     "play_batch",
     "rejects",
     "resume",
-    "run_blocks",
-    "runs",
 ]

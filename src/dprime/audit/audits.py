@@ -1,13 +1,12 @@
 """An audit from the crafted attack to the verdict.
 
-AttackTarget + adversary ──► Game ──► blocks of scores in a Store ──► bound ──► Verdict on the claim
+AttackTarget + adversary ──► Game ──► blocks of scores in a Run ──► bound ──► Verdict on the claim
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,25 +16,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import dprime
 from dprime import validate
 from dprime.attack import Adversary, Attack, AttackTarget, adversary_named
 from dprime.audit import caveats
-from dprime.audit.backends.base import Backend
-from dprime.audit.errors import describe
 from dprime.audit.estimators import ESTIMATORS, Estimator
 from dprime.audit.estimators.base import ASSUMABLE, checked_claim
 from dprime.audit.game import Game, blocks_of
 from dprime.audit.identifiability import Identifiability, identify
 from dprime.audit.lower import USUAL_METHOD, LowerBound, lower_bound
 from dprime.audit.planner import Criterion, check_curve
-from dprime.audit.runner import run_blocks
-from dprime.audit.states import Event, State, on_the_way, worker_lines
-from dprime.audit.store import Store
 from dprime.audit.verdict import Verdict, judge
 from dprime.curve import TradeOff, TradeOffMetrics
 from dprime.mechanisms import DPSGD
 from dprime.metrics import Reading, risk_profile
+from dprime.runs.backends.base import Backend
+from dprime.runs.errors import describe
+from dprime.runs.run import Run
+from dprime.runs.runner import execute
+from dprime.runs.states import Event, State, incident_summary, worker_lines
 from dprime.train.progress import bar
 from dprime.train.settings import NOT_DP, TrainingConfig
 
@@ -162,7 +160,7 @@ class Audit:
                 f"; {self.state.failed} of {self.state.blocks} blocks failed and count against the "
                 f"attacker, the last with {self.state.last_error}"
             )
-        words += f".{on_the_way(self.events)}"
+        words += f".{incident_summary(self.events)}"
         if self.diverged:
             words += (
                 f" {self.diverged:,} of the models had diverged; what that speaks for was settled "
@@ -285,26 +283,35 @@ def audit(
     count = validate.whole("trials", trials)
     own = setting.trainer.training is None
     size = validate.whole("block", block or usual_block(own))
-    settings = {
+    config = described(attacker, setting, claimed, ask, count, size)
+    with Run.open_or_create(path, "audit", config, blocks_of(count, size)) as run:
+        return play(
+            run, attacker, setting, claimed, ask, count, size, backend=backend, progress=progress
+        )
+
+
+def described(
+    attacker: Adversary,
+    setting: Setting,
+    claim: TradeOff,
+    question: Question,
+    trials: int,
+    block: int,
+) -> dict[str, Any]:
+    """What an audit of objects is, in JSON values."""
+    return {
         "adversary": attacker.name, "options": _plain(dataclasses.asdict(attacker)),  # type: ignore[call-overload]
         "data": setting.dataset.name, "records": len(setting.dataset),
         "contents": [part and part.digest() for part in (setting.dataset, setting.pool)],
         "record": setting.record,
-        "adjacency": setting.adjacency, "trials": count, "block": size, "seed": setting.seed,
-        "trainer": setting.trainer.describe(), "question": _asked(ask),
-        "claim": [_finite(value) for value in (claimed.advantage(), claimed.epsilon(1e-5))],
+        "adjacency": setting.adjacency, "trials": trials, "block": block, "seed": setting.seed,
+        "trainer": setting.trainer.describe(), "question": _asked(question),
+        "claim": [_finite(value) for value in (claim.advantage(), claim.epsilon(1e-5))],
     }  # fmt: skip
-    with tempfile.TemporaryDirectory() as nowhere:
-        place = Path(nowhere) / "audit.run" if path is None else Path(path)
-        with _opened(place, settings, blocks_of(count, size)) as store:
-            return play(
-                store, attacker, setting, claimed, ask, count, size,
-                backend=backend, progress=progress,
-            )  # fmt: skip
 
 
 def play(
-    store: Store,
+    run: Run,
     attacker: Adversary,
     setting: AttackTarget,
     claim: TradeOff,
@@ -315,33 +322,50 @@ def play(
     backend: Backend | None = None,
     progress: bool | None = None,
 ) -> Audit:
-    """Play what is left of a stored run, and conclude."""
-    _check_version(store)
-    attack = _crafted(attacker, setting)
-    game = Game(setting, attack, trials, block, setting.seed)
-    done = store.state().trials
-    with bar(attacker.title, 2 * trials, progress) as advance:
-        advance(done)
-        answer = _running_answer(store, claim, question, attacker.title)
+    """Play what is left of a run, and conclude; where nothing is left, nothing is crafted."""
+    with run.working():
+        if run.pending():
+            run.check_version()
+            attack = _crafted(attacker, setting)
+            run.note("about", attack.about)
+            game = Game(setting, attack, trials, block, setting.seed)
+            _play_pending(run, game, attacker.title, claim, question, backend, progress)
+        about = run.noted("about") or _crafted(attacker, setting).about
+        found = conclude(run, setting, attacker, about, claim, question, trials)
+        run.keep(found.record())
+    return found
 
-        def title() -> str:
-            return "\n  ".join([answer(), *_several(store)])
+
+def _play_pending(
+    run: Run,
+    game: Game,
+    title: str,
+    claim: TradeOff,
+    question: Question,
+    backend: Backend | None,
+    progress: bool | None,
+) -> None:
+    """Play what is left, under a bar that shows what was reached so far."""
+    done = run.state().trials
+    with bar(title, 2 * game.trials, progress) as advance:
+        advance(done)
+        answer = _running_answer(run, claim, question, title)
+
+        def words() -> str:
+            return "\n  ".join([answer(), *_several(run)])
 
         def on_block(_: int, state: State) -> None:
             nonlocal done
             if done < SEEDED_AFTER <= state.trials:
-                caveats.check_seeded(setting, *_scores(store.arrays()))
-            advance(state.trials - done, title)
+                caveats.check_seeded(game.setting, *_scores(run.arrays()))
+            advance(state.trials - done, words)
             done = state.trials
 
-        run_blocks(store, game, backend=backend, on_block=on_block)
-    found = conclude(store, setting, attacker, attack.about, claim, question, trials)
-    store.keep_answer(found.record())
-    return found
+        execute(run, game, backend=backend, on_block=on_block)
 
 
 def conclude(
-    store: Store,
+    run: Run,
     setting: AttackTarget,
     attacker: Adversary,
     about: str,
@@ -350,9 +374,9 @@ def conclude(
     trials: int,
 ) -> Audit:
     """From the stored scores to the verdict; of `trials` in each world, some may have failed."""
-    arrays = store.arrays()
+    arrays = run.arrays()
     if not arrays:
-        shown = f"without a finished block, the last one failed with {store.state().last_error}"
+        shown = f"without a finished block, the last one failed with {run.state().last_error}"
         remedy = "mend that and resume the run"
         raise validate.misfit("run", shown, "played at least in part", remedy)
     inside, outside = _scores(arrays)
@@ -378,7 +402,7 @@ def conclude(
         question=question,
         adversary=attacker.name,
         about=about,
-        state=store.state(),
+        state=run.state(),
         in_scores=inside,
         out_scores=outside,
         diverged=int(arrays["diverged"].sum()),
@@ -386,7 +410,7 @@ def conclude(
         label=_label(setting),
         proved=_proved(setting, question.delta),
         identified=_identified(arrays, setting, question),
-        events=tuple(store.events()),
+        events=tuple(run.events()),
     )
 
 
@@ -417,31 +441,6 @@ def _drawn(curve: TradeOffMetrics, also: Sequence[float]) -> dict[str, list[floa
 def _scores(arrays: Mapping[str, NDArray[Any]]) -> tuple[Floats, Floats]:
     inside = arrays["in_world"].astype(bool)
     return arrays["score"][inside], arrays["score"][~inside]
-
-
-def _opened(place: Path, settings: dict[str, Any], blocks: int) -> Store:
-    """A new run, or the one that is there, if it is the same."""
-    if not place.exists():
-        return Store.create(place, settings, blocks)
-    store = Store.open(place)
-    before = store.settings
-    if before != settings:
-        store.close()
-        different = [name for name in settings if before.get(name) != settings[name]]
-        raise validate.misfit(
-            "path", f"a run with another {' and '.join(different) or 'setting'}",
-            "a new file or a run with the same settings", "give another path",
-        )  # fmt: skip
-    return store
-
-
-def _check_version(store: Store) -> None:
-    """Refuse to go on with another version's trials: its games may have had other scores."""
-    begun = store.versions.get("dprime", dprime.__version__)
-    if store.state().done and store.pending() and begun != dprime.__version__:
-        shown = f"begun by {begun} and played in part"
-        remedy = f"begin it anew, or finish it with dprime {begun}"
-        raise validate.misfit("run", shown, f"of dprime {dprime.__version__}", remedy)
 
 
 def _crafted(attacker: Adversary, setting: AttackTarget) -> Attack:
@@ -516,15 +515,22 @@ def _label(setting: AttackTarget) -> str | None:
     return NOT_DP if local else None
 
 
-def _running_answer(
-    store: Store, claim: TradeOff, question: Question, title: str
-) -> Callable[[], str]:
+def _running_answer(run: Run, claim: TradeOff, question: Question, title: str) -> Callable[[], str]:
     """What the trials so far say of the metric; only the end decides."""
     metric = question.metric if isinstance(question.metric, Reading) else Reading("advantage")
     allowed = metric.value(claim)
 
+    scores: list[tuple[Floats, Floats]] = []
+    read = 0
+
     def answer() -> str:
-        inside, outside = _scores(store.arrays() or {"in_world": np.zeros(0), "score": np.zeros(0)})
+        nonlocal read
+        if arrays := run.arrays(since=read):
+            scores.append(_scores(arrays))
+        read = run.state().done
+        if not scores:
+            return title
+        inside, outside = (np.concatenate(each) for each in zip(*scores, strict=True))
         if min(len(inside), len(outside)) < 20:
             return title
         reached = lower_bound(
@@ -536,9 +542,9 @@ def _running_answer(
     return answer
 
 
-def _several(store: Store) -> list[str]:
+def _several(run: Run) -> list[str]:
     """A line for each worker, where there are several."""
-    workers = store.workers()
+    workers = run.workers()
     return worker_lines(workers) if len(workers) > 1 else []
 
 

@@ -23,9 +23,9 @@ from typing import Any
 
 from dprime import validate
 from dprime.audit.audits import Audit
-from dprime.audit.backends.base import Backend
-from dprime.audit.settings import AuditSettings, begin, resume
-from dprime.audit.store import Store
+from dprime.audit.settings import AuditSettings, begin
+from dprime.runs.backends.base import Backend
+from dprime.runs.run import Run
 
 KEY = "audits"
 NAME = re.compile(r"[^\W_][\w ,.=-]*")
@@ -108,11 +108,7 @@ def play_batch(
         path = path_of(place, name)
         if data != (each.data, each.data_dir):  # loading may take longer than an audit
             data, split = (each.data, each.data_dir), each.split()
-        if path.exists():
-            _check_same(each, path)
-            found = resume(path, backend=backend, progress=progress, split=split)
-        else:
-            found = begin(each, path, backend=backend, progress=progress, split=split)
+        found = begin(each, path, backend=backend, progress=progress, split=split, go_on=True)
         yield Played(name, path, found, time.perf_counter() - start)
 
 
@@ -126,16 +122,5 @@ def seed_of(folder: Path, name: str) -> dict[str, int]:
     path = path_of(folder, name)
     if not path.exists():
         return {}
-    with Store.open(path) as store:
-        return {"seed": store.seed}
-
-
-def _check_same(settings: AuditSettings, path: Path) -> None:
-    with Store.open(path) as store:
-        before = store.settings
-    now = settings.plain()
-    apart = [name for name in now if now[name] != before.get(name)]
-    if apart:
-        shown = f"one with another {apart[0]}"
-        remedy = "give another folder with --out, or remove the run"
-        raise validate.misfit("run", f"{path.name}, {shown}", "of the same settings", remedy)
+    with Run.open(path, verify=False) as run:
+        return {"seed": run.seed}

@@ -50,13 +50,13 @@ class Game:
         """As the work of a run."""
         return self.play(block)
 
-    def halved(self, times: int) -> Game:
-        """The same game in a half, a quarter, … of the memory."""
-        return self._with(self.target.trainer.halved(times))
+    def with_memory_fraction(self, fraction: float) -> Game:
+        """The same game in this share of the memory."""
+        return self._with(self.target.trainer.with_memory_fraction(fraction))
 
-    def placed(self, device: str, memory: float) -> Game:
+    def on_device(self, device: str, memory: float) -> Game:
         """The same game on another device, in no more memory than this."""
-        return self._with(self.target.trainer.placed(device, memory))
+        return self._with(self.target.trainer.on_device(device, memory))
 
     def _with(self, trainer: Trainer) -> Game:
         return dataclasses.replace(self, target=dataclasses.replace(self.target, trainer=trainer))

@@ -26,13 +26,17 @@ from dprime.attack import (
     function_named,
 )
 from dprime.attack.trainer import Trainer
-from dprime.audit import run_file
-from dprime.audit.audits import Audit, Question, check_local_claim, play, usual_block
-from dprime.audit.backends.base import Backend, NoWorkersError
+from dprime.audit.audits import (
+    Audit,
+    Question,
+    check_local_claim,
+    described,
+    play,
+    usual_block,
+)
 from dprime.audit.caveats import beside_claim, certified_epsilon
 from dprime.audit.game import blocks_of
 from dprime.audit.lower import USUAL_METHOD
-from dprime.audit.store import Store
 from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
 from dprime.curve import TradeOff
 from dprime.data import Dataset, Split, load
@@ -41,6 +45,9 @@ from dprime.data.loaders import names
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import ADJACENCIES, DPSGD
 from dprime.metrics import OBSERVED, Reading
+from dprime.runs import run_file
+from dprime.runs.backends.base import Backend
+from dprime.runs.run import Run
 from dprime.seeds import check_seed, fresh_seed
 from dprime.solve import choose
 from dprime.train import SGD, Adam, Compute, TrainingConfig
@@ -347,8 +354,12 @@ def begin(
     backend: Backend | None = None,
     progress: bool | None = None,
     split: Split | None = None,
+    go_on: bool = False,
 ) -> Audit:
     """Begin a run in a new file, and play it to its end.
+
+    All settings are validated before the file is created. A run that is there already and was begun
+    in Python with the same objects is resumed, and known by these settings from then on.
 
     Args:
         settings: of the audit.
@@ -356,18 +367,36 @@ def begin(
         backend: where blocks are played; in this process unless given.
         progress: whether to show a bar; None shows it for long work on a terminal.
         split: the data, where they are loaded already.
+        go_on: whether a run of the same settings that is there already is resumed.
     """
     attacker = settings.attacker()
     settings.claimed()
-    setting = settings.setting(split)  # what is wrong with any is said before there is a file
+    setting = settings.setting(split)
     if isinstance(attacker, OneAttribute):
         attacker.check(setting)
-    try:
-        with Store.create(path, settings.plain(), settings.blocks) as store:
-            return _play(store, settings, setting, backend, progress)
-    except NoWorkersError:  # there is nothing in it
-        run_file.remove(Path(path))
-        raise
+    with _opened(settings, setting, path, go_on) as run:
+        return _play(run, settings, setting, backend, progress)
+
+
+def _opened(settings: AuditSettings, setting: Setting, path: str | Path, go_on: bool) -> Run:
+    """A new run, or one of the same settings or of the same objects."""
+    if Path(path).exists() and run_file.is_run(Path(path)):
+        with Run.open(path, verify=False) as run:
+            objects = run.kind == "audit" and _of_objects(run)
+        if objects:
+            assert settings.block is not None
+            config = described(
+                settings.attacker(), setting, settings.claimed(), settings.question(),
+                settings.trials, settings.block,
+            )  # fmt: skip
+            return Run.open_or_create(path, "audit", config, settings.blocks, settings.plain())
+    opened = Run.open_or_create if go_on else Run.create
+    return opened(path, "audit", settings.plain(), settings.blocks)
+
+
+def _of_objects(run: Run) -> bool:
+    """Whether an audit was begun in Python with objects."""
+    return isinstance(run.config.get("trainer"), Mapping)
 
 
 def resume(
@@ -378,23 +407,29 @@ def resume(
     split: Split | None = None,
 ) -> Audit:
     """Go on with a run, and conclude; a finished block is not played again."""
-    with Store.open(path) as store:
-        settings = settings_of(store)
-        return _play(store, settings, settings.setting(split), backend, progress)
+    with Run.open(path) as run:
+        settings = settings_of(run)
+        return _play(run, settings, settings.setting(split), backend, progress)
 
 
-def settings_of(store: Store) -> AuditSettings:
+def settings_of(run: Run) -> AuditSettings:
     """The settings that a run was begun with."""
-    if isinstance(store.settings.get("trainer"), Mapping):
-        raise validate.misfit(
-            "run", "one that was begun in Python, with objects that have no name",
-            "begun by dprime audit", "call dprime.audit.audit again with the same path",
-        )  # fmt: skip
-    return AuditSettings.of(store.settings)
+    if run.kind != "audit":
+        wanted, remedy = "that of an audit", f"dprime resume {run.path.name} goes on with it"
+        raise validate.misfit("run", f"that of another kind, {run.kind}", wanted, remedy)
+    values = run.request if _of_objects(run) else run.config
+    if values is None:
+        remedy = (
+            "call dprime.audit.audit again with the same path, or dprime audit with the options "
+            f"that describe it and --out {run.path.name}"
+        )
+        shown = "one that was begun in Python, with objects that have no name"
+        raise validate.misfit("run", shown, "begun by dprime audit", remedy)
+    return AuditSettings.of(values)
 
 
 def _play(
-    store: Store,
+    run: Run,
     settings: AuditSettings,
     setting: AttackTarget,
     backend: Backend | None,
@@ -402,7 +437,7 @@ def _play(
 ) -> Audit:
     assert settings.block is not None
     return play(
-        store, settings.attacker(), setting, settings.claimed(), settings.question(),
+        run, settings.attacker(), setting, settings.claimed(), settings.question(),
         settings.trials, settings.block, backend=backend, progress=progress,
     )  # fmt: skip
 

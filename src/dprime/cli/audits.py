@@ -1,11 +1,10 @@
-"""`dprime audit`, `resume` and `bound`: claims put to the test."""
+"""`dprime audit` and `bound`: claims put to the test."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,11 +15,8 @@ from rich.table import Table
 from dprime import validate
 from dprime.audit.estimators import ESTIMATORS
 from dprime.audit.lower import USUAL_METHOD, LowerBound, lower_bound
-from dprime.audit.states import worker_lines
-from dprime.audit.store import Store
-from dprime.cli.listing import FOLDER
 from dprime.cli.options import (
-    INTERRUPTED,
+    FOLDER,
     Address,
     AsJson,
     FailOn,
@@ -31,19 +27,23 @@ from dprime.cli.options import (
     check_fail_on,
     check_torch,
     exit_on,
+    free_path,
+    interruptible,
     look_here,
     number_option,
     text_option,
     whole,
 )
 from dprime.metrics import OBSERVED, Reading
+from dprime.runs.run import Run
+from dprime.runs.states import worker_lines
 from dprime.text import round_down, round_up
 
 if TYPE_CHECKING:
     from dprime.audit.audits import Audit
-    from dprime.audit.backends import Backend
     from dprime.audit.identifiability import Identifiability, Mean
     from dprime.audit.settings import AuditSettings
+    from dprime.runs.backends import Backend
 
 FOR_TRIALS = [name for name in ESTIMATORS if name not in ("steinke", "mahloujifar")]
 """Methods for trials of two worlds; the others are for canaries of one run."""
@@ -210,9 +210,9 @@ def audit(
         exit_on(outcomes, fail_on)
         return
     settings = settled(values)
-    path = out or _free_path(settings.adversary, settings.data)
+    path = out or free_path(settings.adversary, settings.data)
     _tell_certified({"": settings})
-    _finish(path, lambda: begin(settings, path, backend=where(settings)), as_json, fail_on)
+    finish_audit(path, lambda: begin(settings, path, backend=where(settings)), as_json, fail_on)
 
 
 def _tell_certified(settings: Mapping[str, AuditSettings]) -> None:
@@ -238,24 +238,6 @@ def _attribute(adversary: object, column: Text, values: Text) -> dict[str, Any]:
     if values is not None:
         options["values"] = [part.strip() for part in values.split(",")]
     return options
-
-
-def resume(
-    run: Annotated[Path, typer.Argument(help="The run's file.")],
-    backend: Where = "here",
-    workers: Workers = None,
-    address: Address = None,
-    time_limit: TimeLimit = None,
-    fail_on: FailOn = "refuted",
-    as_json: AsJson = False,
-) -> None:
-    """Go on with a run where it was left; no finished block is played again."""
-    check_fail_on(fail_on)
-    check_torch("an audit")
-    from dprime.audit.settings import resume as go_on  # noqa: PLC0415  it needs PyTorch
-
-    where = backend_asked(backend, workers, address, time_limit, "auto")
-    _finish(run, lambda: go_on(run, backend=where), as_json, fail_on)
 
 
 def bound(
@@ -353,15 +335,11 @@ def _bound_json(found: LowerBound) -> dict[str, Any]:
     return shown
 
 
-def _finish(path: Path, run: Any, as_json: bool, fail_on: str) -> None:
+def finish_audit(path: Path, run: Callable[[], Audit], as_json: bool, fail_on: str) -> None:
     """Run, and print the answer; an interrupted run says how to go on."""
     look_here()
-    try:
+    with interruptible(path):
         found = run()
-    except KeyboardInterrupt:
-        then = f"Go on with: dprime resume {path}" if path.exists() else "Nothing was kept."
-        Console(stderr=True).print(f"Stopped. {then}", highlight=False, soft_wrap=True)
-        raise typer.Exit(INTERRUPTED) from None
     if as_json:
         print(json.dumps({"run": str(path), **found.as_json()}, indent=2, allow_nan=False))
         exit_on([found.verdict.outcome], fail_on)
@@ -381,8 +359,8 @@ def _finish(path: Path, run: Any, as_json: bool, fail_on: str) -> None:
 
 def _played_by(path: Path) -> list[str]:
     """A line for each worker, where there were several."""
-    with Store.open(path) as store:
-        workers = store.workers()
+    with Run.open(path, verify=False) as run:
+        workers = run.workers()
     return worker_lines(workers) if len(workers) > 1 else []
 
 
@@ -465,15 +443,5 @@ def _merge_seed(values: dict[str, Any], run: Path, seed: Text) -> None:
     if seed is not None:
         wanted = "given without --seed"
         raise validate.refusal("seed_from", str(run), wanted, "leave one of them out")
-    with Store.open(run) as store:
-        values["seed"] = store.seed
-
-
-def _free_path(adversary: str, data: str) -> Path:
-    """A name in the folder of runs that no other run has."""
-    stem = f"{adversary}-{data}-{datetime.now():%Y%m%d-%H%M%S}"
-    path, number = Path(FOLDER) / f"{stem}.run", 1
-    while path.exists():
-        number += 1
-        path = Path(FOLDER) / f"{stem}-{number}.run"
-    return path
+    with Run.open(run, verify=False) as other:
+        values["seed"] = other.seed

@@ -12,14 +12,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dprime.audit.backends import Backend
 from dprime.audit.batch import Played, play_batch
 from dprime.audit.settings import AuditSettings
-from dprime.audit.store import versions
 from dprime.audit.verdict import Outcome
 from dprime.cli.options import INTERRUPTED, look_here
 from dprime.data.devices import device_title
 from dprime.metrics import Reading
+from dprime.runs.backends import Backend
+from dprime.runs.config import versions
 from dprime.text import round_down, round_up
 
 

@@ -50,7 +50,7 @@ COMMANDS = {
         "Attack a training repeatedly to test its claim. Exit code 1 if the claim is refuted.",
     ),
     "resume": (
-        "audits",
+        "resumes",
         "Go on with a run where it was left; no finished block is played again.",
     ),
     "runs": (

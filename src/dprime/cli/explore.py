@@ -11,8 +11,7 @@ import typer
 from rich.console import Console
 
 from dprime import validate
-from dprime.cli.listing import FOLDER
-from dprime.cli.options import AsJson
+from dprime.cli.options import FOLDER, AsJson
 from dprime.show.needs import check_server
 
 PORT = "8765"

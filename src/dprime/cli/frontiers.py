@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,6 @@ from rich.table import Table
 
 from dprime import text, validate
 from dprime.cli.options import (
-    INTERRUPTED,
     Address,
     AsJson,
     TimeLimit,
@@ -21,6 +20,8 @@ from dprime.cli.options import (
     Workers,
     backend_asked,
     check_torch,
+    free_path,
+    interruptible,
     look_here,
     number_option,
     text_option,
@@ -34,8 +35,12 @@ from dprime.text import round_up
 
 if TYPE_CHECKING:
     from dprime.membership.frontiers import Frontier
+    from dprime.runs.backends import Backend
 
 Text = str | None
+Request = dict[str, Any]
+"""A frontier by names and numbers, as its run keeps it."""
+
 
 EPOCHS = 15.0
 """Passes over the drawn part where neither epochs nor steps are given."""
@@ -77,14 +82,15 @@ def frontier(
     time_limit: TimeLimit = None,
     out: Annotated[
         Path | None,
-        text_option("JSON file for finished points; those in it are not trained again."),
+        text_option("The run's file, whose finished points are not trained again; else in runs/."),
     ] = None,
     chart: Annotated[Path | None, text_option("A picture, FILE.svg or FILE.png.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """At one bound on precision: fewer records with less noise, or more with more noise."""
     _check_files(plan_only, out, chart)
-    split = pool_named(data, data_dir, "records", records)
+    count = None if records is None else whole("records", records)
+    split = pool_named(data, data_dir, "records", count)
     made = plan(
         validate.parse("precision", precision),
         pool_size=len(split.train),
@@ -99,24 +105,46 @@ def frontier(
         _print(made.as_json() if as_json else [plan_table(made), made.sentence()])
         return
     check_torch("training")
-    options = {
+    request: Request = {
+        "data": data, "data_dir": data_dir, "model": model, "precision": made.target,
+        "records": count,
+        "pi": [point.probability for point in made.points], "min_tpr": made.min_tpr,
+        "delta": made.delta, "batch": made.batch_size,
+        "epochs": _epochs(epochs, steps), "steps": None if steps is None else whole("steps", steps),
         "learning_rate": _list("learning_rate", learning_rate),
         "clip_norm": validate.parse("clip_norm", clip_norm),
+        "momentum": validate.parse("momentum", momentum),
         "repetitions": whole("repetitions", repetitions),
         "seed": None if seed is None else whole("seed", seed),
-        "memory": validate.parse("memory", memory),
-        "device": device,
-        "backend": backend_asked(backend, workers, address, time_limit, device),
-        "file": out,
-    }
-    found = _trained(made, split, model, validate.parse("momentum", momentum), options)
+        "device": device, "memory": validate.parse("memory", memory),
+    }  # fmt: skip
+    where = backend_asked(backend, workers, address, time_limit, device)
+    path = out or free_path("frontier", data)
+    found = _trained(made, split, request, path, where)
     drawn = None if chart is None else _draw(found, chart)
+    _told(found, path, as_json)
+    if drawn is not None and not as_json:
+        Console().print(f"Kept in {drawn}.", style="dim", highlight=False, soft_wrap=True)
+
+
+def finish_frontier(request: Request, path: Path, backend: Backend, as_json: bool) -> None:
+    """Train what a run still lacks, and print its table."""
+    split = pool_named(request["data"], request["data_dir"], "records", request["records"])
+    made = plan(
+        request["precision"], pool_size=len(split.train), batch_size=request["batch"],
+        epochs=request["epochs"], steps=request["steps"], probabilities=request["pi"],
+        min_tpr=request["min_tpr"], delta=request["delta"],
+    )  # fmt: skip
+    _told(_trained(made, split, request, path, backend), path, as_json)
+
+
+def _told(found: Frontier, path: Path, as_json: bool) -> None:
+    record = found.as_json()
     if as_json:
-        _print(found.as_json())
+        _print({"run": str(path), **record})
         return
-    _print([frontier_table(found), found.sentence()])
-    for path in filter(None, (out, drawn)):
-        Console().print(f"Kept in {path}.", style="dim", highlight=False, soft_wrap=True)
+    _print([frontier_table(record), found.sentence()])
+    Console().print(f"Kept in {path}.", style="dim", highlight=False, soft_wrap=True)
 
 
 def _check_files(plan_only: bool, out: Path | None, chart: Path | None) -> None:
@@ -144,24 +172,20 @@ def _list(name: str, text: str) -> list[float]:
     return [validate.parse(name, each) for each in text.split(",")]
 
 
-def _trained(
-    made: Plan, split: Split, model: str, momentum: float, options: dict[str, Any]
-) -> Frontier:
-    """Train at every point; an interrupted run says what is left of it."""
+def _trained(made: Plan, split: Split, request: Request, path: Path, backend: Backend) -> Frontier:
+    """Train at every point; an interrupted run says how to go on."""
     from dprime.membership.frontiers import frontier as train_all  # noqa: PLC0415  it needs PyTorch
     from dprime.train import SGD  # noqa: PLC0415
     from dprime.train.models import network_named  # noqa: PLC0415
 
     look_here()
-    network = network_named(model, split.train)
-    try:
-        return train_all(made, split, network, optimizer=SGD(momentum=momentum), **options)
-    except KeyboardInterrupt:
-        place = options["file"]
-        kept = place is not None and place.exists()
-        then = f"Finished points are in {place}." if kept else "Nothing was kept."
-        Console(stderr=True).print(f"Stopped. {then}", highlight=False, soft_wrap=True)
-        raise typer.Exit(INTERRUPTED) from None
+    names = ("learning_rate", "clip_norm", "repetitions", "seed", "device", "memory")
+    with interruptible(path):
+        return train_all(
+            made, split, network_named(request["model"], split.train),
+            optimizer=SGD(momentum=request["momentum"]), file=path, backend=backend,
+            request=request, **{name: request[name] for name in names},
+        )  # fmt: skip
 
 
 def _draw(found: Frontier, path: Path) -> Path:
@@ -231,12 +255,12 @@ def plan_table(made: Plan) -> Table:
     return table
 
 
-def frontier_table(found: Frontier) -> Table:
+def frontier_table(found: Mapping[str, Any]) -> Table:
     """Accuracy at each share, with its interval."""
-    made, several = found.plan, len(found.learning_rates) > 1
+    several = len(found["learning_rates"]) > 1
     table = _table(
-        f"{found.data}: precision at most {made.target:g}, for attackers with a TPR of "
-        f"{made.min_tpr:g} or more",
+        f"{found['data']}: precision at most {found['target']:g}, for attackers with a TPR of "
+        f"{found['min_tpr']:g} or more",
         (
             "π",
             "Records",
@@ -247,21 +271,20 @@ def frontier_table(found: Frontier) -> Table:
             "Best, % (peeks)",
         ),
     )
-    for each in found.measured:
-        point = each.point
+    for point in found["points"]:
         table.add_row(
-            f"{point.probability:g}", f"{point.expected_records:,.0f}",
-            round_up(point.noise_multiplier), _epsilon(point.epsilon),
-            *([f"{each.learning_rate:g}"] if several else []),
-            each.final.text(2, scale=100), each.best.text(2, scale=100),
+            f"{point['probability']:g}", f"{point['expected_records']:,.0f}",
+            round_up(point["noise_multiplier"]), _epsilon(point["epsilon"]),
+            *([f"{point['learning_rate']:g}"] if several else []),
+            _accuracy(point["final"]), _accuracy(point["best_peeks_at_test"]),
         )  # fmt: skip
     choice = (
         "Rate: the learning rate that did best on every other test record; accuracies are on the "
         "remaining ones. "
     )
     table.caption = (
-        f"ε: at most this, at δ {made.delta:g}. {text.certified(DEFAULT_ADJACENCY)}. Accuracy: "
-        f"mean of {found.repetitions} trainings, each on a draw of its own, with the "
+        f"ε: at most this, at δ {found['delta']:g}. {text.certified(DEFAULT_ADJACENCY)}. Accuracy: "
+        f"mean of {found['repetitions']} trainings, each on a draw of its own, with the "
         f"95 % Student-t interval. {choice if several else ''}Best: the best epoch of each "
         "training, found by peeking at the test records. The bound is for one released "
         "model; choosing π by trainings on the pool is not part of it."
@@ -269,8 +292,13 @@ def frontier_table(found: Frontier) -> Table:
     return table
 
 
-def _epsilon(epsilon: float) -> str:
-    return round_up(epsilon).replace("inf", "no limit")
+def _accuracy(mean: Mapping[str, float]) -> str:
+    value, low, high = mean["value"], mean["low"], mean["high"]
+    return f"{100 * value:.2f} ± {100 * max(value - low, high - value):.2f}"
+
+
+def _epsilon(epsilon: float | None) -> str:
+    return "no limit" if epsilon is None else round_up(epsilon).replace("inf", "no limit")
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
 from dprime import text, validate
 from dprime.cli.options import (
-    INTERRUPTED,
     Address,
     AsJson,
     FailOn,
@@ -23,6 +22,8 @@ from dprime.cli.options import (
     check_fail_on,
     check_torch,
     exit_on,
+    free_path,
+    interruptible,
     look_here,
     number_option,
     text_option,
@@ -34,10 +35,13 @@ from dprime.mechanisms import DEFAULT_ADJACENCY
 from dprime.text import round_up
 
 if TYPE_CHECKING:
-    from dprime.membership.confidence import Interval
     from dprime.membership.inference import Inference
+    from dprime.runs.backends import Backend
 
 Text = str | None
+Request = dict[str, Any]
+"""An inference by names and numbers, as its run keeps it."""
+
 LARGEST_POPULATION = 1000
 
 
@@ -82,8 +86,9 @@ def infer(
     address: Address = None,
     time_limit: TimeLimit = None,
     shadow_file: Annotated[
-        Path | None, text_option("Keeps the shadow models' answers, for the same settings only.")
+        Path | None, text_option("Keeps the shadow models' answers apart, for other inferences.")
     ] = None,
+    out: Annotated[Path | None, text_option("The run's file; else in runs/.")] = None,
     charts: Annotated[Path | None, text_option("A folder for the charts.")] = None,
     fail_on: FailOn = "refuted",
     as_json: AsJson = False,
@@ -91,71 +96,62 @@ def infer(
     """Attack models trained on part of a pool: who was in it? Without ε the training is not DP."""
     check_torch("membership inference")
     check_fail_on(fail_on)
-    from dprime.membership.inference import USUAL, Asked  # noqa: PLC0415  it needs PyTorch
-    from dprime.membership.inference import infer as find  # noqa: PLC0415
-    from dprime.membership.recipe import Recipe  # noqa: PLC0415
-    from dprime.membership.trainers import Trainers  # noqa: PLC0415
-
     if charts is not None:
         _check_folder(charts)
     if trainer is not None:
         engine = {"model": model, "learning_rate": learning_rate, "clip_norm": clip_norm,
                   "momentum": momentum, "device": device, "memory": memory}  # fmt: skip
         _check_left_out(engine)
-    look_here()
-    split, left_out = outsiders(pool_named(data, data_dir, "pool", pool))
-    others = split.test.take(range(min(len(split.test), LARGEST_POPULATION)))
-    recipe = Recipe(
-        batch=whole("batch", batch), epochs=validate.parse("epochs", epochs),
-        learning_rate=validate.parse("learning_rate", learning_rate or "0.5"),
-        clip_norm=validate.parse("clip_norm", clip_norm or "1"),
-        momentum=validate.parse("momentum", momentum or "0"),
-        epsilon=None if epsilon is None else validate.parse("epsilon", epsilon),
-        delta=validate.parse("delta", delta),
-        noise_multiplier=None if noise_multiplier is None
-        else validate.parse("noise_multiplier", noise_multiplier),
-    )  # fmt: skip
-    priors = [validate.parse("pi", each) for each in pi.split(",")]
-    trainers = Trainers.named(
-        recipe, split.train, model=model or "dense-64", own=trainer, device=device or "cpu",
-        memory=validate.parse("memory", memory or "2"),
-    )  # fmt: skip
-    question = Asked(
-        min_tpr=validate.parse("min_tpr", min_tpr),
-        confidence=validate.parse("confidence", confidence),
-    )
+    number = validate.parse
+    request: Request = {
+        "data": data, "data_dir": data_dir, "model": model or "dense-64", "trainer": trainer,
+        "pool": None if pool is None else whole("pool", pool),
+        "records": None if records is None else whole("records", records),
+        "pi": [number("pi", each) for each in pi.split(",")],
+        "shadow_pi": number("shadow_pi", shadow_pi), "shadows": whole("shadows", shadows),
+        "targets": whole("targets", targets),
+        "attacks": None if attacks is None else [each.strip() for each in attacks.split(",")],
+        "recipe": {
+            "batch": whole("batch", batch), "epochs": number("epochs", epochs),
+            "learning_rate": number("learning_rate", learning_rate or "0.5"),
+            "clip_norm": number("clip_norm", clip_norm or "1"),
+            "momentum": number("momentum", momentum or "0"),
+            "epsilon": None if epsilon is None else number("epsilon", epsilon),
+            "delta": number("delta", delta),
+            "noise_multiplier": None if noise_multiplier is None
+            else number("noise_multiplier", noise_multiplier),
+        },
+        "min_tpr": number("min_tpr", min_tpr), "confidence": number("confidence", confidence),
+        "seed": whole("seed", seed), "device": device or "cpu",
+        "memory": number("memory", memory or "2"),
+        "shadow_file": None if shadow_file is None else str(shadow_file),
+    }  # fmt: skip
     where = backend_asked(backend, workers, address, time_limit, device or "cpu")
-    found: list[Inference] = []
-    try:
-        for share in priors:
-            one = find(
-                split.train, others, trainers, claim=trainers.claim(share),
-                certified=trainer is None,
-                attacks=USUAL if attacks is None else [each.strip() for each in attacks.split(",")],
-                probability=share, shadow_probability=validate.parse("shadow_pi", shadow_pi),
-                shadows=whole("shadows", shadows), targets=whole("targets", targets),
-                records=_in_question(records, split.train), seed=whole("seed", seed),
-                asked=question, shadow_file=shadow_file, backend=where,
-                shadow_models=found[0].shadow_models if found else None,
-            )  # fmt: skip
-            found.append(one)
-    except KeyboardInterrupt:
-        kept = (
-            f"Finished shadow models are in {shadow_file}."
-            if shadow_file is not None and shadow_file.exists()
-            else "Nothing was kept."
-        )
-        Console(stderr=True).print(f"Stopped. {kept}", highlight=False, soft_wrap=True)
-        raise typer.Exit(INTERRUPTED) from None
-    drawn = [] if charts is None else _drawn(found, data, charts)
+    found = finish_inference(request, out or free_path("infer", data), where, as_json)
+    for path in [] if charts is None else _drawn(found, data, charts):
+        if not as_json:
+            Console().print(f"Drawn: {path}", style="dim", highlight=False, soft_wrap=True)
+    exit_on([each.verdict for each in found], fail_on)
+
+
+def finish_inference(
+    request: Request, path: Path, backend: Backend, as_json: bool
+) -> list[Inference]:
+    """Do what a run still lacks, and print its tables; an interrupted run says how to go on."""
+    look_here()
+    split, left_out = outsiders(
+        pool_named(request["data"], request["data_dir"], "pool", request["pool"])
+    )
+    others = split.test.take(range(min(len(split.test), LARGEST_POPULATION)))
+    with interruptible(path):
+        found = _found(request, split.train, others, path, backend)
     if as_json:
         runs = [each.as_json() for each in found]
         shown = runs[0] if len(runs) == 1 else {"runs": runs}
         population = {"records": len(others), "left_out": left_out}
-        shown = {"data": data, "population": population, **shown}
+        shown = {"run": str(path), "data": request["data"], "population": population, **shown}
         print(json.dumps(shown, indent=2, allow_nan=False))
-        exit_on([each.verdict for each in found], fail_on)
-        return
+        return found
     console = Console()
     if left_out:
         are = (
@@ -165,13 +161,42 @@ def infer(
         )
         told = f"{are} in the pool too, and left out of the population."
         console.print(told, highlight=False, soft_wrap=True)
-    for each in found:
-        console.print(found_table(each, data), highlight=False)
+    print_inference({"data": request["data"], "runs": [each.as_json() for each in found]})
+    console.print(f"Kept in {path}.", style="dim", highlight=False, soft_wrap=True)
+    return found
+
+
+def _found(
+    request: Request, pool: Dataset, others: Dataset, path: Path, backend: Backend
+) -> list[Inference]:
+    """What a request asks for; a run that is there already is gone on with."""
+    from dprime.membership.inference import USUAL, Asked, infer_each  # noqa: PLC0415  PyTorch
+    from dprime.membership.recipe import Recipe  # noqa: PLC0415
+    from dprime.membership.trainers import Trainers  # noqa: PLC0415
+
+    trainers = Trainers.named(
+        Recipe(**request["recipe"]), pool, model=request["model"], own=request["trainer"],
+        device=request["device"], memory=request["memory"],
+    )  # fmt: skip
+    records = request["records"]
+    return infer_each(
+        pool, others, trainers, {share: trainers.claim(share) for share in request["pi"]},
+        certified=request["trainer"] is None, attacks=request["attacks"] or USUAL,
+        shadow_probability=request["shadow_pi"], shadows=request["shadows"],
+        targets=request["targets"], records=min(1000, len(pool)) if records is None else records,
+        seed=request["seed"],
+        asked=Asked(min_tpr=request["min_tpr"], confidence=request["confidence"]),
+        file=path, shadow_file=request["shadow_file"], backend=backend, request=request,
+    )  # fmt: skip
+
+
+def print_inference(record: Mapping[str, Any]) -> None:
+    """The tables and sentences of what a run keeps."""
+    console = Console()
+    for each in record["runs"]:
+        console.print(found_table(each, record["data"]), highlight=False)
         console.print(precision_table(each), highlight=False)
-        console.print(each.sentence(), highlight=False)
-    for path in drawn:
-        console.print(f"Drawn: {path}", style="dim", highlight=False, soft_wrap=True)
-    exit_on([each.verdict for each in found], fail_on)
+        console.print(each["sentence"], highlight=False)
 
 
 def _check_folder(charts: Path) -> None:
@@ -194,58 +219,53 @@ def _check_left_out(engine: dict[str, Text]) -> None:
             raise validate.refusal(name, given, "left out with a trainer of your own", remedy)
 
 
-def _in_question(records: Text, pool: Dataset) -> int:
-    return min(1000, len(pool)) if records is None else whole("records", records)
-
-
-def found_table(found: Inference, data: str) -> Table:
+def found_table(found: Mapping[str, Any], data: str) -> Table:
     """How many members each attack finds, where there are false alarms enough to count."""
-    shown = found.counted
+    attacks, allowed = found["attacks"], found["allowed"]
     table = _table(
-        f"{data}: {found.records:,} records in question, π = {found.probability:g}, "
-        f"{found.targets} targets, {found.shadows} shadow models",
-        ["AUC", *(f"TPR at FPR {found.asked.fpr[place]:g}" for place in shown)],
+        f"{data}: {found['records']:,} records in question, π = {found['probability']:g}, "
+        f"{found['targets']} targets, {found['shadows']} shadow models",
+        ["AUC", *(f"TPR at FPR {rate['fpr']:g}" for rate in attacks[0]["tpr"])],
     )
-    for each in found.outcomes:
-        rates = [each.roc.tpr[place] for place in shown]
-        table.add_row(each.title, _shown(each.roc.auc), *map(_shown, rates))
-    if found.claim is not None:
-        allowed = [found.claim.tpr(fpr=found.asked.fpr[place]) for place in shown]
-        table.add_row(_at_most(found), "", *map(round_up, allowed))
+    for each in attacks:
+        table.add_row(each["title"], _shown(each["auc"]), *map(_shown, each["tpr"]))
+    if allowed is not None:
+        limits = (round_up(rate["value"]) for rate in allowed["tpr"])
+        table.add_row(_at_most(allowed), "", *limits)
     table.caption = (
-        f"Means over the targets with {100 * found.asked.confidence:g} % Student-t intervals. AUC: "
+        f"Means over the targets with {100 * found['confidence']:g} % Student-t intervals. AUC: "
         "0.5 is guessing. Rates of fewer than ten false alarms are left out."
     )
     return table
 
 
-def precision_table(found: Inference) -> Table:
+def precision_table(found: Mapping[str, Any]) -> Table:
     """How often "member" is right, and what choosing a threshold afterwards gives for nothing."""
-    surest = f"Surest {100 * found.asked.top_share:g} %"
+    allowed, surest = found["allowed"], f"Surest {100 * found['top_share']:g} %"
     table = _table('How often "member" is right', [surest, "Held out", "Best of 40", "Shuffled"])
-    for each in found.outcomes:
-        cells = (_shown(each.top), _shown(each.held_out), _shown(each.best))
-        table.add_row(each.title, *cells, f"{each.shuffled.value:.3f}")
-    if found.allowed_top is not None and found.allowed_precision is not None:
-        limits = (round_up(found.allowed_top), round_up(found.allowed_precision))
-        table.add_row(_at_most(found), *limits, "", "")
+    for each in found["attacks"]:
+        names = ("top_precision", "held_out_precision", "best_precision")
+        shuffled = f"{each['shuffled_best']['mean']:.3f}"
+        table.add_row(each["title"], *(_shown(each[name]) for name in names), shuffled)
     table.caption = (
         "Held out: threshold chosen on other records. Best of 40: the best of the top 2.5 %, 5 %, "
         "…, chosen after looking; shuffled scores reach the last column for nothing."
     )
-    if found.claim is not None:
-        share = f"{100 * found.asked.min_tpr:g} %"
+    if allowed is not None:
+        limits = (round_up(allowed["top_precision"]), round_up(allowed["precision"]))
+        table.add_row(_at_most(allowed), *limits, "", "")
+        share = f"{100 * found['min_tpr']:g} %"
         table.caption += (
             " At most: of attacks that name as many; held out, of attackers who find at least "
             f"{share} of the members."
         )
-        if found.certified:
+        if allowed["kind"] == "certified":
             table.caption += f" {text.certified(DEFAULT_ADJACENCY)}. Also: {text.POOL}."
     return table
 
 
-def _at_most(found: Inference) -> str:
-    return "At most (certified)" if found.certified else "Allowed by the claim"
+def _at_most(allowed: Mapping[str, Any]) -> str:
+    return "At most (certified)" if allowed["kind"] == "certified" else "Allowed by the claim"
 
 
 def _table(title: str, columns: list[str]) -> Table:
@@ -257,8 +277,12 @@ def _table(title: str, columns: list[str]) -> Table:
     return table
 
 
-def _shown(interval: Interval | None) -> str:
-    return "none" if interval is None else interval.text()
+def _shown(interval: Mapping[str, float] | None) -> str:
+    """A mean and how far its interval goes."""
+    if interval is None:
+        return "none"
+    mean, low, high = interval["mean"], interval["low"], interval["high"]
+    return f"{mean:.3f} ± {max(mean - low, high - mean):.3f}"
 
 
 def _drawn(found: list[Inference], data: str, folder: Path) -> list[Path]:

@@ -16,15 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from dprime import validate
-from dprime.audit.run_file import ENDING
-from dprime.audit.states import State, Summary, worker_lines
-from dprime.audit.store import Store, not_runs
-from dprime.audit.store import runs as list_runs
-from dprime.cli.options import AsJson
-
-FOLDER = "runs"
-"""Where runs are kept unless another place is given."""
-
+from dprime.cli.options import FOLDER, AsJson
+from dprime.runs.folder import Summary, list_runs
+from dprime.runs.run import Run
+from dprime.runs.run_file import ENDING
+from dprime.runs.states import State, worker_lines
 
 INTERVAL = 1.0
 """Seconds between two looks."""
@@ -49,8 +45,9 @@ def runs(
 
 
 def _print_json(folder: Path) -> None:
-    listed = [{**vars(each), "changed": each.changed.isoformat()} for each in list_runs(folder)]
-    print(json.dumps({"runs": listed, "not_runs": _no_runs(folder)}, indent=2))
+    found, others = _looked_at(folder)
+    listed = [{**vars(each), "changed": each.changed.isoformat()} for each in found]
+    print(json.dumps({"runs": listed, "not_runs": others}, indent=2))
 
 
 def _watch(folder: Path) -> None:
@@ -63,18 +60,20 @@ def _watch(folder: Path) -> None:
 
 def _shown(folder: Path, *, workers: bool = False) -> Group:
     """The runs, who works on those that are under way, and what is none."""
-    found = list_runs(folder)
+    found, others = _looked_at(folder)
     parts: list[RenderableType] = [_table(folder, found)]
     if not found:
         parts = [f"There is no run in {folder}."]
     if workers:
         parts += [_at_work(folder / each.name) for each in found if each.state == "running"]
-    parts += [Text(f"{name}: {why}", style="dim") for name, why in _no_runs(folder).items()]
+    parts += [Text(f"{name}: {why}", style="dim") for name, why in others.items()]
     return Group(*parts)
 
 
-def _no_runs(folder: Path) -> dict[str, str]:
-    return {name: why for name, why in not_runs(folder).items() if name.endswith(ENDING)}
+def _looked_at(folder: Path) -> tuple[list[Summary], dict[str, str]]:
+    """The runs, and the files that have a run's name and are none."""
+    found, others = list_runs(folder)
+    return found, {name: why for name, why in others.items() if name.endswith(ENDING)}
 
 
 def _table(folder: Path, found: list[Summary]) -> Table:
@@ -94,12 +93,12 @@ def _table(folder: Path, found: list[Summary]) -> Table:
 
 def _at_work(path: Path) -> Text:
     """Who works on a run, how fast, and what is left."""
-    with Store.open(path) as store:
-        workers, state, pace = store.workers(), store.state(), store.pace()
-        events = store.events()
+    with Run.open(path, verify=False) as run:
+        workers, state, pace = run.workers(), run.state(), run.pace()
+        events = run.events()
     lines = [f"{path.name}: {pace:,.3g} trials/s, {_left(state, pace)}"]
     lines += [f"  {line}" for line in worker_lines(workers)]
-    lines += [f"  {event.how}: block {event.block}, {event.what}" for event in events[-3:]]
+    lines += [f"  {event.outcome}: block {event.block}, {event.message}" for event in events[-3:]]
     return Text("\n".join(lines), style="dim")
 
 

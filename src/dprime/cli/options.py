@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from rich.console import Console
 
 from dprime import text, validate
 
 if TYPE_CHECKING:
-    from dprime.audit.backends import Backend
+    from dprime.runs.backends import Backend
+
+FOLDER = "runs"
+"""Where runs are kept unless another place is given."""
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -95,7 +101,7 @@ def backend_asked(
     name: str, workers: str | None, address: str | None, time_limit: str | None, device: str
 ) -> Backend:
     """Where the work is done, from the options below."""
-    from dprime.audit.backends import backend_named  # noqa: PLC0415  only where it is asked for
+    from dprime.runs.backends import backend_named  # noqa: PLC0415  only where it is asked for
 
     return backend_named(
         name,
@@ -104,6 +110,27 @@ def backend_asked(
         time_limit=None if time_limit is None else validate.parse("time-limit", time_limit),
         device=device,
     )
+
+
+def free_path(*words: str) -> Path:
+    """A name in the folder of runs that no other run has."""
+    stem = "-".join([*words, f"{datetime.now():%Y%m%d-%H%M%S}"])
+    path, number = Path(FOLDER) / f"{stem}.run", 1
+    while path.exists():
+        number += 1
+        path = Path(FOLDER) / f"{stem}-{number}.run"
+    return path
+
+
+@contextmanager
+def interruptible(path: Path) -> Iterator[None]:
+    """Say how a run goes on that is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        then = f"Go on with: dprime resume {path}" if path.exists() else "Nothing was kept."
+        Console(stderr=True).print(f"Stopped. {then}", highlight=False, soft_wrap=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def check_fail_on(name: str) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dprime import validate
-from dprime.cli.options import whole
 from dprime.data import Split, load
 from dprime.data.loaders import names
 from dprime.membership.planner import outside
 
 
-def pool_named(name: str, folder: str | None, option: str, count: str | None) -> Split:
+def pool_named(name: str, folder: str | None, option: str, count: int | None) -> Split:
     """The distinct records of a data set's training part, or the first so many; and its test part.
 
     Args:
@@ -22,11 +21,10 @@ def pool_named(name: str, folder: str | None, option: str, count: str | None) ->
     split = load(name, folder)
     pool = split.train.distinct()
     if count is not None:
-        size = whole(option, count)
-        if not 2 <= size <= len(pool):
+        if not 2 <= count <= len(pool):
             remedy = f"{name} has {len(pool):,} distinct ones"
-            raise validate.refusal(option, size, f"from 2 to {len(pool):,}", remedy)
-        pool = pool.take(range(size))
+            raise validate.refusal(option, count, f"from 2 to {len(pool):,}", remedy)
+        pool = pool.take(range(count))
     return Split(pool, split.test)
 
 

@@ -12,6 +12,8 @@ from rich.console import Console
 
 from dprime import validate
 from dprime.cli.options import AsJson
+from dprime.cli.resumes import print_kept
+from dprime.runs.run import Run
 from dprime.show import card as card_of
 from dprime.show import card_markdown, facts_of
 from dprime.show.card import MARK
@@ -62,6 +64,8 @@ def report(
 ) -> None:
     """Write what a run found as one HTML page that opens offline, and as a privacy card."""
     path, pdf_path, others = _sorted_out(run, pdf, list(beside or ()))
+    if _printed(path, as_json):
+        return
     page_path = out or path.with_suffix(".html")
     _check_name("out", page_path, (".html",))
     if card is not None:
@@ -84,6 +88,20 @@ def report(
     console.print(headline(facts), highlight=False, style="bold", markup=False)
     for place in written:
         console.print(f"Written: {place}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _printed(path: Path, as_json: bool) -> bool:
+    """Print what an inference or a frontier has kept, which has tables and no page."""
+    with Run.open(path, verify=False) as run:
+        if run.kind == "audit":
+            return False
+    with Run.open(path) as run:
+        kind, result = run.kind, run.result
+    if as_json and result is not None:
+        print(json.dumps(result, indent=2, allow_nan=False))
+    else:
+        print_kept(path, kind, result)
+    return True
 
 
 def _sorted_out(

@@ -10,13 +10,9 @@ by trainings on the pool is not part of it.
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -26,14 +22,15 @@ from torch import nn
 import dprime
 from dprime import validate
 from dprime.attack.trainer import EngineTrainer
-from dprime.audit.backends.base import Backend, End, Outcome
-from dprime.audit.backends.here import Here
-from dprime.audit.runner import play_all
 from dprime.data.dataset import Dataset, Split
 from dprime.data.devices import device_named
 from dprime.membership.confidence import Interval, over_repetitions
 from dprime.membership.planner import Plan, Point
 from dprime.membership.pool import check_distinct, draw
+from dprime.runs.arrays import Arrays
+from dprime.runs.backends.base import Backend, Here
+from dprime.runs.run import Run
+from dprime.runs.runner import counting, execute
 from dprime.seeds import check_seed, derived_seed, fresh_seed
 from dprime.text import round_up
 from dprime.train import SGD, Compute, Observer, Step, TrainingConfig, TrainingData
@@ -45,12 +42,6 @@ CONFIDENCE = 0.95
 """Of every interval of a mean."""
 
 REPETITIONS = 5
-
-MARK = "dprime frontier 1"
-"""What a file of finished points says of itself."""
-
-SAME_NOISE = 1e-9
-"""Relative difference below which a noise is the same one, computed on another machine."""
 
 
 @final
@@ -212,6 +203,7 @@ def frontier(
     memory: float = 2.0,
     backend: Backend | None = None,
     progress: bool | None = None,
+    request: Mapping[str, Any] | None = None,
 ) -> Frontier:
     """Train at every point of a plan, and measure the accuracy on the test part.
 
@@ -229,12 +221,12 @@ def frontier(
         repetitions: trainings at each point, each with a fresh draw from the pool; 2 or more.
         seed: gives draws and trainings; whoever knows it knows the draws. None draws one that is
             not kept; one that you give stands in the file.
-        file: a JSON file that each finished point is written to at once. Points that are there
-            with the same settings are not trained again.
+        file: of the run; points that are finished in it are not trained again. None keeps nothing.
         device: "cpu" or "cuda".
         memory: in GB.
         backend: where points are trained; in this process unless given.
         progress: whether to show a bar; None shows it for long work on a terminal.
+        request: names from which all this can be made again, for `dprime resume`.
 
     >>> from dprime.data import load
     >>> from dprime.membership.planner import plan
@@ -251,7 +243,6 @@ def frontier(
     _check_data(plan, data)
     device_named(device)
     test, choosing = _test_parts(data.test, len(rates) > 1)
-    kept = _Kept(None if file is None else Path(file))
     jobs = []
     for point in plan.points:
         for rate in rates:
@@ -262,72 +253,48 @@ def frontier(
                 optimizer=optimizer or SGD(),
             )  # fmt: skip
             jobs.append((point, EngineTrainer(model, training, Compute(device, memory))))
-    common = _common(plan, data.train, test, choosing, count, seed)
     with bar("training", count * len(jobs), progress) as advance:
+        here = backend is None or isinstance(backend, Here)
         work = _Points(
             jobs=tuple(jobs), pool=data.train, test=test, choosing=choosing, repetitions=count,
             seed=fresh_seed() if seed is None else check_seed(seed),
-            advance=advance if backend is None or isinstance(backend, Here) else None,
+            advance=advance if here else None,
         )  # fmt: skip
-        found = _measured(work, kept, common, advance, backend)
-    by_point = [found[i : i + len(rates)] for i in range(0, len(found), len(rates))]
-    measured = [max(tried, key=lambda each: each.choosing or 0.0) for tried in by_point]
-    return Frontier(plan, tuple(measured), data.train.name, count, rates)
+        config = _config(plan, work, seed)
+        with Run.open_or_create(file, "frontier", config, len(jobs), request) as run:
+            counted = counting(run, advance)
+            on_block = None if here else counted  # here, each step of a training moves the bar
+            execute(run, work, backend=backend, attempts=1, on_block=on_block)
+            run.check_complete("points of the frontier")
+            found = _concluded(plan, work, run.arrays(), rates)
+            run.keep(found.as_json())
+    return found
 
 
-def _measured(
-    work: _Points,
-    kept: _Kept,
-    common: Mapping[str, Any],
-    advance: Advance,
-    backend: Backend | None,
-) -> list[Measured]:
-    """Every job's result: found among the finished ones, or trained now and kept at once."""
-    settings = [
-        {**common, "probability": point.probability, "trainer": trainer.describe()}
-        for point, trainer in work.jobs
+def _concluded(plan: Plan, work: _Points, arrays: Arrays, rates: tuple[float, ...]) -> Frontier:
+    """From the stored accuracies to the rate that stands for each point."""
+    count = work.repetitions
+    tried = [
+        work.measured(job, {name: each[job * count :][:count] for name, each in arrays.items()})
+        for job in range(len(work.jobs))
     ]
-    found = [
-        kept.found(described, point)
-        for described, (point, _) in zip(settings, work.jobs, strict=True)
-    ]
-    advance(work.repetitions * sum(each is not None for each in found))
-
-    def keep(outcome: Outcome) -> Outcome:
-        block = outcome.task.block
-        if outcome.end is End.DONE:
-            assert outcome.arrays is not None
-            measured = found[block] = work.measured(block, outcome.arrays)
-            kept.add(settings[block], measured)
-            if work.advance is None:
-                advance(work.repetitions)
-        elif outcome.end is End.FAILED:
-            raise validate.InputError(
-                f"a point of the frontier could not be trained: {outcome.error}."
-            )
-        return outcome
-
-    left = [place for place, each in enumerate(found) if each is None]
-    play_all(work, left, keep, backend=backend, attempts=1)
-    if any(each is None for each in found):
-        raise validate.InputError("points of the frontier were lost with their workers: try again.")
-    return [each for each in found if each is not None]
+    by_point = [tried[i : i + len(rates)] for i in range(0, len(tried), len(rates))]
+    measured = tuple(max(each, key=lambda one: one.choosing or 0.0) for each in by_point)
+    return Frontier(plan, measured, work.pool.name, count, rates)
 
 
-def _common(
-    plan: Plan,
-    pool: Dataset,
-    test: Dataset,
-    choosing: Dataset | None,
-    repetitions: int,
-    seed: int | None,
-) -> dict[str, Any]:
-    """What is the same for all trainings of a frontier."""
+def _config(plan: Plan, work: _Points, seed: int | None) -> dict[str, Any]:
+    """What a frontier's run is, in JSON values."""
+    trainers = [trainer.describe() for _, trainer in work.jobs]
     return {
-        "dprime": dprime.__version__, "pool": pool.digest(), "test": test.digest(),
-        "choosing": None if choosing is None else choosing.digest(),
+        "dprime": dprime.__version__, "data": work.pool.name, "pool": work.pool.digest(),
+        "test": work.test.digest(),
+        "choosing": None if work.choosing is None else work.choosing.digest(),
         "target": plan.target, "min_tpr": plan.min_tpr, "delta": plan.delta,
-        "repetitions": repetitions, "seed": seed,
+        "repetitions": work.repetitions, "seed": seed,
+        "probability": [point.probability for point, _ in work.jobs],
+        "noise_multiplier": [float(each.pop("noise_multiplier")) for each in trainers],
+        "trainer": trainers,
     }  # fmt: skip
 
 
@@ -389,7 +356,7 @@ class _Points:
         own, *drawn = (derived_seed(self.seed, bits, n) for n in range(1 + self.repetitions))
         members = [draw(len(self.pool), point.probability, seed=each).members for each in drawn]
         parts = TrainingData.parts(self.pool, np.stack(members), point.probability)
-        accuracy = AccuracyEvery(self.test, max(1, round(1 / point.sample_rate)))
+        accuracy = AccuracyEvery(self.test, _epoch(point))
         choosing = None if self.choosing is None else FinalAccuracy(self.choosing)
         watch = []
         if self.advance is not None:
@@ -398,31 +365,38 @@ class _Points:
             parts, seed=own, keep_weights=False,
             observers=[accuracy, *watch, *([choosing] if choosing else [])],
         )  # fmt: skip
+        missing = self._measurements() - len(accuracy.after)
         found = {
-            "accuracies": accuracy.values, "diverged": np.asarray(trained.diverged),
-            "after": np.array(accuracy.after),
-        }  # fmt: skip
+            "accuracies": np.pad(accuracy.values, ((0, 0), (0, missing)), constant_values=np.nan),
+            "after": np.tile([*accuracy.after, *[0] * missing], (self.repetitions, 1)),
+            "diverged": np.asarray(trained.diverged),
+        }
         return found if choosing is None else {**found, "choosing": choosing.values}
 
-    def measured(self, block: int, arrays: Mapping[str, NDArray[Any]]) -> Measured:
-        """What the arrays of a block say."""
-        point, trainer = self.jobs[block]
+    def _measurements(self) -> int:
+        """The most that a training has: one after every epoch, and one at the end."""
+        return max(-(-point.steps // _epoch(point)) for point, _ in self.jobs)
+
+    def measured(self, job: int, arrays: Mapping[str, NDArray[Any]]) -> Measured:
+        """What the arrays of a job say."""
+        point, trainer = self.jobs[job]
+        after = tuple(int(step) for step in arrays["after"][0] if step)
         return Measured(
             point=point,
             learning_rate=trainer.training.learning_rate,
-            after=tuple(int(each) for each in arrays["after"]),
-            accuracies=arrays["accuracies"],
+            after=after,
+            accuracies=arrays["accuracies"][:, : len(after)],
             diverged=int(arrays["diverged"].sum()),
             choosing=float(arrays["choosing"].mean()) if "choosing" in arrays else None,
         )
 
-    def halved(self, times: int) -> _Points:
-        """In a half, a quarter, … of the memory."""
-        return self._with(lambda trainer: trainer.halved(times))
+    def with_memory_fraction(self, fraction: float) -> _Points:
+        """In this share of the memory."""
+        return self._with(lambda trainer: trainer.with_memory_fraction(fraction))
 
-    def placed(self, device: str, memory: float) -> _Points:
+    def on_device(self, device: str, memory: float) -> _Points:
         """On another device, in no more memory than this."""
-        return self._with(lambda trainer: trainer.placed(device, memory))
+        return self._with(lambda trainer: trainer.on_device(device, memory))
 
     def _with(self, change: Callable[[EngineTrainer], EngineTrainer]) -> _Points:
         jobs = tuple((point, change(trainer)) for point, trainer in self.jobs)
@@ -440,58 +414,6 @@ class _Watch(Observer):
         self._advance((step.rows.stop - step.rows.start) / self._steps, self._title)
 
 
-def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether settings are the same; noise is solved for, and its last digits are a machine's."""
-    name = "noise_multiplier"
-    noise = [float(each["trainer"][name]) for each in (one, other)]
-    first, second = ({**each, "trainer": {**each["trainer"], name: ""}} for each in (one, other))
-    return first == second and math.isclose(*noise, rel_tol=SAME_NOISE)
-
-
-class _Kept:
-    """Finished points in a JSON file; what is there is never lost."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._read()  # what is wrong with the file is said before the first training
-
-    def found(self, settings: Mapping[str, Any], point: Point) -> Measured | None:
-        """The point with these settings."""
-        for entry in self._read():
-            if _same(entry["settings"], settings):
-                values = np.array(entry["accuracies"], dtype=np.float64)
-                return Measured(
-                    point, entry["learning_rate"], tuple(entry["after"]), values,
-                    entry["diverged"], entry["choosing"],
-                )  # fmt: skip
-        return None
-
-    def add(self, settings: Mapping[str, Any], measured: Measured) -> None:
-        """Write a point beside those that are there, the whole file at once."""
-        if self._path is None:
-            return
-        points = [*self._read(), {"settings": dict(settings), **measured.as_json()}]
-        text = json.dumps({"file": MARK, "points": points}, indent=1, allow_nan=False) + "\n"
-        beside = self._path.with_name(f".{self._path.name}.part")
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(self._path)
-        except OSError as error:
-            with suppress(OSError):
-                beside.unlink()
-            wanted = f"a place to write to ({error.strerror})"
-            raise validate.refusal("file", str(self._path), wanted, "give another") from None
-
-    def _read(self) -> list[dict[str, Any]]:
-        if self._path is None or not self._path.exists():
-            return []
-        try:
-            given = json.loads(self._path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            given = None
-        if not isinstance(given, dict) or given.get("file") != MARK:
-            wanted = "a new file, or one that dprime frontier has written"
-            raise validate.refusal("file", str(self._path), wanted, "give another name")
-        points: list[dict[str, Any]] = given["points"]
-        return points
+def _epoch(point: Point) -> int:
+    """The steps of an epoch."""
+    return max(1, round(1 / point.sample_rate))

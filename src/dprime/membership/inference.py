@@ -10,8 +10,9 @@ what the certified curve of the same training allows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ import numpy as np
 
 from dprime import validate
 from dprime.attack.trainer import Trainer
-from dprime.audit.backends.base import Backend
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
 from dprime.membership.attacks import Attack, attack_named
@@ -42,7 +42,9 @@ from dprime.membership.results import (
     shuffled_best,
     top_precision,
 )
-from dprime.membership.shadows import Answers, answers, parts
+from dprime.membership.shadows import Answers, Cohort, Models, answers, train_models
+from dprime.runs.backends.base import Backend
+from dprime.runs.run import Run
 from dprime.text import round_up
 
 FPRS = (0.001, 0.01, 0.1)
@@ -50,6 +52,9 @@ USUAL = ("lira", "rmia", "attack-p", "attack-r", "yeom", "baseline")
 TOP_SHARE = 0.1
 SHUFFLES = 200
 FEWEST_TARGETS = 2
+VERDICTS = ("refuted", "inconclusive", "not refuted", "no claim")
+"""What an inference may say of its claim; of several, the first of these that was said."""
+
 FEWEST_FALSE_ALARMS = 10
 """A true-positive rate is shown only where so many false alarms are allowed."""
 
@@ -131,7 +136,6 @@ class Inference:
         claim: the curve that is claimed of the targets' training; None where it is not private.
         certified: whether the claim was computed from the training itself, not only stated.
         telling: whether answers that are all right would contradict the claim; else no attack can.
-        shadow_models: what the attacker trained, to be used again at another π.
         probability: π.
         asked: at which rates and with what confidence.
         records: how many were in question.
@@ -149,7 +153,6 @@ class Inference:
     shadows: int
     certified: bool = True
     telling: bool = True
-    shadow_models: Answers | None = field(default=None, repr=False)
 
     @property
     def allowed_precision(self) -> float | None:
@@ -260,8 +263,8 @@ def infer(
     records: int | None = None,
     seed: int = 0,
     asked: Asked | None = None,
+    file: str | Path | None = None,
     shadow_file: str | Path | None = None,
-    shadow_models: Answers | None = None,
     backend: Backend | None = None,
     progress: bool | None = None,
 ) -> Inference:
@@ -281,8 +284,8 @@ def infer(
         records: the first so many of the pool are in question; None for all.
         seed: gives everything.
         asked: at which rates and with what confidence.
-        shadow_file: keeps the shadow models' answers for the next time.
-        shadow_models: those of an inference with another π, to be used again.
+        file: of the run, which keeps what every model answers; None keeps nothing.
+        shadow_file: of a run that keeps the shadow models' answers apart, for other inferences.
         backend: where models are trained; in this process unless given.
         progress: whether to show bars; None shows them for long work on a terminal.
 
@@ -299,10 +302,116 @@ def infer(
     >>> found.outcomes[0].roc.auc.value > 0.6
     True
     """
+    (found,) = infer_each(
+        pool, population, trainer, {probability: claim}, attacks=attacks, certified=certified,
+        shadow_probability=shadow_probability, shadows=shadows, targets=targets, records=records,
+        seed=seed, asked=asked, file=file, shadow_file=shadow_file, backend=backend,
+        progress=progress,
+    )  # fmt: skip
+    return found
+
+
+def infer_each(
+    pool: Dataset,
+    population: Dataset,
+    trainer: Callable[[float], Trainer],
+    claims: Mapping[float, TradeOff | None],
+    *,
+    attacks: Sequence[str | Attack] = USUAL,
+    certified: bool = True,
+    shadow_probability: float = 0.5,
+    shadows: int = 64,
+    targets: int = 5,
+    records: int | None = None,
+    seed: int = 0,
+    asked: Asked | None = None,
+    file: str | Path | None = None,
+    shadow_file: str | Path | None = None,
+    backend: Backend | None = None,
+    progress: bool | None = None,
+    request: Mapping[str, Any] | None = None,
+) -> list[Inference]:
+    """The same for several π, whose targets are attacked with the same shadow models.
+
+    `claims` are the curves of the targets' training by π. `request` holds the names from which all
+    this can be made again, for `dprime resume`; everything else is as for `infer`.
+    """
     chosen = [attack_named(each) if isinstance(each, str) else each for each in attacks]
     asked = Asked() if asked is None else asked
-    if not chosen or len({attack.name for attack in chosen}) < len(chosen):
-        shown = "one of them twice" if chosen else "empty"
+    count = _checked(pool, population, chosen, targets, records)
+    cohorts = [
+        Cohort.of(
+            trainer(probability), targets, validate.inner_probability("probability", probability),
+            _own(seed, 1, round(1e9 * probability)),
+        )
+        for probability in claims
+    ]  # fmt: skip
+    needy = [attack for attack in chosen if "shadows" in attack.needs]
+    if needy:
+        share = validate.inner_probability("shadow_probability", shadow_probability)
+        models = validate.whole("shadows", shadows, example=64)
+        attacker = Cohort.of(trainer(share), models, share, _own(seed, 2))
+        for attack in needy:  # before anything is trained
+            attack.told(attacker.parts(len(pool))[:, :count])
+        if shadow_file is None:
+            cohorts.append(attacker)
+    work = Models(tuple(cohorts), pool, population)
+    config = {
+        **work.describe(), "models": [cohort.describe() for cohort in cohorts],
+        "attacks": [re.sub(" at 0x[0-9a-f]+", "", repr(attack)) for attack in chosen],
+        "records": count, "seed": seed, "asked": asdict(asked), "certified": certified,
+        "claim": [None if claim is None else claim.advantage() for claim in claims.values()],
+    }  # fmt: skip
+    with Run.open_or_create(file, "inference", config, work.blocks, request) as run:
+        made = train_models(run, work, "models", backend, progress)
+        if needy and shadow_file is not None:
+            made.append(
+                answers(
+                    attacker.trainer,
+                    pool,
+                    population,
+                    models=attacker.models,
+                    probability=share,
+                    seed=attacker.seed,
+                    file=shadow_file,
+                    backend=backend,
+                    progress=progress,
+                )
+            )
+        attacked, own = made[: len(claims)], made[-1] if needy else None
+        for each in attacked:
+            _check_finite("targets", each)
+        if own is not None:
+            _check_finite("shadow models", own)
+        found = [
+            _attacked(each, own, chosen, claim, certified, share, asked, count, _own(seed, 3))
+            for each, (share, claim) in zip(attacked, claims.items(), strict=True)
+        ]
+        run.keep(inference_record(found, pool.name))
+    return found
+
+
+def inference_record(found: Sequence[Inference], data: str) -> dict[str, Any]:
+    """What a run keeps of inferences at several π, in JSON values."""
+    verdicts = [each.verdict for each in found]
+    return {
+        "data": data,
+        "verdict": next(word for word in VERDICTS if word in verdicts),
+        "sentence": " ".join(each.sentence() for each in found),
+        "runs": [each.as_json() for each in found],
+    }
+
+
+def _checked(
+    pool: Dataset,
+    population: Dataset,
+    attacks: Sequence[Attack],
+    targets: int,
+    records: int | None,
+) -> int:
+    """How many records are in question, once it is sure that they can be."""
+    if not attacks or len({attack.name for attack in attacks}) < len(attacks):
+        shown = "one of them twice" if attacks else "empty"
         raise validate.misfit("attacks", shown, "one attack or more, each once", "give lira,rmia")
     if pool.classes is None:
         remedy = "the attacks need the probability of a class"
@@ -313,40 +422,32 @@ def infer(
     count = _asked_records(records, pool)
     check_distinct(pool.hashes())
     check_outside(population, pool)
-    needy = [attack for attack in chosen if "shadows" in attack.needs]
-    if needy:  # before anything is trained
-        had = parts(
-            validate.whole("shadows", shadows, example=64), len(pool),
-            validate.inner_probability("shadow_probability", shadow_probability), _own(seed, 2),
-        )  # fmt: skip
-        for attack in needy:
-            attack.scorable(had[:, :count])
-    under_attack = answers(
-        trainer(probability), pool, population, models=targets, probability=probability,
-        seed=_own(seed, 1, round(1e9 * probability)), title="targets",
-        backend=backend, progress=progress,
-    )  # fmt: skip
-    _check_finite("targets", under_attack)
-    own = shadow_models
-    if needy and own is None:
-        own = answers(
-            trainer(shadow_probability), pool, population, models=shadows,
-            probability=shadow_probability, seed=_own(seed, 2), file=shadow_file,
-            backend=backend, progress=progress,
-        )  # fmt: skip
-        _check_finite("shadow models", own)
-    scored = tuple(score(attack, under_attack, own, range(count)) for attack in chosen)
-    tests = len(chosen) * targets * len(_shares(asked, probability))
+    return count
+
+
+def _attacked(
+    under_attack: Answers,
+    own: Answers | None,
+    attacks: Sequence[Attack],
+    claim: TradeOff | None,
+    certified: bool,
+    probability: float,
+    asked: Asked,
+    records: int,
+    seed: int,
+) -> Inference:
+    """From what the models answer to what every attack reached at one π."""
+    scored = tuple(score(attack, under_attack, own, range(records)) for attack in attacks)
+    tests = len(attacks) * len(under_attack) * len(_shares(asked, probability))
     outcomes = tuple(
-        conclude(each, attack.title, claim, probability, asked, _own(seed, 3), tests)
-        for each, attack in zip(scored, chosen, strict=True)
+        conclude(each, attack.title, claim, probability, asked, seed, tests)
+        for each, attack in zip(scored, attacks, strict=True)
     )
     return Inference(
         outcomes=outcomes, scored=scored, claim=claim, probability=probability, asked=asked,
-        records=count, targets=targets, shadows=0 if own is None else len(own),
+        records=records, targets=len(under_attack), shadows=0 if own is None else len(own),
         certified=certified,
-        telling=claim is not None and _telling(claim, asked, probability, count, tests),
-        shadow_models=own,
+        telling=claim is not None and _telling(claim, asked, probability, records, tests),
     )  # fmt: skip
 
 

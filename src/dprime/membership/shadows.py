@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,12 +20,12 @@ from numpy.typing import NDArray
 import dprime
 from dprime import validate
 from dprime.attack.trainer import Trainer
-from dprime.audit.backends.base import Backend
-from dprime.audit.runner import run_blocks
-from dprime.audit.store import Store
 from dprime.data.dataset import Dataset
 from dprime.membership.planner import check_outside
 from dprime.membership.signals import Signals, signals_of
+from dprime.runs.backends.base import Backend
+from dprime.runs.run import Run
+from dprime.runs.runner import counting, execute
 from dprime.train import TrainingData
 from dprime.train.progress import bar
 
@@ -63,6 +61,52 @@ class Answers:
         return Answers(self.members[models], pool, population)
 
 
+@dataclass(frozen=True, eq=False)
+class Cohort:
+    """Models that are trained alike, each on a random part of a pool.
+
+    Attributes:
+        trainer: the engine with its recipe, or a function of your own.
+        models: how many.
+        probability: π, of a record being in a model's part.
+        seed: gives the parts and the models.
+        device: where they are trained: "cpu", "cuda", or "own" for a function of your own.
+    """
+
+    trainer: Trainer
+    models: int
+    probability: float
+    seed: int = field(repr=False)
+    device: str
+
+    @classmethod
+    def of(cls, trainer: Trainer, models: int, probability: float, seed: int) -> Cohort:
+        """Models by this trainer, where it trains."""
+        device = "own" if trainer.training is None else str(trainer.compute.device)
+        return cls(trainer, models, probability, seed, device)
+
+    @property
+    def block(self) -> int:
+        """How many of them are trained and stored together."""
+        return TOGETHER.get(self.device, TOGETHER_ON_GPU)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks they make."""
+        return -(-self.models // self.block)
+
+    def parts(self, records: int) -> NDArray[np.bool_]:
+        """Which model has which of so many records [model, record]."""
+        return parts(self.models, records, self.probability, self.seed)
+
+    def describe(self) -> dict[str, Any]:
+        """What they are, in JSON values."""
+        return {
+            "trainer": self.trainer.describe(), "device": self.device, "models": self.models,
+            "probability": self.probability, "seed": self.seed, "block": self.block,
+        }  # fmt: skip
+
+
 def answers(
     trainer: Trainer,
     pool: Dataset,
@@ -72,7 +116,6 @@ def answers(
     probability: float = 0.5,
     seed: int,
     file: str | os.PathLike[str] | None = None,
-    title: str = "shadow models",
     backend: Backend | None = None,
     progress: bool | None = None,
 ) -> Answers:
@@ -85,11 +128,10 @@ def answers(
         models: how many.
         probability: π, of a record being in a model's part.
         seed: gives the parts and the models.
-        file: where the answers are kept. One that holds the same is used; one that holds other
+        file: of a run that keeps the answers. One that holds the same is used; one that holds other
             settings is refused.
-        title: of the progress bar.
         backend: where they are trained; in this process unless given.
-        progress: whether to show it; None shows it for long work on a terminal.
+        progress: whether to show a bar; None shows it for long work on a terminal.
 
     >>> from dprime.data import load
     >>> from dprime.attack import EngineTrainer
@@ -104,59 +146,93 @@ def answers(
     ((8, 100), (8, 50))
     """
     check_outside(population, pool)
-    count = validate.whole("models", models, example=64)
-    share = validate.inner_probability("probability", probability, example=0.5)
-    device = "own" if trainer.training is None else str(trainer.compute.device)
-    together = TOGETHER.get(device, TOGETHER_ON_GPU)
-    settings = {
-        "kind": "models on parts of a pool", "dprime": dprime.__version__,
-        "trainer": trainer.describe(), "device": device,
-        "pool": pool.digest(), "population": population.digest(), "models": count,
-        "probability": share, "seed": seed, "block": together,
-    }  # fmt: skip
-    members = parts(count, len(pool), share, seed)
-
-    work = _Models(trainer, pool, population, members, share, seed, together)
-    with tempfile.TemporaryDirectory() as nowhere:
-        place = Path(nowhere) / "answers" if file is None else Path(file)
-        with _opened(place, settings, -(-count // together)) as store:
-            with bar(title, count, progress) as advance:
-                advance(store.state().trials)
-                run_blocks(store, work, backend=backend, on_block=lambda *_: advance(together))
-            _check_complete(store)
-            return _read(store)
+    cohort = Cohort.of(
+        trainer,
+        validate.whole("models", models, example=64),
+        validate.inner_probability("probability", probability, example=0.5),
+        seed,
+    )
+    work = Models((cohort,), pool, population)
+    config = {**work.describe(), **cohort.describe()}
+    with Run.open_or_create(file, "models", config, cohort.blocks) as run:
+        return train_models(run, work, "shadow models", backend, progress)[0]
 
 
 @dataclass(frozen=True, eq=False)
-class _Models:
-    """The work of training models, some of them in each block."""
+class Models:
+    """The work of training cohorts of models on a pool, some models in each block."""
 
-    trainer: Trainer
+    cohorts: tuple[Cohort, ...]
     pool: Dataset
     population: Dataset
-    members: NDArray[np.bool_]
-    probability: float
-    seed: int = field(repr=False)
-    together: int
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        return sum(cohort.blocks for cohort in self.cohorts)
+
+    def describe(self) -> dict[str, Any]:
+        """What all cohorts have in common, in JSON values."""
+        return {
+            "dprime": dprime.__version__, "data": self.pool.name, "pool": self.pool.digest(),
+            "population": self.population.digest(),
+        }  # fmt: skip
 
     def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
         """Train the models of a block, and ask them."""
-        rows = slice(block * self.together, (block + 1) * self.together)
-        part = TrainingData.parts(self.pool, self.members[rows], self.probability)
-        own = int(np.random.SeedSequence([self.seed, 1 + block]).generate_state(1, np.uint64)[0])
-        inside, outside = _trained(self.trainer, part, self.population, own)
+        cohort, number = self._place(block)
+        rows = slice(number * cohort.block, (number + 1) * cohort.block)
+        members = cohort.parts(len(self.pool))[rows]
+        part = TrainingData.parts(self.pool, members, cohort.probability)
+        own = int(np.random.SeedSequence([cohort.seed, 1 + number]).generate_state(1, np.uint64)[0])
+        inside, outside = _trained(cohort.trainer, part, self.population, own)
         return {
-            "members": self.members[rows], "pool_right": inside.right, "pool_wrong": inside.wrong,
+            "members": members, "pool_right": inside.right, "pool_wrong": inside.wrong,
             "population_right": outside.right, "population_wrong": outside.wrong,
         }  # fmt: skip
 
-    def halved(self, times: int) -> _Models:
-        """In a half, a quarter, … of the memory."""
-        return dataclasses.replace(self, trainer=self.trainer.halved(times))
+    def _place(self, block: int) -> tuple[Cohort, int]:
+        """Whose block it is, and which of the cohort's."""
+        for cohort in self.cohorts:
+            if block < cohort.blocks:
+                return cohort, block
+            block -= cohort.blocks
+        raise IndexError(block)
 
-    def placed(self, device: str, memory: float) -> _Models:
-        """On another device, in no more memory than this."""
-        return dataclasses.replace(self, trainer=self.trainer.placed(device, memory))
+    def with_memory_fraction(self, fraction: float) -> Models:
+        """In this share of the memory."""
+        return self._with(lambda trainer: trainer.with_memory_fraction(fraction))
+
+    def on_device(self, device: str, memory: float) -> Models:
+        """On another device, in no more memory than this, in the same blocks."""
+        return self._with(lambda trainer: trainer.on_device(device, memory))
+
+    def _with(self, change: Callable[[Trainer], Trainer]) -> Models:
+        cohorts = (dataclasses.replace(each, trainer=change(each.trainer)) for each in self.cohorts)
+        return dataclasses.replace(self, cohorts=tuple(cohorts))
+
+
+def train_models(
+    run: Run, work: Models, title: str, backend: Backend | None, progress: bool | None
+) -> list[Answers]:
+    """Train what a run still lacks, and read the answers of each cohort."""
+    total = sum(cohort.models for cohort in work.cohorts)
+    with bar(title, total, progress) as advance:
+        execute(run, work, backend=backend, on_block=counting(run, advance))
+    run.check_complete("models")
+    arrays, first = run.arrays(), 0
+    found = []
+    for cohort in work.cohorts:
+        kept = {name: array[first : first + cohort.models] for name, array in arrays.items()}
+        first += cohort.models
+        found.append(
+            Answers(
+                kept["members"],
+                Signals(kept["pool_right"], kept["pool_wrong"]),
+                Signals(kept["population_right"], kept["population_wrong"]),
+            )
+        )
+    return found
 
 
 def parts(models: int, records: int, probability: float, seed: int) -> NDArray[np.bool_]:
@@ -194,47 +270,3 @@ def _stacked(signals: list[Signals]) -> Signals:
         for name in ("right", "wrong")
     )
     return Signals(right, wrong)
-
-
-def _opened(place: Path, settings: Mapping[str, Any], blocks: int) -> Store:
-    """A new file, or one that holds exactly this."""
-    if not place.exists():
-        return Store.create(place, settings, blocks)
-    store = Store.open(place)
-    for name, wanted in settings.items():
-        found = store.settings.get(name)
-        if found != wanted:
-            store.close()
-            shown, asked = _apart(found, wanted)
-            raise validate.misfit(
-                "shadow file", f"one with {name} {shown}", f"of the same settings ({name} {asked})",
-                "name another file, or give the settings that it was made with",
-            )  # fmt: skip
-    return store
-
-
-def _apart(found: object, wanted: object) -> tuple[object, object]:
-    """The first difference between two settings, which may be tables."""
-    if isinstance(found, Mapping) and isinstance(wanted, Mapping):
-        for name in sorted({*found, *wanted}):
-            if found.get(name) != wanted.get(name):
-                return f"{name} {found.get(name)}", f"{name} {wanted.get(name)}"
-    return found, wanted
-
-
-def _check_complete(store: Store) -> None:
-    state = store.state()
-    if not state.complete:
-        raise validate.InputError(
-            f"{state.failed} of {state.blocks} blocks of models could not be trained: "
-            f"{state.last_error}."
-        )
-
-
-def _read(store: Store) -> Answers:
-    kept = store.arrays()
-    return Answers(
-        kept["members"],
-        Signals(kept["pool_right"], kept["pool_wrong"]),
-        Signals(kept["population_right"], kept["population_wrong"]),
-    )

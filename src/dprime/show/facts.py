@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.audit.states import Event, State
-from dprime.audit.store import Arrays, Store
 from dprime.audit.verdict import Outcome
 from dprime.metrics import METRICS, Reading
+from dprime.runs.arrays import Arrays
+from dprime.runs.run import Run
+from dprime.runs.states import Event, State
 from dprime.show.claims import Claim, claim_of, replace_curve
 
 Floats = NDArray[np.float64]
@@ -241,47 +242,47 @@ class Facts:
         return any(reached > allowed * (1 + ROUNDING) for reached, allowed in pairs)
 
 
-def facts_of(run: str | Path | Store) -> Facts:
+def facts_of(run: str | Path | Run) -> Facts:
     """What a run's file says, once the run is concluded.
 
     Args:
-        run: the path of the file, or an open store.
+        run: the the path of the file, or an open run.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/a.run"
-    >>> Store.create(path, {"adversary": "gradient", "seed": 7}, blocks=4).close()
+    >>> Run.create(path, "audit", {"adversary": "gradient", "seed": 7}, blocks=4).close()
     >>> facts_of(path)
     Traceback (most recent call last):
     dprime.validate.InputError: \
 run must be concluded, but it is played in 0 of 4 blocks: dprime resume \
 a.run.
     """
-    if isinstance(run, Store):
+    if isinstance(run, Run):
         return _read(run)
-    with Store.open(run) as store:
-        return _read(store)
+    with Run.open(run) as opened:
+        return _read(opened)
 
 
-def _read(store: Store) -> Facts:
+def _read(run: Run) -> Facts:
     """The facts; an answer of a form that no version of dprime writes is refused."""
     try:
-        return _facts(store)
+        return _facts(run)
     except (KeyError, TypeError, AttributeError, StopIteration) as error:
         shown = f"one whose answer has another form ({type(error).__name__}: {error})"
-        remedy = f"dprime resume {store.path.name} makes it anew"
+        remedy = f"dprime resume {run.path.name} makes it anew"
         raise validate.misfit("run", shown, "concluded by dprime", remedy) from error
 
 
-def _facts(store: Store) -> Facts:
-    answer, settings = _concluded(store), store.settings
+def _facts(run: Run) -> Facts:
+    answer, settings = _concluded(run), run.config
     claim = claim_of(answer, settings)
     methods = tuple(Method(name, **each) for name, each in answer["bounds"].items())
     return Facts(
-        name=store.path.name,
-        created=store.created,
-        changed=store.changed(),
-        seed=store.seed,
-        versions=store.versions,
+        name=run.path.name,
+        created=run.created,
+        changed=run.changed(),
+        seed=run.seed,
+        versions=run.versions,
         settings=settings,
         in_python=begun_in_python(settings),
         outcome=answer["verdict"],
@@ -313,7 +314,7 @@ def _facts(store: Store) -> Facts:
         },
         identifiability=answer.get("identifiability"),
         groups=() if answer.get("label") else _groups(claim, answer["attacked"]["adjacency"]),
-        played=_played(store.arrays()),
+        played=_played(run.arrays()),
     )
 
 
@@ -355,16 +356,21 @@ def begun_in_python(settings: Mapping[str, Any]) -> bool:
     return isinstance(settings.get("trainer"), Mapping)
 
 
-def _concluded(store: Store) -> dict[str, Any]:
+def _concluded(run: Run) -> dict[str, Any]:
     """The run's answer; refused where there is none, or one of an earlier version."""
-    answer = store.answer
+    answer = run.result
+    if run.kind != "audit":
+        remedy = f"dprime report {run.path.name} prints its tables"
+        raise validate.misfit(
+            "run", f"that of another kind, {run.kind}", "that of an audit", remedy
+        )
     if answer is not None and {"attacked", "claim", "lower", "power_known"} <= answer.keys():
         return answer
-    remedy = f"dprime resume {store.path.name}"
-    if begun_in_python(store.settings):
+    remedy = f"dprime resume {run.path.name}"
+    if begun_in_python(run.config):
         remedy = "call dprime.audit.audit again with the same path"
     if answer is None:
-        state = store.state()
+        state = run.state()
         shown = f"played in {state.done} of {state.blocks} blocks"
         raise validate.misfit("run", shown, "concluded", remedy)
     shown = "one whose answer lacks them"

@@ -72,7 +72,7 @@ def how(facts: Facts) -> list[str]:
         return [
             "The run was begun in Python, with objects that no file can name: call "
             "dprime.audit.audit again with the same objects. These settings were kept of them.",
-            f"{seed} Store.open(…).seed reads it.",
+            f"{seed} Run.open(…).seed reads it.",
         ]
     return [
         f"Write these settings into {FILE} and give the commands below. {seed} With the versions "

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from dprime.audit.states import on_the_way
 from dprime.audit.verdict import halves, twice_as_strong
 from dprime.mechanisms import DPSGD
 from dprime.metrics import Observation, Reading
+from dprime.runs.states import incident_summary
 from dprime.show.facts import Facts, Group, Measured
 from dprime.text import (
     Ceiling,
@@ -178,7 +178,7 @@ def _losses(facts: Facts) -> list[str]:
             f"{facts.trials['diverged']:,} of the models diverged and had no score of their own; "
             "what they count as was settled before the trials."
         )
-    if happened := on_the_way(facts.events):
+    if happened := incident_summary(facts.events):
         found.append(happened.strip())
     return found
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from dprime import validate
-from dprime.audit import run_file
-from dprime.audit.store import Store
+from dprime.runs import run_file
+from dprime.runs.folder import summary_of
+from dprime.runs.run import Run
 from dprime.web.cache import Cache
 
 LISTED = 2_000
@@ -45,7 +46,7 @@ class Runs:
 
     >>> import tempfile
     >>> place = Path(tempfile.mkdtemp())
-    >>> Store.create(place / "a.run", {"adversary": "di", "seed": 1}, blocks=4).close()
+    >>> Run.create(place / "a.run", "audit", {"adversary": "di", "seed": 1}, blocks=4).close()
     >>> [(run["name"], run["state"], run["report"]) for run in Runs(place).listed()["runs"]]
     [('a.run', 'incomplete', False)]
     """
@@ -125,10 +126,11 @@ class Runs:
 
 def _run(path: Path) -> dict[str, Any]:
     """A run's line in the list."""
-    with Store.open(path) as store:
-        summary, answer = store.summary(), store.answer or {}
+    with Run.open(path, verify=False) as run:
+        summary, answer = summary_of(run), run.result or {}
+    listed = {name: value for name, value in vars(summary).items() if name != "kind"}
     return {
-        **vars(summary),
+        **listed,
         "changed": summary.changed.isoformat(),
         "verdict": answer.get("verdict"),
         "sentence": answer.get("sentence"),
@@ -139,7 +141,7 @@ def _run(path: Path) -> dict[str, Any]:
 def _signature(path: Path) -> Signature:
     """Size and time of the file and of SQLite's log beside it, and whether somebody works on it."""
     found: list[object] = [run_file.is_locked(path)]
-    for place in (path, run_file.beside(path, "-wal")):
+    for place in (path, run_file.sidecar(path, "-wal")):
         with contextlib.suppress(OSError):
             known = place.stat()
             found.append((known.st_mtime_ns, known.st_size, known.st_ino))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 FAILED = "failed"
-"""Of a block that raised an error."""
+"""The outcome of a block that raised an error."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +32,17 @@ class Event:
     """Something that went wrong with a block.
 
     Attributes:
-        when: an ISO date and time.
+        time: an ISO date and time.
         block: its number.
-        how: in a few words.
-        what: in a line.
-        worker: who had it; empty where that is not known.
+        outcome: how the try ended, such as "out of memory".
+        message: what went wrong, in a line.
+        worker: who had the block; empty where that is not known.
     """
 
-    when: str
+    time: str
     block: int
-    how: str
-    what: str
+    outcome: str
+    message: str
     worker: str = ""
 
 
@@ -62,20 +61,6 @@ class Worker:
         return self.trials / self.seconds if self.seconds else 0.0
 
 
-@dataclass(frozen=True)
-class Summary:
-    """A run in a list of runs; `state` is complete, running, failed or incomplete."""
-
-    name: str
-    adversary: str
-    data: str
-    blocks: int
-    done: int
-    trials: int
-    state: str
-    changed: datetime
-
-
 def worker_lines(workers: Mapping[str, Worker]) -> list[str]:
     """A line for each worker: what it has played, and how fast it is.
 
@@ -89,13 +74,13 @@ def worker_lines(workers: Mapping[str, Worker]) -> list[str]:
     ]
 
 
-def on_the_way(events: Sequence[Event]) -> str:
+def incident_summary(events: Sequence[Event]) -> str:
     """A sentence on tries that ended before their block could; empty where there were none.
 
-    >>> on_the_way([Event("2026-01-01", 3, "out of memory", "MemoryError")])
+    >>> incident_summary([Event("2026-01-01", 3, "out of memory", "MemoryError")])
     ' On the way 1 try was out of memory; its block was given out again, and no trial counts twice.'
     """
-    counts = Counter(event.how for event in events if event.how != FAILED)
+    counts = Counter(event.outcome for event in events if event.outcome != FAILED)
     if not counts:
         return ""
     listed = [f"{n} {'try was' if n == 1 else 'tries were'} {how}" for how, n in counts.items()]

@@ -1,12 +1,12 @@
-"""Runs the blocks of a stored run, wherever they are played, whatever happens to single ones.
+"""Runs the pending blocks of a run, wherever they are played, whatever happens to single ones.
 
-    pending blocks ──► tasks ──► a backend's workers ──► outcomes ──► Store
+    pending blocks ──► tasks ──► a backend's workers ──► outcomes ──► Run
 
 A block that ends is stored at once, by the driver alone. One that fails is recorded with its error,
 and the rest goes on; it is tried again at the end. A block whose worker died or hung is given to
 another, one that did not fit into memory is given in smaller slices, and the run keeps what
-happened. Killed or interrupted, the run is resumed by calling `run_blocks` again: finished blocks
-are not run twice.
+happened. Killed or interrupted, the run is resumed by calling `execute` again: finished blocks are
+not run twice.
 """
 
 from __future__ import annotations
@@ -16,11 +16,20 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
 from dprime import validate
-from dprime.audit.backends.base import Backend, Crew, Divisible, End, Outcome, Task, Work
-from dprime.audit.backends.here import Here
-from dprime.audit.errors import describe
-from dprime.audit.states import State
-from dprime.audit.store import Store
+from dprime.runs.backends.base import (
+    Backend,
+    End,
+    Here,
+    NoWorkersError,
+    Outcome,
+    SupportsMemoryFraction,
+    Task,
+    Work,
+    WorkerPool,
+)
+from dprime.runs.errors import describe
+from dprime.runs.run import Run
+from dprime.runs.states import State
 
 HOPELESS = 3
 """When so many blocks have failed for one reason and none has succeeded, the rest is not tried."""
@@ -36,8 +45,8 @@ class BlocksFailedError(validate.InputError):
     """The work fails for a reason that concerns every block."""
 
 
-def run_blocks(
-    store: Store,
+def execute(
+    run: Run,
     work: Work,
     *,
     backend: Backend | None = None,
@@ -46,8 +55,10 @@ def run_blocks(
 ) -> None:
     """Run the pending blocks and store each as it ends.
 
+    A run that was created for this call and that nobody can work on is removed again.
+
     Args:
-        store: the run; nobody else may work on it meanwhile.
+        run: whose blocks they are; nobody else may work on it meanwhile.
         work: runs one block. The same block must give the same arrays, so draw every random number
             from the run's seed and the block's number.
         backend: where; in this process unless given.
@@ -63,60 +74,56 @@ def run_blocks(
     >>> import numpy as np
     >>> def work(block):
     ...     return {"scores": np.random.default_rng([7, block]).normal(size=100)}
-    >>> with Store.create(tempfile.mkdtemp() + "/a.run", {"seed": 7}, blocks=5) as store:
-    ...     run_blocks(store, work)
-    ...     store.state().trials
+    >>> with Run.create(tempfile.mkdtemp() + "/a.run", "audit", {"seed": 7}, blocks=5) as run:
+    ...     execute(run, work)
+    ...     run.state().trials
     500
     """
-
-    def keep(outcome: Outcome) -> Outcome:
-        kept = _stored(store, outcome)
-        if on_block is not None:
-            on_block(outcome.task.block, store.state())
-        return kept
-
-    with store.working():
-        play_all(work, store.pending(), keep, backend=backend, attempts=attempts)
-
-
-def play_all(
-    work: Work,
-    blocks: Iterable[int],
-    keep: Callable[[Outcome], Outcome],
-    *,
-    backend: Backend | None = None,
-    attempts: int = 2,
-) -> None:
-    """Play blocks until each is done or given up.
-
-    Args:
-        work: plays one.
-        blocks: their numbers, in the order in which they are begun.
-        keep: is given how every try ended, and returns it, or how it ended after all.
-        backend: where; in this process unless given.
-        attempts: how often a block that raises an error is tried.
-    """
-    tries = Tries(
-        blocks, validate.whole("attempts", attempts, example=2), isinstance(work, Divisible)
-    )
-    with (backend or Here()).crew(work) as crew:
-        while tries.waiting or crew.busy():
-            _begin(crew, tries.waiting)
-            for outcome in crew.ended():
-                tries.judge(keep(outcome))
+    run.check_version()
+    tried = validate.whole("attempts", attempts, example=2)
+    with run.working():
+        blocks = run.pending()
+        if not blocks:
+            return
+        policy = RetryPolicy(blocks, tried, isinstance(work, SupportsMemoryFraction))
+        try:
+            with (backend or Here()).pool(work) as pool:
+                while policy.waiting or pool.running():
+                    _submit(pool, policy.waiting)
+                    for outcome in pool.completed():
+                        stored = _stored(run, outcome)
+                        if on_block is not None:
+                            on_block(stored.task.block, run.state())
+                        policy.judge(stored)
+        except NoWorkersError:
+            run.discard()
+            raise
 
 
-def _begin(crew: Crew, waiting: deque[Task]) -> None:
-    """Hand out as many tasks as there are hands."""
-    while waiting and crew.free() > 0:
-        crew.give(waiting.popleft())
+def counting(run: Run, advance: Callable[[float], None]) -> Callable[[int, State], None]:
+    """An `on_block` that moves a progress bar by the trials that are done, now and at each block."""
+    done = 0
+
+    def on_block(_: int, state: State) -> None:
+        nonlocal done
+        advance(state.trials - done)
+        done = state.trials
+
+    on_block(0, run.state())
+    return on_block
 
 
-class Tries:
+def _submit(pool: WorkerPool, waiting: deque[Task]) -> None:
+    """Hand out as many tasks as there are idle workers."""
+    while waiting and pool.idle() > 0:
+        pool.submit(waiting.popleft())
+
+
+class RetryPolicy:
     """Which block comes next, and whether one is tried again.
 
     Args:
-        blocks: their numbers.
+        blocks: their numbers, in the order in which they are begun.
         attempts: how often a block that raises an error is tried.
         divisible: whether the work can be done in less memory.
     """
@@ -133,7 +140,7 @@ class Tries:
         """Put the block back where it is worth another try; stop where no block is."""
         task = outcome.task
         if outcome.end is End.UNFIT:
-            raise _stopped(f"workers must fit the driver, but {outcome.error}")
+            raise _stopped(outcome.error)
         if outcome.end is End.DONE:
             self._any_done = True
         elif outcome.end is End.MEMORY and self._divisible and task.halvings < HALVINGS:
@@ -152,10 +159,7 @@ class Tries:
         if self._lost[block] < LOSSES:
             self.waiting.appendleft(outcome.task)
         elif not self._any_done:
-            raise _stopped(
-                f"work must be survived by a worker, but block {block} was lost {LOSSES} times: "
-                f"{outcome.error}"
-            )
+            raise _stopped(f"Block {block} was lost {LOSSES} times: {outcome.error}")
 
     def _stop_if_hopeless(self, outcome: Outcome) -> None:
         """Give up when the first blocks all fail for one reason; each is tried once until then."""
@@ -164,40 +168,34 @@ class Tries:
         self._first.append((outcome.task.block, outcome.error))
         blocks, errors = ({*each} for each in zip(*self._first, strict=True))
         if len(blocks) == HOPELESS and len(errors) == 1 and outcome.error:
-            raise _stopped(
-                f"work must succeed on one of the first {HOPELESS} blocks, but it failed on each "
-                f"with {outcome.error}"
-            )
+            raise _stopped(f"The first {HOPELESS} blocks all failed with {outcome.error}")
 
 
-def _stopped(sentence: str) -> BlocksFailedError:
-    return BlocksFailedError(
-        f"{sentence}: mend that and resume the run, which keeps every finished block."
-    )
+def _stopped(reason: str) -> BlocksFailedError:
+    return BlocksFailedError(f"{reason}. Fix this, then resume; finished blocks are kept.")
 
 
-def _stored(store: Store, outcome: Outcome) -> Outcome:
+def _stored(run: Run, outcome: Outcome) -> Outcome:
     """Store how a try ended; arrays that cannot be stored are a failure of the block."""
     if outcome.end is End.DONE:
-        assert outcome.arrays is not None
-        reason = _refused(store, outcome)
+        reason = _refused(run, outcome)
         if reason is None:
             return outcome
-        outcome = dataclasses.replace(outcome, end=End.FAILED, arrays=None, error=reason)
+        outcome = dataclasses.replace(outcome, end=End.FAILED, error=reason)
     if outcome.end is not End.UNFIT:
-        store.fail(outcome.task.block, outcome.error, outcome.end.value, outcome.worker)
+        run.fail(outcome.task.block, outcome.error, outcome.end.value, outcome.worker)
     return outcome
 
 
-def _refused(store: Store, outcome: Outcome) -> str | None:
+def _refused(run: Run, outcome: Outcome) -> str | None:
     """Store a block's arrays, or say why not."""
     assert outcome.arrays is not None
     try:
-        store.check(outcome.arrays)
+        packed = run.pack(outcome.arrays)
     except Exception as error:  # whatever the user's code returned is a state of the block
         return describe(error)
     try:
-        store.finish(outcome.task.block, outcome.arrays, outcome.seconds, outcome.worker)
+        run.finish(outcome.task.block, packed, outcome.seconds, outcome.worker)
     except MemoryError as error:
         return describe(error)
     return None

@@ -1,6 +1,6 @@
 """How far a run is, in words."""
 
-from dprime.audit.states import Event, Worker, on_the_way, worker_lines
+from dprime.runs.states import Event, Worker, incident_summary, worker_lines
 
 
 def event(how, block=0):
@@ -15,8 +15,12 @@ def test_a_line_for_each_worker():
 
 
 def test_what_happened_on_the_way():
-    assert on_the_way([]) == ""
-    assert on_the_way([event("failed")]) == ""  # told with the blocks that failed
-    several = on_the_way([event("out of memory"), event("over the time limit"), event("failed")])
+    assert incident_summary([]) == ""
+    assert incident_summary([event("failed")]) == ""  # told with the blocks that failed
+    several = incident_summary(
+        [event("out of memory"), event("over the time limit"), event("failed")]
+    )
     assert "1 try was out of memory and 1 try was over the time limit; their blocks" in several
-    assert "2 tries were lost" in on_the_way([event("lost with its worker", n) for n in (1, 2)])
+    assert "2 tries were lost" in incident_summary(
+        [event("lost with its worker", n) for n in (1, 2)]
+    )

@@ -1,12 +1,13 @@
 """The file of a run: an SQLite database that a kill at any moment leaves whole, and its lock.
 
-Table `about` holds texts by name (settings, versions, seed, creation time, number of blocks, the
-answer). Table `blocks` holds one row for each block of trials; the arrays of a finished one are the
-bytes of an npz file. Every text and every finished block has a digest, which is checked when the
-file is opened, because SQLite's own check does not look inside the values.
+Table `about` holds texts by name (kind, configuration, versions, seed, creation time, number of
+blocks, result). Table `blocks` holds one row for each block; the arrays of a finished one are the
+bytes of an npz file. Tables `events` and `workers` hold what went wrong and who did how much. Every
+text, event and finished block has a digest, because SQLite's own check does not look inside the
+values. Texts are checked whenever a run is opened, the rest when it is resumed or reported.
 
 Reading never waits. To write, a process locks a file beside the run (`NAME.lock`, an empty SQLite
-file that is locked as SQLite does it on every system); the operating system lets go of it when the
+file that is locked as SQLite does it on every system); the operating system releases it when the
 process ends, however it ends. A run's files are opened through SQLite alone, because on POSIX
 systems closing a file in any other way drops the locks that the process holds on it. SQLite's log
 needs a disk of the machine itself: keep a run that is worked on off network folders.
@@ -29,7 +30,7 @@ from dprime import validate
 APPLICATION = 0x64707275
 """Marks an SQLite file as a dprime run: "dpru"."""
 
-FORMAT = 1
+FORMAT = 2
 """The version of the tables below."""
 
 TABLES = """
@@ -43,21 +44,39 @@ CREATE TABLE blocks (
     error TEXT,
     seconds REAL,
     trials INTEGER NOT NULL,
+    finished INTEGER UNIQUE,
     layout TEXT,
     digest TEXT,
     changed TEXT NOT NULL,
     arrays BLOB,
     CHECK ((state = 'done') = (arrays IS NOT NULL)),
+    CHECK ((state = 'done') = (finished IS NOT NULL)),
     CHECK ((state = 'failed') = (error IS NOT NULL))
+);
+CREATE TABLE events (
+    number INTEGER PRIMARY KEY, time TEXT NOT NULL, block INTEGER NOT NULL, outcome TEXT NOT NULL,
+    message TEXT NOT NULL, worker TEXT NOT NULL, digest TEXT NOT NULL
+);
+CREATE TABLE workers (
+    name TEXT PRIMARY KEY, blocks INTEGER NOT NULL, trials INTEGER NOT NULL, seconds REAL NOT NULL,
+    changed TEXT NOT NULL, digest TEXT NOT NULL
 );
 """
 
+DIGESTED = {
+    "about": "name, value",
+    "events": "number, time, block, outcome, message, worker",
+    "workers": "name, blocks, trials, seconds, changed",
+    "blocks": "number, finished, trials, layout, arrays",
+}
+"""The columns of each table that a row's digest covers."""
+
 ENDING = ".run"
-"""How runs are named, unless somebody names them otherwise; other files are no news."""
+"""The usual ending of a run's name; `dprime runs` does not explain why other files are no runs."""
 
 LOCK, NEW = ".lock", ".new"
-COMPANIONS = (LOCK, NEW, "-wal", "-shm", "-journal")
-"""How the names of files end that belong to a run and are not one."""
+SIDECARS = (LOCK, NEW, "-wal", "-shm", "-journal")
+"""Endings of the files that belong to a run and are not one."""
 
 LOCK_PATIENCE = 0.5
 """Seconds to wait for the lock: another process may look at it for an instant (`is_locked`)."""
@@ -70,7 +89,7 @@ DENIED = (
 )  # fmt: skip
 
 
-def connected(path: Path) -> sqlite3.Connection:
+def connected(path: Path, *, verify: bool) -> sqlite3.Connection:
     """A run's file, checked; where nothing may be written beside it, it is read as it is."""
     if not path.is_file():
         raise _missing(path)
@@ -79,13 +98,15 @@ def connected(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA schema_version").fetchone()
     except sqlite3.DatabaseError as error:
         connection.close()
-        if _primary(error) not in DENIED or beside(path, "-wal").exists():
+        if _primary(error) not in DENIED or sidecar(path, "-wal").exists():
             raise
         connection = _database(path, "ro&immutable=1")
     try:
         connection.execute("PRAGMA synchronous = FULL")
         _check_kind(connection, path)
-        _check_whole(connection, path)
+        _check_texts(connection, path)
+        if verify:
+            _check_whole(connection, path)
     except BaseException:
         connection.close()
         raise
@@ -96,7 +117,7 @@ def create(path: Path, about: Mapping[str, str], blocks: int) -> None:
     """A new run with every block pending: it appears whole under its name, or not at all."""
     _check_free(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = beside(path, NEW)
+    fresh = sidecar(path, NEW)
     with contextlib.closing(locked(path)):
         _check_free(path)  # again: now nobody else can make it
         try:
@@ -109,14 +130,14 @@ def create(path: Path, about: Mapping[str, str], blocks: int) -> None:
 
 
 def remove(path: Path) -> None:
-    """A run that nothing has happened in, and the files beside it."""
-    for place in (path, *(beside(path, ending) for ending in COMPANIONS)):
+    """Remove a run that nothing has happened in, and the files beside it."""
+    for place in (path, *(sidecar(path, ending) for ending in SIDECARS)):
         place.unlink(missing_ok=True)
 
 
 def locked(path: Path) -> sqlite3.Connection:
     """The run's lock: held until this connection is closed or its process ends."""
-    lock = _database(beside(path, LOCK), "rwc", patience=LOCK_PATIENCE)
+    lock = _database(sidecar(path, LOCK), "rwc", patience=LOCK_PATIENCE)
     try:
         lock.execute("BEGIN EXCLUSIVE")
     except BaseException as error:
@@ -129,7 +150,7 @@ def locked(path: Path) -> sqlite3.Connection:
 
 def is_locked(path: Path) -> bool:
     """Whether a process holds the run's lock at this moment."""
-    lock = beside(path, LOCK)
+    lock = sidecar(path, LOCK)
     if not lock.is_file():
         return False
     with contextlib.closing(_database(lock, "ro", patience=0.0)) as looking:
@@ -145,16 +166,18 @@ def candidates(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     files = (path for path in folder.iterdir() if path.is_file())
-    return sorted(path for path in files if not path.name.endswith(COMPANIONS))
+    return sorted(path for path in files if not path.name.endswith(SIDECARS))
 
 
 @contextlib.contextmanager
-def in_words(path: Path) -> Iterator[None]:
+def explain_errors(path: Path) -> Iterator[None]:
     """Turn what the disk or SQLite objects to into one sentence."""
     try:
         yield
     except OSError as error:
         raise _unusable(path, error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:  # of a text that SQLite cites
+        raise damaged(path) from error
     except sqlite3.DatabaseError as error:
         sentence = _sentence(path, error)
         if sentence is None:
@@ -162,9 +185,13 @@ def in_words(path: Path) -> Iterator[None]:
         raise sentence from error
 
 
-def about_row(name: str, value: str) -> tuple[str, str, str, str]:
-    """A row of the table `about`."""
-    return name, value, digest(name, value), now()
+def put(db: sqlite3.Connection, table: str, *values: object, **more: object) -> None:
+    """Insert a row or replace it: the values that its digest covers, in order, and `more`."""
+    row = dict(zip(DIGESTED[table].split(", "), values, strict=True))
+    row |= {"digest": digest(*values), **more}
+    marks = ", ".join("?" * len(row))
+    query = f"INSERT OR REPLACE INTO {table} ({', '.join(row)}) VALUES ({marks})"
+    db.execute(query, tuple(row.values()))
 
 
 def digest(*parts: object) -> str:
@@ -181,7 +208,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-def beside(path: Path, ending: str) -> Path:
+def sidecar(path: Path, ending: str) -> Path:
     """The file that belongs to a run and has this ending."""
     return path.with_name(path.name + ending)
 
@@ -207,8 +234,8 @@ def _write(path: Path, about: Mapping[str, str], blocks: int) -> None:
         db.execute(f"PRAGMA application_id = {APPLICATION}")
         db.execute(f"PRAGMA user_version = {FORMAT}")
         db.executescript(f"BEGIN; {TABLES}")
-        rows = [about_row(name, value) for name, value in about.items()]
-        db.executemany("INSERT INTO about VALUES (?, ?, ?, ?)", rows)
+        for name, value in about.items():
+            put(db, "about", name, value, changed=now())
         db.executemany(
             "INSERT INTO blocks (number, state, attempts, trials, changed) "
             "VALUES (?, 'pending', 0, 0, ?)",
@@ -220,7 +247,7 @@ def _write(path: Path, about: Mapping[str, str], blocks: int) -> None:
 
 def _remove(fresh: Path) -> None:
     for ending in ("", "-wal", "-shm", "-journal"):
-        beside(fresh, ending).unlink(missing_ok=True)
+        sidecar(fresh, ending).unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -239,7 +266,8 @@ def _check_free(path: Path) -> None:
         raise validate.refusal("path", str(path), "the name of no file yet", remedy)
 
 
-def _is_run(path: Path) -> bool:
+def is_run(path: Path) -> bool:
+    """Whether a file says of itself that it is a run."""
     try:
         with contextlib.closing(_database(path, "ro")) as db:
             return _application(db) == APPLICATION
@@ -263,22 +291,27 @@ def _check_kind(db: sqlite3.Connection, path: Path) -> None:
         raise validate.misfit(str(path), f"of format {version}", requirement, remedy)
 
 
-def _check_whole(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that was cut off or overwritten somewhere."""
-    if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-        raise damaged(path)
+def _check_texts(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file with a text or a number of blocks that is not the one that was written."""
     texts = {}
     for name, value, kept in db.execute("SELECT name, value, digest FROM about"):
         if digest(name, value) != kept:
             raise damaged(path, f"in its {name}")
         texts[name] = value
-    finished = db.execute("SELECT number, layout, arrays, digest FROM blocks WHERE state = 'done'")
-    for number, layout, packed, kept in finished:
-        if digest(number, layout, packed) != kept:
-            raise damaged(path, f"in block {number}")
     (count,) = db.execute("SELECT count(*) FROM blocks").fetchone()
     if str(count) != texts.get("blocks"):
         raise damaged(path)
+
+
+def _check_whole(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that was cut off or overwritten somewhere."""
+    if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        raise damaged(path)
+    for table, where in (("events", ""), ("workers", ""), ("blocks", "WHERE state = 'done'")):
+        for *values, kept in db.execute(f"SELECT {DIGESTED[table]}, digest FROM {table} {where}"):
+            if digest(*values) != kept:
+                place = f"in block {values[0]}" if table == "blocks" else f"in its {table}"
+                raise damaged(path, place)
 
 
 def _sentence(path: Path, error: sqlite3.DatabaseError) -> validate.InputError | None:
@@ -303,7 +336,7 @@ def _primary(error: sqlite3.Error) -> int:
 
 def _missing(path: Path) -> validate.InputError:
     """The error for a path with no file, naming the runs nearby that it may have meant."""
-    there = [candidate.name for candidate in candidates(path.parent) if _is_run(candidate)]
+    there = [candidate.name for candidate in candidates(path.parent) if is_run(candidate)]
     similar = difflib.get_close_matches(path.name, there, n=3, cutoff=0.4) or there[:3]
     hint = f"did you mean {' or '.join(similar)}" if similar else "there is no run in its folder"
     shown = f"{str(path)!r}, which is {'a folder' if path.is_dir() else 'not there'}"
@@ -311,7 +344,7 @@ def _missing(path: Path) -> validate.InputError:
 
 
 def _no_run(path: Path) -> validate.InputError:
-    remedy = "give a file that Store.create or an audit has made"
+    remedy = "give a file that an audit, an inference or a frontier has made"
     return validate.misfit(str(path), "something else", "a dprime run", remedy)
 
 

@@ -1,11 +1,13 @@
 """Blocks on a Ray cluster: one machine or many, with or without GPUs.
 
 Ray starts the workers, sends them the work once, and tells when one of them or a node is gone.
-Every task is given once: what is lost comes back to the driver, which alone decides.
+Every task is submitted once: what is lost comes back to the driver, which alone decides. The clock
+of a time limit is in the worker, which ends itself, so that it counts from when the block begins.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import functools
 import os
 import socket
@@ -15,26 +17,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any
 
 import dprime
 from dprime import text, validate
-from dprime.audit.backends import worker
-from dprime.audit.backends.base import (
+from dprime.runs.backends.base import (
+    PATIENCE,
     Backend,
-    Crew,
     End,
     NoWorkersError,
     Outcome,
-    Placeable,
+    SupportsDevice,
     Task,
     Work,
+    WorkerPool,
+    checked_limit,
+    late,
+    play,
 )
 
 INSTALL = text.install("ray")
-
-PATIENCE = 0.5
-"""Seconds to wait before looking at the clock again."""
 
 LOOK_AGAIN = 2.0
 """Seconds after which the nodes are counted anew: they come and go."""
@@ -44,8 +46,6 @@ REACH = 3.0
 
 SHARE = 0.5
 """Of a node's memory, for all its workers together."""
-
-Device = Literal["cpu", "cuda", "auto"]
 
 
 class Ray(Backend):
@@ -62,20 +62,15 @@ class Ray(Backend):
     name = "ray"
 
     def __init__(
-        self,
-        address: str | None = None,
-        time_limit: float | None = None,
-        device: Device = "cpu",
+        self, address: str | None = None, time_limit: float | None = None, device: str = "cpu"
     ) -> None:
-        self.address = address
-        self.time_limit = (
-            None if time_limit is None else validate.positive("time_limit", time_limit, example=600)
-        )
-        self.device: Device = validate.one_of("device", device, ("cpu", "cuda", "auto"))  # type: ignore[assignment]
+        self.address, self.time_limit = address, checked_limit(time_limit)
+        validate.one_of("device", device, ("cpu", "cuda", "auto"))
+        self.device = device
         library()
 
     @contextmanager
-    def crew(self, work: Work) -> Iterator[Crew]:
+    def pool(self, work: Work) -> Iterator[WorkerPool]:
         """Connected for the time of the run; a connection that was there stays."""
         ray = library()
         if self.address is not None:
@@ -86,11 +81,11 @@ class Ray(Backend):
         else:
             _connect(ray, self.address)
         try:
-            crew = _Cluster(ray, work, self.device, self.time_limit)
+            pool = _Cluster(ray, work, self.device, self.time_limit)
             try:
-                yield crew
+                yield pool
             finally:
-                crew.end()
+                pool.end()
         finally:
             if not before:
                 ray.shutdown()
@@ -127,7 +122,7 @@ def _refuse_other(ray: Any, address: str | None) -> None:
 
 
 def _refuse_unreachable(address: str) -> None:
-    """Knock first: Ray itself tries for minutes."""
+    """Check the port first: Ray retries for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal():
         return  # "auto", or a name that Ray knows
@@ -143,107 +138,70 @@ def _unreachable(address: str, reason: str) -> validate.InputError:
     return NoWorkersError(str(validate.refusal("address", address, wanted, remedy)))
 
 
-@dataclass
-class _Given:
-    """A task that was handed out.
-
-    Attributes:
-        task: the block.
-        number: of the handing out; a task may be handed out again.
-        on_gpu: whether it takes a GPU.
-        at: when it was handed out.
-        begun: when it was seen that a worker had begun with it.
-    """
+@dataclass(frozen=True)
+class _Submitted:
+    """A task that was handed out, whether it takes a GPU, and when that was."""
 
     task: Task
-    number: int
     on_gpu: bool
     at: float
-    begun: float | None = None
 
 
-def _numbers() -> Any:
-    """A queue into which workers put the numbers of the tasks that they begin with."""
-    return import_module("ray.util.queue").Queue(actor_options={"num_cpus": 0})
-
-
-class _Cluster(Crew):
-    def __init__(self, ray: Any, work: Work, device: Device, time_limit: float | None) -> None:
+class _Cluster(WorkerPool):
+    def __init__(self, ray: Any, work: Work, device: str, time_limit: float | None) -> None:
         self._ray, self._device, self._time_limit = ray, device, time_limit
         self._work = ray.put(work)
-        self._given: dict[Any, _Given] = {}
-        self._count = 0
-        self._begun = None if time_limit is None else _numbers()
+        self._submitted: dict[Any, _Submitted] = {}
         self._counted, self._places = -LOOK_AGAIN, (0, 0)
 
-    def free(self) -> int:
-        cores, gpus = self._left()
-        return cores + gpus
+    def idle(self) -> int:
+        return sum(self._left())
 
-    def busy(self) -> int:
-        return len(self._given)
+    def running(self) -> int:
+        return len(self._submitted)
 
-    def give(self, task: Task) -> None:
-        self._count += 1
-        given = _Given(task, self._count, self._left()[1] > 0, time.monotonic())
-        resources = {"num_cpus": 1, "num_gpus": int(given.on_gpu), "max_retries": 0}
-        reference = self._ray.remote(**resources)(_play).remote(
-            [self._work], task, dprime.__version__, given.on_gpu, self._begun, given.number
+    def submit(self, task: Task) -> None:
+        on_gpu = self._left()[1] > 0
+        options = {"num_cpus": 1, "num_gpus": int(on_gpu), "max_retries": 0}
+        reference = self._ray.remote(**options)(_play).remote(
+            [self._work], task, dprime.__version__, on_gpu, self._time_limit
         )
-        self._given[reference] = given
+        self._submitted[reference] = _Submitted(task, on_gpu, time.monotonic())
 
-    def ended(self) -> Iterator[Outcome]:
-        if not self._given:
+    def completed(self) -> Iterator[Outcome]:
+        if not self._submitted:
             return
-        self._ray.wait(list(self._given), num_returns=1, timeout=PATIENCE)
-        ready, waiting = self._ray.wait(list(self._given), num_returns=len(self._given), timeout=0)
+        self._ray.wait(list(self._submitted), num_returns=1, timeout=PATIENCE)
+        waiting = list(self._submitted)
+        ready, _ = self._ray.wait(waiting, num_returns=len(waiting), timeout=0)
         for reference in ready:
-            given = self._given.pop(reference)
-            yield self._outcome(reference, given.task, given.at)
-        if self._time_limit is None:
-            return
-        self._look_who_began()
-        for reference in waiting:
-            given = self._given[reference]
-            took = 0.0 if given.begun is None else time.monotonic() - given.begun
-            if took > self._time_limit:
-                del self._given[reference]
-                self._cancel(reference)
-                error = f"it took longer than {self._time_limit:g} s"
-                yield Outcome(given.task, End.LATE, None, error, took)
+            yield self._outcome(reference, self._submitted.pop(reference))
 
-    def _look_who_began(self) -> None:
-        """Where nobody can say, because the node that knew is gone, all of them have."""
-        try:
-            numbers = set(self._begun.get_nowait_batch(self._begun.qsize()))  # type: ignore[union-attr]
-        except self._ray.exceptions.RayError:
-            numbers = {given.number for given in self._given.values()}
-        for given in self._given.values():
-            if given.begun is None and given.number in numbers:
-                given.begun = time.monotonic()
-
-    def _outcome(self, reference: Any, task: Task, since: float) -> Outcome:
-        """What came back, or why nothing did."""
-        errors = self._ray.exceptions
+    def _outcome(self, reference: Any, submitted: _Submitted) -> Outcome:
+        """What came back, or why nothing did; after the time limit it is why a worker is gone."""
+        errors, task = self._ray.exceptions, submitted.task
         try:
             outcome: Outcome = self._ray.get(reference)
         except errors.OutOfMemoryError:
             return Outcome(task, End.MEMORY, None, "its node ran out of memory")
         except errors.RayTaskError as error:  # not of the block: those come back as outcomes
             reason = " ".join(str(error.cause).split())[:200]
-            sentence = f"a worker cannot play blocks ({type(error.cause).__name__}: {reason})"
+            sentence = f"A worker cannot play blocks: {type(error.cause).__name__}: {reason}"
             return Outcome(task, End.UNFIT, None, sentence)
         except errors.RayError as error:
+            took = time.monotonic() - submitted.at
+            if self._time_limit is not None and took > self._time_limit:
+                return late(task, self._time_limit, took)
             gone = f"its worker is gone ({type(error).__name__})"
-            return Outcome(task, End.LOST, None, gone, time.monotonic() - since)
+            return Outcome(task, End.LOST, None, gone, took)
         return outcome
 
     def _left(self) -> tuple[int, int]:
         """Cores and GPUs for which there is no task yet; at least one task is always under way."""
         cores, gpus = self._all()
-        on_gpu = sum(given.on_gpu for given in self._given.values())
-        left = max(0, cores - (len(self._given) - on_gpu)), max(0, gpus - on_gpu)
-        if not self._given and left == (0, 0):  # nodes may be on their way
+        on_gpu = sum(each.on_gpu for each in self._submitted.values())
+        left = max(0, cores - (len(self._submitted) - on_gpu)), max(0, gpus - on_gpu)
+        if not self._submitted and left == (0, 0):  # nodes may be on their way
             return (0, 1) if self._device == "cuda" else (1, 0)
         return left
 
@@ -258,17 +216,11 @@ class _Cluster(Crew):
             self._counted = time.monotonic()
         return self._places
 
-    def _cancel(self, reference: Any) -> None:
-        with suppress(Exception):  # it may have ended meanwhile, or its node with it
-            self._ray.cancel(reference, force=True)
-
     def end(self) -> None:
-        for reference in self._given:
-            self._cancel(reference)
-        self._given.clear()
-        if self._begun is not None:
-            with suppress(Exception):  # its node may be gone
-                self._begun.shutdown(force=True)
+        for reference in self._submitted:
+            with suppress(Exception):  # it may have ended meanwhile, or its node with it
+                self._ray.cancel(reference, force=True)
+        self._submitted.clear()
 
 
 _known: dict[tuple[str, bool], Work] = {}
@@ -276,28 +228,40 @@ _known: dict[tuple[str, bool], Work] = {}
 
 
 def _play(
-    sent: list[Any], task: Task, version: str, on_gpu: bool, begun: Any, number: int
+    sent: list[Any], task: Task, version: str, on_gpu: bool, time_limit: float | None
 ) -> Outcome:
     """In a worker: play a block."""
     if version != dprime.__version__:
-        error = f"a worker has dprime {dprime.__version__}, and the driver has {version}"
+        versions = f"{dprime.__version__} and {version}"
+        error = f"Worker and driver have different versions of dprime, {versions}"
         return Outcome(task, End.UNFIT, None, error, worker=_name())
-    ray = library()
     key = (sent[0].hex(), on_gpu)
     if key not in _known:
         _known.clear()
-        _known[key] = _placed(ray.get(sent[0]), on_gpu)
-    if begun is not None:
-        with suppress(ray.exceptions.RayError):  # the node that is told may be gone
-            begun.put(number)
-    return worker.play(_known[key], task, _name())
+        _known[key] = _placed(library().get(sent[0]), on_gpu)
+    with _alarm(time_limit):
+        return play(_known[key], task, _name())
+
+
+@contextmanager
+def _alarm(seconds: float | None) -> Iterator[None]:
+    """End this process after a while, whatever it does: the watch needs no turn in Python."""
+    if seconds is None:
+        yield
+        return
+    with open(os.devnull, "w") as nowhere:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
 
 def _placed(work: Work, on_gpu: bool) -> Work:
     """On this worker's device, in its part of the memory."""
     if not on_gpu:
         import_module("torch").set_num_threads(1)
-    return work.placed(*_place(on_gpu)) if isinstance(work, Placeable) else work
+    return work.on_device(*_place(on_gpu)) if isinstance(work, SupportsDevice) else work
 
 
 def _place(on_gpu: bool) -> tuple[str, float]:
@@ -311,6 +275,6 @@ def _place(on_gpu: bool) -> tuple[str, float]:
 
 @functools.cache
 def _name() -> str:
-    """Machine, node and process, as people call a worker."""
+    """The worker's name: machine, node and process."""
     node = library().get_runtime_context().get_node_id()[:6]
     return f"{socket.gethostname()} {node} {os.getpid()}"

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from dprime.audit.backends import End, Processes, backend_named
-from dprime.audit.backends.base import Task
-from dprime.audit.runner import LOSSES, BlocksFailedError, run_blocks
-from dprime.audit.store import Store
+from dprime.runs.backends import End, Processes, backend_named
+from dprime.runs.runner import LOSSES, BlocksFailedError, execute
+from dprime.runs.run import Run
 from works import Broken, Deadly, Hanging, Large, Late, Noted, Unsendable, scores
 
 BLOCKS = 5
@@ -18,7 +17,7 @@ LIMIT = 4.0
 
 @pytest.fixture
 def store(tmp_path):
-    with Store.create(tmp_path / "a.run", {"seed": 7}, blocks=BLOCKS) as made:
+    with Run.create(tmp_path / "a.run", "audit", {"seed": 7}, blocks=BLOCKS) as made:
         yield made
 
 
@@ -40,7 +39,7 @@ def is_whole(store):
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_every_block_is_played_once(name, backend, store, folder):
     work = Noted(folder)
-    run_blocks(store, work, backend=backend(name))
+    execute(store, work, backend=backend(name))
     assert is_whole(store)
     assert [work.tries(block) for block in range(BLOCKS)] == [1] * BLOCKS
     assert store.events() == []
@@ -53,34 +52,34 @@ def test_every_block_is_played_once(name, backend, store, folder):
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_an_error_is_tried_again_and_remembered(name, backend, store, folder):
     work = Broken(folder)
-    run_blocks(store, work, backend=backend(name))
+    execute(store, work, backend=backend(name))
     assert is_whole(store)
     assert work.tries(1) == 2
     (event,) = store.events()
-    assert (event.block, event.how) == (1, End.FAILED.value)
-    assert event.what.startswith("ValueError: block 1 is broken (works.py, line")
+    assert (event.block, event.outcome) == (1, End.FAILED.value)
+    assert event.message.startswith("ValueError: block 1 is broken (works.py, line")
 
 
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_a_block_too_large_is_played_in_less_memory(name, backend, store, folder):
     work = Large(folder)
-    run_blocks(store, work, backend=backend(name))
+    execute(store, work, backend=backend(name))
     assert is_whole(store)
-    assert [event.how for event in store.events()] == [End.MEMORY.value] * 2
+    assert [event.outcome for event in store.events()] == [End.MEMORY.value] * 2
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_a_worker_that_dies(name, backend, store, folder):
     work = Deadly(folder)
-    run_blocks(store, work, backend=backend(name))
+    execute(store, work, backend=backend(name))
     assert is_whole(store)
     assert work.tries(1) == 2
-    assert [(event.block, event.how) for event in store.events()] == [(1, End.LOST.value)]
+    assert [(event.block, event.outcome) for event in store.events()] == [(1, End.LOST.value)]
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_a_block_that_kills_every_worker_is_left(name, backend, store, folder):
-    run_blocks(store, Deadly(folder, times=100), backend=backend(name))
+    execute(store, Deadly(folder, times=100), backend=backend(name))
     state = store.state()
     assert (state.done, state.failed) == (BLOCKS - 1, 1)
     assert len(store.events()) == LOSSES
@@ -89,45 +88,30 @@ def test_a_block_that_kills_every_worker_is_left(name, backend, store, folder):
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_a_block_that_hangs(name, backend, store, folder):
     work = Hanging(folder)
-    run_blocks(store, work, backend=backend(name, time_limit=LIMIT))
+    execute(store, work, backend=backend(name, time_limit=LIMIT))
     assert is_whole(store)
-    assert [(event.block, event.how) for event in store.events()] == [(1, End.LATE.value)]
-    assert store.events()[0].what == f"it took longer than {LIMIT:g} s"
+    assert [(event.block, event.outcome) for event in store.events()] == [(1, End.LATE.value)]
+    assert store.events()[0].message == f"it took longer than {LIMIT:g} s"
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_the_time_limit_counts_from_when_a_worker_can_begin(name, backend, store, folder):
-    run_blocks(store, Late(folder), backend=backend(name, time_limit=1.5))
+    execute(store, Late(folder), backend=backend(name, time_limit=1.5))
     assert is_whole(store)
     assert store.events() == []
 
 
-@pytest.mark.ray
-@pytest.mark.parametrize(
-    ("block", "limit", "end"), [(0, 300.0, End.DONE), (1, LIMIT, End.LATE)], ids=["ends", "hangs"]
-)
-def test_nobody_knows_who_has_begun(local_ray, backend, folder, block, limit, end):
-    """Where the node that knew is gone, blocks are played, and the time counts from then."""
-    with backend("ray", time_limit=limit).crew(Hanging(folder)) as crew:
-        local_ray.kill(crew._begun.actor)
-        crew.give(Task(block, 0))
-        outcomes = []
-        while not outcomes:
-            outcomes = list(crew.ended())
-    assert [each.end for each in outcomes] == [end]
-
-
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_what_fails_everywhere_stops_the_run(name, backend, store):
-    with pytest.raises(BlocksFailedError, match="work must succeed on one of the first 3 blocks"):
-        run_blocks(store, len, backend=backend(name))
+    with pytest.raises(BlocksFailedError, match="The first 3 blocks all failed with"):
+        execute(store, len, backend=backend(name))
     assert store.state().done == 0
 
 
 def test_what_cannot_be_sent():
     with (
         pytest.raises(ValueError, match="work must be made of importable parts, but it is one"),
-        Processes(1).crew(Unsendable()),
+        Processes(1).pool(Unsendable()),
     ):
         pass
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from dprime.audit.backends import Here, Processes
+from dprime.runs.backends import Here, Processes
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +25,7 @@ def cluster(request):
     """Makes the backend; Ray itself is started when it is first wanted."""
 
     def made(**options):
-        from dprime.audit.backends import Ray
+        from dprime.runs.backends import Ray
 
         request.getfixturevalue("local_ray")
         return Ray(**options)

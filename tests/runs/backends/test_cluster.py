@@ -12,30 +12,30 @@ from pathlib import Path
 import pytest
 
 import dprime
-from dprime.audit.backends import backend_named, cluster
-from dprime.audit.backends.base import End
-from dprime.audit.runner import run_blocks
+from dprime.runs.backends import backend_named, cluster
+from dprime.runs.backends.base import End
+from dprime.runs.runner import execute
 from dprime.audit.settings import AuditSettings, begin
-from dprime.audit.store import Store
+from dprime.runs.run import Run
 from works import Slow, Somewhere, on_gpu
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.ray
 
-TESTS = str(Path(__file__).parents[2])
+TESTS = os.pathsep.join([str(Path(__file__).parents[2]), str(Path(dprime.__file__).parents[1])])
 
 DRIVER = """
 import sys
 from pathlib import Path
-from dprime.audit.backends import Ray
-from dprime.audit.runner import run_blocks
-from dprime.audit.store import Store
+from dprime.runs.backends import Ray
+from dprime.runs.runner import execute
+from dprime.runs.run import Run
 from works import Slow
 
 path, folder, address = sys.argv[1:]
-with Store.open(path) as store:
+with Run.open(path) as store:
     told = lambda block, state: print(state.done, flush=True)
-    run_blocks(store, Slow(Path(folder)), backend=Ray(address), on_block=told)
+    execute(store, Slow(Path(folder)), backend=Ray(address), on_block=told)
 """
 
 
@@ -55,7 +55,7 @@ def nodes():
 def run(tmp_path):
     """A run of twelve blocks, and the work that marks its tries."""
     (tmp_path / "tries").mkdir()
-    Store.create(tmp_path / "a.run", {"seed": 7}, blocks=12).close()
+    Run.create(tmp_path / "a.run", "audit", {"seed": 7}, blocks=12).close()
     return tmp_path / "a.run", Slow(tmp_path / "tries")
 
 
@@ -77,7 +77,7 @@ def played(process, blocks):
 
 def is_whole(path, work):
     """Every block is done, and none was played again after it was."""
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         assert store.state().complete
         assert store.state().trials == 120
         lost = [event.block for event in store.events()]
@@ -94,7 +94,7 @@ def test_a_node_that_leaves(nodes, run):
     process.communicate(timeout=120)
     assert process.returncode == 0
     events = is_whole(path, work)
-    assert {event.how for event in events} <= {End.LOST.value}
+    assert {event.outcome for event in events} <= {End.LOST.value}
 
 
 def test_a_driver_that_is_killed_and_resumed(nodes, run):
@@ -103,7 +103,7 @@ def test_a_driver_that_is_killed_and_resumed(nodes, run):
     played(process, 3)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         done = store.state().done
         assert 3 <= done < 12
         kept = store.done()
@@ -132,9 +132,9 @@ def test_a_worker_of_another_version(tmp_path, run):
         [sys.executable, "-c", script, str(path), str(work.folder), ""],
         capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": TESTS},
     )  # fmt: skip
-    sentence = f"a worker has dprime 0.0.1, and the driver has {dprime.__version__}"
+    sentence = f"different versions of dprime, 0.0.1 and {dprime.__version__}"
     assert sentence in found.stderr
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         assert store.state().pending == 12
 
 
@@ -142,8 +142,8 @@ def test_a_worker_of_another_version(tmp_path, run):
     ("device", "lent"), [("cpu", {0.0}), ("cuda", {1.0}), ("auto", {0.0, 1.0})]
 )
 def test_blocks_go_to_the_devices_that_are_asked_for(tmp_path, local_ray, device, lent):
-    with Store.create(tmp_path / "a.run", {"seed": 7}, blocks=4) as store:
-        run_blocks(store, on_gpu, backend=backend_named("ray", device=device))
+    with Run.create(tmp_path / "a.run", "audit", {"seed": 7}, blocks=4) as store:
+        execute(store, on_gpu, backend=backend_named("ray", device=device))
         assert set(store.arrays()["scores"]) == lent
 
 
@@ -160,7 +160,7 @@ def test_an_address_where_nobody_is():
     began = time.monotonic()
     with (
         pytest.raises(ValueError, match="address must be that of a running Ray cluster"),
-        backend_named("ray", address="127.0.0.1:1").crew(len),
+        backend_named("ray", address="127.0.0.1:1").pool(len),
     ):
         pass
     assert time.monotonic() - began < 30
@@ -179,7 +179,7 @@ def test_another_cluster_than_the_one_that_is_connected(local_ray):
         address = f"127.0.0.1:{other.getsockname()[1]}"
         with (
             pytest.raises(ValueError, match="that of the cluster which this process is connected"),
-            backend_named("ray", address=address).crew(len),
+            backend_named("ray", address=address).pool(len),
         ):
             pass
 

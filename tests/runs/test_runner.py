@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dprime.audit.runner import BlocksFailedError, describe, run_blocks
-from dprime.audit.store import Store
+from dprime.runs.runner import BlocksFailedError, counting, describe, execute
+from dprime.runs.run import Run
 
 
 def scores(block):
@@ -23,7 +23,7 @@ def scores(block):
 
 @pytest.fixture
 def store(tmp_path):
-    with Store.create(tmp_path / "a.run", {"seed": 7}, blocks=6) as made:
+    with Run.create(tmp_path / "a.run", "audit", {"seed": 7}, blocks=6) as made:
         yield made
 
 
@@ -44,18 +44,25 @@ class Work:
 
 def test_every_block_runs_once_in_order(store):
     work, seen = Work(), []
-    run_blocks(store, work, on_block=lambda block, state: seen.append((block, state.done)))
+    execute(store, work, on_block=lambda block, state: seen.append((block, state.done)))
     assert work.ran == [0, 1, 2, 3, 4, 5]
     assert seen == [(b, b + 1) for b in range(6)]
     expected = np.concatenate([scores(b)["scores"] for b in range(6)])
     np.testing.assert_array_equal(store.arrays()["scores"], expected)
-    run_blocks(store, work)
+    execute(store, work)
     assert len(work.ran) == 6
+
+
+def test_a_bar_counts_the_trials_that_are_done(store):
+    store.finish(0, scores(0), seconds=1.0)
+    told = []
+    execute(store, Work(broken={1: 1}), on_block=counting(store, told.append))
+    assert told == [10, 0, 10, 10, 10, 10, 10]
 
 
 def test_a_block_that_fails_is_tried_again_at_the_end(store):
     work = Work(broken={1: 1})
-    run_blocks(store, work)
+    execute(store, work)
     assert work.ran == [0, 1, 2, 3, 4, 5, 1]
     assert store.state().complete
     assert store.attempts(1) == 2
@@ -63,13 +70,13 @@ def test_a_block_that_fails_is_tried_again_at_the_end(store):
 
 def test_a_block_that_keeps_failing_is_left_with_its_error(store):
     work = Work(broken={1: 9, 4: 2})
-    run_blocks(store, work, attempts=3)
+    execute(store, work, attempts=3)
     assert work.ran == [0, 1, 2, 3, 4, 5, 1, 4, 1, 4]
     assert store.pending() == [1]
     assert store.attempts(1) == 3
     assert store.state().last_error.startswith("ValueError: block 1 is broken (test_runner.py, ")
     assert store.state().last_error.endswith(": raise self.error(block))")
-    run_blocks(store, work, attempts=7)
+    execute(store, work, attempts=7)
     assert work.ran[10:] == [1, 1, 1, 1, 1, 1, 1]
     assert store.state().complete
 
@@ -77,13 +84,13 @@ def test_a_block_that_keeps_failing_is_left_with_its_error(store):
 def test_failed_blocks_of_an_earlier_call_come_last(store):
     store.fail(0, "OSError: earlier")
     work = Work()
-    run_blocks(store, work)
+    execute(store, work)
     assert work.ran == [1, 2, 3, 4, 5, 0]
 
 
 def test_running_out_of_memory_is_a_failure(store):
     work = Work(broken={2: 9}, error=lambda _: MemoryError())
-    run_blocks(store, work)
+    execute(store, work)
     assert store.pending() == [2]
     assert store.state().last_error.startswith("MemoryError (test_runner.py, line ")
 
@@ -93,11 +100,11 @@ def test_so_is_running_out_of_memory_when_a_block_is_stored(store, monkeypatch):
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr("dprime.audit.store._packed", no_room)
-        with pytest.raises(BlocksFailedError, match="failed on each with MemoryError"):
-            run_blocks(store, scores)
+        patched.setattr("dprime.runs.run.pack", no_room)
+        with pytest.raises(BlocksFailedError, match="blocks all failed with MemoryError"):
+            execute(store, scores)
     assert store.state().failed == 3
-    run_blocks(store, scores)
+    execute(store, scores)
     assert store.state().complete
 
 
@@ -105,11 +112,11 @@ def test_so_is_running_out_of_memory_when_a_block_is_stored(store, monkeypatch):
 def test_an_interruption_is_not(store, kind):
     work = Work(broken={2: 1}, error=lambda _: kind())
     with pytest.raises(kind):
-        run_blocks(store, work)
+        execute(store, work)
     assert store.done() == [0, 1]
     assert store.state().failed == 0
     assert not store.busy()
-    run_blocks(store, work)
+    execute(store, work)
     assert work.ran == [0, 1, 2, 2, 3, 4, 5]
     assert store.state().complete
 
@@ -118,7 +125,7 @@ def test_what_cannot_be_stored_is_a_failure_of_the_block(store):
     def work(block):
         return {"scores": [1.0]} if block == 3 else scores(block)
 
-    run_blocks(store, work)
+    execute(store, work)
     assert store.pending() == [3]
     assert "must be an array of trials, but it is list of shape (1,)" in store.state().last_error
 
@@ -126,16 +133,16 @@ def test_what_cannot_be_stored_is_a_failure_of_the_block(store):
 def test_what_fails_everywhere_stops_at_once(store):
     work = Work(broken=dict.fromkeys(range(6), 9), error=lambda _: OSError("no such\n data"))
     with pytest.raises(BlocksFailedError) as caught:
-        run_blocks(store, work)
+        execute(store, work)
     assert work.ran == [0, 1, 2]
     assert str(caught.value).startswith(
-        "work must succeed on one of the first 3 blocks, but it failed on each with "
+        "The first 3 blocks all failed with "
         "OSError: no such data (test_runner.py, line "
     )
-    assert str(caught.value).endswith("resume the run, which keeps every finished block.")
+    assert str(caught.value).endswith("Fix this, then resume; finished blocks are kept.")
     assert store.pending() == [3, 4, 5, 0, 1, 2]
     work.broken.clear()
-    run_blocks(store, work)
+    execute(store, work)
     assert store.state().complete
 
 
@@ -148,14 +155,14 @@ def test_what_fails_everywhere_stops_at_once(store):
 )
 def test_other_failures_do_not_stop_the_run(store, broken, error):
     work = Work(broken, error)
-    run_blocks(store, work)
+    execute(store, work)
     assert store.state().complete
 
 
 def test_few_blocks_are_all_tried_as_often_as_asked(tmp_path):
-    with Store.create(tmp_path / "b.run", {}, blocks=2) as store:
+    with Run.create(tmp_path / "b.run", "audit", {}, blocks=2) as store:
         work = Work(broken={0: 3, 1: 3}, error=lambda _: OSError("same"))
-        run_blocks(store, work, attempts=4)
+        execute(store, work, attempts=4)
         assert store.state().complete
 
 
@@ -163,7 +170,7 @@ def test_a_full_disk_is_not_a_failure_of_the_block(store):
     pages = store._db.execute("PRAGMA page_count").fetchone()[0]
     store._db.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(ValueError, match="but it is full"):
-        run_blocks(store, lambda _: {"scores": np.zeros(100_000)})
+        execute(store, lambda _: {"scores": np.zeros(100_000)})
     assert store.pending() == [0, 1, 2, 3, 4, 5]
     assert store.state().failed == 0
 
@@ -173,24 +180,24 @@ def test_a_callback_that_breaks_costs_no_block(store):
         raise RuntimeError("no display")
 
     with pytest.raises(RuntimeError, match="no display"):
-        run_blocks(store, scores, on_block=broken)
+        execute(store, scores, on_block=broken)
     assert store.done() == [0]
     assert not store.busy()
 
 
 def test_two_cannot_run_the_same_run(store):
     with (
-        Store.open(store.path) as other,
+        Run.open(store.path) as other,
         other.working(),
         pytest.raises(ValueError, match="being worked on elsewhere"),
     ):
-        run_blocks(store, scores)
+        execute(store, scores)
     assert store.done() == []
 
 
 def test_bad_attempts(store):
     with pytest.raises(ValueError, match="attempts must be at least 1, but it is 0"):
-        run_blocks(store, scores, attempts=0)
+        execute(store, scores, attempts=0)
 
 
 def test_errors_in_a_line():
@@ -212,8 +219,8 @@ def test_the_place_named_is_in_the_users_code():
 PROGRAM = """
 import os, sys, time
 import numpy as np
-from dprime.audit.runner import run_blocks
-from dprime.audit.store import Store
+from dprime.runs.runner import execute
+from dprime.runs.run import Run
 
 def work(block):
     with open(side, "a") as executed:  # one line each time
@@ -224,11 +231,11 @@ def work(block):
 
 def audit():
     if os.path.exists(path):
-        store = Store.open(path)
+        store = Run.open(path)
     else:
-        store = Store.create(path, {"adversary": "simulated", "seed": 7}, blocks=blocks)
+        store = Run.create(path, "audit", {"adversary": "simulated", "seed": 7}, blocks=blocks)
     with store:
-        run_blocks(store, work)
+        execute(store, work)
 
 for line in sys.stdin:  # a fresh process for each: only the libraries are loaded already
     path, side, blocks = line.split()
@@ -279,12 +286,12 @@ def looked_at(path):
     """The finished blocks of a run that may not be there yet."""
     if not path.exists():
         return set()
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         return set(store.done())
 
 
 def bytes_of(path):
-    with Store.open(path) as store:
+    with Run.open(path) as store:
         return {name: array.tobytes() for name, array in store.arrays().items()}
 
 
@@ -332,7 +339,7 @@ def test_kills_during_creation_leave_a_whole_run_or_none(tmp_path):
             audits.run(path, side, 1, kill_after=moment)
             seen[path.exists()] += 1
             if path.exists():
-                with Store.open(path) as store:
+                with Run.open(path) as store:
                     assert store.state().blocks == 1
             assert audits.run(path, side, 1) == 0
             assert bytes_of(path) == bytes_of(tmp_path / "peace.run")

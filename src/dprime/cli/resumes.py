@@ -1,0 +1,94 @@
+"""`dprime resume`: go on with a run where it was left, whatever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from dprime import validate
+from dprime.cli.options import (
+    Address,
+    AsJson,
+    FailOn,
+    TimeLimit,
+    Where,
+    Workers,
+    backend_asked,
+    check_fail_on,
+    check_torch,
+    exit_on,
+)
+from dprime.runs.run import Run
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(help="The run's file.")],
+    backend: Where = "here",
+    workers: Workers = None,
+    address: Address = None,
+    time_limit: TimeLimit = None,
+    fail_on: FailOn = "refuted",
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a run where it was left; no finished block is played again."""
+    check_fail_on(fail_on)
+    check_torch("an audit")
+    with Run.open(run, verify=False) as opened:
+        kind, request = opened.kind, opened.request
+    device = "auto" if request is None else request["device"]
+    where = backend_asked(backend, workers, address, time_limit, device)
+    if kind == "audit":
+        from dprime.audit.settings import resume as go_on  # noqa: PLC0415  it needs PyTorch
+        from dprime.cli.audits import finish_audit  # noqa: PLC0415
+
+        finish_audit(run, lambda: go_on(run, backend=where), as_json, fail_on)
+    elif request is None:
+        raise _without_names(run, kind)
+    elif kind == "inference":
+        from dprime.cli.inferences import finish_inference  # noqa: PLC0415
+
+        found = finish_inference(request, run, where, as_json)
+        exit_on([each.verdict for each in found], fail_on)
+    else:
+        from dprime.cli.frontiers import finish_frontier  # noqa: PLC0415
+
+        finish_frontier(request, run, where, as_json)
+
+
+def _without_names(run: Path, kind: str) -> validate.InputError:
+    """The error for a run that was begun in Python with objects."""
+    if kind == "models":
+        return _no_result("resume the inference that has them as its --shadow-file")
+    command = "infer" if kind == "inference" else kind
+    remedy = (
+        "call the same function again with the same file, or "
+        f"dprime {command} with the options that describe it and --out {run}"
+    )
+    shown = "one that was begun in Python, with objects that have no name"
+    return validate.misfit("run", shown, "described by names", remedy)
+
+
+def _no_result(remedy: str) -> validate.InputError:
+    return validate.misfit("run", "that of shadow models alone", "one with a result", remedy)
+
+
+def print_kept(path: Path, kind: str, result: Mapping[str, Any] | None) -> None:
+    """The tables of what an inference or a frontier has kept."""
+    if kind == "models":
+        raise _no_result("report the inference that they were trained for")
+    if result is None:
+        remedy = f"dprime resume {path.name}"
+        raise validate.misfit("run", "not concluded yet", "concluded", remedy)
+    if kind == "inference":
+        from dprime.cli.inferences import print_inference  # noqa: PLC0415
+
+        print_inference(result)
+    else:
+        from dprime.cli.frontiers import frontier_table  # noqa: PLC0415
+
+        Console().print(frontier_table(result), highlight=False)
+        Console().print(result["sentence"], highlight=False)

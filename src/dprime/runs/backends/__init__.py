@@ -1,0 +1,49 @@
+"""Where blocks are played: in this process, in others, or on a Ray cluster."""
+
+from __future__ import annotations
+
+from dprime import validate
+from dprime.runs.backends.base import Backend, End, Here, Outcome, Task, Work, WorkerPool
+from dprime.runs.backends.cluster import Ray
+from dprime.runs.backends.processes import Processes
+
+__all__ = [
+    "BACKENDS", "Backend", "End", "Here", "Outcome", "Processes", "Ray", "Task", "Work",
+    "WorkerPool", "backend_named",
+]  # fmt: skip
+
+BACKENDS = {"here": (), "processes": ("workers", "time_limit"), "ray": ("address", "time_limit")}
+"""Their names, with the options of each."""
+
+
+def backend_named(
+    name: str = "here",
+    *,
+    workers: int | None = None,
+    address: str | None = None,
+    time_limit: float | None = None,
+    device: str = "cpu",
+) -> Backend:
+    """The backend of a name, with the options that it has.
+
+    Args:
+        name: "here", "processes" or "ray".
+        workers: how many processes.
+        address: of a Ray cluster.
+        time_limit: seconds for a block, on processes and on Ray.
+        device: what the work trains on, on Ray.
+
+    >>> backend_named("processes", workers=2).workers
+    2
+    """
+    options = BACKENDS[validate.one_of("backend", name, tuple(BACKENDS))]
+    for option, value in (("workers", workers), ("address", address), ("time_limit", time_limit)):
+        if value is not None and option not in options:
+            owners = [each for each, its in BACKENDS.items() if option in its]
+            remedy = f"give the backend {' or '.join(owners)}"
+            raise validate.refusal(option, value, f"left out for {name}", remedy)
+    if name == "here":
+        return Here()
+    if name == "processes":
+        return Processes(workers, time_limit)
+    return Ray(address, time_limit, device)

@@ -1,0 +1,466 @@
+"""A run: its configuration, its blocks as they end, and its result, in one file.
+
+    config ──► Run.create ──► blocks, one transaction each ──► arrays ──► result
+
+`run_file` says how the file is kept whole. Killed at any moment a run keeps every block that was
+finished, and `execute` goes on from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Self, final
+
+from numpy.typing import NDArray
+
+import dprime
+from dprime import validate
+from dprime.runs import run_file
+from dprime.runs.arrays import Arrays, Packed, check_alike, joined, pack, unpack
+from dprime.runs.config import about, differences, to_json
+from dprime.runs.run_file import explain_errors
+from dprime.runs.states import FAILED, Event, State, Worker
+
+MOST_EVENTS = 1000
+"""How many events a run remembers."""
+
+
+@final
+class Run:
+    """One run in one file. Make it with `Run.create`, `Run.open` or `Run.open_or_create`.
+
+    Use it in a `with` block, or call `close`. Any number of processes may read it; one may write.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> path = Path(tempfile.mkdtemp()) / "first.run"
+    >>> with Run.create(path, "audit", {"adversary": "gradient", "seed": 7}, blocks=2) as run:
+    ...     run.finish(0, {"scores": np.array([0.5, 1.5])}, seconds=0.1)
+    ...     run.pending(), run.state().trials
+    ([1], 2)
+    >>> with Run.open(path) as run:
+    ...     run.seed, run.arrays()["scores"].tolist()
+    (7, [0.5, 1.5])
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._db = connection
+        self._lock: sqlite3.Connection | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._created_here = False
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        kind: str,
+        config: Mapping[str, Any],
+        blocks: int,
+        request: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """Begin a run: the file appears whole, with every block pending, or not at all.
+
+        Args:
+            path: of the new file; its folder is made if need be.
+            kind: "audit", "inference", "frontier" or "models".
+            config: what the run is, in JSON values. A `seed` in it gives every random number; one
+                is drawn where the name is missing, and none is kept where it is None. `adversary`
+                and `data` are shown in lists of runs.
+            blocks: how many blocks the run has.
+            request: names and numbers from which the work can be made again, where the
+                configuration only describes it.
+        """
+        place = Path(path)
+        count = validate.whole("blocks", blocks, example=10)
+        with explain_errors(place):
+            run_file.create(place, about(kind, config, count, request), count)
+        run = cls.open(place)
+        run._created_here = True
+        return run
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Run:
+        """Open a run; another process may be working on it.
+
+        Args:
+            path: of the file.
+            verify: whether to check that the whole file is as it was written, which reads all of
+                it. Without that, configuration, result and the arrays that are asked for still are.
+        """
+        place = Path(path)
+        with explain_errors(place):
+            return cls(place.resolve(), run_file.connected(place, verify=verify))
+
+    @classmethod
+    def open_or_create(
+        cls,
+        path: str | os.PathLike[str] | None,
+        kind: str,
+        config: Mapping[str, Any],
+        blocks: int,
+        request: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """The run at a path, if its configuration is the same, or a new one.
+
+        None makes a run that is gone when it is closed.
+
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/a.run"
+        >>> Run.create(path, "audit", {"trials": 5}, blocks=3).close()
+        >>> Run.open_or_create(path, "audit", {"trials": 6}, blocks=3)
+        Traceback (most recent call last):
+        dprime.validate.InputError: \
+a.run must be of the same settings (trials 6), but it is of trials 5: \
+give another path, or the settings that it was made with.
+        """
+        if path is None:
+            folder = tempfile.TemporaryDirectory(prefix="dprime-")
+            run = cls.create(Path(folder.name) / "temporary.run", kind, config, blocks, request)
+            run._folder = folder
+            return run
+        if not os.path.lexists(path):
+            return cls.create(path, kind, config, blocks, request)
+        run = cls.open(path)
+        try:
+            run._check_same(kind, config, blocks)
+            if request is not None and run.request is None:  # it was begun with objects
+                run.note("request", to_json("request", request))
+        except BaseException:
+            run.close()
+            raise
+        return run
+
+    def close(self) -> None:
+        """Close the file; it can be opened again, unless it was a temporary one."""
+        self._release()
+        self._db.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def discard(self) -> None:
+        """Close and remove a run that was created by this object and that nothing happened in."""
+        untouched = self._created_here and not self.state().done and not self.events()
+        self.close()
+        if untouched and self._folder is None:
+            run_file.remove(self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    @property
+    def kind(self) -> str:
+        """What the run is: "audit", "inference", "frontier" or "models"."""
+        return self._text("kind")
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What the run was created with."""
+        return self._json("config") or {}
+
+    @property
+    def request(self) -> dict[str, Any] | None:
+        """Names and numbers from which the work can be made again; None if it was objects."""
+        return self._json("request")
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """What was concluded from the run; None before that."""
+        return self._json("result")
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The versions of dprime, Python and the libraries that the run was created with."""
+        return self._json("versions") or {}
+
+    @property
+    def seed(self) -> int:
+        """The seed of the whole run, which resuming it needs.
+
+        Whoever knows it knows the noise of every trial. That does no harm while the models of an
+        audit are not released; never use it for a training whose model is.
+        """
+        text = self._text("seed")
+        if not text:
+            raise validate.misfit("run", "one whose seed is a secret", "one that keeps its seed", "")
+        return int(text)
+
+    @property
+    def created(self) -> datetime:
+        """When the run was created."""
+        return datetime.fromisoformat(self._text("created"))
+
+    def keep(self, record: Mapping[str, Any]) -> None:
+        """Keep what was concluded, in JSON values; an earlier result is replaced."""
+        self.note("result", to_json("result", record))
+
+    def note(self, name: str, text: str) -> None:
+        """Keep a text that the work needs when it is resumed."""
+        with self._transaction() as db:
+            run_file.put(db, "about", name, text, changed=run_file.now())
+
+    def noted(self, name: str) -> str | None:
+        """A text that was kept; None where there is none of this name."""
+        row = self._row("SELECT value FROM about WHERE name = ?", name)
+        return None if row is None else str(row[0])
+
+    def pending(self) -> list[int]:
+        """The blocks still to be run: those never tried first, then those that failed."""
+        return self._numbers("state <> 'done' ORDER BY state = 'failed', number")
+
+    def done(self) -> list[int]:
+        """The finished blocks, in order."""
+        return self._numbers("state = 'done' ORDER BY number")
+
+    def state(self) -> State:
+        """How far the run is."""
+        row = self._row(
+            "SELECT count(*), total(state = 'done'), total(state = 'failed'), "
+            "total(state = 'pending'), total(trials), (SELECT error FROM blocks "
+            "WHERE state = 'failed' ORDER BY changed DESC, number DESC LIMIT 1) FROM blocks"
+        )
+        assert row is not None
+        blocks, done, failed, pending, trials = map(int, row[:5])
+        return State(blocks, done, failed, pending, trials, last_error=row[5])
+
+    def changed(self) -> datetime:
+        """When a block or a text was stored last."""
+        row = self._row(
+            "SELECT max(changed) FROM (SELECT changed FROM blocks UNION SELECT changed FROM about)"
+        )
+        assert row is not None
+        return datetime.fromisoformat(row[0])
+
+    def arrays(self, since: int = 0) -> Arrays:
+        """The arrays of finished blocks, joined in the order of the blocks.
+
+        Args:
+            since: leaves out this many blocks, those that were finished first: give the number of
+                blocks that were done when the arrays were last read, and only new ones are read.
+        """
+        parts = []
+        with explain_errors(self.path):
+            rows = self._db.execute(
+                "SELECT number, finished, trials, layout, arrays, digest FROM blocks "
+                "WHERE finished > ? ORDER BY number",
+                (since,),
+            )
+            for *values, kept in rows:
+                arrays = unpack(values[-1]) if run_file.digest(*values) == kept else None
+                if arrays is None:
+                    raise run_file.damaged(self.path, f"in block {values[0]}")
+                parts.append(arrays)
+        return joined(parts)
+
+    def pack(self, arrays: Mapping[str, NDArray[Any]]) -> Packed:
+        """Refuse arrays that could not be stored, or not be joined with those of other blocks."""
+        packed = pack(arrays)
+        row = self._row("SELECT number, layout FROM blocks WHERE state = 'done' LIMIT 1")
+        if row is not None:
+            check_alike(packed.layout, *row)
+        return packed
+
+    def finish(
+        self,
+        block: int,
+        arrays: Mapping[str, NDArray[Any]] | Packed,
+        seconds: float,
+        worker: str = "",
+    ) -> None:
+        """Store a block's arrays, each with the trial first; a finished block is never replaced.
+
+        Args:
+            block: its number.
+            arrays: by name.
+            seconds: how long the block took.
+            worker: who played it.
+        """
+        packed = arrays if isinstance(arrays, Packed) else self.pack(arrays)
+        taken = validate.at_least_zero("seconds", seconds)
+        with self._transaction() as db:
+            self._check_open(block)
+            (last,) = db.execute("SELECT coalesce(max(finished), 0) FROM blocks").fetchone()
+            values = (last + 1, packed.trials, packed.layout, packed.data)
+            db.execute(
+                "UPDATE blocks SET state = 'done', attempts = attempts + 1, error = NULL, "
+                "finished = ?, trials = ?, layout = ?, arrays = ?, digest = ?, seconds = ?, "
+                "changed = ? WHERE number = ?",
+                (*values, run_file.digest(block, *values), taken, run_file.now(), block),
+            )
+            if worker:
+                before = self.workers().get(worker, Worker())
+                run_file.put(
+                    db, "workers", worker, before.blocks + 1, before.trials + packed.trials,
+                    before.seconds + taken, run_file.now(),
+                )  # fmt: skip
+
+    def fail(self, block: int, error: str, outcome: str = FAILED, worker: str = "") -> None:
+        """Record that a block failed, and why; it stays to be tried again.
+
+        Args:
+            block: its number.
+            error: what went wrong, in a line.
+            outcome: how the try ended, such as "out of memory".
+            worker: who had it.
+        """
+        reason, now = error.encode(errors="replace").decode(), run_file.now()
+        with self._transaction() as db:
+            self._check_open(block)
+            db.execute(
+                "UPDATE blocks SET state = 'failed', attempts = attempts + 1, error = ?, "
+                "changed = ? WHERE number = ?",
+                (reason, now, block),
+            )
+            (last,) = db.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()
+            run_file.put(db, "events", last + 1, now, block, outcome, reason, worker)
+            db.execute("DELETE FROM events WHERE number <= ?", (last + 1 - MOST_EVENTS,))
+
+    def events(self) -> list[Event]:
+        """What went wrong on the way, the latest last; a block that failed may be done by now."""
+        with explain_errors(self.path):
+            columns = ", ".join(field.name for field in dataclasses.fields(Event))
+            rows = self._db.execute(f"SELECT {columns} FROM events ORDER BY number")
+            return [Event(*row) for row in rows]
+
+    def workers(self) -> dict[str, Worker]:
+        """Who played how much, by name."""
+        with explain_errors(self.path):
+            columns = ", ".join(field.name for field in dataclasses.fields(Worker))
+            rows = self._db.execute(f"SELECT name, {columns} FROM workers ORDER BY name")
+            return {name: Worker(*row) for name, *row in rows}
+
+    def pace(self) -> float:
+        """Trials a second, over the last minute in which blocks ended; 0 before the first."""
+        row = self._row("SELECT max(changed) FROM blocks WHERE state = 'done'")
+        if row is None or row[0] is None:
+            return 0.0
+        last = datetime.fromisoformat(row[0])
+        since = max(self.created, last - timedelta(minutes=1))
+        row = self._row(
+            "SELECT total(trials) FROM blocks WHERE state = 'done' AND changed > ?",
+            since.isoformat(),
+        )
+        assert row is not None
+        return float(row[0]) / max((last - since).total_seconds(), 1e-3)
+
+    def attempts(self, block: int) -> int:
+        """How often a block ended, done or failed; a try that was killed does not count."""
+        return int(self._block(block)[0])
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        """Hold the run's lock, so that no other process works on it meanwhile."""
+        if self._lock is not None:
+            yield
+            return
+        with explain_errors(self.path):
+            self._lock = run_file.locked(self.path)
+        try:
+            yield
+        finally:
+            self._release()
+
+    def busy(self) -> bool:
+        """Whether a process is working on the run at this moment."""
+        return self._lock is not None or run_file.is_locked(self.path)
+
+    def check_version(self) -> None:
+        """Refuse to add to what another version has played: its trials may have other scores."""
+        begun = self.versions.get("dprime", dprime.__version__)
+        if self.state().done and self.pending() and begun != dprime.__version__:
+            shown = f"begun by {begun} and played in part"
+            remedy = f"begin it anew, or finish it with dprime {begun}"
+            raise validate.misfit("run", shown, f"of dprime {dprime.__version__}", remedy)
+
+    def check_complete(self, what: str) -> None:
+        """Refuse to conclude where blocks are missing, whose contents are `what`."""
+        state = self.state()
+        if not state.complete:
+            raise validate.InputError(
+                f"{state.failed} of {state.blocks} blocks of {what} could not be trained: "
+                f"{state.last_error}."
+            )
+
+    def _check_same(self, kind: str, config: Mapping[str, Any], blocks: int) -> None:
+        """Refuse another configuration than that of the run, and say what differs."""
+        before = {"kind": self.kind, **self.config}
+        apart = differences(before, {"kind": kind, **json.loads(to_json("config", config))})
+        if apart is None and self.state().blocks != blocks:
+            apart = (f"{self.state().blocks} blocks", f"{blocks} blocks")
+        if apart is not None:
+            shown, asked = apart
+            raise validate.misfit(
+                self.path.name, f"of {shown}", f"of the same settings ({asked})",
+                "give another path, or the settings that it was made with",
+            )  # fmt: skip
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing, on the disk when it ends."""
+        with self.working(), explain_errors(self.path):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            # so that the file alone holds everything, also if someone copies it without its -wal
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _row(self, query: str, *values: object) -> tuple[Any, ...] | None:
+        with explain_errors(self.path):
+            row: tuple[Any, ...] | None = self._db.execute(query, values).fetchone()
+        return row
+
+    def _numbers(self, condition: str) -> list[int]:
+        with explain_errors(self.path):
+            rows = self._db.execute(f"SELECT number FROM blocks WHERE {condition}")
+            return [int(number) for (number,) in rows]
+
+    def _text(self, name: str) -> str:
+        text = self.noted(name)
+        if text is None:
+            raise run_file.damaged(self.path)
+        return text
+
+    def _json(self, name: str) -> dict[str, Any] | None:
+        """A table of names and values, where one was kept."""
+        kept = json.loads(self.noted(name) or "null")
+        if kept is not None and not isinstance(kept, dict):
+            raise run_file.damaged(self.path, f"in its {name}")
+        return kept
+
+    def _block(self, block: int) -> tuple[Any, ...]:
+        """A block's attempts and state."""
+        row = self._row("SELECT attempts, state FROM blocks WHERE number = ?", block)
+        if row is None:
+            limits = f"between 0 and {self.state().blocks - 1}"
+            raise validate.refusal("block", block, limits, "give a block of this run")
+        return row
+
+    def _check_open(self, block: int) -> None:
+        """Refuse a block that is done."""
+        if self._block(block)[1] == "done":
+            remedy = "leave it: a finished block is never replaced"
+            raise validate.misfit(f"block {block}", "done", "not yet done", remedy)
