@@ -62,3 +62,19 @@ def test_watching_a_run_from_elsewhere(call, tmp_path, monkeypatch):
         "lost with its worker: block 1, its process died", "left",
     ):  # fmt: skip
         assert words in out
+
+
+def test_a_list_reads_no_blocks_and_what_goes_on_checks_them(call, tmp_path):
+    """A number that was changed in a block is no matter of a list; nobody concludes from it."""
+    path = tmp_path / "runs" / "a.run"
+    assert call(*AUDIT, *FEW, "--out", path)[0] == 0
+    with Run.open(path) as run:
+        score = run.arrays()["score"][3].tobytes()
+    whole = path.read_bytes()
+    assert whole.count(score) >= 1
+    path.write_bytes(whole.replace(score, np.float64(0.5).tobytes()))
+    assert json.loads(call("runs", "--json")[1])["runs"][0]["state"] == "complete"
+    for command in ("resume", "report"):
+        code, out, err = call(command, path)
+        assert (code, out) == (2, "")
+        assert "must be a whole run, but it is damaged in block 0" in err

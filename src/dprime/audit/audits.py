@@ -352,7 +352,8 @@ def _play_pending(
         answer = _running_answer(run, claim, question, title)
 
         def words() -> str:
-            return "\n  ".join([answer(), *_several(run)])
+            workers = run.workers()
+            return "\n  ".join([answer(), *(worker_lines(workers) if len(workers) > 1 else [])])
 
         def on_block(_: int, state: State) -> None:
             nonlocal done
@@ -540,12 +541,6 @@ def _running_answer(run: Run, claim: TradeOff, question: Question, title: str) -
         return f"{title}: {metric.title} ≥ {reached:.3g} so far, {allowed:.3g} allowed"
 
     return answer
-
-
-def _several(run: Run) -> list[str]:
-    """A line for each worker, where there are several."""
-    workers = run.workers()
-    return worker_lines(workers) if len(workers) > 1 else []
 
 
 def _identified(

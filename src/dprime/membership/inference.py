@@ -341,18 +341,20 @@ def infer_each(
     count = _checked(pool, population, chosen, targets, records)
     cohorts = [
         Cohort.of(
-            trainer(probability), targets, validate.inner_probability("probability", probability),
-            _own(seed, 1, round(1e9 * probability)),
+            trainer(share), targets, validate.inner_probability("probability", share),
+            _own(seed, 1, round(1e9 * share)),
         )
-        for probability in claims
+        for share in claims
     ]  # fmt: skip
-    needy = [attack for attack in chosen if "shadows" in attack.needs]
-    if needy:
+    attacker = None
+    if any("shadows" in attack.needs for attack in chosen):
         share = validate.inner_probability("shadow_probability", shadow_probability)
         models = validate.whole("shadows", shadows, example=64)
         attacker = Cohort.of(trainer(share), models, share, _own(seed, 2))
-        for attack in needy:  # before anything is trained
-            attack.told(attacker.parts(len(pool))[:, :count])
+        had = attacker.parts(len(pool))[:, :count]
+        for attack in chosen:  # before anything is trained
+            if "shadows" in attack.needs:
+                attack.told(had)
         if shadow_file is None:
             cohorts.append(attacker)
     work = Models(tuple(cohorts), pool, population)
@@ -360,35 +362,44 @@ def infer_each(
         **work.describe(), "models": [cohort.describe() for cohort in cohorts],
         "attacks": [re.sub(" at 0x[0-9a-f]+", "", repr(attack)) for attack in chosen],
         "records": count, "seed": seed, "asked": asdict(asked), "certified": certified,
-        "claim": [None if claim is None else claim.advantage() for claim in claims.values()],
+        "claim": [_described(claim) for claim in claims.values()],
     }  # fmt: skip
     with Run.open_or_create(file, "inference", config, work.blocks, request) as run:
         made = train_models(run, work, "models", backend, progress)
-        if needy and shadow_file is not None:
-            made.append(
-                answers(
-                    attacker.trainer,
-                    pool,
-                    population,
-                    models=attacker.models,
-                    probability=share,
-                    seed=attacker.seed,
-                    file=shadow_file,
-                    backend=backend,
-                    progress=progress,
-                )
-            )
-        attacked, own = made[: len(claims)], made[-1] if needy else None
-        for each in attacked:
-            _check_finite("targets", each)
-        if own is not None:
-            _check_finite("shadow models", own)
+        if attacker is not None and shadow_file is not None:
+            made.append(_kept_apart(attacker, work, shadow_file, backend, progress))
+        attacked, own = made[: len(claims)], None if attacker is None else made[-1]
+        _check_finite("targets", attacked)
+        _check_finite("shadow models", made[len(claims) :])
         found = [
             _attacked(each, own, chosen, claim, certified, share, asked, count, _own(seed, 3))
             for each, (share, claim) in zip(attacked, claims.items(), strict=True)
         ]
         run.keep(inference_record(found, pool.name))
     return found
+
+
+def _kept_apart(
+    attacker: Cohort,
+    work: Models,
+    file: str | Path,
+    backend: Backend | None,
+    progress: bool | None,
+) -> Answers:
+    """Shadow models in a run of their own, which other inferences may use."""
+    return answers(
+        attacker.trainer, work.pool, work.population, models=attacker.models,
+        probability=attacker.probability, seed=attacker.seed, file=file, backend=backend,
+        progress=progress,
+    )  # fmt: skip
+
+
+def _described(claim: TradeOff | None) -> list[float | None] | None:
+    """A claim in two numbers, by which another one is noticed."""
+    if claim is None:
+        return None
+    epsilon = claim.epsilon(1e-5)
+    return [claim.advantage(), epsilon if math.isfinite(epsilon) else None]
 
 
 def inference_record(found: Sequence[Inference], data: str) -> dict[str, Any]:
@@ -515,12 +526,13 @@ def conclude(
     )  # fmt: skip
 
 
-def _check_finite(name: str, made: Answers) -> None:
+def _check_finite(name: str, made: Sequence[Answers]) -> None:
     """Refuse models that diverged: they answer nothing."""
-    lost = int((~made.pool.known).any(axis=1).sum())
-    if lost:
-        shown = f"such that {lost} of {len(made)} diverged"
-        raise validate.misfit(name, shown, "finite", "give a smaller learning rate")
+    for each in made:
+        lost = int((~each.pool.known).any(axis=1).sum())
+        if lost:
+            shown = f"such that {lost} of {len(each)} diverged"
+            raise validate.misfit(name, shown, "finite", "give a smaller learning rate")
 
 
 def _asked_records(records: int | None, pool: Dataset) -> int:

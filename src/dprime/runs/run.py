@@ -55,7 +55,7 @@ class Run:
         self.path = path
         self._db = connection
         self._lock: sqlite3.Connection | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: contextlib.ExitStack | None = None
         self._created_here = False
 
     @classmethod
@@ -123,9 +123,10 @@ a.run must be of the same settings (trials 6), but it is of trials 5: \
 give another path, or the settings that it was made with.
         """
         if path is None:
-            folder = tempfile.TemporaryDirectory(prefix="dprime-")
-            run = cls.create(Path(folder.name) / "temporary.run", kind, config, blocks, request)
-            run._folder = folder
+            with contextlib.ExitStack() as stack:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dprime-"))
+                run = cls.create(Path(folder) / "temporary.run", kind, config, blocks, request)
+                run._folder = stack.pop_all()
             return run
         if not os.path.lexists(path):
             return cls.create(path, kind, config, blocks, request)
@@ -144,7 +145,7 @@ give another path, or the settings that it was made with.
         self._release()
         self._db.close()
         if self._folder is not None:
-            self._folder.cleanup()
+            self._folder.close()
 
     def discard(self) -> None:
         """Close and remove a run that was created by this object and that nothing happened in."""
