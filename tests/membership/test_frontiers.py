@@ -132,7 +132,7 @@ def test_a_point_that_fails_leaves_the_others(tmp_path, monkeypatch):
             raise ValueError("no luck")
         return train(model, data, training, **rest)
 
-    monkeypatch.setattr(module, "train", fails)
+    monkeypatch.setattr("dprime.attack.trainer.train", fails)
     file = tmp_path / "a.run"
     with pytest.raises(ValueError, match=r"1 of 3 blocks of points of the frontier .*no luck"):
         frontier(PLAN, DATA, net(), **GIVEN, file=file)

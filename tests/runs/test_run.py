@@ -400,7 +400,8 @@ def test_garbage_anywhere_is_noticed_or_harmless(path, filled):
                         for name, array in run.arrays().items():
                             np.testing.assert_array_equal(array, whole[name])
             except ValueError as error:
-                assert "must be a whole run, but it is damaged" in str(error)
+                said = str(error)
+                assert "must be a whole run, but it is damaged" in said
                 noticed += verify
     assert noticed > 150  # nearly all of the file is in use
 

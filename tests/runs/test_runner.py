@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dprime.runs.runner import BlocksFailedError, counting, describe, execute
 from dprime.runs.run import Run
+from dprime.runs.runner import BlocksFailedError, counting, describe, execute
 
 
 def scores(block):
@@ -136,8 +136,7 @@ def test_what_fails_everywhere_stops_at_once(store):
         execute(store, work)
     assert work.ran == [0, 1, 2]
     assert str(caught.value).startswith(
-        "The first 3 blocks all failed with "
-        "OSError: no such data (test_runner.py, line "
+        "The first 3 blocks all failed with OSError: no such data (test_runner.py, line "
     )
     assert str(caught.value).endswith("Fix this, then resume; finished blocks are kept.")
     assert store.pending() == [3, 4, 5, 0, 1, 2]

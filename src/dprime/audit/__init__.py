@@ -48,7 +48,7 @@ NEED_TORCH = {
 }
 """What trains, and the modules where it is: loaded when it is first asked for."""
 
-EXPORTS = {
+PLACES = {
     "Band": "estimators",
     "Bayesian": "estimators",
     "ClopperPearson": "estimators",

@@ -292,7 +292,7 @@ def audit(
 
 def described(
     attacker: Adversary,
-    setting: Setting,
+    setting: AttackTarget,
     claim: TradeOff,
     question: Question,
     trials: int,
@@ -358,7 +358,7 @@ def _play_pending(
         def on_block(_: int, state: State) -> None:
             nonlocal done
             if done < SEEDED_AFTER <= state.trials:
-                caveats.check_seeded(game.setting, *_scores(run.arrays()))
+                caveats.check_seeded(game.target, *_scores(run.arrays()))
             advance(state.trials - done, words)
             done = state.trials
 

@@ -378,7 +378,7 @@ def begin(
         return _play(run, settings, setting, backend, progress)
 
 
-def _opened(settings: AuditSettings, setting: Setting, path: str | Path, go_on: bool) -> Run:
+def _opened(settings: AuditSettings, setting: AttackTarget, path: str | Path, go_on: bool) -> Run:
     """A new run, or one of the same settings or of the same objects."""
     if Path(path).exists() and run_file.is_run(Path(path)):
         with Run.open(path, verify=False) as run:

@@ -354,7 +354,7 @@ def infer_each(
         had = attacker.parts(len(pool))[:, :count]
         for attack in chosen:  # before anything is trained
             if "shadows" in attack.needs:
-                attack.told(had)
+                attack.scorable(had)
         if shadow_file is None:
             cohorts.append(attacker)
     work = Models(tuple(cohorts), pool, population)

@@ -197,7 +197,9 @@ give another path, or the settings that it was made with.
         """
         text = self._text("seed")
         if not text:
-            raise validate.misfit("run", "one whose seed is a secret", "one that keeps its seed", "")
+            raise validate.misfit(
+                "run", "one whose seed is a secret", "one that keeps its seed", ""
+            )
         return int(text)
 
     @property

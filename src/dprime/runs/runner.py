@@ -101,7 +101,7 @@ def execute(
 
 
 def counting(run: Run, advance: Callable[[float], None]) -> Callable[[int, State], None]:
-    """An `on_block` that moves a progress bar by the trials that are done, now and at each block."""
+    """An `on_block` that moves a progress bar by the trials done, now and at each block."""
     done = 0
 
     def on_block(_: int, state: State) -> None:

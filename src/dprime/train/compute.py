@@ -23,7 +23,7 @@ class Compute:
         workers: slices of trials that a processor trains at the same time; None takes as many as
             PyTorch has threads.
 
-    >>> Compute(memory=8.0).halved(2)
+    >>> Compute(memory=8.0).with_memory_fraction(1 / 4)
     Compute(device='cpu', memory=2.0, workers=None)
     """
 
@@ -46,9 +46,9 @@ class Compute:
         """The memory."""
         return int(self.memory * GIGABYTE)
 
-    def halved(self, times: int) -> Compute:
-        """The same in a half, a quarter, … of the memory."""
-        return dataclasses.replace(self, memory=self.memory / 2**times)
+    def with_memory_fraction(self, fraction: float) -> Compute:
+        """The same in this share of the memory."""
+        return dataclasses.replace(self, memory=self.memory * fraction)
 
     def placed(self, device: str, memory: float) -> Compute:
         """On this device, in no more memory (GB) than this."""

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dprime.runs.backends import End, Processes, backend_named
-from dprime.runs.runner import LOSSES, BlocksFailedError, execute
 from dprime.runs.run import Run
+from dprime.runs.runner import LOSSES, BlocksFailedError, execute
 from works import Broken, Deadly, Hanging, Large, Late, Noted, Unsendable, scores
 
 BLOCKS = 5

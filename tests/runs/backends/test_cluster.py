@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import dprime
+from dprime.audit.settings import AuditSettings, begin
 from dprime.runs.backends import backend_named, cluster
 from dprime.runs.backends.base import End
-from dprime.runs.runner import execute
-from dprime.audit.settings import AuditSettings, begin
 from dprime.runs.run import Run
+from dprime.runs.runner import execute
 from works import Slow, Somewhere, on_gpu
 
 pytest.importorskip("ray")

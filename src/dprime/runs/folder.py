@@ -1,0 +1,100 @@
+"""The runs in a folder, each in a line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from dprime import validate
+from dprime.runs import run_file
+from dprime.runs.config import KINDS
+from dprime.runs.run import Run
+from dprime.runs.states import State
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A run in a list of runs.
+
+    Attributes:
+        name: of its file.
+        kind: what it is: "audit", "inference", "frontier" or "models".
+        adversary: who attacks; what kind of run it is where nobody does.
+        data: the data set's name.
+        blocks: how many it has.
+        done: how many of them are done.
+        trials: in the blocks that are done.
+        state: "complete", "running", "failed" or "incomplete".
+        changed: when something was stored last.
+    """
+
+    name: str
+    kind: str
+    adversary: str
+    data: str
+    blocks: int
+    done: int
+    trials: int
+    state: str
+    changed: datetime
+
+
+def summary_of(run: Run) -> Summary:
+    """A run in one line."""
+    kind, config, state = run.kind, run.config, run.state()
+    return Summary(
+        name=run.path.name,
+        kind=kind,
+        adversary=_label(config.get("adversary")) or (KINDS[kind] if kind != "audit" else ""),
+        data=_label(config.get("data")),
+        blocks=state.blocks,
+        done=state.done,
+        trials=state.trials,
+        state=_word(state, run.busy()),
+        changed=run.changed(),
+    )
+
+
+def list_runs(folder: str | os.PathLike[str]) -> tuple[list[Summary], dict[str, str]]:
+    """The runs in a folder by name, and its other files with the reason why they are none.
+
+    The runs are read, not verified: that would read every byte of each.
+
+    >>> import tempfile
+    >>> place = Path(tempfile.mkdtemp())
+    >>> Run.create(place / "a.run", "audit", {"adversary": "di", "seed": 1}, blocks=4).close()
+    >>> _ = (place / "notes.txt").write_text("Try a stronger adversary.")
+    >>> runs, others = list_runs(place)
+    >>> [(run.name, run.adversary, run.done, run.blocks, run.state) for run in runs], list(others)
+    ([('a.run', 'di', 0, 4, 'incomplete')], ['notes.txt'])
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise validate.refusal("folder", str(folder), "a folder", "give the folder of the runs")
+    runs, others = [], {}
+    for path in run_file.candidates(place):
+        try:
+            with Run.open(path, verify=False) as run:
+                runs.append(summary_of(run))
+        except validate.InputError as error:
+            others[path.name] = str(error)
+    return runs, others
+
+
+def _word(state: State, busy: bool) -> str:
+    """The state of a run in a word."""
+    if busy:
+        return "running"
+    if state.complete:
+        return "complete"
+    return "incomplete" if state.pending else "failed"
+
+
+def _label(value: object) -> str:
+    """A setting in a word: its name where it has one."""
+    if isinstance(value, Mapping):
+        value = value.get("name")
+    return "" if value is None else str(value)
