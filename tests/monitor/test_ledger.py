@@ -1,11 +1,21 @@
+import json
 import math
 
 import pytest
 
 from dprime import DPSGD, Composition
-from dprime.mechanisms import Gaussian
+from dprime.mechanisms import Gaussian, Mechanism
 from dprime.metrics import risk_profile
-from dprime.monitor.ledger import LITTLE_NOISE, NO_NOISE, Accumulated, Ledger, Step, Unprotected
+from dprime.monitor.ledger import (
+    LITTLE_NOISE,
+    NO_NOISE,
+    Accumulated,
+    EmptyBatches,
+    Ledger,
+    Step,
+    Unprotected,
+)
+from dprime.monitor.tails import NoiseTails
 
 
 def shuffled(noise, passing, **more):
@@ -172,3 +182,18 @@ def test_many_noises_are_rounded_to_the_safe_side():
     exact = Composition(*(DPSGD(noise, 0.01, 5) for noise in noises)).curve().advantage()
     assert exact <= found.curve().advantage() <= 1.006 * exact
     assert all(part.noise_multiplier < noises[-1] for part in found.mechanisms)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        Unprotected(3, "no noise was added"),
+        Accumulated(DPSGD(1.0, 0.01, 100), batches=3),
+        EmptyBatches(200, ((0.01, 100), (0.02, 5))),
+        NoiseTails(5.768, 1000, ((1.0, 0.01, 50, 1),)),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_what_only_a_monitor_sees_is_written_down_and_read_back(part):
+    whole = Composition(DPSGD(1.0, 0.01, 50), part)
+    assert Mechanism.from_dict(json.loads(json.dumps(whole.to_dict()))) == whole
