@@ -1,5 +1,6 @@
 """`dprime frontier`: the planner's numbers and the trainings, on the command line."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -126,9 +127,10 @@ def test_an_interrupted_run_is_gone_on_with(tmp_path, monkeypatch, call):
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path):
     """Where runs are kept unless another place is given."""
-    monkeypatch.chdir(tmp_path)
+    with contextlib.chdir(tmp_path):
+        yield
 
 
 @pytest.mark.parametrize(

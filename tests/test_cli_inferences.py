@@ -1,5 +1,6 @@
 """`dprime infer`: tables, JSON, charts, and what it refuses."""
 
+import contextlib
 import json
 
 import numpy as np
@@ -20,9 +21,10 @@ def run(*words):
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path):
     """Where runs are kept unless another place is given."""
-    monkeypatch.chdir(tmp_path)
+    with contextlib.chdir(tmp_path):
+        yield
 
 
 def kept_out(text):
