@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from dprime.cli import app
 from dprime.data import Dataset, Split, load
-from dprime.membership.planner import distinct, outside
+from dprime.membership.planner import outside
 from dprime.runs.run import Run
 
 SMALL = ["infer", "--pool", "120", "--shadows", "12", "--targets", "2", "--epochs", "3",
@@ -95,7 +95,7 @@ def test_a_run_that_was_begun_in_python(call):
     from dprime.membership import Asked, Recipe, Trainers, infer
 
     digits = load("digits")
-    pool, recipe = distinct(digits.train).take(range(120)), Recipe(batch=20, epochs=3)
+    pool, recipe = digits.train.distinct().take(range(120)), Recipe(batch=20, epochs=3)
     trainers = Trainers.named(recipe, pool, model="dense-64")
     given = {"shadows": 12, "targets": 2, "seed": 0, "attacks": ["lira", "attack-p"]}
     found = infer(

@@ -28,6 +28,7 @@ from dprime.cli.options import (
     whole,
 )
 from dprime.cli.pools import pool_named
+from dprime.cli.tables import interval_text
 from dprime.data import Split
 from dprime.mechanisms import DEFAULT_ADJACENCY
 from dprime.membership.planner import Plan, plan
@@ -276,7 +277,7 @@ def frontier_table(found: Mapping[str, Any]) -> Table:
             f"{point['probability']:g}", f"{point['expected_records']:,.0f}",
             round_up(point["noise_multiplier"]), _epsilon(point["epsilon"]),
             *([f"{point['learning_rate']:g}"] if several else []),
-            _accuracy(point["final"]), _accuracy(point["best_peeks_at_test"]),
+            *(interval_text(point[name], 2, scale=100) for name in ("final", "best_peeks_at_test")),
         )  # fmt: skip
     choice = (
         "Rate: the learning rate that did best on every other test record; accuracies are on the "
@@ -290,11 +291,6 @@ def frontier_table(found: Mapping[str, Any]) -> Table:
         "model; choosing π by trainings on the pool is not part of it."
     )
     return table
-
-
-def _accuracy(mean: Mapping[str, float]) -> str:
-    value, low, high = mean["value"], mean["low"], mean["high"]
-    return f"{100 * value:.2f} ± {100 * max(value - low, high - value):.2f}"
 
 
 def _epsilon(epsilon: float | None) -> str:

@@ -30,6 +30,7 @@ from dprime.cli.options import (
     whole,
 )
 from dprime.cli.pools import outsiders, pool_named
+from dprime.cli.tables import interval_text
 from dprime.data import Dataset
 from dprime.mechanisms import DEFAULT_ADJACENCY
 from dprime.text import round_up
@@ -228,7 +229,7 @@ def found_table(found: Mapping[str, Any], data: str) -> Table:
         ["AUC", *(f"TPR at FPR {rate['fpr']:g}" for rate in attacks[0]["tpr"])],
     )
     for each in attacks:
-        table.add_row(each["title"], _shown(each["auc"]), *map(_shown, each["tpr"]))
+        table.add_row(each["title"], interval_text(each["auc"]), *map(interval_text, each["tpr"]))
     if allowed is not None:
         limits = (round_up(rate["value"]) for rate in allowed["tpr"])
         table.add_row(_at_most(allowed), "", *limits)
@@ -245,8 +246,8 @@ def precision_table(found: Mapping[str, Any]) -> Table:
     table = _table('How often "member" is right', [surest, "Held out", "Best of 40", "Shuffled"])
     for each in found["attacks"]:
         names = ("top_precision", "held_out_precision", "best_precision")
-        shuffled = f"{each['shuffled_best']['mean']:.3f}"
-        table.add_row(each["title"], *(_shown(each[name]) for name in names), shuffled)
+        shuffled = f"{each['shuffled_best']['value']:.3f}"
+        table.add_row(each["title"], *(interval_text(each[name]) for name in names), shuffled)
     table.caption = (
         "Held out: threshold chosen on other records. Best of 40: the best of the top 2.5 %, 5 %, "
         "…, chosen after looking; shuffled scores reach the last column for nothing."
@@ -275,14 +276,6 @@ def _table(title: str, columns: list[str]) -> Table:
     for name in columns:
         table.add_column(name, justify="right")
     return table
-
-
-def _shown(interval: Mapping[str, float] | None) -> str:
-    """A mean and how far its interval goes."""
-    if interval is None:
-        return "none"
-    mean, low, high = interval["mean"], interval["low"], interval["high"]
-    return f"{mean:.3f} ± {max(mean - low, high - mean):.3f}"
 
 
 def _drawn(found: list[Inference], data: str, folder: Path) -> list[Path]:

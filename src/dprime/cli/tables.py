@@ -1,6 +1,8 @@
-"""What the commands print: risks in a table."""
+"""What the commands print: risks in a table, and intervals in its cells."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from rich.table import Table
 
@@ -23,3 +25,13 @@ def risk_table(
     )
     table.caption_justify = "left"
     return table
+
+
+def interval_text(
+    interval: Mapping[str, float] | None, digits: int = 3, *, scale: float = 1.0
+) -> str:
+    """A value and how far its interval goes; a scale of 100 shows per cent."""
+    if interval is None:
+        return "none"
+    value, low, high = interval["value"], interval["low"], interval["high"]
+    return f"{scale * value:.{digits}f} ± {scale * max(value - low, high - value):.{digits}f}"
