@@ -11,7 +11,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from dprime.runs.folder import summary_of
 from torch import nn
 
 from dprime.attack import AttackTarget, EngineTrainer, adversary_named
@@ -19,6 +18,7 @@ from dprime.audit import AuditSettings, begin
 from dprime.audit.game import Game
 from dprime.membership import draw
 from dprime.monitor import GradientCanaries
+from dprime.runs.folder import summary_of
 from dprime.runs.run import Run
 from dprime.seeds import check_seed, fresh_seed
 from dprime.show import card, card_markdown, facts_of, report_html

@@ -17,8 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from dprime.train.convolution import Conv2d
+from dprime.train.elementwise import tanh
 from dprime.train.layers import Embedding, GroupNorm, LayerNorm, LayerRule, LayerTrace, Linear
 from dprime.train.losses import Loss, per_trial
+from dprime.train.normalised import NormalisedConv2d
 from dprime.train.records import Records
 
 ELEMENTWISE = (
@@ -254,9 +256,9 @@ class Layered(Network):
         return count
 
     def numbers_kept(self, x: Tensor) -> int:
-        """The windows of a first convolution."""
+        """The windows of a first convolution, or their moments."""
         first = self.stages[0].apply
-        return first.numbers_kept(x) if isinstance(first, Conv2d) else 0
+        return first.numbers_kept(x) if isinstance(first, Conv2d | NormalisedConv2d) else 0
 
 
 def layered(model: nn.Module) -> Layered | None:
@@ -273,7 +275,7 @@ def layered(model: nn.Module) -> Layered | None:
             return None
         taken.update(id(weight) for weight in module.parameters())
         stages.append(stage)
-    return Layered(model, stages)
+    return Layered(model, _norm_joined(stages))
 
 
 def hooks_of(module: nn.Module, way: Literal["forward", "backward"]) -> bool:
@@ -300,6 +302,21 @@ def _pools_first(leaves: list[tuple[str, nn.Module]]) -> list[tuple[str, nn.Modu
     return leaves
 
 
+def _norm_joined(stages: list[Stage]) -> list[Stage]:
+    """A first convolution and the group normalisation after it as one layer."""
+    place = next((i for i, stage in enumerate(stages) if stage.parameters), len(stages))
+    joined = stages[place : place + 2]
+    conv, norm = (stage.apply for stage in joined) if len(joined) == 2 else (None, None)
+    if not (isinstance(conv, Conv2d) and isinstance(norm, GroupNorm)):
+        return stages
+    rule = NormalisedConv2d(conv, norm)
+    return [
+        *stages[:place],
+        Stage(rule, joined[0].parameters + joined[1].parameters),
+        *stages[place + 2 :],
+    ]
+
+
 def _stage(path: str, module: nn.Module, places: dict[str, Parameter]) -> Stage | None:
     """How a layer runs, or None where there is no fast way."""
     own = sorted((name for name, _ in module.named_parameters()), reverse=True)  # bias last
@@ -309,7 +326,7 @@ def _stage(path: str, module: nn.Module, places: dict[str, Parameter]) -> Stage 
         rule = _rule(module) if all(trained) and {*own} <= {"weight", "bias"} else None
         return None if rule is None else Stage(rule, tuple(places[name] for name in names))
     if type(module) in ELEMENTWISE:
-        return Stage(module)
+        return Stage(tanh if type(module) is nn.Tanh else module)
     if type(module) is nn.Flatten:
         start, stop = (d + 1 if d >= 0 else d for d in (module.start_dim, module.end_dim))
         return Stage(lambda x: x.flatten(start, stop)) if start == 2 else None

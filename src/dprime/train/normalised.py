@@ -1,0 +1,203 @@
+"""A convolution of the records themselves and the group normalisation after it, as one layer.
+
+At T positions a record has windows x_t with mean x̄ and covariance S, which no trial changes. The
+convolution makes u_t = W x_t + b, so that the mean and variance of a group of channels follow from
+x̄ and S, and the normalised and scaled output is one product of the centred windows ξ_t = x_t − x̄
+with weights of each record's own:
+
+    y_t = γ s (W ξ_t + d) + β,    d = W x̄ + b − mean of the group,    s = 1/deviation of the group.
+
+On the way back, Σ e_t ξ_t and Σ e_t are all that is needed of the error e at y: S has the rest of
+what the normalisation adds. Neither u nor its error is ever in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dprime.train.convolution import Conv2d
+from dprime.train.layers import GroupNorm, LayerRule, LayerTrace, as_probe, group_mean, weighted
+from dprime.train.records import Records, gather
+
+CHUNK = 1024
+"""Records whose moments are made at once: on the way they need their memory several times."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Of the windows of records, each [R or 1, n, ...].
+
+    Attributes:
+        centred: ξ_t, and a 1 for the bias [R or 1, n, T, k + 1].
+        mean: x̄ [R or 1, n, 1, k].
+        covariance: S [R or 1, n, k, k].
+    """
+
+    centred: Tensor
+    mean: Tensor
+    covariance: Tensor
+
+    @classmethod
+    def of(cls, windows: Tensor) -> Moments:
+        """Windows [R or 1, n, T, k]."""
+        mean = windows.mean(2, keepdim=True)
+        centred = windows - mean
+        covariance = (centred.mT @ centred) / windows.shape[2]
+        ones = torch.ones_like(centred[..., :1])
+        return cls(torch.cat([centred, ones], -1), mean, covariance)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Moments]) -> Moments:
+        """Those of several groups of records as one."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            *(torch.cat(same, 1) for same in zip(*(vars(p).values() for p in parts), strict=True))
+        )
+
+    def taken(self, rows: Tensor) -> Moments:
+        """Those of records at rows [R, n]."""
+        return Moments(*(gather(part[0], rows) for part in vars(self).values()))
+
+
+class NormalisedTrace(LayerTrace):
+    """The few gradients of every record, side by side and kept [R, n, weights].
+
+    Args:
+        moments: of the records' windows.
+        probe: the output [R, n, T, out].
+        weights: W [R, 1, k, out] and γ [R, 1, 1, out].
+        scale: s for every channel [R, n, 1, out].
+        offset: d for every channel [R, n, 1, out].
+        rule: the layer.
+    """
+
+    def __init__(
+        self,
+        moments: Moments,
+        probe: Tensor,
+        weights: tuple[Tensor, Tensor],
+        scale: Tensor,
+        offset: Tensor,
+        rule: NormalisedConv2d,
+    ) -> None:
+        self.moments, self.probe, self.rule = moments, probe, rule
+        self.weights, self.scale, self.offset = weights, scale, offset
+        self._kept: Tensor | None = None
+
+    def only(self, records: slice) -> NormalisedTrace:
+        """The same for some of the records."""
+        m = self.moments
+        part = NormalisedTrace(
+            Moments(m.centred[:, records], m.mean[:, records], m.covariance[:, records]),
+            self.probe, self.weights, self.scale[:, records], self.offset[:, records], self.rule,
+        )  # fmt: skip
+        part.error = self.error[:, records]
+        part._kept = None if self._kept is None else self._kept[:, records]
+        return part
+
+    def without(self, lost: Tensor) -> LayerTrace:
+        """The same with gradients of zero for some of the records."""
+        part = self.only(slice(None))
+        part._kept = self._gradients().masked_fill(lost[..., None], 0)
+        return part
+
+    def numbers(self) -> int:
+        """The windows and their moments, and the gradients."""
+        m = self.moments
+        k = m.mean.shape[3]
+        gradients = self.scale.numel() * (k + 3)
+        return 2 * m.centred.numel() + m.covariance.numel() + 6 * gradients
+
+    def squared_norms(self) -> Tensor:
+        """Of all four weights together."""
+        gradients = self._gradients()
+        return (gradients * gradients).sum(-1)
+
+    def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
+        """In the order W, b, γ, β, with b where the convolution has one."""
+        sums = weighted(c, self._gradients(), into[0].dtype)
+        parts = sums.split([target[0].numel() for target in into], dim=1)
+        into[0].add_(self.rule.unpack(parts[0], into[0].shape))
+        for target, part in zip(into[1:], parts[1:], strict=True):
+            target.add_(part)
+
+    def _gradients(self) -> Tensor:
+        if self._kept is None:
+            self._kept = self._made()
+        return self._kept
+
+    def _made(self) -> Tensor:
+        m, s, d = self.moments, self.scale, self.offset
+        W, gamma = self.weights
+        groups = self.rule.norm.groups
+        sums = shared_product(m.centred.mT, self.error)  # Σ e_t (ξ_t, 1) [R, n, k + 1, out]
+        across, plain = sums[:, :, :-1], sums[:, :, -1:]
+        along = s * ((W * across).sum(2, keepdim=True) + d * plain)  # Σ e_t x̂_t
+        drift = group_mean(gamma * plain, groups)  # T times the means of γ e and γ e x̂
+        slope = group_mean(gamma * along, groups)
+        bias = s * (gamma * plain - drift - slope * s * d)  # Σ f_t, f the error at u
+        spread = m.covariance @ W  # Σ x̂_t ξ_t = s T S W
+        kernel = s * (gamma * across - slope * s * spread) + m.mean.mT * bias
+        parts = [kernel.flatten(2), *([bias[:, :, 0]] if self.rule.conv.bias else [])]
+        return torch.cat([*parts, along[:, :, 0], plain[:, :, 0]], -1)
+
+
+class NormalisedConv2d(LayerRule):
+    """Conv2d on the records and then GroupNorm. In memory the channels come last."""
+
+    def __init__(self, conv: Conv2d, norm: GroupNorm) -> None:
+        self.conv, self.norm = conv, norm
+
+    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
+        """[R, n, out, H', W'] from x [R or 1, n, in, H, W]."""
+        kernel, *bias, gamma, beta = weights
+        m = self._moments(records)
+        W = kernel.permute(0, 3, 4, 2, 1).flatten(1, 3)[:, None]  # [R, 1, k, out]
+        gamma, beta = gamma[:, None, None, :], beta[:, None, None, :]
+        level = m.mean @ W  # [R, n, 1, out]
+        if bias:
+            level = level + bias[0][:, None, None, :]
+        offset = level - group_mean(level, self.norm.groups)
+        spread = (W * (m.covariance @ W)).sum(2, keepdim=True)
+        variance = group_mean(spread.clamp_(min=0) + offset * offset, self.norm.groups)
+        scale = (variance + self.norm.eps).rsqrt()
+        own = torch.cat([gamma * scale * W, torch.addcmul(beta, gamma * scale, offset)], 2)
+        probe = as_probe(shared_product(m.centred, own))
+        trace = NormalisedTrace(m, probe, (W, gamma), scale, offset, self)
+        places = self.conv.positions(*records.x.shape[3:])
+        return probe.unflatten(2, places).permute(0, 1, 4, 2, 3), trace
+
+    def unpack(self, sums: Tensor, shape: torch.Size) -> Tensor:
+        """From sums [R, k out] to the form of the kernel [R, out, in, kh, kw]."""
+        R, outputs, inputs = shape[:3]
+        return sums.view(R, *self.conv.kernel, inputs, outputs).permute(0, 4, 3, 1, 2)
+
+    def _moments(self, records: Records) -> Moments:
+        """Those of constant records are kept."""
+        if records.pool is None or records.rows is None:
+            return records.made(self._made)
+        return records.pool.made(self._made).taken(records.rows)
+
+    def _made(self, x: Tensor) -> Moments:
+        return Moments.joined([Moments.of(self.conv.cut(part)) for part in x.split(CHUNK, 1)])
+
+    def numbers_kept(self, x: Tensor) -> int:
+        """Those of the moments of a record [1, in, H, W]."""
+        k = math.prod(self.conv.kernel) * x.shape[1]
+        return self.conv.numbers_kept(x) // k * (k + 1) + k + k * k
+
+
+def shared_product(a: Tensor, b: Tensor) -> Tensor:
+    """The product of a [R or 1, n, ...] and b [R, n, ...]; a is not copied."""
+    if len(a) == len(b) or not b.is_cpu or a.requires_grad:
+        return a @ b
+    product = b.new_empty(*b.shape[:2], a.shape[2], b.shape[3])
+    for mine, into in zip(b, product, strict=True):
+        torch.bmm(a[0], mine, out=into)
+    return product

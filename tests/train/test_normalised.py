@@ -1,0 +1,105 @@
+"""A first convolution joined with its group normalisation, against PyTorch in double precision."""
+
+import pytest
+import torch
+from torch import nn
+
+from dprime.train.network import layered
+from dprime.train.normalised import Moments, NormalisedConv2d, shared_product
+from dprime.train.records import Records
+
+TRIALS, RECORDS = 3, 4
+
+CASES = {
+    "plain": (nn.Conv2d(2, 6, 3), nn.GroupNorm(3, 6)),
+    "without bias": (nn.Conv2d(2, 6, 3, bias=False), nn.GroupNorm(3, 6)),
+    "stride, padding, dilation": (
+        nn.Conv2d(2, 6, (3, 2), stride=(2, 1), padding=(1, 2), dilation=(2, 1)),
+        nn.GroupNorm(2, 6),
+    ),
+    "one group": (nn.Conv2d(2, 6, 3), nn.GroupNorm(1, 6)),
+    "a group per channel": (nn.Conv2d(2, 6, 3), nn.GroupNorm(6, 6)),
+    "large eps": (nn.Conv2d(2, 6, 3), nn.GroupNorm(3, 6, eps=0.5)),
+}
+
+
+def joined(conv, norm):
+    """The rule, its weights for every trial, and both layers in double precision."""
+    model = nn.Sequential(conv, norm)
+    network = layered(model)
+    (stage,) = network.stages
+    assert isinstance(stage.apply, NormalisedConv2d)
+    weights = network.given_weights() + 0.3 * torch.randn(TRIALS, network.size)
+    return network, stage, weights
+
+
+def exact(network, vector, records, errors):
+    """Outputs, and every record's gradient of Σ errors·outputs, by autograd in double precision."""
+    model = network.model
+    torch.nn.utils.vector_to_parameters(vector, model.parameters())
+    model.double()
+    outputs, gradients = [], []
+    for record, error in zip(records.double(), errors.double(), strict=True):
+        y = model(record[None])
+        found = torch.autograd.grad((y * error).sum(), list(model.parameters()))
+        outputs.append(y[0].detach())
+        gradients.append(torch.cat([g.flatten() for g in found]))
+    model.float()
+    return torch.stack(outputs), torch.stack(gradients)
+
+
+@pytest.mark.parametrize("stay", [True, False])
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("level", [0.0, 30.0])
+def test_agrees_with_the_two_layers(case, shared, stay, level):
+    torch.manual_seed(1)
+    network, stage, weights = joined(*CASES[case])
+    x = level + torch.randn(1 if shared else TRIALS, RECORDS, 2, 9, 8)
+    records = Records(x, constant=stay)
+    views = [p.view(weights) for p in stage.parameters]
+    for _ in range(2):  # the second time from what was kept
+        y, seen = stage.apply.forward(views, records)
+    errors = torch.randn(y.shape)
+    seen.error = errors.flatten(3).mT
+    c = torch.rand(TRIALS, RECORDS)
+    sums = torch.zeros_like(weights)
+    part = seen.only(slice(1, 3))
+    seen.add_weighted(c, [p.view(sums) for p in stage.parameters])
+    for r in range(TRIALS):
+        outputs, gradients = exact(network, weights[r], x[0 if shared else r], errors[r])
+        size = gradients.abs().max()
+        torch.testing.assert_close(y[r].double(), outputs, rtol=1e-5, atol=2e-5)
+        norms = seen.squared_norms()[r].double().sqrt()
+        torch.testing.assert_close(norms, gradients.norm(dim=1), rtol=2e-5, atol=0)
+        torch.testing.assert_close(part.squared_norms(), seen.squared_norms()[:, 1:3])
+        total = (c[r, :, None].double() * gradients).sum(0)
+        torch.testing.assert_close(sums[r].double(), total, rtol=1e-5, atol=1e-5 * size)
+
+
+def test_only_a_first_convolution_is_joined():
+    conv, norm = nn.Conv2d(2, 6, 3), nn.GroupNorm(3, 6)
+    kinds = lambda *layers: [  # noqa: E731
+        type(stage.apply).__name__ for stage in layered(nn.Sequential(*layers)).stages
+    ]
+    assert kinds(nn.ELU(), conv, norm) == ["ELU", "NormalisedConv2d"]
+    assert kinds(nn.Conv2d(1, 2, 3), conv, norm) == ["Conv2d", "Conv2d", "GroupNorm"]
+    assert kinds(conv, nn.ReLU(), norm) == ["Conv2d", "ReLU", "GroupNorm"]
+    assert kinds(conv) == ["Conv2d"]
+
+
+def test_moments():
+    windows = 5 + torch.randn(2, 3, 50, 4)
+    found = Moments.of(windows)
+    expected = torch.stack([torch.cov(w.mT, correction=0) for w in windows.flatten(0, 1)])
+    torch.testing.assert_close(found.covariance.flatten(0, 1), expected)
+    torch.testing.assert_close(
+        found.centred[..., :-1].sum(2), torch.zeros(2, 3, 4), atol=1e-4, rtol=0
+    )
+    assert (found.centred[..., -1] == 1).all()
+
+
+def test_products_with_what_trials_share():
+    a, b = torch.randn(1, 5, 3, 4), torch.randn(2, 5, 4, 6)
+    torch.testing.assert_close(shared_product(a, b), a @ b)
+    torch.testing.assert_close(shared_product(a[:, :, :, :4].mT.mT.expand(2, -1, -1, -1), b), a @ b)
