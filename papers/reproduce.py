@@ -31,12 +31,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from dprime.runs.config import versions
 from scipy import stats
 
 from dprime.data import Split, load
 from dprime.data.dataset import Dataset
 from dprime.data.devices import device_named, device_title
+from dprime.runs.config import versions
 from dprime.show.figures.figure import Figure
 from papers.paper import Basis, paper_of
 
