@@ -330,7 +330,7 @@ class Scale:
         return ends[0], ends[1]
 
     def position(self, number: float) -> float:
-        """Of a number in the range."""
+        """Where a number of the range lies on the searched axis, riskier to the right."""
         return math.log(number) if self.range.rises else -math.log(number)
 
     def number(self, v: float) -> float:

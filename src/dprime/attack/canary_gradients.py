@@ -41,7 +41,7 @@ class DirectedGradient(CanaryGradient):
 
     @abstractmethod
     def direction(self, context: StepContext) -> tuple[Tensor, Tensor | None]:
-        """Of norm 1 [trial, parameter]; and the clipped sum that the others should make."""
+        """A unit vector [trial, parameter], and the clipped sum expected of the other records."""
 
 
 def alternating(context: StepContext) -> float:
@@ -158,7 +158,7 @@ class AdversarialRecord(CanaryGradient):
 
 
 def gradient_of(context: StepContext, record: Dataset) -> Tensor:
-    """Of one record, at every trial's weights [trial, parameter]."""
+    """The gradient of one record at every trial's weights [trial, parameter]."""
     device = context.weights.device
     x = torch.tensor(record.records, device=device)[None]
     y = torch.tensor(record.labels, device=device)[None]
@@ -166,7 +166,7 @@ def gradient_of(context: StepContext, record: Dataset) -> Tensor:
 
 
 def gradient_at(context: StepContext, x: Tensor, y: Tensor) -> Tensor:
-    """Of one record for each trial, or for all: x [trial or 1, 1, ...] → [trial, parameter]."""
+    """The gradient of one record a trial, or one for all: x [trial or 1, 1, ...]."""
     run, weights = context.run, context.weights
     found = run.network.gradients(weights, Records(x), y, run.training.loss)
     into = torch.zeros_like(weights)
@@ -182,6 +182,6 @@ def clipped(gradients: Tensor, clip_norm: float | None) -> Tensor:
 
 
 def unit(vectors: Tensor) -> Tensor:
-    """Of norm 1, or 0 where there is no direction [trial, parameter]."""
+    """The vectors scaled to norm 1 [trial, parameter]; zero vectors stay zero."""
     norms: Tensor = vectors.norm(dim=1, keepdim=True)
     return vectors / norms.clamp_min(1e-30)

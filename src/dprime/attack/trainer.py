@@ -49,7 +49,7 @@ class Trainer(ABC):
     def losses(
         self, data: TrainingData, records: Dataset, models: int, seed: int, world: Side = "in"
     ) -> Losses:
-        """Of records, for models trained on one of two worlds, or on all data [model, record]."""
+        """Losses of records [model, record]; the models train on one world, or on all data."""
 
     @abstractmethod
     def play(self, attack: Attack, *, trials: int, block: int, size: int, seed: int) -> Arrays:

@@ -19,7 +19,7 @@ CLASSES = 10
 MNIST = files.Source("mnist", "http://yann.lecun.com/exdb/mnist/")
 MNIST_SIDE = 28
 MNIST_SIZES = 60_000, 10_000
-"""Of the part to train on, and of the test part, which OpenML has last."""
+"""Records to train on and to test on; OpenML stores the test records last."""
 IDX_MAGIC = {1: 2049, 3: 2051}
 """The first number of an idx file of bytes, by its number of axes."""
 

@@ -264,7 +264,7 @@ def _trained(
 
 
 def _stacked(signals: list[Signals]) -> Signals:
-    """Of all models [model, record]."""
+    """The signals of all models as one table [model, record]."""
     right, wrong = (
         np.concatenate([np.atleast_2d(getattr(each, name)) for each in signals])
         for name in ("right", "wrong")

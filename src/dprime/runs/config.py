@@ -51,7 +51,7 @@ def about(
 
 
 def versions() -> dict[str, str]:
-    """Of dprime, Python, and the libraries that a result may depend on."""
+    """The versions of dprime, Python and the libraries that a result may depend on."""
     found = {"dprime": dprime.__version__, "python": platform.python_version()}
     for library in ("numpy", "scipy", "torch"):
         with suppress(metadata.PackageNotFoundError):
