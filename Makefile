@@ -7,12 +7,16 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test oldest browser check docs serve-docs benchmark evidence clean papers
+.PHONY: demo test test-all oldest browser check docs serve-docs benchmark evidence clean papers
 
 demo: $(READY)
 	@$(BIN)/dprime demo
 
+# What a person runs before every commit; test-all runs the slow tests too.
 test: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist loadscope -m "not slow"
+
+test-all: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadscope
 
 # The monitor with the oldest release of Opacus that it supports.

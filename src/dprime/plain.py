@@ -1,0 +1,29 @@
+"""Results as JSON holds them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+def to_json(value: Any) -> Any:
+    """A result as JSON values: fields by their names, arrays as lists; None for ∞ and NaN.
+
+    >>> to_json({"bounds": (0.5, math.inf), 3: None})
+    {'bounds': [0.5, None], '3': None}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_json(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [to_json(each) for each in value]
+    if hasattr(value, "tolist"):  # NumPy's and PyTorch's numbers and arrays
+        return to_json(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
