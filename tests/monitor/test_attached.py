@@ -44,7 +44,7 @@ def test_few_digits_let_a_clipped_norm_exceed_its_bound(private, digits, factor)
     torch.manual_seed(0)
     made = private(net=nn.Linear(100, 20).to(digits), loader=private.loader(batch_size=1))
     training = attached(made)
-    assert training.rounding == factor
+    assert training.rounding(training.parameters()) == factor
     largest = 0.0
     for record in 20 * torch.randn(60, 1, 100).to(digits):
         made.optimizer.zero_grad()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import opacus
@@ -236,16 +237,24 @@ class Attached:
     @property
     def untouched_noise(self) -> bool:
         """Whether the function that draws the noise is Opacus' own."""
-        homes, known = self._drawing
-        now = [home["_generate_noise"] for home in homes]
-        return now == known and all(is_opacus_own(function) for function in known)
+        for home, known, code in self._drawing:
+            function = home["_generate_noise"]
+            if function is not known or code is None or function.__code__ is not code:
+                return False
+        return True
 
     @cached_property
-    def _drawing(self) -> tuple[list[dict[str, Any]], list[Any]]:
-        """What the modules of the optimizer's class and its bases hold, and draw the noise with."""
+    def _drawing(self) -> list[tuple[dict[str, Any], Any, CodeType | None]]:
+        """What the modules of the optimizer's class and its bases hold, and draw the noise with.
+
+        The code is None where it is not Opacus' own.
+        """
         homes = [vars(sys.modules[kind.__module__]) for kind in type(self.optimizer).__mro__]
-        drawing = [home for home in homes if "_generate_noise" in home]
-        return drawing, [home["_generate_noise"] for home in drawing]
+        drawing = [(home, home["_generate_noise"]) for home in homes if "_generate_noise" in home]
+        return [
+            (home, function, function.__code__ if is_opacus_own(function) else None)
+            for home, function in drawing
+        ]
 
     @cached_property
     def fills_empty_batches(self) -> bool:
@@ -296,8 +305,7 @@ class Attached:
             return float(torch.norm(torch.Tensor(self.optimizer.max_grad_norms), p=2))
         return self.clip_norm
 
-    @property
-    def rounding(self) -> float:
+    def rounding(self, weights: Sequence[nn.Parameter]) -> float:
         """How far a clipped norm can exceed C because numbers have few digits, as a factor.
 
         Opacus computes norms, factors and products in the precision of the weights, or of each
@@ -305,12 +313,12 @@ class Attached:
         record, of half an ε of the precision. bfloat16 reached 1.010 C; 1 + 4 ε is 1.031.
         """
         kinds = set()
-        for p in self.optimizer.params:
+        for p in weights:
             kinds.add(p.dtype)
             for name in ("grad_sample", "_norm_sample"):
                 found = p.__dict__.get(name)
                 if isinstance(found, list):
-                    kinds.update(part.dtype for part in found)
+                    kinds.update([part.dtype for part in found])
                 elif found is not None:
                     kinds.add(found.dtype)
         return _rounding_in(frozenset(kinds))
@@ -338,16 +346,17 @@ class Attached:
         """Opacus' recurrent layers."""
         return [layer for layer in modules_of(self.module) if isinstance(layer, DPRNNBase)]
 
-    def rows(self) -> list[list[int]]:
+    @staticmethod
+    def rows(weights: Sequence[nn.Parameter]) -> list[list[int]]:
         """The rows of every weight's gradients, in each part that is about to be clipped.
 
         Those of the first weight are the records. Not in ghost mode.
         """
         found = []
-        for p in self.parameters():
+        for p in weights:
             gradients = getattr(p, "grad_sample", None)
             parts = gradients if isinstance(gradients, list) else [gradients]
-            found.append([0 if part is None else len(part) for part in parts])
+            found.append([0 if part is None else part.shape[0] for part in parts])
         return found
 
     @cached_property
@@ -382,12 +391,6 @@ class Attached:
         Momentum and weight decay go on moving those.
         """
         return [p for p in self.in_groups() if p.requires_grad or p.grad is not None]
-
-    @property
-    def frozen_late(self) -> bool:
-        """Whether a frozen weight has a gradient: it would be applied without clipping or noise."""
-        frozen = (p.grad for p in self.in_groups() if not p.requires_grad)
-        return any(grad is not None and bool(grad.any()) for grad in frozen)
 
     def summed(self) -> Iterator[Tensor]:
         """The clipped sum of the batch so far, one flat part for each parameter."""

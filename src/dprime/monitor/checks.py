@@ -346,7 +346,7 @@ def at_start(training: Attached, delta: float) -> Iterator[str]:
         yield REASONS[MIXED]
     if criteria.sums_scaled(training):
         yield SUMMED
-    if training.rounding > 1.0:
+    if training.rounding(training.parameters()) > 1.0:
         yield COARSE
     names = list(outside(training))
     if names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch.nn.functional as F
@@ -67,9 +68,9 @@ def divides_by_weights(loss: nn.Module, training: Attached) -> bool:
 def function_divides_by_weights(training: Attached) -> bool:
     """Whether that is so for a criterion that is a function of PyTorch."""
     inner = own_criterion(training.criterion)
-    named = getattr(inner, "keywords", {})
-    divides = getattr(inner, "func", None) in (F.cross_entropy, F.nll_loss)
-    return divides and named.get("weight") is not None and reduction(inner) == "mean"
+    if not isinstance(inner, partial) or inner.func not in (F.cross_entropy, F.nll_loss):
+        return False
+    return inner.keywords.get("weight") is not None and reduction(inner) == "mean"
 
 
 def averages_unscaled(training: Attached) -> bool:
@@ -90,7 +91,7 @@ def _undone(training: Attached) -> str:
 def reduction(criterion: Any) -> str:
     """How a criterion makes one number of the losses of records; empty where it does not say."""
     inner = own_criterion(criterion)
-    function = getattr(inner, "func", inner)
+    function, named = (inner.func, inner.keywords) if isinstance(inner, partial) else (inner, {})
     if getattr(function, "__module__", "") == F.__name__:
-        return str(getattr(inner, "keywords", {}).get("reduction", "mean"))
+        return str(named.get("reduction", "mean"))
     return str(getattr(inner, "reduction", ""))

@@ -205,7 +205,8 @@ class Ledger:
 
     def add(self, step: Step, count: int = 1) -> None:
         """Count a step, or several equal ones."""
-        if self._entries and self._entries[-1][0] == step:
+        last = self.last
+        if last is step or last == step:
             count_before = self._entries.pop()[1]
             self._entries.append((step, count_before + count))
         else:

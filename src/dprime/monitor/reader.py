@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from torch import Tensor, nn
@@ -56,7 +57,7 @@ class StepReader:
         self.contents = Contents(training.roots, training.may_move)
         self._public = public
         self._own = training.untouched()
-        self._weights = tuple(training.parameters())
+        self.weights = tuple(training.parameters())
         self._settings: Settings | None = None
         self._mixing: tuple[int, list[nn.Module]] | None = None
         self._rate_before: object = None  # changes were accepted, when batches wait
@@ -72,6 +73,7 @@ class StepReader:
         self._in_loss: list[int] = []
         self._rows = Rows(training)
         self._projection = Projection()
+        self._step = lru_cache(maxsize=1)(Step)  # most steps are like the one before
         self._gradients: list[tuple[Tensor, int]] = []
         self._lengths: list[Tensor] = []
         self._begin()
@@ -133,12 +135,7 @@ class StepReader:
 
     def entered(self) -> None:
         """The model is about to be called on records that may be trained on."""
-        contents = self.contents
-        if not contents.begun:
-            contents.begin()
-        elif contents.due or contents.written():
-            self._changed(contents.changed()[0])
-        contents.called()
+        self._changed(self.contents.called())
 
     def _changed(self, change: Change) -> None:
         """Something else than a private step changed weights or buffers."""
@@ -157,14 +154,14 @@ class StepReader:
         `by_hand` says that no call of Opacus' own backward asked for them.
         """
         self._in_loss.append(len(factors))
-        self._rounding = max(self._rounding, self.training.rounding)
-        self._clipped_to = max(self._clipped_to, self.training.clipped_to)
-        bound = self.training.clipped_to * self._rounding * (1.0 + SUM_TOLERANCE)
+        weights, clipped_to = self.training.parameters(), self.training.clipped_to
+        self._rounding = max(self._rounding, self.training.rounding(weights))
+        self._clipped_to = max(self._clipped_to, clipped_to)
+        bound = clipped_to * self._rounding * (1.0 + SUM_TOLERANCE)
         if by_hand or self._norms.exceeded(factors, bound):
             self._found.add(checks.REPLACED)
         if self._norms.stale():
             self._found.add(checks.STALE)
-        weights = self.training.parameters()
         if any(getattr(p, "_post_accumulate_grad_hooks", None) for p in weights):
             self._found.add(checks.CHANGED)
         if losses is None:
@@ -183,7 +180,7 @@ class StepReader:
 
     def _with_versions(self) -> list[tuple[Tensor, int]]:
         """The gradients, and how often each was written to."""
-        gradients = [p.grad for p in self._weights]
+        gradients = [p.grad for p in self.weights]
         return [(grad, grad._version) for grad in gradients if grad is not None]
 
     def cleared(self) -> None:
@@ -197,8 +194,9 @@ class StepReader:
         """
         training = self.training
         self._clipped_to = max(self._clipped_to, training.clipped_to)
-        if not training.ghost:  # there it was looked at as the factors were made
-            self._rounding = max(self._rounding, training.rounding)
+        weights = [] if training.ghost else training.parameters()
+        if weights:  # in ghost mode it was looked at as the factors were made
+            self._rounding = max(self._rounding, training.rounding(weights))
         if not own:
             return
         if training.sampling.kind == "shuffle":
@@ -209,10 +207,10 @@ class StepReader:
             self._parts += self._in_loss
             self.cleared()
         else:
-            records, *others = training.rows()
-            if any(rows != records for rows in others):
+            rows = training.rows(weights)
+            if rows.count(rows[0]) < len(rows):
                 self._found.add(checks.UNEVEN)
-            self._parts += records
+            self._parts += rows[0]
 
     def _touched(self) -> bool:
         """Whether gradients are not those that the backward call left, nor a projection of them."""
@@ -228,15 +226,18 @@ class StepReader:
 
     def summed(self) -> None:
         """The clipped sum is complete, and the weights are still those of the step before."""
-        weights: Any = self.training.parameters()
-        self._weights = tuple(weights)
-        sums = [p.summed_grad for p in weights if p.summed_grad is not None]
+        self.weights = tuple(self.training.parameters())
+        sums: list[Tensor] = [
+            p.summed_grad  # type: ignore[attr-defined]
+            for p in self.weights
+            if p.summed_grad is not None  # type: ignore[attr-defined]
+        ]
         if len(sums) != self._parts_summed:
             self._parts_summed = len(sums)
             self.most_weights = max(self.most_weights, sum(part.numel() for part in sums))
         change, norms = self.contents.changed(sums)
         self._changed(change or self.contents.counted())
-        if self.training.frozen_late:
+        if self.contents.frozen_late:
             self._found.add(checks.LATER)
         length = math.hypot(*norms)
         longest = sum(self._parts) * self._clipped_to * self._rounding
@@ -250,20 +251,20 @@ class StepReader:
         if self._settings is None:  # before the first step
             step()
             return
-        self._compare_settings()
-        before = self._settings
+        before = self._compare_settings()
         step()
         self._settings = after = self.training.settings
         if before != after:
             self.noise_scheduled = self.noise_scheduled or before[0] != after[0]
             self.scheduled = self.scheduled or before[1] != after[1]
 
-    def _compare_settings(self) -> None:
-        """Whether anything was changed by hand."""
+    def _compare_settings(self) -> Settings:
+        """The settings as they are now; it is noted if they were changed by hand."""
         now = self.training.settings
         if self._settings not in (None, now):
             self._found.add(checks.RESET)
         self._settings = now
+        return now
 
     def accept(self) -> None:
         """Take weights, buffers and settings as they are now."""
@@ -274,14 +275,14 @@ class StepReader:
 
     def noised(self) -> None:
         """The noise is being added."""
-        self._compare_settings()
+        settings = self._compare_settings()
         training = self.training
         generator = training.optimizer.generator
-        if self._generators.again(generator, training.device()):
+        if self._generators.again(generator, self.weights[0].device):
             self._found.add(checks.SAME_NOISE)
-        if any(map(self._generators.is_known, (generator, training.sampling.generator))):
+        if any(map(self._generators.is_known, {generator, training.sampling.generator} - {None})):
             self._found.add(checks.KNOWN_SEED)
-        stated, norm = training.noise_multiplier, training.clip_norm
+        stated, norm = settings[0], training.clip_norm
         reach = (self._clipped_to or norm) * self._rounding
         self._noises = stated, stated if norm == reach else stated * norm / reach
 
@@ -290,7 +291,7 @@ class StepReader:
         sampling = self.training.sampling
         batches, found = self.training.accumulated, ""
         if sampling.kind != "unknown":
-            drawn = sampling.pending[0] if sampling.waiting else 0
+            drawn = sampling.waiting[0].records if sampling.waiting else 0
             batches, found = sampling.take(self._parts)
             if found == "fewer" and not self._rows.left_out(self._parts[0], drawn):
                 found = "more"
@@ -300,16 +301,16 @@ class StepReader:
                 self._found.add(checks.RESET)
         stated, noise = self._noises or (self.training.noise_multiplier, 0.0)
         self._steps += 1
-        step = Step(
-            noise_multiplier=noise,
-            sample_rate=sampling.used_rate,
-            sampling=sampling.kind,
-            batches=batches,
-            passing=self.passing,
-            uncovered=self._uncovered(batches, found),
-            stated=None if stated == noise else stated,
-            left_out=sampling.left_out,
-            records=(self.training.records or 1) if sampling.left_out else 0,
+        step = self._step(
+            noise,
+            sampling.used_rate,
+            sampling.kind,
+            batches,
+            self.passing,
+            self._uncovered(batches, found),
+            None if stated == noise else stated,
+            sampling.left_out,
+            (self.training.records or 1) if sampling.left_out else 0,
         )
         self.fewer = self.fewer or (found == "fewer" and not step.uncovered)
         self._begin()
@@ -365,7 +366,7 @@ class StepReader:
             yield checks.HIDDEN
         if training.fills_empty_batches:
             yield checks.FILLED
-        if not training.attached_weights.issuperset(map(id, self._weights)):
+        if not training.attached_weights.issuperset(map(id, self.weights)):
             yield checks.LATER
         if self._one_record.blind:
             yield checks.UNSEEN

@@ -8,7 +8,6 @@ alike, are drawn again. So only those are judged for which this is as likely as 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -81,9 +80,7 @@ class Repeats:
 
     def _values(self, records: Tensor) -> Values:
         """Some values of some records, kept until the step."""
-        rows: Any = records.detach()
-        with suppress(TypeError):  # on a GPU, or of a kind that NumPy does not have
-            rows = rows.numpy()
+        rows = _in_numpy(records.detach())
         rows = rows.reshape(rows.shape[0], -1)
         width = rows.shape[1]
         columns = self._columns.get(width)
@@ -190,6 +187,14 @@ def _default(device: torch.device) -> torch.Generator:
     if device.type == "cuda":
         return torch.cuda.default_generators[device.index or 0]
     return torch.default_generator
+
+
+def _in_numpy(tensor: Tensor) -> Any:
+    """The same values in NumPy; the tensor where it is on a GPU, or of a type that NumPy lacks."""
+    try:
+        return tensor.numpy()
+    except TypeError:
+        return tensor
 
 
 def _columns(rows: Any) -> Values:

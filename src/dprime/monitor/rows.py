@@ -83,7 +83,7 @@ class Rows:
             pending = getattr(p, "_forward_counter", 0) > 0
             uneven = uneven or (pending and self._of_weight.get(id(p), rows) != rows)
             self._of_weight[id(p)] = rows
-        earlier = getattr(layer, "activations", None)
+        earlier = vars(layer).get("activations")
         mixed = bool(earlier and _permuted(earlier[-1][-1], inputs[-1]))
         return uneven or mixed or (self._compares and self._unchanging(layer, inputs[-1]))
 
@@ -213,7 +213,7 @@ def _permuted(one: Tensor, other: Tensor) -> bool:
 def _length(output: Any) -> int | None:
     """The length of the first tensor that is no single number, wherever it is in an output."""
     if isinstance(output, Tensor):
-        return len(output) if output.dim() else None
+        return output.shape[0] if output.dim() else None
     values = output.values() if isinstance(output, dict) else output
     parts = values if isinstance(output, (dict, list, tuple)) else ()
     return next((found for part in parts if (found := _length(part)) is not None), None)

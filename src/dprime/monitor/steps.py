@@ -148,11 +148,9 @@ class Steps:
             self.reader.entered()
 
     def _called(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-        if torch.compiler.is_compiling():
-            return
         if self._learns(module):
             self.reader.called((*inputs, *named.values()))
-        else:
+        elif not torch.compiler.is_compiling():
             self.training.sampling.looked_at()
 
     def _answered(self, module: nn.Module, _: Any, output: Any) -> None:
@@ -256,7 +254,7 @@ class Steps:
         averaged = int(self.training.optimizer.loss_reduction == "mean")  # is divided in place
         self._noisy = [
             (p, p.grad, p.grad._version + averaged)
-            for p in self.training.parameters()
+            for p in self.reader.weights
             if p.grad is not None
         ]
         for watcher in self.watchers:
@@ -303,9 +301,10 @@ class Steps:
         if not noisy:
             return
         self._applying = noisy
-        if any(
-            p.grad is not grad or grad._version != version for p, grad, version in noisy
-        ) or self.reader.contents.moved([grad for _, grad, _ in noisy], lengths):
+        gradients = [
+            grad for p, grad, version in noisy if p.grad is grad and grad._version == version
+        ]
+        if len(gradients) < len(noisy) or self.reader.contents.moved(gradients, lengths):
             self._elsewhere()
 
     def _over(self, *_: Any) -> None:
