@@ -22,7 +22,13 @@ def page_name(path):
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", PAGES, ids=page_name)
+RUN = [
+    pytest.param(path, marks=[] if path.name == "README.md" else pytest.mark.slow) for path in PAGES
+]
+"""The pages whose blocks are run, of which `make test` runs the README's."""
+
+
+@pytest.mark.parametrize("path", RUN, ids=page_name)
 def test_python_blocks_run_in_order(path):
     blocks = BLOCK.findall(path.read_text())
     shared = {"__name__": "document"}
@@ -44,7 +50,7 @@ def test_python_blocks_run_in_order(path):
             printed = None
 
 
-@pytest.mark.parametrize("path", PAGES, ids=page_name)
+@pytest.mark.parametrize("path", RUN, ids=page_name)
 def test_commands_in_blocks_run(path, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)  # commands may leave files
     for language, body in BLOCK.findall(path.read_text()):

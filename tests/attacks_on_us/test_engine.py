@@ -127,10 +127,12 @@ def two_layers(activation):
     return model
 
 
+@pytest.mark.slow
 def test_a_subclass_of_a_known_layer_sees_one_record():
     assert_holds(*gain(two_layers(Crowd()), far_record(), private(40.0)))
 
 
+@pytest.mark.slow
 def test_a_hook_sees_one_record():
     model = two_layers(nn.ReLU())
     model[1].register_forward_hook(
@@ -189,6 +191,7 @@ class Remembering(nn.ReLU):
         return turned
 
 
+@pytest.mark.slow
 def test_a_layer_cannot_carry_a_record_to_the_next_step():
     model = two_layers(Remembering())
     assert_holds(*gain(model, far_record(), private(40.0, steps=2)))
@@ -206,6 +209,7 @@ def turning_by_if(outputs, labels):
     return -losses if bool((outputs.abs() > 30).any()) else losses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [turning, turning_by_if])
 def test_a_loss_sees_one_record(loss):
     trials = TRIALS if loss is turning else 200
@@ -214,6 +218,7 @@ def test_a_loss_sees_one_record(loss):
     assert_holds(*gain(model, far_record(), private(40.0, loss=loss), trials), trials)
 
 
+@pytest.mark.slow
 def test_the_size_of_a_sum_is_public_whatever_the_record():
     """One record of any size moves the sum by no more than C."""
     torch.manual_seed(0)

@@ -67,6 +67,7 @@ def script(mode="hooks", change="pass", layer="nn.ReLU()", engine=""):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "private"),
     [

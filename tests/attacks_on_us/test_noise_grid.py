@@ -107,6 +107,7 @@ SMOOTH = {
 # Our engine ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GRIDS)
 def test_a_generator_of_few_bits_is_seen_in_the_engine(name):
     with other_noise(*GRIDS[name]):
@@ -115,6 +116,7 @@ def test_a_generator_of_few_bits_is_seen_in_the_engine(name):
     assert CERTIFIED.advantage() < 0.02
 
 
+@pytest.mark.slow
 def test_the_audit_refutes_what_is_claimed_of_it():
     """One step at noise 1,000 is enough."""
     with other_noise(old_normal, [650]):
@@ -124,6 +126,7 @@ def test_the_audit_refutes_what_is_claimed_of_it():
     assert found.claim.epsilon(1e-5) < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMOOTH)
 def test_smooth_noise_tells_no_more_than_its_certificate(name):
     normal, grid = SMOOTH[name]
@@ -132,6 +135,7 @@ def test_smooth_noise_tells_no_more_than_its_certificate(name):
     assert abs(area(found["score"][::2], found["score"][1::2]) - 0.5) < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"sample_rate": 0.5}, {"sensitivity": "local"}])
 def test_the_engines_noise_shows_no_grid(options):
     """Until version 0.10: area 1.0 at noise for an advantage of 0.018."""

@@ -97,6 +97,7 @@ def both_ways(x, weights):
     return found
 
 
+@pytest.mark.slow
 def test_no_record_decides_how_the_others_are_computed():
     """Where one of many records made the data dense, ReLUs of all others switched: 1.0 reached."""
     items, rng = 40, np.random.default_rng(0)
@@ -250,6 +251,7 @@ def test_padding_shifts_no_records_of_a_table():
     assert moved(model, data(1.0), data(-1.0), clip_norm=0.1) <= 2.01  # replaced
 
 
+@pytest.mark.slow
 def test_norms_of_many_weights_miss_none():
     """A sum of float32 squares in order loses small ones beside a large one."""
     width = 4_000_000

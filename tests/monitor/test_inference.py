@@ -93,6 +93,7 @@ def test_what_a_step_keeps_is_what_the_gradients_say(private):
         assert spy.steps.terms["few"][step] == pytest.approx(max(terms), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_all_records_show_no_less_than_the_batch(private):
     made = private()
     batch, whole = AttributeInference(FEW, MANY), AttributeInference(FEW, MANY, over="data")

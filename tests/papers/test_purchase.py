@@ -97,6 +97,7 @@ def test_its_records_come_from_that_file(purchase):
     assert np.array_equal(made[made[:, 0].argsort()], purchase)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_it_has_the_claims_of_its_stand_ins(script, purchase):
     named = [claim.what for claim in SCRIPTS[script].measure(Scale("smoke")).claims]
@@ -144,6 +145,7 @@ def test_and_purchase_100_where_it_is(asked, purchase, tmp_path):
     assert len(rows) == len(cases.cases()) * len(cases.ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_stand_in_is_never_called_purchase(script, no_data):
     found = SCRIPTS[script].measure(Scale("smoke"))

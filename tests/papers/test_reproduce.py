@@ -75,6 +75,7 @@ def test_one_word_for_every_claim(value, below, above, least, width):
     assert claim.verdict == ("agrees" if inside else "differs" if apart else "undecided")
 
 
+@pytest.mark.slow
 def test_intervals_cover():
     rng = np.random.default_rng(5)
     draws = rng.normal(1.0, 2.0, (2000, 8))

@@ -13,6 +13,7 @@ from papers.reproduce import Scale, title_of
 SCRIPTS = [(paper.name, script) for paper in PAPERS for script in paper.scripts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("paper", "script"), SCRIPTS, ids=["-".join(each) for each in SCRIPTS])
 def test_it_runs(paper, script, monkeypatch):
     monkeypatch.delenv("DPRIME_DATA", raising=False)

@@ -178,6 +178,7 @@ def test_the_curve_that_is_drawn_is_the_one_that_decides():
     assert not facts_of(run("stands")).crosses
 
 
+@pytest.mark.slow
 def test_facts_need_no_torch():
     program = (
         "import sys\n"

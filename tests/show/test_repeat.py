@@ -22,6 +22,7 @@ def test_the_settings_are_read_again(name):
         assert AuditSettings.of({**values, "seed": store.seed}) == settings_of(store)
 
 
+@pytest.mark.slow
 def test_the_commands_give_the_same_numbers(tmp_path, monkeypatch, capsys):
     facts = facts_of(run("replace"))
     monkeypatch.chdir(tmp_path)
@@ -48,6 +49,7 @@ def test_a_run_of_python_shows_its_settings_and_no_command():
     assert "begun in Python" in repeat.how(facts)[0]
 
 
+@pytest.mark.slow
 def test_a_place_on_somebodys_machine_is_not_told(tmp_path):
     place = str(tmp_path / "a secret folder")
     settings = AuditSettings.of(

@@ -73,6 +73,7 @@ def seen(name, *others):
 # A page -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONCLUDED)
 def test_a_strict_parser_has_no_objection(name):
     """Of the charts, which are most of a page and alike, one page's are enough."""
@@ -307,6 +308,7 @@ CLAIMED = ["risk-noise-multiplier", "risk-steps", "bayes-security", "precision"]
 """Where the claim is that of a DP-SGD and stands."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "others", "more"),
     [

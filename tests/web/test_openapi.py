@@ -96,6 +96,7 @@ SETTING = {"noise_multiplier": "1.1", "sample_rate": "0.004", "steps": "100"}
 OTHERS = ("prior", "belief_prior", "belief", "fpr", "delta", "min_tpr", "exceeded", "group_size")
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(
     texts=st.dictionaries(st.sampled_from([*SETTING, *OTHERS]), NUMBERS, max_size=2),

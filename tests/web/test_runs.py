@@ -156,6 +156,7 @@ def test_the_report_of_a_run_that_goes_on_is_refused(folder, caller):
         assert str(folder) not in reply.detail
 
 
+@pytest.mark.slow
 def test_the_report_and_the_card_of_a_finished_run(finished, caller):
     from dprime.show.card import card
     from dprime.show.facts import facts_of
@@ -178,6 +179,7 @@ def test_the_report_and_the_card_of_a_finished_run(finished, caller):
     assert "frame-ancestors 'none'" in policy
 
 
+@pytest.mark.slow
 def test_a_report_is_written_once(finished, monkeypatch):
     import dprime.show.report as reports
 

@@ -70,6 +70,7 @@ def alive(pid):
         return False
 
 
+@pytest.mark.slow
 def test_the_command_serves_this_machine_alone_and_ends_quietly(tmp_path):
     with running(str(tmp_path), cwd=tmp_path) as (process, said):
         assert said["token"] is None
@@ -109,6 +110,7 @@ def test_with_a_host_a_token_is_drawn_and_demanded(tmp_path):
         assert fetched(f"{base}api/options", **bearer, Host="evil.example")[0] == 421
 
 
+@pytest.mark.slow
 def test_numbers_are_the_same_with_processes_beside(tmp_path, caller):
     query = "api/risk?noise_multiplier=0.9&sample_rate=0.02&steps=333&figures=risk,bayes-security"
     with running(str(tmp_path), cwd=tmp_path) as (process, said):
