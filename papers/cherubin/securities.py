@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from dprime.bounds import mu_from_advantage
+from dprime import GDP, choose
 from papers.reproduce import TOLERANCE, Claim, Estimate, stated
 
 
@@ -38,6 +38,11 @@ def advantage_left(what: str, security: str, ours: Estimate, why: str = "") -> C
     return measured(what, left, half_digit(security), ours, why)
 
 
+def mu_of(advantage: float) -> float:
+    """The μ of Gaussian worlds with this advantage."""
+    return choose(GDP(), advantage=advantage).curve().d_prime()
+
+
 def records_of(noise: float, batch: int, security: float, epochs: int) -> float:
     """For how many records equation 4 gives this noise.
 
@@ -45,4 +50,4 @@ def records_of(noise: float, batch: int, security: float, epochs: int) -> float:
     >>> round(records_of(cherubin_noise(0.9, 100 / 1e5, 20_000), 100, 0.9, 20))
     100000
     """
-    return batch * epochs / (noise * mu_from_advantage(1 - security) / 2) ** 2
+    return batch * epochs / (noise * mu_of(1 - security) / 2) ** 2

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 
 from dprime import bounds, validate
-from dprime.bounds.membership import LARGEST_COUNT, DeletionCapacity
+from dprime.bounds import LARGEST_COUNT, DeletionCapacity
 from dprime.curve import TradeOff
 from dprime.mechanisms import DEFAULT_ADJACENCY, Mechanism, PoolSampled
 from dprime.metrics import MetricValue, Reading
@@ -160,9 +160,8 @@ def deletion_capacity(
     """The number of records of which one can still say that none was used, from the whole curve.
 
     The largest m with P(none of the m used | S) >= `deniability` that `chance_unused` certifies.
-    But for rounding, never less than `bounds.deletion_capacity` gives for any one (ε, δ) of the
-    curve. Without an `output_probability` it is that of the pure ε: T's Corollary 5.2 with the
-    lower bound it needs.
+    But for rounding, never less than any one (ε, δ) of the curve gives. Without an
+    `output_probability` it is that of the pure ε, `bounds.deletion_capacity`.
 
     >>> pure = TradeOff.from_lines([(1.0, 0.0)])
     >>> deletion_capacity(pure, prior=0.001, output_probability=None).records
@@ -306,7 +305,7 @@ def _reconstruction(curve: TradeOff, prior: float, min_tpr: float) -> MetricValu
 
 def _gap(curve: TradeOff, loss_bound: float) -> MetricValue:
     """T Corollary 5.4: a loss in [0, B] differs in expectation by B times the total variation."""
-    value = bounds.generalisation_gap_from_advantage(curve.advantage(), loss_bound=loss_bound)
+    value = validate.positive("loss_bound", loss_bound) * curve.advantage()
     sentence = (
         "For every record, the expected loss of a model trained without it and that of a model "
         f"trained with it differ by at most {round_up(value)} (a loss between 0 and "
