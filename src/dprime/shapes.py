@@ -12,7 +12,6 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Protocol
 
@@ -32,9 +31,9 @@ LARGEST_EXPONENT = 700.0
 """e^x is taken up to this x; a privacy loss beyond it counts as infinite."""
 
 
-ROOT_8 = math.sqrt(8.0)
+ROOT_2, ROOT_8 = math.sqrt(2.0), math.sqrt(8.0)
 
-FAR_OUT = 40.0
+FAR_OUT = 40
 """Phi of this is 1 in floating point, Phi of its negative 0."""
 
 SMALLEST_DELTA = 1e-300
@@ -105,13 +104,15 @@ class GaussianShape:
             return min(1.0, float(scipy.special.erf(self.mu / ROOT_8)) * (1.0 + LAST_DIGIT))
         if epsilon < 0:  # the curve is symmetric
             return min(1.0, _below_slope_one(epsilon, self.delta(-epsilon)) * (1.0 + LAST_DIGIT))
-        middle, half = Fraction(epsilon) / Fraction(self.mu), Fraction(self.mu) / 2
-        if abs(middle - half) > FAR_OUT:  # none of the mass, or all
+        # a and b in whole numbers, so that nothing is lost where epsilon/mu is near mu/2
+        (n, d), (p, q) = epsilon.as_integer_ratio(), self.mu.as_integer_ratio()
+        middle, half, unit = 2 * n * q * q, d * p * p, 2 * d * p * q
+        if abs(middle - half) > FAR_OUT * unit:  # none of the mass, or all
             return 0.0 if middle > half else 1.0
-        a, b = float(middle - half), float(middle + half)
-        here, there = scipy.special.erfcx(np.array([a, b]) / math.sqrt(2))
+        a, b = (middle - half) / unit, (middle + half) / unit
+        here, there = (float(scipy.special.erfcx(x / ROOT_2)) for x in (a, b))
         first = float(scipy.special.ndtr(-a)) * (1.0 + LAST_DIGIT * (1.0 + a * a))
-        missed = max(0.0, 1.0 - float(there / here)) + 3.0 * LAST_DIGIT
+        missed = max(0.0, 1.0 - there / here) + 3.0 * LAST_DIGIT
         return min(1.0, max(first * missed, sys.float_info.min))
 
     def epsilon(self, delta: float) -> float:
