@@ -30,10 +30,10 @@ import numpy as np
 import opacus
 import torch
 from opacus import PrivacyEngine
+from scipy.special import erfinv
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from dprime import estimates
 from dprime.attack import AttackTarget, EngineTrainer
 from dprime.attack.attribute import OneAttribute
 from dprime.audit.game import Game
@@ -46,7 +46,7 @@ from dprime.train import TrainingConfig
 from measure import say
 
 RECORDS, BATCH, WIDTHS, SEED = 26_300, 256, (64, 32), 2024
-NOISE = estimates.cherubin_noise(0.9, BATCH / RECORDS, round(20 * RECORDS / BATCH))
+NOISE = BATCH / RECORDS * math.sqrt(round(20 * RECORDS / BATCH) / 2) / float(erfinv(1 - 0.9))
 LEARNING_RATE, CLIP_NORM = 0.25, 1.0
 
 

@@ -275,17 +275,19 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
 def bounds() -> Values:
     """Each function three times with all its parameters, and once with the defaults."""
     found, module = {}, import_module("dprime.bounds")
-    for name in (each for each in module.__all__ if inspect.isfunction(getattr(module, each))):
+    for name, made in inspect.getmembers(module, inspect.isfunction):
+        if name.startswith("_") or made.__module__ != module.__name__:
+            continue
         for turn in (0, 1, 2, None):
             values, several = {}, []
-            for each, given in inspect.signature(getattr(module, name)).parameters.items():
+            for each, given in inspect.signature(made).parameters.items():
                 value = ARGUMENTS.get(f"{name}.{each}", ARGUMENTS[each])[turn or 0]
                 if given.kind is given.VAR_POSITIONAL:
                     several = [value, value]
                 elif turn is not None or given.default is given.empty:
                     values[each] = value
             shown = ", ".join(f"{each}={value}" for each, value in values.items())
-            found[f"{name}({shown})"] = attempt(getattr(module, name), *several, **values)
+            found[f"{name}({shown})"] = attempt(made, *several, **values)
     return found
 
 

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import dprime
-from dprime import DPSGD, Composition, Gaussian, PoolSampled, TradeOff, bounds
+from dprime import DPSGD, Composition, Gaussian, PoolSampled, TradeOff
 from dprime.mechanisms import ADJACENCIES, Mechanism
 from dprime.parameters import steps_from_epochs, steps_in_pass
 from reference import one_step_delta
@@ -150,7 +150,7 @@ def test_other_sampling_is_never_accounted_as_poisson(sampling):
 def test_fixed_size_step_is_the_theorem(epsilon):
     noise, rate = 1.5, 0.2
     inner = math.log1p(math.expm1(epsilon) / rate)
-    full = bounds.delta_from_mu(2 / noise, epsilon=inner)
+    full = TradeOff.gaussian(2 / noise).delta(inner)
     value = DPSGD(noise, rate, 1, sampling="fixed-size").curve("replace").delta(epsilon)
     assert rate * full <= value * (1 + 1e-12)
     assert value <= rate * full * 1.002

@@ -237,7 +237,7 @@ def test_a_blind_attacker_has_the_baseline(name):
     [
         ({}, "Exactly one of advantage, .* must be given, but got none of them"),
         ({"advantage": 0.1, "success": 0.6}, "but got advantage=0.1 and success=0.6"),
-        ({"advantage": 0.1, "fpr": 0.1}, "fpr must not be given for the target advantage"),
+        ({"advantage": 0.1, "fpr": 0.1}, "fpr must be left out for advantage"),
         ({"epsilon": 1.0}, "delta must be given with epsilon, but it is missing: add"),
         ({"precision": 0.2}, "prior must be given with precision"),
         ({"advantage": 0.0}, "advantage must be strictly between 0 and 1"),
@@ -246,7 +246,7 @@ def test_a_blind_attacker_has_the_baseline(name):
         ({"success": 0.5, "prior": 0.3}, r"success must be above 0.7"),
         ({"secret_success": 0.1, "max_prior": 0.1}, r"secret_success must be above 0.1"),
         ({"epsilon": -1.0, "delta": 1e-5}, "epsilon must be above 0, but it is -1"),
-        ({"advantage": 0.1, "colour": 1.0}, "colour must not be given"),
+        ({"advantage": 0.1, "colour": 1.0}, "colour must be left out"),
     ],
 )
 def test_bad_targets(given, words):

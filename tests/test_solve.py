@@ -168,7 +168,7 @@ class TestPool:
     @pytest.mark.parametrize(
         ("target", "words"),
         [
-            ({"precision": 0.2, "prior": 0.1}, "prior must not be given for a pool"),
+            ({"precision": 0.2, "prior": 0.1}, "prior must be left out for a pool"),
             ({"advantage": 0.2}, "target must be precision or belief"),
             ({}, "target must be precision or belief"),
         ],

@@ -11,13 +11,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from dprime.bounds import (
-    advantage_from_mu,
-    classical_noise_multiplier_from_epsilon,
-    delta_from_mu,
-    noise_multiplier_from_epsilon,
-)
-from dprime.curve import TradeOff
+from dprime import Gaussian, TradeOff, choose
+from dprime.bounds import classical_noise_multiplier_from_epsilon
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Claim, Measured, Scale, exact, run, stated
 
@@ -32,8 +27,11 @@ def measure(scale: Scale) -> Measured:
         epsilon: classical_noise_multiplier_from_epsilon(epsilon, delta=DELTA, beyond_proof=True)
         for epsilon in EPSILONS
     }
-    tight = {epsilon: noise_multiplier_from_epsilon(epsilon, delta=DELTA) for epsilon in EPSILONS}
-    reached = {epsilon: advantage_from_mu(1 / noise) for epsilon, noise in classical.items()}
+    tight = {
+        epsilon: choose(Gaussian(), epsilon=epsilon, delta=DELTA).noise_multiplier
+        for epsilon in EPSILONS
+    }
+    reached = {epsilon: advantage(noise) for epsilon, noise in classical.items()}
     claims = [
         *(kept(epsilon, classical[epsilon]) for epsilon in EPSILONS),
         *(bounding(epsilon, reached[epsilon], tight[epsilon]) for epsilon in EPSILONS),
@@ -45,7 +43,7 @@ def measure(scale: Scale) -> Measured:
             "classical_noise": list(classical.values()),
             "exact_noise": list(tight.values()),
             "advantage_of_classical_noise": list(reached.values()),
-            "advantage_of_exact_noise": [advantage_from_mu(1 / each) for each in tight.values()],
+            "advantage_of_exact_noise": [advantage(each) for each in tight.values()],
         },
         {
             f"epsilon-{epsilon:g}": drawn(epsilon, classical[epsilon], tight[epsilon])
@@ -54,11 +52,16 @@ def measure(scale: Scale) -> Measured:
     )
 
 
+def advantage(noise: float) -> float:
+    """What the best attacker on the two answers has."""
+    return TradeOff.gaussian(1 / noise).advantage()
+
+
 def kept(epsilon: float, noise: float) -> Claim:
     """Whether the belief bound is exceeded with probability δ at most (theorem 2)."""
     belief = 1 / (1 + np.exp(-epsilon))
-    pair = TradeOff.gaussian(1 / noise).worst_pair(belief)
-    actual = delta_from_mu(1 / noise, epsilon=epsilon)
+    curve = TradeOff.gaussian(1 / noise)
+    pair, actual = curve.worst_pair(belief), curve.delta(epsilon)
     return stated(
         f"ε = {epsilon:g}: how often the belief exceeds its bound, over δ",
         "at most 1 (theorem 2) under the noise of equation 1", exact(pair / DELTA), most=1.0,
@@ -70,7 +73,7 @@ def kept(epsilon: float, noise: float) -> Claim:
 
 def bounding(epsilon: float, reached: float, tight: float) -> Claim:
     """Whether ρ_α bounds the advantage on every Gaussian mechanism with that guarantee."""
-    most = advantage_from_mu(1 / tight)
+    most = advantage(tight)
     return stated(
         f"ε = {epsilon:g}: the largest advantage on a Gaussian mechanism with this guarantee, "
         "over ρ_α",
@@ -94,8 +97,8 @@ def drawn(epsilon: float, classical: float, tight: float) -> LinesFigure:
         ]
     return LinesFigure(
         f"figure2-{epsilon:g}",
-        f"At ({epsilon:g}, 10⁻⁶) the advantage is {advantage_from_mu(1 / classical):.2f} under the "
-        f"noise of equation 1 and {advantage_from_mu(1 / tight):.2f} under noise that is enough.",
+        f"At ({epsilon:g}, 10⁻⁶) the advantage is {advantage(classical):.2f} under the "
+        f"noise of equation 1 and {advantage(tight):.2f} under noise that is enough.",
         "noisy answer",
         "density",
         tuple(lines),

@@ -12,13 +12,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import special, stats
 
-from dprime.bounds import (
-    advantage_from_mu,
-    belief_from_epsilon,
-    classical_advantage_from_epsilon,
-    mu_from_epsilon,
-)
-from dprime.curve import TradeOff
+from dprime import GDP, choose
+from dprime.bounds import classical_advantage_from_epsilon
 from papers.drawing import Line, LinesFigure, readable
 from papers.reproduce import SAME_BELIEF, TOLERANCE, Claim, Measured, Scale, exact, run, stated
 
@@ -30,14 +25,14 @@ Curves = dict[float, list[float]]
 
 def measure(scale: Scale) -> Measured:
     """Printed and right, over ε."""
-    printed_belief = [belief_from_epsilon(epsilon) for epsilon in EPSILONS]
+    printed_belief = [float(special.expit(epsilon)) for epsilon in EPSILONS]
     curves = {
-        delta: [TradeOff.gaussian(mu_from_epsilon(each, delta=delta)) for each in EPSILONS]
+        delta: [choose(GDP(), epsilon=each, delta=delta).curve() for each in EPSILONS]
         for delta in DELTAS
     }
     belief = {
-        delta: [belief_passed(mu_from_epsilon(each, delta=delta), delta) for each in EPSILONS]
-        for delta in DELTAS
+        delta: [belief_passed(curve.d_prime(), delta) for curve in each]
+        for delta, each in curves.items()
     }
     certified = {
         delta: [curve.belief(prior=0.5, exceeded=delta) for curve in each]
@@ -47,10 +42,7 @@ def measure(scale: Scale) -> Measured:
         delta: [classical_advantage_from_epsilon(epsilon, delta=delta) for epsilon in EPSILONS]
         for delta in DELTAS
     }
-    tight = {
-        delta: [advantage_from_mu(mu_from_epsilon(epsilon, delta=delta)) for epsilon in EPSILONS]
-        for delta in DELTAS
-    }
+    tight = {delta: [curve.advantage() for curve in each] for delta, each in curves.items()}
     exceeded = {
         delta: max(
             curve.worst_pair(limit) / delta

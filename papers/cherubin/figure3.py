@@ -8,8 +8,8 @@ stands beside the wanted one.
 
 from __future__ import annotations
 
-from dprime.estimates import cherubin_sample_rate
 from dprime.mechanisms import DPSGD
+from papers.cherubin.securities import rate_of
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Claim, Measured, Scale, computed, exact, run, stated
 
@@ -27,14 +27,14 @@ def measure(scale: Scale) -> Measured:
     """Equation 4, and what is certified of it."""
     lines = {
         security: [
-            (noise, cherubin_sample_rate(security, noise, STEPS)) for noise in NOISES
+            (noise, rate_of(security, noise, STEPS)) for noise in NOISES
         ]
         for security in SECURITIES
     }  # fmt: skip
     claims = [
         computed(
             f"p/σ for a security of {WANTED:g} after {STEPS:,} steps", PRINTED,
-            cherubin_sample_rate(WANTED, 1.0, STEPS),
+            rate_of(WANTED, 1.0, STEPS),
         ),
         *(_guaranteed(noise) for noise in GUARANTEED_AT),
     ]  # fmt: skip

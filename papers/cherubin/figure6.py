@@ -16,10 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dprime import estimates
-from dprime.bounds import advantage_from_epsilon, epsilon_from_bayes_security
-from dprime.curve import TradeOff
-from dprime.mechanisms import DPSGD
+from dprime import DPSGD, EpsilonDelta, TradeOff, choose, estimates
 from papers.drawing import Line, LinesFigure, readable
 from papers.reproduce import Claim, Measured, Scale, Table, exact, run, stated
 
@@ -65,7 +62,8 @@ def measure(scale: Scale) -> Measured:
 
 def _bounds(curve: TradeOff) -> Sequence[float]:
     """By ε."""
-    return [advantage_from_epsilon(epsilon, delta=curve.delta(epsilon)) for epsilon in EPSILONS]
+    pairs = [(epsilon, curve.delta(epsilon)) for epsilon in EPSILONS]
+    return [TradeOff.from_lines([pair]).advantage() for pair in pairs]
 
 
 def _table(bounds: Mapping[float, Sequence[float]]) -> Table:
@@ -80,7 +78,7 @@ def _table(bounds: Mapping[float, Sequence[float]]) -> Table:
 
 def _loose(delta: float) -> Claim:
     closed = estimates.cherubin(2.0, 1e-4, 500_000).bayes_security()
-    estimate = epsilon_from_bayes_security(closed, delta=delta)
+    estimate = choose(EpsilonDelta(delta=delta), bayes_security=closed).curve().epsilon(delta)
     certified = FIGURE7.curve("replace").epsilon(delta)
     return stated(
         f"ε at δ = {delta:g} over its estimate from the closed form",

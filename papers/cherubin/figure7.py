@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dprime.bounds import tpr_from_bayes_security
+from dprime.curve import TradeOff
 from dprime.estimates import cherubin
 from dprime.mechanisms import DPSGD
 from papers.drawing import Line, LinesFigure
@@ -28,18 +28,19 @@ PRIORS = (0.5, 0.7, 0.9)
 def measure(scale: Scale) -> Measured:
     """Both bounds over the false-positive rate."""
     security = cherubin(NOISE, RATE, STEPS).bayes_security()
+    loose = TradeOff.from_lines([(0.0, 1 - security)])
     curve = DPSGD(NOISE, RATE, STEPS).curve("replace")
     claims = []
     for fpr, (of_security, of_curve) in PRINTED.items():
         claims += [
             computed(
                 f"TPR at FPR {fpr:g} from Bayes security", of_security,
-                tpr_from_bayes_security(security, fpr=fpr),
+                loose.tpr(fpr),
             ),
             computed(f"TPR at FPR {fpr:g} from the curve", of_curve, curve.tpr(fpr)),
         ]  # fmt: skip
     rates = np.linspace(0.0, 1.0, 1001)[1:-1]
-    gaps = [tpr_from_bayes_security(security, fpr=fpr) - curve.tpr(fpr) for fpr in rates]
+    gaps = [loose.tpr(fpr) - curve.tpr(fpr) for fpr in rates]
     claims.append(
         computed("FPR at which Bayes security is optimal", "0.5", float(rates[np.argmin(gaps)]))
     )
@@ -47,11 +48,11 @@ def measure(scale: Scale) -> Measured:
     figure = LinesFigure(
         "figure7",
         f"At FPR 0.1 the true-positive rate is at most {curve.tpr(0.1):.3f}; from Bayes security "
-        f"{tpr_from_bayes_security(security, fpr=0.1):.3f}.",
+        f"{loose.tpr(0.1):.3f}.",
         "false-positive rate", "true-positive rate, at most",
         (
             Line("from Bayes security", [
-                (fpr, tpr_from_bayes_security(security, fpr=fpr)) for fpr in shown
+                (fpr, loose.tpr(fpr)) for fpr in shown
             ]),
             Line("from the curve", [(fpr, curve.tpr(fpr)) for fpr in shown]),
             Line("published", [
@@ -72,7 +73,7 @@ def measure(scale: Scale) -> Measured:
 
 def _priors(security: float, fpr: float = 0.05) -> Table:
     """The second case of proposition 9 beside the bound that holds at every prior."""
-    holds = f"{tpr_from_bayes_security(security, fpr=fpr):.4f}"
+    holds = f"{TradeOff.from_lines([(0.0, 1 - security)]).tpr(fpr):.4f}"
     printed = [prior / (1 - prior) * (1 + fpr - security) for prior in PRIORS]
     return Table(
         f"The bound on the TPR at FPR {fpr:g} from Bayes security, by prior",

@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from dprime.bounds import mu_from_advantage
 from dprime.data import Split
 from papers.cherubin.cases import ADULT
-from papers.cherubin.securities import advantage_left, half_digit, measured
+from papers.cherubin.securities import advantage_left, half_digit, measured, mu_of
 from papers.cherubin.trainings import (
     AT_EPOCHS,
     Recipe,
@@ -105,11 +104,8 @@ def _reason(found: Trained, other: dict[str, Any]) -> str:
 
 def _needed(found: Trained) -> dict[str, float]:
     """By analysis: the distance of gradients, over C, from which the printed security follows."""
-    member = mu_from_advantage(1 - _after(found["runs"][0], "membership"))
-    return {
-        kind: 2 * mu_from_advantage(1 - float(security)) / member
-        for kind, security in PRINTED.items()
-    }
+    member = mu_of(1 - _after(found["runs"][0], "membership"))
+    return {kind: 2 * mu_of(1 - float(security)) / member for kind, security in PRINTED.items()}
 
 
 def _price(found: Trained, other: dict[str, Any]) -> Claim:

@@ -28,18 +28,12 @@ from typing import Any
 
 import numpy as np
 
-from dprime.bounds import (
-    advantage_from_mu,
-    mu_from_advantage,
-    success_from_bayes_security,
-    tpr_from_bayes_security,
-)
 from dprime.curve import TradeOff
 from dprime.data import Split
 from dprime.mechanisms import DPSGD
 from dprime.parameters import steps_from_epochs
 from papers.cherubin.cases import ADULT, OTHER, RETAIL, Case
-from papers.cherubin.securities import advantage_left, half_digit, records_of
+from papers.cherubin.securities import advantage_left, half_digit, mu_of, records_of
 from papers.cherubin.trainings import (
     AT_EPOCHS,
     EPOCHS,
@@ -123,8 +117,8 @@ def measure(scale: Scale) -> Measured:
 
 def _after_all(times: float = 1.0) -> float:
     """The closed form for membership after all epochs, where μ is this many times that of eq. 4."""
-    wanted = mu_from_advantage(1 - SECURITY)
-    return 1 - advantage_from_mu(times * wanted * (EPOCHS / AT_EPOCHS) ** 0.5)
+    wanted = mu_of(1 - SECURITY)
+    return TradeOff.gaussian(times * wanted * (EPOCHS / AT_EPOCHS) ** 0.5).bayes_security()
 
 
 def _membership(row: Printed) -> Claim:
@@ -143,7 +137,7 @@ def _membership(row: Printed) -> Claim:
 
 def _needs(row: Printed, security: float) -> str:
     """What it would take to reach a security."""
-    times = mu_from_advantage(1 - security) / mu_from_advantage(1 - _after_all())
+    times = mu_of(1 - security) / mu_of(1 - _after_all())
     noise = times * float(row.noise)
     records = records_of(noise, row.batch, SECURITY, AT_EPOCHS)
     return (
@@ -164,8 +158,8 @@ def _readings(case: Case, row: Printed, found: Trained) -> list[tuple[str, ...]]
     """The table as it is printed, as it follows from its first column, and as it was found."""
 
     def read(name: str, security: float) -> tuple[str, ...]:
-        right = success_from_bayes_security(security, max_prior=0.5)
-        values = (security, right, tpr_from_bayes_security(security, fpr=FPR))
+        curve = TradeOff.from_lines([(0.0, 1 - security)])
+        values = (security, curve.secret_success(0.5), curve.tpr(FPR))
         return (name, *(f"{value:.4g}" for value in values))
 
     rows: list[tuple[str, ...]] = []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 
-from dprime.bounds import mu_from_advantage
+from scipy.special import erfinv
+
 from papers.reproduce import TOLERANCE, Claim, Estimate, stated
 
 
@@ -38,11 +40,34 @@ def advantage_left(what: str, security: str, ours: Estimate, why: str = "") -> C
     return measured(what, left, half_digit(security), ours, why)
 
 
+def mu_of(advantage: float) -> float:
+    """The μ of Gaussian worlds with this advantage."""
+    return math.sqrt(8.0) * float(erfinv(advantage))
+
+
+def noise_of(security: float, sample_rate: float, steps: int) -> float:
+    """The noise at which equation 4 gives this Bayes security.
+
+    >>> rate = 512 / 197_324  # Purchase-100, 20 epochs
+    >>> round(noise_of(0.9, sample_rate=rate, steps=round(20 / rate)), 1)
+    1.8
+    """
+    return sample_rate * math.sqrt(steps / 2.0) / float(erfinv(1.0 - security))
+
+
+def rate_of(security: float, noise: float, steps: int) -> float:
+    """The sampling rate at which equation 4 gives this Bayes security, at most 1.
+
+    >>> round(rate_of(0.98, noise=1.0, steps=5000), 6)
+    0.000355
+    """
+    return min(1.0, float(erfinv(1.0 - security)) * math.sqrt(2.0 / steps) * noise)
+
+
 def records_of(noise: float, batch: int, security: float, epochs: int) -> float:
     """For how many records equation 4 gives this noise.
 
-    >>> from dprime.estimates import cherubin_noise
-    >>> round(records_of(cherubin_noise(0.9, 100 / 1e5, 20_000), 100, 0.9, 20))
+    >>> round(records_of(noise_of(0.9, 100 / 1e5, 20_000), 100, 0.9, 20))
     100000
     """
-    return batch * epochs / (noise * mu_from_advantage(1 - security) / 2) ** 2
+    return batch * epochs / (noise * mu_of(1 - security) / 2) ** 2

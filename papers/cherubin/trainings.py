@@ -30,13 +30,13 @@ from opacus import PrivacyEngine
 from torch import nn
 from torch.utils.data import DataLoader
 
-from dprime import estimates
 from dprime.data import Split
 from dprime.data.devices import device_title
 from dprime.monitor import AttributeInference, AttributeRisk, Monitor
 from dprime.monitor.risks import FORMS, Form
 from dprime.train.workers import one_thread
 from papers.cherubin.cases import CASES, OTHER, Case, network, secrets, tensors
+from papers.cherubin.securities import noise_of
 from papers.reproduce import SEED, Kept, Scale, add_options, kept_in, plainly, scale_of
 
 RAW = Path(__file__).resolve().parent / "raw"
@@ -129,7 +129,7 @@ class Recipe:
         """The noise is the one for the security that is wanted, at every size."""
         records, batch = scale.pick((300, 15), case.quick, (case.records, case.batch))
         rate = batch / records
-        noise = estimates.cherubin_noise(SECURITY, rate, round(AT_EPOCHS / rate))
+        noise = noise_of(SECURITY, rate, round(AT_EPOCHS / rate))
         return cls(records, batch, noise, scale.pick(1, 10, 1))
 
 

@@ -17,13 +17,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dprime.bounds import (
-    advantage_from_noise_multiplier,
-    epsilon_from_belief,
-    rdp_noise_multiplier_from_epsilon,
-)
+from dprime.bounds import epsilon_from_belief, rdp_noise_multiplier_from_epsilon
 from dprime.data import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
+from dprime.mechanisms import Gaussian
 from dprime.train import (
     SGD,
     Compute,
@@ -91,7 +88,7 @@ CASES = (LOCAL_BOUNDED, LOCAL_UNBOUNDED, GLOBAL_BOUNDED, GLOBAL_UNBOUNDED)
 
 def analytical_advantage() -> float:
     """ρ_α of the noise: the same in all four cases."""
-    return advantage_from_noise_multiplier(LOCAL_UNBOUNDED.noise_multiplier, steps=STEPS)
+    return Gaussian(LOCAL_UNBOUNDED.noise_multiplier, STEPS).curve().advantage()
 
 
 @dataclass(frozen=True, eq=False)

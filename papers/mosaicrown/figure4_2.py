@@ -18,12 +18,10 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special, stats
 
-from dprime import TradeOff
+from dprime import GDP, TradeOff, choose
 from dprime.bounds import (
-    belief_from_epsilon,
     classical_advantage_from_epsilon,
     classical_noise_multiplier_from_epsilon,
-    mu_from_epsilon,
 )
 from papers.drawing import Line, LinesFigure, readable
 from papers.reproduce import SAME_BELIEF, TOLERANCE, Claim, Measured, Scale, exact, run, stated
@@ -46,9 +44,9 @@ def measure(scale: Scale) -> Measured:
     claims = [*of_belief(), *of_advantage()]
     numbers = {
         "epsilon": list(EPSILONS),
-        "belief": [belief_from_epsilon(epsilon) for epsilon in EPSILONS],
+        "belief": [belief_bound(epsilon) for epsilon in EPSILONS],
         "expected bound with δ over that without, less 1, the largest": max(
-            expected_belief(epsilon, delta) / belief_from_epsilon(epsilon) - 1
+            expected_belief(epsilon, delta) / belief_bound(epsilon) - 1
             for epsilon in EPSILONS
             for delta in DELTAS
         ),
@@ -63,9 +61,14 @@ def measure(scale: Scale) -> Measured:
     return Measured(claims, {"deltas": list(DELTAS)}, numbers, pictures)
 
 
+def belief_bound(epsilon: float) -> float:
+    """ρ_β at a prior of ½."""
+    return float(special.expit(epsilon))
+
+
 def expected_belief(epsilon: float, delta: float) -> float:
     """ρ_β where it holds, and 1 where it may not."""
-    return (1 - delta) * belief_from_epsilon(epsilon) + delta
+    return (1 - delta) * belief_bound(epsilon) + delta
 
 
 def of_belief() -> list[Claim]:
@@ -77,7 +80,7 @@ def of_belief() -> list[Claim]:
         no_difference("noise that just keeps (ε, δ)", just_enough),
         stated(
             "ρ_β at ε = 2", f"high: at least {HIGH:g} (our reading)",
-            exact(belief_from_epsilon(2.0)), least=HIGH,
+            exact(belief_bound(2.0)), least=HIGH,
         ),
         stated(
             "Pr[belief > ρ_β] over δ, classical noise, the largest", "holds but for δ: at most 1",
@@ -95,7 +98,11 @@ def of_belief() -> list[Claim]:
 def no_difference(name: str, mu_of: Noise) -> Claim:
     """Whether the belief that is exceeded with probability δ is that of ε alone."""
     found = [
-        (exceeded(mu_of(epsilon, delta), delta) - belief_from_epsilon(epsilon), epsilon, delta)
+        (
+            exceeded(mu_of(epsilon, delta), delta) - belief_bound(epsilon),
+            epsilon,
+            delta,
+        )
         for epsilon in EPSILONS
         for delta in DELTAS
     ]
@@ -105,7 +112,7 @@ def no_difference(name: str, mu_of: Noise) -> Claim:
         f"no significant difference: within {SAME_BELIEF:g} (our reading)", exact(furthest),
         least=-SAME_BELIEF, most=SAME_BELIEF,
         why=f"It is furthest at ε = {epsilon:g} and δ = {readable(delta)}: "
-        f"{exceeded(mu_of(epsilon, delta), delta):.3f} for {belief_from_epsilon(epsilon):.3f}.",
+        f"{exceeded(mu_of(epsilon, delta), delta):.3f} for {belief_bound(epsilon):.3f}.",
     )  # fmt: skip
 
 
@@ -134,7 +141,7 @@ def classical_mu(epsilon: float, delta: float) -> float:
 
 def just_enough(epsilon: float, delta: float) -> float:
     """The distance of the worlds with the least noise for (ε, δ)."""
-    return mu_from_epsilon(epsilon, delta=delta)
+    return choose(GDP(), epsilon=epsilon, delta=delta).curve().d_prime()
 
 
 def largest_excess(mu_of: Noise, up_to: float = math.inf) -> Excess:
@@ -143,7 +150,7 @@ def largest_excess(mu_of: Noise, up_to: float = math.inf) -> Excess:
     for epsilon in (each for each in EPSILONS if each <= up_to):
         for delta in DELTAS:
             curve = TradeOff.gaussian(mu_of(epsilon, delta))
-            above = curve.worst_pair(belief_from_epsilon(epsilon))
+            above = curve.worst_pair(belief_bound(epsilon))
             found.append((above / delta, epsilon, delta))
     return max(found)
 
@@ -164,12 +171,12 @@ def of_advantage() -> list[Claim]:
 
 def drawn_beliefs() -> LinesFigure:
     """Part (a)."""
-    lines = [Line("δ = 0", [(e, belief_from_epsilon(e)) for e in EPSILONS])]
+    lines = [Line("δ = 0", [(e, belief_bound(e)) for e in EPSILONS])]
     lines += [
         Line(f"δ = {delta:g}", [(e, expected_belief(e, delta)) for e in EPSILONS])
         for delta in DELTAS[-2:]
     ]
-    ends = belief_from_epsilon(2.0), expected_belief(2.0, DELTAS[-1])
+    ends = belief_bound(2.0), expected_belief(2.0, DELTAS[-1])
     return LinesFigure(
         "figure4_2-belief", f"At ε = 2 the expected bound on the belief is {ends[0]:.2f} without δ "
         f"and {ends[1]:.2f} with δ = {DELTAS[-1]:g}", "ε", "ρ_β, expected", tuple(lines),

@@ -14,15 +14,9 @@ import math
 import numpy as np
 from scipy import special
 
-from dprime import TradeOff
+from dprime import GDP, TradeOff, choose
 from dprime.audit import epsilon_limit, largest_epsilon
-from dprime.bounds import (
-    advantage_from_mu,
-    classical_noise_multiplier_from_epsilon,
-    delta_from_mu,
-    epsilon_from_error_rates,
-    mu_from_epsilon,
-)
+from dprime.bounds import classical_noise_multiplier_from_epsilon, epsilon_from_error_rates
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Claim, Measured, Scale, computed, exact, run, stated
 
@@ -74,10 +68,10 @@ def shown(fpr: float, fnr: float) -> float:
 def error_rates() -> Claim:
     """The limits on errors, as they are printed, for the Gaussian mechanism at ε = 1."""
     epsilon = 1.0
-    curve = TradeOff.gaussian(mu_from_epsilon(epsilon, delta=DELTA))
+    curve = choose(GDP(), epsilon=epsilon, delta=DELTA).curve()
     fpr = special.expit(np.linspace(-9, 9, 241))
     sums = (1 - np.array([curve.tpr(float(each)) for each in fpr])) + math.exp(epsilon) * fpr
-    balanced = float(special.ndtr(-mu_from_epsilon(epsilon, delta=DELTA) / 2))
+    balanced = float(special.ndtr(-curve.d_prime() / 2))
     value = balanced + math.exp(epsilon) * balanced
     return stated(
         "FN + e^ε FP of the attacker who errs least, Gaussian noise for ε = 1",
@@ -96,7 +90,7 @@ def classical_noise() -> list[Claim]:
         claims.append(
             stated(
                 f"δ of the Gaussian sum with √(2 ln(1.25/δ))/ε, over 1e-5, at ε = {epsilon:g}",
-                "(ε, δ)-DP: at most 1", exact(delta_from_mu(1 / noise, epsilon=epsilon) / DELTA),
+                "(ε, δ)-DP: at most 1", exact(TradeOff.gaussian(1 / noise).delta(epsilon) / DELTA),
                 most=1.0,
                 why="" if epsilon < EPSILONS[-1] else "The proof of this noise covers ε up to 1; "
                 f"at δ = 1e-5 it holds up to ε = {last_covered():.2f}.",
@@ -111,14 +105,14 @@ def last_covered() -> float:
         noise = classical_noise_multiplier_from_epsilon(
             float(epsilon), delta=DELTA, beyond_proof=True
         )
-        if delta_from_mu(1 / noise, epsilon=float(epsilon)) > DELTA:
+        if TradeOff.gaussian(1 / noise).delta(float(epsilon)) > DELTA:
             return float(epsilon) - 0.01
     raise AssertionError("it ends before 20")
 
 
 def unbounded_records() -> Claim:
     """Two data sets whose sums lie four standard deviations of the noise apart."""
-    right = (1 + advantage_from_mu(4.0)) / 2
+    right = TradeOff.gaussian(4.0).success()
     return stated(
         "probability that the sign of the noisy sum tells {−2σ, 0, …} from {2σ, 0, …}",
         "high: at least 0.95", exact(right), least=0.95,

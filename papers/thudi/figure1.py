@@ -12,8 +12,7 @@ import math
 
 import numpy as np
 
-from dprime.bounds import mu_from_epsilon, precision_from_epsilon, prior_from_precision
-from dprime.curve import TradeOff
+from dprime import GDP, EpsilonDelta, PoolSampled, TradeOff, choose
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Claim, Measured, Scale, exact, run, stated
 
@@ -27,7 +26,7 @@ DELTA_CASE = {"epsilon": 1.0, "delta": 1e-5, "prior": 0.1, "min_tpr": 1e-4}
 def measure(scale: Scale) -> Measured:
     """The bound on a grid."""
     lines = {
-        epsilon: [precision_from_epsilon(epsilon, prior=prior) for prior in PRIORS]
+        epsilon: [TradeOff.from_lines([(epsilon, 0.0)]).precision(prior) for prior in PRIORS]
         for epsilon in EPSILONS
     }
     figure = LinesFigure(
@@ -57,16 +56,18 @@ def claims() -> list[Claim]:
 
 def width(epsilon: float) -> float:
     """Of the range of π over which the bound goes from 0.1 to 0.9."""
-    return prior_from_precision(0.9, epsilon=epsilon) - prior_from_precision(0.1, epsilon=epsilon)
+    pool = PoolSampled(EpsilonDelta(epsilon))
+    high, low = (choose(pool, precision=bound).prior for bound in (0.9, 0.1))
+    return high - low
 
 
 def with_delta() -> tuple[float, float, float]:
     """At δ > 0: what an attacker reaches, the bound as printed, and the corrected one."""
     epsilon, delta, prior, tpr = DELTA_CASE.values()
-    curve = TradeOff.gaussian(mu_from_epsilon(epsilon, delta=delta))
+    curve = choose(GDP(), epsilon=epsilon, delta=delta).curve()
     shrink = math.exp(-epsilon) * (1 - prior)
     as_printed = 1 / (1 + shrink / prior - delta * shrink / tpr)
-    corrected = precision_from_epsilon(epsilon, prior=prior, delta=delta, min_tpr=tpr)
+    corrected = TradeOff.from_lines([(epsilon, delta)]).precision(prior, tpr)
     return curve.precision(prior, tpr), as_printed, corrected
 
 

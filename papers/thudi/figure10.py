@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dprime.bounds import precision_from_epsilon, sablayrolles_precision_from_epsilon
+from dprime.bounds import sablayrolles_precision_from_epsilon
+from dprime.curve import TradeOff
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Measured, Scale, exact, run, stated
 
@@ -20,7 +21,8 @@ def measure(scale: Scale) -> Measured:
     """Both bounds on a grid of π."""
     claims, lines = [], []
     for epsilon in EPSILONS:
-        own = [precision_from_epsilon(epsilon, prior=prior) for prior in PRIORS]
+        curve = TradeOff.from_lines([(epsilon, 0.0)])
+        own = [curve.precision(prior) for prior in PRIORS]
         other = [sablayrolles_precision_from_epsilon(epsilon, prior=prior) for prior in PRIORS]
         claims.append(
             stated(

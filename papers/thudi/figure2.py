@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import brentq
 
-from dprime.bounds import precision_from_epsilon
+from dprime.curve import TradeOff
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Measured, Scale, exact, run, stated
 
@@ -38,8 +38,8 @@ def by_prior(t: float) -> float:
 def divided(epsilon: float, by: float) -> tuple[float, float]:
     """The bound with a part of π, and with the same part of ε."""
     return (
-        precision_from_epsilon(epsilon, prior=PRIOR / by),
-        precision_from_epsilon(epsilon / by, prior=PRIOR),
+        TradeOff.from_lines([(epsilon, 0.0)]).precision(PRIOR / by),
+        TradeOff.from_lines([(epsilon / by, 0.0)]).precision(PRIOR),
     )
 
 

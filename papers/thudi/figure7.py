@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dprime.bounds import belief_from_epsilon, deletion_capacity
+from dprime.bounds import deletion_capacity
+from dprime.curve import TradeOff
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import TOLERANCE, Claim, Measured, Scale, exact, run, stated
 
@@ -41,7 +42,8 @@ def none_used(records: int, expected: int) -> float:
 
     Then the belief that a record was used has its largest value.
     """
-    return float((1 - belief_from_epsilon(EPSILON, prior=expected / POOL)) ** records)
+    belief = TradeOff.from_lines([(EPSILON, 0.0)]).belief(expected / POOL)
+    return float((1 - belief) ** records)
 
 
 def crossing(values: Sequence[int]) -> int:

@@ -14,14 +14,7 @@ import math
 import numpy as np
 from scipy import stats
 
-from dprime.bounds import (
-    advantage_from_epsilon,
-    advantage_from_mu,
-    epsilon_from_noise_multiplier,
-    noise_multiplier_from_epsilon,
-    precision_from_epsilon,
-    rdp_from_noise_multiplier,
-)
+from dprime import EpsilonDelta, Gaussian, choose
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Measured, Scale, exact, run, stated
 
@@ -56,9 +49,7 @@ def better_rdp_epsilon(noise: float) -> float:
     """By Rényi DP with the conversion of Balle et al. (2020), over orders up to 200."""
     orders: list[float] = np.linspace(1.01, 200, 20_000).tolist()
     return min(
-        rdp_from_noise_multiplier(noise, order=order)
-        + math.log1p(-1 / order)
-        - math.log(DELTA * order) / (order - 1)
+        order / (2 * noise**2) + math.log1p(-1 / order) - math.log(DELTA * order) / (order - 1)
         for order in orders
     )
 
@@ -90,15 +81,13 @@ def measure(scale: Scale) -> Measured:
         ),
     }  # fmt: skip
     numbers = {
-        "exact_epsilon": epsilon_from_noise_multiplier(NOISE, delta=DELTA),
-        "exact_noise": noise_multiplier_from_epsilon(EPSILON, delta=DELTA),
-        "largest_accuracy": (1 + advantage_from_mu(1 / NOISE)) / 2,
+        "exact_epsilon": Gaussian(NOISE).curve().epsilon(DELTA),
+        "exact_noise": choose(Gaussian(), epsilon=EPSILON, delta=DELTA).noise_multiplier,
+        "largest_accuracy": Gaussian(NOISE).curve().success(),
         "found_on_grid": best,
-        "allowed_accuracy": (1 + advantage_from_epsilon(EPSILON, delta=DELTA)) / 2,
+        "allowed_accuracy": EpsilonDelta(EPSILON, DELTA).curve().success(),
         "precision_at_min_tpr": max(precision(threshold) for threshold in often),
-        "allowed_precision": precision_from_epsilon(
-            EPSILON, prior=PRIOR, delta=DELTA, min_tpr=OFTEN
-        ),
+        "allowed_precision": EpsilonDelta(EPSILON, DELTA).curve().precision(PRIOR, OFTEN),
     }
     settings = {"epsilon": EPSILON, "delta": DELTA, "prior": PRIOR, "noise_multiplier": NOISE}
     return Measured(claims, settings, numbers, figures)

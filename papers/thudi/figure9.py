@@ -13,12 +13,11 @@ from collections.abc import Callable
 import numpy as np
 
 from dprime.bounds import (
-    advantage_from_epsilon,
     erlingsson_advantage_from_epsilon,
-    precision_from_epsilon,
     sablayrolles_precision_from_epsilon,
     yeom_advantage_from_epsilon,
 )
+from dprime.curve import TradeOff
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Measured, Scale, exact, run, stated
 
@@ -27,8 +26,8 @@ EPSILONS = tuple(float(x) for x in np.linspace(0.05, 6.0, 120))
 SAME = 1e-12
 
 BOUNDS: dict[str, Callable[[float], float]] = {
-    "Thudi": lambda epsilon: precision_from_epsilon(epsilon, prior=PRIOR),
-    "Humphries": lambda epsilon: (1 + advantage_from_epsilon(epsilon)) / 2,
+    "Thudi": lambda epsilon: TradeOff.from_lines([(epsilon, 0.0)]).precision(PRIOR),
+    "Humphries": lambda epsilon: TradeOff.from_lines([(epsilon, 0.0)]).success(),
     "Erlingsson": lambda epsilon: (1 + erlingsson_advantage_from_epsilon(epsilon)) / 2,
     "Sablayrolles": lambda epsilon: sablayrolles_precision_from_epsilon(epsilon, prior=PRIOR),
     "Yeom": lambda epsilon: (1 + yeom_advantage_from_epsilon(epsilon)) / 2,

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dprime.bounds import precision_from_epsilon
+from dprime.curve import TradeOff
 from dprime.data import Split
 from dprime.data.devices import device_title
 from dprime.membership import plan
@@ -222,7 +222,7 @@ def bound_claims() -> list[Claim]:
     return [
         computed(
             f"Bound on precision at π = 0.5 with ε = {epsilon:g}, δ = 1e-5", bound,
-            precision_from_epsilon(epsilon, prior=HALF, delta=DELTA, min_tpr=MIN_TPR),
+            TradeOff.from_lines([(epsilon, DELTA)]).precision(HALF, MIN_TPR),
         )
         for bound, epsilon in BOUNDS.items()
     ]  # fmt: skip

@@ -12,10 +12,10 @@ used), f the curve: adding one record brings P(S) = x to at most f(x).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from dprime import bounds, validate
-from dprime.bounds.membership import LARGEST_COUNT, DeletionCapacity
+from dprime.bounds import LARGEST_COUNT, DeletionCapacity
 from dprime.curve import TradeOff
 from dprime.mechanisms import DEFAULT_ADJACENCY, Mechanism, PoolSampled
 from dprime.metrics import MetricValue, Reading
@@ -51,23 +51,13 @@ class Consequences:
     @property
     def answers(self) -> list[MetricValue]:
         """All of them, in the order in which they are shown."""
-        return [
-            self.deletion_capacity,
-            self.reconstruction_trust,
-            self.negative_accuracy,
-            self.generalisation_gap,
-        ]
+        return [getattr(self, field.name) for field in fields(self)[1:]]
 
     def as_json(self) -> dict[str, object]:
         """The mechanism, the adjacency and every number with its conditions and its sentence."""
-        return {
-            "mechanism": self.mechanism.to_dict(),
-            "adjacency": DEFAULT_ADJACENCY,
-            "consequences": {
-                answer.name: {**answer.as_json(), "sentence": answer.sentence}
-                for answer in self.answers
-            },
-        }
+        shown = {each.name: {**each.as_json(), "sentence": each.sentence} for each in self.answers}
+        described = {"mechanism": self.mechanism.to_dict(), "adjacency": DEFAULT_ADJACENCY}
+        return {**described, "consequences": shown}
 
 
 def consequences(
@@ -100,32 +90,29 @@ def consequences(
     (54, 0.006)
 
     """
-    pooled = _pooled(mechanism, prior)
-    curve = pooled.curve(DEFAULT_ADJACENCY)
-    share = pooled.prior
+    pool = _pooled(mechanism, prior)
+    curve = pool.curve(DEFAULT_ADJACENCY)
+    negative = {"prior": pool.least_prior, "min_tnr": min_tnr}
     return Consequences(
-        mechanism=pooled,
-        deletion_capacity=_capacity(curve, share, deniability, output_probability),
-        reconstruction_trust=_reconstruction(curve, share, min_tpr),
-        negative_accuracy=Reading(
-            "negative_accuracy", {"prior": pooled.least_prior, "min_tnr": min_tnr}
-        ).of(curve),
+        mechanism=pool,
+        deletion_capacity=_capacity(curve, pool.prior, deniability, output_probability),
+        reconstruction_trust=_reconstruction(curve, pool.prior, min_tpr),
+        negative_accuracy=Reading("negative_accuracy", negative).of(curve),
         generalisation_gap=_gap(curve, loss_bound),
     )
 
 
 def _pooled(mechanism: Mechanism, prior: float | None) -> PoolSampled:
     """The mechanism with the share of the pool that it uses."""
-    if not isinstance(mechanism, PoolSampled):
-        if prior is None:
-            remedy = "give the share of the pool that was trained on, such as 0.1"
-            raise validate.misfit("prior", "missing", "given", remedy)
-        share = validate.inner_probability("prior", prior, example=0.1)
-        return PoolSampled(mechanism, share)
-    if prior is not None:
-        remedy = "the pool's own probability is the prior"
-        raise validate.refusal("prior", prior, "left out for a pool", remedy)
-    return mechanism
+    if isinstance(mechanism, PoolSampled):
+        if prior is not None:
+            remedy = "the pool's own probability is the prior"
+            raise validate.refusal("prior", prior, "left out for a pool", remedy)
+        return mechanism
+    if prior is None:
+        remedy = "give the share of the pool that was trained on, such as 0.1"
+        raise validate.misfit("prior", "missing", "given", remedy)
+    return PoolSampled(mechanism, validate.inner_probability("prior", prior, example=0.1))
 
 
 def chance_unused(
@@ -160,9 +147,8 @@ def deletion_capacity(
     """The number of records of which one can still say that none was used, from the whole curve.
 
     The largest m with P(none of the m used | S) >= `deniability` that `chance_unused` certifies.
-    But for rounding, never less than `bounds.deletion_capacity` gives for any one (ε, δ) of the
-    curve. Without an `output_probability` it is that of the pure ε: T's Corollary 5.2 with the
-    lower bound it needs.
+    But for rounding, never less than any one (ε, δ) of the curve gives. Without an
+    `output_probability` it is that of the pure ε, `bounds.deletion_capacity`.
 
     >>> pure = TradeOff.from_lines([(1.0, 0.0)])
     >>> deletion_capacity(pure, prior=0.001, output_probability=None).records
@@ -173,7 +159,10 @@ def deletion_capacity(
     target = validate.inner_probability("deniability", deniability, example=0.8)
     prior = validate.inner_probability("prior", prior, example=0.001)
     if output_probability is None:
-        epsilon = _pure_epsilon(_checked(curve))
+        epsilon = _checked(curve).shape.epsilon(0.0)
+        if math.isinf(epsilon):
+            remedy = "give a probability such as 0.01: no ε holds for all that this model shows"
+            raise validate.misfit("output_probability", "missing", "given", remedy)
         return bounds.deletion_capacity(target, epsilon=epsilon, prior=prior)
     t = validate.rate("output_probability", output_probability)
     reach = _Reach(_checked(curve), t)
@@ -201,18 +190,14 @@ class _Reach:
 
 
 def _chance_unused(records: int, prior: float, reach: _Reach) -> float:
-    """1 / (1 + odds that some were used), rounded down."""
+    """1 / (1 + P(some used | S) / P(none used | S)), rounded down.
+
+    By Bayes' rule these odds are at most the sum of C(m, j) (π/(1-π))^j P(S | j used) / t. The last
+    factor falls as t grows (f is concave), so the least t is the worst.
+    """
     if records == 0:
         return 1.0
-    return (1.0 - MARGIN) / (1.0 + _odds_used(records, prior / (1.0 - prior), reach))
-
-
-def _odds_used(records: int, odds: float, reach: _Reach) -> float:
-    """P(some used | S) / P(none used | S), at most: the sum of C(m, j) odds^j P(S | j used) / t.
-
-    By Bayes' rule. P(S | j used) / t falls as t grows (f is concave), so the least t is the worst.
-    """
-    weight, total = 1.0, 0.0
+    odds, weight, total = prior / (1.0 - prior), 1.0, 0.0
     for used in range(1, records + 1):
         weight *= (records - used + 1) / used * odds
         total += weight * reach.ratio(used)
@@ -222,21 +207,14 @@ def _odds_used(records: int, odds: float, reach: _Reach) -> float:
         if next_over_this < 0.5:
             rest = weight * next_over_this / (1.0 - next_over_this) / reach.t  # P(S | ...) <= 1
             if rest <= NEGLIGIBLE * (1.0 + total):
-                return total + rest
-    return total
+                total += rest
+                break
+    return (1.0 - MARGIN) / (1.0 + total)
 
 
 def _blind_capacity(deniability: float, prior: float) -> int:
     """The number of records before anything is seen: (1 - π)^m >= B."""
     return math.floor(min(math.log(deniability) / math.log1p(-prior), LARGEST_COUNT))
-
-
-def _pure_epsilon(curve: TradeOff) -> float:
-    epsilon = curve.shape.epsilon(0.0)
-    if math.isinf(epsilon):
-        remedy = "give a probability such as 0.01, because no ε holds for all that this model shows"
-        raise validate.misfit("output_probability", "missing", "given", remedy)
-    return epsilon
 
 
 def _checked(curve: object) -> TradeOff:
@@ -249,41 +227,30 @@ def _checked(curve: object) -> TradeOff:
 def _capacity(
     curve: TradeOff, prior: float, deniability: float, output_probability: float | None
 ) -> MetricValue:
-    found = deletion_capacity(
+    records = deletion_capacity(
         curve, deniability, prior=prior, output_probability=output_probability
-    )
-    conditions = {"prior": prior, "deniability": deniability}
-    if output_probability is not None:
-        conditions["output_probability"] = output_probability
-    sentence = _capacity_sentence(found.records, prior, deniability, output_probability)
-    name, title = "deletion_capacity", f"Deletion capacity at {given(100 * deniability)} %"
-    return MetricValue(name, title, found.records, curve.kind, conditions, sentence)
-
-
-def _capacity_sentence(
-    records: int, prior: float, deniability: float, output_probability: float | None
-) -> str:
+    ).records
     sure = f"a probability of at least {given(100 * deniability)} %"
-    before = (
-        f"Before a model is seen, this holds of {_records(_blind_capacity(deniability, prior))}."
-    )
-    unused = "none was" if records > 1 else "it was not"
+    blind = _blind_capacity(deniability, prior)
+    before = {0: "no record", 1: "1 record"}.get(blind, f"{blind:,} records")
+    named, unused, none = f"{records:,} records", "none was", "none of them was"
+    if records < 2:
+        named, unused, none = "record", "it was not", "it was not"
     seen = "whatever the model shows"
     if output_probability is not None:
         likely = f"a probability of at least {given(100 * output_probability)} %"
         seen = f"after any observation that has {likely} where {unused}"
-    if records == 0:
-        return f"For no record can {sure} be certified that it was not trained on, {seen}. {before}"
-    named = f"{records:,} records" if records > 1 else "record"
-    none = "none of them was" if records > 1 else "it was not"
-    return (
-        f"Name any {named} of the pool without looking at the model: with {sure} {none} "
-        f"trained on, {seen}. {before}"
+    first = (
+        f"Name any {named} of the pool without looking at the model: with {sure} {none} trained on"
+        if records
+        else f"For no record can {sure} be certified that it was not trained on"
     )
-
-
-def _records(count: int) -> str:
-    return {0: "no record", 1: "1 record"}.get(count, f"{count:,} records")
+    sentence = f"{first}, {seen}. Before a model is seen, this holds of {before}."
+    title = f"Deletion capacity at {given(100 * deniability)} %"
+    conditions = {"prior": prior, "deniability": deniability}
+    if output_probability is not None:
+        conditions["output_probability"] = output_probability
+    return MetricValue("deletion_capacity", title, records, curve.kind, conditions, sentence)
 
 
 def _reconstruction(curve: TradeOff, prior: float, min_tpr: float) -> MetricValue:
@@ -299,20 +266,19 @@ def _reconstruction(curve: TradeOff, prior: float, min_tpr: float) -> MetricValu
         f"without an attack it is {given(100 * prior)} %. A record that the attack picks after "
         "seeing the model is not covered."
     )
+    name, title = "reconstruction_trust", "Trust in a reconstruction"
     conditions = {"prior": prior, "min_tpr": min_tpr}
-    title = "Trust in a reconstruction"
-    return MetricValue("reconstruction_trust", title, value, curve.kind, conditions, sentence)
+    return MetricValue(name, title, value, curve.kind, conditions, sentence)
 
 
 def _gap(curve: TradeOff, loss_bound: float) -> MetricValue:
     """T Corollary 5.4: a loss in [0, B] differs in expectation by B times the total variation."""
-    value = bounds.generalisation_gap_from_advantage(curve.advantage(), loss_bound=loss_bound)
+    value = validate.positive("loss_bound", loss_bound) * curve.advantage()
     sentence = (
         "For every record, the expected loss of a model trained without it and that of a model "
         f"trained with it differ by at most {round_up(value)} (a loss between 0 and "
         f"{given(loss_bound)}, the mean over trainings)."
     )
-    title = "Generalisation gap"
-    return MetricValue(
-        "generalisation_gap", title, value, curve.kind, {"loss_bound": loss_bound}, sentence
-    )
+    name, title = "generalisation_gap", "Generalisation gap"
+    conditions = {"loss_bound": loss_bound}
+    return MetricValue(name, title, value, curve.kind, conditions, sentence)

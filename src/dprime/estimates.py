@@ -10,8 +10,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-import scipy
-
 from dprime import validate
 from dprime.curve import Estimate, TradeOff
 from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY
@@ -69,31 +67,6 @@ def central_limit_mu(z: float, q: float, steps: float, adjacency: str) -> float:
     return q * math.sqrt(steps * spread)
 
 
-def cherubin_sample_rate(bayes_security: float, noise_multiplier: float, steps: int) -> float:
-    """The sampling rate at which Cherubin's form gives this Bayes security (an estimate).
-
-    q = erf^-1(1 - security) sqrt(2) z / sqrt(T), at most 1.
-
-    >>> round(cherubin_sample_rate(0.98, noise_multiplier=1.0, steps=5000), 6)
-    0.000355
-    """
-    security = validate.inner_probability("bayes_security", bayes_security, example=0.9)
-    z, _, steps = _checked(noise_multiplier, 1.0, steps)
-    return min(1.0, float(scipy.special.erfinv(1.0 - security)) * math.sqrt(2.0 / steps) * z)
-
-
-def cherubin_noise(bayes_security: float, sample_rate: float, steps: int) -> float:
-    """The noise multiplier at which Cherubin's form gives this Bayes security (an estimate).
-
-    >>> rate = 512 / 197_324  # Purchase-100, 20 epochs
-    >>> round(cherubin_noise(0.9, sample_rate=rate, steps=round(20 / rate)), 1)
-    1.8
-    """
-    security = validate.inner_probability("bayes_security", bayes_security, example=0.9)
-    _, q, steps = _checked(1.0, sample_rate, steps)
-    return q * math.sqrt(steps / 2.0) / float(scipy.special.erfinv(1.0 - security))
-
-
 def attribute_inference(
     difference_norm: float, noise_multiplier: float, sample_rate: float
 ) -> Estimate:
@@ -107,7 +80,7 @@ def attribute_inference(
     0.114
     """
     norm = validate.at_least_zero("difference_norm", difference_norm)
-    z, q, _ = _checked(noise_multiplier, sample_rate, 1)
+    z, q, _ = _checked(noise_multiplier, sample_rate)
     source = "Cherubin et al. 2024, attribute inference"
     return Estimate(GaussianShape(q * norm / z), source=source, warning=_low(z))
 
@@ -126,17 +99,14 @@ def attribute_inference_central_limit(
     >>> round(attribute_inference_central_limit(steps, 1.0, 0.001).advantage(), 4)
     0.1915
     """
-    z, q, _ = _checked(noise_multiplier, sample_rate, 1)
+    z, q, _ = _checked(noise_multiplier, sample_rate)
     total = 0.0
     for step in gradients:
         a, b, c = (validate.number("gradients", value) for value in step)
         if not (0 <= a <= 1 + 1e-9 and 0 <= b <= 1 + 1e-9 and abs(c) <= a * b * (1 + 1e-9)):
-            raise validate.refusal(
-                "gradients",
-                step,
-                "norms of at most 1 and their inner product",
-                "give clipped gradients in units of the clipping norm",
-            )
+            requirement = "norms of at most 1 and their inner product"
+            remedy = "give clipped gradients in units of the clipping norm"
+            raise validate.refusal("gradients", step, requirement, remedy)
         # (A - B)^2 + 2 A B (1 - e^(-d^2/2z^2)), d their distance: the same, and nothing cancels.
         ahead, other = (math.exp(min(v / (2 * z**2), 300.0)) for v in (a * a, b * b))
         apart = max(0.0, a * a + b * b - 2.0 * c) / (2 * z**2)
@@ -175,51 +145,38 @@ class Lesser:
     other: Shape
 
     def tpr(self, fpr: float) -> float:
-        """Largest TPR at this FPR."""
         return min(self.one.tpr(fpr), self.other.tpr(fpr))
 
     def fpr(self, tpr: float) -> float:
-        """Smallest FPR at this TPR."""
         return max(self.one.fpr(tpr), self.other.fpr(tpr))
 
     def delta(self, epsilon: float) -> float:
-        """Largest TPR - e^epsilon FPR, at most."""
         return min(self.one.delta(epsilon), self.other.delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
-        """Smallest epsilon >= 0 with delta(epsilon) <= delta, at most."""
         return min(self.one.epsilon(delta), self.other.epsilon(delta))
 
     def tpr_on_ray(self, log_ratio: float) -> float:
-        """Largest TPR with TPR >= e^log_ratio FPR."""
         return min(self.one.tpr_on_ray(log_ratio), self.other.tpr_on_ray(log_ratio))
 
     def tpr_at_slope(self, log_slope: float) -> float:
-        """TPR where the slope is e^log_slope, of the curve with less of it."""
         return min(self.one.tpr_at_slope(log_slope), self.other.tpr_at_slope(log_slope))
 
     def index(self, floor: float) -> float:
-        """Smallest mu whose Gaussian curve lies above where both error rates are >= floor."""
         return min(self.one.index(floor), self.other.index(floor))
 
     def reversed(self) -> Lesser:
-        """The curve with the two worlds exchanged."""
         return Lesser(self.one.reversed(), self.other.reversed())
 
     def lines(self) -> tuple[list[Line], list[Line]]:
-        """Supporting lines of both."""
         ones, others = self.one.lines(), self.other.lines()
         return ones[0] + others[0], ones[1] + others[1]
 
 
 def _below(shape: Shape, other: Shape) -> bool:
     """Whether a curve lies nowhere above another: on or below each of its supporting lines."""
-    ahead, behind = other.lines()
-    return _keeps(shape, ahead) and _keeps(shape.reversed(), behind)
-
-
-def _keeps(shape: Shape, lines: list[Line]) -> bool:
-    return all(shape.delta(log_slope) <= start for log_slope, start in lines)
+    both = zip((shape, shape.reversed()), other.lines(), strict=True)
+    return all(ours.delta(slope) <= start for ours, lines in both for slope, start in lines)
 
 
 def _low(noise_multiplier: float) -> str | None:
@@ -233,7 +190,7 @@ def _low(noise_multiplier: float) -> str | None:
 
 
 def _checked(
-    noise_multiplier: object, sample_rate: object, steps: object
+    noise_multiplier: object, sample_rate: object, steps: object = 1
 ) -> tuple[float, float, int]:
     return (
         validate.positive("noise_multiplier", noise_multiplier, example=1.1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dprime import validate
@@ -37,31 +37,22 @@ def from_opacus_history(
     >>> len(from_opacus_history([(1.0, 0.01, 500), (1.0, 0.01, 500), (1.5, 0.01, 9)]).mechanisms)
     2
     """
-    entries = list(history)
-    if not entries:
-        raise validate.InputError.of(
-            "history",
-            "hold at least one (noise, rate, steps)",
-            "it is empty",
-            "train first, or give the phases by hand",
-        )
     merged: dict[tuple[float, float], int] = {}
-    for entry in entries:
+    for entry in history:
         try:
             noise, rate, steps = entry
         except (TypeError, ValueError):
-            raise validate.InputError.of(
-                "history",
-                "hold triples (noise, rate, steps)",
-                f"one entry is {entry!r}",
-                "pass accountant.history as it is",
-            ) from None
+            requirement = "of triples (noise, rate, steps)"
+            remedy = "pass accountant.history as it is"
+            raise validate.refusal("history", entry, requirement, remedy) from None
         checked = DPSGD(noise, rate, steps)
         key = (checked._required("noise_multiplier"), checked._required("sample_rate"))
         merged[key] = merged.get(key, 0) + int(checked._required("steps"))
+    if not merged:
+        remedy = "train first, or give the phases by hand"
+        raise validate.misfit("history", "empty", "of at least one (noise, rate, steps)", remedy)
     sized = not public_constants
-    phases = [DPSGD(*key, steps, public_size=sized) for key, steps in merged.items()]
-    return _together(phases)
+    return _together([DPSGD(*key, steps, public_size=sized) for key, steps in merged.items()])
 
 
 def gdp_epsilon(history: Iterable[tuple[float, float, int]], delta: float) -> float:
@@ -98,45 +89,42 @@ def from_dp_event(event: Any, adjacency: str = DEFAULT_ADJACENCY) -> Mechanism:
     """  # noqa: D205
     mechanisms = _leaves(event, 1, validate.one_of("adjacency", adjacency, ADJACENCIES))
     if not mechanisms:
-        raise validate.InputError.of(
-            "event", "release something", "it is empty", "describe what was run"
-        )
+        remedy = "describe what was run"
+        raise validate.InputError.of("event", "release something", "it is empty", remedy)
     return _together(mechanisms)
 
 
-def _together(mechanisms: list[Mechanism] | list[DPSGD]) -> Mechanism:
+def _together(mechanisms: Sequence[Mechanism]) -> Mechanism:
     return mechanisms[0] if len(mechanisms) == 1 else Composition(*mechanisms)
 
 
 def _leaves(event: Any, count: int, adjacency: str) -> list[Mechanism]:  # noqa: PLR0911
     """The mechanisms under an event that happens `count` times."""
     # Events are told apart by name, so that dp_accounting is needed only where it is used.
-    kind = type(event).__name__
-    if kind == "NoOpDpEvent":
-        return []
-    if kind == "ComposedDpEvent":
-        return [leaf for part in event.events for leaf in _leaves(part, count, adjacency)]
-    if kind == "SelfComposedDpEvent":
-        return _leaves(event.event, count * event.count, adjacency)
-    if kind == "PoissonSampledDpEvent":
-        noise = _gaussian_noise(event.event, kind)
-        return [DPSGD(noise, event.sampling_probability, count)]
-    if kind == "SampledWithoutReplacementDpEvent":
-        noise = _gaussian_noise(event.event, kind)
-        rate = event.sample_size / event.source_dataset_size
-        return [DPSGD(noise, rate, count, sampling="fixed-size")]
-    if kind == "GaussianDpEvent":
-        return [Gaussian(event.noise_multiplier, count)]
-    if kind == "LaplaceDpEvent":
-        distance = 2.0 if adjacency == "replace" else 1.0
-        return [Laplace(event.noise_multiplier / distance, count, adjacency=adjacency)]
-    if kind == "ZCDpEvent":  # zCDP adds up
-        return [ZCDP(event.rho * count, event.xi * count, adjacency=adjacency)]
-    if kind == "RandomizedResponseDpEvent":
-        return _randomized_response(event, count, adjacency)
-    raise validate.refusal(
-        "event", kind, "of a covered kind", "describe what was run with dprime's own mechanisms"
-    )
+    match type(event).__name__:
+        case "NoOpDpEvent":
+            return []
+        case "ComposedDpEvent":
+            return [leaf for part in event.events for leaf in _leaves(part, count, adjacency)]
+        case "SelfComposedDpEvent":
+            return _leaves(event.event, count * event.count, adjacency)
+        case "PoissonSampledDpEvent":
+            return [DPSGD(_gaussian_noise(event), event.sampling_probability, count)]
+        case "SampledWithoutReplacementDpEvent":
+            rate = event.sample_size / event.source_dataset_size
+            return [DPSGD(_gaussian_noise(event), rate, count, sampling="fixed-size")]
+        case "GaussianDpEvent":
+            return [Gaussian(event.noise_multiplier, count)]
+        case "LaplaceDpEvent":
+            distance = 2.0 if adjacency == "replace" else 1.0
+            return [Laplace(event.noise_multiplier / distance, count, adjacency=adjacency)]
+        case "ZCDpEvent":  # zCDP adds up
+            return [ZCDP(event.rho * count, event.xi * count, adjacency=adjacency)]
+        case "RandomizedResponseDpEvent":
+            return _randomized_response(event, count, adjacency)
+        case kind:
+            remedy = "describe what was run with dprime's own mechanisms"
+            raise validate.refusal("event", kind, "of a covered kind", remedy)
 
 
 def _randomized_response(event: Any, count: int, adjacency: str) -> list[Mechanism]:
@@ -145,21 +133,18 @@ def _randomized_response(event: Any, count: int, adjacency: str) -> list[Mechani
     if share == 1 or buckets == 1:
         return []  # the answer does not depend on anybody
     if adjacency != "replace":
-        raise validate.refusal(
-            "adjacency", adjacency, "'replace' for randomised response",
-            "one answer is exchanged for another, so give adjacency=\"replace\"",
-        )  # fmt: skip
+        remedy = 'one answer is exchanged for another, so give adjacency="replace"'
+        requirement = "'replace' for randomised response"
+        raise validate.refusal("adjacency", adjacency, requirement, remedy)
     if not share > 0:
-        raise validate.refusal(
-            "noise_parameter", share, "above 0", "the answer is the truth, and nothing hides it"
-        )
+        remedy = "the answer is the truth, and nothing hides it"
+        raise validate.refusal("noise_parameter", share, "above 0", remedy)
     return [RandomizedResponse(math.log1p(buckets * (1.0 / share - 1.0)), buckets, count)]
 
 
-def _gaussian_noise(event: Any, outer: str) -> float:
-    kind = type(event).__name__
+def _gaussian_noise(sampled: Any) -> float:
+    kind, outer = type(sampled.event).__name__, type(sampled).__name__
     if kind != "GaussianDpEvent":
-        raise validate.refusal(
-            "event", kind, f"a Gaussian inside {outer}", "only sampled Gaussians are covered"
-        )
-    return float(event.noise_multiplier)
+        remedy = "only sampled Gaussians are covered"
+        raise validate.refusal("event", kind, f"a Gaussian inside {outer}", remedy)
+    return float(sampled.event.noise_multiplier)

@@ -9,6 +9,7 @@ near 0 are precise in both corners.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,9 +31,9 @@ LARGEST_EXPONENT = 700.0
 """e^x is taken up to this x; a privacy loss beyond it counts as infinite."""
 
 
-ROOT_8 = math.sqrt(8.0)
+ROOT_2, ROOT_8 = math.sqrt(2.0), math.sqrt(8.0)
 
-FAR_OUT = 40.0
+FAR_OUT = 40
 """Phi of this is 1 in floating point, Phi of its negative 0."""
 
 SMALLEST_DELTA = 1e-300
@@ -91,23 +92,28 @@ class GaussianShape:
         return min(tpr, float(scipy.special.ndtr(scipy.special.ndtri(tpr) - self.mu)))
 
     def delta(self, epsilon: float) -> float:
-        """Phi(mu/2 - s) - e^epsilon Phi(-mu/2 - s), s = epsilon/mu: Balle and Wang 2018, theorem 8.
+        """Phi(-a) - e^epsilon Phi(-b), a, b = epsilon/mu -+ mu/2: Balle and Wang 2018, theorem 8.
 
-        Both terms have the same factor e^(-(mu/2 - s)^2 / 2), which is taken out (`erfcx`), so that
-        no digit is lost at any mu; the last one is rounded up.
+        With R = (1 - Phi)/phi it is Phi(-a) (1 - R(b)/R(a)), since e^epsilon phi(b) = phi(a), and
+        no digit is lost at any mu. It is rounded up by more than its error: some last digits of
+        the ratio, and a^2 times as many of Phi(-a). What no floating-point number shows is 0.
         """
         if self.mu == 0:
             return max(0.0, -math.expm1(min(epsilon, 0.0)))
         if epsilon == 0:
-            return float(scipy.special.erf(self.mu / ROOT_8))
+            return min(1.0, float(scipy.special.erf(self.mu / ROOT_8)) * (1.0 + LAST_DIGIT))
         if epsilon < 0:  # the curve is symmetric
-            return _below_slope_one(epsilon, self.delta(-epsilon))
-        shift = epsilon / self.mu
-        if abs(self.mu / 2 - shift) > FAR_OUT:  # all of the mass, or none
-            return 1.0 if self.mu / 2 > shift else 0.0
-        first = float(scipy.special.ndtr(self.mu / 2 - shift))
-        here, there = scipy.special.erfcx((shift + np.array([-0.5, 0.5]) * self.mu) / math.sqrt(2))
-        return min(1.0, first * (max(0.0, 1.0 - float(there / here)) + LAST_DIGIT))
+            return min(1.0, _below_slope_one(epsilon, self.delta(-epsilon)) * (1.0 + LAST_DIGIT))
+        # a and b in whole numbers, so that nothing is lost where epsilon/mu is near mu/2
+        (n, d), (p, q) = epsilon.as_integer_ratio(), self.mu.as_integer_ratio()
+        middle, half, unit = 2 * n * q * q, d * p * p, 2 * d * p * q
+        if abs(middle - half) > FAR_OUT * unit:  # none of the mass, or all
+            return 0.0 if middle > half else 1.0
+        a, b = (middle - half) / unit, (middle + half) / unit
+        here, there = (float(scipy.special.erfcx(x / ROOT_2)) for x in (a, b))
+        first = float(scipy.special.ndtr(-a)) * (1.0 + LAST_DIGIT * (1.0 + a * a))
+        missed = max(0.0, 1.0 - there / here) + 3.0 * LAST_DIGIT
+        return min(1.0, max(first * missed, sys.float_info.min))
 
     def epsilon(self, delta: float) -> float:
         """The inverse of delta(epsilon), rounded up."""

@@ -8,7 +8,7 @@ it may lie is said by its own field.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic
@@ -33,11 +33,8 @@ FEW_CORNERS = 64
 
 MOST_EVALUATIONS = 200
 
-LEAST_GUESS = {"noise_multiplier": 0.05}
+LEAST_NOISE_GUESSED = 0.05
 """e^(1/z^2) of the central-limit form leaves the number range not far below."""
-
-BEYOND = 50.0
-"""An excess that says no more than that a value is unsafe."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +51,9 @@ class Target:
         object.__setattr__(self, "value", value)
         blind = self.reading.blind
         if metric.rises and metric.baseline is not None and value <= blind:
-            raise validate.InputError.of(
-                name,
-                f"be above {blind:g} ({metric.baseline.words})",
-                f"it is {value:g}",
-                f"no mechanism goes lower, so ask for more than {blind:g}",
-                value=value,
-            )
+            requirement = f"above {blind:g} ({metric.baseline.words})"
+            remedy = f"no mechanism goes lower, so ask for more than {blind:g}"
+            raise validate.refusal(name, value, requirement, remedy)
 
     @staticmethod
     def of(given: Mapping[str, float | None]) -> Target:
@@ -78,18 +71,12 @@ class Target:
         value, known = present.pop(name), METRICS[name].conditions
         for condition, number in present.items():
             if condition not in known:
-                raise validate.InputError.of(
-                    condition,
-                    f"not be given for the target {name}",
-                    f"it is {number}",
-                    f"{name} takes {', '.join(known) or 'no condition'}",
-                    value=number,
-                )
+                remedy = f"{name} takes {', '.join(known) or 'no condition'}"
+                raise validate.refusal(condition, number, f"left out for {name}", remedy)
         for condition, each in known.items():
             if each.explicit and condition not in present:
-                raise validate.InputError.of(
-                    condition, f"be given with {name}", "it is missing", example(condition)
-                )
+                remedy = example(condition)
+                raise validate.misfit(condition, "missing", f"given with {name}", remedy)
         return Target(certifiable(name, present), value)
 
     def adjacency(self, given: str | None) -> str | None:
@@ -188,21 +175,23 @@ def solve(
     0.1
     """
     if not isinstance(mechanism, Mechanism):
-        raise validate.refusal(
-            "mechanism",
-            mechanism,
-            "a mechanism",
-            "give for example DPSGD(sample_rate=0.01, steps=2000)",
-        )
+        remedy = "give for example DPSGD(sample_rate=0.01, steps=2000)"
+        raise validate.refusal("mechanism", mechanism, "a mechanism", remedy)
     validate.one_of("whole", whole, ("steps", "epochs"))
-    _check_pool(mechanism, target)
-    asked = targets_of(mechanism, target)
-    relation = asked[0].adjacency(adjacency)
-    _check_drawn(mechanism, asked[0], relation, group_size)
-    problem = Problem(mechanism, _free_parameter(mechanism), target, relation, group_size)
-    found = _search(problem, _scale(problem, whole, asked[0]), asked)
-    assert found.curve is not None
-    return Solution(problem.completed(found.value), found.curve, problem.parameter)
+    if isinstance(mechanism, PoolSampled):
+        _check_pool(mechanism, target, adjacency, group_size)
+    goal = targets_of(mechanism, target)[0]
+    parameter, relation = _free_parameter(mechanism), goal.adjacency(adjacency)
+    found, rate = mechanism.search(parameter), None
+    if parameter == "probability":
+        found = replace(found, high=goal.value * (1 - 1e-12))  # the target is above the prior
+    if found.whole and whole == "epochs":
+        rate = _rate(mechanism)
+        found = replace(found, high=max(1, math.floor(MOST_STEPS * rate * (1 + 5e-13))))
+    problem = Problem(mechanism, parameter, target, goal, relation, group_size, found, rate)
+    point = _search(problem)
+    assert point.curve is not None
+    return Solution(problem.completed(point.number), point.curve, parameter)
 
 
 def targets_of(mechanism: Mechanism, target: Mapping[str, float | None]) -> list[Target]:
@@ -211,9 +200,8 @@ def targets_of(mechanism: Mechanism, target: Mapping[str, float | None]) -> list
     Precision and belief grow with the prior. Success is convex in it, so it is worst at an end.
     Where the probability of the pool is sought, it stands for every prior below the target.
     """
-    if not isinstance(mechanism, PoolSampled):
-        return [Target.of(target)]
-    if not any(target.get(name) is not None for name in ("precision", "belief", "success")):
+    at_a_prior = any(target.get(name) is not None for name in ("precision", "belief", "success"))
+    if not isinstance(mechanism, PoolSampled) or not at_a_prior:
         return [Target.of(target)]
     if mechanism.probability is None:
         return [Target.of({**target, "prior": mechanism.search("probability").low})]
@@ -223,43 +211,26 @@ def targets_of(mechanism: Mechanism, target: Mapping[str, float | None]) -> list
     return [Target.of({**target, "prior": prior}) for prior in priors]
 
 
-def _check_pool(mechanism: Mechanism, target: Mapping[str, float | None]) -> None:
-    """A pool's probability is the prior, and only some risks grow with it."""
-    if not isinstance(mechanism, PoolSampled):
-        return
-    if target.get("prior") is not None:
-        raise validate.InputError.of(
-            "prior",
-            "not be given for a pool",
-            f"it is {target['prior']}",
-            "the pool's sampling probability is the prior",
-            value=target["prior"],
-        )
-    grows = target.get("precision") is not None or target.get("belief") is not None
-    if mechanism.probability is None and not grows:
-        shown = ", ".join(name for name, value in target.items() if value is not None) or "missing"
-        raise validate.refusal(
-            "The target",
-            shown,
-            "precision or belief to choose a pool's probability",
-            "the other risks do not grow with it",
-        )
-
-
-def _check_drawn(
-    mechanism: Mechanism, target: Target, adjacency: str | None, group_size: int
+def _check_pool(
+    pool: PoolSampled,
+    target: Mapping[str, float | None],
+    adjacency: str | None,
+    group_size: int,
 ) -> None:
-    """What a pool does not answer is refused before anything is computed."""
-    if not isinstance(mechanism, PoolSampled):
-        return
-    if target.reading.metric.adjacency:
-        raise validate.refusal(
-            "The target",
-            target.reading.name,
-            "about who was drawn for a pool",
-            "it compares two versions of a record; choose for the training without the pool",
-        )
-    mechanism.check_question(adjacency or mechanism.default_adjacency, group_size)
+    """A pool's probability is the prior, only some risks grow with it, and some it leaves open."""
+    given = {name: value for name, value in target.items() if value is not None}
+    if "prior" in given:
+        remedy = "the pool's own probability is the prior"
+        raise validate.refusal("prior", given["prior"], "left out for a pool", remedy)
+    if pool.probability is None and not {"precision", "belief"} & set(given):
+        requirement = "precision or belief to choose a pool's probability"
+        remedy = "the other risks do not grow with it"
+        raise validate.refusal("The target", ", ".join(given) or "missing", requirement, remedy)
+    for name in given:
+        if name in TARGETS and METRICS[name].adjacency:
+            remedy = "it compares two versions of a record; choose for the training alone"
+            raise validate.refusal("The target", name, "about who was drawn for a pool", remedy)
+    pool.check_question(adjacency or pool.default_adjacency, group_size)
 
 
 def _free_parameter(mechanism: Mechanism) -> str:
@@ -275,23 +246,53 @@ def _free_parameter(mechanism: Mechanism) -> str:
     )
 
 
+def _rate(mechanism: Mechanism) -> float:
+    rate: float | None = getattr(getattr(mechanism, "training", mechanism), "sample_rate", None)
+    if rate is None:
+        requirement = "'steps' for a mechanism without a sampling rate"
+        raise validate.refusal("whole", "epochs", requirement, "leave it out")
+    return rate
+
+
+@dataclass(frozen=True)
+class Point:
+    """A number of the range that was tried, and its position."""
+
+    v: float
+    number: float
+    excess: float
+    curve: TradeOff | None
+
+
 @dataclass(frozen=True)
 class Problem(Generic[AnyMechanism]):
-    """A mechanism, its free parameter, and the target to keep."""
+    """A mechanism, its free parameter, and the target to keep.
+
+    The search moves along a position v = +-ln(number), in which the risk rises.
+
+    Attributes:
+        goal: the first of the targets.
+        range: of the numbers that may be tried: values of the parameter, or whole epochs.
+        rate: the sampling rate where epochs are counted; None elsewhere.
+    """
 
     mechanism: AnyMechanism
     parameter: str
     target: Mapping[str, float | None]
+    goal: Target
     adjacency: str | None
     group_size: int
+    range: Search
+    rate: float | None
 
-    def completed(self, value: float) -> AnyMechanism:
-        """The mechanism with a value of the parameter."""
+    def completed(self, number: float) -> AnyMechanism:
+        """The mechanism with a number of the range."""
+        value = steps_from_epochs(number, self.rate) if self.rate is not None else number
         return self.mechanism.with_parameter(self.parameter, value)
 
-    def evaluate(self, value: float) -> tuple[float, TradeOff | None]:
+    def evaluate(self, number: float) -> tuple[float, TradeOff | None]:
         """Ln of risk over ceiling, 0 or less is safe; and the curve, where one is certified."""
-        made = self.completed(value)
+        made = self.completed(number)
         try:
             curve = self.pool_curve if self.parameter == "probability" else self._curve(made)
         except NotCertifiableError:
@@ -306,96 +307,69 @@ class Problem(Generic[AnyMechanism]):
     def _curve(self, mechanism: AnyMechanism) -> TradeOff:
         return mechanism.curve(self.adjacency, group_size=self.group_size)
 
-
-@dataclass(frozen=True)
-class Scale:
-    """The values that a search may try, by a position v in which the risk rises: +-ln(value).
-
-    Attributes:
-        range: of the values; of whole ones, in units.
-        units: a value's unit, for a sentence; None for a continuous parameter.
-        value: that so many units are.
-        guess: where to begin.
-    """
-
-    range: Search
-    units: str | None
-    value: Callable[[float], float]
-    guess: float
-
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the most risk."""
-        ends = sorted(map(self.position, (self.range.low, self.range.high)))
-        return ends[0], ends[1]
+        """The positions of the least and the most risk."""
+        low, high = sorted(map(self.position, (self.range.low, self.range.high)))
+        return low, high
 
     def position(self, number: float) -> float:
-        """Where a number of the range lies on the searched axis, riskier to the right."""
+        """Where a number of the range lies, riskier to the right."""
         return math.log(number) if self.range.rises else -math.log(number)
 
     def number(self, v: float) -> float:
-        """At a position; a whole one is rounded down."""
+        """The number at a position; a whole one is rounded down."""
         low, high = self.range.low, self.range.high
         if v in self.ends:
-            return low if (v == self.ends[0]) == self.range.rises else high
-        number = min(high, max(low, math.exp(v if self.range.rises else -v)))
+            number = low if (v == self.ends[0]) == self.range.rises else high
+        else:
+            number = min(high, max(low, math.exp(v if self.range.rises else -v)))
         return math.floor(number * (1 + 1e-14)) if self.range.whole else number
 
-
-@dataclass(frozen=True)
-class Point:
-    """A value that was tried."""
-
-    v: float
-    number: float
-    value: float
-    excess: float
-    curve: TradeOff | None
+    def at(self, v: float) -> Point:
+        """The point at a position, or at the nearer end of the range."""
+        v = min(max(v, self.ends[0]), self.ends[1])
+        number = self.number(v)
+        return Point(
+            self.position(number) if self.range.whole else v, number, *self.evaluate(number)
+        )
 
 
-def _search(problem: Problem[AnyMechanism], scale: Scale, targets: list[Target]) -> Point:
-    """The riskiest value that is safe, within the tolerance; every candidate is evaluated.
+def _search(problem: Problem[AnyMechanism]) -> Point:
+    """The riskiest number that is safe, within the tolerance; every candidate is evaluated.
 
-    From the guess the search walks, faster and faster, until it has a safe and an unsafe value, and
-    then narrows the two: by the line through both, and by halves at every third turn.
+    From the guess the search walks, faster and faster, until it has a safe and an unsafe number,
+    and then narrows the two: by the line through both, and by halves at every third turn.
     """
-    target, ends = targets[0], scale.ends
-
-    def at(v: float) -> Point:
-        v = min(max(v, ends[0]), ends[1])
-        number = scale.number(v)
-        value = scale.value(number)
-        if scale.range.whole:
-            v = scale.position(number)
-        return Point(v, number, value, *problem.evaluate(value))
-
+    ends, whole = problem.ends, problem.range.whole
     safe: Point | None = None
     unsafe: Point | None = None
-    v, stride = scale.position(scale.guess), 0.02
+    v, stride = problem.position(_first_guess(problem)), 0.02
     for turn in range(MOST_EVALUATIONS):
-        now = at(v)
+        now = problem.at(v)
         if now.excess <= 0:
             safe = now
-            if not scale.range.whole and now.excess >= -_tolerance(now):
+            if not whole and now.excess >= -_tolerance(now):
                 return now
             if now.v == ends[1]:
-                raise _everything_is_safe(target, problem.parameter, scale, now)
+                raise _everything_is_safe(problem, now, _range_to(problem, now))
         else:
             unsafe = now
             if now.v == ends[0]:
-                raise _impossible(target, problem.parameter, scale, now)
+                raise _impossible(problem, now)
         if safe and unsafe:
-            if _closed(safe, unsafe, scale):
-                if math.isinf(unsafe.excess) and not scale.range.whole:
-                    raise _nothing_certified(target, problem.parameter, safe)
+            if _closed(safe, unsafe, whole=whole):
+                if math.isinf(unsafe.excess) and not whole:
+                    raise _everything_is_safe(problem, safe, "that can be certified")
                 return safe
-            v = _between(safe, unsafe, scale, halve=turn % 3 == 2)
+            v = _between(problem, safe, unsafe, halve=turn % 3 == 2)
         else:
-            step = min(abs(now.excess), 3.0) + stride
-            v = now.v - math.copysign(max(step, _one_more(now, scale)), now.excess)
+            one_more = math.log1p(1.0 / now.number) if whole else 0.0
+            step = max(min(abs(now.excess), 3.0) + stride, one_more)
+            v = now.v - math.copysign(step, now.excess)
             stride *= 2
     if safe is None:
-        raise _impossible(target, problem.parameter, scale, replace(now, excess=math.inf))
+        raise _impossible(problem, replace(now, excess=math.inf))
     return safe
 
 
@@ -405,169 +379,117 @@ def _tolerance(point: Point) -> float:
     return POLISHED if few or isinstance(shape, GaussianShape) else TOLERANCE
 
 
-def _one_more(point: Point, scale: Scale) -> float:
-    """The distance to the next whole number."""
-    return math.log1p(1.0 / point.number) if scale.range.whole else 0.0
-
-
-def _closed(safe: Point, unsafe: Point, scale: Scale) -> bool:
-    """Whether nothing is left between a safe and an unsafe value: the risk jumps there."""
-    if scale.range.whole:
+def _closed(safe: Point, unsafe: Point, *, whole: bool) -> bool:
+    """Whether nothing is left between a safe and an unsafe number: the risk jumps there."""
+    if whole:
         return unsafe.number - safe.number <= 1
-    nearest = 1e-9 if math.isinf(unsafe.excess) else 1e-15 if _polished(safe) else 1e-13
+    nearest = 1e-15 if _tolerance(safe) == POLISHED else 1e-13
+    if math.isinf(unsafe.excess):
+        nearest = 1e-9
     return unsafe.v - safe.v <= nearest * max(1.0, abs(safe.v))
 
 
-def _polished(point: Point) -> bool:
-    return _tolerance(point) == POLISHED
-
-
-def _between(safe: Point, unsafe: Point, scale: Scale, *, halve: bool) -> float:
+def _between(problem: Problem[AnyMechanism], safe: Point, unsafe: Point, *, halve: bool) -> float:
     """Where the line through both points is just below the ceiling, or half-way."""
-    share = 0.5
+    share, whole = 0.5, problem.range.whole
     if not halve and unsafe.excess < 5 and safe.excess > -5:
-        aim = 0.0 if scale.range.whole else -_tolerance(safe) / 2
+        aim = 0.0 if whole else -_tolerance(safe) / 2
         share = (aim - safe.excess) / (unsafe.excess - safe.excess)
     v = safe.v + (unsafe.v - safe.v) * min(max(share, 0.02), 0.98)
-    if scale.range.whole:
-        number = min(max(scale.number(v), safe.number + 1), unsafe.number - 1)
-        return scale.position(number)
+    if whole:
+        v = problem.position(min(max(problem.number(v), safe.number + 1), unsafe.number - 1))
     return v
 
 
-# Where to look ------------------------------------------------------------------------------------
-
-
-def _scale(problem: Problem[AnyMechanism], whole: str, target: Target) -> Scale:
-    """The range of the free parameter, and a value near the answer."""
-    name = problem.parameter
-    found = problem.mechanism.search(name)
-    if name == "probability":
-        found = replace(found, high=target.value * (1 - 1e-12))  # the target is above the prior
-    guess = _first_guess(problem, found, target)
-    if not found.whole:
-        return Scale(found, None, lambda value: value, guess)
-    if whole == "steps":
-        return Scale(found, whole, int, guess)
-    rate = _rate(problem.mechanism)
-
-    def steps(count: float) -> int:
-        return steps_from_epochs(count, rate)
-
-    most = replace(found, high=_most_units(steps))
-    return Scale(most, whole, steps, min(max(math.floor(guess * rate), 1), most.high))
-
-
-def _rate(mechanism: Mechanism) -> float:
-    rate: float | None = getattr(getattr(mechanism, "training", mechanism), "sample_rate", None)
-    if rate is None:
-        raise validate.InputError.of(
-            "whole",
-            "be 'steps' for a mechanism without a sampling rate",
-            "it is 'epochs'",
-            "leave it out",
-        )
-    return rate
-
-
-def _most_units(steps_of: Callable[[float], int]) -> int:
-    """The largest number of units whose steps can be certified."""
-    fits, too_many = 1, MOST_STEPS + 1
-    while too_many - fits > 1:
-        middle = (fits + too_many) // 2
-        try:
-            steps_of(middle)  # refuses more than MOST_STEPS
-            fits = middle
-        except validate.InputError:
-            too_many = middle
-    return fits
-
-
-def _first_guess(problem: Problem[AnyMechanism], found: Search, target: Target) -> float:
-    """A value near the answer: the central-limit form, solved for the parameter."""
+def _first_guess(problem: Problem[AnyMechanism]) -> float:
+    """A number near the answer: the central-limit form, solved for the parameter."""
     if problem.parameter == "probability":
-        return _pool_guess(problem, found, target)
+        return _pool_guess(problem)
     mechanism: Mechanism = getattr(problem.mechanism, "training", problem.mechanism)
+    name, relation = problem.parameter, problem.adjacency or mechanism.default_adjacency
+    found = problem.mechanism.search(name)
     if not isinstance(mechanism, DPSGD | Gaussian):
         return min(max(1.0, found.low), found.high)
-    name, relation = problem.parameter, problem.adjacency or mechanism.default_adjacency
-
-    def index(value: float) -> float:
-        known = {"sample_rate": 1.0, **vars(mechanism), name: value}
-        z, q, steps = known["noise_multiplier"], known["sample_rate"], known["steps"]
-        return problem.group_size * central_limit_mu(z, q, steps, relation)
 
     def gap(log_value: float) -> float:
-        mu = min(index(math.exp(log_value)), 60.0)
-        excess = target.excess(Estimate(GaussianShape(mu), source="first guess"))
+        known = {"sample_rate": 1.0, **vars(mechanism), name: math.exp(log_value)}
+        z, q, steps = known["noise_multiplier"], known["sample_rate"], known["steps"]
+        mu = min(problem.group_size * central_limit_mu(z, q, steps, relation), 60.0)
+        excess = problem.goal.excess(Estimate(GaussianShape(mu), source="first guess"))
         return max(-50.0, min(50.0, excess))
 
-    low, high = math.log(max(found.low, LEAST_GUESS.get(name, 0.0))), math.log(found.high)
+    least = LEAST_NOISE_GUESSED if name == "noise_multiplier" else found.low
+    low, high = math.log(least), math.log(found.high)
     if gap(low) * gap(high) >= 0:
-        return found.low if found.rises else found.high
-    return math.exp(float(scipy.optimize.brentq(gap, low, high, xtol=1e-3)))
+        guess = found.low if found.rises else found.high
+    else:
+        guess = math.exp(float(scipy.optimize.brentq(gap, low, high, xtol=1e-3)))
+    if problem.rate is None:
+        return guess
+    return min(max(math.floor(guess * problem.rate), 1), problem.range.high)
 
 
-def _pool_guess(problem: Problem[AnyMechanism], found: Search, target: Target) -> float:
+def _pool_guess(problem: Problem[AnyMechanism]) -> float:
     """The largest prior at which the curve keeps the precision, in closed form.
 
     Precision is logistic(logit prior + ln(t / FPR(t))).
     """
-    at = target.reading.conditions
-    t = at["min_tpr"] if target.reading.name == "precision" else at["exceeded"]
+    reading, found = problem.goal.reading, problem.range
+    t = reading.conditions["min_tpr" if reading.name == "precision" else "exceeded"]
     fpr = problem.pool_curve.fpr(t)
     if fpr == 0:
         return found.low
-    prior = float(scipy.special.expit(scipy.special.logit(target.value) - math.log(t / fpr)))
+    log_odds = scipy.special.logit(problem.goal.value) - math.log(t / fpr)
+    prior = float(scipy.special.expit(log_odds))
     return min(max(prior * (1 - 1e-13), found.low), found.high)
 
 
 # What cannot be chosen ----------------------------------------------------------------------------
 
 
-def _everything_is_safe(target: Target, name: str, scale: Scale, end: Point) -> validate.InputError:
-    if scale.units:
-        return validate.InputError(
-            f"{_kept(target)} its target for every number of {scale.units} that can be certified, "
-            f"so there is nothing to choose: even {int(end.number):,} {scale.units} are safe."
-        )
-    return _all_safe(target, f"{name} {_range_to(scale, end)}", end)
-
-
-def _nothing_certified(target: Target, name: str, last: Point) -> validate.InputError:
-    return _all_safe(target, f"{name} that can be certified", last)
-
-
-def _all_safe(target: Target, which: str, end: Point) -> validate.InputError:
+def _everything_is_safe(
+    problem: Problem[AnyMechanism], end: Point, which: str
+) -> validate.InputError:
+    goal = problem.goal
+    every = f"at every {problem.parameter} {which}"
+    at_the_end = (
+        f"at {end.number:g} the nearest possible value is {_shown(goal, goal.value_at(end.excess))}"
+    )
+    if units := _units(problem):
+        every = f"for every number of {units} that can be certified"
+        at_the_end = f"even {int(end.number):,} {units} are safe"
+    kept = f"stays {'below' if goal.reading.metric.rises else 'above'} its target"
     return validate.InputError(
-        f"{_kept(target)} its target at every {which}, so there is nothing to choose: at "
-        f"{end.number:g} the nearest possible value is "
-        f"{_shown(target, target.value_at(end.excess))}."
+        f"{goal.reading.name} {kept} {every}, so there is nothing to choose: {at_the_end}."
     )
 
 
-def _impossible(target: Target, name: str, scale: Scale, end: Point) -> validate.InputError:
-    where, which = f"{name} {end.number:g}", f" at any {name} {_range_to(scale, end)}"
-    if scale.units:
-        where, which = f"1 {scale.units.removesuffix('s')}", ""
-    refused = f"The target {_shown(target, target.value)} cannot be met{which}:"
+def _impossible(problem: Problem[AnyMechanism], end: Point) -> validate.InputError:
+    goal, name = problem.goal, problem.parameter
+    where, which = f"{name} {end.number:g}", f" at any {name} {_range_to(problem, end)}"
+    if units := _units(problem):
+        where, which = f"1 {units.removesuffix('s')}", ""
     if math.isinf(end.excess):
         larger = ""
-        if target.reading.name == "epsilon":
-            larger = f" for delta {target.reading.conditions['delta']:g}; give a larger delta"
-        return validate.InputError(f"{refused} nothing finite can be certified at {where}{larger}.")
-    nearest = _shown(target, target.value_at(min(end.excess, 700.0)))
-    return validate.InputError(f"{refused} the nearest possible value is {nearest}, at {where}.")
+        if goal.reading.name == "epsilon":
+            larger = f" for delta {goal.reading.conditions['delta']:g}; give a larger delta"
+        nearest = f"nothing finite can be certified at {where}{larger}"
+    else:
+        value = goal.value_at(min(end.excess, 700.0))
+        nearest = f"the nearest possible value is {_shown(goal, value)}, at {where}"
+    refused = f"The target {_shown(goal, goal.value)} cannot be met{which}"
+    return validate.InputError(f"{refused}: {nearest}.")
 
 
-def _range_to(scale: Scale, end: Point) -> str:
-    low, number = scale.range.low, end.number
-    return f"from {number:g} up" if number == low else f"up to {number:g}"
+def _units(problem: Problem[AnyMechanism]) -> str:
+    """What whole numbers count; nothing for a continuous parameter."""
+    if not problem.range.whole:
+        return ""
+    return "steps" if problem.rate is None else "epochs"
 
 
-def _kept(target: Target) -> str:
-    """What a value on the safe side of the target does."""
-    return f"{target.reading.name} stays {'below' if target.reading.metric.rises else 'above'}"
+def _range_to(problem: Problem[AnyMechanism], end: Point) -> str:
+    return f"from {end.number:g} up" if end.number == problem.range.low else f"up to {end.number:g}"
 
 
 def _shown(target: Target, value: float) -> str:

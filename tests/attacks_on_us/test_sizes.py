@@ -20,7 +20,7 @@ RECORDS, TRIALS, NOISE, RATE = 100, 100, 12.0, 0.5
 DATA = load("digits").train.take(range(RECORDS))
 WITHOUT = DATA.take(range(RECORDS - 1))
 RECIPE = {"steps": 1, "learning_rate": 1.0, "clip_norm": 1.0, "noise_multiplier": NOISE}
-CERTIFIED = dprime.bounds.advantage_from_noise_multiplier(NOISE)
+CERTIFIED = dprime.Gaussian(NOISE).curve().advantage()
 LUCK = 4 * np.sqrt(2 * 0.25 / TRIALS)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
-from dprime import DPSGD, TradeOff
+from dprime import DPSGD, GDP, TradeOff, choose
 from dprime.audit import ClopperPearson, Question, judge, lower_bound, power
 from dprime.audit.estimators.base import upper_end
 from dprime.audit.planner import (
@@ -17,11 +17,14 @@ from dprime.audit.planner import (
     largest_epsilon,
     plan,
 )
-from dprime.bounds import mu_from_epsilon
 from dprime.metrics import Reading
 
-EPSILON_1 = TradeOff.gaussian(mu_from_epsilon(1.0, delta=1e-5))
-EPSILON_4 = TradeOff.gaussian(mu_from_epsilon(4.0, delta=1e-5))
+
+def mu_of(epsilon):
+    return choose(GDP(), epsilon=epsilon, delta=1e-5).mu
+
+
+EPSILON_1, EPSILON_4 = TradeOff.gaussian(mu_of(1.0)), TradeOff.gaussian(mu_of(4.0))
 ADVANTAGE = Reading("advantage")
 BY_EPSILON = {"metric": Reading("epsilon"), "method": "gaussian", "power": 0.9}
 
@@ -184,7 +187,7 @@ def test_the_planner_speaks_of_the_method_that_audits_use():
 )
 def test_what_can_be_shown_at_epsilon_1_and_4(claim, trials, least, most):
     goal = goal_of(claim, Reading("epsilon"))
-    chance = power.gaussian_chance(goal, trials, mu_from_epsilon(goal.target, delta=1e-5))
+    chance = power.gaussian_chance(goal, trials, mu_of(goal.target))
     assert least < chance < best_possible(trials, claim) < most
     seen = share_reaching(goal, "gaussian", trials, 400)
     assert abs(seen - chance) < error_of(chance, 400)
@@ -194,7 +197,7 @@ def test_the_best_possible_test_has_the_power_that_is_stated():
     """The likelihood ratio of the two truths, drawn: N(μ, 1), N(0, 1) against those moved by h."""
     trials, draws = 60, 200_000
     mu = EPSILON_4.d_prime()
-    h = (mu - mu_from_epsilon(0.5 * 4.0, delta=1e-5)) / 2
+    h = (mu - mu_of(0.5 * 4.0)) / 2
     rng = np.random.default_rng(4)
     means = rng.normal(size=(2, draws)) / math.sqrt(trials)  # all that the ratio depends on
 
@@ -333,9 +336,9 @@ def test_a_claim_of_a_training():
     curve = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000).curve()
     made = plan(curve, **BY_EPSILON)
     assert made.claimed == pytest.approx(2.584, abs=1e-3)
-    assert made.d_prime == pytest.approx(mu_from_epsilon(made.claimed, delta=1e-5))
+    assert made.d_prime == pytest.approx(mu_of(made.claimed))
     goal = power.Goal(made.metric, made.target, made.d_prime, 0.95)
-    index = mu_from_epsilon(made.target, delta=1e-5)
+    index = mu_of(made.target)
     assert power.gaussian_chance(goal, made.trials, index) >= 0.9
     assert power.gaussian_chance(goal, made.trials - 1, index) < 0.9
 

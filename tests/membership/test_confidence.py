@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dprime import InputError
-from dprime.bounds import precision_from_epsilon
 from dprime.curve import TradeOff
 from dprime.membership.confidence import (
     Interval,
@@ -21,8 +20,8 @@ from dprime.membership.confidence import (
 )
 
 EPSILON, PRIOR = 1.0, 0.3
-CEILING = precision_from_epsilon(EPSILON, prior=PRIOR)
 PURE = TradeOff.from_lines([(EPSILON, 0.0)])
+CEILING = PURE.precision(PRIOR)
 
 LEAK, LEAKED_EPSILON = 0.1, math.log(9)
 LEAKY = TradeOff.from_lines([(LEAKED_EPSILON, 0.0), (0.0, LEAK * 0.8)])
@@ -126,7 +125,7 @@ def test_what_contradicts_a_pure_curve_is_also_above_its_precision(flagged, corr
     """
     correct = min(correct, flagged)
     if contradicts(PURE, correct, flagged, records=60, prior=prior):
-        precision = precision_from_epsilon(EPSILON, prior=prior)
+        precision = PURE.precision(prior)
         assert lower_precision(correct, flagged) >= precision - 1e-9
 
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dprime import DPSGD
-from dprime.bounds import epsilon_from_precision, precision_from_epsilon
+from dprime import DPSGD, EpsilonDelta
 from dprime.membership.planner import Point, plan, usual_probabilities
 from dprime.text import round_up
 
@@ -53,9 +52,9 @@ def test_the_same_steps_for_all():
 def test_the_theorem_is_valid_and_asks_for_more_noise():
     for point in MADE.points:
         prior, other = point.probability, point.by_theorem
-        conditions = {"prior": prior, "delta": 1e-5, "min_tpr": 0.01}
-        assert other.epsilon == epsilon_from_precision(0.731, **conditions)
-        assert precision_from_epsilon(other.epsilon, **conditions) <= 0.731
+        share, odds = 1 - 1e-5 / 0.01, (0.731 / 0.269) / (prior / (1 - prior))
+        assert other.epsilon == pytest.approx(math.log(odds * share), rel=1e-9)  # T theorem 3.3
+        assert EpsilonDelta(other.epsilon, 1e-5).curve().precision(prior, 0.01) <= 0.731
         kept = DPSGD(other.noise_multiplier, point.sample_rate, point.steps).curve().epsilon(1e-5)
         assert 0.995 * other.epsilon < kept <= other.epsilon
         assert other.noise_multiplier > point.noise_multiplier

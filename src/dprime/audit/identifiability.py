@@ -24,6 +24,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dprime import bounds, validate
+from dprime.curve import TradeOff
 
 Row = NDArray[np.float64]
 
@@ -256,7 +257,7 @@ def epsilon_from_sensitivities(
     """
     mu = float(np.max(_distances(noise, sensitivities)))
     level = validate.inner_probability("delta", delta, example="1e-5")
-    value = bounds.epsilon_from_mu(mu, delta=level) if mu > 0 else 0.0
+    value = TradeOff.gaussian(mu).epsilon(level)
     return PointEstimate(value, "from the local sensitivities, composed exactly")
 
 

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.bounds import epsilon_from_precision
 from dprime.data.dataset import Dataset
+from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD, PoolSampled
 from dprime.parameters import steps_from_epochs
 from dprime.solve import choose
@@ -312,9 +312,11 @@ def _by_theorem(
 ) -> ByTheorem | None:
     """The noise by way of one ε; None where the theorem leaves none, or no noise keeps it."""
     try:
-        epsilon = epsilon_from_precision(target, prior=probability, delta=delta, min_tpr=min_tpr)
+        conditions = {"prior": probability, "min_tpr": min_tpr}
+        epsilon = choose(EpsilonDelta(delta=delta), precision=target, **conditions).epsilon
         chosen = choose(training, epsilon=epsilon, delta=delta)
     except validate.InputError:  # the inputs were checked: the target is out of this way's reach
         return None
+    assert epsilon is not None
     assert chosen.noise_multiplier is not None
     return ByTheorem(epsilon, chosen.noise_multiplier)

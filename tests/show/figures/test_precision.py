@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprime import bounds
 from dprime.curve import TradeOff
 from dprime.guarantees import EpsilonDelta
 from dprime.show.figures import PrecisionFigure
@@ -28,7 +27,8 @@ def test_the_marked_precision_is_that_of_the_guarantee(epsilon, prior):
     figure = PrecisionFigure.of(epsilon=epsilon, prior=prior)
     read = EpsilonDelta(epsilon, 1e-5).curve().precision(prior, 0.01)
     assert figure.precision == pytest.approx(read, rel=1e-14)
-    closed = bounds.precision_from_epsilon(epsilon, prior=prior, delta=1e-5, min_tpr=0.01)
+    kept = math.exp(-epsilon) * (1 - 1e-5 / 0.01)  # T theorem 3.3, corrected
+    closed = prior / (prior + (1 - prior) * kept)
     assert figure.precision == pytest.approx(closed, rel=1e-9)
     printed = float(figure.title.split("that ")[1].split()[0])
     assert printed >= 100 * figure.precision * (1 - 1e-12)

@@ -3,10 +3,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dprime.bounds import precision_from_epsilon
+from dprime.curve import TradeOff
 from dprime.show.figures import PrecisionLine, PrecisionOverPriorFigure, PrecisionPoint
 
 PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+
+def allowed(epsilon, prior):
+    return TradeOff.from_lines([(epsilon, 0.0)]).precision(prior)
 
 
 def line(label="ε = 3", gain=0.0, half=0.02, certified=None, shuffled=None):
@@ -16,7 +20,7 @@ def line(label="ε = 3", gain=0.0, half=0.02, certified=None, shuffled=None):
         tuple(
             PrecisionPoint(
                 prior, prior + gain, prior + gain - half, prior + gain + half,
-                None if certified is None else precision_from_epsilon(certified, prior=prior),
+                None if certified is None else allowed(certified, prior),
                 None if shuffled is None else prior + shuffled,
             )
             for prior in PRIORS
@@ -71,7 +75,7 @@ def test_the_table_holds_the_numbers_of_every_panel():
         for p in one.points
     ]
     limits = [(row["line"], row["precision"]) for row in table if row["layer"] == "certified"]
-    assert limits == [("ε = 1", precision_from_epsilon(1.0, prior=prior)) for prior in PRIORS]
+    assert limits == [("ε = 1", allowed(1.0, prior)) for prior in PRIORS]
     assert {row["line"] for row in table if row["layer"] == "shuffled"} == {"ε = 1"}
     assert {row["layer"] for row in figure(line(), baseline=False).table()} == {"attack"}
 

@@ -1,0 +1,392 @@
+"""The literature's bounds, with its errors corrected, and what a trade-off curve does not say.
+
+Most conversions are readings of a curve, or a choice of what keeps a reading below a ceiling:
+
+| have | curve |
+|---|---|
+| ε, δ | `EpsilonDelta(ε, δ).curve()` |
+| μ | `GDP(μ).curve()` |
+| noise and steps, all records in every step | `Gaussian(z, steps).curve(adjacency)` |
+| Bayes security β* | `TradeOff.from_lines([(0.0, 1 - β*)])` |
+
+Its advantage, TPR, precision, belief, ε and δ are methods, certified and rounded up. Backwards,
+`choose(EpsilonDelta(delta=δ), precision=0.9, prior=0.1).epsilon` is the largest ε that keeps a
+precision, `choose(GDP(), epsilon=ε, delta=δ).mu` the largest μ, `choose(Gaussian(steps=k), ...)`
+gives the least noise, and `choose(PoolSampled(EpsilonDelta(ε, δ)), precision=0.9).prior` the
+largest prior.
+
+Here is what remains. Each docstring says whether the number is a certified bound, exact, or an
+estimate. `noise_multiplier` is z = σ/C on the clipped sum, whatever the adjacency; one record moves
+that sum by at most C (add-remove, zero-out) or 2C (replace). Sources: B is Bernau et al. 2021, N is
+Nasr et al. 2021, K is Kairouz et al. 2015, Mi is Mironov 2017, T is Thudi et al. 2024.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from dprime import validate
+from dprime.curve import TradeOff
+from dprime.privacy_loss import SENSITIVITY
+
+MOST_STEPS = 10**15
+"""More steps than this are taken for a slip."""
+
+LARGEST_COUNT = 1e300
+"""More records than this are never counted."""
+
+MARGIN = 1e-12
+"""Relative rounding error that a count of records allows for."""
+
+
+# Bounds to compare with: each holds, none is tighter than the curve -------------------------------
+
+
+def yeom_advantage_from_epsilon(epsilon: float) -> float:
+    """Yeom et al. 2018, Theorem 1: the advantage is at most e^ε - 1.
+
+    Certified upper bound for pure ε-DP, capped at 1; it says nothing from ε = ln 2 on.
+
+    >>> round(yeom_advantage_from_epsilon(0.5), 5)
+    0.64872
+    """
+    epsilon = validate.at_least_zero("epsilon", epsilon)
+    return math.expm1(min(epsilon, math.log(2.0)))
+
+
+def mosaicrown_advantage_from_epsilon(epsilon: float) -> float:
+    """MOSAICrOWN D5.3, below eq. 4.5: the advantage is at most (e^ε - 1)/2.
+
+    Certified upper bound for pure ε-DP, capped at 1. Its authors argue for attackers who are right
+    at least half of the time; it holds for all, since (e^ε - 1)/(e^ε + 1) is smaller.
+
+    >>> round(mosaicrown_advantage_from_epsilon(0.5), 5)
+    0.32436
+    """
+    epsilon = validate.at_least_zero("epsilon", epsilon)
+    return math.expm1(min(epsilon, math.log(3.0))) / 2
+
+
+def erlingsson_advantage_from_epsilon(epsilon: float, *, delta: float = 0.0) -> float:
+    """Erlingsson et al. 2019: the advantage is at most 1 - e^(-ε)(1 - δ).
+
+    Certified upper bound for (ε, δ)-DP.
+
+    >>> round(erlingsson_advantage_from_epsilon(0.5), 5)
+    0.39347
+    """
+    epsilon = validate.at_least_zero("epsilon", epsilon)
+    delta = validate.probability("delta", delta, example=1e-5)
+    return -math.expm1(-epsilon) + delta * math.exp(-epsilon)
+
+
+def sablayrolles_precision_from_epsilon(epsilon: float, *, prior: float) -> float:
+    """Sablayrolles et al. 2019: the precision is at most π + ε/4.
+
+    Certified upper bound for pure ε-DP, capped at 1.
+
+    >>> sablayrolles_precision_from_epsilon(0.5, prior=0.5)
+    0.625
+    """
+    epsilon = validate.at_least_zero("epsilon", epsilon)
+    prior = validate.inner_probability("prior", prior)
+    return min(1.0, prior + epsilon / 4)
+
+
+def mahloujifar_precision_from_epsilon(epsilon: float) -> float:
+    """Mahloujifar et al. 2022: the precision at the prior ½ is at most 1/(1 + e^(-ε)).
+
+    Certified upper bound for pure ε-DP.
+
+    >>> round(mahloujifar_precision_from_epsilon(0.5), 5)
+    0.62246
+    """
+    return float(scipy.special.expit(validate.at_least_zero("epsilon", epsilon)))
+
+
+# The classical calibration of Gaussian noise ------------------------------------------------------
+
+
+def classical_noise_multiplier_from_epsilon(
+    epsilon: float, *, delta: float, adjacency: str = "add-remove", beyond_proof: bool = False
+) -> float:
+    """The classical noise for (ε, δ)-DP in one step: √(2 ln(1.25/δ)) / ε.
+
+    Certified (enough noise) for ε <= 1, where alone it is proved; a larger ε is refused unless
+    `beyond_proof` is true, and then nothing is guaranteed. `choose(Gaussian(), ...)` is exact,
+    needs less noise and holds for every ε.
+
+    >>> round(classical_noise_multiplier_from_epsilon(1.0, delta=1e-5), 4)
+    4.8448
+    """
+    epsilon = validate.positive("epsilon", epsilon)
+    if epsilon > 1 and not beyond_proof:
+        raise validate.refusal(
+            "epsilon",
+            epsilon,
+            "at most 1, where the classical calibration is proved",
+            "use the exact calibration, or give beyond_proof=True and rely on nothing",
+        )
+    return _moved(1, adjacency) * _classical_scale(delta) / epsilon  # B eq. 1
+
+
+def classical_advantage_from_epsilon(epsilon: float, *, delta: float) -> float:
+    """The advantage on a Gaussian mechanism with the classical noise for (ε, δ): B's ρ_α.
+
+    Exact for that noise, whatever ε. Not a bound for another mechanism that is (ε, δ)-DP, nor for a
+    Gaussian with the exact noise, which is less: read the advantage off their curves.
+
+    >>> round(classical_advantage_from_epsilon(2.19722, delta=0.01), 2)
+    0.28
+    """
+    epsilon = validate.at_least_zero("epsilon", epsilon)
+    return TradeOff.gaussian(epsilon / _classical_scale(delta)).advantage()  # B Theorem 3
+
+
+def classical_epsilon_from_advantage(advantage: float, *, delta: float) -> float:
+    """The ε whose classical noise gives a Gaussian mechanism this advantage.
+
+    The inverse of `classical_advantage_from_epsilon`: B's eq. 6 with the factor 2 that it lacks in
+    print. From a measured advantage it is a point estimate, without confidence, and (ε, δ)-DP
+    follows from it only where it is at most 1; `empirical_epsilon_from_advantage` is exact.
+
+    >>> round(classical_epsilon_from_advantage(0.28, delta=0.01), 3)
+    2.228
+    """
+    return _classical_scale(delta) * _mu(advantage)  # B eq. 6, corrected
+
+
+def _classical_scale(delta: float) -> float:
+    """√(2 ln(1.25/δ)), the classical σ/Δ times ε."""
+    delta = validate.inner_probability("delta", delta, example=1e-5)
+    return math.sqrt(2.0 * (math.log(1.25) - math.log(delta)))
+
+
+# ε from what attacks reached, without confidence --------------------------------------------------
+
+
+def epsilon_from_error_rates(
+    false_positive_rate: float, false_negative_rate: float, *, delta: float = 0.0
+) -> float:
+    """The ε that an attacker with these error rates proves, if the rates are exact.
+
+    A lower bound on ε for true rates, a point estimate for measured ones. If both are upper ends of
+    confidence intervals, and the test was fixed before the trials that are counted, a lower bound
+    with the confidence that both hold. max(ln((1-δ-FP)/FN), ln((1-δ-FN)/FP)), at least 0, and
+    infinite if an attacker never errs in one way and is not useless in the other.
+
+    >>> round(epsilon_from_error_rates(0.1, 0.1), 5)
+    2.19722
+    """
+    fpr = validate.probability("false_positive_rate", false_positive_rate)
+    fnr = validate.probability("false_negative_rate", false_negative_rate)
+    delta = validate.probability("delta", delta, example=1e-5)
+    # K: FN + e^ε FP >= 1 - δ and FP + e^ε FN >= 1 - δ (N section III-C prints <=)
+    return max(0.0, _log_ratio(1 - delta - fpr, fnr), _log_ratio(1 - delta - fnr, fpr))
+
+
+def _log_ratio(correct: float, error: float) -> float:
+    """The log of correct/error; -inf where the attacker is no use, inf where it never errs."""
+    correct -= 4 * sys.float_info.epsilon  # more than its rounding: this is a lower bound
+    if correct <= 0:
+        return -math.inf
+    return math.log(correct) - math.log(error) if error > 0 else math.inf
+
+
+def epsilon_from_belief(belief: float, *, prior: float = 0.5) -> float:
+    """The ε that corresponds to a largest belief β in the record: ln(β/(1-β)) - logit π.
+
+    Pure ε-DP keeps every attacker's belief at or below β: certified, rounded down and checked. For
+    the largest final belief seen over all runs it is ε′, a point estimate; B section 5.3 prints it
+    without the logarithm.
+
+    >>> round(epsilon_from_belief(0.9), 5)
+    2.19722
+    """
+    belief = validate.inner_probability("belief", belief, example=0.9)
+    prior = validate.inner_probability("prior", prior)
+    if belief < prior:
+        requirement = f"at least the prior ({prior:g}), which epsilon = 0 allows"
+        raise validate.refusal("belief", belief, requirement, "give a larger one")
+    epsilon = max(0.0, _logit(belief) - _logit(prior))  # B eq. 5
+    return _nudged(epsilon, -1.0, lambda e: e == 0 or _largest_belief(e, prior) <= belief)
+
+
+def empirical_epsilon_from_advantage(advantage: float, *, delta: float) -> float:
+    """The ε′ of the Gaussian mechanism on which the best attacker has this advantage.
+
+    Point estimate: exact for Gaussian noise, by μ′ = 2Φ⁻¹((Adv + 1)/2) and the ε of that μ′ at δ.
+    B's own formula (eq. 6, corrected) is `classical_epsilon_from_advantage`. A measured advantage
+    below 0 counts as 0.
+
+    >>> round(empirical_epsilon_from_advantage(0.26789, delta=1e-5), 3)
+    2.838
+    """
+    seen = validate.number("advantage", advantage, example=0.2)
+    if not -1 <= seen < 1:
+        remedy = "give a number such as 0.2"
+        raise validate.refusal("advantage", advantage, "at least -1 and below 1", remedy)
+    return TradeOff.gaussian(_mu(max(0.0, seen))).epsilon(delta)
+
+
+# Rényi differential privacy -----------------------------------------------------------------------
+#
+# The conversion ε = ε_RDP + ln(1/δ)/(α - 1) is not the tightest one known, but it proves more than
+# (ε, δ)-DP: by Markov's inequality the privacy loss exceeds that ε with probability at most δ, so
+# the belief does too (B section 4.4).
+
+
+def epsilon_from_rdp(rdp: Sequence[float], *, orders: Sequence[float], delta: float) -> float:
+    """The smallest ε = ε_RDP + ln(1/δ)/(α - 1) over the orders α; `rdp` holds ε_RDP at each.
+
+    Certified upper bound, also on the tail: Pr[privacy loss > ε] <= δ.
+
+    >>> round(epsilon_from_rdp([1.0, 2.0], orders=[2.0, 4.0], delta=0.01), 4)
+    3.5351
+    """
+    delta = validate.inner_probability("delta", delta, example=1e-5)
+    values = [validate.at_least_zero("rdp", value) for value in rdp]
+    alphas = [validate.number("orders", order, example=2.0) for order in orders]
+    if not values or len(values) != len(alphas) or min(alphas) <= 1:
+        requirement = f"as many as rdp ({len(values)}), at least one, and above 1"
+        raise validate.refusal("orders", list(orders), requirement, "give such as [2.0, 4.0]")
+    pairs = zip(values, alphas, strict=True)
+    return min(value - math.log(delta) / (alpha - 1) for value, alpha in pairs)  # Mi Proposition 3
+
+
+def belief_from_rdp(
+    rdp: Sequence[float], *, orders: Sequence[float], exceeded: float, prior: float = 0.5
+) -> float:
+    """The belief in the record that is exceeded with at most the probability `exceeded`.
+
+    Certified upper bound for the attacker who sees everything, if the record was in: B eq. 8 with
+    δ = `exceeded`. This is the case in which B's Theorem 2(ii) is true.
+
+    >>> round(belief_from_rdp([1.0, 2.0], orders=[2.0, 4.0], exceeded=0.01), 4)
+    0.9717
+    """
+    exceeded = validate.inner_probability("exceeded", exceeded, example=1e-3)
+    prior = validate.inner_probability("prior", prior)
+    return _largest_belief(epsilon_from_rdp(rdp, orders=orders, delta=exceeded), prior)
+
+
+def rdp_epsilon_from_noise_multiplier(
+    noise_multiplier: float, *, delta: float, steps: int = 1, adjacency: str = "add-remove"
+) -> float:
+    """The ε of Gaussian noise by RDP composition, minimised over all real orders.
+
+    Certified upper bound, also on the tail: Pr[privacy loss > ε] <= δ. Larger than the exact ε of
+    `Gaussian(noise_multiplier, steps)`, which says nothing about that tail.
+
+    >>> round(rdp_epsilon_from_noise_multiplier(8.0, delta=1e-5, steps=30), 4)
+    3.5197
+    """
+    noise_multiplier = validate.positive("noise_multiplier", noise_multiplier)
+    delta = validate.inner_probability("delta", delta, example=1e-5)
+    return _rdp_epsilon(_moved(steps, adjacency) / noise_multiplier, delta)
+
+
+def rdp_noise_multiplier_from_epsilon(
+    epsilon: float, *, delta: float, steps: int = 1, adjacency: str = "add-remove"
+) -> float:
+    """Split a total (ε, δ) over the steps by RDP: the noise multiplier of each step.
+
+    The smallest noise for which RDP composition proves the total, rounded up and checked with
+    `rdp_epsilon_from_noise_multiplier`; the privacy loss then exceeds ε with probability at most δ.
+
+    >>> round(rdp_noise_multiplier_from_epsilon(2.19722, delta=0.01, steps=30), 4)
+    8.3799
+    """
+    epsilon = validate.positive("epsilon", epsilon)
+    delta = validate.inner_probability("delta", delta, example=1e-5)
+    moved = _moved(steps, adjacency)
+    # the root of μ²/2 + μ √(2 ln(1/δ)) = ε
+    spread = math.sqrt(-2.0 * math.log(delta))
+    mu = 2.0 * epsilon / (spread + math.sqrt(2.0 * epsilon - 2.0 * math.log(delta)))
+    return _nudged(moved / mu, 1.0, lambda z: _rdp_epsilon(moved / z, delta) <= epsilon)
+
+
+def _rdp_epsilon(mu: float, delta: float) -> float:
+    """The minimum over α > 1 of α μ²/2 + ln(1/δ)/(α - 1), at α = 1 + √(2 ln(1/δ))/μ."""
+    return mu * mu / 2 + mu * math.sqrt(-2.0 * math.log(delta))
+
+
+# Deletion -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DeletionCapacity:
+    """How many records can be denied at once, and under which condition.
+
+    Attributes:
+        records: the number of records.
+        deniability: certified: P(none of them was used | the output) is at least this.
+        output_probability: it holds for outputs with at least this probability when none of them
+            was used; None: for all.
+    """
+
+    records: int
+    deniability: float
+    output_probability: float | None = None
+
+
+def deletion_capacity(deniability: float, *, epsilon: float, prior: float) -> DeletionCapacity:
+    """The number of records of which pure ε-DP lets one still say that none was used.
+
+    Each record of the pool was kept independently with probability `prior`; the result is the
+    largest m with P(none of the m was used | output) >= `deniability`, rounded down. Certified.
+    T's Corollary 5.2 with the lower bound it needs, L = 1 / (1 + e^ε π/(1-π)) and m = ln B / ln L.
+    `dprime.consequences.deletion_capacity` reads it off any curve.
+
+    >>> deletion_capacity(0.8, epsilon=1.0, prior=10 / 10_000).records
+    82
+    """
+    target = validate.inner_probability("deniability", deniability, example=0.8)
+    epsilon = validate.at_least_zero("epsilon", epsilon)
+    prior = validate.inner_probability("prior", prior, example=0.001)
+    log_unused = -float(np.logaddexp(0.0, epsilon + _logit(prior)))  # ln L
+    most = math.log(target) / log_unused * (1.0 - MARGIN)
+    records = math.floor(min(most, LARGEST_COUNT))
+    kept = math.exp(records * log_unused * (1.0 + MARGIN))
+    return DeletionCapacity(records, max(target, kept))
+
+
+# Helpers ------------------------------------------------------------------------------------------
+
+
+def _moved(steps: object, adjacency: object) -> float:
+    """How far one record moves the clipped sums of all steps together, in clipping norms."""
+    count = validate.whole("steps", steps)
+    if count > MOST_STEPS:
+        raise validate.refusal("steps", steps, f"at most {MOST_STEPS}", "give fewer steps")
+    relation = validate.one_of("adjacency", adjacency, tuple(SENSITIVITY))
+    return SENSITIVITY[relation] * math.sqrt(count)
+
+
+def _mu(advantage: float) -> float:
+    """The distance of Gaussian worlds with this advantage: 2Φ⁻¹((Adv + 1)/2)."""
+    advantage = validate.below_one("advantage", advantage)
+    return math.sqrt(8.0) * float(scipy.special.erfinv(advantage))
+
+
+def _logit(probability: float) -> float:
+    return math.log(probability) - math.log1p(-probability)
+
+
+def _largest_belief(epsilon: float, prior: float) -> float:
+    """B eq. 5: logit ρ = logit π + ε."""
+    return max(prior, prior / (prior + (1.0 - prior) * math.exp(-epsilon)))
+
+
+def _nudged(value: float, sign: float, holds: Callable[[float], bool]) -> float:
+    """The value, or the first one a few last digits above or below that passes its check."""
+    step, candidate = 2.0**-52, value
+    while not holds(candidate):
+        candidate, step = value * (1.0 + sign * step), 2.0 * step
+    return candidate
