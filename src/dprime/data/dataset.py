@@ -305,7 +305,6 @@ def _check_finite(name: str, values: NDArray[np.float32]) -> None:
 
 
 def _check_count(labels: NDArray[Any], count: int) -> None:
-    """Refuse labels that are not one for each record."""
     if labels.shape != (count,):
         requirement = f"({count},) as there are {count} records"
         remedy = "give one label for each record"

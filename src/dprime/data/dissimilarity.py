@@ -223,7 +223,6 @@ class _Comparison:
         return cls(*(torch.from_numpy(x).to(place) for x in made), rule, memory)
 
     def matrix(self, progress: _Progress | None) -> NDArray[Any]:
-        """Every d."""
         matrix = torch.empty(len(self.a), len(self.b), dtype=self.a.dtype)
         for rows, columns, tile in self._tiles(progress):
             matrix[rows, columns] = tile.cpu()
@@ -376,7 +375,6 @@ _RULES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def _checked(name: str, values: ArrayLike, measure: str) -> NDArray[Any]:
-    """Records that the measure can compare."""
     array = numbers(name, values)
     shape = f"of shape {array.shape}"
     if array.ndim not in (2, 4):
@@ -397,7 +395,6 @@ def _checked(name: str, values: ArrayLike, measure: str) -> NDArray[Any]:
 
 
 def _at_most(name: str, value: int, largest: int) -> int:
-    """A whole number of things that are there."""
     value = validate.whole(name, value, example=min(3, largest))
     if value > largest:
         raise validate.refusal(name, value, f"at most {largest}", "ask for fewer")

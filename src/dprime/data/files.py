@@ -64,7 +64,6 @@ class Source:
         return path
 
     def fetch(self, name: str, version: int) -> Any:
-        """The data set from OpenML as NumPy arrays, by scikit-learn."""
         datasets = scikit_learn("sklearn.datasets")
         try:
             with warnings.catch_warnings():

@@ -68,7 +68,6 @@ class Batch:
 
     @property
     def mask_of_others(self) -> Tensor:
-        """The mask without the differing records [trial, place]."""
         mask = self.mask.clone()
         mask[:, self.first : self.first + self.differing] = 0
         return mask
@@ -150,7 +149,6 @@ class Sampler:
     def batch(
         self, streams: Streams, step: int, in_world: Tensor, members: Tensor | None = None
     ) -> Batch:
-        """The batch of each trial at a step."""
         if members is not None:
             return self._of_members(streams, step, members)
         presence = torch.stack([in_world, ~in_world], dim=1)[:, : self.differing]
@@ -174,7 +172,6 @@ class Sampler:
         )  # fmt: skip
 
     def _of_members(self, streams: Streams, step: int, members: Tensor) -> Batch:
-        """The batch of trials that each have their own records."""
         drawn = members
         if self.rate < 1:
             drawn = members & streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)

@@ -192,7 +192,6 @@ def _refuse_batch_normalisation(model: nn.Module) -> None:
 
 
 def _outputs(model: nn.Module, x: Tensor) -> Tensor:
-    """The model's outputs, or a sentence with the shapes that did not fit."""
     try:
         outputs = model(x)
     except (RuntimeError, ValueError, TypeError, IndexError) as error:
@@ -289,7 +288,6 @@ def _mixing_layer(model: nn.Module, x: Tensor) -> str:
 
 
 def _check_labels(outputs: Tensor, y: Tensor, loss: str | Loss) -> None:
-    """Class labels must have an output each."""
     if loss == "cross-entropy":
         classes = outputs.shape[1] if outputs.dim() > 1 else 1
         if y.is_floating_point():
@@ -315,7 +313,6 @@ def _check_labels(outputs: Tensor, y: Tensor, loss: str | Loss) -> None:
 
 
 def _check_loss(loss: Loss, outputs: Tensor, y: Tensor) -> None:
-    """A loss must be a number per record that no other record changes."""
     losses = loss(outputs, y)
     if not isinstance(losses, Tensor) or losses.shape != (len(outputs),):
         shown = f"of shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else f"{losses}"

@@ -98,7 +98,6 @@ def median_clip_norm(
 
 
 def _exact_median(norms: NDArray[np.float64]) -> float:
-    """The median of the norms that are numbers."""
     known = norms[~np.isnan(norms)]
     if not len(known):
         raise validate.misfit(

@@ -35,7 +35,6 @@ class Windows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:
-        """The errors of a pixel's windows, added up."""
         (errors,) = upstream
         conv = ctx.conv
         if has_triton(errors):
@@ -67,7 +66,6 @@ class Conv2d(LayerRule):
         self.sides = (top, left)  # the same on both sides, see `network._rule`
 
     def positions(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of the output."""
         left, right, top, bottom = self.padding[2:]
         reach = [d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel, strict=True)]
         rows = (height + top + bottom - reach[0]) // self.stride[0] + 1
@@ -136,7 +134,6 @@ class Conv2d(LayerRule):
         return math.prod(self.positions(*x.shape[2:])) * math.prod(self.kernel) * x.shape[1]
 
     def cut(self, x: Tensor) -> Tensor:
-        """The windows of x, made now."""
         pixels = x.flatten(0, 1).permute(0, 2, 3, 1).contiguous()
         if any(self.padding):
             pixels = F.pad(pixels, self.padding)
@@ -149,7 +146,6 @@ class Convolved(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, *rest: Any) -> Tensor:
-        """Records of each trial with its own weights."""
         *bias, conv = rest
         ctx.x, ctx.weight, ctx.conv = x, weight, conv
         biases = bias[0] if bias else [None] * len(weight)

@@ -151,7 +151,6 @@ class TrainingData:
 
     @property
     def union(self) -> Dataset:
-        """Every record of either world."""
         return self.common if self.differing is None else self._with(self.differing)
 
     def dataset(self, world: str) -> Dataset:
@@ -186,7 +185,6 @@ def _without(dataset: Dataset, index: int) -> Dataset:
 
 
 def _check_single(name: str, record: Dataset, dataset: Dataset) -> None:
-    """Exactly one record, of the data set's shape."""
     shape = record.records.shape
     wanted = (1, *dataset.records.shape[1:])
     if shape != wanted:

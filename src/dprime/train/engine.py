@@ -215,7 +215,6 @@ def _check_two_worlds(
 
 
 def _count(trials: int | None, data: TrainingData) -> int:
-    """How many trainings there are."""
     parts = None if data.members is None else len(data.members)
     if trials is None:
         return parts or 1
@@ -243,7 +242,6 @@ def _in_world(
 
 
 def _initial(initial: object, network: Network, count: int) -> Tensor | None:
-    """Weights to start from, or None for fresh ones."""
     if isinstance(initial, Tensor):
         if initial.shape not in ((network.size,), (count, network.size)):
             raise validate.misfit(
@@ -265,7 +263,6 @@ def _copies(run: EngineContext) -> int:
 
 
 def _kept(run: EngineContext, keep: bool, budget: int) -> Tensor | None:
-    """Room for all trials' final weights."""
     if not keep:
         return None
     size = 4 * len(run.trials) * run.network.size
@@ -324,7 +321,6 @@ def _train_slice(
 
 
 def _start(run: EngineContext, trials: NDArray[np.int64], streams: Streams) -> Tensor:
-    """The weights before the first step."""
     if run.initial is None:
         return fresh_weights(run.network, streams)
     if run.initial.dim() == 1:
@@ -395,13 +391,10 @@ def _sigma(
         return like.new_zeros(len(like), dtype=torch.float64)
     if training.sensitivity == "global":
         return like.new_full((len(like),), sigma, dtype=torch.float64)
-    scaled: Tensor
     gradients = crafted
     if gradients is None:
         gradients = differing_gradients(parts, batch, training.clip_norm, like)
-    if len(gradients) == 1:  # add-remove, zero-out: LS = ‖g(x)‖, GS = C
-        scaled = gradients[0].double().norm(dim=1) * (sigma / training.clip_norm)
-    else:  # replace: LS = ‖g(x) − g(x′)‖, GS = 2C
-        distances = (gradients[0] - gradients[1]).double().norm(dim=1)
-        scaled = distances * (sigma / (2 * training.clip_norm))
-    return scaled
+    # add-remove, zero-out: LS = ‖g(x)‖, GS = C; replace: LS = ‖g(x) − g(x′)‖, GS = 2C
+    change = gradients[0] if len(gradients) == 1 else gradients[0] - gradients[1]
+    sensitivity: Tensor = change.double().norm(dim=1)
+    return sensitivity * (sigma / (len(gradients) * training.clip_norm))

@@ -30,19 +30,15 @@ class ExplicitGradients(Gradients):
         self.losses, self._gradients = losses, gradients
 
     def norms(self) -> Tensor:
-        """[trial, record]."""
         return norms_of(self._gradients)
 
     def add_weighted(self, c: Tensor, into: Tensor) -> None:
-        """Σ c_i g_i."""
         into += weighted(c, self._gradients, into.dtype)
 
     def only(self, records: slice) -> Gradients:
-        """Those of some of the records."""
         return ExplicitGradients(self.losses[:, records], self._gradients[:, records])
 
     def without(self, lost: Tensor) -> Gradients:
-        """The same with gradients of zero for some of the records."""
         return ExplicitGradients(self.losses, self._gradients.masked_fill(lost[..., None], 0))
 
 
@@ -95,7 +91,6 @@ class Functional(Network):
 
     @torch.no_grad()
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
-        """[trial, record, ...]."""
         shared = x.shape[0] == 1
         call = partial(self._call, self._fresh())
         over_trials = vmap(call, in_dims=(0, None if shared else 0))
@@ -131,7 +126,6 @@ class Functional(Network):
         self, make: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]],
         weights: Tensor, x: Tensor, y: Tensor,
     ) -> tuple[Tensor, ...]:  # fmt: skip
-        """What `make` gives for all trials."""
         if self.together:
             return make(weights, x, y)
         rows = [slice(trial, trial + 1) for trial in range(len(weights))]

@@ -143,7 +143,6 @@ def _beyond(values: Tensor, least: float, most: float) -> list[list[int]]:
 
 
 def _ends(values: Tensor) -> tuple[float, float]:
-    """The lowest and the highest."""
     if values.is_cuda:
         lowest, highest = values.aminmax()
         return float(lowest), float(highest)
