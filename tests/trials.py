@@ -96,38 +96,42 @@ def batch_of(worlds, rate, streams, step, in_world):
     return rows
 
 
-def slow_training(model, worlds, training, trial, seed, start, in_world=True):
-    """The final weights of one trial, computed record by record."""
+def slow_training(model, worlds, training, trial, seed, start, in_world=True, made=()):
+    """The final weights of one trial, computed record by record.
+
+    `made` are functions of weights and step, whose gradients stand in for the differing records'.
+    """
     streams = Streams(seed, [trial])
     set_flat(model, start.clone())
     optimizer = optimizer_of(training, model)
     loss = named_loss(training.loss)
-    union = worlds.union
-    x, y = torch.tensor(union.records), torch.tensor(union.labels)
+    x, y = torch.tensor(worlds.union.records), torch.tensor(worlds.union.labels)
+    differing = range(worlds.first, len(x) - len(worlds.common) + worlds.first)
+
+    def gradient(row):
+        if made and row in differing:
+            raw = made[row - worlds.first](flat(model), step)
+        else:
+            raw = gradient_of(model, loss, x[row], y[row])
+        return clipped(raw, training.clip_norm)
+
     for step in range(training.steps):
         for group in optimizer.param_groups:
             group["lr"] = training.rate_at(step)
         total = torch.zeros_like(start)
         for row in batch_of(worlds, training.sample_rate, streams, step, in_world):
-            total += clipped(gradient_of(model, loss, x[row], y[row]), training.clip_norm)
+            total += gradient(row)
         if training.noise_multiplier:
             sigma = training.sigma
             if training.sensitivity == "local":
-                differing = [
-                    clipped(gradient_of(model, loss, x[row], y[row]), training.clip_norm)
-                    for row in range(worlds.first, worlds.first + len(worlds.differing))
-                ]
-                if len(differing) == 1:
-                    sigma *= float(differing[0].norm()) / training.clip_norm
-                else:
-                    distance = float((differing[0] - differing[1]).norm())
-                    sigma *= distance / (2 * training.clip_norm)
+                first, *second = map(gradient, differing)
+                change = (first - second[0]) / 2 if second else first
+                sigma *= float(change.norm()) / training.clip_norm
             noise = torch.tensor([sigma], dtype=torch.float64)
             add_normal(streams, total[None], noise, Purpose.NOISE, step)
         average = total / (training.sample_rate * worlds.size)
-        offset = 0
-        for weight in model.parameters():
-            weight.grad = average[offset : offset + weight.numel()].view(weight.shape).clone()
-            offset += weight.numel()
+        sizes = [weight.numel() for weight in model.parameters()]
+        for weight, part in zip(model.parameters(), average.split(sizes), strict=True):
+            weight.grad = part.view(weight.shape).clone()
         optimizer.step()
     return flat(model)

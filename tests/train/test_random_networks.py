@@ -66,7 +66,7 @@ def check(seed):
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # torch.func, of some layers
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_clipped_sums_are_those_of_autograd(seed):
     check(seed)
 
@@ -114,6 +114,6 @@ def check_any_size(seed):
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 # Of 1,000 seeds, the later ones here reached 1.05 C: C over their norms had few digits.
-@pytest.mark.parametrize("seed", [*range(60), 82, 122, 484, 641, 795])
+@pytest.mark.parametrize("seed", [*range(20), 82, 122, 484, 641, 795])
 def test_no_record_of_any_size_moves_the_sum_by_more(seed):
     check_any_size(seed)
