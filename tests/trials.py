@@ -4,12 +4,14 @@ What the engine does in one tensor, this does in loops with PyTorch's own autogr
 """
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import nn
 
 from dprime.data.dataset import Dataset
+from dprime.train import Observer, TrainingData
 from dprime.train.losses import named_loss
 from dprime.train.noise import add_normal
 from dprime.train.optimizers import SGD
@@ -41,6 +43,36 @@ class Wrapped(nn.Module):
 
     def forward(self, x):
         return self.inner(x)
+
+
+def fast(model):
+    """The other path, for networks of known layers."""
+    return model
+
+
+def pairs(data, other):
+    """Two worlds in every form, about one record of the data and another one."""
+    remove, replaced = TrainingData.remove(data, 3), TrainingData.replace(data, 3, other)
+    return {
+        "remove": remove, "replace": replaced, "add": TrainingData.add(data, other),
+        "remove, first": replace(remove, place=0), "replace, within": replace(replaced, place=4),
+    }  # fmt: skip
+
+
+class Sums(Observer):
+    """The clipped sum of each trial before the noise, and what the differing records add."""
+
+    def begin(self, run):
+        room = torch.full((len(run.trials), run.network.size), torch.nan)
+        self.sums, self.common = room.clone(), room
+        self.differing = [room.clone() for _ in range(run.sampler.differing)]
+
+    def see(self, step):
+        self.sums[step.rows] = step.own_sum
+        if self.differing:
+            self.common[step.rows] = step.common_sum
+        for kept, each in zip(self.differing, step.differing, strict=True):
+            kept[step.rows] = each
 
 
 def flat(model):

@@ -201,10 +201,8 @@ def test_draw_is_without_replacement_and_repeatable(data, seed):
 
 
 def test_every_record_is_as_likely_to_be_drawn():
-    data = numbered(4)
-    hits = np.bincount([places_of(data.draw(1, seed))[0] for seed in range(2000)])
-    # 500 expected; six standard deviations are 116.
-    assert np.abs(hits - 500).max() < 116
+    hits = np.bincount([places_of(numbered(4).draw(1, seed))[0] for seed in range(2000)])
+    assert np.abs(hits - 500).max() < 116  # six standard deviations
 
 
 @given(st.integers(2, 60), st.floats(0.01, 0.99), st.integers(0, 2**32))
@@ -279,6 +277,15 @@ def test_columns_by_index_by_name_and_by_group(column, places):
     assert PEOPLE.column(column) == places
 
 
+def test_an_index_is_never_the_name_of_a_group():
+    data = Dataset("t", np.eye(3), [0, 1, 2], "table", 3, ("id", "0=no", "0=yes"))
+    assert (data.column(0), data.column("0")) == ((0,), (1, 2))
+    with pytest.raises(InputError, match="a column of a table, but it is of images"):
+        Dataset("t", IMAGES, [0, 1, 1], "image", 2).column(0)
+    with pytest.raises(InputError, match="give columns="):
+        numbered(3).column("age")
+
+
 @pytest.mark.parametrize(
     "column", [4, -1, "height", 1.5, None, True, (), (0, 0), ("age", 0), ("sex", "age")]
 )
@@ -286,15 +293,3 @@ def test_columns_that_are_not_there(column):
     with pytest.raises(InputError) as refused:
         PEOPLE.column(column)
     assert refused.value.parameter == "attribute"
-
-
-def test_an_index_is_never_the_name_of_a_group():
-    data = Dataset("t", np.eye(3), [0, 1, 2], "table", 3, ("id", "0=no", "0=yes"))
-    assert (data.column(0), data.column("0")) == ((0,), (1, 2))
-
-
-def test_what_has_no_columns_and_no_names():
-    with pytest.raises(InputError, match="a column of a table, but it is of images"):
-        Dataset("t", IMAGES, [0, 1, 1], "image", 2).column(0)
-    with pytest.raises(InputError, match="give columns="):
-        numbered(3).column("age")

@@ -107,18 +107,6 @@ def test_ssim_is_that_of_scikit_image_also_of_images_that_are_empty_or_nearly_co
         assert error < (1e-11 if a.dtype == np.float64 else 1e-5)
 
 
-def test_ssim_ignores_a_coarser_precision_that_was_set_for_training():
-    before = torch.get_float32_matmul_precision()
-    expected = dissimilarity(blobs(8), blobs(9, seed=1), "ssim")
-    torch.set_float32_matmul_precision("medium")
-    try:
-        found = dissimilarity(blobs(8), blobs(9, seed=1), "ssim")
-        assert torch.get_float32_matmul_precision() == "medium"
-    finally:
-        torch.set_float32_matmul_precision(before)
-    assert np.array_equal(found, expected)
-
-
 # --- the other measures -------------------------------------------------------------------------
 
 
@@ -141,19 +129,16 @@ def test_tables_are_compared_as_scipy_compares_them(measure):
     assert np.array_equal(dissimilarity(pictures, pictures, measure), expected)
 
 
-def test_cosine_of_zero_records_and_of_extreme_scales():
+def test_distances_keep_their_digits():
+    """Of close records far from the origin, of zero records, and of extreme scales."""
+    far = np.full((1, 50), 1000, np.float32)
+    apart = dissimilarity(far, np.stack([far[0], far[0] + np.float32(0.25)]), "euclidean")
+    assert apart[0] == pytest.approx([0, 0.25 * 50**0.5], rel=1e-6)
     a = np.array([[0.0, 0.0], [3.0, 4.0], [-6.0, -8.0]])
     expected = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 2.0], [1.0, 2.0, 0.0]])
     for scale in (1.0, 1e-30, 1e30):
         found = dissimilarity(a.astype(np.float32), (a * scale).astype(np.float32), "cosine")
         assert found == pytest.approx(expected, abs=1e-6)
-
-
-def test_close_records_far_from_the_origin_keep_their_distance():
-    a = np.full((1, 50), 1000, np.float32)
-    b = a + np.float32(0.25)
-    assert dissimilarity(a, b, "euclidean")[0, 0] == pytest.approx(0.25 * 50**0.5, rel=1e-6)
-    assert dissimilarity(a, a, "euclidean")[0, 0] == 0
 
 
 def drawn(measure, seed, count, dtype):
@@ -275,19 +260,23 @@ def test_tiles_change_nothing_and_inputs_are_left_alone(measure, small_tiles):
     assert np.array_equal(a, before)
 
 
-def test_threads_are_left_as_they_were(small_tiles):
-    before = torch.get_num_threads()
+def test_settings_that_were_made_for_training_are_ignored_and_left(small_tiles):
+    expected = dissimilarity(blobs(8), blobs(9, seed=1), "ssim")
+    before = torch.get_num_threads(), torch.get_float32_matmul_precision()
     torch.set_num_threads(2)
+    torch.set_float32_matmul_precision("medium")
     found = []
     try:
+        assert np.array_equal(dissimilarity(blobs(8), blobs(9, seed=1), "ssim"), expected)
         dissimilarity(images(10), images(11), "ssim", memory=small_tiles)
-        found.append(torch.get_num_threads())
+        found += [torch.get_num_threads(), torch.get_float32_matmul_precision()]
         later = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
         later.start()
         later.join()
     finally:
-        torch.set_num_threads(before)
-    assert found == [2, 2]
+        torch.set_num_threads(before[0])
+        torch.set_float32_matmul_precision(before[1])
+    assert found == [2, "medium", 2]
 
 
 def test_progress_counts_pairs(small_tiles):

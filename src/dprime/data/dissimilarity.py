@@ -220,7 +220,8 @@ class _Comparison:
         kind = np.float32 if np.result_type(first, second, np.float32) == np.float32 else np.float64
         # PyTorch warns of read-only arrays, even where it only reads
         made = [np.require(x, kind, ["C", "W"]) for x in (first, second)]
-        return cls(*(torch.from_numpy(x).to(place) for x in made), rule, memory)
+        rows, columns = (torch.from_numpy(x).to(place) for x in made)
+        return cls(rows, columns, rule, memory)
 
     def matrix(self, progress: _Progress | None) -> NDArray[Any]:
         matrix = torch.empty(len(self.a), len(self.b), dtype=self.a.dtype)

@@ -27,12 +27,10 @@ class Batch:
     """The records of one step, those in which the worlds differ side by side.
 
     Attributes:
-        x: all records of both worlds [record, ...].
-        y: their labels [record].
+        x: all records of both worlds [record, ...]; y has their labels.
         rows: which of them are in the batch [trial, place], or None for all of them in order.
         mask: 1 where the record counts for the trial, else 0 [trial, place].
-        differing: how many places are for records in which the worlds differ.
-        first: the first of these places.
+        differing: how many places, from `first` on, are for records in which the worlds differ.
         handed_out: parts of all records that were asked for before.
         pool: all records, if layers are to keep what they make of them.
         sparse: whether nearly all their numbers are zero.
@@ -84,13 +82,7 @@ class Batch:
 
 
 class Sampler:
-    """Draws the batches of some trials.
-
-    Args:
-        data: the records, and which of them each trial has.
-        rate: the probability with which each record is in a batch; 1 takes all.
-        device: where the records are kept.
-    """
+    """Draws the batches of some trials: each record is in one with probability `rate`."""
 
     def __init__(self, data: TrainingData, rate: float, device: torch.device) -> None:
         union = data.union
@@ -134,13 +126,9 @@ class Sampler:
     def batches(
         self, streams: Streams, in_world: Tensor, steps: int, members: Tensor | None = None
     ) -> Iterator[Batch]:
-        """The batches of all steps.
+        """The batches of all steps, of trials in these worlds [trial].
 
-        Args:
-            streams: of the trials.
-            in_world: which world each trial is in [trial].
-            steps: how many.
-            members: the records that each trial has [trial, record]; None for all of them.
+        `members` are the records that each trial has [trial, record]; None for all of them.
         """
         whole = self.batch(streams, 0, in_world, members) if self.rate == 1 else None
         for step in range(steps):
@@ -166,10 +154,9 @@ class Sampler:
 
     def _of_all(self, mask: Tensor) -> Batch:
         """All records in order, with a mask."""
-        return Batch(
-            self.x, self.y, None, mask, self.differing, self.first, handed_out=self._handed_out,
-            sparse=self.sparse,
-        )  # fmt: skip
+        kept = self._handed_out
+        x, y, first = self.x, self.y, self.first
+        return Batch(x, y, None, mask, self.differing, first, kept, sparse=self.sparse)
 
     def _of_members(self, streams: Streams, step: int, members: Tensor) -> Batch:
         drawn = members

@@ -206,12 +206,12 @@ def _check_two_worlds(
     """Local sensitivity and canaries are of the records in which two worlds differ."""
     if data.adjacency is not None:
         return
-    made = "give TrainingData.remove(…) or TrainingData.replace(…)"
-    if training.sensitivity == "local":
-        remedy = f"{made}, or sensitivity='global'"
-        raise validate.misfit("data", "one world", "two worlds for local sensitivity", remedy)
+    remedy = "give TrainingData.remove(…) or TrainingData.replace(…)"
     if canary is not None:
-        raise validate.misfit("data", "one world", "two worlds for a canary gradient", made)
+        raise validate.misfit("data", "one world", "two worlds for a canary gradient", remedy)
+    if training.sensitivity == "local":
+        remedy += ", or sensitivity='global'"
+        raise validate.misfit("data", "one world", "two worlds for local sensitivity", remedy)
 
 
 def _count(trials: int | None, data: TrainingData) -> int:
@@ -229,26 +229,19 @@ def _in_world(
     world: str, data: TrainingData, trials: NDArray[np.int64], seed: int
 ) -> NDArray[np.bool_]:
     validate.one_of("world", world, WORLDS)
-    if data.adjacency is None or world == "in":
-        return np.ones(len(trials), dtype=bool)
-    if world == "out":
-        return np.zeros(len(trials), dtype=bool)
-    if world == "alternate":
-        even: NDArray[np.bool_] = trials % 2 == 0
-        return even
-    coins = Streams(seed, trials.tolist()).bernoulli(0.5, 1, Purpose.WORLD, 0)
-    in_world: NDArray[np.bool_] = coins[:, 0].numpy()
-    return in_world
+    if world == "random" and data.adjacency is not None:
+        coins = Streams(seed, trials.tolist()).bernoulli(0.5, 1, Purpose.WORLD, 0)
+        return np.asarray(coins[:, 0])
+    inside = {"in": True, "out": False}.get(world, trials % 2 == 0)
+    return np.broadcast_to(data.adjacency is None or inside, trials.shape).copy()
 
 
 def _initial(initial: object, network: Network, count: int) -> Tensor | None:
     if isinstance(initial, Tensor):
         if initial.shape not in ((network.size,), (count, network.size)):
-            raise validate.misfit(
-                "initial", f"of shape {tuple(initial.shape)}",
-                f"of shape ({network.size},) or ({count}, {network.size})",
-                "give one number per weight of the model",
-            )  # fmt: skip
+            wanted = f"of shape ({network.size},) or ({count}, {network.size})"
+            remedy = "give one number per weight of the model"
+            raise validate.misfit("initial", f"of shape {tuple(initial.shape)}", wanted, remedy)
         return initial.to(torch.float32)  # with fewer digits norms would be lost
     validate.one_of("initial", initial, ("fresh", "given"))
     return network.given_weights() if initial == "given" else None
@@ -267,12 +260,12 @@ def _kept(run: EngineContext, keep: bool, budget: int) -> Tensor | None:
         return None
     size = 4 * len(run.trials) * run.network.size
     if size > budget:
+        remedy = "give keep_weights=False and keep what you need with an observer, or more memory"
+        wanted = f"fit the memory of {budget / (1 << 30):.1f} GB"
         raise validate.InputError.of(
-            f"The final weights of {len(run.trials)} trials",
-            f"fit the memory of {budget / (1 << 30):.1f} GB",
-            f"they need {size / (1 << 30):.1f} GB",
-            "give keep_weights=False and keep what you need with an observer, or more memory",
-        )
+            f"The final weights of {len(run.trials)} trials", wanted,
+            f"they need {size / (1 << 30):.1f} GB", remedy,
+        )  # fmt: skip
     return torch.empty(len(run.trials), run.network.size)
 
 
@@ -337,12 +330,11 @@ def _crafted(run: EngineContext, context: StepContext) -> tuple[Tensor, ...] | N
     C = run.training.clip_norm
     if C is None:
         return found
-    clipped = []
-    for gradients in found:
-        norms = norms_of(gradients)[:, None]
-        scaled = gradients * clip_factors(norms, C)
-        clipped.append(scaled.masked_fill(~norms.isfinite(), 0))
-    return tuple(clipped)
+    norms = [norms_of(gradients)[:, None] for gradients in found]
+    return tuple(
+        (gradients * clip_factors(norm, C)).masked_fill(~norm.isfinite(), 0)
+        for gradients, norm in zip(found, norms, strict=True)
+    )
 
 
 def _clipped_sum(

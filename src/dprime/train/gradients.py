@@ -17,14 +17,9 @@ Factors = Callable[[Tensor, float], Tensor]
 
 
 class Part:
-    """The records of a batch that go through the model together.
+    """The records of a batch that go through the model together, from the place `start` on.
 
-    Their gradients can be let go and made again, so that only one part need be in memory.
-
-    Args:
-        make: computes the gradients at the step's weights.
-        start: the place of its first record in the batch.
-        gradients: what `make` gives, if it is there already.
+    Their gradients can be let go and made again by `make`, so that only one part need be in memory.
     """
 
     def __init__(

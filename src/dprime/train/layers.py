@@ -390,11 +390,8 @@ class ScaleTrace(KeptTrace):
 class GroupTrace(KeptTrace):
     """Of y = γ x̂ + β over P positions, g_γ = Σ_t e_t x̂_t and g_β = Σ_t e_t.
 
-    Args:
-        centred: input less the mean of its group [R, n, P, channels].
-        scale: 1/standard deviation of its group, for every channel [R, n, 1, channels]; x̂ is their
-            product, which is not made.
-        groups: how many there are.
+    The input less the mean of its group [R, n, P, channels] times `scale`, 1/deviation of its group
+    for every channel [R, n, 1, channels], is x̂, which is not made.
     """
 
     def __init__(self, centred: Tensor, scale: Tensor, groups: int) -> None:

@@ -10,7 +10,6 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, cast
 
 import torch
@@ -257,16 +256,12 @@ def layered(model: nn.Module) -> Layered | None:
     """The fast form of a model, or None if one of its layers has no rule, or a hook."""
     if any(hooks_of(module, "forward") for module in model.modules()):
         return None
-    stages: list[Stage] = []
-    taken: set[int] = set()
     places = {parameter.name: parameter for parameter in parameters_of(model)}
-    for path, module in _pools_first(list(_leaves(model, ""))):
-        stage = _stage(path, module, places)
-        shared = any(id(weight) in taken for weight in module.parameters())
-        if stage is None or shared:
-            return None
-        taken.update(id(weight) for weight in module.parameters())
-        stages.append(stage)
+    leaves = _pools_first(list(_leaves(model, "")))
+    weights = [weight for _, module in leaves for weight in module.parameters()]
+    stages = [stage for leaf in leaves if (stage := _stage(*leaf, places)) is not None]
+    if len(stages) < len(leaves) or len(set(weights)) < len(weights):  # no rule, or shared weights
+        return None
     return Layered(model, _norm_joined(stages))
 
 
@@ -326,13 +321,8 @@ def _stage(path: str, module: nn.Module, places: dict[str, Parameter]) -> Stage 
         dim, sizes = module.dim + 1, cast(tuple[int, ...], module.unflattened_size)
         return Stage(lambda x: x.unflatten(dim, sizes))
     if type(module) in RECORDWISE or isinstance(_rule(module), RECORDWISE_RULES):
-        return Stage(partial(_record_by_record, module))
+        return Stage(lambda x: module(x.flatten(0, 1)).unflatten(0, x.shape[:2]))
     return None
-
-
-def _record_by_record(module: nn.Module, x: Tensor) -> Tensor:
-    by_trial: Tensor = module(x.flatten(0, 1)).unflatten(0, x.shape[:2])
-    return by_trial
 
 
 RULES: dict[type, Callable[[Any], LayerRule]] = {

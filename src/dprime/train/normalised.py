@@ -38,17 +38,11 @@ CHUNK = 1024
 
 @dataclass(frozen=True)
 class Moments:
-    """Of the windows of records, each [R or 1, n, ...].
+    """Of the windows of records: ξ_t with a 1 for the bias, x̄ and S."""
 
-    Attributes:
-        centred: ξ_t, and a 1 for the bias [R or 1, n, T, k + 1].
-        mean: x̄ [R or 1, n, 1, k].
-        covariance: S [R or 1, n, k, k].
-    """
-
-    centred: Tensor
-    mean: Tensor
-    covariance: Tensor
+    centred: Tensor  # [R or 1, n, T, k + 1]
+    mean: Tensor  # [R or 1, n, 1, k]
+    covariance: Tensor  # [R or 1, n, k, k]
 
     @classmethod
     def of(cls, windows: Tensor) -> Moments:
@@ -63,15 +57,9 @@ class Moments:
 
 
 class NormalisedTrace(KeptTrace):
-    """The gradients of every record, side by side.
+    """The gradients of every record, side by side, from W [R, 1, k, out] and γ [R, 1, 1, out].
 
-    Args:
-        moments: of the records' windows.
-        probe: the output [R, n, T, out].
-        weights: W [R, 1, k, out] and γ [R, 1, 1, out].
-        scale: s for every channel [R, n, 1, out].
-        offset: d for every channel [R, n, 1, out].
-        rule: the layer.
+    The output is [R, n, T, out]; s and d are [R, n, 1, out].
     """
 
     def __init__(

@@ -64,11 +64,8 @@ class LikelihoodRatio(Observer):
 def log_mixture(rest: Tensor, gradient: Tensor, sigma: Tensor, rate: float) -> Tensor:
     """ln((1 − q) + q e^u), u = (⟨r, g⟩ − ‖g‖²/2)/σ²: how a drawn g changes the odds of r [trial].
 
-    Args:
-        rest: r, the noisy sum less what the other records contribute [trial, parameter].
-        gradient: g, the record's clipped gradient [trial, parameter].
-        sigma: the noise's standard deviation [trial].
-        rate: q, the probability with which the record is drawn.
+    r is the noisy sum less what the other records contribute, g the record's clipped gradient, σ
+    the noise's standard deviation and q the rate with which the record is drawn.
     """
     product = torch.linalg.vecdot(gradient, rest).double()
     square = torch.linalg.vecdot(gradient, gradient).double()
