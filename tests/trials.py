@@ -75,6 +75,32 @@ class Sums(Observer):
             kept[step.rows] = each
 
 
+class Keeper(Observer):
+    """Copies everything. Steps of several slices come in turns."""
+
+    def at(self, index, name):
+        """What was kept at a step, over all trials."""
+        found = [kept for kept in self.steps if kept["index"] == index]
+        return torch.cat([kept[name] for kept in sorted(found, key=lambda s: s["rows"].start)])
+
+    def begin(self, run):
+        self.steps, self.final = [], []
+
+    def see(self, step):
+        self.steps.append({
+            "index": step.index, "rows": step.rows, "weights": step.weights.clone(),
+            "noisy": step.noisy_sum.clone(), "own": step.own_sum.clone(),
+            "in": step.clipped_sum("in"), "out": step.clipped_sum("out"),
+            "common": step.common_sum.clone(), "norms": step.norms.clone(),
+            "losses": step.losses.clone(), "sigma": step.sigma.clone(), "mask": step.mask.clone(),
+            "differing": step.differing, "drawn": step.batch.drawn(), "rows_of": step.batch.rows,
+            "memo": dict(step.memo),
+        })  # fmt: skip
+
+    def end(self, final):
+        self.final.append((final.rows.start, final.weights.clone()))
+
+
 def flat(model):
     return torch.cat([weight.detach().flatten() for weight in model.parameters()])
 

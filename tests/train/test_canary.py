@@ -9,12 +9,11 @@ from dprime.train import (
     LikelihoodRatio,
     LocalSensitivity,
     NoiseScale,
-    Observer,
     TrainingConfig,
     TrainingData,
     train,
 )
-from trials import Wrapped, blobs, clipped, dense, fast, flat, pairs, slow_training
+from trials import Keeper, Wrapped, blobs, clipped, dense, fast, flat, pairs, slow_training
 
 DATA = blobs(9, (5,))
 OTHER = blobs(1, (5,), seed=9)
@@ -44,22 +43,6 @@ class Made(CanaryGradient):
         context.memo[self] = context.index
         made = (loud(context.weights, context.index), quiet(context.weights, context.index))
         return made[: context.run.sampler.differing]
-
-
-class Keeper(Observer):
-    """Everything that a canary may change."""
-
-    def begin(self, run):
-        self.steps = []
-
-    def see(self, step):
-        kept = {
-            "index": step.index, "rows": step.rows, "weights": step.weights.clone(),
-            "own": step.own_sum.clone(), "common": step.common_sum.clone(),
-            "differing": [g.clone() for g in step.differing], "sigma": step.sigma.clone(),
-            "drawn": step.batch.drawn().clone(), "memo": dict(step.memo),
-        }  # fmt: skip
-        self.steps.append(kept)
 
 
 CASES = [
