@@ -137,34 +137,20 @@ class Sampler:
     def batch(
         self, streams: Streams, step: int, in_world: Tensor, members: Tensor | None = None
     ) -> Batch:
+        drawn = torch.ones(len(in_world), self.places, dtype=torch.bool, device=self.x.device)
+        if self.rate < 1:
+            drawn = streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)
         if members is not None:
-            return self._of_members(streams, step, members)
-        presence = torch.stack([in_world, ~in_world], dim=1)[:, : self.differing]
-        if self.rate == 1:
-            mask = torch.ones(len(in_world), len(self.x), device=self.x.device)
-            mask[:, self.first : self.first + self.differing] = presence
-            return self._of_all(mask)
+            drawn = drawn & members
         # x and x′ have one place between them: both worlds draw the same batches.
-        drawn = streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)
         before, own, after = drawn.tensor_split([self.first, self.first + 1], dim=1)
-        presence = presence & own
-        if self.shares_records:
-            return self._of_all(torch.cat([before, presence, after], dim=1).float())
-        return self._gathered(torch.cat([before, after], dim=1), presence)
-
-    def _of_all(self, mask: Tensor) -> Batch:
-        """All records in order, with a mask."""
+        presence = torch.stack([in_world, ~in_world], dim=1)[:, : self.differing] & own
+        if not self.shares_records:
+            return self._gathered(torch.cat([before, after], dim=1), presence)
+        mask = torch.cat([before, presence, after], dim=1).float()
         kept = self._handed_out
         x, y, first = self.x, self.y, self.first
         return Batch(x, y, None, mask, self.differing, first, kept, sparse=self.sparse)
-
-    def _of_members(self, streams: Streams, step: int, members: Tensor) -> Batch:
-        drawn = members
-        if self.rate < 1:
-            drawn = members & streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)
-        if self.shares_records:
-            return self._of_all(drawn.float())
-        return self._gathered(drawn, drawn[:, :0])
 
     def _gathered(self, drawn: Tensor, presence: Tensor) -> Batch:
         """Each trial's own records side by side, filled up to the longest batch.

@@ -110,7 +110,9 @@ def _norms(
     network = network_of(model, sampler.x, sampler.y, loss)
     weights = fresh_weights(network, Streams(seed, [0], place))
     slices = slice_plan(network, sampler, 2, compute.bytes, 1)
-    batch = sampler.batch(Streams(seed, [0], place), 0, torch.ones(1, dtype=torch.bool))
+    batch = sampler.batch(
+        Streams(seed, [0], place), 0, torch.ones(1, dtype=torch.bool, device=place)
+    )
     parts = [
         network.gradients(weights, *batch.part(start, stop), loss).norms()
         for start, stop in batch.spans(slices.records)

@@ -76,15 +76,14 @@ def slice_plan(
         wanted = f"at least {needed} MB for this model and data"
         remedy = f"give memory={math.ceil(needed / 102.4) / 10} (in GB) or more"
         raise validate.misfit("memory", f"{memory >> 20} MB", wanted, remedy)
-    if not on_processor:
-        records = min(batch, max(1 + sampler.differing, (room - per_trial) // per_record))
-        return Slices(max(1, min(trials, room // (per_trial + per_record * records))), records)
-    most = (workers or torch.get_num_threads()) if network.side_by_side else 1
-    work = trials * (per_trial + per_record * batch) // WORTH_A_WORKER
-    side_by_side = max(1, min(most, trials, room // least, work))
-    room = min(room // side_by_side, max(least, CACHE))
+    side_by_side = 1
+    if on_processor:
+        most = (workers or torch.get_num_threads()) if network.side_by_side else 1
+        work = trials * (per_trial + per_record * batch) // WORTH_A_WORKER
+        side_by_side = max(1, min(most, trials, room // least, work))
+        room = min(room // side_by_side, max(least, CACHE))
     records = min(batch, max(1 + sampler.differing, (room - per_trial) // per_record))
-    if not sampler.shares_records:
+    if on_processor and not sampler.shares_records:
         room = min(room, OWN_RECORDS)
     together = max(1, min(-(-trials // side_by_side), room // (per_trial + per_record * records)))
     return Slices(together, records, side_by_side)
