@@ -4,12 +4,14 @@ What the engine does in one tensor, this does in loops with PyTorch's own autogr
 """
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import nn
 
 from dprime.data.dataset import Dataset
+from dprime.train import Observer, TrainingData
 from dprime.train.losses import named_loss
 from dprime.train.noise import add_normal
 from dprime.train.optimizers import SGD
@@ -41,6 +43,62 @@ class Wrapped(nn.Module):
 
     def forward(self, x):
         return self.inner(x)
+
+
+def fast(model):
+    """The other path, for networks of known layers."""
+    return model
+
+
+def pairs(data, other):
+    """Two worlds in every form, about one record of the data and another one."""
+    remove, replaced = TrainingData.remove(data, 3), TrainingData.replace(data, 3, other)
+    return {
+        "remove": remove, "replace": replaced, "add": TrainingData.add(data, other),
+        "remove, first": replace(remove, place=0), "replace, within": replace(replaced, place=4),
+    }  # fmt: skip
+
+
+class Sums(Observer):
+    """The clipped sum of each trial before the noise, and what the differing records add."""
+
+    def begin(self, run):
+        room = torch.full((len(run.trials), run.network.size), torch.nan)
+        self.sums, self.common = room.clone(), room
+        self.differing = [room.clone() for _ in range(run.sampler.differing)]
+
+    def see(self, step):
+        self.sums[step.rows] = step.own_sum
+        if self.differing:
+            self.common[step.rows] = step.common_sum
+        for kept, each in zip(self.differing, step.differing, strict=True):
+            kept[step.rows] = each
+
+
+class Keeper(Observer):
+    """Copies everything. Steps of several slices come in turns."""
+
+    def at(self, index, name):
+        """What was kept at a step, over all trials."""
+        found = [kept for kept in self.steps if kept["index"] == index]
+        return torch.cat([kept[name] for kept in sorted(found, key=lambda s: s["rows"].start)])
+
+    def begin(self, run):
+        self.steps, self.final = [], []
+
+    def see(self, step):
+        self.steps.append({
+            "index": step.index, "rows": step.rows, "weights": step.weights.clone(),
+            "noisy": step.noisy_sum.clone(), "own": step.own_sum.clone(),
+            "in": step.clipped_sum("in"), "out": step.clipped_sum("out"),
+            "common": step.common_sum.clone(), "norms": step.norms.clone(),
+            "losses": step.losses.clone(), "sigma": step.sigma.clone(), "mask": step.mask.clone(),
+            "differing": step.differing, "drawn": step.batch.drawn(), "rows_of": step.batch.rows,
+            "memo": dict(step.memo),
+        })  # fmt: skip
+
+    def end(self, final):
+        self.final.append((final.rows.start, final.weights.clone()))
 
 
 def flat(model):
@@ -96,38 +154,42 @@ def batch_of(worlds, rate, streams, step, in_world):
     return rows
 
 
-def slow_training(model, worlds, training, trial, seed, start, in_world=True):
-    """The final weights of one trial, computed record by record."""
+def slow_training(model, worlds, training, trial, seed, start, in_world=True, made=()):
+    """The final weights of one trial, computed record by record.
+
+    `made` are functions of weights and step, whose gradients stand in for the differing records'.
+    """
     streams = Streams(seed, [trial])
     set_flat(model, start.clone())
     optimizer = optimizer_of(training, model)
     loss = named_loss(training.loss)
-    union = worlds.union
-    x, y = torch.tensor(union.records), torch.tensor(union.labels)
+    x, y = torch.tensor(worlds.union.records), torch.tensor(worlds.union.labels)
+    differing = range(worlds.first, len(x) - len(worlds.common) + worlds.first)
+
+    def gradient(row):
+        if made and row in differing:
+            raw = made[row - worlds.first](flat(model), step)
+        else:
+            raw = gradient_of(model, loss, x[row], y[row])
+        return clipped(raw, training.clip_norm)
+
     for step in range(training.steps):
         for group in optimizer.param_groups:
             group["lr"] = training.rate_at(step)
         total = torch.zeros_like(start)
         for row in batch_of(worlds, training.sample_rate, streams, step, in_world):
-            total += clipped(gradient_of(model, loss, x[row], y[row]), training.clip_norm)
+            total += gradient(row)
         if training.noise_multiplier:
             sigma = training.sigma
             if training.sensitivity == "local":
-                differing = [
-                    clipped(gradient_of(model, loss, x[row], y[row]), training.clip_norm)
-                    for row in range(worlds.first, worlds.first + len(worlds.differing))
-                ]
-                if len(differing) == 1:
-                    sigma *= float(differing[0].norm()) / training.clip_norm
-                else:
-                    distance = float((differing[0] - differing[1]).norm())
-                    sigma *= distance / (2 * training.clip_norm)
+                first, *second = map(gradient, differing)
+                change = (first - second[0]) / 2 if second else first
+                sigma *= float(change.norm()) / training.clip_norm
             noise = torch.tensor([sigma], dtype=torch.float64)
             add_normal(streams, total[None], noise, Purpose.NOISE, step)
         average = total / (training.sample_rate * worlds.size)
-        offset = 0
-        for weight in model.parameters():
-            weight.grad = average[offset : offset + weight.numel()].view(weight.shape).clone()
-            offset += weight.numel()
+        sizes = [weight.numel() for weight in model.parameters()]
+        for weight, part in zip(model.parameters(), average.split(sizes), strict=True):
+            weight.grad = part.view(weight.shape).clone()
         optimizer.step()
     return flat(model)

@@ -10,7 +10,7 @@ from dprime.train.network import layered
 from dprime.train.noise import add_normal
 from dprime.train.records import Records
 from dprime.train.streams import Purpose, Streams
-from trials import Wrapped, blobs, dense
+from trials import Wrapped, blobs
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 IMAGES = blobs(12, (1, 12, 12), seed=3)
@@ -37,13 +37,9 @@ def test_random_bits_are_the_same():
     assert torch.equal(normals[0], normals[1].cpu())  # the noise is exact
 
 
-@pytest.mark.parametrize("make", [image_net, lambda: Wrapped(image_net()), lambda: dense(144, 3)])
-@pytest.mark.parametrize("rate", [1.0, 0.3])
-@pytest.mark.parametrize("sensitivity", ["global", "local"])
+@pytest.mark.parametrize("make", [image_net, lambda: Wrapped(image_net())])
+@pytest.mark.parametrize(("rate", "sensitivity"), [(1.0, "local"), (0.3, "global")])
 def test_training_agrees(make, rate, sensitivity):
-    model = make()
-    if isinstance(model[0] if isinstance(model, nn.Sequential) else None, nn.Linear):
-        model = nn.Sequential(nn.Flatten(), model)
     worlds = TrainingData.replace(IMAGES.take(range(11)), 2, IMAGES.take([11]))
     recipe = TrainingConfig(
         steps=5, learning_rate=0.1, clip_norm=0.7, noise_multiplier=1.5, sample_rate=rate,
@@ -53,7 +49,7 @@ def test_training_agrees(make, rate, sensitivity):
     for place in ("cpu", "cuda"):
         ratio = LikelihoodRatio()
         done = train(
-            model, worlds, recipe, trials=6, seed=4, observers=[ratio], compute=Compute(place)
+            make(), worlds, recipe, trials=6, seed=4, observers=[ratio], compute=Compute(place)
         )
         results.append((done.weights, ratio.logs, done.accuracy(IMAGES)))
     torch.testing.assert_close(results[0][0], results[1][0], rtol=1e-3, atol=1e-4)
@@ -61,19 +57,12 @@ def test_training_agrees(make, rate, sensitivity):
     assert np.abs(results[0][2] - results[1][2]).max() <= 1 / 12
 
 
-@pytest.mark.parametrize(
-    "middle",
-    [
-        nn.Conv2d(4, 3, (3, 2), stride=(2, 1), padding=(1, 2), dilation=(2, 1)),
-        nn.Conv2d(4, 3, 2, stride=2),
-        nn.Conv2d(4, 3, 3, padding="same"),
-        nn.Conv2d(4, 5, 1, stride=3),
-    ],
-    ids=str,
-)
-def test_gradients_of_convolutions_agree(middle):
+def test_gradients_of_convolutions_agree():
     torch.manual_seed(0)
-    front = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Tanh(), middle, nn.Tanh(), nn.Flatten())
+    front = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.Tanh(), nn.Conv2d(4, 3, 2, stride=2, padding="valid"), nn.Tanh(),
+        nn.Conv2d(3, 3, (3, 2), stride=(2, 1), padding=(1, 2), dilation=(2, 1)), nn.Flatten(),
+    )  # fmt: skip
     width = front(torch.zeros(1, 1, 12, 12)).shape[1]
     network = layered(nn.Sequential(*front, nn.Linear(width, 3)))
     weights = network.given_weights() + 0.1 * torch.randn(3, network.size)
@@ -82,8 +71,7 @@ def test_gradients_of_convolutions_agree(middle):
     for place in ("cpu", "cuda"):
         here = [tensor.to(place) for tensor in (weights, x, y)]
         found = network.gradients(here[0], Records(here[1]), here[2], "cross-entropy")
-        total = torch.zeros_like(here[0])
-        norms = found.norms()
+        total, norms = torch.zeros_like(here[0]), found.norms()
         found.add_weighted(torch.ones_like(norms), total)
         results.append((norms.cpu(), total.cpu()))
     torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)

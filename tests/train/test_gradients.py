@@ -8,15 +8,8 @@ import torch
 from torch import nn
 
 from dprime.data.dataset import Dataset
-from dprime.train import (
-    CanaryGradient,
-    Observer,
-    TrainingConfig,
-    TrainingData,
-    median_clip_norm,
-    train,
-)
-from trials import Wrapped, blobs
+from dprime.train import CanaryGradient, TrainingConfig, TrainingData, median_clip_norm, train
+from trials import Sums, Wrapped, blobs, fast
 
 ONCE = TrainingConfig(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
 
@@ -57,21 +50,6 @@ LAYERS = {
 }
 
 
-class Sums(Observer):
-    """The clipped sum of each trial before the noise, and what the differing records add."""
-
-    def begin(self, run):
-        room = torch.full((len(run.trials), run.network.size), torch.nan)
-        self.sums, self.common = room.clone(), room
-        self.differing = [room.clone() for _ in range(run.sampler.differing)]
-
-    def see(self, step):
-        self.sums[step.rows] = step.own_sum
-        for kept, each in zip(self.differing, step.differing, strict=True):
-            kept[step.rows] = each
-        self.common[step.rows] = step.common_sum
-
-
 def sums_of(model, data, members, probability, loss):
     """The clipped sum of trials with these members."""
     sums, training = Sums(), dataclasses.replace(ONCE, loss=loss)
@@ -82,12 +60,12 @@ def sums_of(model, data, members, probability, loss):
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.parametrize("cause", ["feature", "loss"])
-@pytest.mark.parametrize("wrap", [False, True], ids=["layers", "one module"])
+@pytest.mark.parametrize("wrap", [fast, Wrapped])
 @pytest.mark.parametrize("probability", [1.0, 0.2], ids=["all records", "own records"])
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_record_without_a_finite_gradient_counts_as_zero(name, probability, wrap, cause):
     model, shape = LAYERS[name]()
-    model = Wrapped(model) if wrap else model
+    model = wrap(model)
     plain = blobs(6, shape, classes=2)
     records, labels = plain.records.copy(), plain.labels.copy()
     if cause == "feature":
@@ -157,7 +135,7 @@ def test_weights_that_are_not_finite_leave_the_noise_alone():
     assert float(sums.sums.abs().max()) == 0
 
 
-@pytest.mark.parametrize("wrap", [nn.Identity, Wrapped], ids=["fast", "general"])
+@pytest.mark.parametrize("wrap", [fast, Wrapped])
 def test_a_word_that_the_table_has_not_counts_as_zero(wrap):
     words = np.random.default_rng(0).integers(0, 5, (6, 4)).astype(np.float32)
     words[4, 1] = 6  # a word of the next trial's table, or of the next record's
@@ -166,7 +144,7 @@ def test_a_word_that_the_table_has_not_counts_as_zero(wrap):
     members = np.array([[True] * 6, [True, True, True, True, False, True]])
     sums = Sums()
     train(
-        model if wrap is nn.Identity else wrap(model), TrainingData.parts(data, members, 1.0), ONCE,
+        wrap(model), TrainingData.parts(data, members, 1.0), ONCE,
         initial="given", observers=[sums], seed=1,
     )  # fmt: skip
     torch.testing.assert_close(sums.sums[0], sums.sums[1])

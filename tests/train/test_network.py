@@ -72,19 +72,12 @@ def test_record_gradients_are_those_of_autograd(name, wrap):
 
 
 @pytest.mark.parametrize("wrap", [False, True], ids=["layered", "functional"])
-def test_labels_may_be_those_of_all_trials(wrap):
+def test_labels_may_be_those_of_all_trials_and_nothing_is_left_behind(wrap):
     network, weights, x, y, loss = example("joined", wrap)
+    before = x.clone()
     found = network.record_gradients(weights, x, y[:1], loss)
     expected = by_autograd("joined", weights, x, y[:1].expand(TRIALS, RECORDS))
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize("wrap", [False, True], ids=["layered", "functional"])
-def test_nothing_is_left_behind(wrap):
-    """The records that were given need no gradient afterwards, nor do the model's weights."""
-    network, weights, x, y, loss = example("joined", wrap)
-    before = x.clone()
-    found = network.record_gradients(weights, x, y, loss)
     assert not found.requires_grad
     assert not x.requires_grad
     assert torch.equal(x, before)

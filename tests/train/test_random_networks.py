@@ -8,20 +8,11 @@ import pytest
 import torch
 from torch import nn
 
-from dprime.train import Observer, TrainingConfig, TrainingData, train
+from dprime.train import TrainingConfig, TrainingData, train
 from dprime.train.losses import named_loss
 from dprime.train.network import Layered
 from random_networks import random_case
-
-
-class Sums(Observer):
-    """The clipped sum of each trial before the noise."""
-
-    def begin(self, run):
-        self.sums = torch.full((len(run.trials), run.network.size), torch.nan)
-
-    def see(self, step):
-        self.sums[step.rows] = step.own_sum
+from trials import Sums
 
 
 def record_gradients(case, parameters):
@@ -39,34 +30,38 @@ def record_gradients(case, parameters):
     return torch.stack(found)
 
 
-def check(seed):
-    """(whether the fast path took it, the largest clipped norm in units of C)."""
-    case = random_case(seed)
-    count = len(case.data)
-    # One trial for each record alone, and one for all of them.
+def clipped_sums(case, clip_norm, seed):
+    """A training, and the sums of one trial for each record alone and one for all of them."""
+    count, sums = len(case.data), Sums()
     members = np.concatenate([np.eye(count, dtype=bool), np.ones((1, count), dtype=bool)])
     subsets = TrainingData.parts(case.data, members, probability=(0.2, 1.0)[seed % 2])
-    clip_norm = float(np.random.default_rng(seed).choice([1e-3, 0.3, 1.0, 100.0]))
     training = TrainingConfig(
         steps=1, learning_rate=0.1, clip_norm=clip_norm, noise_multiplier=2.0, loss=case.loss
     )
-    sums = Sums()
     done = train(case.model, subsets, training, initial="given", observers=[sums], seed=1)
+    return done, sums.sums
+
+
+def check(seed):
+    """(whether the fast path took it, the largest clipped norm in units of C)."""
+    case = random_case(seed)
+    clip_norm = float(np.random.default_rng(seed).choice([1e-3, 0.3, 1.0, 100.0]))
+    done, sums = clipped_sums(case, clip_norm, seed)
     assert done.label == "differentially private"
     plain = record_gradients(case, done.network.parameters)
     norms = plain.norm(dim=1, keepdim=True)
     expected = plain * (clip_norm / norms).clamp(max=1)
     expected = torch.cat([expected, expected.sum(0, keepdim=True)])
     scale = float(expected.norm(dim=1).max())
-    assert float((sums.sums.double() - expected).norm(dim=1).max()) <= 3e-4 * scale
-    largest = float(sums.sums[:-1].double().norm(dim=1).max()) / clip_norm
+    assert float((sums.double() - expected).norm(dim=1).max()) <= 3e-4 * scale
+    largest = float(sums[:-1].double().norm(dim=1).max()) / clip_norm
     assert largest <= 1
     return isinstance(done.network, Layered), largest
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # torch.func, of some layers
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_clipped_sums_are_those_of_autograd(seed):
     check(seed)
 
@@ -98,14 +93,7 @@ def check_any_size(seed):
     rng = np.random.default_rng(seed)
     case = stretched(random_case(seed), rng)
     clip_norm = float(10.0 ** rng.uniform(-12, 18))
-    training = TrainingConfig(
-        steps=1, learning_rate=0.1, clip_norm=clip_norm, noise_multiplier=2.0, loss=case.loss
-    )
-    count = len(case.data)
-    members = np.concatenate([np.eye(count, dtype=bool), np.ones((1, count), dtype=bool)])
-    subsets, sums = TrainingData.parts(case.data, members, probability=(0.2, 1.0)[seed % 2]), Sums()
-    train(case.model, subsets, training, initial="given", observers=[sums], seed=1)
-    found = sums.sums.double() / clip_norm
+    found = clipped_sums(case, clip_norm, seed)[1].double() / clip_norm
     assert bool(found.isfinite().all())
     assert float(found.norm(dim=1)[:-1].max()) <= 1 + 1e-5
     assert float((found[-1] - found[:-1].sum(0)).norm()) <= 1e-3
@@ -114,6 +102,6 @@ def check_any_size(seed):
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 # Of 1,000 seeds, the later ones here reached 1.05 C: C over their norms had few digits.
-@pytest.mark.parametrize("seed", [*range(60), 82, 122, 484, 641, 795])
+@pytest.mark.parametrize("seed", [*range(20), 82, 122, 484, 641, 795])
 def test_no_record_of_any_size_moves_the_sum_by_more(seed):
     check_any_size(seed)

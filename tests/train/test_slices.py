@@ -21,16 +21,12 @@ def planned(model, shape, records, memory, trials=1000, rate=1.0):
     return slice_plan(layered(model), sampler, 3, int(memory * GIGABYTE), trials)
 
 
-def test_small_models_run_many_trials_at_once():
-    found = planned(dense(10, 4, 3), (10,), 50, 2.0)
-    assert found.trials > 50
-    assert found.records == 50
-
-
-def test_large_batches_are_cut():
-    found = planned(dense(784, 2000, 3), (784,), 5000, 0.5)
-    assert found.trials == 1
-    assert 1 <= found.records < 5000
+def test_small_models_run_many_trials_at_once_and_large_batches_are_cut():
+    small, large = (dense(10, 4, 3), (10,), 50, 2.0), (dense(784, 2000, 3), (784,), 5000, 0.5)
+    assert planned(*small).trials > 50
+    assert planned(*small).records == 50
+    assert planned(*large).trials == 1
+    assert 1 <= planned(*large).records < 5000
 
 
 def test_trials_are_shared_out_among_the_threads():
@@ -103,6 +99,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from Linux")
 @pytest.mark.parametrize(("memory", "watch"), [(0.4, "plain"), (1.0, "plain"), (0.4, "observed")])
 def test_memory_is_kept(memory, watch):
@@ -113,12 +110,3 @@ def test_memory_is_kept(memory, watch):
     used = float(done.stdout)
     assert used <= memory
     assert used >= memory / 8
-
-
-def test_numbers_per_record_grow_with_the_model():
-    small, large = (
-        layered(nn.Sequential(nn.Linear(10, width), nn.ReLU(), nn.Linear(width, 3)))
-        for width in (4, 400)
-    )
-    x = torch.zeros(1, 10)
-    assert small.numbers_per_record(x) < large.numbers_per_record(x)

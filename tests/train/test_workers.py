@@ -5,7 +5,7 @@ import threading
 import pytest
 import torch
 
-from dprime.train.workers import each, freed_memory_kept
+from dprime.train.workers import each
 
 
 @pytest.fixture(autouse=True)
@@ -47,9 +47,3 @@ def test_the_first_error_is_raised_and_the_rest_is_left():
     assert stopped.is_set()
     assert len(done) < 999
     assert torch.get_num_threads() == 3
-
-
-def test_memory_is_kept_only_while_it_is_wanted():
-    with freed_memory_kept():
-        torch.zeros(1000, 1000)
-    torch.zeros(1000, 1000)

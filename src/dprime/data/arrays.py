@@ -75,12 +75,8 @@ def places(indices: ArrayLike, count: int) -> NDArray[np.intp]:
 def array_rows(columns: Sequence[NDArray[Any]]) -> Iterator[bytes]:
     """The bytes of each record that is spread over arrays of one length; −0 counts as 0."""
     for start in range(0, len(columns[0]), ROWS_AT_ONCE):
-        parts = [_row_bytes(column[start : start + ROWS_AT_ONCE]) for column in columns]
-        for row in zip(*parts, strict=True):
+        parts = [column[start : start + ROWS_AT_ONCE] for column in columns]
+        parts = [part + 0.0 if part.dtype.kind in "fc" else part for part in parts]  # −0 is 0
+        rows = [np.ascontiguousarray(part).reshape(len(part), -1).view(np.uint8) for part in parts]
+        for row in zip(*rows, strict=True):
             yield b"".join(map(np.ndarray.tobytes, row))
-
-
-def _row_bytes(rows: NDArray[Any]) -> NDArray[np.uint8]:
-    """Each row as bytes [row, byte]."""
-    same = rows + 0.0 if rows.dtype.kind in "fc" else rows  # −0 and 0 have other bytes
-    return np.ascontiguousarray(same).reshape(len(rows), -1).view(np.uint8)

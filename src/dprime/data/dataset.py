@@ -66,7 +66,10 @@ class Dataset:
         if self.classes is not None:
             put(self, "classes", validate.whole("classes", self.classes, example=10))
         labels = numbers("labels", self.labels)
-        _check_count(labels, len(self.records))
+        if labels.shape != (len(self.records),):
+            requirement = f"({len(self.records)},) as there are {len(self.records)} records"
+            remedy = "give one label for each record"
+            raise validate.refusal("the shape of labels", labels.shape, requirement, remedy)
         if self.classes is None:
             put(self, "labels", frozen(labels, np.float32))
             _check_finite("targets", self.labels)
@@ -102,9 +105,6 @@ class Dataset:
             kind: "image", "binary" or "table".
             classes: how many classes there are, if some may not occur in the labels.
             sparse: whether nearly all numbers are zero.
-
-        Raises:
-            InputError: if the arrays do not make a data set; one sentence says why.
 
         Examples:
             >>> Dataset.of([[0.5, 2.0], [1.5, 0.0], [0.0, 1.0]], [0, 2, 1])
@@ -147,9 +147,6 @@ class Dataset:
         Args:
             indices: places from 0, or one True or False for each record.
 
-        Raises:
-            InputError: if there is no record at one of the places.
-
         Examples:
             >>> data = Dataset.of([[10.0], [11.0], [12.0]], [0, 1, 0])
             >>> data.take([2, 0]).records.ravel().tolist()
@@ -165,14 +162,7 @@ records.
         return replace(self, records=records, labels=labels)
 
     def draw(self, size: int, seed: int) -> Dataset:
-        """A random subset without replacement, in random order.
-
-        Args:
-            size: how many records.
-            seed: the same seed draws the same records.
-
-        Raises:
-            InputError: if there are fewer records than asked for.
+        """A random subset without replacement, in random order; the same for the same seed.
 
         Examples:
             >>> data = Dataset.of(np.arange(10.0)[:, None], np.arange(10))
@@ -189,11 +179,8 @@ records.
         """A random partition into a part to train on and a part to test on.
 
         Args:
-            test_share: the share of the test part, rounded to whole records.
+            test_share: the share of the test part, rounded to whole records, at least one.
             seed: the same seed gives the same parts.
-
-        Raises:
-            InputError: if one of the parts would be empty.
 
         Examples:
             >>> data = Dataset.of(np.arange(10.0)[:, None], np.arange(10))
@@ -245,10 +232,7 @@ records.
         """Where columns stand: one, several, or a one-hot group by what its names begin with.
 
         Args:
-            column: an index, a name, several of them, or the name of a group.
-
-        Raises:
-            InputError: if the data set has no such column, or one is named twice.
+            column: an index, a name, several of them that differ, or the name of a group.
 
         Examples:
             >>> names = ("age", "sex=Female", "sex=Male")
@@ -302,14 +286,6 @@ def _check_finite(name: str, values: NDArray[np.float32]) -> None:
     name = f"the number of {name} with NaN, infinity or more than float32 holds"
     remedy = f"drop or repair them, beginning with record {wrong.argmax()}"
     raise validate.refusal(name, wrong.sum(), "0", remedy)
-
-
-def _check_count(labels: NDArray[Any], count: int) -> None:
-    """Refuse labels that are not one for each record."""
-    if labels.shape != (count,):
-        requirement = f"({count},) as there are {count} records"
-        remedy = "give one label for each record"
-        raise validate.refusal("the shape of labels", labels.shape, requirement, remedy)
 
 
 def _check_classes(labels: NDArray[Any], classes: int) -> None:

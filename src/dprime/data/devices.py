@@ -16,9 +16,8 @@ def device_named(device: str | torch.device) -> torch.device:
         found = torch.device(device)
         torch.zeros(1, device=found).item()
     except (RuntimeError, AssertionError, NotImplementedError, TypeError):
-        raise validate.refusal(
-            "device", str(device), "available", "give cpu, or cuda with a GPU"
-        ) from None
+        remedy = "give cpu, or cuda with a GPU"
+        raise validate.refusal("device", str(device), "available", remedy) from None
     return found
 
 

@@ -9,7 +9,7 @@ records, and takes the neighbour D′ that lies furthest from D:
 It is a heuristic for a pair that is easy to tell apart: nothing certified follows from it.
 
 Notation: rows are the records a, columns the records b, a tile is a block of the d(a, b). A pair's
-index is its place row by row. The tiles do not depend on how much of a ranking is kept, so a
+index is its place row by row. The tiles are the same whatever part of a ranking is kept, so a
 ranking with `keep` equals the two ends of the full one.
 """
 
@@ -47,9 +47,7 @@ _Progress = Callable[[int, int], None]
 
 
 def default_measure(kind: str) -> str:
-    """The measure to use for a kind of data: "image", "binary" or "table".
-
-    It is the one that Bernau et al. (2021, section 6.1) found best for data of that kind.
+    """The measure that Bernau et al. (2021, section 6.1) found best for a kind of data.
 
     >>> default_measure("image")
     'ssim'
@@ -84,7 +82,7 @@ def dissimilarity(
     >>> dissimilarity([[0, 1, 1, 0]], [[0, 1, 1, 0], [1, 1, 1, 1]], "hamming")
     array([[0. , 0.5]])
     """
-    return _comparison({"a": a, "b": b}, measure, device, memory).matrix()
+    return _Comparison.of({"a": a, "b": b}, measure, device, memory).matrix(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +128,6 @@ class Ranking:
         return self._first(k, self.scores)
 
     def _first(self, k: int, keys: _Floats) -> Ranking:
-        """The k entries with the smallest keys."""
         k = _at_most("k", k, self.kept or len(self))
         index, partners = self.records, self.partners
         if partners is not None:
@@ -180,7 +177,7 @@ def dataset_sensitivity(
         remedy = "give the records outside of D for replace, and none for add-remove"
         raise validate.refusal("universe", found, f"{wanted} for {adjacency}", remedy)
     given = {"records": records} | ({} if universe is None else {"universe": universe})
-    compared = _comparison(given, measure, device, memory)
+    compared = _Comparison.of(given, measure, device, memory)
     columns = len(compared.b) if replace else 1
     keep = None if keep is None else _at_most("keep", keep, len(compared.a) * columns)
     if replace and keep is not None:
@@ -205,34 +202,48 @@ class _Comparison:
     rule: Callable[[Tensor, Tensor], Tensor]
     memory: float  # in GB
 
-    def matrix(self, progress: _Progress | None = None) -> NDArray[Any]:
-        """Every d."""
+    @classmethod
+    def of(
+        cls, given: Mapping[str, ArrayLike], measure: str, device: str, memory: float | None
+    ) -> _Comparison:
+        """The records by their name in the call, checked; a single array is compared to itself."""
+        rule = _RULES[validate.one_of("measure", measure, MEASURES)]
+        names, arrays = list(given), [_checked(name, given[name], measure) for name in given]
+        first, second = arrays[0], arrays[-1]
+        if first.shape[1:] != second.shape[1:]:
+            shapes = [f"records of shape {x.shape[1:]}" for x in arrays]
+            requirement = f"{shapes[0]} like {names[0]}"
+            raise validate.refusal(names[1], shapes[1], requirement, "give the same shape")
+        place = device_named(device)
+        usual = CPU_MEMORY if place.type == "cpu" else GPU_MEMORY
+        memory = validate.positive("memory", usual if memory is None else memory, example=2.0)
+        kind = np.float32 if np.result_type(first, second, np.float32) == np.float32 else np.float64
+        # PyTorch warns of read-only arrays, even where it only reads
+        made = [np.require(x, kind, ["C", "W"]) for x in (first, second)]
+        rows, columns = (torch.from_numpy(x).to(place) for x in made)
+        return cls(rows, columns, rule, memory)
+
+    def matrix(self, progress: _Progress | None) -> NDArray[Any]:
         matrix = torch.empty(len(self.a), len(self.b), dtype=self.a.dtype)
         for rows, columns, tile in self._tiles(progress):
             matrix[rows, columns] = tile.cpu()
         return matrix.numpy()
 
-    def sums(self, progress: _Progress | None = None) -> _Floats:
+    def sums(self, progress: _Progress | None) -> _Floats:
         """The sum of each row (Bernau et al. 2021, eq. 9; a record is at 0 from itself)."""
         sums = np.zeros(len(self.a))
         for rows, _, tile in self._tiles(progress):
             sums[rows] += tile.sum(dim=1, dtype=torch.float64).cpu().numpy()
         return sums
 
-    def extremes(self, keep: int, progress: _Progress | None = None) -> tuple[_Indexes, _Floats]:
-        """The pairs with the largest and with the smallest scores, as `_ends` of all of them.
-
-        Of each tile, the `keep` first at both ends are candidates. Scores equal to the last of them
-        are candidates too, since the lowest indexes go first.
-        """
+    def extremes(self, keep: int, progress: _Progress | None) -> tuple[_Indexes, _Floats]:
+        """The pairs with the largest and with the smallest scores, as `_ends` of all of them."""
         index, scores = np.empty(0, np.int64), np.empty(0)
         for rows, columns, tile in self._tiles(progress):
-            flat, k = tile.flatten(), min(keep, tile.numel())
-            highest, lowest = (flat.topk(k, largest=end).values for end in (True, False))
-            candidates = (tile >= highest.min()) | (tile <= lowest.max())
-            row, column = torch.nonzero(candidates).cpu().numpy().T
-            index = np.append(index, (rows.start + row) * len(self.b) + columns.start + column)
-            scores = np.append(scores, tile[candidates].cpu().numpy())
+            row, column = (np.arange(n) for n in tile.shape)
+            places = (rows.start + row[:, None]) * len(self.b) + columns.start + column
+            index = np.append(index, places)
+            scores = np.append(scores, tile.cpu().numpy())
             index, scores = _ends(index, scores, keep)
         return index, scores
 
@@ -240,8 +251,8 @@ class _Comparison:
         """All tiles in turn, the columns changing first.
 
         On the CPU each thread has a tile to itself. PyTorch's own threads would share each of the
-        thousands of short operations and wait for one another at its end: a hundred times as long,
-        if other processes are busy too.
+        thousands of short operations and wait for one another at its end: thirty times as long, if
+        other processes are busy too.
         """
         rows = min(_ROWS, len(self.a))
         values = 4 * (rows + self.b[0].numel())  # of SSIM, the largest user, for each column
@@ -250,14 +261,12 @@ class _Comparison:
         starts = product(range(0, len(self.a), rows), range(0, len(self.b), columns))
         blocks = [(slice(y, y + rows), slice(x, x + columns)) for y, x in starts]
         threads = min(torch.get_num_threads(), _THREADS) if self.a.device.type == "cpu" else 1
-        with (
-            _own_settings(),
-            ThreadPoolExecutor(threads, "tile", torch.set_num_threads, (1,)) as pool,
-        ):
+        tile_of = lambda block: self.rule(self.a[block[0]], self.b[block[1]])  # noqa: E731
+        one_each = ThreadPoolExecutor(threads, "tile", torch.set_num_threads, (1,))
+        with _own_settings(), one_each as pool:
             for first in range(0, len(blocks), threads):
                 part = blocks[first : first + threads]
-                tiles = pool.map(lambda block: self.rule(self.a[block[0]], self.b[block[1]]), part)
-                for (row, column), tile in zip(part, tiles, strict=True):
+                for (row, column), tile in zip(part, pool.map(tile_of, part), strict=True):
                     yield row, column, tile
                     done += tile.numel()
                     if progress is not None:
@@ -366,29 +375,7 @@ _RULES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 
 
-def _comparison(
-    given: Mapping[str, ArrayLike], measure: str, device: str, memory: float | None
-) -> _Comparison:
-    """The records by their name in the call, checked and on their device; one array with itself."""
-    rule = _RULES[validate.one_of("measure", measure, MEASURES)]
-    names, arrays = list(given), [_checked(name, given[name], measure) for name in given]
-    first, second = arrays[0], arrays[-1]
-    if first.shape[1:] != second.shape[1:]:
-        shapes = [f"records of shape {x.shape[1:]}" for x in arrays]
-        requirement = f"{shapes[0]} like {names[0]}"
-        raise validate.refusal(names[1], shapes[1], requirement, "give the same shape")
-    place = device_named(device)
-    usual = CPU_MEMORY if place.type == "cpu" else GPU_MEMORY
-    memory = validate.positive("memory", usual if memory is None else memory, example=2.0)
-    kind = np.float32 if np.result_type(first, second, np.float32) == np.float32 else np.float64
-    # PyTorch warns of read-only arrays, even where it only reads
-    made = [np.require(x, kind, ["C", "W"]) for x in (first, second)]
-    rows, columns = (torch.from_numpy(x).to(place) for x in made)
-    return _Comparison(rows, columns, rule, memory)
-
-
 def _checked(name: str, values: ArrayLike, measure: str) -> NDArray[Any]:
-    """Records that the measure can compare."""
     array = numbers(name, values)
     shape = f"of shape {array.shape}"
     if array.ndim not in (2, 4):
@@ -409,7 +396,6 @@ def _checked(name: str, values: ArrayLike, measure: str) -> NDArray[Any]:
 
 
 def _at_most(name: str, value: int, largest: int) -> int:
-    """A whole number of things that are there."""
     value = validate.whole(name, value, example=min(3, largest))
     if value > largest:
         raise validate.refusal(name, value, f"at most {largest}", "ask for fewer")

@@ -64,17 +64,13 @@ class Source:
         return path
 
     def fetch(self, name: str, version: int) -> Any:
-        """The data set from OpenML as NumPy arrays, by scikit-learn."""
         datasets = scikit_learn("sklearn.datasets")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # it warns before each new attempt
-                return datasets.fetch_openml(
-                    name,
-                    version=version,
-                    as_frame=False,
-                    parser="liac-arff",  # the other one needs pandas, which no extra brings
-                )
+                # the other parser needs pandas, which no extra brings
+                options = {"as_frame": False, "parser": "liac-arff"}
+                return datasets.fetch_openml(name, version=version, **options)
         except (OSError, ValueError) as error:
             requirement = f"able to send {name} for source 'openml'"
             raise validate.refusal("openml.org", error, requirement, self._elsewhere) from None
@@ -86,9 +82,8 @@ class Source:
 
     @property
     def _elsewhere(self) -> str:
-        return (
-            f"try again later, or get the files from {self.address} and set {VARIABLE} or data_dir"
-        )
+        get = f"get the files from {self.address} and set {VARIABLE} or data_dir"
+        return f"try again later, or {get}"
 
 
 def folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
@@ -166,7 +161,5 @@ def scikit_learn(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError:
-        remedy = text.install("train")
-        raise ImportError(
-            f"This data set needs scikit-learn, which is not installed: run {remedy}."
-        ) from None
+        needed = "This data set needs scikit-learn, which is not installed"
+        raise ImportError(f"{needed}: run {text.install('train')}.") from None

@@ -27,12 +27,10 @@ class Batch:
     """The records of one step, those in which the worlds differ side by side.
 
     Attributes:
-        x: all records of both worlds [record, ...].
-        y: their labels [record].
+        x: all records of both worlds [record, ...]; y has their labels.
         rows: which of them are in the batch [trial, place], or None for all of them in order.
         mask: 1 where the record counts for the trial, else 0 [trial, place].
-        differing: how many places are for records in which the worlds differ.
-        first: the first of these places.
+        differing: how many places, from `first` on, are for records in which the worlds differ.
         handed_out: parts of all records that were asked for before.
         pool: all records, if layers are to keep what they make of them.
         sparse: whether nearly all their numbers are zero.
@@ -68,7 +66,6 @@ class Batch:
 
     @property
     def mask_of_others(self) -> Tensor:
-        """The mask without the differing records [trial, place]."""
         mask = self.mask.clone()
         mask[:, self.first : self.first + self.differing] = 0
         return mask
@@ -85,13 +82,7 @@ class Batch:
 
 
 class Sampler:
-    """Draws the batches of some trials.
-
-    Args:
-        data: the records, and which of them each trial has.
-        rate: the probability with which each record is in a batch; 1 takes all.
-        device: where the records are kept.
-    """
+    """Draws the batches of some trials: each record is in one with probability `rate`."""
 
     def __init__(self, data: TrainingData, rate: float, device: torch.device) -> None:
         union = data.union
@@ -135,13 +126,9 @@ class Sampler:
     def batches(
         self, streams: Streams, in_world: Tensor, steps: int, members: Tensor | None = None
     ) -> Iterator[Batch]:
-        """The batches of all steps.
+        """The batches of all steps, of trials in these worlds [trial].
 
-        Args:
-            streams: of the trials.
-            in_world: which world each trial is in [trial].
-            steps: how many.
-            members: the records that each trial has [trial, record]; None for all of them.
+        `members` are the records that each trial has [trial, record]; None for all of them.
         """
         whole = self.batch(streams, 0, in_world, members) if self.rate == 1 else None
         for step in range(steps):
@@ -150,37 +137,20 @@ class Sampler:
     def batch(
         self, streams: Streams, step: int, in_world: Tensor, members: Tensor | None = None
     ) -> Batch:
-        """The batch of each trial at a step."""
-        if members is not None:
-            return self._of_members(streams, step, members)
-        presence = torch.stack([in_world, ~in_world], dim=1)[:, : self.differing]
-        if self.rate == 1:
-            mask = torch.ones(len(in_world), len(self.x), device=self.x.device)
-            mask[:, self.first : self.first + self.differing] = presence
-            return self._of_all(mask)
-        # x and x′ have one place between them: both worlds draw the same batches.
-        drawn = streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)
-        before, own, after = drawn.tensor_split([self.first, self.first + 1], dim=1)
-        presence = presence & own
-        if self.shares_records:
-            return self._of_all(torch.cat([before, presence, after], dim=1).float())
-        return self._gathered(torch.cat([before, after], dim=1), presence)
-
-    def _of_all(self, mask: Tensor) -> Batch:
-        """All records in order, with a mask."""
-        return Batch(
-            self.x, self.y, None, mask, self.differing, self.first, handed_out=self._handed_out,
-            sparse=self.sparse,
-        )  # fmt: skip
-
-    def _of_members(self, streams: Streams, step: int, members: Tensor) -> Batch:
-        """The batch of trials that each have their own records."""
-        drawn = members
+        drawn = torch.ones(len(in_world), self.places, dtype=torch.bool, device=self.x.device)
         if self.rate < 1:
-            drawn = members & streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)
-        if self.shares_records:
-            return self._of_all(drawn.float())
-        return self._gathered(drawn, drawn[:, :0])
+            drawn = streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)
+        if members is not None:
+            drawn = drawn & members
+        # x and x′ have one place between them: both worlds draw the same batches.
+        before, own, after = drawn.tensor_split([self.first, self.first + 1], dim=1)
+        presence = torch.stack([in_world, ~in_world], dim=1)[:, : self.differing] & own
+        if not self.shares_records:
+            return self._gathered(torch.cat([before, after], dim=1), presence)
+        mask = torch.cat([before, presence, after], dim=1).float()
+        kept = self._handed_out
+        x, y, first = self.x, self.y, self.first
+        return Batch(x, y, None, mask, self.differing, first, kept, sparse=self.sparse)
 
     def _gathered(self, drawn: Tensor, presence: Tensor) -> Batch:
         """Each trial's own records side by side, filled up to the longest batch.

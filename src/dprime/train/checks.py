@@ -6,6 +6,7 @@ import copy
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from dprime import validate
 from dprime.train.functional import Functional
@@ -23,18 +24,9 @@ FOLLOWED = 2
 
 
 def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Network:
-    """The model in the form in which it is trained, or a sentence why it cannot be.
-
-    Args:
-        model: any module that maps records [record, ...] to outputs [record, ...].
-        x: records of the data.
-        y: their labels.
-        loss: of one record each.
-    """
+    """The model in the form in which it is trained, or a sentence why it cannot be."""
     if not isinstance(model, nn.Module):
-        raise validate.refusal(
-            "model", model, "a torch.nn.Module", "give for example nn.Linear(4, 2)"
-        )
+        raise validate.refusal("model", model, "a torch.nn.Module", "give a layer or a network")
     _refuse_code_in_the_gradients(model)
     model = _copied(model).to(device=x.device, dtype=torch.float32).train()
     for module in model.modules():
@@ -62,20 +54,26 @@ def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Netw
     return general
 
 
+def _first_sentence(said: str) -> str:
+    return said.strip().splitlines()[0].split(". ")[0].rstrip(".")
+
+
+def _layer(path: str, module: nn.Module) -> str:
+    return f"layer {path or 'model'!r} ({type(module).__name__})"
+
+
 def _refuse_code_in_the_gradients(model: nn.Module) -> None:
     """A copy of a layer or a weight would lose this code, or show it more than one record."""
     wanted = "A model's gradients must be those of its outputs"
     for path, module in model.named_modules():
-        layer = f"layer {path or 'model'!r} ({type(module).__name__})"
+        layer = _layer(path, module)
         if hooks_of(module, "backward"):
             raise validate.InputError(f"{wanted}, but {layer} has a backward hook: remove it.")
         for name in vars(module):
             if callable(getattr(type(module), name, None)):
+                found = f"{layer} has a {name!r} of its own, which a copy of it does not follow"
                 raise validate.InputError.of(
-                    "A model's code",
-                    "be that of its classes",
-                    f"{layer} has a {name!r} of its own, which a copy of it does not follow",
-                    "write a subclass",
+                    "A model's code", "be that of its classes", found, "write a subclass"
                 )
     for name, weight in model.named_parameters():
         if weight._backward_hooks or getattr(weight, "_post_accumulate_grad_hooks", None):
@@ -86,14 +84,13 @@ def _copied(model: nn.Module) -> nn.Module:
     try:
         return copy.deepcopy(model)
     except (RuntimeError, TypeError) as error:
-        reason = str(error).strip().splitlines()[0].split(". ")[0].rstrip(".")
-        raise validate.InputError.of(
-            "A model",
-            "be one that copy.deepcopy can copy",
-            f"it is not ({reason})",
+        found = f"it is not ({_first_sentence(str(error))})"
+        remedy = (
             "take torch.nn.utils.parametrizations in place of the older weight_norm or "
-            "spectral_norm, or make a pruning permanent with torch.nn.utils.prune.remove",
-        ) from None
+            "spectral_norm, or make a pruning permanent with torch.nn.utils.prune.remove"
+        )
+        wanted = "be one that copy.deepcopy can copy"
+        raise validate.InputError.of("A model", wanted, found, remedy) from None
 
 
 def _refuse_changes(model: nn.Module, tried: nn.Module) -> None:
@@ -101,12 +98,9 @@ def _refuse_changes(model: nn.Module, tried: nn.Module) -> None:
     after = {**dict(tried.named_buffers()), **dict(tried.named_parameters())}
     for name, before in (*model.named_buffers(), *model.named_parameters()):
         if name not in after or not torch.equal(before, after[name]):
+            found = f"{name!r} changes when records go through it, and would be published "
             raise validate.InputError.of(
-                "A model",
-                "keep nothing of its records",
-                f"{name!r} changes when records go through it, and would be published "
-                "without noise",
-                "leave it out",
+                "A model", "keep nothing of its records", f"{found}without noise", "leave it out"
             )
 
 
@@ -116,16 +110,13 @@ def _check_gradients(network: Functional, x: Tensor, y: Tensor, loss: str | Loss
     try:
         network.gradients(single, Records(x[None]), y[None], loss)
     except (RuntimeError, TypeError, ValueError, IndexError) as error:
-        found = str(error).strip()
-        if "data-dependent" in found or "dynamic shape" in found:
-            found = "an `if`, a mask or a number taken from the data decides what is computed"
-        reason = found.splitlines()[0].split(". ")[0].rstrip(".")
-        raise validate.InputError.of(
-            "Model and loss",
-            "be such that torch.func can follow them for one record",
-            f"it cannot ({reason})",
-            "choose with torch.where, and write to no tensor in place",
-        ) from None
+        said = str(error)
+        if "data-dependent" in said or "dynamic shape" in said:
+            said = "an `if`, a mask or a number taken from the data decides what is computed"
+        wanted = "be such that torch.func can follow them for one record"
+        remedy = "choose with torch.where, and write to no tensor in place"
+        found = f"it cannot ({_first_sentence(said)})"
+        raise validate.InputError.of("Model and loss", wanted, found, remedy) from None
     network.together = _keeps_trials_apart(network, single, *_of_nobody(network, x, y), loss)
 
 
@@ -133,9 +124,8 @@ def _of_nobody(network: Functional, x: Tensor, y: Tensor) -> tuple[Tensor, Tenso
     """Records that are in no data: how all are computed must not follow from some of them."""
     made = torch.Generator(x.device).manual_seed(0)
     records = torch.randn(x.shape, generator=made, device=x.device)
-    return (torch.zeros_like(records) if network.words else records)[None], torch.zeros_like(y)[
-        None
-    ]
+    made_up = torch.zeros_like(records) if network.words else records
+    return made_up[None], torch.zeros_like(y)[None]
 
 
 def _keeps_trials_apart(
@@ -183,37 +173,29 @@ def _refuse_batch_normalisation(model: nn.Module) -> None:
         if isinstance(module, BATCH_NORMS) or getattr(module, "track_running_stats", False):
             channels = getattr(module, "num_features", 1)
             groups = max(g for g in range(1, 33) if channels % g == 0 and g * 4 <= max(channels, 4))
-            raise validate.InputError.of(
-                "Every layer",
-                "treat records one by one",
-                f"layer {path or 'model'!r} ({type(module).__name__}) mixes the records of a batch",
-                f"replace it by nn.GroupNorm({groups}, {channels})",
-            )
+            raise _mixes(_layer(path, module), f"nn.GroupNorm({groups}, {channels})")
 
 
 def _outputs(model: nn.Module, x: Tensor) -> Tensor:
-    """The model's outputs, or a sentence with the shapes that did not fit."""
     try:
         outputs = model(x)
     except (RuntimeError, ValueError, TypeError, IndexError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
-        raise validate.InputError.of(
-            "The model",
-            f"accept records of shape {tuple(x.shape[1:])}",
-            f"it fails on them ({reason})",
-            "fit its first layer, or its last pooling, to the data",
-        ) from None
+        wanted = f"accept records of shape {tuple(x.shape[1:])}"
+        remedy = "fit its first layer, or its last pooling, to the data"
+        found = f"it fails on them ({reason})"
+        raise validate.InputError.of("The model", wanted, found, remedy) from None
     if not isinstance(outputs, Tensor) or outputs.shape[:1] != x.shape[:1]:
-        shown = (
-            f"of shape {tuple(outputs.shape)}"
-            if isinstance(outputs, Tensor)
-            else f"a {type(outputs).__name__}"
-        )
-        raise validate.misfit(
-            "the model's output", shown, f"a tensor with one row for each of {len(x)} records",
-            "return one row of outputs per record",
-        )  # fmt: skip
+        wanted = f"a tensor with one row for each of {len(x)} records"
+        remedy = "return one row of outputs per record"
+        raise validate.misfit("the model's output", _shape(outputs), wanted, remedy)
     return outputs
+
+
+def _shape(value: object) -> str:
+    if isinstance(value, Tensor):
+        return f"of shape {tuple(value.shape)}"
+    return f"a {type(value).__name__}"
 
 
 def _close(first: Tensor, second: Tensor, usual: float = 0.0) -> bool:
@@ -232,24 +214,19 @@ def _refuse_own_randomness(model: nn.Module, x: Tensor, outputs: Tensor) -> None
     """Numbers drawn inside a layer belong to no trial's stream."""
     if _close(outputs, model(x)):
         return
-    for path, module in model.named_modules():
-        name = type(module).__name__
-        if "Dropout" in name or name == "RReLU":
-            culprit = f"layer {path!r} ({name})"
-            break
-    else:
-        raise validate.InputError.of(
-            "A model's output",
-            "depend on its weights and its input alone",
-            f"{type(model).__name__} gives another one for the same records",
-            "it must draw no random numbers, and remember no earlier records",
-        )
-    raise validate.InputError.of(
-        "A model's output",
-        "depend on its weights and its input alone",
-        f"{culprit} draws random numbers of its own",
-        "remove it; the noise of DP-SGD regularises already",
+    drawing = (
+        _layer(path, module)
+        for path, module in model.named_modules()
+        if "Dropout" in type(module).__name__ or isinstance(module, nn.RReLU)
     )
+    layer = next(drawing, None)
+    found = f"{type(model).__name__} gives another one for the same records"
+    remedy = "it must draw no random numbers, and remember no earlier records"
+    if layer is not None:
+        found = f"{layer} draws random numbers of its own"
+        remedy = "remove it; the noise of DP-SGD regularises already"
+    wanted = "depend on its weights and its input alone"
+    raise validate.InputError.of("A model's output", wanted, found, remedy)
 
 
 def _refuse_mixing(model: nn.Module, x: Tensor, outputs: Tensor) -> None:
@@ -258,74 +235,71 @@ def _refuse_mixing(model: nn.Module, x: Tensor, outputs: Tensor) -> None:
     alone = (model(x[i : i + 1])[0] for i in range(len(x)))
     if len(x) < 2 or all(_close(*pair, usual) for pair in zip(outputs, alone, strict=True)):
         return
-    raise validate.InputError.of(
-        "Every layer",
-        "treat records one by one",
-        f"{_mixing_layer(model, x)} mixes the records of a batch",
-        "replace it by one that works within a record, such as nn.LayerNorm or nn.GroupNorm",
-    )
+    within = "one that works within a record, such as nn.LayerNorm or nn.GroupNorm"
+    raise _mixes(_mixing_layer(model, x), within)
+
+
+def _mixes(layer: str, better: str) -> validate.InputError:
+    return validate.InputError.of(
+        "Every layer", "treat records one by one", f"{layer} mixes the records of a batch",
+        f"replace it by {better}",
+    )  # fmt: skip
 
 
 def _mixing_layer(model: nn.Module, x: Tensor) -> str:
     """The first innermost layer whose output for a record depends on the others."""
     calls: list[tuple[str, nn.Module, Tensor, Tensor]] = []
-    hooks = [
-        module.register_forward_hook(
-            lambda module, inputs, output, path=path: calls.append(
-                (path, module, inputs[0], output)
-            )
+
+    def watched(path: str, module: nn.Module) -> RemovableHandle:
+        return module.register_forward_hook(
+            lambda module, inputs, output: calls.append((path, module, inputs[0], output))
         )
-        for path, module in model.named_modules()
-        if not list(module.children())
-    ]
+
+    innermost = [named for named in model.named_modules() if not list(named[1].children())]
+    hooks = [watched(*named) for named in innermost]
     model(x)
     for hook in hooks:
         hook.remove()
     for path, module, inputs, output in calls:
         alone = [module(inputs[i : i + 1])[0] for i in range(len(x))]
         if not all(_close(output[i], row) for i, row in enumerate(alone)):
-            return f"layer {path or 'model'!r} ({type(module).__name__})"
+            return _layer(path, module)
     return f"{type(model).__name__}.forward"
 
 
 def _check_labels(outputs: Tensor, y: Tensor, loss: str | Loss) -> None:
-    """Class labels must have an output each."""
     if loss == "cross-entropy":
         classes = outputs.shape[1] if outputs.dim() > 1 else 1
         if y.is_floating_point():
             remedy = 'give class labels, or loss="squared-error" for a regression'
             raise validate.misfit("labels", "real numbers", "class indexes", remedy)
         if outputs.dim() != 2:
-            raise validate.misfit(
-                "the model's output", f"of shape {tuple(outputs.shape)}",
-                "of shape (records, classes)", "end the model with one output per class",
-            )  # fmt: skip
+            wanted, remedy = (
+                "of shape (records, classes)",
+                "end the model with one output per class",
+            )
+            raise validate.misfit("the model's output", _shape(outputs), wanted, remedy)
         worst = int(y.max()) if int(y.min()) >= 0 else int(y.min())
         if not 0 <= worst < classes:
             remedy = "give the model one output per class, and count classes from 0"
             raise validate.refusal("labels", worst, f"between 0 and {classes - 1}", remedy)
     elif isinstance(loss, str):
         if outputs.dim() != 2 or outputs.shape[1] != 1:
-            raise validate.misfit(
-                "the model's output", f"of shape {tuple(outputs.shape)}",
-                f"of shape (records, 1) for {loss}", "end the model with one output",
-            )  # fmt: skip
+            wanted, remedy = f"of shape (records, 1) for {loss}", "end the model with one output"
+            raise validate.misfit("the model's output", _shape(outputs), wanted, remedy)
         if loss == "binary-cross-entropy" and not bool(((y == 0) | (y == 1)).all()):
             raise validate.refusal("labels", y.max().item(), "0 or 1", "give labels 0 and 1")
 
 
 def _check_loss(loss: Loss, outputs: Tensor, y: Tensor) -> None:
-    """A loss must be a number per record that no other record changes."""
     losses = loss(outputs, y)
     if not isinstance(losses, Tensor) or losses.shape != (len(outputs),):
-        shown = f"of shape {tuple(losses.shape)}" if isinstance(losses, Tensor) else f"{losses}"
-        raise validate.misfit(
-            "loss", shown, f"one number per record, of shape ({len(outputs)},)",
-            "return the losses without summing or averaging (reduction='none')",
-        )  # fmt: skip
+        shown = _shape(losses) if isinstance(losses, Tensor) else f"{losses}"
+        wanted = f"one number per record, of shape ({len(outputs)},)"
+        remedy = "return the losses without summing or averaging (reduction='none')"
+        raise validate.misfit("loss", shown, wanted, remedy)
     alone = [loss(outputs[i : i + 1], y[i : i + 1]).flatten()[0] for i in range(len(outputs))]
     if not _close(losses, torch.stack(alone)):
-        raise validate.misfit(
-            "loss", "different for a record among others", "a function of each record alone",
-            "return each record's own loss (reduction='none')",
-        )  # fmt: skip
+        shown, wanted = "different for a record among others", "a function of each record alone"
+        remedy = "return each record's own loss (reduction='none')"
+        raise validate.misfit("loss", shown, wanted, remedy)

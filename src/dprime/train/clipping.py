@@ -76,42 +76,29 @@ def median_clip_norm(
     """
     drawn = fresh_seed() if seed is None else check_seed(seed)
     norms = _norms(model, dataset, loss, drawn, compute)
-    if noise_multiplier is None:
-        return ClipNorm(
-            _exact_median(norms),
-            None,
-            "read from the data without noise: no guarantee of the training covers it; read it "
-            "from public records, or privately with noise_multiplier",
-        )
-    noise = validate.positive("noise_multiplier", noise_multiplier, example=10.0)
     known = norms[~np.isnan(norms)]  # a record whose norm is no number is in no bin
+    if noise_multiplier is None:
+        if not len(known):
+            shown = "NaN for every record"
+            raise validate.misfit("the gradients' norms", shown, "numbers", "repair the records")
+        sentence = (
+            "read from the data without noise: no guarantee of the training covers it; read it "
+            "from public records, or privately with noise_multiplier"
+        )
+        return ClipNorm(float(np.median(known)), None, sentence)
+    noise = validate.positive("noise_multiplier", noise_multiplier, example=10.0)
     counts = np.histogram(np.clip(known, BINS[0], BINS[-1]), BINS)[0]
     noisy = torch.from_numpy(counts.astype(np.float64))[None]
     sigma = torch.tensor([noise], dtype=torch.float64)
     add_normal(Streams(drawn, [0]), noisy, sigma, Purpose.CLIPPING, step=0)
+    sums = np.cumsum(noisy[0].numpy())
+    middle = int(np.argmax(sums >= sums[-1] / 2))  # the bin at which they pass one half
     return ClipNorm(
-        _median_of(noisy[0].numpy()),
+        float(np.sqrt(BINS[middle] * BINS[middle + 1])),
         Gaussian(noise_multiplier=noise, steps=1),
         f"read from a histogram with noise {noise:g}: one step of the Gaussian mechanism, to be "
         "composed with the training",
     )
-
-
-def _exact_median(norms: NDArray[np.float64]) -> float:
-    """The median of the norms that are numbers."""
-    known = norms[~np.isnan(norms)]
-    if not len(known):
-        raise validate.misfit(
-            "the gradients' norms", "NaN for every record", "numbers", "repair the records"
-        )
-    return float(np.median(known))
-
-
-def _median_of(counts: NDArray[np.float64]) -> float:
-    """The middle of the bin at which the summed counts pass one half."""
-    sums = np.cumsum(counts)
-    place = int(np.argmax(sums >= sums[-1] / 2))
-    return float(np.sqrt(BINS[place] * BINS[place + 1]))
 
 
 def _norms(
@@ -123,7 +110,9 @@ def _norms(
     network = network_of(model, sampler.x, sampler.y, loss)
     weights = fresh_weights(network, Streams(seed, [0], place))
     slices = slice_plan(network, sampler, 2, compute.bytes, 1)
-    batch = sampler.batch(Streams(seed, [0], place), 0, torch.ones(1, dtype=torch.bool))
+    batch = sampler.batch(
+        Streams(seed, [0], place), 0, torch.ones(1, dtype=torch.bool, device=place)
+    )
     parts = [
         network.gradients(weights, *batch.part(start, stop), loss).norms()
         for start, stop in batch.spans(slices.records)

@@ -38,12 +38,10 @@ class Compute:
 
     @property
     def place(self) -> torch.device:
-        """The device, which must be available."""
         return device_named(self.device)
 
     @property
     def bytes(self) -> int:
-        """The memory."""
         return int(self.memory * GIGABYTE)
 
     def with_memory_fraction(self, fraction: float) -> Compute:

@@ -27,7 +27,7 @@ class Windows(torch.autograd.Function):
         """A copy, in which each pixel is in as many windows as it is under."""
         ctx.conv, ctx.shape = conv, x.shape
         count, height, width, channels = x.shape
-        rows, columns = conv.positions(height - conv.added[0], width - conv.added[1])
+        rows, columns = conv.positions(height - 2 * conv.sides[0], width - 2 * conv.sides[1])
         n, h, w, c = x.stride()
         (kh, kw), (sh, sw), (dh, dw) = conv.kernel, conv.stride, conv.dilation
         size = (count, rows, columns, kh, kw, channels)
@@ -35,7 +35,6 @@ class Windows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:
-        """The errors of a pixel's windows, added up."""
         (errors,) = upstream
         conv = ctx.conv
         if has_triton(errors):
@@ -61,17 +60,13 @@ class Conv2d(LayerRule):
         self.kernel = cast(tuple[int, int], module.kernel_size)
         self.stride = cast(tuple[int, int], module.stride)
         self.dilation = cast(tuple[int, int], module.dilation)
-        left, right, top, bottom = module._reversed_padding_repeated_twice
-        self.padding = (0, 0, left, right, top, bottom)
-        self.added = (top + bottom, left + right)
+        left, _, top, _ = module._reversed_padding_repeated_twice
         self.sides = (top, left)  # the same on both sides, see `network._rule`
 
-    def positions(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of the output."""
-        left, right, top, bottom = self.padding[2:]
-        reach = [d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel, strict=True)]
-        rows = (height + top + bottom - reach[0]) // self.stride[0] + 1
-        return rows, (width + left + right - reach[1]) // self.stride[1] + 1
+    def positions(self, *shape: int) -> list[int]:
+        """Rows and columns of the output for images of this height and width."""
+        axes = zip(shape, self.sides, self.kernel, self.stride, self.dilation, strict=True)
+        return [(n + 2 * side - d * (k - 1) - 1) // s + 1 for n, side, k, s, d in axes]
 
     def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
         """[R, n, out, H', W'] from x [R or 1, n, in, H, W]."""
@@ -136,10 +131,10 @@ class Conv2d(LayerRule):
         return math.prod(self.positions(*x.shape[2:])) * math.prod(self.kernel) * x.shape[1]
 
     def cut(self, x: Tensor) -> Tensor:
-        """The windows of x, made now."""
         pixels = x.flatten(0, 1).permute(0, 2, 3, 1).contiguous()
-        if any(self.padding):
-            pixels = F.pad(pixels, self.padding)
+        top, left = self.sides
+        if top or left:
+            pixels = F.pad(pixels, (0, 0, left, left, top, top))
         windows: Tensor = Windows.apply(pixels, self)  # type: ignore[no-untyped-call]
         return windows.view(*x.shape[:2], -1, math.prod(windows.shape[3:]))
 
@@ -149,7 +144,6 @@ class Convolved(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, *rest: Any) -> Tensor:
-        """Records of each trial with its own weights."""
         *bias, conv = rest
         ctx.x, ctx.weight, ctx.conv = x, weight, conv
         biases = bias[0] if bias else [None] * len(weight)

@@ -65,17 +65,16 @@ class TrainingData:
         index = check_record(record, len(dataset))
         if len(dataset) == 1:
             remedy = "give a data set of at least 2 records"
-            raise validate.misfit(
-                "dataset", "one record", "more than the record that is removed", remedy
-            )
-        return cls(_without(dataset, index), dataset.take([index]))
+            wanted = "more than the record that is removed"
+            raise validate.misfit("dataset", "one record", wanted, remedy)
+        return cls(dataset.take(_others(dataset, index)), dataset.take([index]))
 
     @classmethod
     def replace(cls, dataset: Dataset, record: int, by: Dataset) -> TrainingData:
         """D is the data set; in D′ one record is replaced by the one in `by` (bounded DP)."""
         index = check_record(record, len(dataset))
         _check_single("by", by, dataset)
-        return cls(_without(dataset, index), joined(dataset.take([index]), by))
+        return cls(dataset.take(_others(dataset, index)), joined(dataset.take([index]), by))
 
     @classmethod
     def add(cls, dataset: Dataset, record: Dataset) -> TrainingData:
@@ -104,10 +103,9 @@ class TrainingData:
         """
         kept = np.array(members, dtype=bool)
         if kept.ndim != 2 or kept.shape[1] != len(pool) or not len(kept):
-            raise validate.misfit(
-                "members", f"of shape {kept.shape}", f"[trial, {len(pool)} records]",
-                "give one True or False for each trial and record of the pool",
-            )  # fmt: skip
+            wanted = f"[trial, {len(pool)} records]"
+            remedy = "give one True or False for each trial and record of the pool"
+            raise validate.misfit("members", f"of shape {kept.shape}", wanted, remedy)
         kept.setflags(write=False)
         return cls(pool, members=kept, probability=_probabilities(probability, len(pool)))
 
@@ -151,19 +149,15 @@ class TrainingData:
 
     @property
     def union(self) -> Dataset:
-        """Every record of either world."""
         return self.common if self.differing is None else self._with(self.differing)
 
     def dataset(self, world: str) -> Dataset:
         """D for "in", D′ for "out"; without two worlds, all records."""
         validate.one_of("world", world, ("in", "out"))
-        if self.differing is None:
+        place = int(world == "out")
+        if self.differing is None or place == len(self.differing):
             return self.common
-        if world == "in":
-            return self._with(self.differing.take([0]))
-        if len(self.differing) == 1:
-            return self.common
-        return self._with(self.differing.take([1]))
+        return self._with(self.differing.take([place]))
 
     def _with(self, records: Dataset) -> Dataset:
         """The common records, and these in the place of those that differ."""
@@ -176,17 +170,15 @@ def check_record(record: object, size: int) -> int:
     """The index of a record that exists."""
     if isinstance(record, int | np.integer) and 0 <= int(record) < size:
         return int(record)
-    raise validate.refusal(
-        "record", record, f"an index from 0 to {size - 1}", "give the index of a record in the data"
-    )
+    remedy = "give the index of a record in the data"
+    raise validate.refusal("record", record, f"an index from 0 to {size - 1}", remedy)
 
 
-def _without(dataset: Dataset, index: int) -> Dataset:
-    return dataset.take(np.delete(np.arange(len(dataset)), index))
+def _others(dataset: Dataset, index: int) -> NDArray[np.int64]:
+    return np.delete(np.arange(len(dataset)), index)
 
 
 def _check_single(name: str, record: Dataset, dataset: Dataset) -> None:
-    """Exactly one record, of the data set's shape."""
     shape = record.records.shape
     wanted = (1, *dataset.records.shape[1:])
     if shape != wanted:
@@ -209,10 +201,8 @@ def _probabilities(given: ArrayLike, records: int) -> float | NDArray[np.float64
     if values.ndim == 0:
         return validate.rate("probability", float(values))
     if values.shape != (records,):
-        remedy = "give one for each record of the pool"
-        raise validate.misfit(
-            "probability", f"of shape {values.shape}", f"of shape ({records},)", remedy
-        )
+        found, remedy = f"of shape {values.shape}", "give one for each record of the pool"
+        raise validate.misfit("probability", found, f"of shape ({records},)", remedy)
     for value in (values.min(), values.max()):
         validate.rate("probability", float(value))
     values.setflags(write=False)

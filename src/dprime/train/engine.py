@@ -206,16 +206,15 @@ def _check_two_worlds(
     """Local sensitivity and canaries are of the records in which two worlds differ."""
     if data.adjacency is not None:
         return
-    made = "give TrainingData.remove(…) or TrainingData.replace(…)"
-    if training.sensitivity == "local":
-        remedy = f"{made}, or sensitivity='global'"
-        raise validate.misfit("data", "one world", "two worlds for local sensitivity", remedy)
+    remedy = "give TrainingData.remove(…) or TrainingData.replace(…)"
     if canary is not None:
-        raise validate.misfit("data", "one world", "two worlds for a canary gradient", made)
+        raise validate.misfit("data", "one world", "two worlds for a canary gradient", remedy)
+    if training.sensitivity == "local":
+        remedy += ", or sensitivity='global'"
+        raise validate.misfit("data", "one world", "two worlds for local sensitivity", remedy)
 
 
 def _count(trials: int | None, data: TrainingData) -> int:
-    """How many trainings there are."""
     parts = None if data.members is None else len(data.members)
     if trials is None:
         return parts or 1
@@ -230,27 +229,19 @@ def _in_world(
     world: str, data: TrainingData, trials: NDArray[np.int64], seed: int
 ) -> NDArray[np.bool_]:
     validate.one_of("world", world, WORLDS)
-    if data.adjacency is None or world == "in":
-        return np.ones(len(trials), dtype=bool)
-    if world == "out":
-        return np.zeros(len(trials), dtype=bool)
-    if world == "alternate":
-        even: NDArray[np.bool_] = trials % 2 == 0
-        return even
-    coins = Streams(seed, trials.tolist()).bernoulli(0.5, 1, Purpose.WORLD, 0)
-    in_world: NDArray[np.bool_] = coins[:, 0].numpy()
-    return in_world
+    if world == "random" and data.adjacency is not None:
+        coins = Streams(seed, trials.tolist()).bernoulli(0.5, 1, Purpose.WORLD, 0)
+        return np.asarray(coins[:, 0])
+    inside = {"in": True, "out": False}.get(world, trials % 2 == 0)
+    return np.broadcast_to(data.adjacency is None or inside, trials.shape).copy()
 
 
 def _initial(initial: object, network: Network, count: int) -> Tensor | None:
-    """Weights to start from, or None for fresh ones."""
     if isinstance(initial, Tensor):
         if initial.shape not in ((network.size,), (count, network.size)):
-            raise validate.misfit(
-                "initial", f"of shape {tuple(initial.shape)}",
-                f"of shape ({network.size},) or ({count}, {network.size})",
-                "give one number per weight of the model",
-            )  # fmt: skip
+            wanted = f"of shape ({network.size},) or ({count}, {network.size})"
+            remedy = "give one number per weight of the model"
+            raise validate.misfit("initial", f"of shape {tuple(initial.shape)}", wanted, remedy)
         return initial.to(torch.float32)  # with fewer digits norms would be lost
     validate.one_of("initial", initial, ("fresh", "given"))
     return network.given_weights() if initial == "given" else None
@@ -265,17 +256,16 @@ def _copies(run: EngineContext) -> int:
 
 
 def _kept(run: EngineContext, keep: bool, budget: int) -> Tensor | None:
-    """Room for all trials' final weights."""
     if not keep:
         return None
     size = 4 * len(run.trials) * run.network.size
     if size > budget:
+        remedy = "give keep_weights=False and keep what you need with an observer, or more memory"
+        wanted = f"fit the memory of {budget / (1 << 30):.1f} GB"
         raise validate.InputError.of(
-            f"The final weights of {len(run.trials)} trials",
-            f"fit the memory of {budget / (1 << 30):.1f} GB",
-            f"they need {size / (1 << 30):.1f} GB",
-            "give keep_weights=False and keep what you need with an observer, or more memory",
-        )
+            f"The final weights of {len(run.trials)} trials", wanted,
+            f"they need {size / (1 << 30):.1f} GB", remedy,
+        )  # fmt: skip
     return torch.empty(len(run.trials), run.network.size)
 
 
@@ -324,7 +314,6 @@ def _train_slice(
 
 
 def _start(run: EngineContext, trials: NDArray[np.int64], streams: Streams) -> Tensor:
-    """The weights before the first step."""
     if run.initial is None:
         return fresh_weights(run.network, streams)
     if run.initial.dim() == 1:
@@ -341,12 +330,11 @@ def _crafted(run: EngineContext, context: StepContext) -> tuple[Tensor, ...] | N
     C = run.training.clip_norm
     if C is None:
         return found
-    clipped = []
-    for gradients in found:
-        norms = norms_of(gradients)[:, None]
-        scaled = gradients * clip_factors(norms, C)
-        clipped.append(scaled.masked_fill(~norms.isfinite(), 0))
-    return tuple(clipped)
+    norms = [norms_of(gradients)[:, None] for gradients in found]
+    return tuple(
+        (gradients * clip_factors(norm, C)).masked_fill(~norm.isfinite(), 0)
+        for gradients, norm in zip(found, norms, strict=True)
+    )
 
 
 def _clipped_sum(
@@ -395,13 +383,10 @@ def _sigma(
         return like.new_zeros(len(like), dtype=torch.float64)
     if training.sensitivity == "global":
         return like.new_full((len(like),), sigma, dtype=torch.float64)
-    scaled: Tensor
     gradients = crafted
     if gradients is None:
         gradients = differing_gradients(parts, batch, training.clip_norm, like)
-    if len(gradients) == 1:  # add-remove, zero-out: LS = ‖g(x)‖, GS = C
-        scaled = gradients[0].double().norm(dim=1) * (sigma / training.clip_norm)
-    else:  # replace: LS = ‖g(x) − g(x′)‖, GS = 2C
-        distances = (gradients[0] - gradients[1]).double().norm(dim=1)
-        scaled = distances * (sigma / (2 * training.clip_norm))
-    return scaled
+    # add-remove, zero-out: LS = ‖g(x)‖, GS = C; replace: LS = ‖g(x) − g(x′)‖, GS = 2C
+    change = gradients[0] if len(gradients) == 1 else gradients[0] - gradients[1]
+    sensitivity: Tensor = change.double().norm(dim=1)
+    return sensitivity * (sigma / (len(gradients) * training.clip_norm))

@@ -8,10 +8,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad, grad_and_value, vmap
+from torch.func import functional_call, grad_and_value, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from dprime.train.layers import norms_of, weighted
@@ -30,19 +31,15 @@ class ExplicitGradients(Gradients):
         self.losses, self._gradients = losses, gradients
 
     def norms(self) -> Tensor:
-        """[trial, record]."""
         return norms_of(self._gradients)
 
     def add_weighted(self, c: Tensor, into: Tensor) -> None:
-        """Σ c_i g_i."""
         into += weighted(c, self._gradients, into.dtype)
 
     def only(self, records: slice) -> Gradients:
-        """Those of some of the records."""
         return ExplicitGradients(self.losses[:, records], self._gradients[:, records])
 
     def without(self, lost: Tensor) -> Gradients:
-        """The same with gradients of zero for some of the records."""
         return ExplicitGradients(self.losses, self._gradients.masked_fill(lost[..., None], 0))
 
 
@@ -95,43 +92,42 @@ class Functional(Network):
 
     @torch.no_grad()
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
-        """[trial, record, ...]."""
         shared = x.shape[0] == 1
         call = partial(self._call, self._fresh())
         over_trials = vmap(call, in_dims=(0, None if shared else 0))
         return over_trials(self._named(weights), x[0] if shared else x)
 
     def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
-        """By two nested vmaps, as for the weights."""
-
         def of_all(weights: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor]:
-            one = grad(self._loss_of_one(named_loss(loss)), argnums=1)
-            of_trial = vmap(one, in_dims=(None, 0, 0))
-            return (vmap(of_trial)(self._named(weights), x, y).detach(),)
+            return (self._nested(weights, x, y, loss, argnums=1)[0].detach(),)
 
         return self._over_trials(of_all, weights, x, y.expand(x.shape[:2]))[0]
 
     def gradients(
         self, weights: Tensor, records: Records, y: Tensor, loss: str | Loss
     ) -> Gradients:
-        """By two nested vmaps: over the trials, and over a trial's records."""
-
         def of_all(weights: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-            one = grad_and_value(self._loss_of_one(named_loss(loss)))  # a model that is fresh
-            of_trial = vmap(one, in_dims=(None, 0, 0))
-            over = (None if x.shape[0] == 1 else 0, None if y.shape[0] == 1 else 0)
-            x, y = (p[0] if dim is None else p for p, dim in zip((x, y), over, strict=True))
-            found, losses = vmap(of_trial, in_dims=(0, *over))(self._named(weights), x, y)
+            found, losses = self._nested(weights, x, y, loss, argnums=0)
             flat = [found[parameter.name].flatten(2) for parameter in self.parameters]
             return losses.detach(), torch.cat(flat, dim=2).detach()
 
         return ExplicitGradients(*self._over_trials(of_all, weights, records.x, y))
 
+    def _nested(
+        self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss, argnums: int
+    ) -> tuple[Any, Tensor]:
+        """By two nested vmaps: over the trials, and over a trial's records."""
+        one = grad_and_value(self._loss_of_one(named_loss(loss)), argnums)  # a model that is fresh
+        of_trial = vmap(one, in_dims=(None, 0, 0))
+        over = (None if x.shape[0] == 1 else 0, None if y.shape[0] == 1 else 0)
+        x, y = (p[0] if dim is None else p for p, dim in zip((x, y), over, strict=True))
+        made: tuple[Any, Tensor] = vmap(of_trial, in_dims=(0, *over))(self._named(weights), x, y)
+        return made
+
     def _over_trials(
         self, make: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]],
         weights: Tensor, x: Tensor, y: Tensor,
     ) -> tuple[Tensor, ...]:  # fmt: skip
-        """What `make` gives for all trials."""
         if self.together:
             return make(weights, x, y)
         rows = [slice(trial, trial + 1) for trial in range(len(weights))]

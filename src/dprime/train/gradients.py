@@ -17,14 +17,9 @@ Factors = Callable[[Tensor, float], Tensor]
 
 
 class Part:
-    """The records of a batch that go through the model together.
+    """The records of a batch that go through the model together, from the place `start` on.
 
-    Their gradients can be let go and made again, so that only one part need be in memory.
-
-    Args:
-        make: computes the gradients at the step's weights.
-        start: the place of its first record in the batch.
-        gradients: what `make` gives, if it is there already.
+    Their gradients can be let go and made again by `make`, so that only one part need be in memory.
     """
 
     def __init__(
@@ -37,7 +32,6 @@ class Part:
 
     @property
     def records(self) -> int:
-        """How many there are."""
         return self.losses.shape[1]
 
     @property
@@ -75,7 +69,7 @@ class Part:
 def clipped_sum(
     network: Network, batch: Batch, weights: Tensor, loss: str | Loss, clip_norm: float | None,
     length: int, mask: Tensor, into: Tensor, factors: Factors,
-    precision: torch.dtype = torch.float64,
+    precision: torch.dtype = torch.float64, judge: bool = False,
 ) -> list[Part]:  # fmt: skip
     """Put Σ c_i g_i over a batch's records in `into`; c_i clips by `factors` and masks.
 
@@ -85,24 +79,8 @@ def clipped_sum(
 
     A record whose gradient or its norm is not finite counts for nothing: no clipping bounds it, and
     0 times it is not 0. Without clipping that is so for records that the trial does not have; one
-    that it has is left as it is.
+    that it has is left as it is. Gradients are judged then only if the sum is not finite.
     """
-    parts = _summed(
-        network, batch, weights, loss, clip_norm, length, mask, into, factors, precision
-    )
-    if clip_norm is None and bool((mask == 0).any()) and not bool(into.isfinite().all()):
-        parts = _summed(
-            network, batch, weights, loss, None, length, mask, into, factors, precision, judge=True
-        )
-    return parts
-
-
-def _summed(
-    network: Network, batch: Batch, weights: Tensor, loss: str | Loss, clip_norm: float | None,
-    length: int, mask: Tensor, into: Tensor, factors: Factors, precision: torch.dtype,
-    judge: bool = False,
-) -> list[Part]:  # fmt: skip
-    """`clipped_sum`; without clipping, gradients are judged only where asked for."""
     into.zero_()
     parts: list[Part] = []
     for start, stop in batch.spans(length):
@@ -120,6 +98,11 @@ def _summed(
             c = (c * factors(part.norms, clip_norm)).to(precision)
         part.gradients.add_weighted(c, into)
         parts.append(part)
+    some_absent = clip_norm is None and not judge and bool((mask == 0).any())
+    if some_absent and not bool(into.isfinite().all()):
+        return clipped_sum(
+            network, batch, weights, loss, None, length, mask, into, factors, judge=True
+        )
     return parts
 
 
@@ -131,7 +114,7 @@ def common_sum(
 
     By the definition, record by record: what the training itself has summed is not looked at.
     """
-    into = torch.empty_like(weights, dtype=torch.float64)
+    into = torch.empty_like(weights, dtype=torch.float64 if clip_norm else weights.dtype)
     mask = batch.mask_of_others
     clipped_sum(network, batch, weights, loss, clip_norm, length, mask, into, clip_factors)
     return into.to(weights.dtype)
@@ -148,5 +131,4 @@ def clip_factors(norms: Tensor, clip_norm: float) -> Tensor:
 def _gradients(
     network: Network, batch: Batch, start: int, stop: int, weights: Tensor, loss: str | Loss
 ) -> Gradients:
-    """Of some places of the batch."""
     return network.gradients(weights, *batch.part(start, stop), loss)

@@ -68,12 +68,10 @@ def _reset_each(
     reset = getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None)
     if reset is None:
         name = f"{type(module).__name__} {path!r}".replace(" ''", "")
-        raise validate.InputError.of(
-            "Every layer",
-            "be able to draw fresh weights",
-            f"{name} has no reset_parameters method",
-            'add one, or start every trial from the model\'s own weights (initial="given")',
-        )
+        remedy = 'add one, or start every trial from the model\'s own weights (initial="given")'
+        found = f"{name} has no reset_parameters method"
+        wanted = "be able to draw fresh weights"
+        raise validate.InputError.of("Every layer", wanted, found, remedy)
     own = dict(module.named_parameters(path, recurse=False))
     before = {name: weight.detach().clone() for name, weight in own.items()}
     seeds = parameters[0].view(weights).flatten(1)[:, 0].double().mul(2**31).long().tolist()

@@ -12,11 +12,12 @@ record [R, n]. An input that all trials share has R = 1.
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -27,17 +28,14 @@ from dprime.train.records import Measured, Records
 ROUNDING = 8 * torch.finfo(torch.float32).eps
 """Relative error that is allowed for in a sum of products of mixed sign."""
 
-
 LONGEST = 1.8e19
 """Norms above it, whose squares float32 does not hold, count as not finite on every path.
 
 C over a longer one may lie where float32 has few digits, and would clip to a few per cent above C.
 """
 
-
 FLOOR = 1e-35
 """Added to squares: what a square too small for float32 leaves out is far below it."""
-
 
 RUN = 128
 """Records whose gradients may be added up in single precision, before sums go on in double.
@@ -49,7 +47,6 @@ they are added (Higham 2002, section 4.2). So one record moves the rounding of i
 
 RUN_MOVES = 1e-3
 """How far one record may move the sum by the rounding of its run, as a share of C."""
-
 
 GRADIENT_PASSES = 4
 """Multiplications in the time in which one number of a gradient is stored and read twice."""
@@ -80,11 +77,11 @@ class LayerTrace(ABC):
 
     @abstractmethod
     def only(self, records: slice) -> LayerTrace:
-        """The same for some of the records."""
+        """The trace of some of the records."""
 
     @abstractmethod
     def without(self, lost: Tensor) -> LayerTrace:
-        """The same with gradients of zero for some of the records [R, n]."""
+        """The trace with gradients of zero for some of the records [R, n]."""
 
     @abstractmethod
     def numbers(self) -> int:
@@ -125,18 +122,12 @@ class AffineTrace(LayerTrace):
         x: Callable[[], Tensor],
         probe: Tensor,
         bias: bool,
-        unpack: Callable[[Tensor], Tensor],
+        unpack: Callable[[Tensor], Tensor] = lambda sums: sums,
         measured: Measured | None = None,
         direct: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        self._x, self.probe, self.bias, self.unpack, self.measured = (
-            x,
-            probe,
-            bias,
-            unpack,
-            measured,
-        )
-        self._direct = direct
+        self._x, self.probe, self.bias, self.unpack = x, probe, bias, unpack
+        self.measured, self._direct = measured, direct
         self._gradients: Tensor | None = None
 
     @cached_property
@@ -145,16 +136,15 @@ class AffineTrace(LayerTrace):
         return self._x()
 
     def only(self, records: slice) -> LayerTrace:
-        """The same for some of the records."""
         part = AffineTrace(lambda: self.x[:, records], self.probe, self.bias, self.unpack)
         part.error = self.error[:, records]
         return part
 
     def without(self, lost: Tensor) -> LayerTrace:
-        """The same with errors of zero for some of the records, and no input that is not finite."""
+        """With errors of zero, and no input that is not finite."""
         sparse = self.measured if self._is_sparse else None  # whose numbers are finite
         part = AffineTrace(lambda: _blank(self.x, lost), self.probe, self.bias, self.unpack, sparse)
-        part.error = self.error.masked_fill(lost[:, :, None, None], 0)
+        part.error = self.error.masked_fill(_beside(lost, self.error), 0)
         return part
 
     def _has_short_grams(self) -> bool:
@@ -166,7 +156,6 @@ class AffineTrace(LayerTrace):
         return positions * (inputs + outputs) < inputs * outputs  # Bu, Mao and Xu 2022, section 4
 
     def squared_norms(self) -> Tensor:
-        """By the cheapest of three ways."""
         if self.x.shape[2] == 1:
             return self._from_vectors()
         return self._from_grams() if self._has_short_grams() else self._from_gradients()
@@ -225,15 +214,11 @@ class AffineTrace(LayerTrace):
             if self.bias:
                 into[1].add_(weighted(c, self._error_sums, precision))
             return
-        scaled = self._scaled(c, precision)
+        one_product = self.probe.shape[2] == 1 and self._direct is None and not self._is_sparse
+        scaled = self.error * c.to(c.dtype if one_product else precision)[:, :, None, None]
         into[0].add_(self._contract(scaled, precision))
         if self.bias:
             into[1].add_(_added(_merged(scaled), precision))
-
-    def _scaled(self, c: Tensor, precision: torch.dtype) -> Tensor:
-        """The errors times c, in the precision in which they are added up."""
-        one_product = self.probe.shape[2] == 1 and self._direct is None and not self._is_sparse
-        return self.error * c.to(c.dtype if one_product else precision)[:, :, None, None]
 
     @property
     def _is_sparse(self) -> bool:
@@ -335,7 +320,7 @@ class Linear(LayerRule):
         x = x.flatten(2, -2) if inner else x.unsqueeze(2)
         y = self._affine(weights, _merged(x), measured)
         probe = as_probe(y.unflatten(1, (n, math.prod(inner))))
-        trace = AffineTrace(x.detach, probe, self.bias, _unchanged, measured)
+        trace = AffineTrace(x.detach, probe, self.bias, measured=measured)
         return (probe.unflatten(2, inner) if inner else probe.squeeze(2)), trace
 
     def _affine(self, weights: Sequence[Tensor], x: Tensor, measured: Measured | None) -> Tensor:
@@ -352,107 +337,77 @@ class Linear(LayerRule):
         return y.mT
 
 
-def _unchanged(sums: Tensor) -> Tensor:
-    return sums
-
-
 # Normalisation and embeddings ---------------------------------------------------------------------
 
 
-class ScaleTrace(LayerTrace):
+class KeptTrace(LayerTrace):
+    """A layer of few weights, which makes and keeps the gradients of every record."""
+
+    @cached_property
+    def gradients(self) -> list[Tensor]:
+        """Of every record, in the order of the weights [R, n, numbers]."""
+        return self._made()
+
+    @abstractmethod
+    def _made(self) -> list[Tensor]:
+        """Those gradients, from the error."""
+
+    def _keeping(self, gradients: list[Tensor]) -> Self:
+        part = copy.copy(self)
+        vars(part)["gradients"] = gradients
+        return part
+
+    def only(self, records: slice) -> LayerTrace:
+        return self._keeping([g[:, records] for g in self.gradients])
+
+    def without(self, lost: Tensor) -> LayerTrace:
+        return self._keeping([g.masked_fill(lost[..., None], 0) for g in self.gradients])
+
+    def squared_norms(self) -> Tensor:
+        return torch.stack([(g * g).sum(-1) for g in self.gradients]).sum(0)
+
+    def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
+        for gradients, target in zip(self.gradients, into, strict=True):
+            target.add_(weighted(c, gradients, target.dtype).view(target.shape))
+
+
+class ScaleTrace(KeptTrace):
     """Of y = γ x̂ + β, g_γ = Σ_t e_t x̂_t and g_β = Σ_t e_t: x̂ and e [R, n, ...]."""
 
     def __init__(self, normal: Tensor, probe: Tensor, over: tuple[int, ...], bias: bool) -> None:
         self.normal, self.probe, self.over, self.bias = normal, probe, over, bias
-        self._kept: list[Tensor] | None = None
 
-    def only(self, records: slice) -> LayerTrace:
-        """The same for some of the records."""
-        part = ScaleTrace(self.normal[:, records], self.probe, self.over, self.bias)
-        part.error = self.error[:, records]
-        part._kept = None if self._kept is None else [g[:, records] for g in self._kept]
-        return part
-
-    def without(self, lost: Tensor) -> LayerTrace:
-        """The same with gradients of zero for some of the records."""
-        part = ScaleTrace(self.normal, self.probe, self.over, self.bias)
-        part.error = self.error
-        part._kept = [g.masked_fill(_beside(lost, g), 0) for g in self._gradients()]
-        return part
-
-    def _gradients(self) -> list[Tensor]:
-        """Of every record [R, n, weights]: these are few, and kept."""
-        if self._kept is None:
-            parts = [self.error * self.normal, self.error][: 1 + self.bias]
-            sums = [part.sum(self.over) if self.over else part for part in parts]
-            self._kept = [gradients.flatten(2) for gradients in sums]
-        return self._kept
+    def _made(self) -> list[Tensor]:
+        parts = [self.error * self.normal, self.error][: 1 + self.bias]
+        sums = [part.sum(self.over) if self.over else part for part in parts]
+        return [gradients.flatten(2) for gradients in sums]
 
     def numbers(self) -> int:
         """The normalised input, its product with the error, and steps on the way."""
         return 3 * self.normal.numel()
 
-    def squared_norms(self) -> Tensor:
-        """Of γ and β together."""
-        return torch.stack([(g * g).sum(-1) for g in self._gradients()]).sum(0)
 
-    def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
-        """γ first, then β."""
-        for gradients, target in zip(self._gradients(), into, strict=True):
-            target.add_(weighted(c, gradients, target.dtype).view(target.shape))
-
-
-class GroupTrace(LayerTrace):
+class GroupTrace(KeptTrace):
     """Of y = γ x̂ + β over P positions, g_γ = Σ_t e_t x̂_t and g_β = Σ_t e_t.
 
-    Args:
-        centred: input less the mean of its group [R, n, P, channels].
-        scale: 1/standard deviation of its group, for every channel [R, n, 1, channels]; x̂ is their
-            product, which is not made.
-        groups: how many there are.
+    The input less the mean of its group [R, n, P, channels] times `scale`, 1/deviation of its group
+    for every channel [R, n, 1, channels], is x̂, which is not made.
     """
 
     def __init__(self, centred: Tensor, scale: Tensor, groups: int) -> None:
         self.centred, self.scale, self.groups = centred, scale, groups
-        self._sums: tuple[Tensor, Tensor] | None = None
 
-    def only(self, records: slice) -> LayerTrace:
-        """The same for some of the records."""
-        part = GroupTrace(self.centred[:, records], self.scale[:, records], self.groups)
-        part.error = self.error[:, records]
-        if self._sums is not None:
-            part._sums = self._sums[0][:, records], self._sums[1][:, records]
-        return part
-
-    def without(self, lost: Tensor) -> LayerTrace:
-        """The same with gradients of zero for some of the records."""
-        part = GroupTrace(self.centred, self.scale, self.groups)
-        part.error = self.error
-        along, plain = self.sums(self.error)
-        blank = _beside(lost, plain)
-        part._sums = along.masked_fill(blank, 0), plain.masked_fill(blank, 0)
-        return part
-
-    def sums(self, error: Tensor) -> tuple[Tensor, Tensor]:
-        """Σ e x̂ and Σ e over positions [R, n, 1, channels], made once."""
-        if self._sums is None:
-            along = (error * self.centred).sum(2, keepdim=True).mul_(self.scale)
-            self._sums = along, error.sum(2, keepdim=True)
-        return self._sums
+    def _made(self) -> list[Tensor]:
+        along = (self.error * self.centred).sum(2).mul_(self.scale.squeeze(2))
+        return [along, self.error.sum(2)]
 
     def numbers(self) -> int:
         """The centred input, and products with the error on the way."""
         return 3 * self.centred.numel()
 
     def squared_norms(self) -> Tensor:
-        """Of γ and β together."""
-        along, plain = self.sums(self.error)
-        return (along * along + plain * plain).sum((2, 3))
-
-    def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
-        """γ first, then β."""
-        for gradients, target in zip(self.sums(self.error), into, strict=True):
-            target.add_(weighted(c, gradients[:, :, 0], target.dtype).view(target.shape))
+        along, plain = self.gradients
+        return (along * along + plain * plain).sum(2)
 
 
 class Grouped(torch.autograd.Function):
@@ -463,16 +418,15 @@ class Grouped(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, trace: GroupTrace) -> Tensor:
-        """From what was measured of x."""
         ctx.trace, ctx.weight = trace, weight
         return torch.addcmul(bias, trace.centred, weight * trace.scale)
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None, None]:
         """The error at x: scale (γe − mean(γe) − x̂ mean(γe x̂)), means over a group."""
-        (error,) = upstream
         trace, weight = ctx.trace, ctx.weight
-        along, plain = trace.sums(error)
+        trace.error = error = upstream[0]
+        along, plain = (sums[:, :, None] for sums in trace.gradients)
         drift = group_mean(weight * plain, trace.groups) / error.shape[2]
         slope = group_mean(weight * along, trace.groups) / error.shape[2]
         into = torch.addcmul(-trace.scale * drift, error, weight * trace.scale)
@@ -492,7 +446,6 @@ class GroupNorm(LayerRule):
         self.groups, self.eps = module.num_groups, module.eps
 
     def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
-        """[R, n, channels, ...]."""
         x = records.x
         last = x.flatten(3).mT if x.dim() > 3 else x.unsqueeze(2)  # [R, n, P, channels]
         trace = self._measured(last.detach())
@@ -515,7 +468,6 @@ class LayerNorm(LayerRule):
         self.shape, self.eps = module.normalized_shape, module.eps
 
     def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
-        """[R, n, ..., *normalized_shape]."""
         x = records.x
         normal = F.layer_norm(x, self.shape, eps=self.eps)
         between = (1,) * (x.dim() - 2 - len(self.shape))
@@ -535,15 +487,13 @@ class EmbeddingTrace(LayerTrace):
         self.words, self.probe, self.kept = words, probe, kept  # [R or 1, n, T]
 
     def only(self, records: slice) -> LayerTrace:
-        """The same for some of the records."""
         part = EmbeddingTrace(self.words[:, records], self.probe, self.kept[:, records])
         part.error = self.error[:, records]
         return part
 
     def without(self, lost: Tensor) -> LayerTrace:
-        """The same with errors of zero for some of the records."""
-        part = EmbeddingTrace(self.words, self.probe, self.kept)
-        part.error = self.error.masked_fill(lost[:, :, None, None], 0)
+        part = copy.copy(self)
+        part.error = self.error.masked_fill(_beside(lost, self.error), 0)
         return part
 
     def numbers(self) -> int:
@@ -558,7 +508,6 @@ class EmbeddingTrace(LayerTrace):
         return _rounded_up((e @ e.mT).masked_fill(~same, 0))
 
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
-        """Scattered to the rows of each trial's table."""
         (table,) = into
         R, rows, width = table.shape
         c = c.to(table.dtype)

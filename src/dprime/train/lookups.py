@@ -28,7 +28,6 @@ class OwnRows(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """Every call but those of lookups goes its way."""
         names = LOOKUPS.get(func, ())
         given = dict(zip(names, args, strict=False)) | (kwargs or {})
         if not names or given.get("max_norm") is not None:

@@ -89,9 +89,8 @@ def per_trial(loss: str | Loss, outputs: Tensor, labels: Tensor) -> Tensor:
         return cross_entropy(outputs, labels)
     if isinstance(loss, str) and loss != "cross-entropy":
         return PLAIN[loss](outputs, labels)
-    return _one_by_one(named_loss(loss), outputs.flatten(0, 1), labels.flatten()).view(
-        outputs.shape[:2]
-    )
+    losses = _one_by_one(named_loss(loss), outputs.flatten(0, 1), labels.flatten())
+    return losses.view(outputs.shape[:2])
 
 
 def _one_by_one(loss: Loss, outputs: Tensor, labels: Tensor) -> Tensor:

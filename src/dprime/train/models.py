@@ -79,8 +79,6 @@ def _convolutional(filters: list[int], shape: tuple[int, ...], outputs: int) -> 
         layers += [nn.MaxPool2d(2)]
         channels, sides = width, [(side - 2) // 2 for side in sides]
     if min(sides) < 1:
-        remedy = "give fewer of them"
-        raise validate.misfit(
-            "model", f"{len(filters)} convolutions", f"few enough for images of {shape}", remedy
-        )
+        found, wanted = f"{len(filters)} convolutions", f"few enough for images of {shape}"
+        raise validate.misfit("model", found, wanted, "give fewer of them")
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(channels * math.prod(sides), outputs))

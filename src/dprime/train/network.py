@@ -10,8 +10,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -37,7 +36,6 @@ RECORDWISE = (
 )  # fmt: skip
 """Act on every record alone, so the records of all trials can go through together."""
 
-
 RECORDWISE_RULES = (Linear, Conv2d, GroupNorm, LayerNorm)
 """Whose layers do so too, where their weights are not trained."""
 
@@ -55,7 +53,6 @@ class Parameter:
 
     @property
     def stop(self) -> int:
-        """The place after its last number."""
         return self.start + self.shape.numel()
 
     def view(self, flat: Tensor) -> Tensor:
@@ -159,24 +156,20 @@ class LayeredGradients(Gradients):
         self.losses, self._traces = losses, traces
 
     def norms(self) -> Tensor:
-        """[trial, record]."""
         total = self._traces[0][0].squared_norms()
         for trace, _ in self._traces[1:]:
             total = total + trace.squared_norms()
         return total.sqrt_()
 
     def add_weighted(self, c: Tensor, into: Tensor) -> None:
-        """Layer by layer, each into its own part of the vector."""
         for trace, parameters in self._traces:
             trace.add_weighted(c, [parameter.view(into) for parameter in parameters])
 
     def only(self, records: slice) -> Gradients:
-        """Those of some of the records."""
         traces = [(trace.only(records), parameters) for trace, parameters in self._traces]
         return LayeredGradients(self.losses[:, records], traces)
 
     def without(self, lost: Tensor) -> Gradients:
-        """The same with gradients of zero for some of the records."""
         traces = [(trace.without(lost), parameters) for trace, parameters in self._traces]
         return LayeredGradients(self.losses, traces)
 
@@ -214,13 +207,11 @@ class Layered(Network):
 
     @torch.no_grad()
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
-        """[trial, record, ...]."""
         for output, _, _ in self._forward(weights, Records(x)):
             x = output
         return x
 
     def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
-        """All layers in one graph, from the records on."""
         records = x.detach().requires_grad_()
         outputs = records
         with torch.enable_grad():
@@ -265,16 +256,12 @@ def layered(model: nn.Module) -> Layered | None:
     """The fast form of a model, or None if one of its layers has no rule, or a hook."""
     if any(hooks_of(module, "forward") for module in model.modules()):
         return None
-    stages: list[Stage] = []
-    taken: set[int] = set()
     places = {parameter.name: parameter for parameter in parameters_of(model)}
-    for path, module in _pools_first(list(_leaves(model, ""))):
-        stage = _stage(path, module, places)
-        shared = any(id(weight) in taken for weight in module.parameters())
-        if stage is None or shared:
-            return None
-        taken.update(id(weight) for weight in module.parameters())
-        stages.append(stage)
+    leaves = _pools_first(list(_leaves(model, "")))
+    weights = [weight for _, module in leaves for weight in module.parameters()]
+    stages = [stage for leaf in leaves if (stage := _stage(*leaf, places)) is not None]
+    if len(stages) < len(leaves) or len(set(weights)) < len(weights):  # no rule, or shared weights
+        return None
     return Layered(model, _norm_joined(stages))
 
 
@@ -334,33 +321,23 @@ def _stage(path: str, module: nn.Module, places: dict[str, Parameter]) -> Stage 
         dim, sizes = module.dim + 1, cast(tuple[int, ...], module.unflattened_size)
         return Stage(lambda x: x.unflatten(dim, sizes))
     if type(module) in RECORDWISE or isinstance(_rule(module), RECORDWISE_RULES):
-        return Stage(partial(_record_by_record, module))
+        return Stage(lambda x: module(x.flatten(0, 1)).unflatten(0, x.shape[:2]))
     return None
 
 
-def _record_by_record(module: nn.Module, x: Tensor) -> Tensor:
-    """The records of all trials through one module."""
-    by_trial: Tensor = module(x.flatten(0, 1)).unflatten(0, x.shape[:2])
-    return by_trial
+RULES: dict[type, Callable[[Any], LayerRule]] = {
+    nn.Linear: Linear, nn.Conv2d: Conv2d, nn.GroupNorm: GroupNorm, nn.LayerNorm: LayerNorm,
+    nn.Embedding: Embedding,
+}  # fmt: skip
+"""Of layers with weights; subclasses may compute something else and have none."""
 
 
 def _rule(module: nn.Module) -> LayerRule | None:
-    """The rule of a layer with weights; subclasses may compute something else and have none."""
-    kind = type(module)
-    if kind is nn.Linear:
-        return Linear(cast(nn.Linear, module))
-    if kind is nn.Conv2d:
-        conv = cast(nn.Conv2d, module)
-        sides = conv._reversed_padding_repeated_twice
-        even = sides[0] == sides[1] and sides[2] == sides[3]
-        plain = conv.groups == 1 and conv.padding_mode == "zeros" and even
-        return Conv2d(conv) if plain else None
-    if kind is nn.GroupNorm:
-        return GroupNorm(cast(nn.GroupNorm, module))
-    if kind is nn.LayerNorm:
-        return LayerNorm(cast(nn.LayerNorm, module))
-    if kind is nn.Embedding:
-        table = cast(nn.Embedding, module)
-        plain = table.max_norm is None and not table.scale_grad_by_freq and not table.sparse
-        return Embedding(table) if plain else None
-    return None
+    plain = True
+    if type(module) is nn.Conv2d:
+        left, right, top, bottom = module._reversed_padding_repeated_twice
+        plain = module.groups == 1 and module.padding_mode == "zeros"
+        plain = plain and left == right and top == bottom
+    if type(module) is nn.Embedding:
+        plain = module.max_norm is None and not (module.scale_grad_by_freq or module.sparse)
+    return RULES[type(module)](module) if plain and type(module) in RULES else None

@@ -60,14 +60,9 @@ WORDS = BLOCK // 8
 def add_normal(
     streams: Streams, target: Tensor, sigma: Tensor, purpose: Purpose, step: int
 ) -> None:
-    """Add noise to target [trial, number] and round to the grid; σ = 0 leaves a trial as it is.
+    """Add noise of σ [trial] to target [trial, number], in place, and round to the grid.
 
-    Args:
-        streams: of the trials.
-        target: S, changed in place.
-        sigma: the noise's standard deviation [trial].
-        purpose: of the bits.
-        step: at which they are used.
+    Where σ = 0 a trial is left as it is.
 
     >>> noisy = torch.zeros(1, 3)
     >>> add_normal(Streams(1, [0]), noisy, torch.ones(1), Purpose.NOISE, step=0)
@@ -114,16 +109,12 @@ def _polar(radii: Tensor, angles: Tensor) -> tuple[Tensor, Tensor, list[list[int
     """Radius and angle of each pair in double precision, and where the radius is not precise."""
     uniform = radii.double().add_(0.5).mul_(2.0**-63)
     doubtful = _beyond(uniform, LEAST, MOST)
-    return _radius(uniform), angles.double().add_(0.5).mul_(math.pi * 2.0**-63), doubtful
-
-
-def _radius(uniform: Tensor) -> Tensor:
-    """√(−2 ln U) in place; on a processor by NumPy, which takes half of PyTorch's time."""
     if uniform.is_cuda:
-        return uniform.log_().mul_(-2.0).sqrt_()
-    u = uniform.numpy()
-    np.sqrt(np.multiply(np.log(u, out=u), -2.0, out=u), out=u)
-    return uniform
+        uniform.log_().mul_(-2.0).sqrt_()
+    else:  # NumPy takes half of PyTorch's time
+        u = uniform.numpy()
+        np.sqrt(np.multiply(np.log(u, out=u), -2.0, out=u), out=u)
+    return uniform, angles.double().add_(0.5).mul_(math.pi * 2.0**-63), doubtful
 
 
 def _rounded(places: Tensor) -> tuple[Tensor, list[list[int]]]:
@@ -136,19 +127,10 @@ def _beyond(values: Tensor, least: float, most: float) -> list[list[int]]:
     """Row and column of the values outside of an interval; there are seldom any."""
     if not values.numel():  # an odd number of weights has no last sine
         return []
-    lowest, highest = _ends(values)
-    if lowest > least and highest < most:
+    numbers = values if values.is_cuda else values.numpy()  # NumPy's are faster on a processor
+    if float(numbers.min()) > least and float(numbers.max()) < most:
         return []
     return ((values <= least) | (values >= most)).nonzero().tolist()
-
-
-def _ends(values: Tensor) -> tuple[float, float]:
-    """The lowest and the highest."""
-    if values.is_cuda:
-        lowest, highest = values.aminmax()
-        return float(lowest), float(highest)
-    numbers = values.numpy()
-    return float(numbers.min()), float(numbers.max())
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,15 @@ import torch
 from torch import Tensor
 
 from dprime.train.convolution import Conv2d
-from dprime.train.layers import GroupNorm, LayerRule, LayerTrace, as_probe, group_mean, weighted
+from dprime.train.layers import (
+    GroupNorm,
+    KeptTrace,
+    LayerRule,
+    LayerTrace,
+    as_probe,
+    group_mean,
+    weighted,
+)
 from dprime.train.records import Records, gather
 
 CHUNK = 1024
@@ -30,109 +38,51 @@ CHUNK = 1024
 
 @dataclass(frozen=True)
 class Moments:
-    """Of the windows of records, each [R or 1, n, ...].
+    """Of the windows of records: ξ_t with a 1 for the bias, x̄ and S."""
 
-    Attributes:
-        centred: ξ_t, and a 1 for the bias [R or 1, n, T, k + 1].
-        mean: x̄ [R or 1, n, 1, k].
-        covariance: S [R or 1, n, k, k].
-    """
-
-    centred: Tensor
-    mean: Tensor
-    covariance: Tensor
+    centred: Tensor  # [R or 1, n, T, k + 1]
+    mean: Tensor  # [R or 1, n, 1, k]
+    covariance: Tensor  # [R or 1, n, k, k]
 
     @classmethod
     def of(cls, windows: Tensor) -> Moments:
-        """Windows [R or 1, n, T, k]."""
         mean = windows.mean(2, keepdim=True)
         centred = windows - mean
         covariance = (centred.mT @ centred) / windows.shape[2]
         ones = torch.ones_like(centred[..., :1])
         return cls(torch.cat([centred, ones], -1), mean, covariance)
 
-    @classmethod
-    def joined(cls, parts: Sequence[Moments]) -> Moments:
-        """Those of several groups of records as one."""
-        if len(parts) == 1:
-            return parts[0]
-        return cls(
-            *(torch.cat(same, 1) for same in zip(*(vars(p).values() for p in parts), strict=True))
-        )
-
     def taken(self, rows: Tensor) -> Moments:
-        """Those of records at rows [R, n]."""
         return Moments(*(gather(part[0], rows) for part in vars(self).values()))
 
 
-class NormalisedTrace(LayerTrace):
-    """The few gradients of every record, side by side and kept [R, n, weights].
+class NormalisedTrace(KeptTrace):
+    """The gradients of every record, side by side, from W [R, 1, k, out] and γ [R, 1, 1, out].
 
-    Args:
-        moments: of the records' windows.
-        probe: the output [R, n, T, out].
-        weights: W [R, 1, k, out] and γ [R, 1, 1, out].
-        scale: s for every channel [R, n, 1, out].
-        offset: d for every channel [R, n, 1, out].
-        rule: the layer.
+    The output is [R, n, T, out]; s and d are [R, n, 1, out].
     """
 
     def __init__(
-        self,
-        moments: Moments,
-        probe: Tensor,
-        weights: tuple[Tensor, Tensor],
-        scale: Tensor,
-        offset: Tensor,
-        rule: NormalisedConv2d,
-    ) -> None:
+        self, moments: Moments, probe: Tensor, weights: tuple[Tensor, Tensor], scale: Tensor,
+        offset: Tensor, rule: NormalisedConv2d,
+    ) -> None:  # fmt: skip
         self.moments, self.probe, self.rule = moments, probe, rule
         self.weights, self.scale, self.offset = weights, scale, offset
-        self._kept: Tensor | None = None
-
-    def only(self, records: slice) -> NormalisedTrace:
-        """The same for some of the records."""
-        m = self.moments
-        part = NormalisedTrace(
-            Moments(m.centred[:, records], m.mean[:, records], m.covariance[:, records]),
-            self.probe, self.weights, self.scale[:, records], self.offset[:, records], self.rule,
-        )  # fmt: skip
-        part.error = self.error[:, records]
-        part._kept = None if self._kept is None else self._kept[:, records]
-        return part
-
-    def without(self, lost: Tensor) -> LayerTrace:
-        """The same with gradients of zero for some of the records."""
-        part = self.only(slice(None))
-        part._kept = self._gradients().masked_fill(lost[..., None], 0)
-        return part
 
     def numbers(self) -> int:
-        """The windows and their moments, and the gradients."""
         m = self.moments
-        k = m.mean.shape[3]
-        gradients = self.scale.numel() * (k + 3)
+        gradients = self.scale.numel() * (m.mean.shape[3] + 3)
         return 2 * m.centred.numel() + m.covariance.numel() + 6 * gradients
-
-    def squared_norms(self) -> Tensor:
-        """Of all four weights together."""
-        gradients = self._gradients()
-        return (gradients * gradients).sum(-1)
 
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         """In the order W, b, γ, β, with b where the convolution has one."""
-        sums = weighted(c, self._gradients(), into[0].dtype)
-        parts = sums.split([target[0].numel() for target in into], dim=1)
-        into[0].add_(self.rule.unpack(parts[0], into[0].shape))
-        for target, part in zip(into[1:], parts[1:], strict=True):
+        sums = weighted(c, self.gradients[0], into[0].dtype)
+        kernel, *others = sums.split([target[0].numel() for target in into], dim=1)
+        into[0].add_(self.rule.unpack(kernel, into[0].shape))
+        for target, part in zip(into[1:], others, strict=True):
             target.add_(part)
 
-    def _gradients(self) -> Tensor:
-        if self._kept is None:
-            self._kept = self._made()
-        return self._kept
-
-    def _made(self) -> Tensor:
+    def _made(self) -> list[Tensor]:
         m, s, d = self.moments, self.scale, self.offset
         W, gamma = self.weights
         groups = self.rule.norm.groups
@@ -145,7 +95,7 @@ class NormalisedTrace(LayerTrace):
         spread = m.covariance @ W  # Σ x̂_t ξ_t = s T S W
         kernel = s * (gamma * across - slope * s * spread) + m.mean.mT * bias
         parts = [kernel.flatten(2), *([bias[:, :, 0]] if self.rule.conv.bias else [])]
-        return torch.cat([*parts, along[:, :, 0], plain[:, :, 0]], -1)
+        return [torch.cat([*parts, along[:, :, 0], plain[:, :, 0]], -1)]
 
 
 class NormalisedConv2d(LayerRule):
@@ -185,7 +135,11 @@ class NormalisedConv2d(LayerRule):
         return records.pool.made(self._made).taken(records.rows)
 
     def _made(self, x: Tensor) -> Moments:
-        return Moments.joined([Moments.of(self.conv.cut(part)) for part in x.split(CHUNK, 1)])
+        parts = [vars(Moments.of(self.conv.cut(part))).values() for part in x.split(CHUNK, 1)]
+        joined = (
+            same[0] if len(same) == 1 else torch.cat(same, 1) for same in zip(*parts, strict=True)
+        )
+        return Moments(*joined)
 
     def numbers_kept(self, x: Tensor) -> int:
         """Those of the moments of a record [1, in, H, W]."""

@@ -24,12 +24,12 @@ class LikelihoodRatio(Observer):
         logs: L after every step [trial, step], or after the last one [trial, 1].
     """
 
+    logs: NDArray[np.float64]
+
     def __init__(self, *, every_step: bool = False) -> None:
         self.every_step = every_step
-        self.logs: NDArray[np.float64] = np.zeros((0, 0))
 
     def begin(self, run: EngineContext) -> None:
-        """Room for every trial."""
         if run.data.adjacency is None or run.training.noise_multiplier == 0:
             raise validate.misfit(
                 "data", "one world, or without noise", "two worlds and noise to tell them apart by",
@@ -40,7 +40,6 @@ class LikelihoodRatio(Observer):
         self.logs = np.zeros((len(run.trials), width))
 
     def see(self, step: Step) -> None:
-        """Add the step's term; with sampling, x was drawn with probability q."""
         term = self._mixture(step, 0)
         if len(step.differing) == 2:
             term = term - self._mixture(step, 1)
@@ -49,12 +48,10 @@ class LikelihoodRatio(Observer):
             self.logs[step.rows, step.index] = step.memo[self].cpu().numpy()
 
     def end(self, final: StepContext) -> None:
-        """Keep the last value."""
         if not self.every_step:
             self.logs[final.rows, 0] = final.memo[self].cpu().numpy()
 
     def _mixture(self, step: Step, index: int) -> Tensor:
-        """ln((1 − q) + q e^u), u = (⟨r, g⟩ − ‖g‖²/2)/σ², r the noisy sum less the common sum."""
         rest = step.noisy_sum - step.common_sum
         return log_mixture(rest, step.differing[index], step.sigma, self._rate)
 
@@ -67,11 +64,8 @@ class LikelihoodRatio(Observer):
 def log_mixture(rest: Tensor, gradient: Tensor, sigma: Tensor, rate: float) -> Tensor:
     """ln((1 − q) + q e^u), u = (⟨r, g⟩ − ‖g‖²/2)/σ²: how a drawn g changes the odds of r [trial].
 
-    Args:
-        rest: r, the noisy sum less what the other records contribute [trial, parameter].
-        gradient: g, the record's clipped gradient [trial, parameter].
-        sigma: the noise's standard deviation [trial].
-        rate: q, the probability with which the record is drawn.
+    r is the noisy sum less what the other records contribute, g the record's clipped gradient, σ
+    the noise's standard deviation and q the rate with which the record is drawn.
     """
     product = torch.linalg.vecdot(gradient, rest).double()
     square = torch.linalg.vecdot(gradient, gradient).double()
@@ -93,18 +87,15 @@ class LocalSensitivity(Observer):
         norms: [trial, step].
     """
 
-    def __init__(self) -> None:
-        self.norms: NDArray[np.float64] = np.zeros((0, 0))
+    norms: NDArray[np.float64]
 
     def begin(self, run: EngineContext) -> None:
-        """Room for every trial and step."""
         if run.data.adjacency is None:
             remedy = "give TrainingData.remove(…) or TrainingData.replace(…)"
             raise validate.misfit("data", "one world", "two worlds that differ in a record", remedy)
         self.norms = np.zeros((len(run.trials), run.training.steps))
 
     def see(self, step: Step) -> None:
-        """Keep the step's."""
         first, *second = step.differing
         change = first - second[0] if second else first
         self.norms[step.rows, step.index] = change.double().norm(dim=1).cpu().numpy()
@@ -117,21 +108,21 @@ class FinalAccuracy(Observer):
         values: the share of records whose class is predicted [trial].
     """
 
+    values: NDArray[np.float64]
+
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
-        self.values: NDArray[np.float64] = np.zeros(0)
 
     def begin(self, run: EngineContext) -> None:
-        """Room for every trial."""
-        self._run = run
         self.values = np.zeros(len(run.trials))
 
     def end(self, final: StepContext) -> None:
-        """Measure a slice of trials."""
-        loss = self._run.training.loss
-        self.values[final.rows] = evaluate.accuracy(
-            self._run.network, final.weights, self.dataset, loss
-        )
+        self.values[final.rows] = _accuracy(final, self.dataset)
+
+
+def _accuracy(context: StepContext, dataset: Dataset) -> NDArray[np.float64]:
+    run = context.run
+    return evaluate.accuracy(run.network, context.weights, dataset, run.training.loss)
 
 
 class AccuracyEvery(Observer):
@@ -156,33 +147,26 @@ class AccuracyEvery(Observer):
     ((20, 40, 50), (3, 3))
     """
 
+    after: tuple[int, ...]
+    values: NDArray[np.float64]
+
     def __init__(self, dataset: Dataset, steps: int) -> None:
         self.dataset = dataset
         self.steps = validate.whole("steps", steps, example=100)
-        self.after: tuple[int, ...] = ()
-        self.values: NDArray[np.float64] = np.zeros((0, 0))
 
     def begin(self, run: EngineContext) -> None:
-        """Room for every trial and measurement."""
-        self._run = run
         total = run.training.steps
         self.after = (*range(self.steps, total, self.steps), total)
         self.values = np.zeros((len(run.trials), len(self.after)))
 
     def see(self, step: Step) -> None:
-        """Measure a slice of trials; the weights are still those after `step.index` steps."""
+        """The weights are still those after `step.index` steps."""
         if step.index and step.index % self.steps == 0:
-            self._measure(step.rows, step.index // self.steps - 1, step.weights)
+            place = step.index // self.steps - 1
+            self.values[step.rows, place] = _accuracy(step, self.dataset)
 
     def end(self, final: StepContext) -> None:
-        """Measure the final models."""
-        self._measure(final.rows, len(self.after) - 1, final.weights)
-
-    def _measure(self, rows: slice, place: int, weights: Tensor) -> None:
-        run = self._run
-        self.values[rows, place] = evaluate.accuracy(
-            run.network, weights, self.dataset, run.training.loss
-        )
+        self.values[final.rows, -1] = _accuracy(final, self.dataset)
 
 
 class NoiseScale(Observer):
@@ -192,13 +176,10 @@ class NoiseScale(Observer):
         sigmas: standard deviations on the clipped sum [trial, step].
     """
 
-    def __init__(self) -> None:
-        self.sigmas: NDArray[np.float64] = np.zeros((0, 0))
+    sigmas: NDArray[np.float64]
 
     def begin(self, run: EngineContext) -> None:
-        """Room for every trial and step."""
         self.sigmas = np.zeros((len(run.trials), run.training.steps))
 
     def see(self, step: Step) -> None:
-        """Keep the step's."""
         self.sigmas[step.rows, step.index] = step.sigma.cpu().numpy()

@@ -54,11 +54,9 @@ class SGD(Optimizer):
 
     @property
     def copies(self) -> int:
-        """One with momentum."""
         return int(self.momentum > 0)
 
     def start(self, weights: Tensor) -> State:
-        """The velocity, at rest."""
         return (torch.zeros_like(weights),) if self.momentum else ()
 
     def move(self, weights: Tensor, gradient: Tensor, rate: float, step: int, state: State) -> None:
@@ -105,11 +103,9 @@ class Adam(Optimizer):
 
     @property
     def copies(self) -> int:
-        """Two moments."""
         return 2
 
     def start(self, weights: Tensor) -> State:
-        """Both moments, zero."""
         return torch.zeros_like(weights), torch.zeros_like(weights)
 
     def move(self, weights: Tensor, gradient: Tensor, rate: float, step: int, state: State) -> None:
@@ -137,7 +133,6 @@ class Constant(Schedule):
     """The same rate at every step."""
 
     def share(self, step: int, steps: int) -> float:
-        """Always 1."""
         return 1.0
 
 
@@ -155,7 +150,6 @@ class Cosine(Schedule):
         validate.at_least_zero("warmup", self.warmup, example=100)
 
     def share(self, step: int, steps: int) -> float:
-        """Rises to 1 at the end of the warm-up, reaches 0 after the last step."""
         if step < self.warmup:
             return (step + 1) / self.warmup
         return 0.5 * (1 + math.cos(math.pi * (step - self.warmup) / max(1, steps - self.warmup)))
@@ -177,5 +171,4 @@ class Decay(Schedule):
         validate.whole("every", self.every, example=100)
 
     def share(self, step: int, steps: int) -> float:
-        """A staircase."""
         return float(self.factor ** (step // self.every))

@@ -47,7 +47,6 @@ def bar(title: str, trials: int, show: bool | None) -> Iterator[Advance]:
 
 
 def _progress() -> Progress:
-    """The bar itself; rich is loaded only where one is shown."""
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import (  # noqa: PLC0415
         BarColumn,

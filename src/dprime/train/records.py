@@ -69,17 +69,11 @@ class Records:
 
 @dataclass(frozen=True)
 class Measured:
-    """Constant records that all trials share.
+    """Constant records that all trials share: their squared norms, and a sparse form if any."""
 
-    Attributes:
-        squares: of their norms [1, n].
-        rows: the records in sparse form [n, in], or None.
-        columns: their transpose in sparse form and double precision [in, n], or None.
-    """
-
-    squares: Tensor
-    rows: Tensor | None = None
-    columns: Tensor | None = None
+    squares: Tensor  # [1, n]
+    rows: Tensor | None = None  # [n, in]
+    columns: Tensor | None = None  # [in, n], in double precision
 
     def times(self, weights: Tensor) -> Tensor:
         """W x^T for weights [R, out, in], as [R, out, n]; only where there is a sparse form."""

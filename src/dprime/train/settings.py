@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from dprime import validate
@@ -25,6 +27,25 @@ PRIVATE = "differentially private"
 
 CLIP_NORMS = (1e-12, 1e18)
 """Between these, float32 holds every clipped gradient and what it is multiplied by."""
+
+
+def _clip_norm(name: str, value: object) -> float:
+    norm, (least, most) = validate.positive(name, value, example=3.0), CLIP_NORMS
+    if not least <= norm <= most:
+        wanted = f"between {least:g} and {most:g}, which float32 holds"
+        raise validate.refusal(name, norm, wanted, "scale the loss")
+    return norm
+
+
+CHECKS: dict[str, Callable[[str, object], float]] = {
+    "steps": partial(validate.whole, example=30),
+    "block": validate.whole,
+    "learning_rate": partial(validate.positive, example=0.005),
+    "noise_multiplier": validate.at_least_zero,
+    "sample_rate": validate.rate,
+    "expected_batch_size": partial(validate.positive, example=64),
+    "clip_norm": _clip_norm,
+}
 
 
 @dataclass(frozen=True)
@@ -71,29 +92,13 @@ class TrainingConfig:
     block: int = 1000
 
     def __post_init__(self) -> None:
-        put = object.__setattr__  # numbers of fewer digits, such as NumPy's, become Python's
-        put(self, "steps", validate.whole("steps", self.steps, example=30))
-        put(self, "block", validate.whole("block", self.block))
-        rate = validate.positive("learning_rate", self.learning_rate, example=0.005)
-        put(self, "learning_rate", rate)
-        noise = validate.at_least_zero("noise_multiplier", self.noise_multiplier)
-        put(self, "noise_multiplier", noise)
-        put(self, "sample_rate", validate.rate("sample_rate", self.sample_rate))
-        if (size := self.expected_batch_size) is not None:
-            size = validate.positive("expected_batch_size", size, example=64)
-            put(self, "expected_batch_size", size)
+        for name, check in CHECKS.items():  # numbers of fewer digits, such as NumPy's, grow
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, check(name, value))
         validate.one_of("sensitivity", self.sensitivity, ("global", "local"))
-        if self.clip_norm is not None:
-            least, most = CLIP_NORMS
-            put(self, "clip_norm", validate.positive("clip_norm", self.clip_norm, example=3.0))
-            if not least <= self.clip_norm <= most:
-                wanted = f"between {least:g} and {most:g}, which float32 holds"
-                remedy = "scale the loss"
-                raise validate.refusal("clip_norm", self.clip_norm, wanted, remedy)
-        elif self.noise_multiplier or self.sensitivity == "local":
-            remedy = (
-                "give a number such as 3.0, or noise_multiplier=0 for a training without privacy"
-            )
+        if self.clip_norm is None and (self.noise_multiplier or self.sensitivity == "local"):
+            remedy = "give a number such as 3.0, or noise_multiplier=0 to train without privacy"
             raise validate.refusal("clip_norm", None, "given when noise is added", remedy)
         named_loss(self.loss)
 

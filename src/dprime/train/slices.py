@@ -27,19 +27,15 @@ WORTH_A_WORKER = 8 << 20
 FIXED = 128 << 20
 """Bytes for random numbers in the making and the rest."""
 
-
 KEPT_SHARE = 0.25
 """Of the memory: the most that the first layer may keep of a pool of records."""
 
 
 @dataclass(frozen=True)
 class Slices:
-    """How the work is cut.
+    """How the work is cut: trials trained together, records of a batch computed together.
 
-    Attributes:
-        trials: trained together, as one tensor.
-        records: of a batch, computed together.
-        workers: slices that are trained at the same time.
+    As many slices are trained at the same time as there are `workers`.
     """
 
     trials: int
@@ -50,11 +46,7 @@ class Slices:
 def kept_of_pool(network: Network, sampler: Sampler, memory: int, trainings: float) -> int:
     """Bytes that the first layer is to keep of all records; 0 where it does not pay.
 
-    Args:
-        network: the model.
-        sampler: gives the records.
-        memory: in bytes.
-        trainings: steps of all trials together.
+    `memory` is in bytes, `trainings` counts the steps of all trials together.
     """
     size = 4 * network.numbers_kept(sampler.x[:1]) * len(sampler.x)
     drawn_twice = trainings * sampler.expected >= 2 * len(sampler.x)
@@ -63,22 +55,13 @@ def kept_of_pool(network: Network, sampler: Sampler, memory: int, trainings: flo
 
 
 def slice_plan(
-    network: Network,
-    sampler: Sampler,
-    copies: int,
-    memory: int,
-    trials: int,
+    network: Network, sampler: Sampler, copies: int, memory: int, trials: int,
     workers: int | None = None,
-) -> Slices:
+) -> Slices:  # fmt: skip
     """The largest slices that keep within the memory, or within the cache on a processor.
 
-    Args:
-        network: the model.
-        sampler: gives the batch and its records.
-        copies: tensors of the weights' size that are kept for each trial.
-        memory: in bytes.
-        trials: no more than this many.
-        workers: slices at the same time; None takes as many as PyTorch has threads.
+    `copies` counts tensors of the weights' size for each trial, `memory` is in bytes, and `workers`
+    None takes as many as PyTorch has threads.
     """
     on_processor = sampler.x.device.type == "cpu"
     per_record = 4 * network.numbers_per_record(sampler.x[:1])
@@ -90,19 +73,17 @@ def slice_plan(
     least = per_trial + per_record * (1 + sampler.differing)
     if room < least:
         needed = -(-(least + memory - room) // (1 << 20))
-        raise validate.misfit(
-            "memory", f"{memory >> 20} MB", f"at least {needed} MB for this model and data",
-            f"give memory={math.ceil(needed / 102.4) / 10} (in GB) or more",
-        )  # fmt: skip
-    if not on_processor:
-        records = min(batch, max(1 + sampler.differing, (room - per_trial) // per_record))
-        return Slices(max(1, min(trials, room // (per_trial + per_record * records))), records)
-    most = (workers or torch.get_num_threads()) if network.side_by_side else 1
-    work = trials * (per_trial + per_record * batch) // WORTH_A_WORKER
-    side_by_side = max(1, min(most, trials, room // least, work))
-    room = min(room // side_by_side, max(least, CACHE))
+        wanted = f"at least {needed} MB for this model and data"
+        remedy = f"give memory={math.ceil(needed / 102.4) / 10} (in GB) or more"
+        raise validate.misfit("memory", f"{memory >> 20} MB", wanted, remedy)
+    side_by_side = 1
+    if on_processor:
+        most = (workers or torch.get_num_threads()) if network.side_by_side else 1
+        work = trials * (per_trial + per_record * batch) // WORTH_A_WORKER
+        side_by_side = max(1, min(most, trials, room // least, work))
+        room = min(room // side_by_side, max(least, CACHE))
     records = min(batch, max(1 + sampler.differing, (room - per_trial) // per_record))
-    if not sampler.shares_records:
+    if on_processor and not sampler.shares_records:
         room = min(room, OWN_RECORDS)
     together = max(1, min(-(-trials // side_by_side), room // (per_trial + per_record * records)))
     return Slices(together, records, side_by_side)

@@ -127,13 +127,8 @@ class Streams:
     ) -> Tensor:
         """Bytes of some trials [trial, 64 blocks].
 
-        Args:
-            purpose: what they are for.
-            step: at which they are used.
-            share: how many blocks each trial has.
-            wanted: which of these are wanted.
-            rows: of which trials.
-            part: of the step: each of the four has separate blocks.
+        Each trial has `share` blocks, of which some are wanted, of the trials at `rows`. Each of
+        the four parts of a step has separate blocks.
         """
         found = []
         for trial, trials in self._runs_within(rows):

@@ -52,7 +52,6 @@ class Trained:
 
     @property
     def label(self) -> str:
-        """Whether these models are differentially private, in words."""
         return self.training.label
 
     def mechanism(self) -> DPSGD:

@@ -46,15 +46,12 @@ def each(
         return
     with one_thread(), ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work, task) for task in tasks]
+        unfinished: object = futures
         try:
             _, unfinished = wait(futures, return_when=FIRST_EXCEPTION)
-        except BaseException:
-            stopped.set()
-            raise
-        else:
+        finally:
             if unfinished:
                 stopped.set()
-        finally:
             pool.shutdown(wait=True, cancel_futures=True)
         for future in futures:
             if not future.cancelled():
@@ -89,12 +86,9 @@ def single_precision() -> Iterator[None]:
 def plain_autograd() -> Iterator[None]:
     """Refuse what would change the gradients between forward and backward, or stop at a NaN."""
     if torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
-        raise validate.InputError.of(
-            "Tensors",
-            "be saved for the gradients as they are",
-            "torch.autograd.graph.saved_tensors_hooks changes them for all records together",
-            "train outside of it",
-        )
+        found = "torch.autograd.graph.saved_tensors_hooks changes them for all records together"
+        wanted = "be saved for the gradients as they are"
+        raise validate.InputError.of("Tensors", wanted, found, "train outside of it")
     with torch.autograd.set_detect_anomaly(False):
         yield
 
