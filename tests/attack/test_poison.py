@@ -14,9 +14,9 @@ from dprime.attack.poison import (
     candidates,
     gap,
     gap_of_luck,
-    label_options,
     poison,
 )
+from dprime.attack.records import label_options
 from dprime.attack.trainer import Trainer
 from dprime.data.dataset import Dataset
 from games import IMAGES, TABLE, engine_setting, played, quick

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dprime.attack.records import Pair, like, natural_worlds, worlds_of
+from dprime.attack.records import like, natural_worlds, worlds_of
 from dprime.data.dataset import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from games import IMAGES, TABLE, engine_setting, quick, setting_for
@@ -77,7 +77,7 @@ def test_the_partner_of_a_named_record_differs_most_from_it():
 def test_a_made_record_is_added_to_the_natural_ones():
     setting = engine_setting()
     made = like(setting.dataset, np.full((1, 1, 8, 8), 99.0), np.array([3]))
-    worlds = worlds_of(setting, Pair(made, made))
+    worlds = worlds_of(setting, made)
     assert np.array_equal(worlds.common.records, setting.dataset.records)
     assert worlds.size == 13
     assert worlds.differing.records.max() == 99.0
@@ -87,7 +87,7 @@ def test_a_made_record_is_added_to_the_natural_ones():
 def test_in_its_place_the_other():
     setting = engine_setting(adjacency="replace")
     made = like(setting.dataset, np.full((2, 1, 8, 8), 99.0), np.array([3, 4]))
-    other = worlds_of(setting, Pair(made.take([0]), made.take([1])))
+    other = worlds_of(setting, made)
     assert other.differing.labels.tolist() == [3, 4]
 
 
