@@ -59,18 +59,35 @@ def _place(column: Column, names: Sequence[str], width: int) -> int:
     raise validate.refusal("attribute", column, "an index or a name", "give for example 0")
 
 
+def group_name(places: Sequence[int], names: Sequence[str]) -> str | None:
+    """What the names of a one-hot group begin with, where they have it in common.
+
+    >>> group_name((1, 2), ("age", "sex=Female", "sex=Male"))
+    'sex'
+    """
+    found = {names[place].partition("=")[0] for place in places} if names else set()
+    return found.pop() if len(found) == 1 else None
+
+
+def category(place: int, names: Sequence[str]) -> str:
+    """What a column of a one-hot group stands for.
+
+    >>> category(1, ("age", "sex=Female"))
+    'Female'
+    """
+    return (names[place].partition("=")[2] or names[place]) if names else f"column {place}"
+
+
 def columns_named(places: Sequence[int], names: Sequence[str]) -> str:
     """Columns as a reader names them: those of a one-hot group by what their names begin with.
 
     >>> columns_named((1, 2), ("age", "sex=Female", "sex=Male")), columns_named((0, 1), ())
     ('sex', 'columns 0, 1')
     """
-    known = [names[place] for place in places] if names else [str(place) for place in places]
+    known = [names[place] if names else str(place) for place in places]
     if len(known) == 1:
         return known[0] if names else f"column {known[0]}"
-    group = known[0].partition("=")[0]
-    whole = names and all(name.partition("=")[0] == group for name in known)
-    return group if whole else f"columns {', '.join(known)}"
+    return group_name(places, names) or f"columns {', '.join(known)}"
 
 
 def value_named(values: Sequence[float], places: Sequence[int], names: Sequence[str]) -> str:
@@ -80,7 +97,7 @@ def value_named(values: Sequence[float], places: Sequence[int], names: Sequence[
     'Male'
     """
     if len(values) > 1 and sorted(values) == [0.0] * (len(values) - 1) + [1.0]:
-        return _category(places[list(values).index(1.0)], names)
+        return category(places[list(values).index(1.0)], names)
     return ", ".join(f"{value:.4g}" for value in values)
 
 
@@ -92,15 +109,10 @@ def value_numbers(text: str, places: Sequence[int], names: Sequence[str]) -> tup
     """
     if len(places) == 1:
         return (validate.number("values", validate.parse("values", text)),)
-    known = [_category(place, names) for place in places]
+    known = [category(place, names) for place in places]
     full = [names[place] if names else "" for place in places]
     if text not in known and text not in full:
         remedy = f"give two of {', '.join(known)}"
         raise validate.refusal("values", text, "two categories of the group", remedy)
     at = known.index(text) if text in known else full.index(text)
     return tuple(float(place == at) for place in range(len(places)))
-
-
-def _category(place: int, names: Sequence[str]) -> str:
-    """What a column of a one-hot group stands for."""
-    return (names[place].partition("=")[2] or names[place]) if names else f"column {place}"
