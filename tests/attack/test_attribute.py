@@ -1,12 +1,13 @@
 """The adversary of attribute inference: its worlds, and that it reaches what the analysis says."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 import torch
 
-from dprime.attack.attribute import OneAttribute, completed, most_revealing
+from dprime.attack.attribute import OneAttribute, most_revealing
 from dprime.audit import Question, audit
 from dprime.data import Dataset
 from dprime.metrics import Reading
@@ -16,20 +17,25 @@ from games import IMAGES, TABLE, engine_setting, played
 SEX = 1
 
 
-def setting(**options):
-    return engine_setting(split=TABLE, adjacency="replace", **{"clip_norm": 0.2, **options})
+def setting(data=None, **options):
+    own = engine_setting(split=TABLE, adjacency="replace", **{"clip_norm": 0.2, **options})
+    return own if data is None else dataclasses.replace(own, dataset=data)
+
+
+PEOPLE = Dataset(
+    "people", np.array([[1, 0, 0.3], [0, 1, 0.1], [0, 1, 0.9]]), np.array([0.1, 0.2, 0.3]),
+    "table", None, ("sex=Female", "sex=Male", "age"),
+)  # fmt: skip
+"""A data set with a one-hot group."""
 
 
 def test_worlds_differ_in_the_attribute_alone():
     own = setting(record=5)
     attack = OneAttribute(("sex",), ((0.0,), (1.0,))).craft(own)
-    first, second = attack.worlds.differing.records
-    wanted = own.dataset.records[5].copy()
-    assert (first[SEX], second[SEX]) == (0.0, 1.0)
-    wanted[SEX] = 0.0
-    assert np.array_equal(first, wanted)
-    wanted[SEX] = 1.0
-    assert np.array_equal(second, wanted)
+    for record, value in zip(attack.worlds.differing.records, (0.0, 1.0), strict=True):
+        wanted = own.dataset.records[5].copy()
+        wanted[SEX] = value
+        assert np.array_equal(record, wanted)
     assert np.unique(attack.worlds.differing.labels).tolist() == [own.dataset.labels[5]]
     assert np.array_equal(attack.worlds.common.records, np.delete(own.dataset.records, 5, axis=0))
     assert attack.about == "sex of record 5: 0 or 1"
@@ -39,14 +45,10 @@ def test_values_that_are_not_given():
     attack = OneAttribute((2,), record=3).craft(setting())
     bmi = setting().dataset.records[:, 2]
     assert attack.worlds.differing.records[:, 2].tolist() == [bmi.min(), bmi.max()]
-    group = completed(setting().dataset.take([0]), (3, 5), ((1.0, 0.0), (0.0, 1.0)))
-    assert group.records[:, [3, 5]].tolist() == [[1, 0], [0, 1]]
-    one_hot = np.array([[1, 0, 0.3], [0, 1, 0.1], [0, 1, 0.9]])
-    data = Dataset("people", one_hot, np.array([0.1, 0.2, 0.3]), "table", None)
-    own = setting()
-    own = type(own)(own.trainer, data, "replace")
-    crafted = OneAttribute((0, 1), record=1).craft(own)
+    unnamed = setting(dataclasses.replace(PEOPLE, columns=()))
+    crafted = OneAttribute((0, 1), record=1).craft(unnamed)
     assert crafted.worlds.differing.records[:, :2].tolist() == [[1, 0], [0, 1]]
+    assert crafted.about == "columns 0, 1 of record 1: column 0 or column 1"
 
 
 def test_options_of_a_file():
@@ -55,43 +57,23 @@ def test_options_of_a_file():
     assert OneAttribute(3, [0, 1]) == OneAttribute((3,), ((0.0,), (1.0,)))
 
 
-def people():
-    """A setting whose data have a one-hot group."""
-    records = np.array([[1, 0, 0.3], [0, 1, 0.1], [0, 1, 0.9]])
-    names = ("sex=Female", "sex=Male", "age")
-    data = Dataset("people", records, np.array([0.1, 0.2, 0.3]), "table", None, names)
-    own = setting()
-    return type(own)(own.trainer, data, "replace")
-
-
-def test_a_group_by_its_name():
-    """sex stands for its columns, and its categories for their values."""
-    usual = OneAttribute("sex", record=1).craft(people())
-    assert usual.worlds.differing.records[:, :2].tolist() == [[1, 0], [0, 1]]
-    assert usual.about == "sex of record 1: Female or Male"
-    other = OneAttribute("sex", ("Male", "sex=Female"), record=1).craft(people())
-    assert other.worlds.differing.records[:, :2].tolist() == [[0, 1], [1, 0]]
-    assert other.about == "sex of record 1: Male or Female"
-    numbers = OneAttribute("age", ("0.2", "4/5"), record=0).craft(people())
-    assert numbers.about == "age of record 0: 0.2 or 0.8"
-    raw = OneAttribute("age", (17, 90), record=0).craft(people())
-    assert raw.about == "age of record 0: 17 or 90 (the data has 0.1 to 0.9)"
-    mixed = OneAttribute((1, "age"), ((0, 0.5), (1, 0.5)), record=0).craft(people())
-    assert mixed.about == "columns sex=Male, age of record 0: 0, 0.5 or 1, 0.5"
-
-
 @pytest.mark.parametrize(
-    ("columns", "values", "sentence"),
+    ("columns", "values", "about"),
     [
-        ("sex", ("Female", "Men"), "categories of the group, but it is 'Men': give two of Female,"),
-        ("sex", (0, 1), "two different settings of 2 columns, but it is 0 and 1: give two categor"),
-        ("sex", ("Male", "sex=Male"), "two different settings of 2 columns"),
-        ("age", ("old", "young"), "values must be a number, but it is 'old'"),
+        ("sex", None, "sex of record 0: Female or Male"),
+        ("sex", ("Male", "sex=Female"), "sex of record 0: Male or Female"),
+        ("age", ("0.2", "4/5"), "age of record 0: 0.2 or 0.8"),
+        ("age", (17, 90), "age of record 0: 17 or 90 (the data has 0.1 to 0.9)"),
+        ((1, "age"), ((0, 0.5), (1, 0.5)), "columns sex=Male, age of record 0: 0, 0.5 or 1, 0.5"),
     ],
 )
-def test_categories_that_are_refused(columns, values, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        OneAttribute(columns, values).check(people())
+def test_columns_and_values_by_their_names(columns, values, about):
+    """sex stands for its columns, and its categories for their values."""
+    attack = OneAttribute(columns, values, record=0).craft(setting(PEOPLE))
+    assert attack.about == about
+    if columns == "sex":
+        wanted = [[1, 0], [0, 1]] if values is None else [[0, 1], [1, 0]]
+        assert attack.worlds.differing.records[:, :2].tolist() == wanted
 
 
 def test_nothing_of_another_game_is_kept():
@@ -100,20 +82,19 @@ def test_nothing_of_another_game_is_kept():
     assert "log_ratio" not in played(own, OneAttribute(("sex",)).craft(own), trials=4)
 
 
-def test_the_record_that_shows_most():
+@pytest.mark.parametrize("odd", [2, 7])
+def test_the_record_that_shows_most(odd):
     """A target far from all others makes a gradient that is far from clipped away."""
     own = setting(records=9, clip_norm=50.0)
-    for odd in (2, 7):
-        labels = np.where(np.arange(9) == odd, 4.0, own.dataset.labels)
-        data = Dataset("odd", own.dataset.records, labels, "table", None)
-        made = type(own)(own.trainer, data, "replace")
-        assert most_revealing(made, (SEX,), ((0.0,), (1.0,))) == odd
-        about = OneAttribute((SEX,)).craft(made).about
-        assert about == f"column 1 of record {odd}, the one that shows most: 0 or 1"
+    labels = np.where(np.arange(9) == odd, 4.0, own.dataset.labels)
+    made = dataclasses.replace(own, dataset=dataclasses.replace(own.dataset, labels=labels))
+    assert most_revealing(made, (SEX,), ((0.0,), (1.0,))) == odd
+    about = OneAttribute((SEX,)).craft(made).about
+    assert about == f"sex of record {odd}, the one that shows most: 0 or 1"
 
 
 class Terms(Observer):
-    """μ² of the central-limit form for the record in question, in each trial."""
+    """μ² of the central-limit form for the attacked record, in each trial."""
 
     def __init__(self, own):
         self._z = own.trainer.training.noise_multiplier
@@ -130,6 +111,7 @@ class Terms(Observer):
         self.total[step.rows] += self._rate**2 * term.numpy()
 
 
+@pytest.mark.slow
 def test_it_reaches_what_the_analysis_estimates():
     """At least 80 % of the advantage of the central-limit form along the same trainings."""
     reached, estimated = [], []
@@ -158,48 +140,39 @@ def test_the_audit_plays_it():
     assert found.verdict.outcome == "inconclusive"
 
 
-REFUSED = {
-    "adjacency": (
-        {"adjacency": "add-remove"},
-        {},
-        'replace for attribute.*give adjacency="replace"',
-    ),
-    "images": ({"split": IMAGES}, {}, "dataset must be a table for attribute, but it is images"),
-    "no noise": ({"noise_multiplier": 0.0}, {}, "training must be private for attribute"),
-    "name": (
-        {},
-        {"columns": ("sexes",)},
-        "attribute must be a column of the data, but it is 'sexes'",
-    ),
-    "index": ({}, {"columns": (10,)}, "attribute must be a column from 0 to 9, but it is 10"),
-    "twice": ({}, {"columns": (1, "sex")}, "attribute must be of columns that differ"),
-    "nothing": ({}, {"columns": ()}, "attribute must be at least one column, but it is empty"),
-    "record": ({}, {"record": 99}, "record must be an index from 0 to 11, but it is 99"),
-    "one value": (
-        {},
-        {"values": ((0.0,),)},
-        "values must be two that differ, but it is 0: give two",
-    ),
-    "same values": ({}, {"values": ((0.0,), (0.0,))}, "two that differ, but it is 0 and 0"),
-    "widths": ({}, {"values": ((0.0, 1.0), (1.0, 0.0))}, "two different settings of 1 column"),
-    "not numbers": ({}, {"values": (("a",), ("b",))}, "values must be a number, but it is 'a'"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(case):
-    where, options, sentence = REFUSED[case]
+@pytest.mark.parametrize(
+    ("where", "options", "sentence"),
+    [
+        ({"adjacency": "add-remove"}, {}, 'replace for attribute.*give adjacency="replace"'),
+        ({"split": IMAGES}, {}, "dataset must be a table for attribute, but it is images"),
+        ({"noise_multiplier": 0.0}, {}, "training must be private for attribute"),
+        ({}, {"columns": ("sexes",)}, "a column of the data, but it is 'sexes'"),
+        ({}, {"columns": (1, "sex")}, "attribute must be of columns that differ"),
+        ({}, {"columns": ()}, "attribute must be at least one column, but it is empty"),
+        ({}, {"record": 99}, "record must be an index from 0 to 11, but it is 99"),
+        ({}, {"values": ((0.0,),)}, "two that differ, but it is 0: give two"),
+        ({}, {"values": ((0.0,), (0.0,))}, "two that differ, but it is 0 and 0"),
+        ({}, {"values": ((0.0, 1.0), (1.0, 0.0))}, "two different settings of 1 column, but"),
+        ({}, {"values": (("a",), ("b",))}, "values must be a number, but it is 'a'"),
+    ],
+)
+def test_what_is_refused(where, options, sentence):
     place = {"split": TABLE, "adjacency": "replace", **where}
     with pytest.raises(ValueError, match=sentence):
         OneAttribute(**{"columns": (1,), **options}).craft(engine_setting(**place))
 
 
-def test_one_value_that_occurs():
-    own = setting()
-    still = np.array(own.dataset.records)
-    still[:, 1] = 0.5
-    data = Dataset("still", still, own.dataset.labels, "table", None)
-    with pytest.raises(
-        ValueError, match=r"values must be two, but only one occurs, but it is 0\.5"
-    ):
-        OneAttribute((1,)).craft(type(own)(own.trainer, data, "replace"))
+@pytest.mark.parametrize(
+    ("columns", "values", "sentence"),
+    [
+        ("sex", ("Female", "Men"), "categories of the group, but it is 'Men': give two of Female,"),
+        ("sex", (0, 1), "two different settings of 2 columns, but it is 0 and 1: give two categor"),
+        ("sex", ("Male", "sex=Male"), "two different settings of 2 columns"),
+        ("constant", None, r"values must be two, but only one occurs, but it is 0\.5"),
+    ],
+)
+def test_values_that_are_refused(columns, values, sentence):
+    records = np.column_stack([PEOPLE.records, np.full(3, 0.5)])
+    data = Dataset("people", records, PEOPLE.labels, "table", None, (*PEOPLE.columns, "constant"))
+    with pytest.raises(ValueError, match=sentence):
+        OneAttribute(columns, values).check(setting(data))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dprime.attack import AttackTarget, FunctionTrainer, IntermediateModels, StaticPoisoning
+from dprime.attack import AttackTarget, StaticPoisoning
 from dprime.attack.poison import (
     AGAIN,
     FINALISTS,
@@ -14,9 +14,9 @@ from dprime.attack.poison import (
     candidates,
     gap,
     gap_of_luck,
-    label_options,
     poison,
 )
+from dprime.attack.records import label_options
 from dprime.attack.trainer import Trainer
 from dprime.data.dataset import Dataset
 from games import IMAGES, TABLE, engine_setting, played, quick
@@ -96,15 +96,14 @@ def test_labels_of_the_largest_and_the_smallest_loss(loss, labels):
         assert worlds.differing.labels.tolist() == labels
 
 
-def test_the_labels_of_a_regression_are_its_ends():
+def test_other_data():
+    """A regression has the ends of its range for labels, a binary table a large record."""
     data = TABLE.train.take(range(6))
     assert label_options(data).tolist() == [data.labels.min(), data.labels.max()]
     assert label_options(DATA).tolist() == list(range(10))
-
-
-def test_a_binary_table_may_have_a_large_record():
-    data = Dataset.of(np.eye(4)[[0, 1, 2, 3, 0, 1]], [0, 1, 0, 1, 0, 1])
-    assert poison(setting(data=data), 3, 1, by_final_loss).worlds.union.kind in ("binary", "table")
+    binary = Dataset.of(np.eye(4)[[0, 1, 2, 3, 0, 1]], [0, 1, 0, 1, 0, 1])
+    kinds = {each.union.kind for each in candidates(setting(data=binary), 3, 1)}
+    assert kinds == {"binary", "table"}
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
@@ -171,31 +170,22 @@ def test_shadow_trainings_share_no_seed_with_the_trials_or_between_the_worlds():
     assert len(set(seeds)) == len(seeds)
 
 
-def test_it_needs_nothing_but_losses():
-    """A function of the user's own is enough, and its models are judged by the probes."""
-    trainer = FunctionTrainer(lambda dataset, seed: None)
-    with pytest.raises(ValueError, match="trainer must be one that returns the trained"):
-        StaticPoisoning(shadows=2).craft(AttackTarget(trainer, DATA))
-
-
-def test_gap_is_d_prime():
+def test_gap_is_d_prime_of_the_ranks():
     rng = np.random.default_rng(0)
     first, second = rng.normal(1.2, 1.0, 20_000), rng.normal(0.0, 1.0, 20_000)
     assert gap(first, second) == pytest.approx(1.2, abs=0.04)
     assert gap(second, first) == pytest.approx(-1.2, abs=0.04)
     area = scipy.stats.mannwhitneyu(first[:50], second[:50]).statistic / 2500
     assert gap(first[:50], second[:50]) == pytest.approx(2**0.5 * scipy.stats.norm.ppf(area))
-
-
-def test_gap_of_what_has_no_score():
     nothing, some = np.full(10, np.nan), np.arange(10.0)
+    assert gap(nothing, some) == pytest.approx(-gap(some, nothing))
     assert gap(nothing, some) < -3
-    assert gap(some, nothing) == pytest.approx(-gap(nothing, some))
     assert gap(nothing, nothing) == 0
     assert gap(nothing, some, diverged_score=np.inf) > 3
     assert np.isfinite(gap(some + 100, some))
 
 
+@pytest.mark.slow
 def test_equal_worlds_exceed_the_gap_of_luck_in_one_of_forty():
     """One gap with the better sign, and what is left of three candidates with two probes each."""
     rng = np.random.default_rng(6)
@@ -247,10 +237,3 @@ def test_near_the_best_that_any_adversary_can_do_and_not_above(adjacency, factor
     best = scipy.stats.norm.cdf(factor * 2**0.5 / 2**0.5)  # √8/2 = √2
     error = (best * (1 - best) / 200) ** 0.5  # at most that of one world's share
     assert best - 0.1 < area < best + 3 * error
-
-
-def test_the_candidate_is_judged_by_the_same_score():
-    attack = IntermediateModels(shadows=4, outliers=1).craft(engine_setting())
-    assert attack.probes is None
-    assert attack.canary is None
-    assert attack.about == "a record made with shadow models, judged after every step"

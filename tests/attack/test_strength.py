@@ -20,6 +20,7 @@ from planted import MISTAKES, TOLD_BY_THE_OTHERS, all_but_the_last_unclipped, ex
 
 STEPS, TRIALS = 20, 200
 CONSTANT, RATE = "a constant where the record is", "a learning rate from the loss"
+HALVED = TOLD_BY_THE_OTHERS["the record halves the sum"]
 
 
 @cache
@@ -51,15 +52,9 @@ def seen(value):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "di",
-        "intermediate-models",
-        "adaptive-poisoning",
-        "attribute",
-        "gradient",
-        "malicious-dataset",
-    ],
-)
+    ["di", "intermediate-models", "adaptive-poisoning", "attribute", "gradient",
+     "malicious-dataset"],
+)  # fmt: skip
 def test_a_constant_that_comes_with_the_record_is_seen(name):
     """The trainer's own sum less the record hides it; so do signs that cancel in pairs."""
     assert STEPS % 2 == 0
@@ -69,18 +64,13 @@ def test_a_constant_that_comes_with_the_record_is_seen(name):
 
 @pytest.mark.parametrize("name", ["gradient", "malicious-dataset"])
 def test_noise_that_comes_again_still_hides_little(name):
-    setting = setting_for(name)
-    attack = quick(name).craft(setting)
+    attack = quick(name).craft(setting_for(name))
     assert area(name, MISTAKES["the same noise every step"], attack) > 0.98
 
 
 def test_a_record_that_changes_the_others_share_is_seen():
-    assert seen(area("opposing-dataset", TOLD_BY_THE_OTHERS["the record halves the sum"])) > 0.99
-    correct, halved = (
-        area("di", fault)
-        for fault in (nullcontext, TOLD_BY_THE_OTHERS["the record halves the sum"])
-    )
-    assert correct - halved > 0.08  # an adversary that takes the trainer's own sum sees no change
+    assert seen(area("opposing-dataset", HALVED)) > 0.99
+    assert area("di") - area("di", HALVED) > 0.08  # it would see no change in the trainer's own sum
 
 
 def test_what_a_trainer_does_after_the_noisy_sum_is_seen_in_the_models():

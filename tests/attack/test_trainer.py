@@ -69,9 +69,8 @@ def test_every_model_has_a_seed_of_its_own():
         seeds.append(seed)
         return Seeded(seed)
 
-    first = FunctionTrainer(function).losses(ALONE, DATA.take([0]), models=5, seed=1)
-    again = FunctionTrainer(function).losses(ALONE, DATA.take([0]), models=5, seed=1)
-    FunctionTrainer(function).losses(ALONE, DATA.take([0]), models=5, seed=2)
+    trainer = FunctionTrainer(function)
+    first, again, _ = (trainer.losses(ALONE, DATA.take([0]), 5, seed) for seed in (1, 1, 2))
     assert first.shape == (5, 1)
     assert np.array_equal(first, again)
     assert seeds[:5] == seeds[5:10]
@@ -79,12 +78,9 @@ def test_every_model_has_a_seed_of_its_own():
     assert all(type(seed) is int for seed in seeds)
 
 
-@pytest.mark.parametrize(
-    ("returned", "shown"), [(None, "NoneType"), ({"model": 1}, "dict"), (nn.Linear, "type")]
-)
-def test_what_is_no_model_is_refused(returned, shown):
-    trainer = FunctionTrainer(lambda dataset, seed: returned)
-    with pytest.raises(ValueError, match=f"but it is a function that returned {shown}: return the"):
+def test_what_is_no_model_is_refused():
+    trainer = FunctionTrainer(lambda dataset, seed: {"model": 1})
+    with pytest.raises(ValueError, match="but it is a function that returned dict: return the"):
         trainer.losses(ALONE, DATA, models=1, seed=0)
 
 
@@ -112,6 +108,7 @@ print(json.dumps([
 """
 
 
+@pytest.mark.slow
 def test_the_same_words_in_every_process(request, monkeypatch, capsys):
     tests = str(request.config.rootpath / "tests")
     elsewhere = subprocess.run(
@@ -142,7 +139,9 @@ def test_other_recipes_have_other_words():
         FunctionTrainer(seeded),
         FunctionTrainer(functools.partial(seeded, seed=1)),
     ]
-    assert len({json.dumps(trainer.describe()) for trainer in trainers}) == 7
+    described = [json.dumps(trainer.describe()) for trainer in trainers]
+    assert len(set(described)) == 7
+    assert "0x" not in "".join(described)
     one = EngineTrainer(dense(5, 3), TrainingConfig(**RECIPE, block=7))
     assert one.describe() == trainers[0].describe()  # how it is cut changes nothing
 
@@ -150,26 +149,15 @@ def test_other_recipes_have_other_words():
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("", "trainer must be of the form module:function, but it is ''"),
         ("module", "trainer must be of the form module:function, but it is 'module'"),
-        (":train", "trainer must be of the form module:function, but it is ':train'"),
         ("os.path:", "trainer must be of the form module:function, but it is 'os.path:'"),
-        (
-            "no_such_module:train",
-            r"importable \(ModuleNotFoundError: No module named 'no_such_module'\), but",
-        ),
-        ("os.path:no_such", "trainer must be a function in os.path, but it is 'os.path:no_such'"),
+        ("no_such_module:train", "importable .ModuleNotFoundError: No module named 'no_such_mod"),
+        ("half_written:train", r"importable \(SyntaxError: .*half_written.py, line 1"),
         ("os.path:sep", "trainer must be a function in os.path, but it is 'os.path:sep'"),
     ],
 )
-def test_functions_that_are_not_there(path, message):
-    with pytest.raises(ValueError, match=message) as caught:
-        function_named(path)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_module_that_fails_when_it_is_imported(tmp_path, monkeypatch):
+def test_functions_that_are_not_there(tmp_path, monkeypatch, path, message):
     (tmp_path / "half_written.py").write_text("def train(dataset, seed)\n    return None\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ValueError, match=r"importable \(SyntaxError: .*half_written.py, line 1"):
-        function_named("half_written:train")
+    with pytest.raises(ValueError, match=message):
+        function_named(path)

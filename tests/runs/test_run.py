@@ -17,7 +17,7 @@ import pytest
 import dprime
 from dprime.runs import run_file
 from dprime.runs.folder import list_runs, summary_of
-from dprime.runs.run import MOST_EVENTS, Run
+from dprime.runs.run import Run
 from dprime.runs.states import State, Worker
 
 MANY = 2000
@@ -42,22 +42,15 @@ def run(path):
         yield made
 
 
-@contextlib.contextmanager
 def refused(words):
-    """One sentence with these words, that says what must be."""
-    with pytest.raises(ValueError, match=words) as caught:
-        yield
-    text = str(caught.value)
-    assert text.endswith(".")
-    assert "\n" not in text
-    assert "must be" in text
+    """One sentence with these words."""
+    return pytest.raises(dprime.validate.InputError, match=rf"must be [^\n]*{words}[^\n]*\.$")
 
 
 def test_a_new_run_is_whole(path, run):
     with Run.open(path) as opened:
         assert (opened.kind, opened.config, opened.seed) == ("audit", CONFIG, 7)
         assert opened.versions["dprime"] == dprime.__version__
-        assert opened.versions["python"] == ".".join(map(str, sys.version_info[:3]))
         assert 0 <= (datetime.now(UTC) - opened.created).total_seconds() < 60
         assert (opened.pending(), opened.done(), opened.arrays()) == ([0, 1, 2, 3], [], {})
         assert (opened.result, opened.request, opened.noted("about")) == (None, None, None)
@@ -69,7 +62,7 @@ def test_a_new_run_is_whole(path, run):
 def test_the_file_says_what_it_is_and_keeps_its_promise_to_the_disk(path, run):
     with contextlib.closing(sqlite3.connect(path)) as read:
         assert read.execute("PRAGMA application_id").fetchone() == (run_file.APPLICATION,)
-        assert read.execute("PRAGMA user_version").fetchone() == (run_file.FORMAT,)
+        assert read.execute("PRAGMA user_version").fetchone() == (2,)
         assert read.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         (text,) = read.execute("SELECT value FROM about WHERE name = 'config'").fetchone()
         assert json.loads(text) == CONFIG
@@ -105,9 +98,8 @@ def test_blocks_end_in_any_order_and_are_joined_in_theirs(path, run):
     "array",
     [
         np.array([np.nan, np.inf, -0.0, 5e-324]),
-        np.arange(6, dtype=">i2").reshape(2, 3),
+        np.asfortranarray(np.arange(6, dtype=">i2").reshape(2, 3)),
         np.zeros((0, 2), dtype=np.float32),
-        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
         np.array(["a", "bc"]),
     ],
     ids=str,
@@ -117,9 +109,8 @@ def test_arrays_come_back_bit_for_bit(run, array):
     run.finish(0, dict.fromkeys(names, array), seconds=0.0)
     back = run.arrays()
     assert set(back) == set(names)
-    for name in names:
-        assert back[name].dtype == array.dtype
-        assert back[name].tobytes() == array.tobytes()
+    for found in back.values():
+        assert (found.dtype, found.tobytes()) == (array.dtype, array.tobytes())
 
 
 def test_failed_blocks_wait_behind_those_never_tried(run):
@@ -136,9 +127,8 @@ def test_failed_blocks_wait_behind_those_never_tried(run):
 
 
 def test_events_and_workers_are_added_to(run):
-    run.finish(1, scores(1), 2.0, "a")
-    run.finish(2, scores(2), 1.5, "a")
-    run.finish(0, scores(0), 1.0, "b")
+    for block, seconds, worker in ((1, 2.0, "a"), (2, 1.5, "a"), (0, 1.0, "b")):
+        run.finish(block, scores(block), seconds, worker)
     run.fail(3, "its process died", "lost with its worker", "b")
     (event,) = run.events()
     assert (event.block, event.outcome, event.worker) == (3, "lost with its worker", "b")
@@ -147,55 +137,40 @@ def test_events_and_workers_are_added_to(run):
     assert Worker(1, 4, 2.0).speed == 2
 
 
-def test_a_failure_writes_a_row_however_many_there_are(path):
-    """600 failing blocks do not write 600 lists of up to 600 events."""
-    written = []
-    with Run.create(path, "audit", {}, blocks=600) as run:
+def test_a_failure_writes_a_row_however_many_there_are_and_the_latest_are_kept(path, monkeypatch):
+    monkeypatch.setattr("dprime.runs.run.MOST_EVENTS", 50)
+    sizes, written = [], []
+    with Run.create(path, "audit", {}, blocks=60) as run:
         run._db.set_trace_callback(lambda statement: written.append(len(statement)))
-        sizes = []
-        for block in range(600):
-            run.fail(block, "ValueError: no")
+        for block in range(60):
+            run.fail(block, f"no {block:02}")
             sizes.append(sum(written))
             written.clear()
+        assert [event.message for event in run.events()] == [f"no {n:02}" for n in range(10, 60)]
     assert max(sizes) < 1.1 * min(sizes) < 2000
 
 
-def test_the_latest_events_are_remembered(run, monkeypatch):
-    monkeypatch.setattr("dprime.runs.run.MOST_EVENTS", 5)
-    for number in range(12):
-        run.fail(0, str(number))
-    assert [event.message for event in run.events()] == ["7", "8", "9", "10", "11"]
-    assert MOST_EVENTS >= 1000
-
-
-def test_a_finished_block_is_never_replaced(run):
+def test_a_finished_block_is_never_replaced_and_there_are_no_others(run):
     run.finish(1, scores(1), seconds=1.0)
     for change in (lambda: run.finish(1, scores(2), 1.0), lambda: run.fail(1, "too late")):
-        with refused("block 1 must be not yet done, but it is done"):
+        with refused("not yet done, but it is done"):
             change()
     np.testing.assert_array_equal(run.arrays()["scores"], scores(1)["scores"])
     assert (run.attempts(1), run.events()) == (1, [])
-
-
-def test_blocks_that_the_run_does_not_have(run):
-    for change in (
-        lambda: run.finish(4, scores(4), seconds=1.0),
-        lambda: run.fail(-1, "x"),
-        lambda: run.attempts(9),
-    ):
-        with refused("block must be between 0 and 3, but it is"):
+    for change in (lambda: run.finish(4, scores(4), 1.0), lambda: run.fail(-1, "x")):
+        with refused("between 0 and 3, but it is"):
             change()
 
 
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({}, r"arrays must be a mapping of names to arrays, but it is dict \{\}"),
-        ({"a": [1.0]}, r"arrays\['a'\] must be an array of trials, but it is list of shape \(1,\)"),
-        ({"a": np.array(1.0)}, r"arrays\['a'\] must be an array of trials"),
-        ({1: np.zeros(2)}, r"arrays\[1\] must be an array of trials"),
-        ({"a": np.array([None])}, r"arrays\['a'\] must be of numbers, but it is of Python objects"),
-        ({"a": np.zeros(2), "b": np.zeros(3)}, r"of one length, the block's trials, but it is"),
+        ({}, r"a mapping of names to arrays, but it is dict \{\}"),
+        ({"a": [1.0]}, r"an array of trials, but it is list of shape \(1,\)"),
+        ({"a": np.array(1.0)}, "an array of trials"),
+        ({1: np.zeros(2)}, "an array of trials"),
+        ({"a": np.array([None])}, "an array of trials"),
+        ({"a": np.zeros(2), "b": np.zeros(3)}, "of one length, the block's trials, but it is"),
         ({"a": np.broadcast_to(0.0, (120_000_000,))}, "at most 900,000,000 bytes, but it is 960"),
     ],
 )
@@ -205,20 +180,14 @@ def test_arrays_that_cannot_be_stored(run, arrays, message):
     assert run.pending() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    "arrays",
-    [
-        {"scores": np.zeros(3, dtype=np.float32)},
-        {"scores": np.zeros((3, 2))},
-        {"score": np.zeros(3)},
-        {"scores": np.zeros(3), "more": np.zeros(3)},
-    ],
-    ids=str,
-)
-def test_arrays_that_cannot_be_joined(run, arrays):
+def test_arrays_that_cannot_be_joined(run):
     run.finish(0, {"scores": np.zeros(5)}, seconds=0.0)
-    with refused(r"like those of block 0, scores <f8\[trial\]"):
-        run.finish(1, arrays, seconds=0.0)
+    for arrays in (
+        {"scores": np.zeros(3, dtype=np.float32)}, {"scores": np.zeros((3, 2))},
+        {"score": np.zeros(3)}, {"scores": np.zeros(3), "more": np.zeros(3)},
+    ):  # fmt: skip
+        with refused(r"like those of block 0, scores <f8\[trial\]"):
+            run.finish(1, arrays, seconds=0.0)
 
 
 def test_the_result(path, run):
@@ -226,20 +195,18 @@ def test_the_result(path, run):
     run.keep({"epsilon": None, "verdict": "δ′"})
     with Run.open(path) as opened:
         assert opened.result == {"epsilon": None, "verdict": "δ′"}
-    with refused("result must be made of JSON values"):
+    with refused("made of JSON values"):
         run.keep({"epsilon": float("inf")})
 
 
 @pytest.mark.parametrize(
     ("kind", "config", "blocks", "message"),
     [
-        ("audit", [1], 2, r"config must be a mapping of JSON values, but it is \[1\]"),
-        ("audit", {"a": {1, 2}}, 2, "config must be made of JSON values, but it is not"),
-        ("audit", {"a": float("nan")}, 2, "config must be made of JSON values, but it is not"),
-        ("audit", {"seed": -1}, 2, "seed must be a whole number from 0 to 2.256 - 1"),
-        ("audit", {"seed": 0.5}, 2, "seed must be a whole number from 0 to 2.256 - 1"),
-        ("audit", {}, 0, "blocks must be at least 1, but it is 0"),
-        ("race", {}, 1, "kind must be one of audit, inference, frontier, models"),
+        ("audit", [1], 2, r"a mapping of JSON values, but it is \[1\]"),
+        ("audit", {"a": {1, 2}}, 2, "made of JSON values, but it is not"),
+        ("audit", {"seed": -1}, 2, "a whole number from 0 to 2.256 - 1"),
+        ("audit", {}, 0, "at least 1, but it is 0"),
+        ("race", {}, 1, "one of audit, inference, frontier, models"),
     ],
 )
 def test_runs_that_cannot_be_created(tmp_path, kind, config, blocks, message):
@@ -252,7 +219,7 @@ def test_a_path_that_is_taken(path, run):
     other = path.with_name("notes.txt")
     other.write_text("mine")
     for place in (path, other):
-        with refused("must be the name of no file yet, but it is"):
+        with refused("the name of no file yet, but it is"):
             Run.create(place, "audit", {}, blocks=1)
     assert run.config == CONFIG
     assert other.read_text() == "mine"
@@ -265,7 +232,7 @@ def test_a_path_that_is_taken(path, run):
         ("audit", CONFIG | {"trials": 5}, 4, r"settings \(trials 5\), but it is of no trials"),
         ("audit", CONFIG | {"seed": 8}, 4, r"settings \(another seed\), but it is of another seed"),
         ("audit", CONFIG | {"data": {"name": "digits", "records": 9}}, 4, "of data records 100"),
-        ("audit", {"seed": 7}, 4, "no adversary and no data name, no data|no adversary"),
+        ("audit", {"seed": 7}, 4, "of adversary gradient, data name digits and data records 100"),
         ("audit", CONFIG, 5, r"\(5 blocks\), but it is of 4 blocks"),
         ("frontier", CONFIG, 4, r"\(kind frontier\), but it is of kind audit"),
     ],
@@ -278,13 +245,17 @@ def test_other_settings_than_those_of_the_run(path, run, kind, config, blocks, w
 
 
 def test_the_same_settings_open_the_run(path):
-    solved = {"noise_multiplier": [5.924370, 1.0], "seed": 1 << 200}
+    solved = {"noise": [5.924370, 1.0], "points": [{"noise": 5.924370}], "seed": 1 << 200}
     with Run.open_or_create(path, "frontier", solved, 2) as run:
         run.finish(0, scores(0), seconds=1.0)
-    again = {**solved, "noise_multiplier": (5.924370 * (1 + 1e-12), 1.0)}  # of another machine
+    elsewhere = 5.924370 * (1 + 1e-12)  # solved on another machine
+    again = {**solved, "noise": (elsewhere, 1.0), "points": [{"noise": elsewhere}]}
     with Run.open_or_create(path, "frontier", again, 2, request={"words": "of it"}) as run:
         assert (run.done(), run.request) == ([0], {"words": "of it"})
-    for apart in ({"noise_multiplier": [5.924371, 1.0]}, {"seed": (1 << 200) + 1}):
+    for apart in (
+        {"noise": [5.924371, 1.0]}, {"noise": [5.924370]}, {"points": [{"noise": 5.924371}]},
+        {"seed": (1 << 200) + 1},
+    ):  # fmt: skip
         with refused("of the same settings"):
             Run.open_or_create(path, "frontier", {**solved, **apart}, 2)
 
@@ -336,30 +307,27 @@ def test_a_path_with_no_run_names_those_that_are_there(tmp_path):
             Run.open(tmp_path / name)
 
 
-@pytest.mark.parametrize("contents", [b"", b"x", b"a,b\n1,2\n" * 500, b"SQLite format 3\0"])
-def test_what_is_not_a_run(tmp_path, contents):
+def test_what_is_not_a_run(tmp_path):
     path = tmp_path / "scores.csv"
-    path.write_bytes(contents)
-    with refused("must be a dprime run, but it is something else"):
-        Run.open(path)
-    assert path.read_bytes() == contents
-
-
-def test_another_database_is_not_a_run(tmp_path):
+    for contents in (b"", b"x", b"a,b\n1,2\n" * 500, b"SQLite format 3\0"):
+        path.write_bytes(contents)
+        with refused("a dprime run, but it is something else"):
+            Run.open(path)
+        assert path.read_bytes() == contents
     with contextlib.closing(sqlite3.connect(tmp_path / "other.db")) as other:
         other.execute("CREATE TABLE blocks (number)")
-    with refused("must be a dprime run"):
+    with refused("a dprime run"):
         Run.open(tmp_path / "other.db")
 
 
-@pytest.mark.parametrize(("version", "word"), [(1, "an older"), (3, "a newer")])
-def test_a_run_of_another_format(path, run, version, word):
+def test_a_run_of_another_format(path, run):
     run.close()
-    with contextlib.closing(sqlite3.connect(path)) as other:
-        other.execute(f"PRAGMA user_version = {version}")
-    for verify in (True, False):
-        with refused(f"of format 2, but it is of format {version}: read it with {word} dprime"):
-            Run.open(path, verify=verify)
+    for version, word in ((1, "an older"), (3, "a newer")):
+        with contextlib.closing(sqlite3.connect(path)) as other:
+            other.execute(f"PRAGMA user_version = {version}")
+        for verify in (True, False):
+            with refused(f"of format 2, but it is of format {version}: read it with {word} dprime"):
+                Run.open(path, verify=verify)
 
 
 @pytest.fixture
@@ -377,7 +345,7 @@ def test_a_file_that_was_cut_off(path, filled):
     for share in (0.02, 0.3, 0.5, 0.9, 0.999):
         path.write_bytes(filled[: int(share * len(filled))])
         for verify in (True, False)[: 1 + (share <= 0.9)]:  # SQLite reads a part of a page
-            with refused("must be a whole run, but it is damaged"):
+            with refused("a whole run, but it is damaged"):
                 Run.open(path, verify=verify)
 
 
@@ -386,7 +354,7 @@ def test_garbage_anywhere_is_noticed_or_harmless(path, filled):
     whole = {n: np.concatenate([scores(b, MANY)[n] for b in range(3)]) for n in scores(0)}
     draw = np.random.default_rng(5)
     noticed = 0
-    for number, start in enumerate(draw.integers(0, len(filled) - 64, size=200)):
+    for number, start in enumerate(draw.integers(0, len(filled) - 64, size=100)):
         path.write_bytes(filled[:start] + draw.bytes(64) + filled[start + 64 :])
         for verify in (True, False)[: 1 + (number % 4 == 0)]:
             try:
@@ -403,7 +371,7 @@ def test_garbage_anywhere_is_noticed_or_harmless(path, filled):
                 said = str(error)
                 assert "must be a whole run, but it is damaged" in said
                 noticed += verify
-    assert noticed > 150  # nearly all of the file is in use
+    assert noticed > 75  # nearly all of the file is in use
 
 
 def test_one_changed_number_in_a_block_is_noticed(path, filled):
@@ -436,7 +404,8 @@ def test_the_file_alone_holds_every_finished_block(path, run, tmp_path):
         assert copied.done() == [0]
 
 
-def test_one_works_while_others_read(path, run):
+def test_one_works_while_others_read(path, run, monkeypatch):
+    monkeypatch.setattr(run_file, "LOCK_PATIENCE", 0.05)
     with Run.open(path) as other:
         assert not other.busy()
         with run.working():
@@ -457,7 +426,7 @@ def test_one_works_while_others_read(path, run):
     assert run.done() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("name", ["a b.run", "100%.run", "a?mode=ro#b.run", "Ünïcode", "no.dot."])
+@pytest.mark.parametrize("name", ["100% a b.run", "a?mode=ro#b.run", "Ünïcode", "no.dot."])
 def test_any_name_will_do(tmp_path, name):
     with Run.create(tmp_path / name, "audit", {}, blocks=1) as made:
         made.finish(0, scores(0), seconds=1.0)
@@ -466,6 +435,7 @@ def test_any_name_will_do(tmp_path, name):
 
 
 def test_one_run_has_one_lock_by_whatever_name(path, run, monkeypatch):
+    monkeypatch.setattr(run_file, "LOCK_PATIENCE", 0.05)
     link = path.parent / "elsewhere" / "link.run"
     link.parent.mkdir()
     link.symlink_to(path)
@@ -487,6 +457,7 @@ with Run.open(sys.argv[1]) as run, run.working():
 """
 
 
+@pytest.mark.slow
 def test_the_lock_dies_with_its_process(path, run):
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True
@@ -508,7 +479,7 @@ def test_a_full_disk_loses_nothing(path, run):
     run.finish(0, scores(0), seconds=1.0)
     pages = run._db.execute("PRAGMA page_count").fetchone()[0]
     run._db.execute(f"PRAGMA max_page_count = {pages + 1}")  # SQLite's own full disk
-    with refused("must be able to take more, but it is full"):
+    with refused("but it is on a full disk"):
         run.finish(1, scores(1, trials=100_000), seconds=1.0)
     run._db.execute("PRAGMA max_page_count = 1000000")
     assert run.done() == [0]
@@ -538,7 +509,6 @@ def test_a_disk_that_refuses_to_write_loses_nothing(path, run):
         [sys.executable, "-c", GROW, str(path)], capture_output=True, text=True, check=True
     )
     said, kept = done.stdout.splitlines()
-    assert "must be" in said
     assert "every finished block is kept" in said
     assert kept == "[0]"
     with Run.open(path) as opened:
@@ -568,11 +538,11 @@ def test_a_read_only_folder_can_be_read_and_says_so_otherwise(archive):
     with Run.open(archive / "old.run") as old:
         np.testing.assert_array_equal(old.arrays()["scores"], scores(0)["scores"])
         assert not old.busy()
-        with refused("must be a file that can be used, but it is not"):
+        with refused("a file that can be used, but it is not"):
             old.finish(1, scores(1), seconds=1.0)
     assert [run.state for run in list_runs(archive)[0]] == ["incomplete"]
     for name in ("new.run", "sub/new.run"):
-        with refused("must be a file that can be used, but it is not"):
+        with refused("a file that can be used, but it is not"):
             Run.create(archive / name, "audit", {}, blocks=1)
     assert [p.name for p in archive.iterdir()] == ["old.run"]
 
@@ -600,5 +570,5 @@ def test_runs_of_a_folder(tmp_path):
     assert list(others) == ["cut.run", "notes.txt"]
     assert "damaged" in others["cut.run"]
     assert "must be a dprime run" in others["notes.txt"]
-    with refused("folder must be a folder, but it is"):
+    with refused("a folder, but it is"):
         list_runs(tmp_path / "notes.txt")

@@ -9,6 +9,7 @@ alike: the statistics of the audit rest on that.
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -138,13 +139,22 @@ class Probes:
 
 
 class Adversary(ABC):
-    """One way to attack. Derived classes are frozen dataclasses of their options."""
+    """One way to attack. Derived classes are frozen dataclasses of their options.
+
+    An option's field may name its check, as those of mechanisms do: `metadata=checked(...)`.
+    """
 
     name: ClassVar[str]
     sees: ClassVar[Sees]
     title: ClassVar[str]
     any_trainer: ClassVar[bool] = False
     """Whether it also attacks a training function, which shows its final model only."""
+
+    def __post_init__(self) -> None:
+        for option in dataclasses.fields(self):  # type: ignore[arg-type]  derived classes are
+            if check := option.metadata.get("check"):
+                value = check(option.name, getattr(self, option.name))
+                object.__setattr__(self, option.name, value)
 
     @abstractmethod
     def craft(self, target: AttackTarget) -> Attack:

@@ -20,20 +20,17 @@ from torch import Tensor
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, AttackTarget
+from dprime.attack.canary_gradients import clipped, gradient_at
 from dprime.attack.records import LOOKED_AT
 from dprime.attack.scorers import Likelihood
 from dprime.attack.trainer import Arrays
-from dprime.data.columns import Column, category, group_name
+from dprime.data.columns import Column, columns_named, value_named, value_numbers
 from dprime.data.dataset import Dataset
 from dprime.train import EngineContext, Observer, Step, TrainingConfig, TrainingData, train
 from dprime.train.data import check_record
-from dprime.train.gradients import clip_factors
-from dprime.train.records import Records
 
-Row = str | tuple[float, ...]
-"""A value: a number for each column, or a text: a number, or a category of a one-hot group."""
-
-Pair = tuple[tuple[float, ...], tuple[float, ...]]
+Values = tuple[float, ...]
+"""A number for each column of the attribute."""
 
 MOMENTS = 8
 """Steps of the adversary's own training at which it looks for the record that shows most."""
@@ -64,7 +61,7 @@ class OneAttribute(Adversary):
     title = "attribute inference"
 
     columns: tuple[Column, ...] = (0,)
-    values: tuple[Row, Row] | None = None
+    values: tuple[str | Values, str | Values] | None = None
     record: int | None = None
 
     def __post_init__(self) -> None:
@@ -72,7 +69,11 @@ class OneAttribute(Adversary):
         columns = (given,) if isinstance(given, int | str) else tuple(given)
         object.__setattr__(self, "columns", columns)
         if self.values is not None:
-            object.__setattr__(self, "values", _two_rows(self.values))
+            rows = tuple(_row(row) for row in _sequence(self.values))
+            if len(rows) != 2 or rows[0] == rows[1]:
+                remedy = "give two, such as 0 and 1"
+                raise validate.misfit("values", _shown(rows), "two that differ", remedy)
+            object.__setattr__(self, "values", rows)
 
     def check(self, target: AttackTarget) -> None:
         """Refuse what cannot be attacked, before any training."""
@@ -90,36 +91,41 @@ class OneAttribute(Adversary):
         if dataset.records.ndim != 2:
             remedy = "give a table"
             raise validate.misfit("dataset", "images", "a table for attribute", remedy)
-        named = self._record(target)
-        if named is not None:
+        if (named := self._record(target)) is not None:
             check_record(named, len(dataset))
         self._pair(dataset)
 
     def craft(self, target: AttackTarget) -> Attack:
-        """Two data sets that differ in the attribute of one record."""
         self.check(target)
-        dataset = target.dataset
+        dataset, names = target.dataset, target.dataset.columns
         places, values = self._pair(dataset)
         named = self._record(target)
         record = most_revealing(target, places, values) if named is None else named
         both = completed(dataset.take([record]), places, values)
         others = np.delete(np.arange(len(dataset)), record)
         chosen = ", the one that shows most" if named is None else ""
-        first, second = (_value(row, places, dataset.columns) for row in values)
-        about = f"{_said(places, dataset.columns)} of record {record}{chosen}: {first} or {second}"
-        about += _outside(dataset.records, places, values)
+        first, second = (value_named(row, places, names) for row in values)
+        about = f"{columns_named(places, names)} of record {record}{chosen}: {first} or {second}"
+        if len(places) == 1:  # the scaling may be another than the user thinks of
+            column = dataset.records[:, places[0]]
+            low, high = column.min(), column.max()
+            if not all(low <= np.float32(value) <= high for (value,) in values):
+                about += f" (the data has {low:.4g} to {high:.4g})"
         worlds = TrainingData(dataset.take(others), both).at_random_place(target.seed)
         return Attack(worlds, _LastRatio, about)
 
     def _record(self, target: AttackTarget) -> int | None:
         return target.record if self.record is None else self.record
 
-    def _pair(self, dataset: Dataset) -> tuple[tuple[int, ...], Pair]:
+    def _pair(self, dataset: Dataset) -> tuple[tuple[int, ...], tuple[Values, Values]]:
         """The columns' places, and both values."""
         names, places = dataset.columns, dataset.column(self.columns)
         if self.values is None:
             return places, usual_values(dataset.records, places)
-        first, second = (_numbers(row, places, names) for row in self.values)
+        first, second = (
+            value_numbers(row, places, names) if isinstance(row, str) else row
+            for row in self.values
+        )
         if first == second or {len(first), len(second)} != {len(places)}:
             many = len(places) > 1
             wanted = f"two different settings of {len(places)} column{'s' if many else ''}"
@@ -132,11 +138,10 @@ class _LastRatio(Likelihood):
     """The log ratio after the last step alone: Bernau et al.'s numbers are of another game."""
 
     def arrays(self) -> Arrays:
-        """The score."""
         return {"score": super().arrays()["score"]}
 
 
-def usual_values(records: NDArray[Any], places: Sequence[int]) -> Pair:
+def usual_values(records: NDArray[Any], places: Sequence[int]) -> tuple[Values, Values]:
     """The least and the largest of one column, or the first two of a one-hot group."""
     if len(places) > 1:
         first, second, *_ = np.eye(len(places))
@@ -179,7 +184,7 @@ def most_revealing(
         part = head.take(np.arange(first, min(first + AT_ONCE, len(head))))
         both = [completed(part, places, [value]) for value in values]
         for weights in moments.weights:
-            one, other = (_clipped(made, weights, moments.run) for made in both)
+            one, other = (_gradients(made, weights, moments.run) for made in both)
             total[first : first + len(part)] += _terms(one, other, engine.training)
     return int(total.argmax())
 
@@ -198,17 +203,14 @@ class _Moments(Observer):
             self.weights.append(step.weights[:1].clone())
 
 
-def _clipped(records: Dataset, weights: Tensor, run: EngineContext) -> Tensor:
+def _gradients(records: Dataset, weights: Tensor, run: EngineContext) -> Tensor:
     """Their clipped gradients, in units of the clipping norm [record, parameter]."""
     x, y = torch.tensor(records.records), torch.tensor(records.labels)
     # The engine has the gradient of one record in each trial: every record is a trial here.
     same = weights.expand(len(x), -1).contiguous()
-    found = run.network.gradients(same, Records(x[:, None]), y[:, None], run.training.loss)
-    gradients = torch.zeros_like(same)
-    found.add_weighted(same.new_ones(len(x), 1), gradients)
     norm = run.training.clip_norm
     assert norm is not None
-    return (gradients * clip_factors(gradients.norm(dim=1, keepdim=True), norm) / norm).double()
+    return (clipped(gradient_at(run, same, x[:, None], y[:, None]), norm) / norm).double()
 
 
 def _terms(first: Tensor, second: Tensor, recipe: TrainingConfig) -> NDArray[np.float64]:
@@ -220,75 +222,20 @@ def _terms(first: Tensor, second: Tensor, recipe: TrainingConfig) -> NDArray[np.
     return found
 
 
-def _two_rows(values: Any) -> tuple[Row, Row]:
-    """Two values, each a text or numbers; whether they fit the columns is for the data to say."""
-    rows = tuple(_row(row) for row in (values if _is_row(values) else (values,)))
-    if len(rows) != 2 or rows[0] == rows[1]:
-        remedy = "give two, such as 0 and 1"
-        raise validate.misfit("values", _shown(values), "two that differ", remedy)
-    return rows[0], rows[1]
-
-
-def _row(value: Any) -> Row:
-    parts = tuple(value) if _is_row(value) else (value,)
+def _row(value: Any) -> str | Values:
+    """A value: a text, or numbers; whether they fit the columns is for the data to say."""
+    parts = _sequence(value)
     if len(parts) == 1 and isinstance(parts[0], str):
         return parts[0]
     return tuple(validate.number("values", part) for part in parts)
 
 
-def _is_row(value: object) -> bool:
-    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+def _shown(rows: Sequence[str | Values]) -> str:
+    texts = (row if isinstance(row, str) else ", ".join(f"{n:g}" for n in row) for row in rows)
+    return " and ".join(texts) or "nothing"
 
 
-def _numbers(row: Row, places: Sequence[int], names: Sequence[str]) -> tuple[float, ...]:
-    """A value in numbers: of a category its row of 0 and 1."""
-    if not isinstance(row, str):
-        return row
-    if len(places) == 1:
-        return (validate.number("values", validate.parse("values", row)),)
-    known = [category(place, names) for place in places]
-    full = [names[place] if names else "" for place in places]
-    if row not in known and row not in full:
-        raise validate.refusal(
-            "values", row, "two categories of the group", f"give two of {', '.join(known)}"
-        )
-    at = known.index(row) if row in known else full.index(row)
-    return tuple(float(place == at) for place in range(len(places)))
-
-
-def _said(places: Sequence[int], names: Sequence[str]) -> str:
-    """The columns as a reader names them."""
-    if len(places) == 1:
-        return names[places[0]] if names else f"column {places[0]}"
-    shown = ", ".join(names[place] if names else str(place) for place in places)
-    return group_name(places, names) or f"columns {shown}"
-
-
-def _value(row: Sequence[float], places: Sequence[int], names: Sequence[str]) -> str:
-    """A value as a reader names it: of a one-hot group the category."""
-    if len(row) > 1 and sorted(row) == [0.0] * (len(row) - 1) + [1.0]:
-        return category(places[list(row).index(1.0)], names)
-    return ", ".join(f"{value:.4g}" for value in row)
-
-
-def _outside(records: NDArray[Any], places: Sequence[int], values: Pair) -> str:
-    """What the data has, where a value of one column is beyond it: the scaling may be another."""
-    if len(places) > 1:
-        return ""
-    low, high = float(records[:, places[0]].min()), float(records[:, places[0]].max())
-    within = all(np.float32(low) <= np.float32(value) <= np.float32(high) for (value,) in values)
-    return "" if within else f" (the data has {low:.4g} to {high:.4g})"
-
-
-def _shown(values: Any) -> str:
-    """0 and 1 rather than ((0.0,), (1.0,))."""
-    if not _is_row(values):
-        return str(values)
-    rows = [row if _is_row(row) else (row,) for row in values]
-    return (
-        " and ".join(
-            ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in row)
-            for row in rows
-        )
-        or "nothing"
-    )
+def _sequence(value: Any) -> tuple[Any, ...]:
+    """The elements of a list or an array; another value alone."""
+    many = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+    return tuple(value) if many else (value,)

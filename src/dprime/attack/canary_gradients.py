@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dprime.attack.records import label_options
 from dprime.attack.scorers import ExpectedUpdate
 from dprime.data.dataset import Dataset
-from dprime.train import CanaryGradient, StepContext
+from dprime.train import CanaryGradient, EngineContext, StepContext
 from dprime.train.gradients import clip_factors
 from dprime.train.losses import per_trial
 from dprime.train.records import Records
@@ -30,7 +31,6 @@ class DirectedGradient(CanaryGradient):
     alternates: ClassVar[bool] = True
 
     def gradients(self, context: StepContext) -> tuple[Tensor, ...]:
-        """The direction's own, and what is expected of the step for whoever scores it."""
         direction, common = self.direction(context)
         sign = alternating(context) if self.alternates else 0.0
         direction = (sign or 1.0) * direction
@@ -56,7 +56,6 @@ class Fixed(DirectedGradient):
         self._direction = direction / direction.norm()
 
     def direction(self, context: StepContext) -> tuple[Tensor, Tensor | None]:
-        """The others are expected to contribute nothing there."""
         return self._direction.to(context.weights.device).expand(context.weights.shape), None
 
 
@@ -70,7 +69,6 @@ class Orthogonal(DirectedGradient):
         self._record, self._along = record, along  # [parameter]
 
     def direction(self, context: StepContext) -> tuple[Tensor, Tensor | None]:
-        """A fixed direction less its share along the others' gradient."""
         others = unit(gradient_of(context, self._record))
         along = self._along.to(others.device).expand(others.shape)
         aside = along - torch.linalg.vecdot(along, others)[:, None] * others
@@ -89,7 +87,6 @@ class Opposing(DirectedGradient):
         self._record, self._copies = record, copies
 
     def direction(self, context: StepContext) -> tuple[Tensor, Tensor | None]:
-        """And the sum that a correct trainer makes of the copies, in expectation."""
         training = context.run.training
         gradient = clipped(gradient_of(context, self._record), training.clip_norm)
         return -unit(gradient), self._copies * training.sample_rate * gradient
@@ -98,38 +95,28 @@ class Opposing(DirectedGradient):
 class AdversarialRecord(CanaryGradient):
     """A record that is changed at every step so that the model's loss on it is largest.
 
-    Projected gradient ascent on the record's numbers, by the signs of the loss' gradient.
-
-    Args:
-        dataset: gives the range of the numbers and the labels.
-        record: to start from.
-        pgd_steps: how often its numbers are moved, each time by `size` of the data's range.
-        size: of a move.
+    Projected gradient ascent on the record's numbers, by the signs of the loss' gradient; each step
+    moves them by `size` of the data's range. In its place, for replace, is the same record with the
+    likeliest label or its mirror image with the same label, whichever is further away once clipped.
     """
 
     def __init__(self, dataset: Dataset, record: Dataset, pgd_steps: int, size: float) -> None:
         self._record, self._steps = record, pgd_steps
         low, high = float(dataset.records.min()), float(dataset.records.max())
         self._range, self._size = (low, high), size * (high - low)
-        labels = dataset.labels
-        self._labels = (
-            np.unique(labels) if dataset.classes else np.array([labels.min(), labels.max()])
-        )
+        self._labels = np.unique(dataset.labels) if dataset.classes else label_options(dataset)
 
     def gradients(self, context: StepContext) -> tuple[Tensor, ...]:
-        """The record's, and for replace the one of two that is further away, once clipped.
-
-        They are the same record with the likeliest label, and its mirror image with the same label.
-        """
         x, worst, best = self.made(context)
-        first = gradient_at(context, x, worst)
-        if context.run.sampler.differing == 1:
+        run, weights = context.run, context.weights
+        first = gradient_at(run, weights, x, worst)
+        if run.sampler.differing == 1:
             return (first,)
         mirrored = sum(self._range) - x
-        others = torch.stack(
-            [gradient_at(context, x, best), gradient_at(context, mirrored, worst)]
-        )  # [which, trial, parameter]
-        clip_norm = context.run.training.clip_norm
+        others = torch.stack(  # [which, trial, parameter]
+            [gradient_at(run, weights, x, best), gradient_at(run, weights, mirrored, worst)]
+        )
+        clip_norm = run.training.clip_norm
         apart = (clipped(others, clip_norm) - clipped(first, clip_norm)).norm(dim=-1)
         return first, others[apart.argmax(0), torch.arange(len(first), device=first.device)]
 
@@ -138,23 +125,16 @@ class AdversarialRecord(CanaryGradient):
         run, weights = context.run, context.weights
         start = torch.tensor(self._record.records, device=weights.device)
         x = start[None].repeat(len(weights), 1, *(1,) * (start.dim() - 1))
-        y, best = self._labels_for(context, x)
-        for _ in range(self._steps):
-            slope = run.network.record_gradients(weights, x, y, run.training.loss)
-            x = (x + self._size * slope.sign()).clamp(*self._range)
-        return x, y, best
-
-    def _labels_for(self, context: StepContext, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The labels of the largest and of the smallest loss, for each trial [trial, 1]."""
         labels = torch.tensor(self._labels, device=x.device)
-        outputs = context.run.network.outputs(context.weights, x)
+        outputs = run.network.outputs(weights, x)
         losses = torch.stack(
-            [
-                per_trial(context.run.training.loss, outputs, label.expand(len(x), 1))[:, 0]
-                for label in labels
-            ]
+            [per_trial(run.training.loss, outputs, y.expand(len(x), 1))[:, 0] for y in labels]
         )
-        return labels[losses.argmax(0)][:, None], labels[losses.argmin(0)][:, None]
+        worst, best = labels[losses.argmax(0)][:, None], labels[losses.argmin(0)][:, None]
+        for _ in range(self._steps):
+            slope = run.network.record_gradients(weights, x, worst, run.training.loss)
+            x = (x + self._size * slope.sign()).clamp(*self._range)
+        return x, worst, best
 
 
 def gradient_of(context: StepContext, record: Dataset) -> Tensor:
@@ -162,12 +142,11 @@ def gradient_of(context: StepContext, record: Dataset) -> Tensor:
     device = context.weights.device
     x = torch.tensor(record.records, device=device)[None]
     y = torch.tensor(record.labels, device=device)[None]
-    return gradient_at(context, x, y)
+    return gradient_at(context.run, context.weights, x, y)
 
 
-def gradient_at(context: StepContext, x: Tensor, y: Tensor) -> Tensor:
+def gradient_at(run: EngineContext, weights: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """The gradient of one record a trial, or one for all: x [trial or 1, 1, ...]."""
-    run, weights = context.run, context.weights
     found = run.network.gradients(weights, Records(x), y, run.training.loss)
     into = torch.zeros_like(weights)
     found.add_weighted(weights.new_ones(len(weights), 1), into)

@@ -14,13 +14,13 @@ if it is several times as large as the noise.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, AttackTarget
@@ -33,6 +33,7 @@ from dprime.attack.canary_gradients import (
 )
 from dprime.attack.records import natural_worlds
 from dprime.attack.scorers import CanaryProjection, RecordProjection
+from dprime.parameters import checked
 from dprime.train import Observer, Step, TrainingData
 
 MOST_COPIES = 100
@@ -54,17 +55,10 @@ class AdaptivePoisoning(Adversary):
     sees = "updates"
     title = "adaptive poisoning"
 
-    pgd_steps: int = 3
-    size: float = 0.3
-
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "pgd_steps", validate.whole("pgd_steps", self.pgd_steps, example=3, least=0)
-        )
-        validate.positive("size", self.size, example=0.3)
+    pgd_steps: int = field(default=3, metadata=checked(partial(validate.whole, least=0)))
+    size: float = field(default=0.3, metadata=checked(validate.positive))
 
     def craft(self, target: AttackTarget) -> Attack:
-        """Starts from the natural record that differs most from the others."""
         target.engine(self.name)
         worlds = natural_worlds(target)
         assert worlds.differing is not None
@@ -82,7 +76,6 @@ class Movement(Observer):
         self.squares: Tensor | None = None  # [parameter]
 
     def see(self, step: Step) -> None:
-        """Add the squares of the step's sums."""
         squares = step.own_sum.double().square().sum(0).cpu()
         self.squares = squares if self.squares is None else self.squares + squares
 
@@ -100,15 +93,10 @@ class Gradient(Adversary):
     sees = "updates"
     title = "gradient attack"
 
-    shadows: int = 4
-    share: float = 0.01
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shadows", validate.whole("shadows", self.shadows, example=4))
-        validate.rate("share", self.share)
+    shadows: int = field(default=4, metadata=checked(validate.whole))
+    share: float = field(default=0.01, metadata=checked(validate.rate))
 
     def craft(self, target: AttackTarget) -> Attack:
-        """Spreads the gradient over the weights that moved least in shadow trainings."""
         engine = target.engine(self.name)
         worlds = natural_worlds(target)
         movement = Movement()
@@ -129,6 +117,8 @@ class Gradient(Adversary):
 class CopiedRecord(Adversary):
     """Copies of one record, and a gradient whose direction follows from theirs.
 
+    Only the gradient of the attacked record counts, not the record.
+
     Attributes:
         copies: how many; None takes as many as there are records, at most 100.
     """
@@ -137,35 +127,38 @@ class CopiedRecord(Adversary):
     where: ClassVar[str]
     """How the gradient lies to the others', in words."""
 
-    copies: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.copies is not None:
-            object.__setattr__(self, "copies", validate.whole("copies", self.copies, example=100))
+    copies: int | None = field(
+        default=None,
+        metadata=checked(lambda name, n: None if n is None else validate.whole(name, n)),
+    )
 
     def craft(self, target: AttackTarget) -> Attack:
-        """Only the gradient of the attacked record counts, not the record."""
-        worlds = copied_worlds(target, self.copies)
-        canary = self.canary(target, len(worlds.common))
-        about = f"{len(worlds.common)} copies of one record, and a gradient {self.where}"
-        return Attack(worlds, partial(CanaryProjection, canary), about, canary=canary)
+        engine, dataset = target.engine(self.name), target.dataset
+        count = min(len(dataset), MOST_COPIES) if self.copies is None else self.copies
+        made = dataset.take(np.zeros(2 if target.adjacency == "replace" else 1, dtype=int))
+        worlds = TrainingData(dataset.take(np.zeros(count, dtype=int)), made)
+        canary = self.canary(target, engine.model, count)
+        about = f"{count} copies of one record, and a gradient {self.where}"
+        scorer = partial(CanaryProjection, canary)
+        return Attack(worlds.at_random_place(target.seed), scorer, about, canary=canary)
 
     @abstractmethod
-    def canary(self, target: AttackTarget, copies: int) -> DirectedGradient:
+    def canary(self, target: AttackTarget, model: nn.Module, copies: int) -> DirectedGradient:
         """The gradient, among this number of copies."""
 
 
 @dataclass(frozen=True)
 class MaliciousDataset(CopiedRecord):
-    """Copies of one record, and a gradient at right angles to theirs."""
+    """Copies of one record, and a gradient at right angles to theirs.
+
+    Its direction is random; its share along the others' gradient is taken out at every step.
+    """
 
     name = "malicious-dataset"
     title = "malicious data set"
     where = "at right angles to theirs"
 
-    def canary(self, target: AttackTarget, copies: int) -> DirectedGradient:
-        """A random direction; its share along the others' gradient is taken out at every step."""
-        model = target.engine(self.name).model
+    def canary(self, target: AttackTarget, model: nn.Module, copies: int) -> DirectedGradient:
         size = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
         generator = torch.Generator().manual_seed(target.shadow_seed)
         along = torch.randn(size, generator=generator)
@@ -174,7 +167,7 @@ class MaliciousDataset(CopiedRecord):
 
 @dataclass(frozen=True)
 class OpposingDataset(CopiedRecord):
-    """Copies of one record, and a gradient against theirs.
+    """Copies of one record, and a gradient against theirs, at every step.
 
     As strong as the malicious data set where full batches are clipped record by record; where the
     whole sum is clipped, or divided by the number of records, one record turns it around.
@@ -184,17 +177,5 @@ class OpposingDataset(CopiedRecord):
     title = "opposing data set"
     where = "against theirs"
 
-    def canary(self, target: AttackTarget, copies: int) -> DirectedGradient:
-        """The direction follows the others' gradient at every step."""
-        target.engine(self.name)
+    def canary(self, target: AttackTarget, model: nn.Module, copies: int) -> DirectedGradient:
         return Opposing(target.dataset.take([0]), copies)
-
-
-def copied_worlds(target: AttackTarget, copies: int | None) -> TrainingData:
-    """Copies of the first record, and one more or one in another's place."""
-    dataset = target.dataset
-    count = min(len(dataset), MOST_COPIES) if copies is None else copies
-    common = dataset.take(np.zeros(count, dtype=int))
-    others = 2 if target.adjacency == "replace" else 1
-    worlds = TrainingData(common, dataset.take(np.zeros(others, dtype=int)))
-    return worlds.at_random_place(target.seed)

@@ -16,6 +16,7 @@ from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, AttackTarget, Probes
 from dprime.attack.records import natural_worlds
 from dprime.attack.scorers import FinalLoss, Likelihood
+from dprime.train import TrainingData
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,11 @@ class ApiAccess(Adversary):
     title = "API access"
 
     def craft(self, target: AttackTarget) -> Attack:
-        """The natural record that differs most from the others, or the one that is named."""
         worlds = natural_worlds(target)
         assert worlds.differing is not None
         probes = Probes(worlds.differing)
-        return Attack(
-            worlds, partial(FinalLoss, probes), "the loss of a natural record", probes=probes
-        )
+        about = "the loss of a natural record"
+        return Attack(worlds, partial(FinalLoss, probes), about, probes=probes)
 
 
 @dataclass(frozen=True)
@@ -46,12 +45,16 @@ class DI(Adversary):
     title = "differential identifiability"
 
     def craft(self, target: AttackTarget) -> Attack:
-        """The pair of natural data sets that differ most, or in the record that is named."""
-        if target.engine(self.name).training.noise_multiplier == 0:
-            raise validate.misfit(
-                "noise_multiplier", "0", "above 0 for di, which weighs likelihoods",
-                "give malicious-dataset for a training without noise",
-            )  # fmt: skip
-        worlds = natural_worlds(target)
         most = "the record that differs most from the others"
-        return Attack(worlds, Likelihood, most if target.record is None else "the record named")
+        about = most if target.record is None else "the record named"
+        return Attack(noisy_worlds(target, self.name), Likelihood, about)
+
+
+def noisy_worlds(target: AttackTarget, adversary: str) -> TrainingData:
+    """The natural worlds, for an adversary that weighs noisy sums."""
+    if target.engine(adversary).training.noise_multiplier == 0:
+        raise validate.misfit(
+            "noise_multiplier", "0", f"above 0 for {adversary}, which weighs likelihoods",
+            "give malicious-dataset for a training without noise",
+        )  # fmt: skip
+    return natural_worlds(target)

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, AttackTarget, Scorer
-from dprime.attack.records import natural_worlds
+from dprime.attack.natural import noisy_worlds
 from dprime.train import EngineContext, Step
 from dprime.train.observers import log_mixture
 
@@ -64,14 +64,8 @@ class NoiseGrid(Adversary):
     title = "grid of the noise"
 
     def craft(self, target: AttackTarget) -> Attack:
-        """The pair of natural data sets that differ most, or in the record that is named."""
-        if target.engine(self.name).training.noise_multiplier == 0:
-            raise validate.misfit(
-                "noise_multiplier", "0", "above 0 for noise-grid, which looks at the noise",
-                "give malicious-dataset for a training without noise",
-            )  # fmt: skip
         about = "a natural record, and the values that the noise takes"
-        return Attack(natural_worlds(target), GridLikelihood, about)
+        return Attack(noisy_worlds(target, self.name), GridLikelihood, about)
 
 
 class GridLikelihood(Scorer):
@@ -80,7 +74,6 @@ class GridLikelihood(Scorer):
     copies = 5
 
     def begin(self, run: EngineContext) -> None:
-        """Room for every trial, and the layouts of the network's noise."""
         sizes = [parameter.stop - parameter.start for parameter in run.network.parameters]
         self._layouts = [
             (first.to(run.device), second.to(run.device)) for first, second in layouts(sizes)
@@ -89,7 +82,6 @@ class GridLikelihood(Scorer):
         self._logs = _no_logs(len(run.trials), self._layouts)
 
     def see(self, step: Step) -> None:
-        """Add the step's logarithms."""
         both = worlds_logs(
             step.noisy_sum, step.common_sum, step.differing, step.sigma, self._rate, self._layouts
         )
@@ -98,7 +90,6 @@ class GridLikelihood(Scorer):
 
     @property
     def scores(self) -> NDArray[np.float64]:  # type: ignore[override]
-        """Of every trial."""
         return _log_ratio(self._logs)
 
 

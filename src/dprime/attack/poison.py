@@ -10,19 +10,20 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import scipy.stats
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, AttackTarget, Probes, Scorer
-from dprime.attack.records import LOOKED_AT, Pair, like, natural_worlds, worlds_of
+from dprime.attack.adversary import Adversary, Attack, AttackTarget, Probes
+from dprime.attack.records import LOOKED_AT, label_options, like, natural_worlds, worlds_of
 from dprime.attack.scorers import FinalLoss, RecordProjection
-from dprime.data.dataset import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
+from dprime.parameters import checked
 from dprime.train import TrainingData
 from dprime.train.data import joined
 
@@ -38,43 +39,28 @@ LOSSES_TRIED = 2
 Numbers = NDArray[np.float64]
 
 
-Judged = tuple[float, Probes | None]
-"""How far the scores of both worlds lie apart, and the probes that they came from."""
+class Judged(NamedTuple):
+    """A candidate: how far shadow models of both worlds lie apart, by which probes if by any."""
+
+    gap: float
+    worlds: TrainingData
+    probes: Probes | None
+
 
 Judge = Callable[[AttackTarget, TrainingData, int, int], Judged]
 """(target, worlds, shadow models of each, number of the candidate) → how well it does."""
 
 
-@dataclass(frozen=True, eq=False)
-class Poison:
-    """A record that was made, and how to see whether a model was trained with it.
-
-    Attributes:
-        worlds: with it, and without it or with another label.
-        gap: how far the scores of shadow models of both worlds lie apart, as a d′.
-        probes: by which a final model is judged, or None.
-    """
-
-    worlds: TrainingData
-    gap: float
-    probes: Probes | None
-
-
-def poison(target: AttackTarget, shadows: int, outliers: int, judge: Judge) -> Poison:
+def poison(target: AttackTarget, shadows: int, outliers: int, judge: Judge) -> Judged:
     """The best candidate, by shadow models of both worlds.
 
     The best few are judged again, by more and other models, so that luck does not choose.
     """
     made = candidates(target, shadows, outliers)
-    first = [judge(target, worlds, shadows, place) for place, worlds in enumerate(made)]
-    finalists = sorted(range(len(made)), key=lambda place: -first[place][0])[:FINALISTS]
-    best: Poison | None = None
-    for place in finalists:
-        found, probes = judge(target, made[place], AGAIN * shadows, len(made) + place)
-        if best is None or found > best.gap:
-            best = Poison(made[place], found, probes)
-    assert best is not None
-    return best
+    gaps = [judge(target, worlds, shadows, place).gap for place, worlds in enumerate(made)]
+    finalists = sorted(range(len(made)), key=lambda place: -gaps[place])[:FINALISTS]
+    again = (judge(target, made[at], AGAIN * shadows, len(made) + at) for at in finalists)
+    return max(again, key=lambda each: each.gap)
 
 
 def gap_of_luck(models: int, choices: int) -> float:
@@ -100,39 +86,33 @@ def by_final_loss(target: AttackTarget, worlds: TrainingData, shadows: int, plac
     trainer, seed = target.trainer, target.shadow_seed + 2 * place
     inside = trainer.losses(worlds, probes, shadows, seed + 1, "in")
     outside = trainer.losses(worlds, probes, shadows, seed + 2, "out")
-    found: list[tuple[float, Probes]] = []
+    found = []
     for records, columns in ((worlds.differing, slice(None, -1)), (witness, slice(-1, None))):
         for sign, diverged in itertools.product((-1.0, 1.0), (-np.inf, np.inf)):
             judge = Probes(records, sign, diverged)
             ins, outs = judge.score(inside[:, columns]), judge.score(outside[:, columns])
-            found.append((gap(ins, outs, diverged), judge))
-    return max(found, key=lambda each: each[0])
+            found.append(Judged(gap(ins, outs, diverged), worlds, judge))
+    return max(found, key=lambda each: each.gap)
 
 
-def by_scorer(scorer: Callable[[], Scorer]) -> Judge:
+def by_updates(target: AttackTarget, worlds: TrainingData, shadows: int, place: int) -> Judged:
     """By a scorer that watches the whole training."""
-
-    def judge(target: AttackTarget, worlds: TrainingData, shadows: int, place: int) -> Judged:
-        engine = target.engine("")
-        watching = scorer()
-        done = engine.train(
-            worlds, trials=2 * shadows, seed=target.shadow_seed + 1 + place, observers=[watching],
-            keep_weights=False,
-        )  # fmt: skip
-        scores = watching.scores
-        return gap(scores[done.in_world], scores[~done.in_world]), None
-
-    return judge
+    watching = RecordProjection()
+    done = target.engine("").train(
+        worlds, trials=2 * shadows, seed=target.shadow_seed + 1 + place, observers=[watching],
+        keep_weights=False,
+    )  # fmt: skip
+    scores = watching.scores
+    return Judged(gap(scores[done.in_world], scores[~done.in_world]), worlds, None)
 
 
 def candidates(target: AttackTarget, shadows: int, outliers: int) -> list[TrainingData]:
     """Natural outliers, the same mislabelled, a blank record and a large one, mislabelled too."""
     dataset = target.dataset
     head = dataset.take(np.arange(min(len(dataset), LOOKED_AT)))
-    ranking = dataset_sensitivity(
-        head.records, measure=default_measure(dataset.kind), keep=min(outliers, len(head))
-    )
-    unusual = ranking.records[: min(outliers, len(head))]
+    keep = min(outliers, len(head))
+    ranking = dataset_sensitivity(head.records, measure=default_measure(dataset.kind), keep=keep)
+    unusual = ranking.records[:keep]
     made = []
     if target.adjacency != "replace" or target.pool is not None:
         named = [dataclasses.replace(target, record=int(place)) for place in unusual]
@@ -140,11 +120,10 @@ def candidates(target: AttackTarget, shadows: int, outliers: int) -> list[Traini
     blank = np.zeros_like(dataset.records[:1])
     large = np.full_like(blank, LARGE * max(1.0, float(np.abs(dataset.records).max())))
     strange = np.concatenate([head.records[unusual], blank, large])
-    worst, best = _extreme_labels(target, strange, shadows)
-    for i in range(len(strange)):
-        two = like(dataset, strange[[i, i]], np.array([worst[i], best[i]]))
-        made.append(worlds_of(target, Pair(two.take([0]), two.take([1]))))
-    return made
+    labels = _extreme_labels(target, strange, shadows)
+    return made + [
+        worlds_of(target, like(dataset, strange[[i, i]], labels[:, i])) for i in range(len(strange))
+    ]
 
 
 def _extreme_labels(target: AttackTarget, records: NDArray[np.float32], shadows: int) -> Numbers:
@@ -155,13 +134,6 @@ def _extreme_labels(target: AttackTarget, records: NDArray[np.float32], shadows:
     losses = target.trainer.losses(TrainingData.alone(dataset), every, shadows, target.shadow_seed)
     mean = np.nan_to_num(losses.mean(0).reshape(len(records), len(options)), nan=np.inf)
     return np.stack([options[mean.argmax(1)], options[mean.argmin(1)]])
-
-
-def label_options(dataset: Dataset) -> Numbers:
-    """All classes, or the ends of a regression's range."""
-    if dataset.classes is not None:
-        return np.arange(dataset.classes, dtype=np.float64)
-    return np.array([dataset.labels.min(), dataset.labels.max()])
 
 
 def gap(first: Numbers, second: Numbers, diverged_score: float = -np.inf) -> float:
@@ -187,12 +159,8 @@ class Poisoning(Adversary):
         outliers: natural outliers among the candidates.
     """
 
-    shadows: int = 50
-    outliers: int = 3
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shadows", validate.whole("shadows", self.shadows, example=100))
-        object.__setattr__(self, "outliers", validate.whole("outliers", self.outliers, example=3))
+    shadows: int = field(default=50, metadata=checked(validate.whole))
+    outliers: int = field(default=3, metadata=checked(validate.whole))
 
 
 @dataclass(frozen=True)
@@ -205,14 +173,12 @@ class StaticPoisoning(Poisoning):
     title = "static poisoning"
 
     def craft(self, target: AttackTarget) -> Attack:
-        """The candidate with the largest gap between shadow models."""
-        found = poison(target, self.shadows, self.outliers, by_final_loss)
-        probes = found.probes
+        found, worlds, probes = poison(target, self.shadows, self.outliers, by_final_loss)
         assert probes is not None
-        about = f"a record made with shadow models, whose scores lie {found.gap:.1f} apart (d′)"
-        if found.gap < gap_of_luck(AGAIN * self.shadows, LOSSES_TRIED * FINALISTS):
+        about = f"a record made with shadow models, whose scores lie {found:.1f} apart (d′)"
+        if found < gap_of_luck(AGAIN * self.shadows, LOSSES_TRIED * FINALISTS):
             about += ", no further than luck alone may take them: more shadows may choose better"
-        return Attack(found.worlds, partial(FinalLoss, probes), about, probes=probes)
+        return Attack(worlds, partial(FinalLoss, probes), about, probes=probes)
 
 
 @dataclass(frozen=True)
@@ -230,9 +196,7 @@ class IntermediateModels(Poisoning):
     title = "intermediate models"
 
     def craft(self, target: AttackTarget) -> Attack:
-        """The candidate whose steps tell most in shadow trainings."""
         target.engine(self.name)
-        judge = by_scorer(RecordProjection)
-        worlds = poison(target, self.shadows, self.outliers, judge).worlds
+        worlds = poison(target, self.shadows, self.outliers, by_updates).worlds
         about = "a record made with shadow models, judged after every step"
         return Attack(worlds, RecordProjection, about)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from dprime.attack.adversary import AttackTarget
 from dprime.data.dataset import Dataset
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.train import TrainingData
-from dprime.train.data import joined
+from dprime.train.data import check_record
 
 LOOKED_AT = 2000
 """Records that are compared to find the most unusual one; more of them change little."""
@@ -26,51 +25,40 @@ def natural_worlds(target: AttackTarget) -> TrainingData:
     Where no record is named, it is the one with the largest dataset sensitivity (Bernau et
     al. 2021, definition 6), among the first few thousand. It stands at a random place.
     """
-    return _most_unusual(target).at_random_place(target.seed)
-
-
-def _most_unusual(target: AttackTarget) -> TrainingData:
-    dataset, pool = target.dataset, target.pool
-    head = dataset.take(np.arange(min(len(dataset), LOOKED_AT)))
+    dataset, named = target.dataset, target.record
     measure = default_measure(dataset.kind)
-    if target.adjacency != "replace":
-        if target.record is not None:
-            return TrainingData.remove(dataset, target.record)
+    if named is not None:
+        named = check_record(named, len(dataset))
+    head = dataset.take(np.arange(min(len(dataset), LOOKED_AT)) if named is None else [named])
+    if target.adjacency == "replace":
+        if target.pool is None:
+            remedy = "give records that may take another's place"
+            raise validate.misfit("pool", "missing", "given for replace", remedy)
+        others = target.pool.records[:LOOKED_AT]
+        ranking = dataset_sensitivity(
+            head.records, others, adjacency="replace", measure=measure, keep=1
+        )
+        assert ranking.partners is not None
+        record = int(ranking.records[0]) if named is None else named
+        by = target.pool.take([int(ranking.partners[0])])
+        worlds = TrainingData.replace(dataset, record, by)
+    elif named is None:
         ranking = dataset_sensitivity(head.records, measure=measure, keep=1)
-        return TrainingData.remove(dataset, int(ranking.records[0]))
-    others = _pool(pool)
-    record = target.record
-    if record is not None:
-        TrainingData.remove(dataset, record)  # says so if there is no such record
-        head = dataset.take([record])
-    ranking = dataset_sensitivity(
-        head.records, others.records[:LOOKED_AT], adjacency="replace", measure=measure, keep=1
-    )
-    place = int(ranking.records[0]) if record is None else record
-    assert ranking.partners is not None
-    return TrainingData.replace(dataset, place, others.take([int(ranking.partners[0])]))
+        worlds = TrainingData.remove(dataset, int(ranking.records[0]))
+    else:
+        worlds = TrainingData.remove(dataset, named)
+    return worlds.at_random_place(target.seed)
 
 
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """A record that was made, and what world `out` of replace has instead."""
-
-    record: Dataset
-    other: Dataset
-
-
-def worlds_of(target: AttackTarget, pair: Pair) -> TrainingData:
-    """D has one record more than the natural ones; D′ lacks it, or has the other in its place.
+def worlds_of(target: AttackTarget, pair: Dataset) -> TrainingData:
+    """The natural records and, in D, the first of two made records; D′ lacks it or has the other.
 
     It stands at a random place.
     """
-    kind = like(target.dataset, pair.record.records, pair.record.labels).kind
+    kind = like(target.dataset, pair.records, pair.labels).kind
     common = dataclasses.replace(target.dataset, kind=kind)
-    record = dataclasses.replace(pair.record, kind=kind)
-    if target.adjacency != "replace":
-        worlds = TrainingData.add(common, record)
-    else:
-        worlds = TrainingData(common, joined(record, dataclasses.replace(pair.other, kind=kind)))
+    made = pair if target.adjacency == "replace" else pair.take([0])
+    worlds = TrainingData(common, dataclasses.replace(made, kind=kind))
     return worlds.at_random_place(target.seed)
 
 
@@ -82,9 +70,8 @@ def like(dataset: Dataset, records: NDArray[Any], labels: NDArray[Any]) -> Datas
     return dataclasses.replace(dataset, records=records, labels=labels, kind=kind)
 
 
-def _pool(pool: Dataset | None) -> Dataset:
-    if pool is None:
-        raise validate.misfit(
-            "pool", "missing", "given for replace", "give records that may take another's place"
-        )
-    return pool
+def label_options(dataset: Dataset) -> NDArray[np.float64]:
+    """All classes, or the ends of a regression's range."""
+    if dataset.classes is not None:
+        return np.arange(dataset.classes, dtype=np.float64)
+    return np.array([dataset.labels.min(), dataset.labels.max()])

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from dprime.attack.adversary import Probes, Scorer
@@ -35,18 +34,12 @@ class FinalLoss(Scorer):
         self.probes = probes
 
     def begin(self, run: EngineContext) -> None:
-        """Room for every trial."""
-        self._run = run
         self.scores = np.zeros(len(run.trials))
 
     def end(self, final: StepContext) -> None:
-        """Judge the models."""
-        self.scores[final.rows] = self._score(final.weights)
-
-    def _score(self, weights: Tensor) -> NDArray[np.float64]:
-        run = self._run
-        found = evaluate.losses(run.network, weights, self.probes.records, run.training.loss)
-        return self.probes.score(found)
+        network, loss = final.run.network, final.run.training.loss
+        losses = evaluate.losses(network, final.weights, self.probes.records, loss)
+        self.scores[final.rows] = self.probes.score(losses)
 
 
 SURE = 10.0
@@ -87,20 +80,17 @@ class Likelihood(Scorer):
         self._parts = (self._ratio, self._noise, self._sensitivity)
 
     def begin(self, run: EngineContext) -> None:
-        """Room for every trial."""
         for part in self._parts:
             part.begin(run)
         self._too_long = np.zeros(len(run.trials))
 
     def see(self, step: Step) -> None:
-        """Every part sees the step."""
         for part in self._parts:
             part.see(step)
         rest = step.noisy_sum - step.common_sum
         self._too_long[step.rows] += unexplained(rest, step.differing, step.sigma).cpu().numpy()
 
     def arrays(self) -> Arrays:
-        """The score, and what it came from."""
         return {
             "score": self._ratio.logs[:, -1] + self._too_long,
             "log_ratio": self._ratio.logs,
@@ -136,7 +126,6 @@ class Projection(Scorer):
         """Of one step."""
 
     def begin(self, run: EngineContext) -> None:
-        """Room for every trial."""
         self._training = training = run.training
         clip_norm = training.clip_norm or 1.0
         # Where the recipe has no noise, any other scale leaves the order of the scores as it is.
@@ -144,7 +133,6 @@ class Projection(Scorer):
         self.scores = np.zeros(len(run.trials))
 
     def see(self, step: Step) -> None:
-        """Add the step's term."""
         self._add(step.rows, step.noisy_sum, self.expected(step), self._noise(step))
 
     def _add(self, rows: slice, released: Tensor, expected: ExpectedUpdate, sigma: Tensor) -> None:
@@ -159,10 +147,8 @@ class Projection(Scorer):
 
     def _noise(self, step: Step) -> Tensor:
         """The recipe's standard deviation [trial]; local noise goes with the record's gradient."""
-        stated = torch.full_like(step.sigma, self._sigma)
-        if self._training.sensitivity == "global":
-            return stated
-        return torch.where(step.sigma > 0, step.sigma, stated)
+        local = self._training.sensitivity == "local"
+        return torch.where((step.sigma > 0) & local, step.sigma, self._sigma)
 
 
 CONSTANT = 0.25
@@ -183,15 +169,13 @@ class CanaryProjection(Projection):
         self._canary = canary
 
     def begin(self, run: EngineContext) -> None:
-        """Set the weights of the signs, of which an odd number leaves one over."""
         super().begin(run)
-        steps = run.training.steps
+        steps = run.training.steps  # of which an odd number leaves one sign over
         self._more = max(0.0, CONSTANT * steps**0.5 - steps % 2) / steps
 
     def expected(self, step: Step) -> ExpectedUpdate:
-        """What the canary has noted."""
-        noted: ExpectedUpdate = step.memo[self._canary]
-        return noted
+        expected: ExpectedUpdate = step.memo[self._canary]
+        return expected
 
     def _add(self, rows: slice, released: Tensor, expected: ExpectedUpdate, sigma: Tensor) -> None:
         super()._add(rows, released, expected, sigma)
@@ -232,12 +216,10 @@ class RecordProjection(Projection):
     copies = 7
 
     def begin(self, run: EngineContext) -> None:
-        """Room for every trial."""
         super().begin(run)
         self._divisor = run.divisor
 
     def see(self, step: Step) -> None:
-        """Note the model, and add the term of the step that led to it."""
         if not isinstance(self._training.optimizer, SGD):
             super().see(step)
             return
@@ -248,7 +230,6 @@ class RecordProjection(Projection):
         )  # fmt: skip
 
     def end(self, final: StepContext) -> None:
-        """Add the term of the step that led to the final model."""
         if self in final.memo:
             self._add_last(final.rows, final.weights, final.memo)
 
@@ -277,6 +258,5 @@ class RecordProjection(Projection):
             self.scores[rows] += unexplained(rest, expected.gradients, sigma).cpu().numpy()
 
     def expected(self, step: Step) -> ExpectedUpdate:
-        """The records' clipped gradients at the weights before the step."""
         known = self._training.sample_rate == 1
         return ExpectedUpdate(step.differing, step.common_sum if known else None)

@@ -113,14 +113,12 @@ class EngineTrainer(Trainer):
     def losses(
         self, data: TrainingData, records: Dataset, models: int, seed: int, world: Side = "in"
     ) -> Losses:
-        """All models at once."""
         recipe = self.without_target_record if data.adjacency is None else self.training
         trained = self.train(data, recipe, trials=models, seed=seed, world=world)
         assert trained.weights is not None
         return evaluate.losses(trained.network, trained.weights, records, self.training.loss)
 
     def play(self, attack: Attack, *, trials: int, block: int, size: int, seed: int) -> Arrays:
-        """All trials of the block at once."""
         scorer = attack.scorer()
         self.train(
             attack.worlds, dataclasses.replace(self.training, block=size), trials=trials, seed=seed,
@@ -130,19 +128,15 @@ class EngineTrainer(Trainer):
         return scorer.arrays()
 
     def models(self, data: TrainingData, seed: int) -> Iterator[Trained]:
-        """All at once."""
         yield self.train(data, self.without_target_record, seed=seed)
 
     def engine(self, adversary: str) -> EngineTrainer:
-        """Itself."""
         return self
 
     def with_memory_fraction(self, fraction: float) -> EngineTrainer:
-        """In smaller slices of trials, whose numbers are the same."""
         return dataclasses.replace(self, compute=self.compute.with_memory_fraction(fraction))
 
     def on_device(self, device: str, memory: float) -> EngineTrainer:
-        """There, in slices that fit."""
         return dataclasses.replace(self, compute=self.compute.placed(device, memory))
 
     @property
@@ -151,7 +145,6 @@ class EngineTrainer(Trainer):
         return dataclasses.replace(self.training, sensitivity="global")
 
     def describe(self) -> dict[str, str]:
-        """The network's layers and the recipe."""
         recipe = {
             field.name: _text(getattr(self.training, field.name))
             for field in dataclasses.fields(self.training)
@@ -175,7 +168,6 @@ class FunctionTrainer(Trainer):
     def losses(
         self, data: TrainingData, records: Dataset, models: int, seed: int, world: Side = "in"
     ) -> Losses:
-        """One model after the other."""
         dataset, seeds = data.dataset(world), _seeds(seed, models)
         return np.stack([self.model_losses(dataset, records, each) for each in seeds])
 
@@ -189,7 +181,6 @@ class FunctionTrainer(Trainer):
         return found.double().cpu().numpy()
 
     def play(self, attack: Attack, *, trials: int, block: int, size: int, seed: int) -> Arrays:
-        """Trial by trial; the attack must need nothing but a model."""
         probes = attack.probes
         assert probes is not None
         scores = []
@@ -200,7 +191,6 @@ class FunctionTrainer(Trainer):
         return {"score": np.array(scores)}
 
     def models(self, data: TrainingData, seed: int) -> Iterator[nn.Module]:
-        """One after the other, each on a data set of its own."""
         assert data.members is not None
         for members, own in zip(data.members, _seeds(seed, len(data.members)), strict=True):
             yield self.model(data.common.take(members), own)
@@ -216,7 +206,6 @@ class FunctionTrainer(Trainer):
         return model.eval()
 
     def describe(self) -> dict[str, str]:
-        """Where the function is."""
         return {"function": _text(self.function), "loss": _text(self.loss)}
 
 

@@ -76,3 +76,43 @@ def category(place: int, names: Sequence[str]) -> str:
     'Female'
     """
     return (names[place].partition("=")[2] or names[place]) if names else f"column {place}"
+
+
+def columns_named(places: Sequence[int], names: Sequence[str]) -> str:
+    """Columns as a reader names them: those of a one-hot group by what their names begin with.
+
+    >>> columns_named((1, 2), ("age", "sex=Female", "sex=Male")), columns_named((0, 1), ())
+    ('sex', 'columns 0, 1')
+    """
+    known = [names[place] if names else str(place) for place in places]
+    if len(known) == 1:
+        return known[0] if names else f"column {known[0]}"
+    return group_name(places, names) or f"columns {', '.join(known)}"
+
+
+def value_named(values: Sequence[float], places: Sequence[int], names: Sequence[str]) -> str:
+    """What columns hold as a reader names it: of a one-hot group the category.
+
+    >>> value_named((0.0, 1.0), (1, 2), ("age", "sex=Female", "sex=Male"))
+    'Male'
+    """
+    if len(values) > 1 and sorted(values) == [0.0] * (len(values) - 1) + [1.0]:
+        return category(places[list(values).index(1.0)], names)
+    return ", ".join(f"{value:.4g}" for value in values)
+
+
+def value_numbers(text: str, places: Sequence[int], names: Sequence[str]) -> tuple[float, ...]:
+    """What a text stands for: of one column its number, of a one-hot group 1 for its category.
+
+    >>> value_numbers("Male", (1, 2), ("age", "sex=Female", "sex=Male"))
+    (0.0, 1.0)
+    """
+    if len(places) == 1:
+        return (validate.number("values", validate.parse("values", text)),)
+    known = [category(place, names) for place in places]
+    full = [names[place] if names else "" for place in places]
+    if text not in known and text not in full:
+        remedy = f"give two of {', '.join(known)}"
+        raise validate.refusal("values", text, "two categories of the group", remedy)
+    at = known.index(text) if text in known else full.index(text)
+    return tuple(float(place == at) for place in range(len(places)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import metadata
 from typing import Any
@@ -35,7 +35,7 @@ def about(
     if not isinstance(config, Mapping):
         remedy = "give for example {'adversary': 'gradient', 'seed': 1}"
         raise validate.refusal("config", config, "a mapping of JSON values", remedy)
-    text = to_json("config", config)
+    text = json_text("config", config)
     seed = config.get("seed", ...)
     if seed is not None:
         seed = fresh_seed() if seed is ... else check_seed(seed)
@@ -46,7 +46,7 @@ def about(
         "seed": "" if seed is None else str(seed),
         "created": run_file.now(),
         "blocks": str(blocks),
-        **({} if request is None else {"request": to_json("request", request)}),
+        **({} if request is None else {"request": json_text("request", request)}),
     }
 
 
@@ -59,7 +59,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def to_json(name: str, value: Mapping[str, Any]) -> str:
+def json_text(name: str, value: Mapping[str, Any]) -> str:
     """The JSON text of plain values; others are refused."""
     try:
         return json.dumps(dict(value), allow_nan=False)
@@ -68,40 +68,45 @@ def to_json(name: str, value: Mapping[str, Any]) -> str:
         raise validate.misfit(name, f"not ({error})", "made of JSON values", remedy) from None
 
 
-def differences(before: object, now: object) -> tuple[str, str] | None:
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str] | None:
     """What differs between two configurations, as they were and as they are; None if nothing does.
 
     >>> differences({"trials": 5, "seed": 1, "a": {"b": 0}}, {"trials": 6, "seed": 2, "a": {}})
     ('trials 5, another seed and a b 0', 'trials 6, another seed and no a b')
     """
-    apart = list(_apart("", before, now))
+    old, new = _flat(before), _flat(now)
+    apart = [name for name in {**new, **old} if not _same(old.get(name), new.get(name))][:3]
     if not apart:
         return None
-    sides = ([_shown(name, pair[side]) for name, *pair in apart[:3]] for side in (0, 1))
-    first, second = (" and ".join(filter(None, [", ".join(s[:-1]), s[-1]])) for s in sides)
-    return first, second
+    return _listed(old, apart), _listed(new, apart)
 
 
-def _apart(name: str, before: object, now: object) -> Iterator[tuple[str, object, object]]:
-    """The names whose values differ, with both values."""
-    if isinstance(before, Mapping) and isinstance(now, Mapping):
-        for each in dict.fromkeys([*now, *before]):
-            yield from _apart(f"{name} {each}".strip(), before.get(each), now.get(each))
-    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        found = (_apart(name, *pair) for pair in zip(before, now, strict=True))
-        if any(next(each, None) is not None for each in found):
-            yield name, before, now
-    elif isinstance(before, float) and isinstance(now, float):
-        if not math.isclose(before, now, rel_tol=SOLVED):
-            yield name, before, now
-    elif before != now:
-        yield name, before, now
+def _flat(value: object, name: str = "") -> dict[str, Any]:
+    """Every value under the names that lead to it."""
+    if not isinstance(value, Mapping):
+        return {name: value}
+    parts = [_flat(inner, f"{name} {each}".strip()) for each, inner in value.items()]
+    return {key: found for part in parts for key, found in part.items()}
 
 
-def _shown(name: str, value: object) -> str:
-    """A setting as a sentence shows it; a seed is never shown."""
-    if value is None:
-        return f"no {name}"
-    words = f"{name} {value}"
-    hidden = "seed" in name or len(words) > LONGEST_SHOWN
-    return f"another {name}" if hidden else words
+def _same(one: object, other: object) -> bool:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return all(_same(one.get(name), other.get(name)) for name in {**one, **other})
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=SOLVED)
+    return one == other
+
+
+def _listed(values: Mapping[str, Any], names: list[str]) -> str:
+    """Settings as a sentence shows them; a seed is never shown."""
+    shown = []
+    for name in names:
+        words = f"{name} {values.get(name)}"
+        if values.get(name) is None:
+            words = f"no {name}"
+        elif "seed" in name or len(words) > LONGEST_SHOWN:
+            words = f"another {name}"
+        shown.append(words)
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

@@ -29,14 +29,9 @@ def describe(error: Exception) -> str:
     if len(message) > LONGEST_MESSAGE:
         message = message[: LONGEST_MESSAGE - 1] + "…"
     what = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    frame = _users_frame(traceback.extract_tb(error.__traceback__))
-    if frame is None:
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(LIBRARIES)] or frames
+    if not own:
         return what
-    line = f": {frame.line}" if frame.line else ""
-    return f"{what} ({Path(frame.filename).name}, line {frame.lineno}{line})"
-
-
-def _users_frame(frames: traceback.StackSummary) -> traceback.FrameSummary | None:
-    """The innermost place in the user's code; where there is none, the innermost of all."""
-    own = [frame for frame in frames if not frame.filename.startswith(LIBRARIES)]
-    return next(reversed(own or frames), None)
+    line = f": {own[-1].line}" if own[-1].line else ""
+    return f"{what} ({Path(own[-1].filename).name}, line {own[-1].lineno}{line})"

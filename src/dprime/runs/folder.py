@@ -12,7 +12,6 @@ from dprime import validate
 from dprime.runs import run_file
 from dprime.runs.config import KINDS
 from dprime.runs.run import Run
-from dprime.runs.states import State
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,7 @@ class Summary:
 def summary_of(run: Run) -> Summary:
     """A run in one line."""
     kind, config, state = run.kind, run.config, run.state()
+    word = "complete" if state.complete else "incomplete" if state.pending else "failed"
     return Summary(
         name=run.path.name,
         kind=kind,
@@ -53,7 +53,7 @@ def summary_of(run: Run) -> Summary:
         blocks=state.blocks,
         done=state.done,
         trials=state.trials,
-        state=_word(state, run.busy()),
+        state="running" if run.busy() else word,
         changed=run.changed(),
     )
 
@@ -82,15 +82,6 @@ def list_runs(folder: str | os.PathLike[str]) -> tuple[list[Summary], dict[str, 
         except validate.InputError as error:
             others[path.name] = str(error)
     return runs, others
-
-
-def _word(state: State, busy: bool) -> str:
-    """The state of a run in a word."""
-    if busy:
-        return "running"
-    if state.complete:
-        return "complete"
-    return "incomplete" if state.pending else "failed"
 
 
 def _label(value: object) -> str:

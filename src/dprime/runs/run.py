@@ -19,13 +19,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self, final
 
-from numpy.typing import NDArray
+import numpy as np
 
 import dprime
 from dprime import validate
 from dprime.runs import run_file
-from dprime.runs.arrays import Arrays, Packed, check_alike, joined, pack, unpack
-from dprime.runs.config import about, differences, to_json
+from dprime.runs.arrays import Arrays, Packed, pack, unpack
+from dprime.runs.config import about, differences, json_text
 from dprime.runs.run_file import explain_errors
 from dprime.runs.states import FAILED, Event, State, Worker
 
@@ -134,7 +134,7 @@ give another path, or the settings that it was made with.
         try:
             run._check_same(kind, config, blocks)
             if request is not None and run.request is None:  # it was begun with objects
-                run.note("request", to_json("request", request))
+                run.note("request", json_text("request", request))
         except BaseException:
             run.close()
             raise
@@ -195,12 +195,9 @@ give another path, or the settings that it was made with.
         Whoever knows it knows the noise of every trial. That does no harm while the models of an
         audit are not released; never use it for a training whose model is.
         """
-        text = self._text("seed")
-        if not text:
-            raise validate.misfit(
-                "run", "one whose seed is a secret", "one that keeps its seed", ""
-            )
-        return int(text)
+        if text := self._text("seed"):
+            return int(text)
+        raise validate.misfit("run", "one whose seed is a secret", "one that keeps its seed", "")
 
     @property
     def created(self) -> datetime:
@@ -209,7 +206,7 @@ give another path, or the settings that it was made with.
 
     def keep(self, record: Mapping[str, Any]) -> None:
         """Keep what was concluded, in JSON values; an earlier result is replaced."""
-        self.note("result", to_json("result", record))
+        self.note("result", json_text("result", record))
 
     def note(self, name: str, text: str) -> None:
         """Keep a text that the work needs when it is resumed."""
@@ -218,35 +215,32 @@ give another path, or the settings that it was made with.
 
     def noted(self, name: str) -> str | None:
         """A text that was kept; None where there is none of this name."""
-        row = self._row("SELECT value FROM about WHERE name = ?", name)
-        return None if row is None else str(row[0])
+        rows = self._rows("SELECT value FROM about WHERE name = ?", name)
+        return str(rows[0][0]) if rows else None
 
     def pending(self) -> list[int]:
         """The blocks still to be run: those never tried first, then those that failed."""
-        return self._numbers("state <> 'done' ORDER BY state = 'failed', number")
+        return self._blocks("state <> 'done' ORDER BY state = 'failed', number")
 
     def done(self) -> list[int]:
         """The finished blocks, in order."""
-        return self._numbers("state = 'done' ORDER BY number")
+        return self._blocks("state = 'done' ORDER BY number")
 
     def state(self) -> State:
         """How far the run is."""
-        row = self._row(
-            "SELECT count(*), total(state = 'done'), total(state = 'failed'), "
-            "total(state = 'pending'), total(trials), (SELECT error FROM blocks "
-            "WHERE state = 'failed' ORDER BY changed DESC, number DESC LIMIT 1) FROM blocks"
+        query = (
+            "SELECT count(*), sum(state = 'done'), sum(state = 'failed'), sum(state = 'pending'), "
+            "sum(trials), (SELECT error FROM blocks WHERE state = 'failed' "
+            "ORDER BY changed DESC, number DESC LIMIT 1) FROM blocks"
         )
-        assert row is not None
-        blocks, done, failed, pending, trials = map(int, row[:5])
-        return State(blocks, done, failed, pending, trials, last_error=row[5])
+        return State(*self._rows(query)[0])
 
     def changed(self) -> datetime:
         """When a block or a text was stored last."""
-        row = self._row(
+        ((last,),) = self._rows(
             "SELECT max(changed) FROM (SELECT changed FROM blocks UNION SELECT changed FROM about)"
         )
-        assert row is not None
-        return datetime.fromisoformat(row[0])
+        return datetime.fromisoformat(last)
 
     def arrays(self, since: int = 0) -> Arrays:
         """The arrays of finished blocks, joined in the order of the blocks.
@@ -258,40 +252,33 @@ give another path, or the settings that it was made with.
         parts = []
         with explain_errors(self.path):
             rows = self._db.execute(
-                "SELECT number, finished, trials, layout, arrays, digest FROM blocks "
+                f"SELECT {run_file.DIGESTED['blocks']}, digest FROM blocks "
                 "WHERE finished > ? ORDER BY number",
                 (since,),
             )
             for *values, kept in rows:
-                arrays = unpack(values[-1]) if run_file.digest(*values) == kept else None
-                if arrays is None:
+                if run_file.digest(*values) != kept:
                     raise run_file.damaged(self.path, f"in block {values[0]}")
-                parts.append(arrays)
-        return joined(parts)
+                parts.append(unpack(values[-1]))
+        first = parts[0] if parts else {}
+        return {
+            name: np.concatenate([part[name] for part in parts], dtype=array.dtype)
+            for name, array in first.items()
+        }
 
-    def pack(self, arrays: Mapping[str, NDArray[Any]]) -> Packed:
+    def pack(self, arrays: Arrays) -> Packed:
         """Refuse arrays that could not be stored, or not be joined with those of other blocks."""
         packed = pack(arrays)
-        row = self._row("SELECT number, layout FROM blocks WHERE state = 'done' LIMIT 1")
-        if row is not None:
-            check_alike(packed.layout, *row)
+        for block, layout in self._rows("SELECT number, layout FROM blocks WHERE finished LIMIT 1"):
+            if packed.layout != layout:
+                raise validate.misfit(
+                    "arrays", packed.layout, f"like those of block {block}, {layout}",
+                    "return arrays of the same names, types and shapes for every block",
+                )  # fmt: skip
         return packed
 
-    def finish(
-        self,
-        block: int,
-        arrays: Mapping[str, NDArray[Any]] | Packed,
-        seconds: float,
-        worker: str = "",
-    ) -> None:
-        """Store a block's arrays, each with the trial first; a finished block is never replaced.
-
-        Args:
-            block: its number.
-            arrays: by name.
-            seconds: how long the block took.
-            worker: who played it.
-        """
+    def finish(self, block: int, arrays: Arrays | Packed, seconds: float, worker: str = "") -> None:
+        """Store a block's arrays, each with the trial first; a finished block is never replaced."""
         packed = arrays if isinstance(arrays, Packed) else self.pack(arrays)
         taken = validate.at_least_zero("seconds", seconds)
         with self._transaction() as db:
@@ -312,14 +299,7 @@ give another path, or the settings that it was made with.
                 )  # fmt: skip
 
     def fail(self, block: int, error: str, outcome: str = FAILED, worker: str = "") -> None:
-        """Record that a block failed, and why; it stays to be tried again.
-
-        Args:
-            block: its number.
-            error: what went wrong, in a line.
-            outcome: how the try ended, such as "out of memory".
-            worker: who had it.
-        """
+        """Record how a try of a block ended, and why; the block stays to be tried again."""
         reason, now = error.encode(errors="replace").decode(), run_file.now()
         with self._transaction() as db:
             self._check_open(block)
@@ -334,35 +314,34 @@ give another path, or the settings that it was made with.
 
     def events(self) -> list[Event]:
         """What went wrong on the way, the latest last; a block that failed may be done by now."""
-        with explain_errors(self.path):
-            columns = ", ".join(field.name for field in dataclasses.fields(Event))
-            rows = self._db.execute(f"SELECT {columns} FROM events ORDER BY number")
-            return [Event(*row) for row in rows]
+        columns = ", ".join(field.name for field in dataclasses.fields(Event))
+        return [Event(*row) for row in self._rows(f"SELECT {columns} FROM events ORDER BY number")]
 
     def workers(self) -> dict[str, Worker]:
         """Who played how much, by name."""
-        with explain_errors(self.path):
-            columns = ", ".join(field.name for field in dataclasses.fields(Worker))
-            rows = self._db.execute(f"SELECT name, {columns} FROM workers ORDER BY name")
-            return {name: Worker(*row) for name, *row in rows}
+        rows = self._rows(f"SELECT {run_file.DIGESTED['workers']} FROM workers ORDER BY name")
+        return {name: Worker(*row) for name, *row in rows}
 
     def pace(self) -> float:
         """Trials a second, over the last minute in which blocks ended; 0 before the first."""
-        row = self._row("SELECT max(changed) FROM blocks WHERE state = 'done'")
-        if row is None or row[0] is None:
+        ((last,),) = self._rows("SELECT max(changed) FROM blocks WHERE state = 'done'")
+        if last is None:
             return 0.0
-        last = datetime.fromisoformat(row[0])
-        since = max(self.created, last - timedelta(minutes=1))
-        row = self._row(
+        end = datetime.fromisoformat(last)
+        start = max(self.created, end - timedelta(minutes=1))
+        ((trials,),) = self._rows(
             "SELECT total(trials) FROM blocks WHERE state = 'done' AND changed > ?",
-            since.isoformat(),
+            start.isoformat(),
         )
-        assert row is not None
-        return float(row[0]) / max((last - since).total_seconds(), 1e-3)
+        return float(trials) / max((end - start).total_seconds(), 1e-3)
 
     def attempts(self, block: int) -> int:
         """How often a block ended, done or failed; a try that was killed does not count."""
-        return int(self._block(block)[0])
+        rows = self._rows("SELECT attempts FROM blocks WHERE number = ?", block)
+        if not rows:
+            limits = f"between 0 and {self.state().blocks - 1}"
+            raise validate.refusal("block", block, limits, "give a block of this run")
+        return int(rows[0][0])
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
@@ -401,7 +380,7 @@ give another path, or the settings that it was made with.
     def _check_same(self, kind: str, config: Mapping[str, Any], blocks: int) -> None:
         """Refuse another configuration than that of the run, and say what differs."""
         before = {"kind": self.kind, **self.config}
-        apart = differences(before, {"kind": kind, **json.loads(to_json("config", config))})
+        apart = differences(before, {"kind": kind, **json.loads(json_text("config", config))})
         if apart is None and self.state().blocks != blocks:
             apart = (f"{self.state().blocks} blocks", f"{blocks} blocks")
         if apart is not None:
@@ -410,6 +389,13 @@ give another path, or the settings that it was made with.
                 self.path.name, f"of {shown}", f"of the same settings ({asked})",
                 "give another path, or the settings that it was made with",
             )  # fmt: skip
+
+    def _check_open(self, block: int) -> None:
+        """Refuse a block that the run does not have, or that is done."""
+        self.attempts(block)
+        if self._blocks("state = 'done' AND number = ?", block):
+            remedy = "leave it: a finished block is never replaced"
+            raise validate.misfit(f"block {block}", "done", "not yet done", remedy)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -431,15 +417,13 @@ give another path, or the settings that it was made with.
             self._lock.close()
             self._lock = None
 
-    def _row(self, query: str, *values: object) -> tuple[Any, ...] | None:
+    def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         with explain_errors(self.path):
-            row: tuple[Any, ...] | None = self._db.execute(query, values).fetchone()
-        return row
+            return self._db.execute(query, values).fetchall()
 
-    def _numbers(self, condition: str) -> list[int]:
-        with explain_errors(self.path):
-            rows = self._db.execute(f"SELECT number FROM blocks WHERE {condition}")
-            return [int(number) for (number,) in rows]
+    def _blocks(self, condition: str, *values: object) -> list[int]:
+        rows = self._rows(f"SELECT number FROM blocks WHERE {condition}", *values)
+        return [int(number) for (number,) in rows]
 
     def _text(self, name: str) -> str:
         text = self.noted(name)
@@ -453,17 +437,3 @@ give another path, or the settings that it was made with.
         if kept is not None and not isinstance(kept, dict):
             raise run_file.damaged(self.path, f"in its {name}")
         return kept
-
-    def _block(self, block: int) -> tuple[Any, ...]:
-        """A block's attempts and state."""
-        row = self._row("SELECT attempts, state FROM blocks WHERE number = ?", block)
-        if row is None:
-            limits = f"between 0 and {self.state().blocks - 1}"
-            raise validate.refusal("block", block, limits, "give a block of this run")
-        return row
-
-    def _check_open(self, block: int) -> None:
-        """Refuse a block that is done."""
-        if self._block(block)[1] == "done":
-            remedy = "leave it: a finished block is never replaced"
-            raise validate.misfit(f"block {block}", "done", "not yet done", remedy)

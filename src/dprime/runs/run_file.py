@@ -88,6 +88,27 @@ DENIED = (
     sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR
 )  # fmt: skip
 
+NO_RUN = (
+    "something else", "a dprime run",
+    "give a file that an audit, an inference or a frontier has made",
+)  # fmt: skip
+DAMAGED = ("a whole run", "restore a copy, or run it again")
+IN_USE = (
+    "being worked on elsewhere", "free to work on",
+    "wait until that ends; reading the run is possible meanwhile",
+)  # fmt: skip
+EXPLAINED = {
+    sqlite3.SQLITE_NOTADB: NO_RUN,
+    sqlite3.SQLITE_CORRUPT: ("damaged", *DAMAGED),
+    sqlite3.SQLITE_BUSY: IN_USE,
+    sqlite3.SQLITE_LOCKED: IN_USE,
+    sqlite3.SQLITE_FULL: (
+        "on a full disk", "on a disk with room",
+        "free some space and resume; every finished block is kept",
+    ),
+}  # fmt: skip
+"""What SQLite's errors mean to the user: what the file is, what it must be, and what to do."""
+
 
 def connected(path: Path, *, verify: bool) -> sqlite3.Connection:
     """A run's file, checked; where nothing may be written beside it, it is read as it is."""
@@ -98,15 +119,13 @@ def connected(path: Path, *, verify: bool) -> sqlite3.Connection:
         connection.execute("PRAGMA schema_version").fetchone()
     except sqlite3.DatabaseError as error:
         connection.close()
-        if _primary(error) not in DENIED or sidecar(path, "-wal").exists():
+        if _code(error) not in DENIED or sidecar(path, "-wal").exists():
             raise
         connection = _database(path, "ro&immutable=1")
     try:
         connection.execute("PRAGMA synchronous = FULL")
         _check_kind(connection, path)
-        _check_texts(connection, path)
-        if verify:
-            _check_whole(connection, path)
+        _check_digests(connection, path, verify)
     except BaseException:
         connection.close()
         raise
@@ -121,18 +140,23 @@ def create(path: Path, about: Mapping[str, str], blocks: int) -> None:
     with contextlib.closing(locked(path)):
         _check_free(path)  # again: now nobody else can make it
         try:
-            _remove(fresh)  # what a killed creation left
+            remove(fresh)  # what a killed creation left
             _write(fresh, about, blocks)
             fresh.replace(path)
         finally:
-            _remove(fresh)
-        _sync_folder(path.parent)
+            remove(fresh)
+        if os.name == "posix":  # put the new name on the disk too; others sync no folder
+            descriptor = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def remove(path: Path) -> None:
-    """Remove a run that nothing has happened in, and the files beside it."""
-    for place in (path, *(sidecar(path, ending) for ending in SIDECARS)):
-        place.unlink(missing_ok=True)
+    """Remove a run and the files beside it."""
+    for ending in ("", *SIDECARS):
+        sidecar(path, ending).unlink(missing_ok=True)
 
 
 def locked(path: Path) -> sqlite3.Connection:
@@ -142,8 +166,8 @@ def locked(path: Path) -> sqlite3.Connection:
         lock.execute("BEGIN EXCLUSIVE")
     except BaseException as error:
         lock.close()
-        if isinstance(error, sqlite3.OperationalError) and _primary(error) == sqlite3.SQLITE_BUSY:
-            raise _in_use(path) from None
+        if isinstance(error, sqlite3.OperationalError) and _code(error) == sqlite3.SQLITE_BUSY:
+            raise validate.misfit(str(path), *IN_USE) from None
         raise
     return lock
 
@@ -157,7 +181,7 @@ def is_locked(path: Path) -> bool:
         try:
             looking.execute("SELECT count(*) FROM sqlite_master")
         except sqlite3.OperationalError as error:
-            return _primary(error) == sqlite3.SQLITE_BUSY
+            return _code(error) == sqlite3.SQLITE_BUSY
     return False
 
 
@@ -171,7 +195,7 @@ def candidates(folder: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def explain_errors(path: Path) -> Iterator[None]:
-    """Turn what the disk or SQLite objects to into one sentence."""
+    """Turn what the disk or SQLite objects to into one sentence; other errors are bugs."""
     try:
         yield
     except OSError as error:
@@ -179,10 +203,11 @@ def explain_errors(path: Path) -> Iterator[None]:
     except UnicodeDecodeError as error:  # of a text that SQLite cites
         raise damaged(path) from error
     except sqlite3.DatabaseError as error:
-        sentence = _sentence(path, error)
-        if sentence is None:
+        if (code := _code(error)) in DENIED:
+            raise _unusable(path, str(error)) from error
+        if code not in EXPLAINED:
             raise
-        raise sentence from error
+        raise validate.misfit(str(path), *EXPLAINED[code]) from error
 
 
 def put(db: sqlite3.Connection, table: str, *values: object, **more: object) -> None:
@@ -215,8 +240,16 @@ def sidecar(path: Path, ending: str) -> Path:
 
 def damaged(path: Path, where: str = "") -> validate.InputError:
     """The error for a file that was cut off or overwritten somewhere."""
-    shown = f"damaged {where}".strip()
-    return validate.misfit(str(path), shown, "a whole run", "restore a copy, or run it again")
+    return validate.misfit(str(path), f"damaged {where}".strip(), *DAMAGED)
+
+
+def is_run(path: Path) -> bool:
+    """Whether a file says of itself that it is a run."""
+    try:
+        with contextlib.closing(_database(path, "ro")) as db:
+            return _pragma(db, "application_id") == APPLICATION
+    except sqlite3.DatabaseError:
+        return False
 
 
 def _database(path: Path, mode: str, *, patience: float = READ_PATIENCE) -> sqlite3.Connection:
@@ -245,45 +278,21 @@ def _write(path: Path, about: Mapping[str, str], blocks: int) -> None:
         db.execute("PRAGMA journal_mode = WAL")
 
 
-def _remove(fresh: Path) -> None:
-    for ending in ("", "-wal", "-shm", "-journal"):
-        sidecar(fresh, ending).unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Put the new name on the disk too; only POSIX systems let a folder be synced."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
 def _check_free(path: Path) -> None:
     if os.path.lexists(path):
         remedy = "give another name, or resume that run"
         raise validate.refusal("path", str(path), "the name of no file yet", remedy)
 
 
-def is_run(path: Path) -> bool:
-    """Whether a file says of itself that it is a run."""
-    try:
-        with contextlib.closing(_database(path, "ro")) as db:
-            return _application(db) == APPLICATION
-    except sqlite3.DatabaseError:
-        return False
-
-
-def _application(db: sqlite3.Connection) -> int:
-    return int(db.execute("PRAGMA application_id").fetchone()[0])
+def _pragma(db: sqlite3.Connection, name: str) -> int:
+    return int(db.execute(f"PRAGMA {name}").fetchone()[0])
 
 
 def _check_kind(db: sqlite3.Connection, path: Path) -> None:
     """Refuse what is not a run, or a run of another format."""
-    if _application(db) != APPLICATION:
-        raise _no_run(path)
-    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if _pragma(db, "application_id") != APPLICATION:
+        raise validate.misfit(str(path), *NO_RUN)
+    version = _pragma(db, "user_version")
     if version != FORMAT:
         other = "a newer" if version > FORMAT else "an older"
         remedy = f"read it with {other} dprime than this one ({dprime.__version__})"
@@ -291,45 +300,22 @@ def _check_kind(db: sqlite3.Connection, path: Path) -> None:
         raise validate.misfit(str(path), f"of format {version}", requirement, remedy)
 
 
-def _check_texts(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file with a text or a number of blocks that is not the one that was written."""
-    texts = {}
-    for name, value, kept in db.execute("SELECT name, value, digest FROM about"):
-        if digest(name, value) != kept:
-            raise damaged(path, f"in its {name}")
-        texts[name] = value
-    (count,) = db.execute("SELECT count(*) FROM blocks").fetchone()
-    if str(count) != texts.get("blocks"):
+def _check_digests(db: sqlite3.Connection, path: Path, whole: bool) -> None:
+    """Refuse a file that was cut off or overwritten: in its texts, or anywhere."""
+    if whole and db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise damaged(path)
-
-
-def _check_whole(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that was cut off or overwritten somewhere."""
-    if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-        raise damaged(path)
-    for table, where in (("events", ""), ("workers", ""), ("blocks", "WHERE state = 'done'")):
+    for table in DIGESTED if whole else ("about",):
+        where = "WHERE state = 'done'" if table == "blocks" else ""
         for *values, kept in db.execute(f"SELECT {DIGESTED[table]}, digest FROM {table} {where}"):
             if digest(*values) != kept:
-                place = f"in block {values[0]}" if table == "blocks" else f"in its {table}"
-                raise damaged(path, place)
+                named = {"about": f"its {values[0]}", "blocks": f"block {values[0]}"}
+                raise damaged(path, f"in {named.get(table, f'its {table}')}")
+    count = db.execute("SELECT count(*) FROM blocks").fetchone()[0]
+    if db.execute("SELECT value FROM about WHERE name = 'blocks'").fetchone() != (str(count),):
+        raise damaged(path)
 
 
-def _sentence(path: Path, error: sqlite3.DatabaseError) -> validate.InputError | None:
-    """What an error of SQLite means to the user; None for an error of this program."""
-    code = _primary(error)
-    if code == sqlite3.SQLITE_NOTADB:
-        return _no_run(path)
-    if code == sqlite3.SQLITE_CORRUPT:
-        return damaged(path)
-    if code == sqlite3.SQLITE_FULL:
-        remedy = "free some space and resume; every finished block is kept"
-        return validate.misfit(f"the disk of {path}", "full", "able to take more", remedy)
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return _in_use(path)
-    return _unusable(path, str(error)) if code in DENIED else None
-
-
-def _primary(error: sqlite3.Error) -> int:
+def _code(error: sqlite3.Error) -> int:
     """SQLite's error code without its details, which are in the higher bits."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
@@ -341,16 +327,6 @@ def _missing(path: Path) -> validate.InputError:
     hint = f"did you mean {' or '.join(similar)}" if similar else "there is no run in its folder"
     shown = f"{str(path)!r}, which is {'a folder' if path.is_dir() else 'not there'}"
     return validate.misfit("path", shown, "a run's file", hint)
-
-
-def _no_run(path: Path) -> validate.InputError:
-    remedy = "give a file that an audit, an inference or a frontier has made"
-    return validate.misfit(str(path), "something else", "a dprime run", remedy)
-
-
-def _in_use(path: Path) -> validate.InputError:
-    remedy = "wait until that ends; reading the run is possible meanwhile"
-    return validate.misfit(str(path), "being worked on elsewhere", "free to work on", remedy)
 
 
 def _unusable(path: Path, reason: str) -> validate.InputError:

@@ -25,7 +25,6 @@ from dprime.runs.backends.base import (
     SupportsMemoryFraction,
     Task,
     Work,
-    WorkerPool,
 )
 from dprime.runs.errors import describe
 from dprime.runs.run import Run
@@ -89,7 +88,8 @@ def execute(
         try:
             with (backend or Here()).pool(work) as pool:
                 while policy.waiting or pool.running():
-                    _submit(pool, policy.waiting)
+                    while policy.waiting and pool.idle() > 0:
+                        pool.submit(policy.waiting.popleft())
                     for outcome in pool.completed():
                         stored = _stored(run, outcome)
                         if on_block is not None:
@@ -113,12 +113,6 @@ def counting(run: Run, advance: Callable[[float], None]) -> Callable[[int, State
     return on_block
 
 
-def _submit(pool: WorkerPool, waiting: deque[Task]) -> None:
-    """Hand out as many tasks as there are idle workers."""
-    while waiting and pool.idle() > 0:
-        pool.submit(waiting.popleft())
-
-
 class RetryPolicy:
     """Which block comes next, and whether one is tried again.
 
@@ -138,28 +132,24 @@ class RetryPolicy:
 
     def judge(self, outcome: Outcome) -> None:
         """Put the block back where it is worth another try; stop where no block is."""
-        task = outcome.task
-        if outcome.end is End.UNFIT:
+        task, block, end = outcome.task, outcome.task.block, outcome.end
+        if end is End.UNFIT:
             raise _stopped(outcome.error)
-        if outcome.end is End.DONE:
+        if end is End.DONE:
             self._any_done = True
-        elif outcome.end is End.MEMORY and self._divisible and task.halvings < HALVINGS:
+        elif end is End.MEMORY and self._divisible and task.halvings < HALVINGS:
             self.waiting.appendleft(dataclasses.replace(task, halvings=task.halvings + 1))
-        elif outcome.end in (End.LOST, End.LATE):
-            self._judge_lost(outcome)
+        elif end in (End.LOST, End.LATE):
+            self._lost[block] += 1
+            if self._lost[block] < LOSSES:
+                self.waiting.appendleft(task)
+            elif not self._any_done:
+                raise _stopped(f"Block {block} was lost {LOSSES} times: {outcome.error}")
         else:
-            self._failed[task.block] += 1
-            if self._failed[task.block] < self._attempts:
+            self._failed[block] += 1
+            if self._failed[block] < self._attempts:
                 self.waiting.append(task)
         self._stop_if_hopeless(outcome)
-
-    def _judge_lost(self, outcome: Outcome) -> None:
-        block = outcome.task.block
-        self._lost[block] += 1
-        if self._lost[block] < LOSSES:
-            self.waiting.appendleft(outcome.task)
-        elif not self._any_done:
-            raise _stopped(f"Block {block} was lost {LOSSES} times: {outcome.error}")
 
     def _stop_if_hopeless(self, outcome: Outcome) -> None:
         """Give up when the first blocks all fail for one reason; each is tried once until then."""
@@ -178,24 +168,18 @@ def _stopped(reason: str) -> BlocksFailedError:
 def _stored(run: Run, outcome: Outcome) -> Outcome:
     """Store how a try ended; arrays that cannot be stored are a failure of the block."""
     if outcome.end is End.DONE:
-        reason = _refused(run, outcome)
-        if reason is None:
-            return outcome
+        try:
+            assert outcome.arrays is not None
+            packed = run.pack(outcome.arrays)
+        except Exception as error:  # whatever the user's code returned is a state of the block
+            reason = describe(error)
+        else:
+            try:
+                run.finish(outcome.task.block, packed, outcome.seconds, outcome.worker)
+                return outcome
+            except MemoryError as error:
+                reason = describe(error)
         outcome = dataclasses.replace(outcome, end=End.FAILED, error=reason)
     if outcome.end is not End.UNFIT:
         run.fail(outcome.task.block, outcome.error, outcome.end.value, outcome.worker)
     return outcome
-
-
-def _refused(run: Run, outcome: Outcome) -> str | None:
-    """Store a block's arrays, or say why not."""
-    assert outcome.arrays is not None
-    try:
-        packed = run.pack(outcome.arrays)
-    except Exception as error:  # whatever the user's code returned is a state of the block
-        return describe(error)
-    try:
-        run.finish(outcome.task.block, packed, outcome.seconds, outcome.worker)
-    except MemoryError as error:
-        return describe(error)
-    return None

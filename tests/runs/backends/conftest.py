@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from dprime.runs.backends import Here, Processes
+from dprime.runs.backends import Here, Processes, Ray
 
 
 @pytest.fixture(scope="session")
@@ -21,27 +21,13 @@ def local_ray():
 
 
 @pytest.fixture
-def cluster(request):
-    """Makes the backend; Ray itself is started when it is first wanted."""
-
-    def made(**options):
-        from dprime.runs.backends import Ray
-
-        request.getfixturevalue("local_ray")
-        return Ray(**options)
-
-    return made
-
-
-@pytest.fixture
-def backend(cluster):
-    """By name; time limits where one can be kept."""
+def backend(request):
+    """By name; time limits where one can be kept. Ray is started when it is first wanted."""
 
     def made(name, **options):
-        if name == "here":
-            return Here()
-        if name == "processes":
-            return Processes(2, **options)
-        return cluster(**options)
+        if name == "ray":
+            request.getfixturevalue("local_ray")
+            return Ray(**options)
+        return Here() if name == "here" else Processes(2, **options)
 
     return made

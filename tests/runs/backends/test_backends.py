@@ -9,7 +9,8 @@ from dprime.runs.runner import LOSSES, BlocksFailedError, execute
 from works import Broken, Deadly, Hanging, Large, Late, Noted, Unsendable, scores
 
 BLOCKS = 5
-ELSEWHERE = ("processes", pytest.param("ray", marks=pytest.mark.ray))
+RAY = pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])
+ELSEWHERE = (pytest.param("processes", marks=pytest.mark.slow), RAY)
 EVERYWHERE = ("here", *ELSEWHERE)
 LIMIT = 4.0
 """Seconds for a block."""
@@ -32,21 +33,20 @@ def is_whole(store):
     """Every block is there, and is what it must be."""
     expected = np.concatenate([scores(block)["scores"] for block in range(BLOCKS)])
     np.testing.assert_array_equal(store.arrays()["scores"], expected)
-    assert store.state().complete
-    return True
+    return store.state().complete
 
 
-@pytest.mark.parametrize("name", EVERYWHERE)
+@pytest.mark.parametrize("name", ["here", "processes", RAY])
 def test_every_block_is_played_once(name, backend, store, folder):
     work = Noted(folder)
     execute(store, work, backend=backend(name))
     assert is_whole(store)
     assert [work.tries(block) for block in range(BLOCKS)] == [1] * BLOCKS
     assert store.events() == []
-    counted = store.workers().values()
-    assert sum(each.blocks for each in counted) == BLOCKS
-    assert sum(each.trials for each in counted) == 10 * BLOCKS
-    assert all(name and worker.seconds >= 0 for name, worker in store.workers().items())
+    counted = store.workers()
+    assert sum(each.blocks for each in counted.values()) == BLOCKS
+    assert sum(each.trials for each in counted.values()) == 10 * BLOCKS
+    assert all(name and worker.seconds >= 0 for name, worker in counted.items())
 
 
 @pytest.mark.parametrize("name", EVERYWHERE)
@@ -62,8 +62,7 @@ def test_an_error_is_tried_again_and_remembered(name, backend, store, folder):
 
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_a_block_too_large_is_played_in_less_memory(name, backend, store, folder):
-    work = Large(folder)
-    execute(store, work, backend=backend(name))
+    execute(store, Large(folder), backend=backend(name))
     assert is_whole(store)
     assert [event.outcome for event in store.events()] == [End.MEMORY.value] * 2
 
@@ -87,11 +86,11 @@ def test_a_block_that_kills_every_worker_is_left(name, backend, store, folder):
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_a_block_that_hangs(name, backend, store, folder):
-    work = Hanging(folder)
-    execute(store, work, backend=backend(name, time_limit=LIMIT))
+    execute(store, Hanging(folder), backend=backend(name, time_limit=LIMIT))
     assert is_whole(store)
-    assert [(event.block, event.outcome) for event in store.events()] == [(1, End.LATE.value)]
-    assert store.events()[0].message == f"it took longer than {LIMIT:g} s"
+    (event,) = store.events()
+    assert (event.block, event.outcome) == (1, End.LATE.value)
+    assert event.message == f"it took longer than {LIMIT:g} s"
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
@@ -122,9 +121,7 @@ def test_what_cannot_be_sent():
         ({"name": "cloud"}, "backend must be one of here, processes, ray, but it is 'cloud'"),
         ({"workers": 2}, "workers must be left out for here, but it is 2: give the backend"),
         ({"name": "processes", "workers": 0}, "workers must be at least 1"),
-        ({"name": "processes", "address": "auto"}, "address must be left out for processes"),
         ({"name": "processes", "time_limit": 0.0}, "time_limit must be above 0"),
-        ({"name": "ray", "workers": 2}, "workers must be left out for ray"),
     ],
 )
 def test_options(options, sentence):

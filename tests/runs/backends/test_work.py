@@ -15,6 +15,7 @@ from games import engine_setting
 from pools import OTHERS, POOL, network
 
 ELSEWHERE = ("processes", pytest.param("ray", marks=pytest.mark.ray))
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)

@@ -42,8 +42,6 @@ def backend_named(
             owners = [each for each, its in BACKENDS.items() if option in its]
             remedy = f"give the backend {' or '.join(owners)}"
             raise validate.refusal(option, value, f"left out for {name}", remedy)
-    if name == "here":
-        return Here()
     if name == "processes":
         return Processes(workers, time_limit)
-    return Ray(address, time_limit, device)
+    return Ray(address, time_limit, device) if name == "ray" else Here()

@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol, runtime_checkable
-
-from numpy.typing import NDArray
+from typing import Protocol, runtime_checkable
 
 from dprime import validate
+from dprime.runs.arrays import Arrays
 from dprime.runs.errors import describe
 from dprime.runs.states import FAILED
-
-Arrays = Mapping[str, NDArray[Any]]
 
 Work = Callable[[int], Arrays]
 """Plays a block, given its number, and returns its arrays, each with the trial first."""
@@ -116,60 +113,48 @@ class WorkerPool(ABC):
 class Backend(ABC):
     """Where blocks are played."""
 
-    name: str
-
     @abstractmethod
     def pool(self, work: Work) -> AbstractContextManager[WorkerPool]:
         """Workers for this work, until the end of the `with` block; they are ended there."""
 
 
 class Here(Backend):
-    """The process that asks, with all the threads that PyTorch takes."""
-
-    name = "here"
+    """The process that asks, with all the threads that PyTorch takes: one block after the other."""
 
     def pool(self, work: Work) -> AbstractContextManager[WorkerPool]:
-        """One worker: whoever asks."""
         return nullcontext(SerialPool(work))
 
 
 class SerialPool(WorkerPool):
-    """One block after the other, in the process that asks."""
+    """One worker, which plays a task when its outcome is asked for."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._task: Task | None = None
+        self._tasks: list[Task] = []
 
     def idle(self) -> int:
-        """One, while no task waits to be played."""
         return 1 - self.running()
 
     def running(self) -> int:
-        """The task that waits to be played."""
-        return int(self._task is not None)
+        return len(self._tasks)
 
     def submit(self, task: Task) -> None:
-        """Take a task, which is played when its outcome is asked for."""
-        self._task = task
+        self._tasks.append(task)
 
     def completed(self) -> Iterator[Outcome]:
-        """Play the task."""
-        task, self._task = self._task, None
-        if task is not None:
-            yield play(self._work, task, "this process")
+        while self._tasks:
+            yield play(self._work, self._tasks.pop(), "this process")
 
 
 def play(work: Work, task: Task, worker: str) -> Outcome:
     """What a worker does with a task, wherever it is: whatever the work raises is how it ended."""
     start = time.perf_counter()
-
-    def outcome(end: End, arrays: Arrays | None = None, error: str = "") -> Outcome:
-        return Outcome(task, end, arrays, error, time.perf_counter() - start, worker)
-
+    end, arrays, message = End.DONE, None, ""
     try:
-        return outcome(End.DONE, _smaller(work, task.halvings)(task.block))
+        arrays = _smaller(work, task.halvings)(task.block)
     except Exception as error:  # whatever the user's code raises is a state of the block
-        return outcome(End.MEMORY if _is_memory(error) else End.FAILED, error=describe(error))
+        end, message = (End.MEMORY if _is_memory(error) else End.FAILED), describe(error)
+    return Outcome(task, end, arrays, message, time.perf_counter() - start, worker)
 
 
 def _smaller(work: Work, halvings: int) -> Work:

@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -35,8 +34,6 @@ from dprime.runs.backends.base import (
     late,
     play,
 )
-
-INSTALL = text.install("ray")
 
 LOOK_AGAIN = 2.0
 """Seconds after which the nodes are counted anew: they come and go."""
@@ -59,27 +56,19 @@ class Ray(Backend):
             cores that are left.
     """
 
-    name = "ray"
-
     def __init__(
         self, address: str | None = None, time_limit: float | None = None, device: str = "cpu"
     ) -> None:
         self.address, self.time_limit = address, checked_limit(time_limit)
-        validate.one_of("device", device, ("cpu", "cuda", "auto"))
-        self.device = device
+        self.device = validate.one_of("device", device, ("cpu", "cuda", "auto"))
         library()
 
     @contextmanager
     def pool(self, work: Work) -> Iterator[WorkerPool]:
         """Connected for the time of the run; a connection that was there stays."""
         ray = library()
-        if self.address is not None:
-            _refuse_unreachable(self.address)
         before = ray.is_initialized()
-        if before:
-            _refuse_other(ray, self.address)
-        else:
-            _connect(ray, self.address)
+        _connect(ray, self.address)
         try:
             pool = _Cluster(ray, work, self.device, self.time_limit)
             try:
@@ -96,62 +85,49 @@ def library() -> Any:
     try:
         return import_module("ray")
     except ImportError:
-        raise validate.misfit("backend", "ray, which is not installed", "there", INSTALL) from None
+        remedy = text.install("ray")
+        raise validate.misfit("backend", "ray, which is not installed", "there", remedy) from None
 
 
 def _connect(ray: Any, address: str | None) -> None:
-    options: dict[str, Any] = {
-        "log_to_driver": False, "logging_level": "ERROR",
-        "runtime_env": {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
-    }  # fmt: skip
-    if address is None:
-        options["include_dashboard"] = False
+    """Join the cluster, or start one; a process can be part of one only."""
+    place = (address or "").removeprefix("ray://")
+    host, _, port = place.rpartition(":")
+    if host and port.isdecimal():  # check the port first: Ray retries for minutes
+        try:
+            socket.create_connection((host, int(port)), REACH).close()
+        except OSError as error:
+            raise _unreachable(address, error.strerror or str(error)) from None
+    if ray.is_initialized():
+        now = ray.get_runtime_context().gcs_address
+        if address not in (None, "auto", now):
+            requirement = f"be that of the cluster which this process is connected to, {now}"
+            remedy = "call ray.shutdown() first, or leave the address out"
+            raise NoWorkersError.of("address", requirement, f"it is {address!r}", remedy)
+        return
+    options: dict[str, Any] = {} if address else {"include_dashboard": False}
+    paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
-        ray.init(address=address or "local", **options)
+        ray.init(
+            address=address or "local", log_to_driver=False, logging_level="ERROR",
+            runtime_env={"env_vars": paths}, **options,
+        )  # fmt: skip
     except (ConnectionError, RuntimeError, OSError, TimeoutError) as error:
-        raise _unreachable(address or "local", " ".join(str(error).split())[:200]) from None
+        raise _unreachable(address, " ".join(str(error).split())[:200]) from None
 
 
-def _refuse_other(ray: Any, address: str | None) -> None:
-    """A process can be part of one cluster only."""
-    now = ray.get_runtime_context().gcs_address
-    if address not in (None, "auto", now):
-        remedy = "call ray.shutdown() first, or leave the address out"
-        wanted = f"that of the cluster which this process is connected to, {now}"
-        raise NoWorkersError(str(validate.refusal("address", address, wanted, remedy)))
-
-
-def _refuse_unreachable(address: str) -> None:
-    """Check the port first: Ray retries for minutes."""
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if not colon or not port.isdecimal():
-        return  # "auto", or a name that Ray knows
-    try:
-        socket.create_connection((host, int(port)), REACH).close()
-    except OSError as error:
-        raise _unreachable(address, error.strerror or str(error)) from None
-
-
-def _unreachable(address: str, reason: str) -> validate.InputError:
-    remedy = "start Ray with ray start --head, give its address, or leave the address out"
-    wanted = f"that of a running Ray cluster ({reason})"
-    return NoWorkersError(str(validate.refusal("address", address, wanted, remedy)))
-
-
-@dataclass(frozen=True)
-class _Submitted:
-    """A task that was handed out, whether it takes a GPU, and when that was."""
-
-    task: Task
-    on_gpu: bool
-    at: float
+def _unreachable(address: str | None, reason: str) -> validate.InputError:
+    return NoWorkersError.of(
+        "address", f"be that of a running Ray cluster ({reason})", f"it is {address or 'local'!r}",
+        "start Ray with ray start --head, give its address, or leave the address out",
+    )  # fmt: skip
 
 
 class _Cluster(WorkerPool):
     def __init__(self, ray: Any, work: Work, device: str, time_limit: float | None) -> None:
         self._ray, self._device, self._time_limit = ray, device, time_limit
         self._work = ray.put(work)
-        self._submitted: dict[Any, _Submitted] = {}
+        self._submitted: dict[Any, tuple[Task, bool, float]] = {}  # …, on a GPU, and when
         self._counted, self._places = -LOOK_AGAIN, (0, 0)
 
     def idle(self) -> int:
@@ -166,7 +142,7 @@ class _Cluster(WorkerPool):
         reference = self._ray.remote(**options)(_play).remote(
             [self._work], task, dprime.__version__, on_gpu, self._time_limit
         )
-        self._submitted[reference] = _Submitted(task, on_gpu, time.monotonic())
+        self._submitted[reference] = task, on_gpu, time.monotonic()
 
     def completed(self) -> Iterator[Outcome]:
         if not self._submitted:
@@ -175,11 +151,12 @@ class _Cluster(WorkerPool):
         waiting = list(self._submitted)
         ready, _ = self._ray.wait(waiting, num_returns=len(waiting), timeout=0)
         for reference in ready:
-            yield self._outcome(reference, self._submitted.pop(reference))
+            task, _, since = self._submitted.pop(reference)
+            yield self._outcome(reference, task, since)
 
-    def _outcome(self, reference: Any, submitted: _Submitted) -> Outcome:
+    def _outcome(self, reference: Any, task: Task, since: float) -> Outcome:
         """What came back, or why nothing did; after the time limit it is why a worker is gone."""
-        errors, task = self._ray.exceptions, submitted.task
+        errors = self._ray.exceptions
         try:
             outcome: Outcome = self._ray.get(reference)
         except errors.OutOfMemoryError:
@@ -189,7 +166,7 @@ class _Cluster(WorkerPool):
             sentence = f"A worker cannot play blocks: {type(error.cause).__name__}: {reason}"
             return Outcome(task, End.UNFIT, None, sentence)
         except errors.RayError as error:
-            took = time.monotonic() - submitted.at
+            took = time.monotonic() - since
             if self._time_limit is not None and took > self._time_limit:
                 return late(task, self._time_limit, took)
             gone = f"its worker is gone ({type(error).__name__})"
@@ -198,23 +175,17 @@ class _Cluster(WorkerPool):
 
     def _left(self) -> tuple[int, int]:
         """Cores and GPUs for which there is no task yet; at least one task is always under way."""
-        cores, gpus = self._all()
-        on_gpu = sum(each.on_gpu for each in self._submitted.values())
-        left = max(0, cores - (len(self._submitted) - on_gpu)), max(0, gpus - on_gpu)
-        if not self._submitted and left == (0, 0):  # nodes may be on their way
-            return (0, 1) if self._device == "cuda" else (1, 0)
-        return left
-
-    def _all(self) -> tuple[int, int]:
-        """Cores and GPUs of the cluster that may be used, as of a moment ago."""
         if time.monotonic() - self._counted > LOOK_AGAIN:
             found = self._ray.cluster_resources()
-            cores, gpus = int(found.get("CPU", 0)), int(found.get("GPU", 0))
-            if self._device == "cpu":
-                gpus = 0
-            self._places = (0 if self._device == "cuda" else max(0, cores - gpus), gpus)
-            self._counted = time.monotonic()
-        return self._places
+            gpus = 0 if self._device == "cpu" else int(found.get("GPU", 0))
+            cores = 0 if self._device == "cuda" else max(0, int(found.get("CPU", 0)) - gpus)
+            self._places, self._counted = (cores, gpus), time.monotonic()
+        on_gpu = sum(lent for _, lent, _ in self._submitted.values())
+        used = len(self._submitted) - on_gpu, on_gpu
+        cores, gpus = (max(0, all_ - taken) for all_, taken in zip(self._places, used, strict=True))
+        if not self._submitted and cores == gpus == 0:  # nodes may be on their way
+            return (0, 1) if self._device == "cuda" else (1, 0)
+        return cores, gpus
 
     def end(self) -> None:
         for reference in self._submitted:
@@ -239,20 +210,14 @@ def _play(
     if key not in _known:
         _known.clear()
         _known[key] = _placed(library().get(sent[0]), on_gpu)
-    with _alarm(time_limit):
+    if time_limit is None:
         return play(_known[key], task, _name())
-
-
-@contextmanager
-def _alarm(seconds: float | None) -> Iterator[None]:
-    """End this process after a while, whatever it does: the watch needs no turn in Python."""
-    if seconds is None:
-        yield
-        return
-    with open(os.devnull, "w") as nowhere:
-        faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+    with open(
+        os.devnull, "w"
+    ) as nowhere:  # the watch ends this process; it needs no turn in Python
+        faulthandler.dump_traceback_later(time_limit, exit=True, file=nowhere)
         try:
-            yield
+            return play(_known[key], task, _name())
         finally:
             faulthandler.cancel_dump_traceback_later()
 
