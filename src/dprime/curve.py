@@ -229,9 +229,8 @@ class TradeOffMetrics:
         """  # noqa: D205
         floor = validate.inner_probability("floor", floor, example=INDEX_FLOOR)
         if floor >= 0.5:
-            raise validate.refusal(
-                "floor", floor, "below 0.5", f"give a small error rate such as {INDEX_FLOOR}"
-            )
+            remedy = f"give a small error rate such as {INDEX_FLOOR}"
+            raise validate.refusal("floor", floor, "below 0.5", remedy)
         index = self.shape.index(floor)
         if self.kind == "lower bound" and math.isinf(index):
             # The curve passes above (floor, 1 - floor), which shows this mu and no more.
@@ -271,10 +270,9 @@ class TradeOff(TradeOffMetrics):
         >>> round(curve.advantage(), 5), round(curve.epsilon(delta=1e-5), 9)
         (0.46212, 1.0)
         """
-        ahead = _checked_lines(forward)
-        return TradeOff(
-            Polygon.from_lines(ahead, ahead if backward is None else _checked_lines(backward))
-        )
+        ahead = checked_lines(forward)
+        behind = ahead if backward is None else checked_lines(backward)
+        return TradeOff(Polygon.from_lines(ahead, behind))
 
     def reversed(self) -> TradeOff:
         """The curve with the two worlds exchanged."""
@@ -331,17 +329,12 @@ def best(curves: Iterable[TradeOff]) -> TradeOff:
                 "leave estimates out",
             )
     if not curves:
-        raise validate.InputError.of(
-            "curves", "name at least one curve", "it is empty", "give a TradeOff"
-        )
+        needed = "name at least one curve"
+        raise validate.InputError.of("curves", needed, "it is empty", "give a TradeOff")
     if len(curves) == 1:
         return curves[0]
-    forward: list[Line] = []
-    backward: list[Line] = []
-    for curve in curves:
-        ahead, behind = curve.shape.lines()
-        forward += ahead
-        backward += behind
+    lines = zip(*(curve.shape.lines() for curve in curves), strict=True)
+    forward, backward = ([line for part in parts for line in part] for parts in lines)
     return TradeOff(Polygon.from_lines(forward, backward))
 
 
@@ -350,11 +343,12 @@ def _right(prior: float, other: float, ratio: float) -> float:
     return prior / (prior + other * ratio)
 
 
-def _checked_lines(lines: Iterable[Line]) -> list[Line]:
+def checked_lines(lines: Iterable[Line], name: str = "points") -> list[Line]:
+    """Pairs (epsilon, delta), at least one."""
     checked = [
         (validate.at_least_zero("epsilon", e), validate.probability("delta", d, example="1e-5"))
         for e, d in lines
     ]
     if not checked:
-        raise validate.InputError.of("points", "hold at least one (epsilon, delta)", "it is empty")
+        raise validate.InputError.of(name, "hold at least one (epsilon, delta)", "it is empty")
     return checked

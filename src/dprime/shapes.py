@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -28,7 +28,6 @@ Line = tuple[float, float]
 
 LARGEST_EXPONENT = 700.0
 """e^x is taken up to this x; a privacy loss beyond it counts as infinite."""
-
 
 ROOT_8 = math.sqrt(8.0)
 
@@ -83,11 +82,9 @@ class GaussianShape:
     mu: float
 
     def tpr(self, fpr: float) -> float:
-        """Largest TPR at this FPR."""
         return max(fpr, float(scipy.special.ndtr(scipy.special.ndtri(fpr) + self.mu)))
 
     def fpr(self, tpr: float) -> float:
-        """Smallest FPR at this TPR."""
         return min(tpr, float(scipy.special.ndtr(scipy.special.ndtri(tpr) - self.mu)))
 
     def delta(self, epsilon: float) -> float:
@@ -134,14 +131,12 @@ class GaussianShape:
         return float(scipy.special.ndtr(self.mu / 2 - log_slope / self.mu))
 
     def tpr_on_ray(self, log_ratio: float) -> float:
-        """Largest TPR with TPR >= e^log_ratio FPR."""
         if log_ratio > self.mu * (self.mu / 2 + FAR_OUT):  # TPR < Phi(-FAR_OUT) there
             return 0.0
 
         def excess(x: float) -> float:  # x = Phi^-1(FPR); decreasing in x
-            return (
-                float(scipy.special.log_ndtr(x + self.mu) - scipy.special.log_ndtr(x)) - log_ratio
-            )
+            log_tpr, log_fpr = scipy.special.log_ndtr(x + self.mu), scipy.special.log_ndtr(x)
+            return float(log_tpr - log_fpr) - log_ratio
 
         low = -1.0 - log_ratio / self.mu  # ln ratio >= mu * -x for x < -mu/2
         while excess(low) < 0:
@@ -152,7 +147,6 @@ class GaussianShape:
         return float(scipy.special.ndtr(x + self.mu + 1e-12))
 
     def index(self, floor: float) -> float:
-        """Mu itself, whatever the floor."""
         return self.mu
 
     def reversed(self) -> GaussianShape:
@@ -231,10 +225,6 @@ class Half:
             np.concatenate([[height * math.exp(-epsilon), rest * self.run[i]], self.run[i + 1 :]]),
         )
 
-    def shifted(self, start: float) -> Half:
-        """The half lifted to another start."""
-        return Half(start, self.log_slope, self.rise, self.run)
-
 
 def _below_slope_one(epsilon: float, other_delta: float) -> float:
     """TPR - e^e FPR = 1 - e^e + e^e (TNR - e^-e FNR): delta at epsilon < 0, from the other test."""
@@ -284,9 +274,9 @@ def _matched(left: Half, right: Half) -> Polygon:
     """Both halves certify the advantage. Rounding may tell them apart: keep the larger."""
     surplus = left.delta(0.0) - right.delta(0.0)
     if surplus > LAST_DIGIT:
-        right = right.shifted(right.start + surplus)
+        right = replace(right, start=right.start + surplus)
     elif surplus < -LAST_DIGIT:
-        left = left.shifted(left.start - surplus)
+        left = replace(left, start=left.start - surplus)
     return Polygon(left, right)
 
 
@@ -372,11 +362,9 @@ class Polygon:
         return fpr, tpr
 
     def reversed(self) -> Polygon:
-        """The curve of the test with the two worlds exchanged."""
         return Polygon(self.right, self.left)
 
     def tpr(self, fpr: float) -> float:
-        """Largest TPR at this FPR."""
         end_fpr, end_tpr = self.left.end
         if fpr <= end_fpr:
             return max(fpr, float(np.interp(fpr, self.left.fpr, self.left.tpr)))
@@ -386,7 +374,6 @@ class Polygon:
         return 1.0 - float(np.interp(1.0 - fpr, self.right.tpr, self.right.fpr, left=0.0))
 
     def fpr(self, tpr: float) -> float:
-        """Smallest FPR at this TPR."""
         end_fpr, end_tpr = self.left.end
         if tpr <= end_tpr:
             return min(tpr, _first_reaching(tpr, self.left))
@@ -396,7 +383,6 @@ class Polygon:
         return min(tpr, 1.0 - float(np.interp(1.0 - tpr, self.right.fpr, self.right.tpr)))
 
     def delta(self, epsilon: float) -> float:
-        """max(TPR - e^epsilon FPR)."""
         if epsilon >= 0:
             return self.left.delta(epsilon)
         return _below_slope_one(epsilon, self.right.delta(-epsilon))
@@ -412,7 +398,6 @@ class Polygon:
         return max(0.0, float(needed.max()))
 
     def tpr_at_slope(self, log_slope: float) -> float:
-        """TPR where the slope falls to e^log_slope."""
         if log_slope >= 0:
             return float(self.left.tpr[np.searchsorted(-self.left.log_slope, -log_slope)])
         # Edges of the right half are met backwards: the steepest here is its flattest.
@@ -439,22 +424,17 @@ class Polygon:
 
         Chords of a Gaussian curve lie below it, so between vertices nothing larger can hide.
         """
-        left, right = self.left, self.right
-        first = (left.fpr >= floor) & (1.0 - left.tpr >= floor)
-        second = (right.fpr >= floor) & (1.0 - right.tpr >= floor)
-        candidates = [
-            scipy.special.ndtri(left.tpr[first]) - scipy.special.ndtri(left.fpr[first]),
-            scipy.special.ndtri(right.tpr[second]) - scipy.special.ndtri(right.fpr[second]),
-            [scipy.special.ndtri(self.tpr(floor)) - scipy.special.ndtri(floor)]
-            if self.tpr(floor) <= 1 - floor
-            else [],
-            [-scipy.special.ndtri(floor) - scipy.special.ndtri(self.fpr(1 - floor))]
-            if self.fpr(1 - floor) >= floor
-            else [],
-        ]
-        values = np.concatenate([np.asarray(c, dtype=np.float64) for c in candidates])
+        quantile, gaps = scipy.special.ndtri, []
+        for half in (self.left, self.right):
+            inside = (half.fpr >= floor) & (1.0 - half.tpr >= floor)
+            gaps += (quantile(half.tpr[inside]) - quantile(half.fpr[inside])).tolist()
+        first, last = self.tpr(floor), self.fpr(1 - floor)
+        if first <= 1 - floor:
+            gaps.append(float(quantile(first) - quantile(floor)))
+        if last >= floor:
+            gaps.append(float(-quantile(floor) - quantile(last)))
         # Where even FPR = FNR = floor lies under the curve, no finite mu is certified.
-        return max(0.0, float(values.max())) if len(values) else math.inf
+        return max(0.0, *gaps) if gaps else math.inf
 
     def privacy_loss(self) -> PrivacyLoss:
         """The pair of worlds with exactly this curve: an edge is an atom."""
