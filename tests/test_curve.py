@@ -23,7 +23,7 @@ def test_check_values_of_the_full_batch():
     assert curve.advantage() == pytest.approx(0.26789, abs=5e-6)
     assert curve.epsilon(1e-5) == pytest.approx(2.8376, abs=5e-5)
     assert curve.belief_exceeds(0.9) == pytest.approx(4.98e-3, abs=5e-6)
-    assert curve.worst_pair(0.9) == pytest.approx(2.08e-3, abs=1e-5)
+    assert curve.belief_exceeds_in_worst_pair(0.9) == pytest.approx(2.08e-3, abs=1e-5)
 
 
 @given(mu=MUS, prior=PRIORS)
@@ -68,7 +68,7 @@ def test_beliefs_by_simulation_never_exceed_the_certificate(mu, prior, belief):
     curve = TradeOff.gaussian(mu)
     slack = 4 * math.sqrt(0.25 / len(x))
     assert share <= curve.belief_exceeds(belief, prior) + slack
-    assert share == pytest.approx(curve.worst_pair(belief, prior), abs=slack)
+    assert share == pytest.approx(curve.belief_exceeds_in_worst_pair(belief, prior), abs=slack)
 
 
 def test_worst_pair_is_not_a_bound_under_domination():
@@ -79,7 +79,10 @@ def test_worst_pair_is_not_a_bound_under_domination():
     grid = np.linspace(0.001, 0.999, 500)
     assert all(above.tpr(f) >= response.tpr(f) - 1e-12 for f in grid)
     belief = 0.73
-    assert response.worst_pair(belief) > above.worst_pair(belief) + 0.05
+    assert (
+        response.belief_exceeds_in_worst_pair(belief)
+        > above.belief_exceeds_in_worst_pair(belief) + 0.05
+    )
     assert response.belief_exceeds(belief) <= above.belief_exceeds(belief) + 1e-12
 
 
@@ -134,7 +137,7 @@ def test_no_noise_at_all_reveals_nothing():
     assert blind.epsilon(1e-5) == 0
     assert blind.tpr(0.01) == pytest.approx(0.01)
     assert blind.belief_exceeds(0.6) == 0
-    assert blind.worst_pair(0.6) == 0
+    assert blind.belief_exceeds_in_worst_pair(0.6) == 0
 
 
 @pytest.mark.parametrize(

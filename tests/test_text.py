@@ -212,5 +212,5 @@ def test_words_for_numbers_are_short_and_err_to_the_safe_side():
         assert text.round_up(value, digits) == text.round_down(value, digits) == f"{value:g}"
     assert text.percent_up(1.2) == "100 %"
     assert text.percent_down(0.98765) == "98.76 %"
-    assert text.times_up(0.015) == "66"  # not 67, which would be less often than the truth
+    assert text.one_in(0.015) == "66"  # not 67, which would be less often than the truth
     assert text.round_down(-0.1234, 2) == "-0.13"

@@ -57,7 +57,7 @@ def measure(scale: Scale) -> Measured:
 def kept(epsilon: float, noise: float) -> Claim:
     """Whether the belief bound is exceeded with probability δ at most (theorem 2)."""
     belief = 1 / (1 + np.exp(-epsilon))
-    pair = TradeOff.gaussian(1 / noise).worst_pair(belief)
+    pair = TradeOff.gaussian(1 / noise).belief_exceeds_in_worst_pair(belief)
     actual = delta_from_mu(1 / noise, epsilon=epsilon)
     return stated(
         f"ε = {epsilon:g}: how often the belief exceeds its bound, over δ",

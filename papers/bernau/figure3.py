@@ -53,7 +53,7 @@ def measure(scale: Scale) -> Measured:
     }
     exceeded = {
         delta: max(
-            curve.worst_pair(limit) / delta
+            curve.belief_exceeds_in_worst_pair(limit) / delta
             for curve, limit in zip(curves[delta], printed_belief, strict=True)
         )
         for delta in DELTAS

@@ -183,18 +183,18 @@ class TradeOffMetrics:
         """  # noqa: D205
         self._refuse_if_lower("belief_exceeds")
         log_ratio = self._log_ratio(belief, prior)
-        return 1.0 if log_ratio <= 0 else self.shape.tpr_on_ray(log_ratio)
+        return 1.0 if log_ratio <= 0 else self.shape.max_tpr_at_ratio(log_ratio)
 
-    def worst_pair(self, belief: float, prior: float = 0.5) -> float:
+    def belief_exceeds_in_worst_pair(self, belief: float, prior: float = 0.5) -> float:
         """Probability that the belief exceeds `belief` for the worst-case pair of worlds itself.
 
         Smaller than `belief_exceeds` and not a bound for every record: a pair that is easier to
         protect can have a larger value. Never a certificate.
 
-        >>> round(TradeOff.gaussian(30**0.5 / 8).worst_pair(0.9, prior=0.5), 5)
+        >>> round(TradeOff.gaussian(30**0.5 / 8).belief_exceeds_in_worst_pair(0.9, prior=0.5), 5)
         0.00207
         """
-        return self.shape.tpr_at_slope(self._log_ratio(belief, prior))
+        return self.shape.tpr_at_likelihood_ratio(self._log_ratio(belief, prior))
 
     @staticmethod
     def _log_ratio(belief: float, prior: float) -> float:
@@ -231,7 +231,7 @@ class TradeOffMetrics:
         if floor >= 0.5:
             remedy = f"give a small error rate such as {INDEX_FLOOR}"
             raise validate.refusal("floor", floor, "below 0.5", remedy)
-        index = self.shape.index(floor)
+        index = self.shape.gaussian_mu(floor)
         if self.kind == "lower bound" and math.isinf(index):
             # The curve passes above (floor, 1 - floor), which shows this mu and no more.
             return -2.0 * float(scipy.special.ndtri(floor))
@@ -297,7 +297,8 @@ class LowerCurve(TradeOffMetrics):
 
     Every metric grows with the curve (Bayes security falls), so each reading is a lower bound (an
     upper one for Bayes security), and all of them hold at once with this confidence. Not so the
-    posterior belief: `belief` and `belief_exceeds` are refused, and `worst_pair` is no bound.
+    posterior belief: `belief` and `belief_exceeds` are refused, and
+    `belief_exceeds_in_worst_pair` is no bound.
 
     Attributes:
         confidence: such as 0.95.

@@ -190,17 +190,20 @@ class Lesser:
         """Smallest epsilon >= 0 with delta(epsilon) <= delta, at most."""
         return min(self.one.epsilon(delta), self.other.epsilon(delta))
 
-    def tpr_on_ray(self, log_ratio: float) -> float:
+    def max_tpr_at_ratio(self, log_ratio: float) -> float:
         """Largest TPR with TPR >= e^log_ratio FPR."""
-        return min(self.one.tpr_on_ray(log_ratio), self.other.tpr_on_ray(log_ratio))
+        return min(self.one.max_tpr_at_ratio(log_ratio), self.other.max_tpr_at_ratio(log_ratio))
 
-    def tpr_at_slope(self, log_slope: float) -> float:
+    def tpr_at_likelihood_ratio(self, log_slope: float) -> float:
         """TPR where the slope is e^log_slope, of the curve with less of it."""
-        return min(self.one.tpr_at_slope(log_slope), self.other.tpr_at_slope(log_slope))
+        return min(
+            self.one.tpr_at_likelihood_ratio(log_slope),
+            self.other.tpr_at_likelihood_ratio(log_slope),
+        )
 
-    def index(self, floor: float) -> float:
+    def gaussian_mu(self, floor: float) -> float:
         """Smallest mu whose Gaussian curve lies above where both error rates are >= floor."""
-        return min(self.one.index(floor), self.other.index(floor))
+        return min(self.one.gaussian_mu(floor), self.other.gaussian_mu(floor))
 
     def reversed(self) -> Lesser:
         """The curve with the two worlds exchanged."""

@@ -56,13 +56,13 @@ class Shape(Protocol):
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon >= 0 with delta(epsilon) <= delta; infinite where there is none."""
 
-    def tpr_at_slope(self, log_slope: float) -> float:
+    def tpr_at_likelihood_ratio(self, log_slope: float) -> float:
         """TPR where the curve's slope falls to e^log_slope."""
 
-    def tpr_on_ray(self, log_ratio: float) -> float:
+    def max_tpr_at_ratio(self, log_ratio: float) -> float:
         """Largest TPR with TPR >= e^log_ratio FPR, for log_ratio > 0."""
 
-    def index(self, floor: float) -> float:
+    def gaussian_mu(self, floor: float) -> float:
         """Smallest mu whose Gaussian curve lies above, where FPR and FNR are at least `floor`.
 
         Infinite where the curve leaves no such rates.
@@ -124,13 +124,13 @@ class GaussianShape:
     def _log_excess(self, epsilon: float, delta: float) -> float:
         return math.log(max(self.delta(epsilon), 1e-320) / delta)
 
-    def tpr_at_slope(self, log_slope: float) -> float:
+    def tpr_at_likelihood_ratio(self, log_slope: float) -> float:
         """TPR where the slope falls to e^log_slope: loss is N(mu^2/2, mu^2) in world `in`."""
         if self.mu == 0:
             return 0.0 if log_slope > 0 else 1.0
         return float(scipy.special.ndtr(self.mu / 2 - log_slope / self.mu))
 
-    def tpr_on_ray(self, log_ratio: float) -> float:
+    def max_tpr_at_ratio(self, log_ratio: float) -> float:
         if log_ratio > self.mu * (self.mu / 2 + FAR_OUT):  # TPR < Phi(-FAR_OUT) there
             return 0.0
 
@@ -146,7 +146,7 @@ class GaussianShape:
             x = float(scipy.optimize.brentq(excess, low, x, xtol=1e-13))
         return float(scipy.special.ndtr(x + self.mu + 1e-12))
 
-    def index(self, floor: float) -> float:
+    def gaussian_mu(self, floor: float) -> float:
         return self.mu
 
     def reversed(self) -> GaussianShape:
@@ -397,14 +397,14 @@ class Polygon:
         needed = np.log(self.left.tpr[above] - delta) - self.left.log_fpr[above]
         return max(0.0, float(needed.max()))
 
-    def tpr_at_slope(self, log_slope: float) -> float:
+    def tpr_at_likelihood_ratio(self, log_slope: float) -> float:
         if log_slope >= 0:
             return float(self.left.tpr[np.searchsorted(-self.left.log_slope, -log_slope)])
         # Edges of the right half are met backwards: the steepest here is its flattest.
         edge = np.searchsorted(-self.right.log_slope, log_slope, side="right")
         return 1.0 - float(self.right.fpr[edge])
 
-    def tpr_on_ray(self, log_ratio: float) -> float:
+    def max_tpr_at_ratio(self, log_ratio: float) -> float:
         """Largest TPR with TPR >= e^log_ratio FPR: the vertices beyond have a smaller ratio."""
         ratio = math.exp(min(log_ratio, LARGEST_EXPONENT))
         fpr, tpr = self.vertices()
@@ -419,7 +419,7 @@ class Polygon:
         share = (tpr[last] - ratio * fpr[last]) / (ratio * run - rise)
         return float(min(1.0, tpr[last] + max(0.0, share) * rise))
 
-    def index(self, floor: float) -> float:
+    def gaussian_mu(self, floor: float) -> float:
         """The largest Phi^-1(TPR) - Phi^-1(FPR) over the vertices above the floor and its ends.
 
         Chords of a Gaussian curve lie below it, so between vertices nothing larger can hide.

@@ -311,10 +311,10 @@ def safe_digits(name: str, value: float) -> str:
     return round_up(value, 6) if name == "noise_multiplier" else round_down(value, 6)
 
 
-def times_up(probability: float) -> str:
+def one_in(probability: float) -> str:
     """How many times there are to one occasion, rounded down, so that the chance is not smaller.
 
-    >>> times_up(0.015), times_up(1e-3)
+    >>> one_in(0.015), one_in(1e-3)
     ('66', '1,000')
     """
     return f"{math.floor(float(round_down(1 / max(probability, SMALLEST), 3))):,}"
@@ -328,7 +328,7 @@ def odds(probability: float) -> str:
     """
     if probability >= 0.1:
         return f"{percent_up(probability)} of the time"
-    return f"once in {times_up(probability)} times"
+    return f"once in {one_in(probability)} times"
 
 
 class Given(float):
