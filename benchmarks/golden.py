@@ -104,7 +104,8 @@ ADJACENCIES = ("add-remove", "replace", "zero-out")
 METRICS = {
     "advantage": "", "bayes_security": "", "tpr": "fpr", "fpr": "tpr", "precision": "prior least",
     "negative_accuracy": "prior least", "success": "prior", "secret_success": "prior",
-    "belief": "prior exceeded", "belief_exceeds": "belief prior", "worst_pair": "belief prior",
+    "belief": "prior exceeded", "belief_exceeds": "belief prior",
+    "belief_exceeds_in_worst_pair": "belief prior",
     "epsilon": "delta", "delta": "epsilon", "d_prime": "",
 }  # fmt: skip
 """What is read off a curve, and at which conditions."""

@@ -66,7 +66,7 @@ def test_check_values(noise, rate, steps, adv, eps, tpr, precision, adv_r, eps_r
 def test_check_values_of_belief(setting, exceeds, worst):
     curve = DPSGD(*setting).curve()
     assert curve.belief_exceeds(0.9) == pytest.approx(exceeds, rel=5e-3)
-    assert curve.worst_pair(0.9) == pytest.approx(worst, rel=0.01)
+    assert curve.belief_exceeds_in_worst_pair(0.9) == pytest.approx(worst, rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """`dprime audit`, `resume` and `bound`, end to end."""
 
 import csv
-import json
 import os
 import signal
 import subprocess
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from commands import as_json, refused
 from dprime.attack import ADVERSARIES
 from dprime.audit import lower_bound
 from dprime.audit.estimators import ESTIMATORS
@@ -29,20 +29,6 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-def as_json(text):
-    return json.loads(text, parse_constant=pytest.fail)
-
-
-def refused(answer, words):
-    """Exit code 2 and one sentence."""
-    code, out, err = answer
-    assert (code, out) == (2, "")
-    assert words in err
-    assert err.startswith("Error: ")
-    assert err.endswith((".\n", "?\n"))
-    assert err.count("\n") == 1
 
 
 # audit and resume ---------------------------------------------------------------------------------
@@ -76,15 +62,6 @@ def test_audit_as_json_and_resume_says_the_same(call):
     code, out, err = call("resume", shown["run"], "--json")
     assert (code, err) == (0, "")
     assert as_json(out) == shown
-
-
-def test_the_same_seed_is_the_same_audit(call):
-    first, again, other = (
-        as_json(call(*AUDIT[:-1], seed, "--trials", "40", "--out", f"{place}.run", "--json")[1])
-        for place, seed in enumerate(("7", "7", "8"))
-    )
-    assert first["metrics"] == again["metrics"]
-    assert first["metrics"] != other["metrics"]
 
 
 def test_a_large_seed_is_kept_to_its_last_digit(call):
@@ -146,11 +123,8 @@ def test_an_attribute_in_a_file(call, tmp_path):
     ("words", "message"),
     [
         (["--column", "ages"], "a column of the data, but it is 'ages': give one of age, sex"),
-        (["--column", "30"], "a column from 0 to 9, but it is 30"),
-        (["--values", "1"], "values must be two that differ, but it is 1"),
         (["--values", "1,a"], "values must be a number, but it is 'a'"),
         (["--adjacency", "zero-out"], 'give adjacency="replace" (--adjacency replace)'),
-        (["--data", "digits"], "dataset must be a table for attribute"),
         (["--adversary", "di", "--column", "age"], "but it is 'age': give --adversary attribute"),
     ],
 )
@@ -222,7 +196,6 @@ def test_a_pipeline_may_stop_where_an_audit_cannot_tell(call):
     assert call(*AUDIT, *FEW, "--out", "a.run")[0] == 0
     assert call(*AUDIT, *FEW, "--out", "b.run", "--fail-on", "inconclusive")[0] == 1
     assert call("resume", "a.run", "--fail-on", "inconclusive")[0] == 1
-    refused(call(*AUDIT, *FEW, "--fail-on", "stands"), "fail-on must be one of refuted, inconclus")
 
 
 def test_an_assumption_is_accepted_by_name(call):
@@ -261,49 +234,32 @@ def test_modules_in_the_folder_of_the_call_are_found(call, tmp_path):
     assert (code, err) == (0, "")
 
 
-BAD = [
-    (["--epsilon", "0"], "epsilon must be above 0, but it is 0.0"),
-    (["--epsilon", "much"], "epsilon must be a number, but it is 'much'"),
-    (["--adversary", "eve"], "adversary must be one of di, api-access"),
-    (["--data", "imagenet"], "data must be one of digits, diabetes"),
-    (["--records", "1"], "records must be from 2 to 1,438, but it is 1"),
-    (["--records", "2.5"], "records must be a whole number, 0 or more, but it is '2.5'"),
-    (["--records", "inf"], "records must be a whole number, 0 or more, but it is 'inf'"),
-    (["--records", "nan"], "records must be a whole number, 0 or more, but it is 'nan'"),
-    (["--trials", "-1"], "trials must be a whole number, 0 or more, but it is '-1'"),
-    (["--trials", "1"], "trials must be at least 2 in each world, but it is 1"),
-    (["--trials", "x"], "trials must be a number, but it is 'x'"),
-    (["--block", "0"], "block must be at least 1, but it is 0"),
-    (["--record", "8"], "record must be an index from 0 to 7, but it is 8"),
-    (["--seed", str(2**256)], "seed must be a whole number from 0 to 2^256 - 1"),
-    (["--seed", "-1"], "seed must be a whole number, 0 or more, but it is '-1'"),
-    (["--steps", "0"], "steps must be at least 1, but it is 0"),
-    (["--sample-rate", "2"], "sample_rate must be above 0 and at most 1, but it is 2.0"),
-    (["--noise-multiplier", "-1"], "noise_multiplier must be 0 or more, but it is -1.0"),
-    (["--sensitivity", "odd"], "sensitivity must be one of global, local, but it is 'odd'"),
-    (["--adjacency", "near"], "adjacency must be one of add-remove, replace"),
-    (["--model", "resnet"], "model must be a network that dprime knows, but it is 'resnet'"),
-    (["--model", "no_such:net"], "model must be a function that returns a network"),
-    (["--trainer", "no_such:train", "--adversary", "api-access"], "trainer must be importable"),
-    (["--trainer", "os:getcwd"], "adversary must be one that needs nothing but a model"),
-    (["--device", "abacus"], "device must be available, but it is 'abacus'"),
-    (["--metric", "odds"], "metric must be one of advantage, tpr"),
-    (["--method", "clopper-pearson"], "method must be band to judge by the curve"),
-    (["--fpr", "0.1"], "fpr must be left out to judge by the curve, but it is 0.1"),
-    (["--method", "steinke"], "method must be one of clopper-pearson, band, gaussian, bayesian"),
-    (["--confidence", "1"], "confidence must be strictly between 0 and 1, but it is 1.0"),
-    (["--delta", "2"], "delta must be between 0 and 1, but it is 2.0"),
-    (["--colour", "red"], "No such option: --colour"),
-    (["no-such.toml"], "settings must be a file to read (No such file or directory)"),
-    (["--out", "."], "path must be the name of no file yet, but it is '.'"),
-]
+BAD = {
+    "--epsilon much": "epsilon must be a number, but it is 'much'",
+    "--adversary eve": "adversary must be one of di, api-access",
+    "--records 2.5": "records must be a whole number, 0 or more, but it is '2.5'",
+    "--trials -1": "trials must be a whole number, 0 or more, but it is '-1'",
+    "--block 0": "block must be at least 1, but it is 0",
+    "--record 8": "record must be an index from 0 to 7, but it is 8",
+    f"--seed {2**256}": "seed must be a whole number from 0 to 2^256 - 1",
+    "--noise-multiplier -1": "noise_multiplier must be 0 or more, but it is -1.0",
+    "--model resnet": "model must be a network that dprime knows, but it is 'resnet'",
+    "--trainer no_such:train --adversary api-access": "trainer must be importable",
+    "--trainer os:getcwd": "adversary must be one that needs nothing but a model",
+    "--device abacus": "device must be available, but it is 'abacus'",
+    "--fpr 0.1": "fpr must be left out to judge by the curve, but it is 0.1",
+    "--colour red": "No such option: --colour",
+    "no-such.toml": "settings must be a file to read (No such file or directory)",
+    "--out .": "path must be the name of no file yet, but it is '.'",
+    "--backend cloud": "backend must be one of here, processes, ray",
+    "--workers 2": "workers must be left out for here",
+    "--fail-on stands": "fail-on must be one of refuted, inconclus",
+}
 
 
-@pytest.mark.parametrize(
-    ("words", "message"), BAD, ids=lambda v: " ".join(v) if isinstance(v, list) else ""
-)
-def test_bad_input(call, tmp_path, words, message):
-    refused(call(*AUDIT, *words), message)
+@pytest.mark.parametrize("words", BAD)
+def test_bad_input(call, tmp_path, words):
+    refused(call(*AUDIT, *words.split()), BAD[words])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -385,6 +341,23 @@ def train(dataset, seed):
 """
 
 
+def interrupted(path, words, begun, **environment):
+    """Start a command in a process of its own, and send it a signal when its run has begun."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dprime", *words, "--out", path.name],
+        cwd=path.parent, env={**os.environ, **environment}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    patience = time.monotonic() + 60
+    while not begun() and time.monotonic() < patience:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err == f"Stopped. Go on with: dprime resume {path.name}\n"
+
+
+@pytest.mark.slow
 def test_ctrl_c_and_resume(call, tmp_path):
     """A signal in the middle of a run of 8 seconds or more: nothing finished is lost."""
     (tmp_path / "slow_training.py").write_text(SLOW)
@@ -392,21 +365,15 @@ def test_ctrl_c_and_resume(call, tmp_path):
         "audit", "--trainer", "slow_training:train", "--adversary", "api-access", "--epsilon", "4",
         "--records", "8", "--trials", "20", "--block", "4", "--seed", "1",
     ]  # fmt: skip
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dprime", *words, "--out", "a.run"],
-        cwd=tmp_path, env={**os.environ, "PAUSE": "0.2"}, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    path, done, patience = tmp_path / "a.run", [], time.monotonic() + 60
-    while not done and time.monotonic() < patience:
-        time.sleep(0.05)
-        if path.exists():
-            with Run.open(path) as store:
-                done = store.done()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130, "")
-    assert err == "Stopped. Go on with: dprime resume a.run\n"
+    path = tmp_path / "a.run"
+
+    def begun():
+        if not path.exists():
+            return []
+        with Run.open(path) as store:
+            return store.done()
+
+    interrupted(path, words, begun, PAUSE="0.2")
     with Run.open(path) as store:
         kept, state = store.done(), store.state()
         first = store.arrays()["score"]
@@ -422,22 +389,13 @@ def test_ctrl_c_and_resume(call, tmp_path):
         np.testing.assert_array_equal(scores[: len(first)], first)
 
 
-def test_ctrl_c_of_the_engine(call, tmp_path):
+@pytest.mark.slow
+def test_ctrl_c_of_the_engine(tmp_path):
     """Threads of the engine end with the run; the block in the middle is played again."""
     words = ["audit", "--noise-multiplier", "2", "--records", "40", "--steps", "3000"]
     words += ["--trials", "6", "--block", "2", "--seed", "1"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dprime", *words, "--out", "a.run"],
-        cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    path, patience = tmp_path / "a.run", time.monotonic() + 60
-    while not path.exists() and time.monotonic() < patience:
-        time.sleep(0.05)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130, "")
-    assert err == "Stopped. Go on with: dprime resume a.run\n"
+    path = tmp_path / "a.run"
+    interrupted(path, words, lambda: path.exists() and time.sleep(0.3) is None)
     with Run.open(path) as store:
         assert store.state().failed == 0
         assert store.state().pending > 0
@@ -447,6 +405,7 @@ def test_ctrl_c_of_the_engine(call, tmp_path):
 # where -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_audit_in_processes_is_the_same(call, tmp_path):
     here = as_json(call(*AUDIT, *FEW, "--out", tmp_path / "a.run", "--json")[1])
     there = (*FEW, "--backend", "processes", "--workers", "2", "--out", tmp_path / "b.run")
@@ -456,18 +415,6 @@ def test_an_audit_in_processes_is_the_same(call, tmp_path):
     with Run.open(tmp_path / "a.run") as a, Run.open(tmp_path / "b.run") as b:
         np.testing.assert_array_equal(a.arrays()["score"], b.arrays()["score"])
         assert set(b.workers()) <= {"process 1", "process 2"}
-
-
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        (["--backend", "cloud"], "backend must be one of here, processes, ray"),
-        (["--workers", "2"], "workers must be left out for here"),
-        (["--backend", "processes", "--workers", "1.5"], "workers must be a whole number"),
-    ],
-)
-def test_where_an_audit_cannot_run(call, given, sentence):
-    refused(call(*AUDIT, *FEW, *given), sentence)
 
 
 # bound --------------------------------------------------------------------------------------------
@@ -525,16 +472,11 @@ def test_bound_of_scores_that_are_infinite_or_all_alike(call, tmp_path):
 GOOD_ROWS = "2,in\n3,in\n0,out\n1,out\n"
 CSVS = {
     "empty": (b"", "scores must be a CSV file with the columns score and world, but it is one"),
-    "blank lines": (b"\n\n", "but it is one with nothing: give a header with score and world"),
     "a header alone": (b"score,world\n", "in_scores must be at least two scores, but it is 0"),
     "no header": (GOOD_ROWS.encode(), "but it is one with 2, in: give a header"),
-    "other columns": (b"loss,member\n1,1\n", "but it is one with loss, member"),
     "semicolons": (b"score;world\n1;in\n", "but it is one with score;world"),
-    "NaN": (b"score,world\nnan,in\n1,in\n0,out\n1,out\n", "in_scores must be free of NaN"),
     "no number": (b"score,world\n1,in\nhigh,in\n", "score in line 3 must be a number, but it is"),
     "no score": (b"score,world\n,in\n", "score in line 2 must be a number, but it is ''"),
-    "one score": (b"score,world\n1,in\n0,out\n1,out\n", "in_scores must be at least two scores"),
-    "one world": (b"score,world\n1,in\n0,in\n1,in\n", "out_scores must be at least two scores"),
     "another world": (b"score,world\n1,in\n\n2,both\n", "world in line 4 must be one of in, out"),
     "no world": (b"score,world\n1,in\n2\n", "world in line 3 must be one of in, out, but it is ''"),
     "no text": (b"\xff\xfe\x00\x01", "scores must be a CSV file to read ('utf-8' codec"),
@@ -549,24 +491,16 @@ def test_broken_csv(call, tmp_path, case):
     refused(call("bound", "scores.csv"), words)
 
 
-@pytest.mark.parametrize("options", [[], ["--json"]])
-def test_bound_of_what_is_no_file(call, options):
-    refused(call("bound", ".", *options), "scores must be a CSV file to read")
-    refused(call("bound", "nothing.csv", *options), "No such file or directory")
-    refused(call("bound", *options), "Missing argument 'scores'")
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--delta", "2"], "delta must be between 0 and 1, but it is 2.0"),
-        (["--delta", "x"], "delta must be a number, but it is 'x'"),
-        (["--confidence", "0"], "confidence must be strictly between 0 and 1, but it is 0.0"),
-        (["--method", "guess"], "method must be one of clopper-pearson, band, gaussian, bayesian"),
-    ],
-)
-def test_bound_with_bad_options(call, scores, words, message):
-    refused(call("bound", "scores.csv", *words), message)
+def test_what_bound_refuses(call, scores):
+    for words, told in (
+        (["."], "scores must be a CSV file to read"),
+        (["nothing.csv"], "No such file or directory"),
+        ([], "Missing argument 'scores'"),
+        (["scores.csv", "--delta", "x"], "delta must be a number, but it is 'x'"),
+        (["scores.csv", "--confidence", "0"], "confidence must be strictly between 0 and 1"),
+        (["scores.csv", "--method", "guess"], "method must be one of clopper-pearson, band, gaus"),
+    ):
+        refused(call("bound", *words), told)
 
 
 @pytest.mark.parametrize("text", [

@@ -88,7 +88,6 @@ def test_what_a_number_of_trials_can_show():
         (["--noise-multiplier", "2"], "steps"),
         (["--epsilon", "four"], "'four'"),
         (["--epsilon", "4", "--method", "steinke"], "'steinke'"),
-        (["--epsilon", "4", "--metric", "fame"], "'fame'"),
         (["--epsilon", "4", "--trials", "0"], "trials"),
         (["--epsilon", "4", "--power", "1"], "power"),
         (["--epsilon", "4", "--steps", "10"], "steps"),

@@ -17,18 +17,13 @@ PRIORS = st.floats(0.001, 0.999)
 
 def test_check_values_of_the_full_batch():
     curve = dprime.Gaussian(noise_multiplier=8.0, steps=30).curve()
+    assert curve.advantage() == pytest.approx(2 * norm.cdf(curve.d_prime() / 2) - 1, rel=1e-12)
+    assert curve.bayes_security() == 1 - curve.advantage()
     assert curve.d_prime() == pytest.approx(0.68465, abs=5e-6)
     assert curve.advantage() == pytest.approx(0.26789, abs=5e-6)
     assert curve.epsilon(1e-5) == pytest.approx(2.8376, abs=5e-5)
     assert curve.belief_exceeds(0.9) == pytest.approx(4.98e-3, abs=5e-6)
-    assert curve.worst_pair(0.9) == pytest.approx(2.08e-3, abs=1e-5)
-
-
-@given(mu=MUS)
-def test_advantage_and_security(mu):
-    curve = TradeOff.gaussian(mu)
-    assert curve.advantage() == pytest.approx(2 * norm.cdf(mu / 2) - 1, rel=1e-12)
-    assert curve.bayes_security() == 1 - curve.advantage()
+    assert curve.belief_exceeds_in_worst_pair(0.9) == pytest.approx(2.08e-3, abs=1e-5)
 
 
 @given(mu=MUS, prior=PRIORS)
@@ -44,18 +39,14 @@ def test_success_is_the_best_bayes_test(mu, prior):
 def test_precision_is_bayes_rule_at_the_smallest_tpr(mu, prior, t):
     fpr = norm.cdf(norm.ppf(t) - mu) if t < 1 else 1.0
     exact = prior * t / (prior * t + (1 - prior) * fpr)
-    assert TradeOff.gaussian(mu).precision(prior, t) == pytest.approx(exact, rel=1e-9)
-
-
-@given(mu=MUS, prior=PRIORS, t=st.floats(1e-4, 0.5), more=st.floats(1, 2))
-def test_precision_falls_with_the_tpr(mu, prior, t, more):
     curve = TradeOff.gaussian(mu)
-    assert curve.precision(prior, t * more) <= curve.precision(prior, t) + 1e-12
+    assert curve.precision(prior, t) == pytest.approx(exact, rel=1e-9)
+    assert curve.precision(prior, min(1.0, 1.5 * t)) <= curve.precision(prior, t) + 1e-12
 
 
-@given(mu=MUS, prior=PRIORS, t=st.floats(1e-4, 0.9))
-def test_negative_accuracy_is_precision_of_the_exchanged_test(mu, prior, t):
-    curve = DPSGD(1.0, 0.2, 3).curve()
+@given(prior=PRIORS, t=st.floats(1e-4, 0.9))
+def test_negative_accuracy_is_precision_of_the_exchanged_test(prior, t):
+    curve = CURVES["sampled"]
     assert curve.negative_accuracy(prior, t) == pytest.approx(
         curve.reversed().precision(1 - prior, t), rel=1e-12
     )
@@ -77,7 +68,7 @@ def test_beliefs_by_simulation_never_exceed_the_certificate(mu, prior, belief):
     curve = TradeOff.gaussian(mu)
     slack = 4 * math.sqrt(0.25 / len(x))
     assert share <= curve.belief_exceeds(belief, prior) + slack
-    assert share == pytest.approx(curve.worst_pair(belief, prior), abs=slack)
+    assert share == pytest.approx(curve.belief_exceeds_in_worst_pair(belief, prior), abs=slack)
 
 
 def test_worst_pair_is_not_a_bound_under_domination():
@@ -88,7 +79,10 @@ def test_worst_pair_is_not_a_bound_under_domination():
     grid = np.linspace(0.001, 0.999, 500)
     assert all(above.tpr(f) >= response.tpr(f) - 1e-12 for f in grid)
     belief = 0.73
-    assert response.worst_pair(belief) > above.worst_pair(belief) + 0.05
+    assert (
+        response.belief_exceeds_in_worst_pair(belief)
+        > above.belief_exceeds_in_worst_pair(belief) + 0.05
+    )
     assert response.belief_exceeds(belief) <= above.belief_exceeds(belief) + 1e-12
 
 
@@ -126,18 +120,15 @@ def test_best_of_curves_is_the_pointwise_smallest():
         assert combined.tpr(fpr) <= smallest * (1 + 1e-3) + 1e-9
 
 
-def test_best_refuses_estimates_and_nothing():
-    estimate = Estimate(GaussianShape(1.0), source="a guess")
-    with pytest.raises(ValueError, match="leave estimates out"):
-        best([TradeOff.gaussian(1.0), estimate])
-    with pytest.raises(ValueError, match="at least one"):
-        best([])
-
-
-def test_an_estimate_is_not_a_certificate():
+def test_no_certificate_is_made_of_anything_else():
     estimate = Estimate(GaussianShape(1.0), source="a guess")
     assert not isinstance(estimate, TradeOff)
     assert (estimate.kind, TradeOff.gaussian(1.0).kind) == ("estimate", "certified")
+    for other in (estimate, lower([(0.1, 0.5)])):
+        with pytest.raises(ValueError, match=f"but one is {type(other).__name__}: leave estimates"):
+            best([TradeOff.gaussian(1.0), other])
+    with pytest.raises(ValueError, match="at least one"):
+        best([])
 
 
 def test_no_noise_at_all_reveals_nothing():
@@ -146,27 +137,22 @@ def test_no_noise_at_all_reveals_nothing():
     assert blind.epsilon(1e-5) == 0
     assert blind.tpr(0.01) == pytest.approx(0.01)
     assert blind.belief_exceeds(0.6) == 0
-    assert blind.worst_pair(0.6) == 0
+    assert blind.belief_exceeds_in_worst_pair(0.6) == 0
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda c: c.tpr(1.5), "fpr must be between 0 and 1, but it is 1.5"),
-        (lambda c: c.tpr(float("nan")), "fpr must be a finite number, but it is nan"),
         (lambda c: c.precision(0.0), "prior must be strictly between 0 and 1, but it is 0.0"),
         (lambda c: c.precision(0.5, 0.0), "min_tpr must be above 0 and at most 1"),
-        (lambda c: c.epsilon(0.0), "delta must be strictly between 0 and 1"),
         (lambda c: c.delta(-1.0), "epsilon must be 0 or more, but it is -1.0"),
-        (lambda c: c.belief_exceeds(1.0), "belief must be strictly between"),
         (lambda c: c.d_prime(0.5), "floor must be below 0.5"),
-        (lambda c: c.success("half"), "prior must be a number, but it is 'half'"),
     ],
 )
 def test_bad_questions(call, words):
-    with pytest.raises(ValueError, match="must be") as error:
+    with pytest.raises(ValueError, match=words):
         call(TradeOff.gaussian(1.0))
-    assert words in str(error.value)
 
 
 EXTREMES = [5e-324, 1e-300, 1e-17, 1e-5, 0.5, 1 - 1e-16]
@@ -219,13 +205,6 @@ def test_a_lower_curve_says_what_it_is():
     assert curve.advantage() == pytest.approx(0.4)
     assert curve.bayes_security() == pytest.approx(0.6)
     assert curve.epsilon(1e-3) == pytest.approx(math.log(4.99))
-
-
-def test_no_certificate_is_made_of_a_lower_curve():
-    with pytest.raises(
-        ValueError, match="must be certified TradeOff curves, but one is LowerCurve"
-    ):
-        best([TradeOff.gaussian(1.0), lower([(0.1, 0.5)])])
 
 
 def test_d_prime_of_a_lower_curve_is_finite():

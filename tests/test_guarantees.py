@@ -113,31 +113,32 @@ def test_a_guarantee_holds_for_the_adjacency_it_was_stated_for():
     assert dprime.RandomizedResponse(1.0).default_adjacency == "replace"
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: EpsilonDelta(-1.0),
-        lambda: EpsilonDelta(501.0),
-        lambda: EpsilonDelta(1.0, 1.0),
-        lambda: EpsilonDelta(1.0, steps=0),
-        lambda: EpsilonDelta(1.0, adjacency="near"),
-        lambda: EpsilonDeltaProfile(()),
-        lambda: EpsilonDeltaProfile(((1.0, 2.0),)),
-        lambda: RDP((), ()),
-        lambda: RDP((2.0, 3.0), (0.1,)),
-        lambda: RDP((1.0,), (0.1,)),
-        lambda: ZCDP(0.0),
-        lambda: GDP(math.nan),
-        lambda: PLD((1.0,), (0.5, 0.5)),
-        lambda: PLD((-3.0,), (1.0,)),
-        lambda: PLD((0.0, 0.0), (0.9, 0.9)),
-        lambda: Laplace(0.001),
-        lambda: dprime.RandomizedResponse(1.0, 1),
-    ],
-)
-def test_bad_input_is_one_sentence(make):
-    with pytest.raises(ValueError, match="must") as error:
-        make()
+TOLD = {
+    "epsilon must be above 0": lambda: EpsilonDelta(-1.0),
+    "epsilon must be at most 500, but it is 501.0: a larger": lambda: EpsilonDelta(501.0),
+    "delta must be below 1": lambda: EpsilonDelta(1.0, 1.0),
+    "steps must be at least 1": lambda: EpsilonDelta(1.0, steps=0),
+    "adjacency must be one of": lambda: EpsilonDelta(1.0, adjacency="near"),
+    "points must hold at least one": lambda: EpsilonDeltaProfile(()),
+    "delta must be between 0 and 1": lambda: EpsilonDeltaProfile(((1.0, 2.0),)),
+    "orders must be as many as epsilons": lambda: RDP((2.0, 3.0), (0.1,)),
+    "and at least one, but there are 0": lambda: RDP((), ()),
+    "orders must be above 1": lambda: RDP((1.0,), (0.1,)),
+    "rho must be above 0": lambda: ZCDP(0.0),
+    "xi must be 0 or more": lambda: ZCDP(0.1, -1.0),
+    "mu must be a finite number": lambda: GDP(math.nan),
+    "masses must be as many as": lambda: PLD((1.0,), (0.5, 0.5)),
+    "add up to at most 1 .* in world 'out'": lambda: PLD((-3.0,), (1.0,)),
+    "add up to at most 1 .* in world 'in'": lambda: PLD((0.0, 0.0), (0.9, 0.9)),
+    r"noise_multiplier must be at least 0\.002": lambda: Laplace(0.001),
+    "categories must be at least 2": lambda: dprime.RandomizedResponse(1.0, 1),
+}
+
+
+@pytest.mark.parametrize("words", TOLD)
+def test_bad_input_is_one_sentence(words):
+    with pytest.raises(ValueError, match=words) as error:
+        TOLD[words]()
     assert "\n" not in str(error.value)
     assert str(error.value).endswith(".")
 

@@ -1,3 +1,4 @@
+import copy
 import json
 import math
 import tomllib
@@ -13,7 +14,6 @@ import dprime
 from dprime import DPSGD, Composition, Gaussian, PoolSampled, TradeOff
 from dprime.mechanisms import ADJACENCIES, Mechanism
 from dprime.parameters import steps_from_epochs, steps_in_pass
-from reference import one_step_delta
 
 SMALL_DPSGD = DPSGD(1.0, 0.1, 20)
 
@@ -45,9 +45,13 @@ def toml(value):
     return json.dumps(value)
 
 
-def own_curve(mechanism):
+def own_adjacency(mechanism):
     weaker = getattr(mechanism, "sampling", "poisson") != "poisson"
-    return mechanism.curve("replace" if weaker else None)
+    return "replace" if weaker else mechanism.default_adjacency
+
+
+def own_curve(mechanism):
+    return mechanism.curve(own_adjacency(mechanism))
 
 
 @pytest.mark.parametrize("mechanism", EVERY, ids=lambda m: type(m).__name__)
@@ -64,37 +68,17 @@ class TestContract:
         assert (np.diff(tpr, 2) <= 1e-9).all()
         assert 0 < curve.advantage() < 1
         assert curve.advantage() == pytest.approx((tpr - grid).max(), abs=2e-2)
-
-    def test_both_directions_agree_on_the_advantage(self, mechanism):
-        curve = own_curve(mechanism)
         assert curve.reversed().advantage() == pytest.approx(curve.advantage(), abs=1e-9)
 
-    def test_it_is_written_down_and_read_back(self, mechanism):
-        described = mechanism.to_dict()
-        assert described["name"] == type(mechanism).__name__
-        assert Mechanism.from_dict(json.loads(json.dumps(described, allow_nan=False))) == mechanism
-        assert Mechanism.from_dict(tomllib.loads(f"it = {toml(described)}")["it"]) == mechanism
-
-    def test_it_is_frozen_and_compares_by_value(self, mechanism):
-        import copy
-
+    def test_it_is_frozen_complete_and_compares_by_value(self, mechanism):
         assert copy.deepcopy(mechanism) == mechanism
         assert hash(mechanism) == hash(copy.deepcopy(mechanism))
+        assert mechanism.free_parameters() == []
         with pytest.raises(AttributeError):
             mechanism.adjacency_of_tomorrow = 1
 
-    def test_nothing_is_missing(self, mechanism):
-        assert mechanism.free_parameters() == []
-
-    def test_it_refuses_an_unknown_adjacency(self, mechanism):
-        with pytest.raises(ValueError, match="must be one of add-remove, replace, zero-out, but"):
-            mechanism.curve("substitute")
-
     def test_it_composes_with_a_gaussian(self, mechanism):
-        relation = "replace" if mechanism.default_adjacency == "replace" else None
-        if getattr(mechanism, "sampling", "poisson") != "poisson":
-            relation = "replace"
-        both = Composition(mechanism, Gaussian(50.0)).curve(relation)
+        both = Composition(mechanism, Gaussian(50.0)).curve(own_adjacency(mechanism))
         assert both.advantage() >= own_curve(mechanism).advantage() - 1e-9
 
 
@@ -127,13 +111,20 @@ def test_a_group_of_two_by_simulation():
     assert np.mean(x_out > 1.5) == pytest.approx(norm.sf(1.5), abs=0.002)
 
 
-def test_groups_are_refused_where_nothing_is_proved():
-    with pytest.raises(ValueError, match="group_size must be 1 for the replace adjacency"):
-        SMALL_DPSGD.curve("replace", group_size=2)
-    with pytest.raises(ValueError, match="group_size must be 1 for EpsilonDelta"):
-        dprime.EpsilonDelta(1.0).curve(group_size=2)
-    with pytest.raises(ValueError, match="group_size must be 1 for shuffle sampling"):
-        DPSGD(1.0, 0.1, 20, sampling="shuffle").curve("replace", group_size=2)
+def test_replace_dominates_every_pair_of_gradients():
+    """The certified replace step lies above pairs that are not opposite and not of full norm."""
+    noise, rate = 0.8, 0.3
+    curve = DPSGD(noise, rate, 1).curve("replace")
+    for a, b in [(1.0, -1.0), (1.0, 0.0), (1.0, 0.5), (0.3, -0.7)]:
+        for epsilon in (0.0, 0.2, 0.6, 1.2):
+
+            def gain(x, a=a, b=b, epsilon=epsilon):
+                p = (1 - rate) * norm.pdf(x) + rate * norm.pdf(x, a / noise)
+                q = (1 - rate) * norm.pdf(x) + rate * norm.pdf(x, b / noise)
+                return max(0.0, p - math.exp(epsilon) * q)
+
+            exact, _ = quad(gain, -12, 12, limit=400)
+            assert exact <= curve.delta(epsilon) + 1e-9
 
 
 @pytest.mark.parametrize("sampling", ["fixed-size", "shuffle"])
@@ -142,18 +133,15 @@ def test_other_sampling_is_never_accounted_as_poisson(sampling):
     other = DPSGD(1.0, 0.1, 20, sampling=sampling).curve("replace")
     for fpr in (0.001, 0.01, 0.1, 0.5):
         assert other.tpr(fpr) > poisson.tpr(fpr)
-    with pytest.raises(ValueError, match="the Poisson analysis does not cover"):
-        DPSGD(1.0, 0.1, 20, sampling=sampling).curve()
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4])
-def test_fixed_size_step_is_the_theorem(epsilon):
+def test_fixed_size_step_is_the_theorem():
     noise, rate = 1.5, 0.2
-    inner = math.log1p(math.expm1(epsilon) / rate)
-    full = TradeOff.gaussian(2 / noise).delta(inner)
-    value = DPSGD(noise, rate, 1, sampling="fixed-size").curve("replace").delta(epsilon)
-    assert rate * full <= value * (1 + 1e-12)
-    assert value <= rate * full * 1.002
+    curve = DPSGD(noise, rate, 1, sampling="fixed-size").curve("replace")
+    for epsilon in (0.0, 0.1, 0.4):
+        inner = math.log1p(math.expm1(epsilon) / rate)
+        exact = rate * TradeOff.gaussian(2 / noise).delta(inner)
+        assert exact * (1 - 1e-12) <= curve.delta(epsilon) <= exact * 1.002
 
 
 def test_fixed_size_bounds_a_real_batch():
@@ -205,45 +193,34 @@ class TestShuffledPhases:
         [
             ([(0.25, 8)], 2),
             ([(0.25, 9)], 3),
+            ([(0.4, 20)], 10),  # a pass of two steps drops its last, smaller batch
             ([(0.25, 4), (0.25, 8)], 2),  # the first phase ends with a pass
-            ([(0.25, 3), (0.25, 8)], 3),  # one step of its pass, then two passes, one cut short
-            ([(0.25, 3), (0.25, 9)], 3),
+            ([(0.25, 3), (0.25, 9)], 3),  # one step of its pass, then two passes
             ([(0.25, 3), (0.25, 10)], 4),
             ([(0.25, 3), (0.25, 1)], 1),
             ([(0.25, 3), (0.25, 1), (0.25, 8)], 3),  # not certain to have gone on
             ([(0.3, 3), (0.25, 8)], 3),  # a pass has three steps, or four
-            ([(0.5, 2), (0.25, 8)], 2),
-            ([(0.5, 3), (0.25, 8)], 3),
             ([(1.0, 5), (0.25, 8)], 2),
         ],
     )
     def test_passes(self, phases, passes):
         assert self.passes(*phases) == pytest.approx(passes, rel=1e-9)
 
-    def test_other_steps_between_do_not_end_a_pass(self):
-        parts = [DPSGD(1e6, 0.25, 3, sampling="shuffle"), DPSGD(2.0, 0.25, 8, sampling="shuffle")]
-        between = Composition(parts[0], Gaussian(1e6), parts[1]).curve("replace")
-        assert between.d_prime() ** 2 == pytest.approx(3, rel=1e-9)
-        nested = Composition(Composition(parts[0]), Composition(Gaussian(1e6), parts[1]))
-        assert nested.curve("replace").d_prime() == between.d_prime()
-
-    def test_repeated_trainings_each_begin_a_pass(self):
+    def test_repeated_and_nested_trainings_each_begin_a_pass(self):
         one = DPSGD(2.0, 0.25, 6, sampling="shuffle")
-        assert Composition(one, one, one).curve("replace").d_prime() ** 2 >= 6 * (1 - 1e-9)
+        index = Composition(one, one, one).curve("replace").d_prime()
+        assert index**2 >= 6 * (1 - 1e-9)
+        nested = Composition(Composition(one, one), Composition(one))
+        assert nested.curve("replace").d_prime() == index
 
 
 @pytest.mark.parametrize(
     ("rate", "steps"),
     [
         (1 / 3, (3, True)),
-        (3 / 9, (3, True)),
-        (64 / 1024, (16, True)),
-        (64 / 1025, (16, False)),
         (256 / 60_000, (234, False)),
-        (0.1, (10, True)),
         (0.1 + 0.2, (3, False)),
         (1.0, (1, True)),
-        (0.7, (1, False)),
         (math.nextafter(1 / 17, 1), (16, False)),
         (0.05882352941521466, (16, False)),  # above 1/17 by less than 1e-10
         (math.nextafter(0.1, 0), (10, False)),
@@ -260,68 +237,63 @@ def test_every_rate_of_batches_that_divide_the_records_has_whole_passes():
             assert steps_in_pass(batch / (batch * batches)) == (batches, True)
 
 
-def test_replace_dominates_every_pair_of_gradients():
-    """The certified replace step lies above pairs that are not opposite and not of full norm."""
-    noise, rate = 0.8, 0.3
-    curve = DPSGD(noise, rate, 1).curve("replace")
-    for a, b in [(1.0, -1.0), (1.0, 0.0), (1.0, 0.5), (0.3, -0.7)]:
-        for epsilon in (0.0, 0.2, 0.6, 1.2):
-
-            def gain(x, a=a, b=b, epsilon=epsilon):
-                p = (1 - rate) * norm.pdf(x) + rate * norm.pdf(x, a / noise)
-                q = (1 - rate) * norm.pdf(x) + rate * norm.pdf(x, b / noise)
-                return max(0.0, p - math.exp(epsilon) * q)
-
-            exact, _ = quad(gain, -12, 12, limit=400)
-            assert exact <= curve.delta(epsilon) + 1e-9
-
-
-def test_a_single_step_is_read_without_rounding_error():
-    curve = DPSGD(5.0, 0.5, 1).curve()
-    assert curve.advantage() == pytest.approx(one_step_delta(0.0, 5.0, 0.5), rel=2e-5)
-
-
 def test_epochs_are_rounded_up():
     assert steps_from_epochs(60, 256 / 60_000) == 14_063
     assert steps_from_epochs(20, 0.01) == 2000
     assert DPSGD(1.0, 0.01, 2000).epochs == pytest.approx(20)
 
 
-def test_what_is_missing_is_named():
-    with pytest.raises(ValueError, match=r"noise_multiplier must be given .* dprime.choose"):
-        DPSGD(sample_rate=0.1, steps=3).curve()
-    assert DPSGD(sample_rate=0.1).free_parameters() == ["noise_multiplier", "steps"]
+TOLD = {
+    "noise_multiplier must be above 0": lambda: DPSGD(-1.0, 0.1, 10),
+    "noise_multiplier must be a number": lambda: DPSGD("much", 0.1, 10),
+    "noise_multiplier must be a finite number": lambda: DPSGD(math.inf, 0.1, 10),
+    r"must be at least 0\.001, but it is 1e-200: less": lambda: Gaussian(1e-200),
+    "sample_rate must be above 0 and at most 1": lambda: DPSGD(1.0, 1.1, 10),
+    "steps must be a whole number": lambda: DPSGD(1.0, 0.1, 2.5),
+    "steps must be at most 10,000,000": lambda: DPSGD(1.0, 0.1, 10_000_001),
+    "sampling must be one of poisson": lambda: DPSGD(1.0, 0.1, 10, sampling="cyclic"),
+    "mechanisms must name at least one": Composition,
+    "mechanisms must be a mechanism": lambda: Composition("dpsgd"),
+    "probability must be strictly": lambda: PoolSampled(SMALL_DPSGD, 1.0),
+    "training must be a mechanism": lambda: PoolSampled("dpsgd", 0.5),
+    "training must be what was run on the": lambda: PoolSampled(PoolSampled(SMALL_DPSGD, 0.5), 0.5),
+    "least must be at most the probability": lambda: PoolSampled(SMALL_DPSGD, 0.1, 0.2),
+    "epochs must be above 0": lambda: steps_from_epochs(0, 0.1),
+    "must be one of add-remove, replace, zero-out, but": lambda: SMALL_DPSGD.curve("near"),
+    r"noise_multiplier must be given .* dprime.choose": lambda: DPSGD(None, 0.1, 3).curve(),
+    "probability must be given": lambda: PoolSampled(SMALL_DPSGD).prior,
+    "group_size must be at least 1": lambda: SMALL_DPSGD.curve(group_size=0),
+    "group_size must be at most 1,000,000": lambda: Gaussian(1.0).curve(group_size=1e300),
+    "group_size must be 1 for the replace adj": lambda: SMALL_DPSGD.curve("replace", group_size=2),
+    "group_size must be 1 for EpsilonDelta": lambda: dprime.EpsilonDelta(1.0).curve(group_size=2),
+    "group_size must be 1 for shuffle sampling": lambda: DPSGD(
+        1.0, 0.1, 20, sampling="shuffle"
+    ).curve("replace", group_size=2),
+    "the Poisson analysis does not cover": lambda: DPSGD(1.0, 0.1, 9, sampling="shuffle").curve(),
+    "'zero-out' or 'replace' for a training": lambda: DPSGD(1.0, 0.1, 9, public_size=True).curve(
+        "add-remove"
+    ),
+    "adjacency must be 'replace' for this": lambda: Composition(
+        SMALL_DPSGD, dprime.RandomizedResponse(1.0)
+    ).curve("add-remove"),
+    "adjacency must be given, but the parts' own ones differ": lambda: Composition(
+        SMALL_DPSGD, dprime.RandomizedResponse(1.0)
+    ).curve(),
+    "adjacency must be 'add-remove' for a pool": lambda: PoolSampled(SMALL_DPSGD, 0.5).curve(
+        "replace"
+    ),
+    # With a coin for each of three records, one is drawn with 0.271 where the prior is 0.1.
+    r"group_size must be 1 for a pool, .*draw whole people": lambda: PoolSampled(
+        SMALL_DPSGD, 0.1
+    ).curve(group_size=3),
+}
+"""What is wrong with each of these, or not proved."""
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: DPSGD(-1.0, 0.1, 10),
-        lambda: DPSGD(0.0, 0.1, 10),
-        lambda: DPSGD(1.0, 0.0, 10),
-        lambda: DPSGD(1.0, 1.1, 10),
-        lambda: DPSGD(1.0, 0.1, 0),
-        lambda: DPSGD(1.0, 0.1, 2.5),
-        lambda: DPSGD(1.0, 0.1, 10_000_001),
-        lambda: DPSGD("much", 0.1, 10),
-        lambda: DPSGD(math.nan, 0.1, 10),
-        lambda: DPSGD(math.inf, 0.1, 10),
-        lambda: DPSGD(1.0, 0.1, 10, sampling="cyclic"),
-        lambda: Gaussian(-2.0),
-        Composition,
-        lambda: Composition("dpsgd"),
-        lambda: PoolSampled(SMALL_DPSGD, 1.0),
-        lambda: PoolSampled("dpsgd", 0.5),
-        lambda: PoolSampled(PoolSampled(SMALL_DPSGD, 0.5), 0.5),
-        lambda: PoolSampled(SMALL_DPSGD, 0.5).curve("replace"),
-        lambda: DPSGD(1.0, 0.1, 10).curve(group_size=0),
-        lambda: Composition(DPSGD(1.0, 0.1, 10), dprime.RandomizedResponse(1.0)).curve(),
-        lambda: steps_from_epochs(0, 0.1),
-    ],
-)
-def test_bad_input_is_one_sentence(make):
-    with pytest.raises(ValueError, match="must") as error:
-        make()
+@pytest.mark.parametrize("words", TOLD)
+def test_what_is_wrong_or_not_proved_is_refused_in_one_sentence(words):
+    with pytest.raises(ValueError, match=words) as error:
+        TOLD[words]()
     assert "\n" not in str(error.value)
     assert str(error.value).endswith(".")
 
@@ -330,17 +302,6 @@ def test_pool_reads_the_training():
     pool = PoolSampled(SMALL_DPSGD, 0.2)
     assert pool.prior == 0.2
     assert pool.curve().advantage() == SMALL_DPSGD.curve().advantage()
-    with pytest.raises(ValueError, match="probability must be given"):
-        _ = PoolSampled(SMALL_DPSGD).prior
-
-
-def test_a_pool_refuses_groups_and_exchanged_records():
-    """With a coin for each of three records, one is drawn with 0.271 where the prior is 0.1."""
-    pool = PoolSampled(DPSGD(8.0, 0.01, 100), 0.1)
-    with pytest.raises(ValueError, match=r"group_size must be 1 for a pool, .*draw whole people"):
-        pool.curve(group_size=3)
-    with pytest.raises(ValueError, match="ask for add-remove"):
-        PoolSampled(dprime.RandomizedResponse(1.0), 0.1).curve()
 
 
 def test_pure_epsilons_add_up():
@@ -373,26 +334,13 @@ def test_curves_of_nothing_but_gaussians_stay_exact():
     assert isinstance(curve, TradeOff)
 
 
-@pytest.mark.parametrize("k", [10**5, 10**7, 10**12])
-def test_groups_beyond_the_limits_are_refused_at_once(k):
+def test_groups_beyond_the_grid_are_refused_at_once():
     with pytest.raises(dprime.NotCertifiableError, match="certified"):
-        DPSGD(1.0, 0.01, 10).curve(group_size=k)
+        DPSGD(1.0, 0.01, 10).curve(group_size=10**5)
 
 
 def test_a_group_of_everyone_is_certain_to_be_noticed():
     assert DPSGD(1.0, 0.01, 100).curve(group_size=1000).advantage() == pytest.approx(1, abs=1e-9)
-
-
-def test_noise_that_hides_nothing_is_refused():
-    with pytest.raises(ValueError, match=r"must be at least 0\.001, but it is 1e-200"):
-        Gaussian(1e-200)
-
-
-@pytest.mark.parametrize("size", [1_000_001, 1e300])
-@pytest.mark.parametrize("rate", [1.0, 0.1])
-def test_a_person_with_too_many_records_is_refused(size, rate):
-    with pytest.raises(ValueError, match="group_size must be at most 1,000,000"):
-        DPSGD(noise_multiplier=1.0, sample_rate=rate, steps=9).curve(group_size=size)
 
 
 NOISES = st.none() | st.floats(0.01, 1e4)
@@ -432,6 +380,7 @@ def test_every_mechanism_goes_through_json_and_toml(mechanism):
     [
         ({}, "mechanism must be a mapping with a name, but it is without a name"),
         ([], "mechanism must be a mapping with a name"),
+        ({"name": "StatedGuarantee"}, "mechanism must be one of"),
         ({"name": "Laplas"}, "mechanism must be one of .*Laplace.*, but it is 'Laplas'"),
         ({"name": "GDP", "epsilon": 1.0}, "epsilon must be left out for GDP, but it is 1.0"),
         ({"name": "RDP", "orders": [2.0]}, "epsilons must be given for RDP, but it is missing"),

@@ -26,57 +26,39 @@ from dprime.solve import Target
 CURVE = DPSGD(1.0, 0.01, 2000).curve()
 
 
-def by_name(curve, ask=None):
-    return {answer.name: answer for answer in risk_profile(curve, ask)}
+ASKED = {
+    "delta": 1e-6, "epsilon": 0.5, "fpr": 0.05, "prior": 0.2, "min_tpr": 0.1, "belief": 0.8,
+    "belief_prior": 0.4, "exceeded": 0.01, "max_prior": 0.25, "guess": 0.02,
+}  # fmt: skip
 
 
 def test_each_answer_is_the_curves_own_number():
-    ask = profile(
-        delta=1e-6, epsilon=0.5, fpr=0.05, prior=0.2, min_tpr=0.1, belief=0.8,
-        belief_prior=0.4, exceeded=0.01, max_prior=0.25,
-    )  # fmt: skip
-    answers = by_name(CURVE, ask)
-    assert answers["advantage"].value == CURVE.advantage()
-    assert answers["bayes_security"].value == CURVE.bayes_security()
-    assert answers["tpr"].value == CURVE.tpr(0.05)
-    assert answers["precision"].value == CURVE.precision(0.2, 0.1)
-    assert answers["success"].value == CURVE.success(0.2)
-    assert answers["belief"].value == CURVE.belief(0.4, 0.01)
-    assert answers["belief_exceeds"].value == CURVE.belief_exceeds(0.8, 0.4)
-    assert answers["epsilon"].value == CURVE.epsilon(1e-6)
-    assert answers["delta"].value == CURVE.delta(0.5)
-    assert answers["d_prime"].value == CURVE.d_prime()
-    assert answers["secret_success"].value == CURVE.secret_success(0.25)
+    found = {answer.name: answer.value for answer in risk_profile(CURVE, profile(**ASKED))}
+    assert found == {
+        "advantage": CURVE.advantage(), "bayes_security": CURVE.bayes_security(),
+        "tpr": CURVE.tpr(0.05), "precision": CURVE.precision(0.2, 0.1),
+        "success": CURVE.success(0.2), "belief": CURVE.belief(0.4, 0.01),
+        "belief_exceeds": CURVE.belief_exceeds(0.8, 0.4), "epsilon": CURVE.epsilon(1e-6),
+        "delta": CURVE.delta(0.5), "d_prime": CURVE.d_prime(),
+        "secret_success": CURVE.secret_success(0.25),
+        "reconstruction_success": CURVE.reconstruction_success(0.02),
+    }  # fmt: skip
 
 
-def test_certified_and_estimated_use_different_words():
-    certified = risk_profile(CURVE)
-    assert {answer.kind for answer in certified} == {"certified"}
-    estimate = risk_profile(Estimate(GaussianShape(0.6), source="a guess"))
-    assert {answer.kind for answer in estimate} == {"estimate"}
-    assert any("at most" in answer.sentence for answer in certified)
-    assert not any("at most" in answer.sentence for answer in estimate)
+GUARANTEES = ("at most", "at least ", "The training is", "Formally", "Nobody", "certified", "No ")
 
 
-@pytest.mark.parametrize("mu", [0.0, 0.01, 0.6, 2.0, 40.0])
+@given(mu=st.sampled_from([0.0, 0.01, 0.6, 2.0, 40.0]))
 def test_an_estimate_is_never_worded_as_a_guarantee(mu):
-    guarantees = (
-        "at most",
-        "at least ",
-        "The training is",
-        "Formally",
-        "Nobody",
-        "certified",
-        "No ",
-    )
     for answer in risk_profile(Estimate(GaussianShape(mu), source="a guess"), profile()):
         sentence = answer.sentence.replace("find at least", "find").split("(for attackers")[0]
-        assert not [words for words in guarantees if words in sentence], sentence
+        assert not [words for words in GUARANTEES if words in sentence], sentence
+        assert answer.kind == "estimate"
         assert "about" in sentence or "estimate" in sentence
 
 
 def test_an_infinite_epsilon_is_said_in_words_and_is_valid_json():
-    answer = by_name(EpsilonDelta(1.0, 0.5).curve())["epsilon"]
+    answer = Reading("epsilon").of(EpsilonDelta(1.0, 0.5).curve())
     assert answer.value == math.inf
     assert answer.as_json()["value"] is None
     assert "No finite" in answer.sentence
@@ -96,15 +78,14 @@ def test_every_sentence_is_a_sentence(mu):
 def test_a_chance_in_words_is_never_smaller_than_it_is(mu, belief):
     curve = TradeOff.gaussian(mu)
     chance = curve.belief_exceeds(belief)
-    answers = risk_profile(curve, profile(belief=belief))
-    sentence = next(answer.sentence for answer in answers if answer.name == "belief_exceeds")
+    sentence = Reading("belief_exceeds", {"belief": belief}).of(curve).sentence
     if found := re.search(r"once in ([\d,]+) times", sentence):
         assert 1 / int(found[1].replace(",", "")) >= chance * (1 - 1e-9)
 
 
 def test_a_belief_that_is_shown_as_certain_is_said_to_have_no_limit():
     for mu, certain in ((1.0, False), (9.0, True), (30.0, True)):
-        said = next(a for a in risk_profile(TradeOff.gaussian(mu)) if a.name == "belief").sentence
+        said = Reading("belief").of(TradeOff.gaussian(mu)).sentence
         assert "100 % sure" not in said
         assert ("No limit below certainty" in said) == certain
 
@@ -112,29 +93,14 @@ def test_a_belief_that_is_shown_as_certain_is_said_to_have_no_limit():
 GAUSSIAN = TradeOff.gaussian(1.0)
 
 
-@pytest.mark.parametrize("name", list(OBSERVED))
-def test_defaults_and_titles_are_those_of_the_risk_profile(name):
-    answer = next(a for a in risk_profile(GAUSSIAN) if a.name == name)
-    metric = Reading(name)
-    assert metric.value(GAUSSIAN) == answer.value
-    assert metric.title == answer.title
-    conditions = {k: v for k, v in answer.conditions.items() if k != "floor"}
-    assert dict(metric.conditions) == conditions
-
-
-@pytest.mark.parametrize(
-    ("metric", "value"),
-    [
-        (Reading("epsilon", {"delta": 1e-3}), GAUSSIAN.epsilon(1e-3)),
-        (Reading("tpr", {"fpr": 0.2}), GAUSSIAN.tpr(0.2)),
-        (Reading("precision", {"prior": 0.3}), GAUSSIAN.precision(0.3, 0.01)),
-        (Reading("success", {"prior": 0.2}), GAUSSIAN.success(0.2)),
-    ],
-)
-def test_conditions_count(metric, value):
-    assert metric.value(GAUSSIAN) == value
-    assert f"{next(iter(metric.conditions.values())):g}" in metric.phrase
-    sentence = metric.sentence(value, "lower bound")
+@pytest.mark.parametrize("name", OBSERVED)
+def test_a_lower_bound_is_named_with_its_conditions_and_rounded_down(name):
+    asked = dict.fromkeys(METRICS[name].conditions, 0.3)
+    reading, default = Reading(name, asked), Reading(name)
+    assert all(f"{value:g}" in reading.phrase for value in asked.values())
+    assert default.title in {answer.title for answer in risk_profile(GAUSSIAN)}
+    value = reading.value(GAUSSIAN)
+    sentence = reading.sentence(value, "lower bound")
     assert sentence.startswith("This attacker reaches a")
     assert float(sentence.split("at least ")[1].rstrip(".")) <= value
 
@@ -173,6 +139,7 @@ def test_metrics_are_values():
     assert Reading("tpr", {"fpr": 0.01}) == Reading("tpr")
     assert hash(Reading("tpr", {"fpr": 0.01})) == hash(Reading("tpr"))
     assert Reading("tpr") != Reading("tpr", {"fpr": 0.1})
+    assert pickle.loads(pickle.dumps(Reading("tpr", {"fpr": 0.1}))) == Reading("tpr", {"fpr": 0.1})
     with pytest.raises(TypeError):
         Reading("tpr").conditions["fpr"] = 0.5
 
@@ -203,33 +170,23 @@ def test_a_claim_is_read_in_both_directions():
 
 
 EXAMPLES = {
-    "advantage": {"advantage": 0.1},
-    "bayes_security": {"bayes_security": 0.9},
-    "tpr": {"tpr": 0.03, "fpr": 0.01},
-    "epsilon": {"epsilon": 3.0, "delta": 1e-5},
-    "precision": {"precision": 0.2, "prior": 0.1, "min_tpr": 0.01},
-    "belief": {"belief": 0.9, "prior": 0.5, "exceeded": 1e-3},
-    "success": {"success": 0.55, "prior": 0.5},
-    "secret_success": {"secret_success": 0.2, "max_prior": 0.1},
-    "reconstruction_success": {"reconstruction_success": 0.05, "guess": 0.01},
+    name: {
+        name: METRICS[name].example,
+        **{each: known.default or 0.01 for each, known in METRICS[name].conditions.items()},
+    }
+    for name in TARGETS
 }
-
-
-def test_every_target_has_an_example_here():
-    assert set(EXAMPLES) == set(TARGETS)
+"""An acceptable value of each target, with its conditions."""
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_target_is_safe_on_one_side_only(name):
+def test_a_target_is_safe_on_one_side_and_counts_from_what_guessing_reaches(name):
     target = Target.of(EXAMPLES[name])
-    assert target.reading.name == name
     assert target.excess(TradeOff.gaussian(1e-6)) < 0 < target.excess(TradeOff.gaussian(6.0))
-
-
-@pytest.mark.parametrize("name", TARGETS)
-def test_a_blind_attacker_has_the_baseline(name):
-    target = Target.of(EXAMPLES[name])
-    assert target.reading.value(BLIND) == pytest.approx(target.reading.blind, abs=1e-12)
+    curve = TradeOff.gaussian(0.1)
+    excess, value = target.excess(curve), target.reading.value(curve)
+    assert target.value_at(excess) == pytest.approx(value, rel=1e-9)
+    assert target.keeps(value) == (excess <= 0)
 
 
 @pytest.mark.parametrize(
@@ -260,13 +217,6 @@ def test_a_secret_asks_for_records_exchanged():
     with pytest.raises(ValueError, match="adjacency must be 'replace' for the target"):
         target.adjacency("add-remove")
     assert Target.of(EXAMPLES["tpr"]).adjacency(None) is None
-
-
-def test_a_reading_goes_to_another_process_and_back():
-    reading = Reading("precision", {"prior": 0.2})
-    again = pickle.loads(pickle.dumps(reading))
-    assert again == reading
-    assert again.title == "Precision at prior 0.2"
 
 
 def test_a_profile_names_its_conditions_by_their_options():
@@ -300,12 +250,3 @@ def test_an_entry_is_complete(metric):
 def test_what_an_audit_cannot_bound_is_refused():
     with pytest.raises(ValueError, match="metric must be one that an audit can bound"):
         Reading("belief").phrase  # noqa: B018
-
-
-@pytest.mark.parametrize("name", TARGETS)
-def test_a_target_counts_from_what_guessing_reaches(name):
-    target = Target.of(EXAMPLES[name])
-    curve = TradeOff.gaussian(0.1)
-    excess = target.excess(curve)
-    assert target.value_at(excess) == pytest.approx(target.reading.value(curve), rel=1e-9)
-    assert target.keeps(target.reading.value(curve)) == (excess <= 0)

@@ -44,29 +44,31 @@ def test_a_polygon_reads_like_the_gaussian_it_dominates(mu, rate, epsilon):
 @given(mu=MUS, log_ratio=st.floats(0.01, 20))
 def test_rays_and_slopes_of_a_polygon(mu, log_ratio):
     exact, polygon = GaussianShape(mu), polygon_of(mu)
-    assert polygon.tpr_on_ray(log_ratio) >= exact.tpr_on_ray(log_ratio) - 1e-11
-    assert polygon.tpr_on_ray(log_ratio) == pytest.approx(
-        exact.tpr_on_ray(log_ratio), rel=3e-3, abs=1e-12
+    assert polygon.max_tpr_at_ratio(log_ratio) >= exact.max_tpr_at_ratio(log_ratio) - 1e-11
+    assert polygon.max_tpr_at_ratio(log_ratio) == pytest.approx(
+        exact.max_tpr_at_ratio(log_ratio), rel=3e-3, abs=1e-12
     )
-    assert polygon.tpr_at_slope(log_ratio) == pytest.approx(exact.tpr_at_slope(log_ratio), abs=0.02)
-    assert exact.tpr_at_slope(log_ratio) < exact.tpr_on_ray(log_ratio) + 1e-12
+    assert polygon.tpr_at_likelihood_ratio(log_ratio) == pytest.approx(
+        exact.tpr_at_likelihood_ratio(log_ratio), abs=0.02
+    )
+    assert exact.tpr_at_likelihood_ratio(log_ratio) < exact.max_tpr_at_ratio(log_ratio) + 1e-12
 
 
 @given(mu=MUS, log_ratio=st.floats(0.01, 12))
 def test_a_ray_meets_the_gaussian_where_it_says(mu, log_ratio):
     shape = GaussianShape(mu)
-    tpr = shape.tpr_on_ray(log_ratio)
+    tpr = shape.max_tpr_at_ratio(log_ratio)
     if 1e-12 < tpr < 1 - 1e-9:
         assert tpr == pytest.approx(math.exp(log_ratio) * shape.fpr(tpr), rel=1e-6)
 
 
 @given(mu=MUS)
 def test_index_of_a_gaussian_polygon(mu):
-    assert mu - 1e-9 <= polygon_of(mu).index(1e-4) <= mu + 1e-3 * max(mu, 0.1)
+    assert mu - 1e-9 <= polygon_of(mu).gaussian_mu(1e-4) <= mu + 1e-3 * max(mu, 0.1)
 
 
 def test_index_is_infinite_where_nothing_lies_above_the_floor():
-    assert polygon_of(9.0).index(1e-3) == math.inf
+    assert polygon_of(9.0).gaussian_mu(1e-3) == math.inf
 
 
 @given(
@@ -158,7 +160,7 @@ class TestFarOut:
         assert tiny.delta(0.0) == pytest.approx(1e-12 / math.sqrt(2 * math.pi), rel=1e-12)
         assert GaussianShape(1.0).epsilon(1e-322) == math.inf
         assert GaussianShape(1e-200).delta(1.0) == 0.0
-        assert GaussianShape(1e-200).tpr_on_ray(1.0) == 0.0
+        assert GaussianShape(1e-200).max_tpr_at_ratio(1.0) == 0.0
 
     def test_a_flat_stretch_is_entered_at_its_start(self):
         certain = Polygon.from_privacy_loss(privacy_loss.two_points(3.0, 0.999999999999999999))

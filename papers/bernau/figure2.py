@@ -61,7 +61,7 @@ def kept(epsilon: float, noise: float) -> Claim:
     """Whether the belief bound is exceeded with probability δ at most (theorem 2)."""
     belief = 1 / (1 + np.exp(-epsilon))
     curve = TradeOff.gaussian(1 / noise)
-    pair, actual = curve.worst_pair(belief), curve.delta(epsilon)
+    pair, actual = curve.belief_exceeds_in_worst_pair(belief), curve.delta(epsilon)
     return stated(
         f"ε = {epsilon:g}: how often the belief exceeds its bound, over δ",
         "at most 1 (theorem 2) under the noise of equation 1", exact(pair / DELTA), most=1.0,

@@ -45,7 +45,7 @@ def measure(scale: Scale) -> Measured:
     tight = {delta: [curve.advantage() for curve in each] for delta, each in curves.items()}
     exceeded = {
         delta: max(
-            curve.worst_pair(limit) / delta
+            curve.belief_exceeds_in_worst_pair(limit) / delta
             for curve, limit in zip(curves[delta], printed_belief, strict=True)
         )
         for delta in DELTAS

@@ -150,7 +150,7 @@ def largest_excess(mu_of: Noise, up_to: float = math.inf) -> Excess:
     for epsilon in (each for each in EPSILONS if each <= up_to):
         for delta in DELTAS:
             curve = TradeOff.gaussian(mu_of(epsilon, delta))
-            above = curve.worst_pair(belief_bound(epsilon))
+            above = curve.belief_exceeds_in_worst_pair(belief_bound(epsilon))
             found.append((above / delta, epsilon, delta))
     return max(found)
 

@@ -68,34 +68,20 @@ __all__ = [
 
 __version__ = "0.13.0"
 
-PLACES = {
-    "DPSGD": "mechanisms",
-    "GDP": "guarantees",
-    "PLD": "guarantees",
-    "RDP": "guarantees",
-    "ZCDP": "guarantees",
-    "Composition": "mechanisms",
-    "EpsilonDelta": "guarantees",
-    "EpsilonDeltaProfile": "guarantees",
-    "Estimate": "curve",
-    "Gaussian": "mechanisms",
-    "InputError": "validate",
-    "Laplace": "guarantees",
-    "LowerCurve": "curve",
-    "Mechanism": "mechanisms",
-    "MetricValue": "metrics",
-    "NotCertifiableError": "privacy_loss",
-    "PoolSampled": "mechanisms",
-    "RandomizedResponse": "guarantees",
-    "Reading": "metrics",
-    "TradeOff": "curve",
-    "best": "curve",
-    "choose": "solve",
-    "from_dp_event": "interop",
-    "from_opacus_history": "interop",
-    "profile": "metrics",
-    "risk_profile": "metrics",
-}
+MODULE_NAMES = {
+    "curve": ("Estimate", "LowerCurve", "TradeOff", "best"),
+    "guarantees": (
+        "GDP", "PLD", "RDP", "ZCDP", "EpsilonDelta", "EpsilonDeltaProfile", "Laplace",
+        "RandomizedResponse",
+    ),
+    "interop": ("from_dp_event", "from_opacus_history"),
+    "mechanisms": ("DPSGD", "Composition", "Gaussian", "Mechanism", "PoolSampled"),
+    "metrics": ("MetricValue", "Reading", "profile", "risk_profile"),
+    "privacy_loss": ("NotCertifiableError",),
+    "solve": ("choose",),
+    "validate": ("InputError",),
+}  # fmt: skip
+PLACES = {name: module for module, names in MODULE_NAMES.items() for name in names}
 """The modules where the names are: loaded, and SciPy with them, when one is first asked for."""
 
 MODULES = (

@@ -183,18 +183,18 @@ class TradeOffMetrics:
         """  # noqa: D205
         self._refuse_if_lower("belief_exceeds")
         log_ratio = self._log_ratio(belief, prior)
-        return 1.0 if log_ratio <= 0 else self.shape.tpr_on_ray(log_ratio)
+        return 1.0 if log_ratio <= 0 else self.shape.max_tpr_at_ratio(log_ratio)
 
-    def worst_pair(self, belief: float, prior: float = 0.5) -> float:
+    def belief_exceeds_in_worst_pair(self, belief: float, prior: float = 0.5) -> float:
         """Probability that the belief exceeds `belief` for the worst-case pair of worlds itself.
 
         Smaller than `belief_exceeds` and not a bound for every record: a pair that is easier to
         protect can have a larger value. Never a certificate.
 
-        >>> round(TradeOff.gaussian(30**0.5 / 8).worst_pair(0.9, prior=0.5), 5)
+        >>> round(TradeOff.gaussian(30**0.5 / 8).belief_exceeds_in_worst_pair(0.9, prior=0.5), 5)
         0.00207
         """
-        return self.shape.tpr_at_slope(self._log_ratio(belief, prior))
+        return self.shape.tpr_at_likelihood_ratio(self._log_ratio(belief, prior))
 
     @staticmethod
     def _log_ratio(belief: float, prior: float) -> float:
@@ -229,10 +229,9 @@ class TradeOffMetrics:
         """  # noqa: D205
         floor = validate.inner_probability("floor", floor, example=INDEX_FLOOR)
         if floor >= 0.5:
-            raise validate.refusal(
-                "floor", floor, "below 0.5", f"give a small error rate such as {INDEX_FLOOR}"
-            )
-        index = self.shape.index(floor)
+            remedy = f"give a small error rate such as {INDEX_FLOOR}"
+            raise validate.refusal("floor", floor, "below 0.5", remedy)
+        index = self.shape.gaussian_mu(floor)
         if self.kind == "lower bound" and math.isinf(index):
             # The curve passes above (floor, 1 - floor), which shows this mu and no more.
             return -2.0 * float(scipy.special.ndtri(floor))
@@ -271,10 +270,9 @@ class TradeOff(TradeOffMetrics):
         >>> round(curve.advantage(), 5), round(curve.epsilon(delta=1e-5), 9)
         (0.46212, 1.0)
         """
-        ahead = _checked_lines(forward)
-        return TradeOff(
-            Polygon.from_lines(ahead, ahead if backward is None else _checked_lines(backward))
-        )
+        ahead = checked_lines(forward)
+        behind = ahead if backward is None else checked_lines(backward)
+        return TradeOff(Polygon.from_lines(ahead, behind))
 
     def reversed(self) -> TradeOff:
         """The curve with the two worlds exchanged."""
@@ -299,7 +297,8 @@ class LowerCurve(TradeOffMetrics):
 
     Every metric grows with the curve (Bayes security falls), so each reading is a lower bound (an
     upper one for Bayes security), and all of them hold at once with this confidence. Not so the
-    posterior belief: `belief` and `belief_exceeds` are refused, and `worst_pair` is no bound.
+    posterior belief: `belief` and `belief_exceeds` are refused, and
+    `belief_exceeds_in_worst_pair` is no bound.
 
     Attributes:
         confidence: such as 0.95.
@@ -331,17 +330,12 @@ def best(curves: Iterable[TradeOff]) -> TradeOff:
                 "leave estimates out",
             )
     if not curves:
-        raise validate.InputError.of(
-            "curves", "name at least one curve", "it is empty", "give a TradeOff"
-        )
+        needed = "name at least one curve"
+        raise validate.InputError.of("curves", needed, "it is empty", "give a TradeOff")
     if len(curves) == 1:
         return curves[0]
-    forward: list[Line] = []
-    backward: list[Line] = []
-    for curve in curves:
-        ahead, behind = curve.shape.lines()
-        forward += ahead
-        backward += behind
+    lines = zip(*(curve.shape.lines() for curve in curves), strict=True)
+    forward, backward = ([line for part in parts for line in part] for parts in lines)
     return TradeOff(Polygon.from_lines(forward, backward))
 
 
@@ -350,11 +344,12 @@ def _right(prior: float, other: float, ratio: float) -> float:
     return prior / (prior + other * ratio)
 
 
-def _checked_lines(lines: Iterable[Line]) -> list[Line]:
+def checked_lines(lines: Iterable[Line], name: str = "points") -> list[Line]:
+    """Pairs (epsilon, delta), at least one."""
     checked = [
         (validate.at_least_zero("epsilon", e), validate.probability("delta", d, example="1e-5"))
         for e, d in lines
     ]
     if not checked:
-        raise validate.InputError.of("points", "hold at least one (epsilon, delta)", "it is empty")
+        raise validate.InputError.of(name, "hold at least one (epsilon, delta)", "it is empty")
     return checked

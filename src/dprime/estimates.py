@@ -156,14 +156,17 @@ class Lesser:
     def epsilon(self, delta: float) -> float:
         return min(self.one.epsilon(delta), self.other.epsilon(delta))
 
-    def tpr_on_ray(self, log_ratio: float) -> float:
-        return min(self.one.tpr_on_ray(log_ratio), self.other.tpr_on_ray(log_ratio))
+    def max_tpr_at_ratio(self, log_ratio: float) -> float:
+        return min(self.one.max_tpr_at_ratio(log_ratio), self.other.max_tpr_at_ratio(log_ratio))
 
-    def tpr_at_slope(self, log_slope: float) -> float:
-        return min(self.one.tpr_at_slope(log_slope), self.other.tpr_at_slope(log_slope))
+    def tpr_at_likelihood_ratio(self, log_slope: float) -> float:
+        return min(
+            self.one.tpr_at_likelihood_ratio(log_slope),
+            self.other.tpr_at_likelihood_ratio(log_slope),
+        )
 
-    def index(self, floor: float) -> float:
-        return min(self.one.index(floor), self.other.index(floor))
+    def gaussian_mu(self, floor: float) -> float:
+        return min(self.one.gaussian_mu(floor), self.other.gaussian_mu(floor))
 
     def reversed(self) -> Lesser:
         return Lesser(self.one.reversed(), self.other.reversed())

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,14 @@ from numpy.typing import NDArray
 
 from dprime import privacy_loss, validate
 from dprime.composition import PrivacyLosses
-from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, Mechanism, described
-from dprime.parameters import STEPS, Check, Search, checked, one_of
+from dprime.curve import checked_lines
+from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, Mechanism
+from dprime.parameters import STEPS, Check, Search, checked, limited, one_of
 from dprime.privacy_loss import Array, PrivacyLoss
 from dprime.shapes import LARGEST_EXPONENT, LAST_DIGIT, Line, Polygon
 
-LARGEST_EPSILON = 500.0
+LARGEST_EPSILON = 500
 """Pure guarantees beyond this say nothing, and their exponentials leave the number range."""
-
 
 ADJACENCY = checked(one_of(*ADJACENCIES))
 
@@ -42,78 +43,19 @@ class StatedGuarantee(Mechanism):
 
     @property
     def default_adjacency(self) -> str:
-        """The adjacency that was stated."""
         return self.adjacency
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         """The stated losses, or an error where they do not apply."""
         name = type(self).__name__
         if adjacency != self.adjacency:
-            raise validate.refusal(
-                "adjacency",
-                adjacency,
-                f"{self.adjacency!r} for this {name}",
-                f'state the guarantee for it with {name}(..., adjacency="{adjacency}")',
-            )
+            needed = f"{self.adjacency!r} for this {name}"
+            remedy = f'state the guarantee for it with {name}(..., adjacency="{adjacency}")'
+            raise validate.refusal("adjacency", adjacency, needed, remedy)
         if group_size > 1:
-            raise validate.refusal(
-                "group_size",
-                group_size,
-                f"1 for {name}",
-                "dprime derives none for groups; state the guarantee for the group itself",
-            )
+            remedy = "dprime derives none for groups; state the guarantee for the group itself"
+            raise validate.refusal("group_size", group_size, f"1 for {name}", remedy)
         return self.stated_losses()
-
-
-def _epsilon(name: str, value: object) -> float:
-    epsilon = validate.positive(name, value)
-    if epsilon > LARGEST_EPSILON:
-        raise validate.InputError.of(
-            name,
-            f"be at most {LARGEST_EPSILON:g}",
-            f"it is {epsilon:g}",
-            "a larger one guarantees nothing",
-            value=epsilon,
-        )
-    return epsilon
-
-
-def _laplace_noise(name: str, value: object) -> float:
-    noise = validate.positive(name, value)
-    if 1.0 / noise > LARGEST_EPSILON:
-        raise validate.InputError.of(
-            name,
-            f"be at least {1 / LARGEST_EPSILON:g}",
-            f"it is {noise:g}",
-            "less noise guarantees nothing",
-            value=noise,
-        )
-    return noise
-
-
-def _delta(name: str, value: object) -> float:
-    return validate.below_one(name, value, example="1e-5")
-
-
-def _categories(name: str, value: object) -> int:
-    categories = validate.whole(name, value, example=2)
-    if categories < 2:
-        raise validate.refusal(name, categories, "at least 2", "give 2")
-    return categories
-
-
-def _points(name: str, value: object) -> tuple[Line, ...]:
-    points = []
-    for epsilon, delta in value:  # type: ignore[attr-defined]
-        points.append(
-            (
-                validate.at_least_zero("epsilon", epsilon),
-                validate.probability("delta", delta, example="1e-5"),
-            )
-        )
-    if not points:
-        raise validate.InputError.of(name, "hold at least one (epsilon, delta)", "it is empty")
-    return tuple(points)
 
 
 def _each(check: Callable[..., float], **options: Any) -> Check:
@@ -128,19 +70,13 @@ def _order(name: str, value: object) -> float:
     return order
 
 
-def _rho(name: str, value: object) -> float:
-    return validate.positive(name, value, example=0.1)
+RHO = checked(partial(validate.positive, example=0.1), Search(1e-12, 1e4, rises=True))
+EPSILON = checked(
+    limited(validate.positive, "a larger one guarantees nothing", most=LARGEST_EPSILON),
+    Search(1e-7, LARGEST_EPSILON, rises=True),
+)
 
 
-def _xi(name: str, value: object) -> float:
-    return validate.at_least_zero(name, value, example=0)
-
-
-RHO = checked(_rho, Search(1e-12, 1e4, rises=True))
-EPSILON = checked(_epsilon, Search(1e-7, LARGEST_EPSILON, rises=True))
-
-
-@described
 @dataclass(frozen=True)
 class Laplace(StatedGuarantee):
     """Laplace noise of scale `noise_multiplier` times the L1 sensitivity, `steps` times.
@@ -151,7 +87,10 @@ class Laplace(StatedGuarantee):
 
     noise_multiplier: float | None = field(
         default=None,
-        metadata=checked(_laplace_noise, Search(1.0 / LARGEST_EPSILON, 1e5, rises=False)),
+        metadata=checked(
+            limited(validate.positive, "less noise guarantees nothing", least=1 / LARGEST_EPSILON),
+            Search(1 / LARGEST_EPSILON, 1e5, rises=False),
+        ),
     )
     steps: int | None = field(default=1, metadata=STEPS)
 
@@ -161,7 +100,6 @@ class Laplace(StatedGuarantee):
         return PrivacyLosses(parts=((loss, int(self._required("steps"))),))
 
 
-@described
 @dataclass(frozen=True)
 class RandomizedResponse(StatedGuarantee):
     """The true answer out of `categories` with e^epsilon times the odds of any other.
@@ -173,7 +111,9 @@ class RandomizedResponse(StatedGuarantee):
     """
 
     epsilon: float | None = field(default=None, metadata=EPSILON)
-    categories: int = field(default=2, metadata=checked(_categories))
+    categories: int = field(
+        default=2, metadata=checked(partial(validate.whole, example=2, least=2))
+    )
     steps: int | None = field(default=1, metadata=STEPS)
     adjacency: str = field(default="replace", kw_only=True, metadata=ADJACENCY)
 
@@ -183,7 +123,6 @@ class RandomizedResponse(StatedGuarantee):
         return PrivacyLosses(parts=((loss, int(self._required("steps"))),))
 
 
-@described
 @dataclass(frozen=True)
 class EpsilonDelta(StatedGuarantee):
     """(epsilon, delta)-DP and nothing more is known; `steps` times.
@@ -193,7 +132,7 @@ class EpsilonDelta(StatedGuarantee):
     """
 
     epsilon: float | None = field(default=None, metadata=EPSILON)
-    delta: float = field(default=0.0, metadata=checked(_delta))
+    delta: float = field(default=0.0, metadata=checked(partial(validate.below_one, example="1e-5")))
     steps: int | None = field(default=1, metadata=STEPS)
 
     def stated_losses(self) -> PrivacyLosses:
@@ -202,7 +141,6 @@ class EpsilonDelta(StatedGuarantee):
         return PrivacyLosses(parts=((loss, int(self._required("steps"))),))
 
 
-@described
 @dataclass(frozen=True)
 class EpsilonDeltaProfile(StatedGuarantee):
     """Several (epsilon, delta) that hold at once: the largest curve that all of them allow.
@@ -212,14 +150,15 @@ class EpsilonDeltaProfile(StatedGuarantee):
     1.0
     """
 
-    points: tuple[Line, ...] = field(metadata=checked(_points))
+    points: tuple[Line, ...] = field(
+        metadata=checked(lambda name, value: tuple(checked_lines(value, name)))  # type: ignore[arg-type]
+    )
 
     def stated_losses(self) -> PrivacyLosses:
         """The pair whose curve is the envelope of the points' lines."""
         return _from_lines(list(self.points))
 
 
-@described
 @dataclass(frozen=True)
 class RDP(StatedGuarantee):
     """Renyi DP: divergence at most `epsilons[i]` at order `orders[i]`, in both directions.
@@ -233,21 +172,16 @@ class RDP(StatedGuarantee):
     epsilons: tuple[float, ...] = field(metadata=checked(_each(validate.at_least_zero)))
 
     def check_together(self) -> None:
-        """As many orders as epsilons."""
         if len(self.orders) != len(self.epsilons) or not self.orders:
-            raise validate.InputError.of(
-                "orders",
-                "be as many as epsilons and at least one",
-                f"there are {len(self.orders)} and {len(self.epsilons)}",
-                "give one epsilon for each order",
-            )
+            counts = f"there are {len(self.orders)} and {len(self.epsilons)}"
+            needed, remedy = "as many as epsilons and at least one", "one epsilon for each order"
+            raise validate.InputError.of("orders", f"be {needed}", counts, f"give {remedy}")
 
     def stated_losses(self) -> PrivacyLosses:
         """The intersection of what each order allows a test."""
         return _from_lines(renyi_lines(np.array(self.orders), np.array(self.epsilons)))
 
 
-@described
 @dataclass(frozen=True)
 class ZCDP(StatedGuarantee):
     """Zero-concentrated DP: Renyi divergence at most xi + rho alpha at every order alpha > 1.
@@ -257,7 +191,7 @@ class ZCDP(StatedGuarantee):
     """
 
     rho: float | None = field(default=None, metadata=RHO)
-    xi: float = field(default=0.0, metadata=checked(_xi))
+    xi: float = field(default=0.0, metadata=checked(partial(validate.at_least_zero, example=0)))
 
     def stated_losses(self) -> PrivacyLosses:
         """Orders close together from just above 1 to far out."""
@@ -265,7 +199,6 @@ class ZCDP(StatedGuarantee):
         return _from_lines(renyi_lines(orders, self.xi + self._required("rho") * orders))
 
 
-@described
 @dataclass(frozen=True)
 class GDP(StatedGuarantee):
     """mu-Gaussian DP: at most as distinguishable as N(mu, 1) from N(0, 1).
@@ -279,11 +212,9 @@ class GDP(StatedGuarantee):
     )
 
     def stated_losses(self) -> PrivacyLosses:
-        """Exactly Gaussian."""
         return PrivacyLosses(mu_squared=self._required("mu") ** 2)
 
 
-@described
 @dataclass(frozen=True)
 class PLD(StatedGuarantee):
     """A privacy-loss distribution: `losses[i]` has probability `masses[i]` in world `in`.
@@ -300,23 +231,17 @@ class PLD(StatedGuarantee):
     masses: tuple[float, ...] = field(metadata=checked(_each(validate.probability)))
 
     def check_together(self) -> None:
-        """Masses that are probabilities in both worlds."""
         losses, masses = self.loss_values, self.masses
         if len(losses) != len(masses) or not losses:
-            raise validate.InputError.of(
-                "masses",
-                "be as many as loss_values and at least one",
-                f"there are {len(masses)} and {len(losses)}",
-                "give one mass for each loss",
-            )
+            counts = f"there are {len(masses)} and {len(losses)}"
+            needed, remedy = "as many as loss_values and at least one", "one mass for each loss"
+            raise validate.InputError.of("masses", f"be {needed}", counts, f"give {remedy}")
         for world, total in (("in", sum(masses)), ("out", float(self._pair().q.sum()))):
             if not total <= 1 + 1e-6:
-                raise validate.InputError.of(
-                    "masses",
-                    "add up to at most 1 in each world",
-                    f"they are {total:g} in world {world!r}",
-                    "give probabilities of losses ln(P/Q) in world 'in'",
-                )
+                needed = "add up to at most 1 in each world"
+                remedy = "give probabilities of losses ln(P/Q) in world 'in'"
+                sums = f"they are {total:g} in world {world!r}"
+                raise validate.InputError.of("masses", needed, sums, remedy)
 
     def _pair(self) -> PrivacyLoss:
         loss, p = np.array(self.loss_values), np.array(self.masses)
@@ -328,7 +253,6 @@ class PLD(StatedGuarantee):
         return PrivacyLoss(loss, p, q, max(0.0, 1 - float(p.sum())), max(0.0, 1 - float(q.sum())))
 
     def stated_losses(self) -> PrivacyLosses:
-        """The pair as given."""
         return PrivacyLosses(parts=((self._pair(), 1),))
 
 

@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from importlib import import_module
+from inspect import isabstract
 from typing import Any, Literal, Self, TypeVar, get_args
 
 import numpy as np
@@ -70,6 +71,9 @@ class Mechanism(ABC):
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         """The privacy losses of the mechanism, ready to be composed."""
 
+    def __init_subclass__(cls) -> None:
+        _KINDS[cls.__name__] = cls
+
     def __post_init__(self) -> None:
         for each in fields(self):  # type: ignore[arg-type]
             check, value = each.metadata.get("check"), getattr(self, each.name)
@@ -107,7 +111,8 @@ class Mechanism(ABC):
         if not isinstance(values, Mapping) or "name" not in values:
             raise validate.misfit("mechanism", "without a name", "a mapping with a name", remedy)
         given = dict(values)
-        kind = _KINDS[validate.one_of("mechanism", given.pop("name"), tuple(_KINDS))]
+        kinds = {name: kind for name, kind in _KINDS.items() if not isabstract(kind)}
+        kind = kinds[validate.one_of("mechanism", given.pop("name"), tuple(kinds))]
         known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
         for name, value in given.items():
             if name not in known:
@@ -121,7 +126,6 @@ class Mechanism(ABC):
 
     @classmethod
     def of_parameters(cls, **parameters: Any) -> Self:
-        """The mechanism with parameters by their names."""
         return cls(**parameters)
 
     def free_parameters(self) -> list[str]:
@@ -143,23 +147,13 @@ class Mechanism(ABC):
     def _required(self, name: str) -> float:
         value = getattr(self, name)
         if value is None:
-            raise validate.InputError.of(
-                name,
-                "be given to compute a curve",
-                "it is missing",
-                "set it, or let dprime.choose find it for a target",
-            )
+            remedy = "set it, or let dprime.choose find it for a target"
+            raise validate.misfit(name, "missing", "given to compute a curve", remedy)
         return float(value)
 
 
 _KINDS: dict[str, type[Mechanism]] = {}
 """Every kind of mechanism by its name, as `to_dict` gives it."""
-
-
-def described(kind: type[AnyMechanism]) -> type[AnyMechanism]:
-    """Make a kind of mechanism known to `Mechanism.from_dict`."""
-    _KINDS[kind.__name__] = kind
-    return kind
 
 
 def _may_be_left_out(field: Field[Any]) -> bool:
@@ -182,7 +176,6 @@ def _parameter(value: object) -> Any:
     return value
 
 
-@described
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
     """Gaussian noise on full-batch sums: exact.
@@ -207,7 +200,6 @@ def _either(name: str, value: object) -> bool:
     raise validate.refusal(name, value, "true or false", "leave it out for false")
 
 
-@described
 @dataclass(frozen=True)
 class DPSGD(Mechanism):
     """DP-SGD: clipped per-example gradients, Gaussian noise, a batch sampled at each step.
@@ -256,20 +248,15 @@ class DPSGD(Mechanism):
         return self._required("steps") * self._required("sample_rate")
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        """One sampled step, `steps` times."""
-        z, q, steps = (
-            self._required("noise_multiplier"),
-            self._required("sample_rate"),
-            int(self._required("steps")),
-        )
+        z, q = self._required("noise_multiplier"), self._required("sample_rate")
+        steps = int(self._required("steps"))
         self._refuse_other_sizes(adjacency)
         if self.sampling == "poisson":
             return _poisson(z, q, steps, adjacency, group_size)
         self._refuse_unproved(adjacency, group_size)
         if self.sampling == "shuffle":
-            return PrivacyLosses(
-                shuffled=(Shuffled(z, steps, *steps_in_pass(q), SENSITIVITY[adjacency]),)
-            )
+            phase = Shuffled(z, steps, *steps_in_pass(q), SENSITIVITY[adjacency])
+            return PrivacyLosses(shuffled=(phase,))
         if q == 1.0:  # every batch is all of the data
             return Gaussian(z, steps).losses(adjacency, group_size)
         # A record whose gradient is zero is one of those that may take the record's place, so the
@@ -289,21 +276,17 @@ class DPSGD(Mechanism):
 
     def _refuse_unproved(self, adjacency: str, group_size: int) -> None:
         if adjacency == "add-remove":
-            raise validate.refusal(
-                "sampling",
-                self.sampling,
-                "poisson for the add-remove adjacency",
-                "adding a record changes every other record's place in the batches, which "
-                'the Poisson analysis does not cover; use adjacency="zero-out" or '
-                '"replace", or sample batches with Poisson sampling',
+            remedy = (
+                "adding a record changes every other record's place in the batches, which the "
+                'Poisson analysis does not cover; use adjacency="zero-out" or "replace", or sample '
+                "batches with Poisson sampling"
             )
+            needed = "poisson for the add-remove adjacency"
+            raise validate.refusal("sampling", self.sampling, needed, remedy)
         if group_size > 1:
-            raise validate.refusal(
-                "group_size",
-                group_size,
-                f"1 for {self.sampling} sampling",
-                "no bound for groups is proved there; use Poisson sampling and add-remove",
-            )
+            remedy = "no bound for groups is proved there; use Poisson sampling and add-remove"
+            needed = f"1 for {self.sampling} sampling"
+            raise validate.refusal("group_size", group_size, needed, remedy)
 
 
 def _poisson(z: float, q: float, steps: int, adjacency: str, group_size: int) -> PrivacyLosses:
@@ -311,12 +294,9 @@ def _poisson(z: float, q: float, steps: int, adjacency: str, group_size: int) ->
         return Gaussian(z, steps).losses(adjacency, group_size)
     exchange = adjacency == "replace"
     if exchange and group_size > 1:
-        raise validate.refusal(
-            "group_size",
-            group_size,
-            "1 for the replace adjacency with sampled batches",
-            'no bound is proved there; use adjacency="add-remove"',
-        )
+        needed = "1 for the replace adjacency with sampled batches"
+        remedy = 'no bound is proved there; use adjacency="add-remove"'
+        raise validate.refusal("group_size", group_size, needed, remedy)
     loss = privacy_loss.subsampled_gaussian(z, q, steps, replace=exchange, group_size=group_size)
     return PrivacyLosses(parts=((loss, steps),))
 
@@ -342,21 +322,18 @@ def _fixed_size_loss(z: float, q: float, steps: int) -> PrivacyLoss:
     )
 
 
+def _mechanism(name: str, value: object) -> Mechanism:
+    if isinstance(value, Mechanism):
+        return value
+    raise validate.refusal(name, value, "a mechanism", "give for example DPSGD(1.1, 0.01, 1000)")
+
+
 def _mechanisms(name: str, value: object) -> tuple[Mechanism, ...]:
     if not isinstance(value, tuple) or not value:
         raise validate.InputError.of(name, "name at least one", "it is empty", "give a DPSGD")
-    for each in value:
-        if not isinstance(each, Mechanism):
-            raise validate.InputError.of(
-                name,
-                "be mechanisms",
-                f"one is {each!r}",
-                "give for example DPSGD(1.1, 0.01, 1000)",
-            )
-    return value
+    return tuple(_mechanism(name, each) for each in value)
 
 
-@described
 @dataclass(frozen=True)
 class Composition(Mechanism):
     """Several mechanisms on the same data, one after the other: phases of a training, say.
@@ -377,7 +354,6 @@ class Composition(Mechanism):
 
     @classmethod
     def of_parameters(cls, **parameters: Any) -> Self:
-        """The composition of some mechanisms."""
         return cls(*parameters["mechanisms"])
 
     @property
@@ -387,23 +363,18 @@ class Composition(Mechanism):
         if own == {DEFAULT_ADJACENCY, "zero-out"}:
             return "zero-out"
         if len(own) > 1:
-            raise validate.InputError.of(
-                "adjacency",
-                "be given",
-                f"the parts' own ones differ ({', '.join(sorted(own))})",
-                "name the one that all parts hold for",
-            )
+            differ = f"the parts' own ones differ ({', '.join(sorted(own))})"
+            remedy = "name the one that all parts hold for"
+            raise validate.InputError.of("adjacency", "be given", differ, remedy)
         return own.pop()
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        """The losses of all parts."""
         total = PrivacyLosses()
         for mechanism in self.mechanisms:
             total = total.plus(mechanism.losses(adjacency, group_size))
         return total
 
     def free_parameters(self) -> list[str]:
-        """Those of all parts."""
         return [name for mechanism in self.mechanisms for name in mechanism.free_parameters()]
 
     def with_parameter(self, name: str, value: float) -> Self:
@@ -416,26 +387,16 @@ class Composition(Mechanism):
         )
 
     def search(self, name: str) -> Search:
-        """That of the part that leaves it out."""
         return next(m for m in self.mechanisms if name in m.free_parameters()).search(name)
 
 
 def _training(name: str, value: object) -> Mechanism:
-    if not isinstance(value, Mechanism):
-        raise validate.refusal(
-            name, value, "a mechanism", "give for example DPSGD(1.1, 0.01, 1000)"
-        )
     if isinstance(value, PoolSampled):
-        raise validate.InputError.of(
-            name,
-            "be what was run on the records drawn",
-            "it is a PoolSampled",
-            "give its training, and the product of both probabilities",
-        )
-    return value
+        remedy = "give its training, and the product of both probabilities"
+        raise validate.misfit(name, "a PoolSampled", "what was run on the records drawn", remedy)
+    return _mechanism(name, value)
 
 
-@described
 @dataclass(frozen=True)
 class PoolSampled(Mechanism):
     """A training set drawn from a larger pool, each record kept with `probability`, then trained
@@ -457,23 +418,19 @@ class PoolSampled(Mechanism):
     least: float | None = field(default=None, metadata=checked(validate.inner_probability))
 
     def check_together(self) -> None:
-        """The smallest probability is at most the largest."""
         if self.least is not None and (self.probability is None or self.least > self.probability):
             remedy = "give the smallest one"
             raise validate.refusal("least", self.least, "at most the probability", remedy)
 
     def free_parameters(self) -> list[str]:
-        """The probability, and those of the training."""
         return [*super().free_parameters(), *self.training.free_parameters()]
 
     def with_parameter(self, name: str, value: float) -> Self:
-        """The same pool with another probability, or another value of the training's parameter."""
         if name == "probability":
             return replace(self, probability=value)
         return replace(self, training=self.training.with_parameter(name, value))
 
     def search(self, name: str) -> Search:
-        """Where the probability, or the training's parameter, may lie."""
         return super().search(name) if name == "probability" else self.training.search(name)
 
     @property
@@ -495,22 +452,18 @@ class PoolSampled(Mechanism):
     def check_question(self, adjacency: str, group_size: int) -> None:
         """Refuse what the draw of single records does not answer."""
         if adjacency != DEFAULT_ADJACENCY:
-            raise validate.refusal(
-                "adjacency",
-                adjacency,
-                "'add-remove' for a pool",
-                "a record of the pool was drawn or not, and nobody knows how many were; ask "
-                "for add-remove",
+            remedy = (
+                "a record of the pool was drawn or not, and nobody knows how many were; ask for "
+                "add-remove"
             )
+            raise validate.refusal("adjacency", adjacency, "'add-remove' for a pool", remedy)
         if group_size > 1:
-            raise validate.refusal(
-                "group_size",
-                group_size,
-                "1 for a pool",
-                "each record has a coin of its own, so that some record of a person was "
-                "drawn is likelier than the probability; draw whole people, and use "
-                f"training.curve(group_size={group_size})",
+            remedy = (
+                "each record has a coin of its own, so that some record of a person was drawn is "
+                "likelier than the probability; draw whole people, and use "
+                f"training.curve(group_size={group_size})"
             )
+            raise validate.refusal("group_size", group_size, "1 for a pool", remedy)
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         """Those of the training; who was drawn from the pool is a question of adding a record."""

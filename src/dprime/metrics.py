@@ -85,7 +85,6 @@ class Metric:
         stated: numbers that are no conditions but stand beside the value.
         baseline: what guessing reaches; 0 where there is none.
         example: an acceptable value, where `choose` can keep the metric below one.
-        goal: what `choose` calls that value on the command line.
         share: whether it is a share, and not a number without a limit.
         rises: whether it grows with the attacker's success; Bayes security falls.
         adjacency: the only adjacency that answers the question.
@@ -101,7 +100,6 @@ class Metric:
     stated: Mapping[str, float] = field(default_factory=dict)
     baseline: Baseline | None = None
     example: float | None = None
-    goal: str = ""
     share: bool = True
     rises: bool = True
     adjacency: str | None = None
@@ -127,11 +125,9 @@ class MetricValue:
     def as_json(self) -> dict[str, object]:
         """Plain values; an infinite epsilon is null with a note, never NaN or Infinity."""
         finite = math.isfinite(self.value)
-        shown: dict[str, object] = {"value": self.value if finite else None, "kind": self.kind}
-        shown |= self.conditions
-        if not finite:
-            shown["note"] = "no finite value can be certified"
-        return shown
+        note = {} if finite else {"note": "no finite value can be certified"}
+        value = self.value if finite else None
+        return {"value": value, "kind": self.kind, **self.conditions, **note}
 
     def shown(self) -> str:
         """The number as people read it, its digits on the safe side.
@@ -165,24 +161,19 @@ class Reading:
 
     def __post_init__(self) -> None:
         validate.one_of("metric", self.name, tuple(METRICS))
-        object.__setattr__(self, "conditions", MappingProxyType(self._completed()))
-        self.value(BLIND)  # the curve checks the conditions' values
-
-    def _completed(self) -> dict[str, float]:
-        known = self.metric.conditions
-        for name, value in self.conditions.items():
+        given: Mapping[str, float | None] = self.conditions
+        known, values = self.metric.conditions, {}
+        for name in given:
             if name not in known:
                 remedy = f"{self.name} takes {', '.join(known) or 'no condition'}"
-                raise validate.refusal(name, value, f"left out for {self.name}", remedy)
-        values = {}
+                raise validate.refusal(name, given[name], f"left out for {self.name}", remedy)
         for name, condition in known.items():
-            found = self.conditions.get(name, condition.default)
-            if found is None:
-                raise validate.InputError.of(
-                    name, f"be given with {self.name}", "it is missing", example(name)
-                )
-            values[name] = found
-        return values
+            value = given.get(name, condition.default)
+            if value is None:
+                raise validate.misfit(name, "missing", f"given with {self.name}", example(name))
+            values[name] = value
+        object.__setattr__(self, "conditions", MappingProxyType(values))
+        self.value(BLIND)  # the curve checks the conditions' values
 
     def __hash__(self) -> int:
         return hash((self.name, *sorted(self.conditions.items())))
@@ -192,12 +183,10 @@ class Reading:
 
     @property
     def metric(self) -> Metric:
-        """The entry of the registry."""
         return METRICS[self.name]
 
     @property
     def title(self) -> str:
-        """What tables call it."""
         return self._filled(self.metric.title)
 
     @property
@@ -229,10 +218,8 @@ class Reading:
 
     def valued(self, value: float, kind: Kind = "certified") -> MetricValue:
         """A value that is known already, with title and sentence."""
-        conditions = {**self.conditions, **self.metric.stated}
-        return MetricValue(
-            self.name, self.title, value, kind, conditions, self.sentence(value, kind)
-        )
+        at, sentence = {**self.conditions, **self.metric.stated}, self.sentence(value, kind)
+        return MetricValue(self.name, self.title, value, kind, at, sentence)
 
     def sentence(self, value: float, kind: Kind = "certified") -> str:
         """What a value says to somebody without mathematics; of a lower bound, what it bounds."""
@@ -269,14 +256,13 @@ def profile(**conditions: float | None) -> tuple[Reading, ...]:
             raise validate.refusal(name, value, "left out", remedy)
     readings = []
     for metric in METRICS.values():
-        own = {
-            name: given[metric.option(name)]
-            for name in metric.conditions
-            if metric.option(name) in given
+        conditions = {
+            name: given.get(metric.option(name), condition.default)
+            for name, condition in metric.conditions.items()
         }
-        known = all(name in own or c.default is not None for name, c in metric.conditions.items())
-        if metric.listed and known:
-            readings.append(certifiable(metric.name, own))
+        known = {name: value for name, value in conditions.items() if value is not None}
+        if metric.listed and len(known) == len(conditions):
+            readings.append(certifiable(metric.name, known))
     return tuple(readings)
 
 
@@ -295,11 +281,11 @@ def conditions_of(readings: Iterable[Reading]) -> dict[str, float]:
     >>> conditions_of(profile(belief_prior=0.3))["belief_prior"]
     0.3
     """
-    found: dict[str, float] = {}
-    for reading in readings:
-        for name, value in reading.conditions.items():
-            found.setdefault(reading.metric.option(name), value)
-    return found
+    return {
+        reading.metric.option(name): value
+        for reading in reversed([*readings])
+        for name, value in reading.conditions.items()
+    }
 
 
 _usual = cache(profile)
@@ -318,12 +304,7 @@ def risk_profile(
 
 
 def audited(metric: object, *, or_curve: bool = False) -> Reading:
-    """The reading that an audit bounds from below, or an error where it cannot.
-
-    Args:
-        metric: what was given.
-        or_curve: whether "curve" would have been right too.
-    """
+    """The reading that an audit bounds from below; `or_curve`: "curve" would be right too."""
     if isinstance(metric, Reading) and metric.observation:
         return metric
     also = ' or "curve"' if or_curve else ""
@@ -339,12 +320,12 @@ def example(condition: str) -> str:
 # Sentences that depend on the value ---------------------------------------------------------------
 
 
+_SURE = "Someone {prior:%} sure that a member was in the data ends up more than "
+
+
 def _belief(value: float, kind: Kind, _: Mapping[str, float]) -> str:
     if percent_up(value) != percent_up(1.0):
-        return (
-            "Someone {prior:%} sure that a member was in the data ends up more than {x:%} sure "
-            "{most} {exceeded:odds}."
-        )
+        return _SURE + "{x:%} sure {most} {exceeded:odds}."
     if kind == "certified":
         return "No limit below certainty can be given for what someone may come to believe."
     return "By this estimate, someone may come to be certain."
@@ -352,21 +333,18 @@ def _belief(value: float, kind: Kind, _: Mapping[str, float]) -> str:
 
 def _belief_exceeds(value: float, kind: Kind, _: Mapping[str, float]) -> str:
     if value > 0:
-        return (
-            "Someone {prior:%} sure that a member was in the data ends up more than {belief:%} "
-            "sure {most} {x:odds}."
-        )
+        return _SURE + "{belief:%} sure {most} {x:odds}."
     nobody = "Nobody" if kind == "certified" else "By this estimate, hardly anyone"
     return nobody + " ends up more than {belief:%} sure."
 
 
 def _differential_privacy(epsilon: float, delta: float, kind: Kind) -> str:
+    pair = f"({round_up(epsilon)}, {round_up(delta)})"
     if kind == "estimate":
-        pair = f"({round_up(epsilon)}, {round_up(delta)})"
         return f"By this estimate (ε, δ) is about {pair}, which is no guarantee."
     if math.isinf(epsilon):
         return "No finite ε can be certified at this δ: treat the training as not private."
-    pair = f"({round_up(epsilon)}, {round_up(delta)})-differentially private"
+    pair += "-differentially private"
     if epsilon > MEANINGLESS_EPSILON or delta > MEANINGLESS_DELTA:
         return f"Formally {pair}, which is no protection to speak of."
     if epsilon == 0:
@@ -395,7 +373,11 @@ def _epsilon(curve: TradeOffMetrics, delta: float) -> float:
 
 # The registry -------------------------------------------------------------------------------------
 
-_PRIOR = Condition(0.1, "Prior of precision [0.1] and success [0.5].", explicit=True)
+_PRIOR = Condition(
+    0.1,
+    "Prior of precision [0.1] and success [0.5]; choose finds a pool's share without it.",
+    explicit=True,
+)
 _MIN_TPR = Condition(0.01, "Smallest TPR of attackers that matter [0.01].")
 _BELIEF = Condition(0.9, "Posterior belief asked about [0.9].")
 _EXCEEDED = Condition(1e-3, "How often a belief may be exceeded [0.001].")
@@ -414,7 +396,6 @@ METRICS: Mapping[str, Metric] = {
             'An attacker says "member" {most} {x:points} percentage points more often of members '
             "than of outsiders.",
             example=0.1,
-            goal="Target: membership advantage.",
             observation=Observation(
                 "an advantage",
                 "This attacker says “member” at least {reached:points} percentage points more "
@@ -430,7 +411,6 @@ METRICS: Mapping[str, Metric] = {
             "On a scale from 0 (no protection) to 1 (perfect), this is {most} {x}.",
             baseline=Baseline(lambda _: 1.0, "what guessing leaves"),
             example=0.9,
-            goal="Target: Bayes security.",
             rises=False,
         ),
         Metric(
@@ -441,7 +421,6 @@ METRICS: Mapping[str, Metric] = {
             {"fpr": Condition(0.01, "False-positive rate at which the TPR is read [0.01].")},
             baseline=Baseline(lambda at: at["fpr"], "the fpr, which blind guessing reaches"),
             example=0.03,
-            goal="Target: TPR at --fpr.",
             observation=Observation(
                 "a TPR at FPR {fpr}",
                 "Wrongly accusing {fpr:%} of outsiders, this attacker finds at least {reached:%} "
@@ -459,7 +438,6 @@ METRICS: Mapping[str, Metric] = {
             {"prior": _PRIOR, "min_tpr": _MIN_TPR},
             baseline=_BEFORE,
             example=0.9,
-            goal="Target: precision at --prior; without a prior, the pool's share is chosen.",
             observation=Observation(
                 "a precision at prior {prior} and TPR {min_tpr}",
                 "Where {prior:%} of the candidates are members and {min_tpr:%} of the members are "
@@ -480,7 +458,6 @@ METRICS: Mapping[str, Metric] = {
                 "what always giving the likelier answer reaches",
             ),
             example=0.55,
-            goal="Target: success at --prior.",
             observation=Observation(
                 "a success at prior {prior}",
                 "Where {prior:%} are members, this attacker's answers, member or not, are right "
@@ -496,7 +473,6 @@ METRICS: Mapping[str, Metric] = {
             {"prior": _BELIEF_PRIOR, "exceeded": _EXCEEDED},
             baseline=_BEFORE,
             example=0.9,
-            goal="Target: belief, at --prior and --exceeded.",
         ),
         Metric(
             "belief_exceeds",
@@ -512,7 +488,6 @@ METRICS: Mapping[str, Metric] = {
             lambda value, kind, at: _differential_privacy(value, at["delta"], kind),
             {"delta": _DELTA},
             example=3.0,
-            goal="Target: ε at --delta.",
             share=False,
             observation=Observation(
                 "an ε at δ = {delta}",
@@ -556,7 +531,6 @@ METRICS: Mapping[str, Metric] = {
                 lambda at: at["max_prior"], "max_prior, which guessing the likeliest value gets"
             ),
             example=0.2,
-            goal="Target: guessing a secret attribute, at --max-prior.",
             adjacency="replace",  # another value of the secret is another record
         ),
         Metric(
@@ -568,7 +542,6 @@ METRICS: Mapping[str, Metric] = {
             {"guess": _GUESS},
             baseline=Baseline(lambda at: at["guess"], "the guess, which needs no model"),
             example=0.05,
-            goal="Target: reconstructing a record, at --guess.",
         ),
         Metric(
             "negative_accuracy",

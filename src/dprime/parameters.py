@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from dprime import validate
@@ -46,25 +47,19 @@ def checked(check: Check, search: Search | None = None, *, quiet: bool = False) 
     return found | ({"search": search} if search else {}) | ({"quiet": True} if quiet else {})
 
 
-def noise(name: str, value: object) -> float:
-    """A noise multiplier of at least `LEAST_NOISE`."""
-    number = validate.positive(name, value, example=1.1)
-    if number < LEAST_NOISE:
-        raise validate.refusal(name, value, f"at least {LEAST_NOISE:g}", "less noise hides nothing")
-    return number
+def limited(
+    check: Callable[..., float], why: str, *, least: float = -math.inf, most: float = math.inf
+) -> Callable[[str, object], Any]:
+    """A check that also refuses what lies below or above a limit, and says why."""
 
+    def limit(name: str, value: object) -> float:
+        number = check(name, value)
+        if not least <= number <= most:
+            bound = f"at least {least:g}" if number < least else f"at most {most:,}"
+            raise validate.refusal(name, number, bound, why)
+        return number
 
-def number_of_steps(name: str, value: object) -> int:
-    """A whole number of steps that can be certified."""
-    steps = validate.whole(name, value, example=2000)
-    if steps > MOST_STEPS:
-        raise validate.refusal(
-            name,
-            steps,
-            f"at most {MOST_STEPS:,} to be certified",
-            "split the claim or give fewer steps",
-        )
-    return steps
+    return limit
 
 
 def one_of(*options: str) -> Check:
@@ -72,7 +67,15 @@ def one_of(*options: str) -> Check:
     return lambda name, value: validate.one_of(name, value, options)
 
 
-NOISE = checked(noise, Search(LEAST_NOISE, 1e5, rises=False))
+number_of_steps = limited(
+    partial(validate.whole, example=2000),
+    "more are not certified, so split the claim or give fewer steps",
+    most=MOST_STEPS,
+)
+NOISE = checked(
+    limited(partial(validate.positive, example=1.1), "less noise hides nothing", least=LEAST_NOISE),
+    Search(LEAST_NOISE, 1e5, rises=False),
+)
 RATE = checked(validate.rate, Search(1e-9, 1.0, rises=True))
 STEPS = checked(number_of_steps, Search(1, MOST_STEPS, rises=True, whole=True))
 SHARE = checked(validate.inner_probability, Search(1e-300, 1.0, rises=True))
@@ -103,4 +106,4 @@ def steps_from_epochs(epochs: float, sample_rate: float) -> int:
     """
     epochs = validate.positive("epochs", epochs, example=30)
     rate = validate.rate("sample_rate", sample_rate)
-    return number_of_steps("steps", max(1, math.ceil(epochs / rate * (1 - 1e-12))))
+    return int(number_of_steps("steps", max(1, math.ceil(epochs / rate * (1 - 1e-12)))))

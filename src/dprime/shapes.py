@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -58,13 +58,13 @@ class Shape(Protocol):
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon >= 0 with delta(epsilon) <= delta; infinite where there is none."""
 
-    def tpr_at_slope(self, log_slope: float) -> float:
+    def tpr_at_likelihood_ratio(self, log_slope: float) -> float:
         """TPR where the curve's slope falls to e^log_slope."""
 
-    def tpr_on_ray(self, log_ratio: float) -> float:
+    def max_tpr_at_ratio(self, log_ratio: float) -> float:
         """Largest TPR with TPR >= e^log_ratio FPR, for log_ratio > 0."""
 
-    def index(self, floor: float) -> float:
+    def gaussian_mu(self, floor: float) -> float:
         """Smallest mu whose Gaussian curve lies above, where FPR and FNR are at least `floor`.
 
         Infinite where the curve leaves no such rates.
@@ -84,11 +84,9 @@ class GaussianShape:
     mu: float
 
     def tpr(self, fpr: float) -> float:
-        """Largest TPR at this FPR."""
         return max(fpr, float(scipy.special.ndtr(scipy.special.ndtri(fpr) + self.mu)))
 
     def fpr(self, tpr: float) -> float:
-        """Smallest FPR at this TPR."""
         return min(tpr, float(scipy.special.ndtr(scipy.special.ndtri(tpr) - self.mu)))
 
     def delta(self, epsilon: float) -> float:
@@ -96,7 +94,7 @@ class GaussianShape:
 
         With R = (1 - Phi)/phi it is Phi(-a) (1 - R(b)/R(a)), since e^epsilon phi(b) = phi(a), and
         no digit is lost at any mu. It is rounded up by more than its error: some last digits of
-        the ratio, and a^2 times as many of Phi(-a). What no floating-point number shows is 0.
+        the ratio, and a^2 times as many of Phi(-a) if a > 0. What no floating-point number shows is 0.
         """
         if self.mu == 0:
             return max(0.0, -math.expm1(min(epsilon, 0.0)))
@@ -111,7 +109,7 @@ class GaussianShape:
             return 0.0 if middle > half else 1.0
         a, b = (middle - half) / unit, (middle + half) / unit
         here, there = (float(scipy.special.erfcx(x / ROOT_2)) for x in (a, b))
-        first = float(scipy.special.ndtr(-a)) * (1.0 + LAST_DIGIT * (1.0 + a * a))
+        first = float(scipy.special.ndtr(-a)) * (1.0 + LAST_DIGIT * (1.0 + max(0.0, a) ** 2))
         missed = max(0.0, 1.0 - there / here) + 3.0 * LAST_DIGIT
         return min(1.0, max(first * missed, sys.float_info.min))
 
@@ -133,21 +131,19 @@ class GaussianShape:
     def _log_excess(self, epsilon: float, delta: float) -> float:
         return math.log(max(self.delta(epsilon), 1e-320) / delta)
 
-    def tpr_at_slope(self, log_slope: float) -> float:
+    def tpr_at_likelihood_ratio(self, log_slope: float) -> float:
         """TPR where the slope falls to e^log_slope: loss is N(mu^2/2, mu^2) in world `in`."""
         if self.mu == 0:
             return 0.0 if log_slope > 0 else 1.0
         return float(scipy.special.ndtr(self.mu / 2 - log_slope / self.mu))
 
-    def tpr_on_ray(self, log_ratio: float) -> float:
-        """Largest TPR with TPR >= e^log_ratio FPR."""
+    def max_tpr_at_ratio(self, log_ratio: float) -> float:
         if log_ratio > self.mu * (self.mu / 2 + FAR_OUT):  # TPR < Phi(-FAR_OUT) there
             return 0.0
 
         def excess(x: float) -> float:  # x = Phi^-1(FPR); decreasing in x
-            return (
-                float(scipy.special.log_ndtr(x + self.mu) - scipy.special.log_ndtr(x)) - log_ratio
-            )
+            log_tpr, log_fpr = scipy.special.log_ndtr(x + self.mu), scipy.special.log_ndtr(x)
+            return float(log_tpr - log_fpr) - log_ratio
 
         low = -1.0 - log_ratio / self.mu  # ln ratio >= mu * -x for x < -mu/2
         while excess(low) < 0:
@@ -157,8 +153,7 @@ class GaussianShape:
             x = float(scipy.optimize.brentq(excess, low, x, xtol=1e-13))
         return float(scipy.special.ndtr(x + self.mu + 1e-12))
 
-    def index(self, floor: float) -> float:
-        """Mu itself, whatever the floor."""
+    def gaussian_mu(self, floor: float) -> float:
         return self.mu
 
     def reversed(self) -> GaussianShape:
@@ -237,10 +232,6 @@ class Half:
             np.concatenate([[height * math.exp(-epsilon), rest * self.run[i]], self.run[i + 1 :]]),
         )
 
-    def shifted(self, start: float) -> Half:
-        """The half lifted to another start."""
-        return Half(start, self.log_slope, self.rise, self.run)
-
 
 def _below_slope_one(epsilon: float, other_delta: float) -> float:
     """TPR - e^e FPR = 1 - e^e + e^e (TNR - e^-e FNR): delta at epsilon < 0, from the other test."""
@@ -290,9 +281,9 @@ def _matched(left: Half, right: Half) -> Polygon:
     """Both halves certify the advantage. Rounding may tell them apart: keep the larger."""
     surplus = left.delta(0.0) - right.delta(0.0)
     if surplus > LAST_DIGIT:
-        right = right.shifted(right.start + surplus)
+        right = replace(right, start=right.start + surplus)
     elif surplus < -LAST_DIGIT:
-        left = left.shifted(left.start - surplus)
+        left = replace(left, start=left.start - surplus)
     return Polygon(left, right)
 
 
@@ -378,11 +369,9 @@ class Polygon:
         return fpr, tpr
 
     def reversed(self) -> Polygon:
-        """The curve of the test with the two worlds exchanged."""
         return Polygon(self.right, self.left)
 
     def tpr(self, fpr: float) -> float:
-        """Largest TPR at this FPR."""
         end_fpr, end_tpr = self.left.end
         if fpr <= end_fpr:
             return max(fpr, float(np.interp(fpr, self.left.fpr, self.left.tpr)))
@@ -392,7 +381,6 @@ class Polygon:
         return 1.0 - float(np.interp(1.0 - fpr, self.right.tpr, self.right.fpr, left=0.0))
 
     def fpr(self, tpr: float) -> float:
-        """Smallest FPR at this TPR."""
         end_fpr, end_tpr = self.left.end
         if tpr <= end_tpr:
             return min(tpr, _first_reaching(tpr, self.left))
@@ -402,7 +390,6 @@ class Polygon:
         return min(tpr, 1.0 - float(np.interp(1.0 - tpr, self.right.fpr, self.right.tpr)))
 
     def delta(self, epsilon: float) -> float:
-        """max(TPR - e^epsilon FPR)."""
         if epsilon >= 0:
             return self.left.delta(epsilon)
         return _below_slope_one(epsilon, self.right.delta(-epsilon))
@@ -417,15 +404,14 @@ class Polygon:
         needed = np.log(self.left.tpr[above] - delta) - self.left.log_fpr[above]
         return max(0.0, float(needed.max()))
 
-    def tpr_at_slope(self, log_slope: float) -> float:
-        """TPR where the slope falls to e^log_slope."""
+    def tpr_at_likelihood_ratio(self, log_slope: float) -> float:
         if log_slope >= 0:
             return float(self.left.tpr[np.searchsorted(-self.left.log_slope, -log_slope)])
         # Edges of the right half are met backwards: the steepest here is its flattest.
         edge = np.searchsorted(-self.right.log_slope, log_slope, side="right")
         return 1.0 - float(self.right.fpr[edge])
 
-    def tpr_on_ray(self, log_ratio: float) -> float:
+    def max_tpr_at_ratio(self, log_ratio: float) -> float:
         """Largest TPR with TPR >= e^log_ratio FPR: the vertices beyond have a smaller ratio."""
         ratio = math.exp(min(log_ratio, LARGEST_EXPONENT))
         fpr, tpr = self.vertices()
@@ -440,27 +426,22 @@ class Polygon:
         share = (tpr[last] - ratio * fpr[last]) / (ratio * run - rise)
         return float(min(1.0, tpr[last] + max(0.0, share) * rise))
 
-    def index(self, floor: float) -> float:
+    def gaussian_mu(self, floor: float) -> float:
         """The largest Phi^-1(TPR) - Phi^-1(FPR) over the vertices above the floor and its ends.
 
         Chords of a Gaussian curve lie below it, so between vertices nothing larger can hide.
         """
-        left, right = self.left, self.right
-        first = (left.fpr >= floor) & (1.0 - left.tpr >= floor)
-        second = (right.fpr >= floor) & (1.0 - right.tpr >= floor)
-        candidates = [
-            scipy.special.ndtri(left.tpr[first]) - scipy.special.ndtri(left.fpr[first]),
-            scipy.special.ndtri(right.tpr[second]) - scipy.special.ndtri(right.fpr[second]),
-            [scipy.special.ndtri(self.tpr(floor)) - scipy.special.ndtri(floor)]
-            if self.tpr(floor) <= 1 - floor
-            else [],
-            [-scipy.special.ndtri(floor) - scipy.special.ndtri(self.fpr(1 - floor))]
-            if self.fpr(1 - floor) >= floor
-            else [],
-        ]
-        values = np.concatenate([np.asarray(c, dtype=np.float64) for c in candidates])
+        quantile, gaps = scipy.special.ndtri, []
+        for half in (self.left, self.right):
+            inside = (half.fpr >= floor) & (1.0 - half.tpr >= floor)
+            gaps += (quantile(half.tpr[inside]) - quantile(half.fpr[inside])).tolist()
+        first, last = self.tpr(floor), self.fpr(1 - floor)
+        if first <= 1 - floor:
+            gaps.append(float(quantile(first) - quantile(floor)))
+        if last >= floor:
+            gaps.append(float(-quantile(floor) - quantile(last)))
         # Where even FPR = FNR = floor lies under the curve, no finite mu is certified.
-        return max(0.0, float(values.max())) if len(values) else math.inf
+        return max(0.0, *gaps) if gaps else math.inf
 
     def privacy_loss(self) -> PrivacyLoss:
         """The pair of worlds with exactly this curve: an edge is an atom."""

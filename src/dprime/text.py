@@ -6,6 +6,7 @@ Ceilings are rounded up and floors down. Imports nothing of dprime.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -120,11 +121,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 
 
 def certified(adjacency: str | None = None, group_size: int = 1) -> str:
-    """What "certified" means, in one line.
-
-    Args:
-        adjacency: that the number holds for; None where only a curve is known.
-        group_size: the records that one person may have.
+    """What "certified" means, in one line; no adjacency where only a curve is known.
 
     >>> certified("add-remove")[:44]
     'Certified for one record added or removed: n'
@@ -136,12 +133,7 @@ def certified(adjacency: str | None = None, group_size: int = 1) -> str:
 def certified_in_full(
     described: Mapping[str, Any] | None, adjacency: str | None = None, group_size: int = 1
 ) -> str:
-    """What "certified" means, with every condition.
-
-    Args:
-        described: what was run, as `Mechanism.to_dict()` gives it; None where it is not known.
-        adjacency: that the numbers hold for; None where only a curve is known.
-        group_size: the records that one person may have.
+    """What "certified" means, with every condition of the mechanism that `to_dict()` described.
 
     >>> certified_in_full({"name": "RandomizedResponse"}, "replace")[:54]
     'Certified for one record replaced by another, if: each'
@@ -166,6 +158,44 @@ def conditions(
     """
     records = "one record" if group_size == 1 else f"at most {group_size:,} records"
     return [*dict.fromkeys(_own(described, adjacency)), f"each person has {records}", ALONE]
+
+
+def describe(
+    described: Mapping[str, Any], adjacency: str, group_size: int = 1, *, chosen: str | None = None
+) -> str:
+    """A mechanism in one line; the digits of a chosen parameter are cut on the safe side.
+
+    >>> describe({"name": "Gaussian", "noise_multiplier": 8.0}, "replace")
+    'Gaussian, 8.0; one record replaced'
+    """
+
+    def digits(name: str) -> str:
+        return safe_digits(name, described[name]) if name == chosen else f"{described[name]:.6g}"
+
+    if "probability" in described:
+        inner = describe(described["training"], adjacency, group_size, chosen=chosen)
+        return f"{inner}, trained on a share {digits('probability')} of a pool"
+    if described["name"] == "DPSGD":
+        steps = f"{described['steps']:,} {'step' if described['steps'] == 1 else 'steps'}"
+        what = (
+            f"DP-SGD, noise {digits('noise_multiplier')}, rate {digits('sample_rate')}, {steps}, "
+            f"{described['sampling']} sampling"
+        )
+    else:
+        what = ", ".join(map(str, described.values()))
+    records = _records(group_size)
+    changed = {"replace": f"{records} replaced", "zero-out": f"{records} zeroed out"}
+    return f"{what}; {changed.get(adjacency, f'with or without {records}')}"
+
+
+def command(name: str, options: Mapping[str, str]) -> str:
+    """A command with its options, as it can be typed.
+
+    >>> command("risk", {"noise_multiplier": "1.1", "sample_rate": "256/60000", "steps": "10"})
+    'dprime risk --noise-multiplier 1.1 --sample-rate 256/60000 --steps 10'
+    """
+    words = [(f"--{option.replace('_', '-')}", text) for option, text in options.items()]
+    return shlex.join(["dprime", name, *(word for pair in words for word in pair)])
 
 
 def two_epsilons(own: float, proved: float, delta: float) -> str:
@@ -209,8 +239,11 @@ def install(extra: str) -> str:
 def _changed(adjacency: str | None, group_size: int) -> str:
     if adjacency is None:
         return "the two data sets that the curve compares"
-    records = "one record" if group_size == 1 else f"the {group_size:,} records of one person"
-    return f"{records} {CHANGES[adjacency]}"
+    return f"{_records(group_size)} {CHANGES[adjacency]}"
+
+
+def _records(group_size: int) -> str:
+    return "one record" if group_size == 1 else f"the {group_size:,} records of one person"
 
 
 def _own(described: Mapping[str, Any] | None, adjacency: str | None) -> tuple[str, ...]:
@@ -271,10 +304,17 @@ def percent_down(share: float) -> str:
     return f"{round_down(100 * max(share, 0.0))} %"
 
 
-def times_up(probability: float) -> str:
+def safe_digits(name: str, value: float) -> str:
+    """A chosen parameter as printed may be typed in again: its digits are cut on the safe side."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return round_up(value, 6) if name == "noise_multiplier" else round_down(value, 6)
+
+
+def one_in(probability: float) -> str:
     """How many times there are to one occasion, rounded down, so that the chance is not smaller.
 
-    >>> times_up(0.015), times_up(1e-3)
+    >>> one_in(0.015), one_in(1e-3)
     ('66', '1,000')
     """
     return f"{math.floor(float(round_down(1 / max(probability, SMALLEST), 3))):,}"
@@ -288,7 +328,7 @@ def odds(probability: float) -> str:
     """
     if probability >= 0.1:
         return f"{percent_up(probability)} of the time"
-    return f"once in {times_up(probability)} times"
+    return f"once in {one_in(probability)} times"
 
 
 class Given(float):

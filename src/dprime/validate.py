@@ -127,9 +127,8 @@ def inner_probability(name: str, value: object, *, example: float | str = 0.5) -
     """A number strictly between 0 and 1, such as a prior that is not yet certain."""
     result = number(name, value, example=example)
     if not 0 < result < 1:
-        raise refusal(
-            name, value, "strictly between 0 and 1", f"give a probability such as {example}"
-        )
+        remedy = f"give a probability such as {example}"
+        raise refusal(name, value, "strictly between 0 and 1", remedy)
     return result
 
 

@@ -29,7 +29,9 @@ def test_neighbours_go_from_the_most_to_the_least_different():
 @pytest.mark.parametrize(("mu", "delta"), [(0.3, 0.05), (1.2, 1e-4)])
 def test_a_belief_is_exceeded_with_the_probability_it_is_named_for(mu, delta):
     belief = figure4_2.exceeded(mu, delta)
-    assert TradeOff.gaussian(mu).worst_pair(belief) == pytest.approx(delta, rel=1e-6)
+    assert TradeOff.gaussian(mu).belief_exceeds_in_worst_pair(belief) == pytest.approx(
+        delta, rel=1e-6
+    )
 
 
 def test_random_replacements_that_move_further():

@@ -3,8 +3,8 @@ from itertools import pairwise
 import pytest
 
 from dprime import validate
-from dprime.asked import NAMES
 from dprime.metrics import TARGETS
+from dprime.request import NAMES
 from dprime.web.answers import Answers
 from dprime.web.options import FREE, GOALS, SLIDERS, SPECIFIED, options
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from dprime import validate
+from dprime import text, validate
 from dprime.check import check as look
 from dprime.cli.options import AsJson, number_option, whole
 
@@ -83,10 +83,9 @@ def _show_finding(console: Console, finding: Finding) -> None:
 
 
 def _risk_line(risk: Risk) -> str:
-    from dprime.asked import describe  # noqa: PLC0415  where there is a risk, SciPy is too
-    from dprime.mechanisms import DPSGD  # noqa: PLC0415
+    from dprime.mechanisms import DPSGD  # noqa: PLC0415  where there is a risk, SciPy is too
 
     numbers = ", ".join(f"{a.title} at most {a.shown()}" for a in risk.answers)
     is_known = isinstance(risk.mechanism, DPSGD)
-    what = f" ({describe(risk.mechanism, risk.adjacency)})" if is_known else ""
+    what = f" ({text.describe(risk.mechanism.to_dict(), risk.adjacency)})" if is_known else ""
     return f"Certified for {risk.about}, if no mistake was missed: {numbers}{what}."

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from dprime import text
-from dprime.asked import describe
 from dprime.cli.tables import risk_table
 from dprime.mechanisms import DPSGD
 from dprime.metrics import risk_profile
@@ -35,7 +34,7 @@ def demo() -> None:
         )
     )
     before = risk_profile(today.curve())
-    console.print(risk_table(describe(today, "add-remove"), before, "add-remove"))
+    console.print(risk_table(text.describe(today.to_dict(), "add-remove"), before, "add-remove"))
     console.print(
         Markdown(
             "# And if that is too much?\n\n"
@@ -46,7 +45,7 @@ def demo() -> None:
     chosen = choose(DPSGD(sample_rate=today.sample_rate, steps=today.steps), tpr=0.02, fpr=0.01)
     assert chosen.noise_multiplier is not None
     after = risk_profile(chosen.curve())
-    described = describe(chosen, "add-remove", chosen="noise_multiplier")
+    described = text.describe(chosen.to_dict(), "add-remove", chosen="noise_multiplier")
     console.print(risk_table(described, after, "add-remove"))
     found = [
         round_up(100 * answer.value, 3)

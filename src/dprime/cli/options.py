@@ -36,28 +36,24 @@ def number_option(help_text: str) -> Any:
     return typer.Option(help=help_text, show_default=False, metavar="NUMBER")
 
 
-def with_numbers(helps: Mapping[str, str], *, before: str) -> Callable[[Command], Command]:
-    """Give a command that takes keywords an option for each of these numbers.
+def with_options(options: Mapping[str, Any], *, before: str) -> Callable[[Command], Command]:
+    """Give a command that takes keywords these options; one that is not given arrives as None.
 
     Args:
-        helps: what each number is, by its name; one that is not given arrives as None.
+        options: by their names.
         before: the parameter of the command that comes after them in its help.
     """
 
     def add(command: Command) -> Command:
         own = list(inspect.signature(command, eval_str=True).parameters.values())[:-1]
         place = [parameter.name for parameter in own].index(before)
-        numbers = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=None,
-                annotation=Annotated[str | None, number_option(help_text)],
-            )
-            for name, help_text in helps.items()
+        kind = inspect.Parameter.KEYWORD_ONLY
+        added = [
+            inspect.Parameter(name, kind, default=None, annotation=Annotated[str | None, option])
+            for name, option in options.items()
         ]
-        rest = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own[place:]]
-        signature = inspect.Signature([*own[:place], *numbers, *rest])
+        rest = [each.replace(kind=kind) for each in own[place:]]
+        signature = inspect.Signature([*own[:place], *added, *rest])
         command.__dict__["__signature__"] = signature
         command.__annotations__ = {
             **{name: each.annotation for name, each in signature.parameters.items()},
@@ -66,6 +62,11 @@ def with_numbers(helps: Mapping[str, str], *, before: str) -> Callable[[Command]
         return command
 
     return add
+
+
+def typed(options: Mapping[str, str | None]) -> dict[str, str]:
+    """The options that were given."""
+    return {name: text for name, text in options.items() if text is not None}
 
 
 def text_option(help_text: str) -> Any:

@@ -3,155 +3,130 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from dprime import estimates, validate
-from dprime.asked import (
-    Asked,
-    describe,
-    level,
-    printed,
-    risk_asked,
-    safe_digits,
-    target_asked,
-    typed,
-)
-from dprime.cli.options import AsJson, number_option, with_numbers
+from dprime import estimates, text, validate
+from dprime.cli.options import AsJson, number_option, text_option, typed, with_options
 from dprime.cli.tables import risk_table
-from dprime.mechanisms import Mechanism, PoolSampled
+from dprime.mechanisms import PoolSampled
 from dprime.metrics import (
     METRICS,
     OPTIONS,
     TARGETS,
+    Metric,
     MetricValue,
-    Reading,
     conditions_of,
     profile,
     risk_profile,
 )
+from dprime.request import RiskRequest, answer_json, choose_request, level, risk_request
 from dprime.solve import solve
 
 ADD_IT = "add {option}, or use dprime choose to find it"
 """The remedy where a parameter of the training is missing."""
 
-Noise = Annotated[str | None, number_option("Noise over the clipping norm, as in Opacus.")]
-Rate = Annotated[str | None, number_option("Sampling rate, e.g. 0.01 or 256/60000.")]
-Steps = Annotated[str | None, number_option("Number of training steps.")]
-Epochs = Annotated[
-    str | None, number_option("Passes over the data, instead of steps (rounded up).")
-]
-Adjacency = Annotated[
-    str | None, typer.Option(help="add-remove (default), zero-out or replace.", show_default=False)
-]
-Sampling = Annotated[str, typer.Option(help="poisson, fixed-size or shuffle.")]
-GroupSize = Annotated[str, typer.Option(help="Records that one person may have.")]
-
-CONDITIONS = {name: condition.help for name, condition in OPTIONS.items()}
+TRAINING: dict[str, Any] = {
+    "noise_multiplier": number_option("Noise over the clipping norm, as in Opacus."),
+    "sample_rate": number_option("Sampling rate, e.g. 0.01 or 256/60000."),
+    "steps": number_option("Number of training steps."),
+    "epochs": number_option("Passes over the data, instead of steps (rounded up)."),
+}
+SETTING = TRAINING | {
+    "adjacency": text_option("add-remove (default), zero-out or replace."),
+    "sampling": text_option("poisson (default), fixed-size or shuffle."),
+    "group_size": number_option("Records that one person may have [1]."),
+}
+CONDITIONS = {name: number_option(condition.help) for name, condition in OPTIONS.items()}
 """What the metrics are read at."""
 
 
-@with_numbers(CONDITIONS, before="with_estimates")
+def _target_help(metric: Metric) -> str:
+    """What is kept below a ceiling, and the options that it is read at."""
+    options = [f"--{name.replace('_', '-')}" for name in metric.conditions]
+    title = re.split(",| at ", metric.title)[0]
+    return f"Target: {title}{', at ' * bool(options)}{' and '.join(options)}."
+
+
+GOALS = {name: number_option(_target_help(METRICS[name])) for name in TARGETS}
+LEVELS = {
+    level(name): number_option("In the table: " * (level(name) != name) + condition.help)
+    for name, condition in OPTIONS.items()
+}
+
+
+@with_options(SETTING | CONDITIONS, before="with_estimates")
 def risk(
-    noise_multiplier: Noise = None,
-    sample_rate: Rate = None,
-    steps: Steps = None,
-    epochs: Epochs = None,
-    adjacency: Adjacency = None,
-    sampling: Sampling = "poisson",
-    group_size: GroupSize = "1",
     with_estimates: Annotated[
         bool, typer.Option("--estimates", help="Add the closed forms, marked as estimates.")
     ] = False,
     as_json: AsJson = False,
-    **conditions: str | None,
+    **texts: str | None,
 ) -> None:
     """What an attacker can do at most against DP-SGD with these parameters."""
-    texts = typed(
-        noise_multiplier=noise_multiplier,
-        sample_rate=sample_rate,
-        steps=steps,
-        epochs=epochs,
-        adjacency=adjacency,
-        sampling=sampling,
-        group_size=group_size,
-        **conditions,
-    )
-    asked = risk_asked(texts, ADD_IT)
-    answers = _read(asked.mechanism, asked, asked.readings)
-    extra = _estimates(asked) if with_estimates else {}
-    _print(asked.mechanism, asked, answers, as_json, estimates_by_source=extra)
+    request = risk_request(typed(texts), ADD_IT)
+    curve = request.mechanism.curve(request.adjacency, group_size=request.group_size)
+    estimated = _estimates(request) if with_estimates else {}
+    answers = risk_profile(curve, request.readings)
+    setting = (request.mechanism, request.adjacency, request.group_size)
+    if as_json:
+        shown = answer_json(*setting, answers)
+        if estimated:
+            shown["estimates"] = {
+                source: {answer.name: answer.as_json() for answer in listed}
+                for source, listed in estimated.items()
+            }
+        print(json.dumps(shown, indent=2, allow_nan=False))
+        return
+    console, compared = Console(), (request.adjacency, request.group_size)
+    title = text.describe(request.mechanism.to_dict(), *compared)
+    console.print(risk_table(title, answers, *compared))
+    for source, listed in estimated.items():
+        console.print(risk_table(f"Estimate, no guarantee: {source}", listed, *compared))
 
 
-@with_numbers(
-    {
-        **{name: METRICS[name].goal for name in TARGETS},
-        **{
-            level(name): text if level(name) == name else f"In the table: {text}"
-            for name, text in CONDITIONS.items()
-        },
-    },
-    before="as_json",
-)
+@with_options(SETTING | GOALS | LEVELS, before="whole")
 def choose(
-    noise_multiplier: Noise = None,
-    sample_rate: Rate = None,
-    steps: Steps = None,
-    epochs: Epochs = None,
-    adjacency: Adjacency = None,
-    sampling: Sampling = "poisson",
-    group_size: GroupSize = "1",
     whole: Annotated[str, typer.Option(help="Count a free length in steps or epochs.")] = "steps",
     as_json: AsJson = False,
-    **numbers: str | None,
+    **texts: str | None,
 ) -> None:
     """The noise (or rate, or steps) that keeps an acceptable risk. Leave out what to choose."""
-    conditions = {name: text for name, text in numbers.items() if name not in TARGETS}
-    texts = typed(
-        noise_multiplier=noise_multiplier,
-        sample_rate=sample_rate,
-        steps=steps,
-        epochs=epochs,
-        adjacency=adjacency,
-        sampling=sampling,
-        group_size=group_size,
-        **conditions,
-    )
-    asked = target_asked(texts, typed(**{name: numbers[name] for name in TARGETS}))
-    sought, readings = asked.sought(), asked.readings
+    request = choose_request(typed(texts))
+    compared, readings = (request.adjacency, request.group_size), request.readings
     found = solve(
-        sought,
-        dict(asked.target),
-        adjacency=asked.adjacency,
-        group_size=asked.group_size,
+        request.to_complete(),
+        dict(request.target),
+        adjacency=request.adjacency,
+        group_size=request.group_size,
         whole=whole,
     )
     if isinstance(found.mechanism, PoolSampled):
         readings = profile(**{**conditions_of(readings), "prior": found.mechanism.prior})
-    _print(
-        found.mechanism,
-        asked,
-        risk_profile(found.curve, readings),
-        as_json,
-        chosen=found.parameter,
-    )
+    answers = risk_profile(found.curve, readings)
+    if as_json:
+        shown = answer_json(found.mechanism, *compared, answers)
+        print(json.dumps(shown, indent=2, allow_nan=False))
+        return
+    name = found.parameter
+    digits = text.safe_digits(name, getattr(found.mechanism, name))
+    console = Console()
+    console.print(f"[bold]Chosen: {name.replace('_', ' ')} {digits}[/bold]")
+    title = text.describe(found.mechanism.to_dict(), *compared, chosen=name)
+    console.print(risk_table(title, answers, *compared))
 
 
-def _read(mechanism: Mechanism, asked: Asked, readings: tuple[Reading, ...]) -> list[MetricValue]:
-    """Every metric of the mechanism's certified curve."""
-    return risk_profile(mechanism.curve(asked.adjacency, group_size=asked.group_size), readings)
-
-
-def _estimates(asked: Asked) -> dict[str, list[MetricValue]]:
-    mechanism, adjacency = asked.mechanism, asked.adjacency
-    if mechanism.sampling != "poisson" or asked.group_size > 1:
+def _estimates(request: RiskRequest) -> dict[str, list[MetricValue]]:
+    mechanism, adjacency = request.mechanism, request.adjacency
+    if mechanism.sampling != "poisson" or request.group_size > 1:
         raise validate.InputError.of(
             "The estimates",
             "be asked for Poisson sampling and group_size 1",
-            f"sampling is {mechanism.sampling!r} and group_size {asked.group_size}",
+            f"sampling is {mechanism.sampling!r} and group_size {request.group_size}",
             "leave --estimates out",
         )
     z, q, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
@@ -164,33 +139,4 @@ def _estimates(asked: Asked) -> dict[str, list[MetricValue]]:
     for estimate in found:
         if estimate.warning:
             print(f"Warning: {estimate.warning}", file=sys.stderr)
-    return {estimate.source: risk_profile(estimate, asked.readings) for estimate in found}
-
-
-def _print(
-    mechanism: Mechanism,
-    asked: Asked,
-    answers: list[MetricValue],
-    as_json: bool,
-    *,
-    chosen: str | None = None,
-    estimates_by_source: dict[str, list[MetricValue]] | None = None,
-) -> None:
-    setting = (mechanism, asked.adjacency, asked.group_size)
-    if as_json:
-        shown = printed(*setting, answers)
-        if estimates_by_source:
-            shown["estimates"] = {
-                source: {answer.name: answer.as_json() for answer in listed}
-                for source, listed in estimates_by_source.items()
-            }
-        print(json.dumps(shown, indent=2, allow_nan=False))
-        return
-    console = Console()
-    if chosen:
-        digits = safe_digits(chosen, getattr(mechanism, chosen))
-        console.print(f"[bold]Chosen: {chosen.replace('_', ' ')} {digits}[/bold]")
-    compared = (asked.adjacency, asked.group_size)
-    console.print(risk_table(describe(*setting, chosen=chosen), answers, *compared))
-    for source, listed in (estimates_by_source or {}).items():
-        console.print(risk_table(f"Estimate, no guarantee: {source}", listed, *compared))
+    return {estimate.source: risk_profile(estimate, request.readings) for estimate in found}

@@ -19,8 +19,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from dprime import validate
-from dprime.asked import risk_command
+from dprime import text, validate
 from dprime.mechanisms import Mechanism, PoolSampled
 from dprime.membership.pool import (
     Draw,
@@ -75,14 +74,15 @@ class PoolFacts:
         What is not known stands in capitals.
         """
         expected = f"{self.expected_records!r}".removesuffix(".0")
-        return risk_command(
+        return text.command(
+            "risk",
             {
                 "noise_multiplier": noise_multiplier,
                 "sample_rate": f"{'BATCH' if self.batch is None else self.batch}/{expected}",
                 "steps": steps,
                 "prior": repr(self.probability),
                 "belief_prior": repr(self.probability),
-            }
+            },
         )
 
 

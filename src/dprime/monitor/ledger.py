@@ -17,7 +17,7 @@ import numpy as np
 
 from dprime import validate
 from dprime.composition import PrivacyLosses
-from dprime.mechanisms import DPSGD, Composition, Mechanism, described
+from dprime.mechanisms import DPSGD, Composition, Mechanism
 from dprime.parameters import LEAST_NOISE, checked, steps_in_pass
 from dprime.privacy_loss import PrivacyLoss
 
@@ -33,7 +33,6 @@ NOISE_GRID = 0.005
 """Ratio of neighbours on that grid, less 1."""
 
 
-@described
 @dataclass(frozen=True)
 class Unprotected(Mechanism):
     """Steps of which at least one is covered by no guarantee: an attacker may learn everything.
@@ -55,7 +54,6 @@ def _batches(name: str, value: object) -> int:
     return validate.whole(name, value, example=2)
 
 
-@described
 @dataclass(frozen=True)
 class Accumulated(Mechanism):
     """DP-SGD whose steps each add up several Poisson batches before the noise.
@@ -97,7 +95,6 @@ class GivesAway(Mechanism):
         return PrivacyLosses(parts=((PrivacyLoss(zero, rest, rest, lost, lost), 1),))
 
 
-@described
 @dataclass(frozen=True)
 class EmptyBatches(GivesAway):
     """What it reveals that no step is made of a Poisson batch without records.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 
 from dprime import text
-from dprime.asked import describe
 from dprime.mechanisms import Composition, Mechanism
 from dprime.metrics import MetricValue
 from dprime.monitor.ledger import Accumulated, Unprotected
@@ -119,9 +118,9 @@ def _part(mechanism: Mechanism, adjacency: str) -> str:
     if isinstance(mechanism, Unprotected):
         return f"{mechanism.steps:,} steps, not all of them covered by a guarantee"
     if isinstance(mechanism, Accumulated):
-        inner = describe(mechanism.training, adjacency)
+        inner = text.describe(mechanism.training.to_dict(), adjacency)
         return f"{inner}; {mechanism.batches} batches added up in each step"
-    return describe(mechanism, adjacency)
+    return text.describe(mechanism.to_dict(), adjacency)
 
 
 def _table(spent: Sequence[MetricValue], forecast: Sequence[MetricValue] | None) -> list[str]:

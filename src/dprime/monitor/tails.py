@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 
 from dprime import validate
-from dprime.mechanisms import Composition, Mechanism, described
+from dprime.mechanisms import Composition, Mechanism
 from dprime.monitor.ledger import MANY_NOISES, GivesAway, Ledger, Step, Unprotected, on_grid
 
 FLOAT32_END, CURAND_END, FLOAT64_END = (math.sqrt(2 * b * math.log(2)) for b in (24, 33, 53))
@@ -54,7 +54,6 @@ SLACK = 1.0 + 1e-6
 """Covers the error of the integral, which is below 1e-7 of its value."""
 
 
-@described
 @dataclass(frozen=True)
 class NoiseTails(GivesAway):
     """What the missing tails of the noise reveal: everything, with a small probability.

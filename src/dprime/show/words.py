@@ -18,10 +18,10 @@ from dprime.text import (
     Floor,
     Given,
     given,
+    one_in,
     percent_up,
     round_down,
     round_up,
-    times_up,
 )
 
 NO_LIMIT = "no limit"
@@ -223,7 +223,7 @@ def _belief_reached(belief: Mapping[str, float]) -> str:
     return (
         f"About a person who is in the data, somebody who was {before} % sure beforehand ends up "
         f"more than {percent_up(belief['value'])} sure at most once in "
-        f"{times_up(belief['exceeded'])} trainings."
+        f"{one_in(belief['exceeded'])} trainings."
     )
 
 
@@ -318,7 +318,7 @@ def group(found: Group) -> str:
     return (
         f"For somebody who is one of a group of {found.size}, an observer's belief grows from "
         f"1/{found.size} to at most {percent_up(found.belief)} (exceeded at most once in "
-        f"{times_up(found.exceeded)} trainings), as if the group had {floor(found.equivalent, 3)} "
+        f"{one_in(found.exceeded)} trainings), as if the group had {floor(found.equivalent, 3)} "
         "members."
     )
 

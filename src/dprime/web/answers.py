@@ -11,12 +11,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from dprime import asked as asking
 from dprime import text, validate
-from dprime.asked import MECHANISM, Asked, Texts
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
 from dprime.metrics import conditions_of, risk_profile
+from dprime.request import (
+    MECHANISM,
+    NAMES,
+    RiskRequest,
+    Texts,
+    answer_json,
+    choose_options,
+    choose_request,
+    risk_request,
+)
 from dprime.shapes import Polygon
 from dprime.web.cache import Cache
 from dprime.web.options import FIGURES, GOALS, OVER, SLIDERS, SPECIFIED
@@ -68,7 +76,7 @@ class Answers:
         self.sweeps = Sweeps(self.workers)
         self._warmer = Warmer()
         self._curves = Cache[Point, TradeOff](CURVES_BYTES, weight)
-        self._choices = Cache[Asked, DPSGD](CHOICES)
+        self._choices = Cache[RiskRequest, DPSGD](CHOICES)
         self._figures = Cache[tuple[object, ...], dict[str, Any]](FIGURES_KEPT)
         self._drawings = Cache[tuple[str, str], dict[str, Any]](100)
 
@@ -92,11 +100,12 @@ class Answers:
         self, texts: Texts, *, over: str = "noise_multiplier", figures: Sequence[str] = ()
     ) -> dict[str, Any]:
         """What `dprime risk` says, with the figures that are asked for."""
-        question = asking.risk_asked(texts)
+        question = risk_request(texts)
         with self._warmer.answering():
             found = self._answer(question, over, figures)
         self._warmer.turn_to(self._around(_point(question), over))
-        return {**found, "command": asking.risk_command(texts)}
+        given = {name: texts[name] for name in NAMES if name in texts}
+        return {**found, "command": text.command("risk", given)}
 
     def choose(
         self,
@@ -109,21 +118,24 @@ class Answers:
         figures: Sequence[str] = (),
     ) -> dict[str, Any]:
         """What `dprime choose` says, with the figures that are asked for."""
-        question = asking.choose_asked(texts, target, value, free)
+        options = choose_options(texts, target, value, free)
+        question = choose_request(options)
         with self._warmer.answering():
             chosen = self._chosen(question)
-            found = self._answer(question.answered_by(chosen), over, figures, free=free)
+            found = self._answer(
+                replace(question, mechanism=chosen, target=()), over, figures, free=free
+            )
         self._warmer.turn_to(self._around_choice(texts, target, value, free, over))
         number = getattr(chosen, free)
         return {
             **found,
-            "chosen": {"name": free, "value": number, "shown": asking.safe_digits(free, number)},
-            "command": asking.choose_command(texts, target, value, free),
+            "chosen": {"name": free, "value": number, "shown": text.safe_digits(free, number)},
+            "command": text.command("choose", options),
         }
 
-    def _chosen(self, question: Asked) -> DPSGD:
+    def _chosen(self, question: RiskRequest) -> DPSGD:
         wanted = replace(question, readings=())  # the other conditions change no choice
-        return self._choices.get(wanted, lambda: self.workers.call(asking.chosen, wanted))
+        return self._choices.get(wanted, lambda: self.workers.call(RiskRequest.chosen, wanted))
 
     def _first(self) -> Work:
         """What the page begins with, its drawings, and its neighbours."""
@@ -150,8 +162,8 @@ class Answers:
     def _around_choice(self, texts: Texts, target: str, value: str, free: str, over: str) -> Work:
         """The choices for the targets beside this one, and what their figures read."""
         for other in beside(GOALS[target].positions, validate.parse(target, value)):
-            question = asking.choose_asked(texts, target, str(other), free)
-            point = _point(question.answered_by(self._chosen(question)))
+            question = choose_request(choose_options(texts, target, str(other), free))
+            point = _point(replace(question, mechanism=self._chosen(question)))
             yield
             yield from self._prepared(point, over)
 
@@ -160,7 +172,7 @@ class Answers:
         return self._curves.get(point, point.curve)
 
     def _answer(
-        self, question: Asked, over: str, figures: Sequence[str], *, free: str | None = None
+        self, question: RiskRequest, over: str, figures: Sequence[str], *, free: str | None = None
     ) -> dict[str, Any]:
         """The certified numbers, and the figures."""
         names = [validate.one_of("figures", name, FIGURES) for name in figures]
@@ -170,7 +182,7 @@ class Answers:
         answers = risk_profile(self.curve(point), question.readings)
         setting = (question.mechanism, question.adjacency, question.group_size)
         return {
-            **asking.printed(*setting, answers),
+            **answer_json(*setting, answers),
             "answers": [
                 {
                     "name": answer.name,
@@ -182,7 +194,9 @@ class Answers:
                 }
                 for answer in answers
             ],
-            "described": asking.describe(*setting, chosen=free),
+            "described": text.describe(
+                point.mechanism.to_dict(), point.adjacency, point.group_size, chosen=free
+            ),
             "certified": text.certified(point.adjacency, point.group_size),
             "certified_in_full": text.certified_in_full(
                 point.mechanism.to_dict(), point.adjacency, point.group_size
@@ -199,7 +213,7 @@ class Answers:
             self.sweeps.ask(ranges.course)
         return ranges
 
-    def _shown(self, name: str, question: Asked, ranges: Ranges) -> dict[str, Any]:
+    def _shown(self, name: str, question: RiskRequest, ranges: Ranges) -> dict[str, Any]:
         """A figure's words and numbers; made again only when something moves that it shows."""
         at = conditions_of(question.readings)
         shows: dict[str, tuple[object, ...]] = {
@@ -212,9 +226,9 @@ class Answers:
         made = self._figures.get
         return made((name, *shows[name]), lambda: _plain(self.figure(name, question, ranges)))
 
-    def figure(self, name: str, question: Asked, ranges: Ranges) -> Figure:
+    def figure(self, name: str, question: RiskRequest, ranges: Ranges) -> Figure:
         """A figure of the setting; only what is not yet known is computed."""
-        make: dict[str, Callable[[Asked, Ranges], Figure]] = {
+        make: dict[str, Callable[[RiskRequest, Ranges], Figure]] = {
             "trade-off": self._trade_off,
             "trade-off-log": self._trade_off_log,
             "risk": self._risk,
@@ -237,16 +251,16 @@ class Answers:
         spec.pop("description", None)  # it speaks of one setting
         return spec
 
-    def _trade_off(self, question: Asked, _: Ranges, *, log: bool = False) -> Figure:
+    def _trade_off(self, question: RiskRequest, _: Ranges, *, log: bool = False) -> Figure:
         from dprime.show.figures import TradeOffFigure  # noqa: PLC0415  needs an extra
 
         curve = self.curve(_point(question))
         return TradeOffFigure.of(curve, log=log, fpr=conditions_of(question.readings)["fpr"])
 
-    def _trade_off_log(self, question: Asked, ranges: Ranges) -> Figure:
+    def _trade_off_log(self, question: RiskRequest, ranges: Ranges) -> Figure:
         return self._trade_off(question, ranges, log=True)
 
-    def _risk(self, question: Asked, ranges: Ranges) -> Figure:
+    def _risk(self, question: RiskRequest, ranges: Ranges) -> Figure:
         from dprime.show.figures import RiskFigure  # noqa: PLC0415
 
         return RiskFigure.of(
@@ -257,7 +271,7 @@ class Answers:
             read=lambda each: self.sweeps.advantage(replace(ranges.point, mechanism=each)),
         )
 
-    def _precision(self, question: Asked, _: Ranges) -> Figure:
+    def _precision(self, question: RiskRequest, _: Ranges) -> Figure:
         from dprime.show.figures import PrecisionFigure  # noqa: PLC0415
 
         at = conditions_of(question.readings)
@@ -268,7 +282,7 @@ class Answers:
             epsilon=self.curve(_point(question)).epsilon(at["delta"]),
         )
 
-    def _bayes_security(self, question: Asked, ranges: Ranges) -> Figure:
+    def _bayes_security(self, question: RiskRequest, ranges: Ranges) -> Figure:
         from dprime.show.figures import BayesSecurityFigure  # noqa: PLC0415
 
         mechanism = question.mechanism
@@ -282,12 +296,12 @@ class Answers:
         )
 
 
-def _usual() -> Asked:
+def _usual() -> RiskRequest:
     """The setting that the page begins with."""
-    return asking.risk_asked({name: str(SLIDERS[name].default) for name in MECHANISM})
+    return risk_request({name: str(SLIDERS[name].default) for name in MECHANISM})
 
 
-def _point(question: Asked) -> Point:
+def _point(question: RiskRequest) -> Point:
     return Point(question.mechanism, question.adjacency, question.group_size)
 
 

@@ -22,8 +22,8 @@ from starlette.responses import Response
 
 import dprime
 from dprime import validate
-from dprime.asked import NAMES
 from dprime.mechanisms import ADJACENCIES
+from dprime.request import NAMES
 from dprime.web import files, models
 from dprime.web.answers import Answers
 from dprime.web.guard import REPORT_POLICY, Guard, checked_token, refusal

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import dprime
-from dprime.asked import MECHANISM
 from dprime.mechanisms import ADJACENCIES
+from dprime.request import MECHANISM
 
 
 def plain(value: float) -> str:

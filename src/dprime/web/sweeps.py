@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import final
 
-from dprime.asked import MECHANISM
 from dprime.curve import TradeOff
 from dprime.mechanisms import DPSGD
+from dprime.request import MECHANISM
 from dprime.validate import InputError
 from dprime.web.cache import Cache
 from dprime.web.options import SLIDERS

@@ -1,0 +1,202 @@
+"""The explorer's numbers are those of the command line, for the same words."""
+
+import json
+import shlex
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from dprime import cli
+from dprime.mechanisms import DPSGD, PoolSampled
+from dprime.metrics import conditions_of
+from dprime.request import (
+    ADDRESS_TARGETS,
+    choose_options,
+    choose_request,
+    risk_request,
+    training_request,
+)
+from dprime.web.answers import Answers
+from dprime.web.options import GOALS, SLIDERS
+
+SAME = ("mechanism", "adjacency", "group_size", "metrics")
+ANSWERS = Answers()
+BASE = {"noise_multiplier": "1.1", "sample_rate": "256/60000", "steps": "14062"}
+TRAINING = ("noise_multiplier", "sample_rate", "steps")
+
+
+def printed(words):
+    """What the command prints with --json, or its sentence."""
+    result = CliRunner().invoke(cli.app, [*words, "--json"])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        return str(result.exception)
+    return json.loads(result.stdout)
+
+
+def words_of(command, texts):
+    options = [(f"--{name.replace('_', '-')}", text) for name, text in texts.items()]
+    return [command, *(word for pair in options for word in pair)]
+
+
+def answered(ask, *values):
+    """What the explorer says of the same, or its sentence."""
+    try:
+        found = ask(*values)
+    except ValueError as error:
+        return str(error)
+    return {name: found[name] for name in SAME}
+
+
+def positions(*names):
+    return {
+        name: st.sampled_from([str(value) for value in SLIDERS[name].positions]) for name in names
+    }
+
+
+MECHANISMS = st.fixed_dictionaries(positions(*TRAINING))
+CONDITIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        **positions("prior", "belief_prior", "belief", "fpr", "delta", "group_size"),
+        "adjacency": st.sampled_from(["add-remove", "replace"]),
+        "min_tpr": st.sampled_from(["0.01", "0.1", "1/7"]),
+        "exceeded": st.sampled_from(["0.001", "1e-6", "0.2"]),
+    },
+)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(mechanism=MECHANISMS, conditions=CONDITIONS)
+def test_risks_equal_those_of_the_command(mechanism, conditions):
+    texts = {**mechanism, **conditions}
+    assert answered(ANSWERS.risk, texts) == printed(words_of("risk", texts))
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    mechanism=MECHANISMS,
+    conditions=CONDITIONS,
+    free=st.sampled_from(TRAINING),
+    target=st.sampled_from(list(GOALS)),
+    data=st.data(),
+)
+def test_choices_equal_those_of_the_command(mechanism, conditions, free, target, data):
+    """The command calls the belief asked about its level: a belief is one of its targets."""
+    value = str(data.draw(st.sampled_from(list(GOALS[target].positions))))
+    texts = {**mechanism, "delta": "1e-5", "prior": "0.1", **conditions}
+    del texts[free]
+    options = {"belief_level" if name == "belief" else name: text for name, text in texts.items()}
+    expected = printed([*words_of("choose", options), f"--{target.replace('_', '-')}", value])
+    assert answered(ANSWERS.choose, texts, target, value, free) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("noise_multiplier", "much"), ("sample_rate", "1/0"), ("steps", "2.5"), ("adjacency", "near"),
+     ("group_size", "0"), ("belief", "nan"), ("exceeded", "inf")],
+)  # fmt: skip
+def test_a_wrong_value_has_the_sentence_of_the_command(name, text):
+    texts = {**BASE, name: text}
+    sentence = answered(ANSWERS.risk, texts)
+    assert name in sentence
+    assert sentence == printed(words_of("risk", texts))
+
+
+EVERYTHING = {
+    **BASE, "adjacency": "add-remove", "group_size": "2", "prior": "0.2", "belief": "0.8",
+    "belief_prior": "0.4", "fpr": "0.02", "delta": "1e-6", "min_tpr": "0.05", "exceeded": "1e-2",
+}  # fmt: skip
+
+
+def test_the_command_beside_an_answer_repeats_it():
+    found = [ANSWERS.risk(EVERYTHING)]
+    for target, value in (("tpr", "0.05"), ("belief", "0.9"), ("success", "0.85")):
+        found.append(ANSWERS.choose(EVERYTHING, target, value, "noise_multiplier"))
+        assert "--noise-multiplier" not in found[-1]["command"]
+    for each in found:
+        assert printed(shlex.split(each["command"])[1:]) == {name: each[name] for name in SAME}
+
+
+def test_what_is_given_for_the_free_parameter_does_not_matter():
+    asked = ("advantage", "0.1", "noise_multiplier")
+    other = {**EVERYTHING, "noise_multiplier": "7"}
+    assert choose_options(other, *asked) == choose_options(EVERYTHING, *asked)
+
+
+@pytest.mark.parametrize("free", TRAINING)
+def test_the_chosen_number_may_be_typed_in_again(free):
+    texts = {"noise_multiplier": "1.3", "sample_rate": "0.01", "steps": "3000"}
+    found = ANSWERS.choose(texts, "advantage", "0.15", free)["chosen"]
+    assert found["name"] == free
+    typed = {**texts, free: found["shown"].replace(",", "")}
+    assert ANSWERS.risk(typed)["metrics"]["advantage"]["value"] <= 0.15
+
+
+def test_a_missing_parameter_is_named_with_the_remedy_of_who_asks():
+    texts = {"noise_multiplier": "1", "sample_rate": "0.1"}
+    with pytest.raises(ValueError, match="steps must be given, but it is missing: turn --steps"):
+        risk_request(texts, "turn {option}")
+    with pytest.raises(ValueError, match="give it, or let dprime choose find it"):
+        training_request(texts)
+    with pytest.raises(ValueError, match=r"steps must be given, .* or make it the free one"):
+        choose_options(texts, "advantage", "0.1", "sample_rate")
+
+
+def test_a_training_may_be_described_by_epochs_and_sampling():
+    texts = {"noise_multiplier": "2", "sample_rate": "1/100", "epochs": "3"}
+    assert training_request(texts) == DPSGD(2.0, 0.01, 300)
+    shuffled = training_request({**texts, "sampling": "shuffle"})
+    assert shuffled == DPSGD(2.0, 0.01, 300, sampling="shuffle")
+    with pytest.raises(ValueError, match="Exactly one of steps, epochs must be given"):
+        training_request({**texts, "steps": "5"})
+    with pytest.raises(ValueError, match="sample_rate must be given with epochs"):
+        choose_request({"epochs": "3", "advantage": "0.1"})
+
+
+@pytest.mark.parametrize("target", ["precision", "belief"])
+def test_the_share_of_a_pool_is_sought_where_nothing_else_is_open(target):
+    request = choose_request({**BASE, target: "0.4"})
+    training = request.mechanism
+    assert request.to_complete() == PoolSampled(training)
+    assert choose_request({**BASE, "prior": "0.1", target: "0.4"}).to_complete() == training
+    assert choose_request({**BASE, "advantage": "0.4"}).to_complete() == training
+    open_steps = {name: text for name, text in BASE.items() if name != "steps"}
+    assert choose_request({**open_steps, target: "0.4"}).to_complete().free_parameters() == [
+        "steps"
+    ]
+
+
+def test_a_target_takes_only_its_own_conditions():
+    conditions = {name: text for name, text in EVERYTHING.items() if name not in BASE}
+    del conditions["belief"]
+    given = {**BASE, **conditions, "max_prior": "0.3", "adjacency": "replace"}
+    expected = {
+        "advantage": {}, "tpr": {"fpr": 0.02}, "epsilon": {"delta": 1e-6},
+        "precision": {"prior": 0.2, "min_tpr": 0.05}, "belief": {"prior": 0.4, "exceeded": 0.01},
+        "success": {"prior": 0.2}, "secret_success": {"max_prior": 0.3},
+    }  # fmt: skip
+    for target, own in expected.items():
+        assert dict(choose_request({**given, target: "0.5"}).target) == {target: 0.5, **own}
+
+
+def test_a_belief_without_a_prior_of_its_own_has_that_of_precision():
+    request = choose_request({**BASE, "belief": "0.9", "prior": "0.2", "belief_level": "0.8"})
+    assert dict(request.target) == {"belief": 0.9, "prior": 0.2}
+    found = conditions_of(request.readings)
+    assert (found["belief_prior"], found["belief"]) == (0.2, 0.8)
+
+
+def test_guessing_a_secret_is_a_question_of_replacing():
+    secret = {**BASE, "max_prior": "0.1"}
+    request = risk_request({**secret, "adjacency": "replace"})
+    assert conditions_of(request.readings)["max_prior"] == 0.1
+    assert choose_request({**secret, "secret_success": "0.2"}).adjacency == "replace"
+    for ask, texts in ((risk_request, secret), (choose_request, {**secret, "advantage": "0.1"})):
+        with pytest.raises(ValueError, match="adjacency must be 'replace' to ask about a secret"):
+            ask(texts)
+
+
+def test_the_targets_are_those_of_the_sliders():
+    assert set(ADDRESS_TARGETS) == set(GOALS)
