@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from dprime.cli.frontiers import frontier
 from dprime.data import load
 from dprime.membership.planner import plan
+from dprime.plain import to_json
 from dprime.runs.run import Run
 
 app = typer.Typer()
@@ -34,7 +35,7 @@ def words(*arguments):
 def test_a_plan_is_that_of_python():
     found = json.loads(shown("--precision", "0.6", *SMALL, "--plan-only", "--json"))
     made = plan(0.6, pool_size=200, batch_size=20, epochs=1, probabilities=[0.2, 0.59])
-    assert found == json.loads(json.dumps(made.as_json()))
+    assert found == to_json(made)
 
 
 def test_a_plan_of_the_usual_shares_with_steps():
@@ -43,7 +44,7 @@ def test_a_plan_of_the_usual_shares_with_steps():
     made = plan(
         0.5, pool_size=len(load("digits").train), batch_size=100, steps=40, min_tpr=0.05, delta=1e-6
     )
-    assert found == json.loads(json.dumps(made.as_json()))
+    assert found == to_json(made)
 
 
 def test_the_plan_as_a_table():
@@ -55,7 +56,7 @@ def test_the_plan_as_a_table():
     assert "Noise by theorem" in text
     assert plan(
         0.6, pool_size=200, batch_size=20, epochs=1, probabilities=[0.2, 0.59]
-    ).sentence() in " ".join(text.split())
+    ).planned in " ".join(text.split())
 
 
 def test_a_plan_is_made_without_pytorch():

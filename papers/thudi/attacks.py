@@ -22,8 +22,6 @@ from dprime.curve import TradeOff
 from dprime.data.devices import device_title
 from dprime.membership.attacks import RMIA, Attack, AttackP, AttackR, LiRA, YeomLoss
 from dprime.membership.confidence import contradicts
-from dprime.membership.game import Scored, score
-from dprime.membership.recipe import Recipe
 from dprime.membership.results import (
     held_out_precision,
     precision_over_quantiles,
@@ -31,7 +29,8 @@ from dprime.membership.results import (
     shuffled_best,
     top_precision,
 )
-from dprime.membership.shadows import Answers, answers
+from dprime.membership.shadows import ModelOutputs, Scored, answers, score
+from dprime.membership.trainers import Recipe
 from dprime.train import Compute
 from papers.reproduce import SEED, Scale
 
@@ -143,15 +142,15 @@ class Game:
             setup.batch, setup.epochs, learning_rate=rate, epsilon=self.epsilon, delta=DELTA
         )
 
-    def trained(self, prior: float, models: int, seed: int) -> Answers:
+    def trained(self, prior: float, models: int, seed: int) -> ModelOutputs:
         """Models on parts of the pool; figures 13 and 17 share some."""
         return _models(self.data, self.epsilon, self.scale, self.setup, prior, models, seed)
 
-    def targets(self, prior: float) -> Answers:
+    def targets(self, prior: float) -> ModelOutputs:
         """One model for each repetition."""
         return self.trained(prior, self.setup.repetitions, self.own_seed(100 + round(100 * prior)))
 
-    def shadows(self, prior: float = SHADOW_PRIOR) -> Answers:
+    def shadows(self, prior: float = SHADOW_PRIOR) -> ModelOutputs:
         """Those of all repetitions, one after the other."""
         purpose = 1 if prior == SHADOW_PRIOR else 200 + round(100 * prior)
         models = self.setup.shadows * self.setup.repetitions
@@ -176,7 +175,7 @@ class Game:
             "seed": self.scale.seed,
         }  # fmt: skip
 
-    def cell(self, prior: float, shadows: Answers, attacks: Sequence[Attack]) -> Cell:
+    def cell(self, prior: float, shadows: ModelOutputs, attacks: Sequence[Attack]) -> Cell:
         """Of one π: these attacks on its targets."""
         targets = self.targets(prior)
         training = self.recipe().training(len(self.pool), prior)
@@ -198,7 +197,7 @@ class Game:
                 found[f"{scored.attack}-matched"] = self.measured(scored, prior, claim)
         return found
 
-    def scored(self, attack: Attack, targets: Answers, shadows: Answers) -> Scored:
+    def scored(self, attack: Attack, targets: ModelOutputs, shadows: ModelOutputs) -> Scored:
         """Each target with the shadow models of its own repetition."""
         count = self.setup.shadows
         parts = [
@@ -228,7 +227,7 @@ class Game:
         return {
             "best": [precision_over_quantiles(*pair).value for pair in pairs],
             "shuffled": [shuffled_best(*pair, self.rng, 200).value for pair in pairs],
-            "held_out": [held_out_precision(*pair, self.rng).precision for pair in pairs],
+            "held_out": [held_out_precision(*pair, self.rng) for pair in pairs],
             "top": [top.value for top in tops],
             "contradicted": broken,
             "auc": [curve.auc for curve in curves],
@@ -242,7 +241,7 @@ class Game:
 def _models(
     data: str, epsilon: float | None, scale: Scale, setup: Setup, prior: float, models: int,
     seed: int,
-) -> Answers:  # fmt: skip
+) -> ModelOutputs:  # fmt: skip
     game = Game(data, epsilon, scale, setup)
     trainer = EngineTrainer(
         network(*NETWORKS[data]), game.recipe().training(len(game.pool), prior),

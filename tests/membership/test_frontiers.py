@@ -10,8 +10,9 @@ import torch
 from torch import nn
 
 from dprime.data.dataset import Dataset, Split
-from dprime.membership.frontiers import Frontier, Measured, frontier
-from dprime.membership.planner import Plan, plan
+from dprime.membership.frontiers import FrontierRecord, MeasuredPoint, frontier
+from dprime.membership.planner import plan
+from dprime.plain import to_json
 from dprime.runs.run import Run
 from dprime.train import SGD, train
 
@@ -54,16 +55,16 @@ def spy(monkeypatch):
 
 
 def values_of(found):
-    return [each.accuracies.tolist() for each in found.measured]
+    return [each.accuracies.tolist() for each in found.points]
 
 
 def test_every_point_is_trained_as_planned(spy):
     found = frontier(PLAN, DATA, net(), **GIVEN, repetitions=4, optimizer=SGD(momentum=0.5))
     assert len(spy.calls) == 3
     for point, each, (parts, training, rest) in zip(
-        PLAN.points, found.measured, spy.calls, strict=True
+        PLAN.points, found.points, spy.calls, strict=True
     ):
-        assert each.point is point
+        assert each.probability == point.probability
         assert training.mechanism() == point.training()
         assert (training.learning_rate, training.clip_norm) == (0.5, 1.0)
         assert training.optimizer == SGD(momentum=0.5)
@@ -109,19 +110,19 @@ def test_finished_points_are_not_trained_again(tmp_path, monkeypatch, spy):
     spy.calls.clear()
     again = frontier(PLAN, DATA, net(), **GIVEN, file=file)
     assert not spy.calls
-    assert again.as_json() == found.as_json()
+    assert to_json(again) == to_json(found)
     with Run.open(file) as run:
-        assert run.result == json.loads(json.dumps(found.as_json()))
+        assert run.result == to_json(found)
 
 
 def test_points_with_other_numbers_of_measurements(spy, tmp_path):
     """The same steps make more epochs of a smaller part."""
     points = plan(0.7, pool_size=240, batch_size=20, steps=8, probabilities=[0.2, 0.5])
     found = frontier(points, DATA, net(), **GIVEN, repetitions=3, file=tmp_path / "a.run")
-    assert [each.after for each in found.measured] == [(2, 4, 6, 8), (6, 8)]
-    assert [each.accuracies.shape for each in found.measured] == [(3, 4), (3, 2)]
-    assert all(np.isfinite(each.accuracies).all() for each in found.measured)
-    for each, (parts, training, rest) in zip(found.measured, spy.calls, strict=True):
+    assert [each.after for each in found.points] == [(2, 4, 6, 8), (6, 8)]
+    assert [each.accuracies.shape for each in found.points] == [(3, 4), (3, 2)]
+    assert all(np.isfinite(each.accuracies).all() for each in found.points)
+    for each, (parts, training, rest) in zip(found.points, spy.calls, strict=True):
         done = train(net(), parts, training, seed=rest["seed"])
         assert each.accuracies[:, -1].tolist() == done.accuracy(DATA.test).tolist()
 
@@ -197,7 +198,7 @@ def test_a_rate_is_chosen_on_records_that_are_not_shown(spy):
     found = frontier(PLAN, DATA, net(), **{**GIVEN, "learning_rate": rates}, repetitions=3)
     assert found.learning_rates == rates
     assert len(spy.calls) == 6
-    for number, each in enumerate(found.measured):
+    for number, each in enumerate(found.points):
         tried = spy.calls[2 * number : 2 * number + 2]
         assert [training.learning_rate for _, training, _ in tried] == list(rates)
         assert (tried[0][0].members == tried[1][0].members).all()  # on the same draws
@@ -209,60 +210,48 @@ def test_a_rate_is_chosen_on_records_that_are_not_shown(spy):
         assert each.learning_rate == rates[chosen]
         assert each.choosing == pytest.approx(finals[chosen][0].mean())
         assert each.accuracies[:, -1].tolist() == finals[chosen][1].tolist()
-    assert found.measured[0].learning_rate == 0.5
+    assert found.points[0].learning_rate == 0.5
 
 
 def made_up(*rows, diverged=0):
     """A frontier with these final accuracies at the points of the plan."""
-    points = PLAN.points[: len(rows)]
-    measured = tuple(
-        Measured(point, 1.0, (5, 9), np.array([[0.99, value] for value in row]), diverged)
-        for point, row in zip(points, rows, strict=True)
-    )
-    cut = Plan(**{**vars(PLAN), "points": points})
-    return Frontier(cut, measured, "clouds", 2, (1.0,))
+    points = tuple(
+        MeasuredPoint(
+            **vars(point), learning_rate=1.0, after=(5, 9), diverged=diverged,
+            accuracies=np.array([[0.99, value] for value in row]),
+        )
+        for point, row in zip(PLAN.points, rows, strict=False)
+    )  # fmt: skip
+    plan_fields = (getattr(PLAN, name) for name in FrontierRecord.__match_args__[:7])
+    return FrontierRecord(*plan_fields, points, "clouds", 2, (1.0,))
 
 
 def test_best_is_by_final_accuracy_and_rivals_are_named():
     found = made_up([0.80, 0.801], [0.82, 0.821], [0.5, 0.501])
-    assert found.best.point.probability == 0.5
-    assert [each.point.probability for each in found.tied] == [0.2]
-    assert found.best.best.value == pytest.approx(0.99)
-    sentence = found.sentence()
+    assert (found.best, found.tied) == (0.5, (0.2,))
+    shown = json.loads(json.dumps(to_json(found), allow_nan=False))
+    assert (shown["best"], shown["points"][0]["final"]["value"]) == (0.5, pytest.approx(0.8005))
+    assert shown["points"][0]["best_peeks_at_test"]["value"] == pytest.approx(0.99)
     reach = 100 * scipy.stats.t.isf(0.05 / 2 / 3, 1) * 0.0005  # three intervals hold together
     best, last = (f"{value:.2f} % ({value - reach:.2f} to {value + reach:.2f})"
                   for value in (82.05, 50.05))  # fmt: skip
-    assert f"the best mean final accuracy is {best}, at π = 0.5" in sentence
+    assert f"the best mean final accuracy is {best}, at π = 0.5" in found.sentence
     rivals = "It cannot be told from π = 0.2: the intervals, corrected for their number, overlap."
-    assert rivals in sentence
-    assert "More records with more noise, π = 0.69 with ε at most" in sentence
-    assert last in sentence
+    assert rivals in found.sentence
+    assert "More records with more noise, π = 0.69 with ε at most" in found.sentence
+    assert last in found.sentence
 
 
 def test_a_clear_winner_is_called_one_and_equals_are_not():
     clear = made_up([0.800, 0.801], [0.900, 0.901])
-    assert "No other π has an interval (corrected for their number)" in clear.sentence()
+    assert "No other π has an interval (corrected for their number)" in clear.sentence
     assert clear.tied == ()
     level = made_up([0.80, 0.81], [0.80, 0.82], [0.81, 0.80])
-    assert "It cannot be told from π = 0.2 and 0.69: the intervals" in level.sentence()
-    assert "More records" not in level.sentence()
-    alone = made_up([0.8, 0.81]).sentence()
-    assert "overlap" not in alone
-
-
-def test_divergence_is_told():
-    assert (
-        "4 trainings diverged: a lower learning rate"
-        in made_up([0.1, 0.2], [0.1, 0.2], diverged=2).sentence()
-    )
-
-
-def test_as_json_is_plain_and_says_what_peeks():
-    shown = json.loads(json.dumps(made_up([0.8, 0.81], [0.9, 0.91]).as_json(), allow_nan=False))
-    assert shown["best"] == 0.5
-    assert shown["points"][0]["final"]["value"] == pytest.approx(0.805)
-    assert shown["points"][0]["best_peeks_at_test"]["value"] == pytest.approx(0.99)
-    assert shown["points"][1]["precision"] <= 0.7
+    assert "It cannot be told from π = 0.2 and 0.69: the intervals" in level.sentence
+    assert "More records" not in level.sentence
+    assert "overlap" not in made_up([0.8, 0.81]).sentence
+    diverged = made_up([0.1, 0.2], [0.1, 0.2], diverged=2).sentence
+    assert "4 trainings diverged: a lower learning rate" in diverged
 
 
 @pytest.mark.parametrize(

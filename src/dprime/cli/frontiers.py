@@ -21,6 +21,7 @@ from dprime.cli.options import (
     backend_asked,
     check_torch,
     free_path,
+    if_given,
     interruptible,
     look_here,
     number_option,
@@ -28,14 +29,15 @@ from dprime.cli.options import (
     whole,
 )
 from dprime.cli.pools import pool_named
-from dprime.cli.tables import interval_text
+from dprime.cli.tables import interval_cell, plain_table
 from dprime.data import Split
 from dprime.mechanisms import DEFAULT_ADJACENCY
 from dprime.membership.planner import Plan, plan
+from dprime.plain import to_json
 from dprime.text import round_up
 
 if TYPE_CHECKING:
-    from dprime.membership.frontiers import Frontier
+    from dprime.membership.frontiers import FrontierRecord
     from dprime.runs.backends import Backend
 
 Text = str | None
@@ -53,7 +55,7 @@ def frontier(
     precision: Annotated[str, number_option("The bound that every point keeps, e.g. 0.731.")],
     data: Annotated[str, text_option("The data set's name; digits if not given.")] = "digits",
     data_dir: Annotated[Text, text_option("The folder of the data sets' files.")] = None,
-    records: Annotated[Text, number_option("Use so many records, from the first.")] = None,
+    records: Annotated[Text, number_option("Use only the first N records.")] = None,
     pi: Annotated[Text, text_option("Shares of the pool to draw, e.g. 0.1,0.3,0.5.")] = None,
     min_tpr: Annotated[
         str, number_option("Smallest TPR of attackers that matter [0.01].")
@@ -69,7 +71,7 @@ def frontier(
         str, text_option("One, or several to choose from at each share, e.g. 0.3,1,3 [1].")
     ] = "1",
     clip_norm: Annotated[str, number_option("C, the clipping norm [1].")] = "1",
-    momentum: Annotated[str, number_option("Of SGD [0].")] = "0",
+    momentum: Annotated[str, number_option("SGD momentum [0].")] = "0",
     repetitions: Annotated[str, number_option("Trainings at each share [5].")] = "5",
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="The noise of each share; train nothing.")
@@ -90,20 +92,20 @@ def frontier(
 ) -> None:
     """At one bound on precision: fewer records with less noise, or more with more noise."""
     _check_files(plan_only, out, chart)
-    count = None if records is None else whole("records", records)
+    count = if_given(whole, "records", records)
     split = pool_named(data, data_dir, "records", count)
     made = plan(
         validate.parse("precision", precision),
         pool_size=len(split.train),
         batch_size=validate.parse("batch", batch),
         epochs=_epochs(epochs, steps),
-        steps=None if steps is None else whole("steps", steps),
-        probabilities=None if pi is None else _list("pi", pi),
+        steps=if_given(whole, "steps", steps),
+        probabilities=if_given(_list, "pi", pi),
         min_tpr=validate.parse("min_tpr", min_tpr),
         delta=validate.parse("delta", delta),
     )
     if plan_only:
-        _print(made.as_json() if as_json else [plan_table(made), made.sentence()])
+        _print(to_json(made) if as_json else [plan_table(made), made.planned])
         return
     check_torch("training")
     request: Request = {
@@ -111,12 +113,12 @@ def frontier(
         "records": count,
         "pi": [point.probability for point in made.points], "min_tpr": made.min_tpr,
         "delta": made.delta, "batch": made.batch_size,
-        "epochs": _epochs(epochs, steps), "steps": None if steps is None else whole("steps", steps),
+        "epochs": made.epochs, "steps": made.steps,
         "learning_rate": _list("learning_rate", learning_rate),
         "clip_norm": validate.parse("clip_norm", clip_norm),
         "momentum": validate.parse("momentum", momentum),
         "repetitions": whole("repetitions", repetitions),
-        "seed": None if seed is None else whole("seed", seed),
+        "seed": if_given(whole, "seed", seed),
         "device": device, "memory": validate.parse("memory", memory),
     }  # fmt: skip
     where = backend_asked(backend, workers, address, time_limit, device)
@@ -139,12 +141,12 @@ def finish_frontier(request: Request, path: Path, backend: Backend, as_json: boo
     _told(_trained(made, split, request, path, backend), path, as_json)
 
 
-def _told(found: Frontier, path: Path, as_json: bool) -> None:
-    record = found.as_json()
+def _told(found: FrontierRecord, path: Path, as_json: bool) -> None:
+    record = to_json(found)
     if as_json:
         _print({"run": str(path), **record})
         return
-    _print([frontier_table(record), found.sentence()])
+    _print([frontier_table(record), found.sentence])
     Console().print(f"Kept in {path}.", style="dim", highlight=False, soft_wrap=True)
 
 
@@ -173,7 +175,9 @@ def _list(name: str, text: str) -> list[float]:
     return [validate.parse(name, each) for each in text.split(",")]
 
 
-def _trained(made: Plan, split: Split, request: Request, path: Path, backend: Backend) -> Frontier:
+def _trained(
+    made: Plan, split: Split, request: Request, path: Path, backend: Backend
+) -> FrontierRecord:
     """Train at every point; an interrupted run says how to go on."""
     from dprime.membership.frontiers import frontier as train_all  # noqa: PLC0415  it needs PyTorch
     from dprime.train import SGD  # noqa: PLC0415
@@ -189,26 +193,20 @@ def _trained(made: Plan, split: Split, request: Request, path: Path, backend: Ba
         )  # fmt: skip
 
 
-def _draw(found: Frontier, path: Path) -> Path:
+def _draw(found: FrontierRecord, path: Path) -> Path:
     from dprime.show.figures.frontier import (  # noqa: PLC0415  it draws
         FrontierFigure,
         FrontierPoint,
         FrontierSeries,
     )
 
-    joint = [each.among(len(found.measured)) for each in found.measured]  # the best is picked
-    points = tuple(
-        FrontierPoint(
-            probability=each.point.probability,
-            accuracy=mean.value,
-            low=mean.low,
-            high=mean.high,
-            epsilon=each.point.epsilon,
-            noise_multiplier=each.point.noise_multiplier,
+    points = []
+    for each in found.points:
+        joint = each.among(len(found.points))  # the best is picked among them
+        points.append(
+            FrontierPoint(each.probability, *joint.numbers, each.epsilon, each.noise_multiplier)
         )
-        for each, mean in zip(found.measured, joint, strict=True)
-    )
-    figure = FrontierFigure((FrontierSeries(found.plan.target, points),), found.data)
+    figure = FrontierFigure((FrontierSeries(found.target, tuple(points)),), found.data)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return figure.save(path)
@@ -229,18 +227,10 @@ def _print(what: dict[str, Any] | Sequence[Table | str]) -> None:
 
 def plan_table(made: Plan) -> Table:
     """The noise that each share needs, by the curve and by the theorem."""
-    table = _table(
+    table = plain_table(
         f"Precision at most {made.target:g}, for attackers with a TPR of {made.min_tpr:g} or more",
-        (
-            "π",
-            "Records",
-            "Steps",
-            "Noise",
-            f"ε at δ {made.delta:g}",
-            "Precision",
-            "Noise by theorem",
-        ),
-    )
+        "π", "Records", "Steps", "Noise", f"ε at δ {made.delta:g}", "Precision", "Noise by theorem",
+    )  # fmt: skip
     for point in made.points:
         other = point.by_theorem
         table.add_row(
@@ -259,25 +249,18 @@ def plan_table(made: Plan) -> Table:
 def frontier_table(found: Mapping[str, Any]) -> Table:
     """Accuracy at each share, with its interval."""
     several = len(found["learning_rates"]) > 1
-    table = _table(
+    table = plain_table(
         f"{found['data']}: precision at most {found['target']:g}, for attackers with a TPR of "
         f"{found['min_tpr']:g} or more",
-        (
-            "π",
-            "Records",
-            "Noise",
-            "ε",
-            *(["Rate"] if several else []),
-            "Final accuracy, %",
-            "Best, % (peeks)",
-        ),
-    )
+        "π", "Records", "Noise", "ε", *(["Rate"] if several else []), "Final accuracy, %",
+        "Best, % (peeks)",
+    )  # fmt: skip
     for point in found["points"]:
         table.add_row(
             f"{point['probability']:g}", f"{point['expected_records']:,.0f}",
             round_up(point["noise_multiplier"]), _epsilon(point["epsilon"]),
             *([f"{point['learning_rate']:g}"] if several else []),
-            *(interval_text(point[name], 2, scale=100) for name in ("final", "best_peeks_at_test")),
+            *(interval_cell(point[name], 2, scale=100) for name in ("final", "best_peeks_at_test")),
         )  # fmt: skip
     choice = (
         "Rate: the learning rate that did best on every other test record; accuracies are on the "
@@ -295,11 +278,3 @@ def frontier_table(found: Mapping[str, Any]) -> Table:
 
 def _epsilon(epsilon: float | None) -> str:
     return "no limit" if epsilon is None else round_up(epsilon).replace("inf", "no limit")
-
-
-def _table(title: str, columns: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
-    table.caption_justify = "left"
-    for name in columns:
-        table.add_column(name, justify="right")
-    return table

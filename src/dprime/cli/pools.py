@@ -5,7 +5,7 @@ from __future__ import annotations
 from dprime import validate
 from dprime.data import Split, load
 from dprime.data.loaders import names
-from dprime.membership.planner import outside
+from dprime.membership.pool import outside
 
 
 def pool_named(name: str, folder: str | None, option: str, count: int | None) -> Split:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from dprime import validate
-from dprime.cli.options import AsJson, number_option
+from dprime.cli.options import AsJson, if_given, number_option
 from dprime.mechanisms import DPSGD
 from dprime.membership.pool import EMPTY_DRAW
 from dprime.membership.pool_files import ENDING, PoolFacts, others_can_read
@@ -62,7 +62,7 @@ def sample(
     facts = draw_from(
         pool,
         out,
-        probability=None if probability is None else validate.parse("probability", probability),
+        probability=if_given(validate.parse, "probability", probability),
         probability_column=probability_column,
         ignore=ignore or (),
         batch=size,

@@ -32,30 +32,30 @@ class Signals:
     """How sure models are of the true classes of records; records are the last axis.
 
     Attributes:
-        right: ln p of the true class [..., record].
-        wrong: ln(1 - p) [..., record].
+        log_p: ln p of the true class [..., record].
+        log1m_p: ln(1 - p) [..., record].
 
     >>> seen = Signals.from_logits([[2.0, 0.0], [0.0, 60.0]], [0, 1])
     >>> seen.logit.tolist()
     [2.0, 60.0]
-    >>> seen.probability.round(4).tolist(), float(seen.wrong[1])
+    >>> seen.probability.round(4).tolist(), float(seen.log1m_p[1])
     ([0.8808, 1.0], -60.0)
     """
 
-    right: Floats = field(repr=False)
-    wrong: Floats = field(repr=False)
+    log_p: Floats = field(repr=False)
+    log1m_p: Floats = field(repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("right", "wrong"):
+        for name in ("log_p", "log1m_p"):
             given = arrays.numbers(name, getattr(self, name))
             object.__setattr__(self, name, arrays.frozen(given, np.float64))
             if given.ndim == 0 or (getattr(self, name) > 0).any():
                 remedy = "give ln p, or build signals with Signals.from_logits"
                 shown = "a single number" if given.ndim == 0 else f"up to {given.max():g}"
                 raise validate.misfit(name, shown, "logarithms, 0 at most", remedy)
-        if self.right.shape != self.wrong.shape:
-            shapes = f"of shape {self.wrong.shape}", f"of shape {self.right.shape}"
-            raise validate.misfit("wrong", *shapes, "give both for each model and record")
+        if self.log_p.shape != self.log1m_p.shape:
+            shapes = f"of shape {self.log1m_p.shape}", f"of shape {self.log_p.shape}"
+            raise validate.misfit("log1m_p", *shapes, "give both for each model and record")
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
@@ -98,39 +98,39 @@ class Signals:
     def _from_logit_of_truth(cls, logit: Floats) -> Self:
         """From logit p of the true class: p = 1 / (1 + e^-logit)."""
         with np.errstate(invalid="ignore"):  # a model that diverged has no signals
-            return cls(right=-np.logaddexp(0.0, -logit), wrong=-np.logaddexp(0.0, logit))
+            return cls(log_p=-np.logaddexp(0.0, -logit), log1m_p=-np.logaddexp(0.0, logit))
 
     @property
     def shape(self) -> tuple[int, ...]:
         """[..., record]."""
-        return self.right.shape
+        return self.log_p.shape
 
     @property
     def loss(self) -> Floats:
         """The cross-entropy, -ln p."""
-        return -self.right
+        return -self.log_p
 
     @property
     def logit(self) -> Floats:
         """ln(p / (1 - p)), the logit-scaled confidence (Carlini et al. 2022)."""
         with np.errstate(invalid="ignore"):
-            scaled: Floats = self.right - self.wrong
+            scaled: Floats = self.log_p - self.log1m_p
         return scaled
 
     @property
     def probability(self) -> Floats:
         """Of the true class, p."""
-        return np.exp(self.right)
+        return np.exp(self.log_p)
 
     @property
     def known(self) -> Bools:
         """Where there is a finite answer; a model that diverged has none."""
-        finite: Bools = np.isfinite(self.right) & np.isfinite(self.wrong)
+        finite: Bools = np.isfinite(self.log_p) & np.isfinite(self.log1m_p)
         return finite
 
-    def of_model(self, model: int) -> Signals:
-        """Those of one of several models [record]."""
-        return Signals(self.right[model], self.wrong[model])
+    def of_model(self, model: int | slice) -> Signals:
+        """Those of one of several models [record], or of some of them [model, record]."""
+        return Signals(self.log_p[model], self.log1m_p[model])
 
     def take(self, records: ArrayLike) -> Signals:
         """Those of some records, by their places or by one True or False for each.
@@ -140,7 +140,7 @@ class Signals:
         [0.049, 0.313]
         """
         places = arrays.places(records, self.shape[-1])
-        return Signals(self.right[..., places], self.wrong[..., places])
+        return Signals(self.log_p[..., places], self.log1m_p[..., places])
 
 
 def signals_of(model: nn.Module | Trained, records: Dataset, *, device: str = "cpu") -> Signals:
@@ -161,8 +161,8 @@ def signals_of(model: nn.Module | Trained, records: Dataset, *, device: str = "c
         outputs = _outputs_of_module(model, records)
     parts = [_read(logits, records.labels[span]) for logits, span in outputs]
     return Signals(
-        np.concatenate([part.right for part in parts], axis=-1),
-        np.concatenate([part.wrong for part in parts], axis=-1),
+        np.concatenate([part.log_p for part in parts], axis=-1),
+        np.concatenate([part.log1m_p for part in parts], axis=-1),
     )
 
 

@@ -82,9 +82,9 @@ def test_order_of_records_and_of_models_does_not_matter(attack):
     moved, others = some(records), SEEN.shadow_population
     moved = replace(
         moved,
-        shadows=Signals(moved.shadows.right[models], moved.shadows.wrong[models]),
+        shadows=Signals(moved.shadows.log_p[models], moved.shadows.log1m_p[models]),
         members=moved.members[models],
-        shadow_population=Signals(others.right[models], others.wrong[models]),
+        shadow_population=Signals(others.log_p[models], others.log1m_p[models]),
     )
     assert attack.scores(moved) == pytest.approx(attack.scores(SEEN)[records], abs=1e-9)
 
