@@ -12,10 +12,10 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from dprime.membership.pool import (
     draw,
 )
 from dprime.membership.pool_forms import FORMS, PoolFile, open_pool
+from dprime.plain import to_json
 from dprime.seeds import SEED_BITS, fresh_seed
 
 ENDING = ".pool.json"
@@ -46,6 +47,7 @@ class PoolFacts:
     """What may be known about a draw: everything but who was drawn, how many, and the seed.
 
     Attributes:
+        format: of the public file.
         pool_records: how many records the pool has.
         probability: π; where records differ in it the largest one, whose bound holds for all.
         smallest_probability: the smallest one.
@@ -56,6 +58,7 @@ class PoolFacts:
         sample_rate: the rate that makes such batches out of the expected size.
     """
 
+    format: str = field(default=FORMAT, init=False)
     pool_records: int
     probability: float
     smallest_probability: float
@@ -65,25 +68,17 @@ class PoolFacts:
     batch: int | None = None
     sample_rate: float | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain values, as in the public file."""
-        return {"format": FORMAT, **asdict(self)}
-
     def risk_command(self, *, noise_multiplier: str = "NOISE", steps: str = "STEPS") -> str:
         """The command that certifies a training on the draw, with π as the prior.
 
         What is not known stands in capitals.
         """
         expected = f"{self.expected_records!r}".removesuffix(".0")
-        return risk_command(
-            {
-                "noise_multiplier": noise_multiplier,
-                "sample_rate": f"{'BATCH' if self.batch is None else self.batch}/{expected}",
-                "steps": steps,
-                "prior": repr(self.probability),
-                "belief_prior": repr(self.probability),
-            }
-        )
+        prior = repr(self.probability)
+        return risk_command({
+            "noise_multiplier": noise_multiplier, "steps": steps, "prior": prior,
+            "sample_rate": f"{self.batch or 'BATCH'}/{expected}", "belief_prior": prior,
+        })  # fmt: skip
 
 
 def mechanism_of(path: str | Path, training: Mechanism) -> PoolSampled:
@@ -156,7 +151,7 @@ def sample(
     seed = fresh_seed() if kept is None else kept
     drawn = draw(count, chances, seed=seed)
     facts = _facts(drawn, probability_column, batch)
-    texts = {"the public file": json.dumps(facts.as_json(), indent=2, allow_nan=False) + "\n"}
+    texts = {"the public file": json.dumps(to_json(facts), indent=2, allow_nan=False) + "\n"}
     if seed_path and kept is None:
         texts["seed_file"] = f"{seed:0{SEED_BITS // 4}x}\n"
     if members is not None:
@@ -172,14 +167,11 @@ def sample(
 
 def _facts(drawn: Draw, column: str | None, batch: int | None) -> PoolFacts:
     """What may be known about a draw."""
-    rate = None
-    if batch is not None:
-        batch = validate.whole("batch", batch, example=64)
-        if batch > drawn.expected:
-            requirement = f"at most the expected size of the draw, {drawn.expected:,.10g}"
-            remedy = "give a smaller batch, a larger pool or a larger probability"
-            raise validate.refusal("batch", batch, requirement, remedy)
-        rate = batch / drawn.expected
+    size = None if batch is None else validate.whole("batch", batch, example=64)
+    if size is not None and size > drawn.expected:
+        requirement = f"at most the expected size of the draw, {drawn.expected:,.10g}"
+        remedy = "give a smaller batch, a larger pool or a larger probability"
+        raise validate.refusal("batch", size, requirement, remedy)
     count = len(drawn.members)
     return PoolFacts(
         pool_records=count,
@@ -188,8 +180,8 @@ def _facts(drawn: Draw, column: str | None, batch: int | None) -> PoolFacts:
         probability_column=column,
         expected_records=drawn.expected,
         empty_probability=chance_of_none(drawn.probability, count),
-        batch=batch,
-        sample_rate=rate,
+        batch=size,
+        sample_rate=None if size is None else size / drawn.expected,
     )
 
 
