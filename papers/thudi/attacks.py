@@ -20,7 +20,7 @@ from torch import nn
 from dprime.attack import EngineTrainer
 from dprime.curve import TradeOff
 from dprime.data.devices import device_title
-from dprime.membership.attacks import RMIA, Attack, AttackP, AttackR, LiRA, YeomLoss
+from dprime.membership.attacks import RMIA, AttackP, AttackR, LiRA, MembershipAttack, YeomLoss
 from dprime.membership.confidence import contradicts
 from dprime.membership.results import (
     held_out_precision,
@@ -96,13 +96,13 @@ def network(channels: int, flat: int) -> nn.Module:
 
 NETWORKS = {"mnist": (1, 512), "cifar10": (3, 800)}
 
-REFERENCES: tuple[Attack, ...] = (
+REFERENCES: tuple[MembershipAttack, ...] = (
     AttackR(missing="nan"), AttackR(thresholds_from="in", missing="nan"),
 )  # fmt: skip
-AIMED: tuple[Attack, ...] = (AttackP(), *REFERENCES)
+AIMED: tuple[MembershipAttack, ...] = (AttackP(), *REFERENCES)
 """Attacks that aim at a false-positive rate."""
 
-ATTACKS: tuple[Attack, ...] = (
+ATTACKS: tuple[MembershipAttack, ...] = (
     LiRA(missing="nan"), LiRA(variance="fixed", missing="nan"), RMIA(missing="nan"), *AIMED,
     YeomLoss(),
 )  # fmt: skip
@@ -156,7 +156,7 @@ class Game:
         models = self.setup.shadows * self.setup.repetitions
         return self.trained(prior, models, self.own_seed(purpose))
 
-    def all(self, attacks: Sequence[Attack] = ATTACKS) -> Found:
+    def all(self, attacks: Sequence[MembershipAttack] = ATTACKS) -> Found:
         """These attacks at every π."""
         start = time.perf_counter()
         shadows = self.shadows()
@@ -175,7 +175,9 @@ class Game:
             "seed": self.scale.seed,
         }  # fmt: skip
 
-    def cell(self, prior: float, shadows: ModelOutputs, attacks: Sequence[Attack]) -> Cell:
+    def cell(
+        self, prior: float, shadows: ModelOutputs, attacks: Sequence[MembershipAttack]
+    ) -> Cell:
         """Of one π: these attacks on its targets."""
         targets = self.targets(prior)
         training = self.recipe().training(len(self.pool), prior)
@@ -197,7 +199,9 @@ class Game:
                 found[f"{scored.attack}-matched"] = self.measured(scored, prior, claim)
         return found
 
-    def scored(self, attack: Attack, targets: ModelOutputs, shadows: ModelOutputs) -> Scored:
+    def scored(
+        self, attack: MembershipAttack, targets: ModelOutputs, shadows: ModelOutputs
+    ) -> Scored:
         """Each target with the shadow models of its own repetition."""
         count = self.setup.shadows
         parts = [

@@ -34,8 +34,8 @@ def interval_cell(
     """An interval as JSON has it; a scale of 100 shows per cent."""
     if interval is None:
         return "none"
-    ends = (interval[name] for name in ("value", "low", "high"))
-    return text.interval_text(*ends, digits, scale=scale)
+    value, low, high = (interval[name] for name in ("value", "low", "high"))
+    return text.interval_text(value, low, high, digits, scale=scale)
 
 
 def plain_table(title: str, *columns: str) -> Table:

@@ -6,7 +6,7 @@ pool ──► draw ──► train ──► model ──► attack ──► a
 from typing import TYPE_CHECKING
 
 from dprime._lazy import lazy
-from dprime.membership.attacks import ATTACKS, Attack, Evidence, attack_named
+from dprime.membership.attacks import ATTACKS, Evidence, MembershipAttack, attack_named
 from dprime.membership.planner import Plan, plan
 from dprime.membership.pool import Draw, draw, outside
 from dprime.membership.pool_files import PoolFacts, mechanism_of, sample
@@ -34,12 +34,12 @@ __getattr__ = lazy(__name__, {}, library="torch", needing=_PLACES)
 
 __all__ = [
     "ATTACKS",
-    "Attack",
     "Draw",
     "Evidence",
     "FrontierRecord",
     "InferenceConfig",
     "InferenceRecord",
+    "MembershipAttack",
     "ModelOutputs",
     "Plan",
     "PoolFacts",

@@ -22,7 +22,7 @@ from dprime import validate
 from dprime.attack.trainer import Trainer
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
-from dprime.membership.attacks import Attack, attack_named
+from dprime.membership.attacks import MembershipAttack, attack_named
 from dprime.membership.confidence import Interval, contradicts
 from dprime.membership.pool import check_distinct, check_outside
 from dprime.membership.record import AttackResult, Inference, InferenceRecord
@@ -75,7 +75,7 @@ class InferenceConfig:
             before looking.
     """
 
-    attacks: Sequence[str | Attack] = USUAL
+    attacks: Sequence[str | MembershipAttack] = USUAL
     probabilities: Sequence[float] = (0.5,)
     shadow_probability: float = 0.5
     shadows: int = 64
@@ -109,7 +109,7 @@ class InferenceConfig:
             raise validate.refusal("min_tpr", self.min_tpr, limit, "give a smaller one")
 
     @property
-    def chosen(self) -> tuple[Attack, ...]:
+    def chosen(self) -> tuple[MembershipAttack, ...]:
         """The attacks themselves."""
         return tuple(attack_named(each) if isinstance(each, str) else each for each in self.attacks)
 

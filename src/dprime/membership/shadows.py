@@ -1,6 +1,6 @@
 """Shadow models: trained as the target is, on random parts of the same pool, all together.
 
-    pool + trainer ──► parts of the pool ──► models ──► ModelOutputs ──► Attack ──► Scored
+    pool + trainer ──► parts of the pool ──► models ──► ModelOutputs ──► attack ──► Scored
 
 What they answer can be kept in a file. It is used again only where every setting is the same, to
 the last digit of the data; a training that was killed goes on where it stopped.
@@ -21,7 +21,7 @@ import dprime
 from dprime import validate
 from dprime.attack.trainer import Trainer
 from dprime.data.dataset import Dataset
-from dprime.membership.attacks import Attack, Evidence
+from dprime.membership.attacks import Evidence, MembershipAttack
 from dprime.membership.pool import check_outside
 from dprime.membership.signals import Bools, Floats, Signals, signals_of
 from dprime.runs.backends.base import Backend
@@ -91,7 +91,10 @@ class Scored:
 
 
 def score(
-    attack: Attack, targets: ModelOutputs, shadows: ModelOutputs | None, records: Iterable[int]
+    attack: MembershipAttack,
+    targets: ModelOutputs,
+    shadows: ModelOutputs | None,
+    records: Iterable[int],
 ) -> Scored:
     """Let an attack look at each target in turn.
 

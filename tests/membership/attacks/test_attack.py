@@ -13,7 +13,6 @@ from dprime.membership.attacks import (
     Evidence,
     LiRA,
     attack_named,
-    options_of,
 )
 from dprime.membership.signals import Signals
 from membership.plain_attacks import halves, signals
@@ -57,12 +56,6 @@ def test_the_registry_has_every_attack_by_its_name():
     assert len(set(titles)) == len(ATTACKS)
     members = AttackR(thresholds_from="in")
     assert (members.name, members.title) == ("attack-r-in", "Attack R (thresholds from members)")
-
-
-def test_options_can_be_written():
-    assert options_of(LiRA(online=False)) == {
-        "online": False, "variance": "per-record", "missing": "error",
-    }  # fmt: skip
 
 
 @every_attack

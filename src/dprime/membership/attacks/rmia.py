@@ -15,13 +15,19 @@ import numpy as np
 import scipy
 
 from dprime import validate
-from dprime.membership.attacks.attack import POPULATIONS, SHADOWS, Attack, Evidence, Missing
+from dprime.membership.attacks.attack import (
+    POPULATIONS,
+    SHADOWS,
+    Evidence,
+    MembershipAttack,
+    Missing,
+)
 from dprime.membership.signals import Bools, Floats
 
 
 @final
 @dataclass(frozen=True)
-class RMIA(Attack):
+class RMIA(MembershipAttack):
     """The robust membership inference attack.
 
     The score is the share of population records z with LR(x, z) >= γ, where
@@ -34,7 +40,7 @@ class RMIA(Attack):
         gamma: γ, how much more the target must prefer x to z.
         offline_a: a, from 0 to 1, of p_in(x) ≈ a p_out(x) + 1 - a. The best a depends on the data
             and the training; find it by attacking one shadow model with the others.
-        missing: see `Attack`.
+        missing: see `MembershipAttack`.
 
     p(z) is the average over all shadow models, none of which had z.
 
