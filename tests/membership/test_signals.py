@@ -63,7 +63,7 @@ def test_signals_cannot_be_written_to_and_are_taken_by_record():
         (lambda: Signals(np.ones(2), np.zeros(2)), "log_p"),
         (lambda: Signals(np.zeros(2), np.zeros(3)), "log1m_p"),
         (lambda: Signals(np.zeros(()), np.zeros(())), "log_p"),
-        (lambda: Signals.from_logits(np.zeros((3, 1)), [0, 0, 0]), "logits"),
+        (lambda: Signals.from_logits(np.zeros((3, 0)), [0, 0, 0]), "logits"),
         (lambda: Signals.from_logits(np.zeros((3, 2)), [0, 1]), "labels"),
         (lambda: Signals.from_logits(np.zeros((2, 2)), [0, 2]), "labels"),
         (lambda: Signals.from_logits(np.zeros((2, 2)), [0, 0.5]), "labels"),
