@@ -24,12 +24,11 @@ from dprime.cli.options import (
     check_torch,
     exit_on,
     free_path,
-    if_given,
     interruptible,
     look_here,
-    number_option,
+    numbers_given,
     text_option,
-    whole,
+    with_numbers,
 )
 from dprime.cli.pools import outsiders, pool_named
 from dprime.cli.tables import interval_cell, plain_table
@@ -52,15 +51,39 @@ MOST_RECORDS = 1000
 """Records of the pool that are attacked where no number is given."""
 
 
+RECIPE = {
+    "epsilon": "The claim: ε at --delta.",
+    "delta": "δ of the claim [1e-5].",
+    "noise_multiplier": "Instead of ε: noise over C.",
+    "batch": "Expected records in a step [64].",
+    "epochs": "Passes over a part of the pool [20].",
+    "learning_rate": "SGD learning rate [0.5].",
+    "clip_norm": "C, the clipping norm [1].",
+    "momentum": "SGD momentum [0].",
+}
+CONFIG = {
+    "records": "Records of the pool that are attacked, from the first [1000].",
+    "shadows": "Models that the attacker trains [64].",
+    "targets": "Models that are attacked [5].",
+    "min_tpr": "For the limit of held-out thresholds [0.01].",
+    "confidence": "Of the intervals [0.95].",
+    "seed": "Random seed [0].",
+}
+OTHERS = {
+    "shadow_pi": "π of shadow models [0.5].",
+    "pool": "Records of the pool, from the first; all if not given.",
+    "memory": "GB that the training may use [2].",
+}
+"""Numbers with their help: fields of `Recipe`, of `InferenceConfig`, and others."""
+
+WHOLE = ("batch", "records", "shadows", "targets", "seed", "pool")
+OF_THE_ENGINE = ("learning_rate", "clip_norm", "momentum", "memory")
+
+
+@with_numbers({**OTHERS, **CONFIG, **RECIPE}, before="backend")
 def infer(
     data: Annotated[str, text_option("The data set's name; digits if not given.")] = "digits",
     data_dir: Annotated[Text, text_option("The folder of the data sets' files.")] = None,
-    pool: Annotated[
-        Text, number_option("Records of the pool, from the first; all if not given.")
-    ] = None,
-    records: Annotated[
-        Text, number_option("Records of the pool that are attacked, from the first [1000].")
-    ] = None,
     model: Annotated[
         Text,
         text_option("linear, dense-64-32, conv-16-32 or module:function; dense-64 if not given."),
@@ -69,25 +92,10 @@ def infer(
     pi: Annotated[
         str, text_option("π: probability that a target has a record; several: 0.1,0.5 [0.5].")
     ] = "0.5",
-    shadow_pi: Annotated[str, number_option("The same for shadow models [0.5].")] = "0.5",
-    shadows: Annotated[str, number_option("Models that the attacker trains [64].")] = "64",
-    targets: Annotated[str, number_option("Models that are attacked [5].")] = "5",
     attacks: Annotated[
         Text, text_option("E.g. lira,rmia-offline,attack-p; all usual ones if not given.")
     ] = None,
-    epsilon: Annotated[Text, number_option("The claim: ε at --delta.")] = None,
-    delta: Annotated[str, number_option("δ of the claim [1e-5].")] = "1e-5",
-    noise_multiplier: Annotated[Text, number_option("Instead of ε: noise over C.")] = None,
-    batch: Annotated[str, number_option("Expected records in a step [64].")] = "64",
-    epochs: Annotated[str, number_option("Passes over a part of the pool [20].")] = "20",
-    learning_rate: Annotated[Text, number_option("SGD learning rate [0.5].")] = None,
-    clip_norm: Annotated[Text, number_option("C, the clipping norm [1].")] = None,
-    momentum: Annotated[Text, number_option("SGD momentum [0].")] = None,
-    min_tpr: Annotated[str, number_option("For the limit of held-out thresholds [0.01].")] = "0.01",
-    confidence: Annotated[str, number_option("Of the intervals [0.95].")] = "0.95",
-    seed: Annotated[str, number_option("Random seed [0].")] = "0",
     device: Annotated[Text, text_option("cpu (if not given) or cuda.")] = None,
-    memory: Annotated[Text, number_option("GB that the training may use [2].")] = None,
     backend: Where = "here",
     workers: Workers = None,
     address: Address = None,
@@ -99,6 +107,7 @@ def infer(
     charts: Annotated[Path | None, text_option("A folder for the charts.")] = None,
     fail_on: FailOn = "refuted",
     as_json: AsJson = False,
+    **numbers: Text,
 ) -> None:
     """Attack models trained on part of a pool: who was in it? Without ε the training is not DP."""
     check_torch("membership inference")
@@ -106,30 +115,19 @@ def infer(
     if charts is not None:
         _check_folder(charts)
     if trainer is not None:
-        engine = {"model": model, "learning_rate": learning_rate, "clip_norm": clip_norm,
-                  "momentum": momentum, "device": device, "memory": memory}  # fmt: skip
-        _check_left_out(engine)
-    number = validate.parse
+        engine = {name: numbers[name] for name in OF_THE_ENGINE}
+        _check_left_out({"model": model, "device": device, **engine})
+    config: dict[str, Any] = numbers_given(numbers, CONFIG, WHOLE)
+    config["probabilities"] = [validate.parse("pi", each) for each in pi.split(",")]
+    others = numbers_given(numbers, OTHERS, WHOLE)
+    if "shadow_pi" in others:
+        config["shadow_probability"] = others.pop("shadow_pi")
+    if attacks is not None:
+        config["attacks"] = attacks.replace(" ", "").split(",")
     request: Request = {
         "data": data, "data_dir": data_dir, "model": model or "dense-64", "trainer": trainer,
-        "pool": if_given(whole, "pool", pool),
-        "recipe": {
-            "batch": whole("batch", batch), "epochs": number("epochs", epochs),
-            "learning_rate": number("learning_rate", learning_rate or "0.5"),
-            "clip_norm": number("clip_norm", clip_norm or "1"),
-            "momentum": number("momentum", momentum or "0"),
-            "epsilon": if_given(number, "epsilon", epsilon), "delta": number("delta", delta),
-            "noise_multiplier": if_given(number, "noise_multiplier", noise_multiplier),
-        },
-        "config": {
-            **({} if attacks is None else {"attacks": attacks.replace(" ", "").split(",")}),
-            "probabilities": [number("pi", each) for each in pi.split(",")],
-            "shadow_probability": number("shadow_pi", shadow_pi),
-            "shadows": whole("shadows", shadows), "targets": whole("targets", targets),
-            "records": if_given(whole, "records", records), "seed": whole("seed", seed),
-            "min_tpr": number("min_tpr", min_tpr), "confidence": number("confidence", confidence),
-        },
-        "device": device or "cpu", "memory": number("memory", memory or "2"),
+        "recipe": numbers_given(numbers, RECIPE, WHOLE), "config": config,
+        "device": device or "cpu", "pool": None, "memory": 2.0, **others,
         "shadow_file": None if shadow_file is None else str(shadow_file),
     }  # fmt: skip
     where = backend_asked(backend, workers, address, time_limit, device or "cpu")

@@ -84,6 +84,15 @@ def whole(name: str, text: str) -> int:
     raise validate.refusal(name, text, "a whole number, 0 or more", "give for example 10")
 
 
+def numbers_given(
+    texts: Mapping[str, str | None], names: Iterable[str], whole_ones: Iterable[str] = ()
+) -> dict[str, float]:
+    """The numbers among these names that options give; some of them are whole."""
+    read = {name: whole if name in whole_ones else validate.parse for name in names}
+    given = ((name, texts[name]) for name in names)
+    return {name: read[name](name, text) for name, text in given if text is not None}
+
+
 def if_given(read: Callable[[str, str], Read], name: str, text: str | None) -> Read | None:
     """What an option says, read in this way; None without it."""
     return None if text is None else read(name, text)
