@@ -175,23 +175,6 @@ def test_other_settings_are_refused(tmp_path, spy, changed):
     assert len(spy.calls) == 1
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"file": "dprime frontier 1", "points": []}', "\xff"])
-def test_a_file_of_someone_else_is_left_alone(tmp_path, spy, text):
-    file = tmp_path / "mine.json"
-    file.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ValueError, match="must be a dprime run, but it is something else"):
-        frontier(PLAN, DATA, net(), **GIVEN, file=file)
-    assert file.read_bytes() == text.encode("latin-1")
-    assert not spy.calls
-
-
-def test_a_place_that_cannot_be_written_to(tmp_path, spy):
-    (tmp_path / "taken").write_text("")
-    with pytest.raises(ValueError, match="must be a file that can be used"):
-        frontier(PLAN, DATA, net(), **GIVEN, file=tmp_path / "taken" / "points.run")
-    assert not spy.calls
-
-
 def test_a_rate_is_chosen_on_records_that_are_not_shown(spy):
     """The hopeless rate is chosen nowhere; what is shown is measured on the other records."""
     rates = (1e-6, 0.5)

@@ -55,16 +55,10 @@ def test_roc_agrees_with_scikit_learn(rows):
         assert found.tpr_at(limit).n == members.sum()
 
 
-def test_roc_joins_ties_and_keeps_corners():
-    found = roc([2, 2, 1, 1, 0, NAN], [True, False, True, True, False, False])
+def test_roc_joins_ties_keeps_corners_and_pools_repetitions():
+    found = roc([[2, 2, 1], [1, 0, NAN]], [[True, False, True], [True, False, False]])
     assert found.tpr == pytest.approx((0, 1 / 3, 1, 1))
     assert found.fpr == pytest.approx((0, 1 / 3, 1 / 3, 1))
-
-
-def test_repetitions_are_pooled():
-    scores, members = random_case()
-    pooled = roc(scores.reshape(2, 100), members.reshape(2, 100))
-    assert pooled == roc(scores, members)
 
 
 def test_curves_are_averaged_over_target_models():
@@ -145,6 +139,7 @@ def test_held_out_precision_is_unbiased_where_scores_tell_nothing():
 
 def test_held_out_precision_by_hand():
     """Two levels of scores: whatever the halves are, the upper level is chosen, and it is right."""
+    assert held_out_precision([NAN, NAN], [True, False], np.random.default_rng(0)) is None
     scores, members = np.repeat([1.0, 0.0], 200), np.repeat([True, False], 200)
     assert held_out_precision(scores, members, np.random.default_rng(0)) == 1.0
     # every other record of the upper level: the halves' mean is near a half, whoever is in them
@@ -159,11 +154,6 @@ def test_a_threshold_must_accept_enough():
     lucky = held_out_precision(scores, members, np.random.default_rng(0), least=1)
     found = held_out_precision(scores, members, np.random.default_rng(0), least=50)
     assert found < 0.8 < lucky == 1.0
-
-
-def test_held_out_without_any_score():
-    members = [True] * 5 + [False] * 5
-    assert held_out_precision([NAN] * 10, members, np.random.default_rng(0)) is None
 
 
 def test_a_fixed_share_is_flagged_whatever_the_scores():

@@ -35,15 +35,12 @@ def test_nothing_saturates(far):
     assert Signals.from_binary_logits([far, far], [1, 0]).logit == pytest.approx([far, -far])
 
 
-def test_two_classes_and_one_output_agree():
+def test_two_classes_and_one_output_agree_and_a_model_that_diverged_has_no_answer():
     logits, labels = np.array([0.3, -2.0, 9.0]), [1, 1, 0]
     pair = Signals.from_logits(np.stack([np.zeros(3), logits], axis=-1), labels)
     single = Signals.from_binary_logits(logits, labels)
     assert pair.log_p == pytest.approx(single.log_p, rel=1e-14)
     assert pair.log1m_p == pytest.approx(single.log1m_p, rel=1e-14)
-
-
-def test_a_model_that_diverged_has_no_answer():
     found = Signals.from_logits([[np.nan, 1.0], [np.inf, np.inf], [1.0, 2.0]], [0, 0, 0])
     assert found.known.tolist() == [False, False, True]
 
