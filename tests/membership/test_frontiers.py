@@ -1,5 +1,6 @@
 """The frontier: what is trained, what is kept of it, and what is said about it."""
 
+import contextlib
 import json
 from dataclasses import replace
 
@@ -34,127 +35,104 @@ def net():
     return nn.Linear(3, 2)
 
 
-class Spy:
-    """Trains, and remembers what; fails at the call of this number."""
+@pytest.fixture
+def trained(monkeypatch):
+    """What is trained; the training before which `stop` stands there raises it."""
+    calls = []
 
-    def __init__(self, fails_at=None):
-        self.calls, self.fails_at = [], fails_at
-
-    def __call__(self, model, data, training, **rest):
-        if len(self.calls) == self.fails_at:
-            raise KeyboardInterrupt
-        self.calls.append((data, training, rest))
+    def spy(model, data, training, **rest):
+        calls.append((data, training, rest))
+        if stop := spy.stops.pop(data.probability, None):
+            raise stop
         return train(model, data, training, **rest)
 
-
-@pytest.fixture
-def spy(monkeypatch):
-    made = Spy()
-    monkeypatch.setattr("dprime.attack.trainer.train", made)
-    return made
+    spy.stops, spy.calls = {}, calls
+    monkeypatch.setattr("dprime.attack.trainer.train", spy)
+    return spy
 
 
 def values_of(found):
     return [each.accuracies.tolist() for each in found.points]
 
 
-def test_every_point_is_trained_as_planned(spy):
-    found = frontier(PLAN, DATA, net(), **GIVEN, repetitions=4, optimizer=SGD(momentum=0.5))
-    assert len(spy.calls) == 3
-    for point, each, (parts, training, rest) in zip(
-        PLAN.points, found.points, spy.calls, strict=True
-    ):
-        assert each.probability == point.probability
+def finals_of(call, *tests):
+    """The final accuracies on some records of a training that is done again."""
+    parts, training, rest = call
+    done = train(net(), parts, training, seed=rest["seed"])
+    return [done.accuracy(test).tolist() for test in tests]
+
+
+def test_every_point_is_trained_as_planned(trained):
+    found = frontier(PLAN, DATA, net(), **GIVEN, repetitions=40, optimizer=SGD(momentum=0.5))
+    for point, each, call in zip(PLAN.points, found.points, trained.calls, strict=True):
+        parts, training, _ = call
+        assert each.probability == parts.probability == point.probability
         assert training.mechanism() == point.training()
         assert (training.learning_rate, training.clip_norm) == (0.5, 1.0)
         assert training.optimizer == SGD(momentum=0.5)
         assert parts.common is DATA.train
-        assert parts.probability == point.probability
-        assert parts.members.shape == (4, 240)
-        assert len(np.unique(parts.members, axis=0)) == 4  # a fresh draw for each repetition
-        again = train(net(), parts, training, seed=rest["seed"])
-        assert each.accuracies[:, -1].tolist() == again.accuracy(DATA.test).tolist()
+        assert parts.members.shape == (40, 240)
+        assert len(np.unique(parts.members, axis=0)) == 40  # a fresh draw for each repetition
+        spread = np.sqrt(point.probability * (1 - point.probability) / parts.members.size)
+        assert abs(parts.members.mean() - point.probability) < 4.5 * spread
+        assert [each.accuracies[:, -1].tolist()] == finals_of(call, DATA.test)
         assert each.after[-1] == point.steps
         assert each.after[0] == round(1 / point.sample_rate)  # after the first epoch
 
 
-def test_draws_have_the_planned_share(spy):
-    frontier(PLAN, DATA, net(), **GIVEN, repetitions=60)
-    for point, (parts, *_) in zip(PLAN.points, spy.calls, strict=True):
-        spread = np.sqrt(point.probability * (1 - point.probability) / parts.members.size)
-        assert abs(parts.members.mean() - point.probability) < 4.5 * spread
-
-
-def test_a_seed_gives_the_same_and_none_gives_another(tmp_path):
-    first, again = (frontier(PLAN, DATA, net(), **GIVEN) for _ in range(2))
-    assert values_of(first) == values_of(again)
-    file = tmp_path / "points.run"
-    other = frontier(PLAN, DATA, net(), **{**GIVEN, "seed": None}, file=file)
-    assert values_of(other) != values_of(first)
-    with Run.open(file) as run, pytest.raises(ValueError, match="one whose seed is a secret"):
-        _ = run.seed  # a secret seed is not written
-
-
-def test_finished_points_are_not_trained_again(tmp_path, monkeypatch, spy):
-    file = tmp_path / "deep" / "points.run"
-    broken = Spy(fails_at=1)
-    monkeypatch.setattr("dprime.attack.trainer.train", broken)
-    with pytest.raises(KeyboardInterrupt):
-        frontier(PLAN, DATA, net(), **GIVEN, file=file)
-    with Run.open(file) as run:
-        assert (run.kind, run.done(), run.result) == ("frontier", [0], None)
-    monkeypatch.setattr("dprime.attack.trainer.train", spy)
-    found = frontier(PLAN, DATA, net(), **GIVEN, file=file)
-    assert len(spy.calls) == 2
-    assert values_of(found) == values_of(frontier(PLAN, DATA, net(), **GIVEN))
-    spy.calls.clear()
-    again = frontier(PLAN, DATA, net(), **GIVEN, file=file)
-    assert not spy.calls
-    assert to_json(again) == to_json(found)
-    with Run.open(file) as run:
-        assert run.result == to_json(found)
-
-
-def test_points_with_other_numbers_of_measurements(spy, tmp_path):
+def test_points_with_other_numbers_of_measurements(trained, tmp_path):
     """The same steps make more epochs of a smaller part."""
     points = plan(0.7, pool_size=240, batch_size=20, steps=8, probabilities=[0.2, 0.5])
     found = frontier(points, DATA, net(), **GIVEN, repetitions=3, file=tmp_path / "a.run")
     assert [each.after for each in found.points] == [(2, 4, 6, 8), (6, 8)]
     assert [each.accuracies.shape for each in found.points] == [(3, 4), (3, 2)]
     assert all(np.isfinite(each.accuracies).all() for each in found.points)
-    for each, (parts, training, rest) in zip(found.points, spy.calls, strict=True):
-        done = train(net(), parts, training, seed=rest["seed"])
-        assert each.accuracies[:, -1].tolist() == done.accuracy(DATA.test).tolist()
+    for each, call in zip(found.points, trained.calls, strict=True):
+        assert [each.accuracies[:, -1].tolist()] == finals_of(call, DATA.test)
 
 
-def test_a_point_that_fails_leaves_the_others(tmp_path, monkeypatch):
-    def fails(model, data, training, **rest):
-        if data.probability == 0.5:
-            raise ValueError("no luck")
-        return train(model, data, training, **rest)
-
-    monkeypatch.setattr("dprime.attack.trainer.train", fails)
-    file = tmp_path / "a.run"
-    with pytest.raises(ValueError, match=r"1 of 3 blocks of points of the frontier .*no luck"):
+def test_finished_points_are_not_trained_again(tmp_path, trained):
+    file = tmp_path / "deep" / "points.run"
+    trained.stops = {0.2: ValueError("no luck"), 0.69: KeyboardInterrupt()}
+    with pytest.raises(KeyboardInterrupt):
         frontier(PLAN, DATA, net(), **GIVEN, file=file)
     with Run.open(file) as run:
-        assert run.done() == [0, 2]
+        assert (run.kind, run.done(), run.result) == ("frontier", [1], None)
+    trained.stops = {0.2: ValueError("no luck")}
+    with pytest.raises(ValueError, match=r"1 of 3 blocks of points of the frontier .*no luck"):
+        frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    found = frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    assert [data.probability for data, *_ in trained.calls] == [0.2, 0.5, 0.69, 0.69, 0.2, 0.2]
+    assert values_of(found) == values_of(frontier(PLAN, DATA, net(), **GIVEN))
+    trained.calls.clear()
+    again = frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    assert not trained.calls
+    assert to_json(again) == to_json(found)
+    with Run.open(file) as run:
+        assert run.result == to_json(found)
+
+
+def test_a_seed_is_kept_if_given_and_else_drawn_and_kept_secret(tmp_path):
+    file = tmp_path / "points.run"
+    given = frontier(PLAN, DATA, net(), **GIVEN)
+    other = frontier(PLAN, DATA, net(), **{**GIVEN, "seed": None}, file=file)
+    assert values_of(other) != values_of(given)
+    with Run.open(file) as run, pytest.raises(ValueError, match="one whose seed is a secret"):
+        _ = run.seed
 
 
 @pytest.mark.parametrize(("factor", "same"), [(1 + 1e-12, True), (1 + 1e-6, False)])
-def test_the_last_digits_of_the_noise_may_be_of_another_machine(tmp_path, spy, factor, same):
-    frontier(PLAN, DATA, net(), **GIVEN, file=tmp_path / "a.run")
-    spy.calls.clear()
+def test_the_last_digits_of_the_noise_may_be_of_another_machine(tmp_path, trained, factor, same):
+    file = tmp_path / "a.run"
+    frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    trained.calls.clear()
     points = tuple(
         replace(point, noise_multiplier=point.noise_multiplier * factor) for point in PLAN.points
     )
-    other = replace(PLAN, points=points)
-    if same:
-        frontier(other, DATA, net(), **GIVEN, file=tmp_path / "a.run")
-    else:
-        with pytest.raises(ValueError, match="must be of the same settings"):
-            frontier(other, DATA, net(), **GIVEN, file=tmp_path / "a.run")
-    assert not spy.calls
+    refused = pytest.raises(ValueError, match="must be of the same settings")
+    with contextlib.nullcontext() if same else refused:
+        frontier(replace(PLAN, points=points), DATA, net(), **GIVEN, file=file)
+    assert not trained.calls
 
 
 @pytest.mark.parametrize(
@@ -165,34 +143,31 @@ def test_the_last_digits_of_the_noise_may_be_of_another_machine(tmp_path, spy, f
      {"plan": plan(0.7, pool_size=240, batch_size=20, epochs=2, probabilities=[0.2])}],
     ids=lambda changed: next(iter(changed)),
 )  # fmt: skip
-def test_other_settings_are_refused(tmp_path, spy, changed):
+def test_other_settings_are_refused(tmp_path, trained, changed):
     file = tmp_path / "points.run"
     one = plan(0.7, pool_size=240, batch_size=20, epochs=1, probabilities=[0.2])
     frontier(one, DATA, net(), **GIVEN, file=file)
     rest = {"plan": one, "data": DATA, "model": net(), **GIVEN, **changed}
     with pytest.raises(ValueError, match=r"points\.run must be of the same settings"):
         frontier(rest.pop("plan"), rest.pop("data"), rest.pop("model"), **rest, file=file)
-    assert len(spy.calls) == 1
+    assert len(trained.calls) == 1
 
 
-def test_a_rate_is_chosen_on_records_that_are_not_shown(spy):
+def test_a_rate_is_chosen_on_records_that_are_not_shown(trained):
     """The hopeless rate is chosen nowhere; what is shown is measured on the other records."""
     rates = (1e-6, 0.5)
     found = frontier(PLAN, DATA, net(), **{**GIVEN, "learning_rate": rates}, repetitions=3)
     assert found.learning_rates == rates
-    assert len(spy.calls) == 6
-    for number, each in enumerate(found.points):
-        tried = spy.calls[2 * number : 2 * number + 2]
+    halves = [DATA.test.take(range(first, 101, 2)) for first in (0, 1)]
+    pairs = zip(trained.calls[::2], trained.calls[1::2], strict=True)
+    for each, tried in zip(found.points, pairs, strict=True):
         assert [training.learning_rate for _, training, _ in tried] == list(rates)
         assert (tried[0][0].members == tried[1][0].members).all()  # on the same draws
-        finals = []
-        for parts, training, rest in tried:
-            done = train(net(), parts, training, seed=rest["seed"])
-            finals.append([done.accuracy(DATA.test.take(range(k, 101, 2))) for k in (0, 1)])
-        chosen = int(np.argmax([choosing.mean() for choosing, _ in finals]))
+        finals = [finals_of(call, *halves) for call in tried]
+        chosen = int(np.argmax([np.mean(choosing) for choosing, _ in finals]))
         assert each.learning_rate == rates[chosen]
-        assert each.choosing == pytest.approx(finals[chosen][0].mean())
-        assert each.accuracies[:, -1].tolist() == finals[chosen][1].tolist()
+        assert each.choosing == pytest.approx(np.mean(finals[chosen][0]))
+        assert each.accuracies[:, -1].tolist() == finals[chosen][1]
     assert found.points[0].learning_rate == 0.5
 
 
@@ -253,8 +228,8 @@ def test_a_clear_winner_is_called_one_and_equals_are_not():
                         DATA.test)}, "data must be one with classes"),
     ],
 )  # fmt: skip
-def test_refusals(spy, changed, sentence):
+def test_refusals(trained, changed, sentence):
     given = {"data": DATA, **GIVEN, **changed}
     with pytest.raises(ValueError, match=sentence):
         frontier(PLAN, given.pop("data"), net(), **given)
-    assert not spy.calls
+    assert not trained.calls
