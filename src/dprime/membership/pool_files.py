@@ -211,7 +211,11 @@ def _new_paths(
         raise validate.refusal("out", str(out), requirement, "the form stays the same")
     named = {name: Path(path) for name, path in secret.items() if path is not None}
     new = {"out": made, "the public file": made.with_name(made.name + ENDING), **named}
-    _check_apart({"pool": source, **new})
+    taken: dict[Path, str] = {source.resolve(): "pool"}
+    for name, path in new.items():
+        if (other := taken.setdefault(path.resolve(), name)) != name:
+            requirement = f"another file than {other}"
+            raise validate.refusal(name, str(path), requirement, "give another name")
     for name, path in new.items():
         if not path.parent.is_dir():
             requirement = "in a folder that is there"
@@ -221,15 +225,6 @@ def _new_paths(
             remedy = f"give another name{forced}"
             raise validate.refusal(name, str(path), "a file that is not there yet", remedy)
     return new
-
-
-def _check_apart(paths: dict[str, Path]) -> None:
-    seen: dict[Path, str] = {}
-    for name, path in paths.items():
-        other = seen.setdefault(path.resolve(), name)
-        if other != name:
-            requirement = f"another file than {other}"
-            raise validate.refusal(name, str(path), requirement, "give another name")
 
 
 def _read_seed(path: Path) -> int:

@@ -70,10 +70,10 @@ class TextPool(PoolFile):
 
     def __init__(self, path: Path, delimiter: str) -> None:
         self._bytes = path.read_bytes()
-        self._delimiter = delimiter
         if b"\0" in self._bytes:
             requirement = "text in UTF-8 or another encoding with one byte for a comma"
             raise validate.misfit("pool", "something else", requirement, "save it as UTF-8")
+        self._delimiter = delimiter
         rows = self._parsed()
         header, _, self._header_end, _ = next(rows, ([], 0, 0, 1))
         self.columns = tuple(header)
@@ -90,29 +90,24 @@ class TextPool(PoolFile):
     def _parsed(self) -> Iterator[tuple[list[str], int, int, int]]:
         """The fields of each row, the bytes from where to where it goes, and its first line."""
         begin = len(BYTE_ORDER_MARK) if self._bytes.startswith(BYTE_ORDER_MARK) else 0
-        read, lines = begin, 0
-
-        def physical() -> Iterator[str]:
-            nonlocal read, lines
-            stream = io.BytesIO(self._bytes)
-            stream.seek(begin)
-            for line in stream:
-                read, lines = read + len(line), lines + 1
-                yield line.decode("utf-8", "surrogateescape")
-
-        reader = csv.reader(physical(), delimiter=self._delimiter, strict=True)
-        longest = csv.field_size_limit(sys.maxsize)
+        lines = io.BytesIO(self._bytes[begin:]).readlines()
+        starts = list(itertools.accumulate(map(len, lines), initial=begin))
+        texts = (line.decode("utf-8", "surrogateescape") for line in lines)
+        reader = csv.reader(texts, delimiter=self._delimiter, strict=True)
+        longest, first = csv.field_size_limit(sys.maxsize), 0
         try:
-            start, line = begin, 1
             for fields in reader:
                 if fields:
-                    yield fields, start, read, line
-                start, line = read, lines + 1
+                    yield fields, starts[first], starts[reader.line_num], first + 1
+                first = reader.line_num
         except csv.Error as error:
-            requirement = f"CSV that can be read (line {lines}: {error})"
+            requirement = f"CSV that can be read (line {reader.line_num}: {error})"
             raise validate.misfit("pool", "not", requirement, "mend the line") from None
         finally:
             csv.field_size_limit(longest)
+
+    def _records(self) -> Iterator[list[str]]:
+        return (fields for fields, *_ in itertools.islice(self._parsed(), 1, None))
 
     def __len__(self) -> int:
         return len(self._spans)
@@ -121,9 +116,6 @@ class TextPool(PoolFile):
         places = [i for i, name in enumerate(self.columns) if name in compared]
         for fields in self._records():
             yield "\0".join([fields[i] for i in places]).encode("utf-8", "surrogateescape")
-
-    def _records(self) -> Iterator[list[str]]:
-        return (fields for fields, *_ in itertools.islice(self._parsed(), 1, None))
 
     def numbers(self, column: str) -> Floats:
         place = self.columns.index(column)
