@@ -28,7 +28,7 @@ from dprime.data import Dataset, Split, load
 from dprime.membership.frontiers import FrontierRecord, frontier
 from dprime.membership.planner import plan
 from dprime.plain import to_json
-from dprime.train import SGD
+from dprime.train import SGD, Compute
 from dprime.train.models import model_named
 from measure import say
 
@@ -105,8 +105,8 @@ def _run(name: str, precision: float, options: argparse.Namespace) -> dict[str, 
     found = frontier(
         made, data, setting.network(data.train), learning_rate=rates, clip_norm=setting.clip_norm,
         optimizer=SGD(momentum=setting.momentum), repetitions=options.repetitions, seed=SEED,
-        file=options.out and options.out.with_suffix(".run"), device=options.device,
-        memory=options.memory,
+        file=options.out and options.out.with_suffix(".run"),
+        compute=Compute(options.device, options.memory),
     )  # fmt: skip
     seconds = time.perf_counter() - start
     _report(found, seconds)

@@ -17,6 +17,7 @@ from dprime.data import load
 from dprime.membership import InferenceConfig, Recipe, Trainers, infer
 from dprime.membership.attacks import ATTACKS
 from dprime.plain import to_json
+from dprime.train import Compute
 
 RECIPE = Recipe(batch=128, epochs=60, learning_rate=0.2, momentum=0.9)
 MODEL = "dense-128"
@@ -35,7 +36,7 @@ def main() -> None:
     split = load("location30")
     pool, others = split.train.distinct(), split.test.take(range(min(OTHERS, len(split.test))))
     trainers = Trainers.named(
-        RECIPE, pool, model=MODEL, device=options.device, memory=options.memory
+        RECIPE, pool, model=MODEL, compute=Compute(options.device, options.memory)
     )
     start = time.perf_counter()
     config = InferenceConfig(

@@ -29,7 +29,7 @@ from dprime.membership.planner import DELTA, MIN_TPR, Plan
 from dprime.plain import to_json
 from dprime.runs import run_file
 from dprime.show.figures import FrontierFigure, FrontierPoint, FrontierSeries
-from dprime.train import SGD
+from dprime.train import SGD, Compute
 from papers.reproduce import (
     Claim,
     Estimate,
@@ -164,8 +164,8 @@ def _found(
             points, part, network(*NETWORKS[data]), learning_rate=chosen.learning_rate,
             clip_norm=chosen.clip_norm, optimizer=SGD(momentum=chosen.momentum),
             repetitions=chosen.repetitions, seed=scale.seed,
-            file=files[bound] if scale.size == "full" else None, device=scale.device,
-            memory=scale.memory,
+            file=files[bound] if scale.size == "full" else None,
+            compute=Compute(scale.device, scale.memory),
         )
         for bound, points in plans.items()
     }  # fmt: skip

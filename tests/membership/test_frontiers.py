@@ -15,7 +15,7 @@ from dprime.membership.frontiers import FrontierRecord, MeasuredPoint, frontier
 from dprime.membership.planner import plan
 from dprime.plain import to_json
 from dprime.runs.run import Run
-from dprime.train import SGD, train
+from dprime.train import SGD, Compute, train
 
 
 def records(count, seed):
@@ -219,7 +219,7 @@ def test_a_clear_winner_is_called_one_and_equals_are_not():
         ({"learning_rate": 0.0}, "learning_rate must be above 0"),
         ({"learning_rate": []}, "learning_rate must be one or more, but it is empty"),
         ({"clip_norm": 0.0}, "clip_norm must be above 0"),
-        ({"device": "abacus"}, "device must be"),
+        ({"compute": Compute("abacus")}, "device must be"),
         ({"seed": -1}, "seed must be"),
         ({"data": Split(records(200, 1), DATA.test)}, "plan must be for the 200 records, but"),
         ({"data": Split(DATA.train.take([*range(239), 0]), DATA.test)}, "of distinct records"),

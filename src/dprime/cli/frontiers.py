@@ -173,16 +173,17 @@ def _trained(
 ) -> FrontierRecord:
     """Train at every point; an interrupted run says how to go on."""
     from dprime.membership.frontiers import frontier as train_all  # noqa: PLC0415  it needs PyTorch
-    from dprime.train import SGD  # noqa: PLC0415
+    from dprime.train import SGD, Compute  # noqa: PLC0415
     from dprime.train.models import network_named  # noqa: PLC0415
 
     look_here()
-    names = ("learning_rate", "clip_norm", "repetitions", "seed", "device", "memory")
+    names = ("learning_rate", "clip_norm", "repetitions", "seed")
     with interruptible(path):
         return train_all(
             made, split, network_named(request["model"], split.train),
             optimizer=SGD(momentum=request["momentum"]), file=path, backend=backend,
-            request=request, **{name: request[name] for name in names},
+            compute=Compute(request["device"], request["memory"]), request=request,
+            **{name: request[name] for name in names},
         )  # fmt: skip
 
 

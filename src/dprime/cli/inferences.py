@@ -171,10 +171,11 @@ def _found(
     from dprime.membership.inference import InferenceConfig  # noqa: PLC0415  it needs PyTorch
     from dprime.membership.inference import infer as infer_from  # noqa: PLC0415
     from dprime.membership.trainers import Recipe, Trainers  # noqa: PLC0415
+    from dprime.train import Compute  # noqa: PLC0415
 
     trainers = Trainers.named(
         Recipe(**request["recipe"]), pool, model=request["model"], own=request["trainer"],
-        device=request["device"], memory=request["memory"],
+        compute=Compute(request["device"], request["memory"]),
     )  # fmt: skip
     config = InferenceConfig(**request["config"])
     if config.records is None:

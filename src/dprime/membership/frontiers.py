@@ -24,7 +24,6 @@ import dprime
 from dprime import validate
 from dprime.attack.trainer import EngineTrainer
 from dprime.data.dataset import Dataset, Split
-from dprime.data.devices import device_named
 from dprime.membership.confidence import Interval, over_repetitions
 from dprime.membership.planner import Plan, Point
 from dprime.membership.pool import check_distinct, draw
@@ -36,6 +35,7 @@ from dprime.runs.runner import counting, execute
 from dprime.seeds import check_seed, derived_seed, fresh_seed
 from dprime.text import round_up
 from dprime.train import SGD, Compute, TrainingConfig, TrainingData
+from dprime.train.compute import HERE
 from dprime.train.observers import AccuracyEvery, FinalAccuracy
 from dprime.train.optimizers import Optimizer
 from dprime.train.progress import bar
@@ -171,8 +171,7 @@ def frontier(
     repetitions: int = 5,
     seed: int | None = None,
     file: str | os.PathLike[str] | None = None,
-    device: str = "cpu",
-    memory: float = 2.0,
+    compute: Compute = HERE,
     backend: Backend | None = None,
     progress: bool | None = None,
     request: Mapping[str, Any] | None = None,
@@ -194,8 +193,7 @@ def frontier(
         seed: gives draws and trainings; whoever knows it knows the draws. None draws one that is
             not kept; one that you give stands in the file.
         file: of the run; points that are finished in it are not trained again. None keeps nothing.
-        device: "cpu" or "cuda".
-        memory: in GB.
+        compute: the device and its memory.
         backend: where points are trained; None for this process.
         progress: whether to show a bar; None shows it for long work on a terminal.
         request: names from which all this can be made again, for `dprime resume`.
@@ -213,9 +211,9 @@ def frontier(
     rates = _checked_rates(learning_rate)
     count = validate.whole("repetitions", repetitions, example=5, least=2)
     _check_data(plan, data)
-    device_named(device)
+    _ = compute.place  # refuses a device that is not there
     test, choosing = _test_parts(data.test, len(rates) > 1)
-    compute, jobs = Compute(device, memory), []
+    jobs = []
     for point, rate in itertools.product(plan.points, rates):
         training = TrainingConfig(
             steps=point.steps, learning_rate=rate, clip_norm=clip_norm,

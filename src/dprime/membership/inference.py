@@ -279,16 +279,7 @@ def conclude(
     config: InferenceConfig,
     tests: int = 1,
 ) -> AttackResult:
-    """From the scores of one attack to its numbers.
-
-    Args:
-        scored: of each target and record.
-        title: of the attack.
-        claim: the curve that is claimed of the training.
-        probability: π.
-        config: what is asked.
-        tests: how many tests of the claim must hold together.
-    """
+    """From the scores of one attack to its numbers; this many `tests` hold together."""
     rng = np.random.default_rng([_seed(config, 3), 4])
     pairs = list(zip(scored.scores, scored.members, strict=True))
     curves = [roc(*pair) for pair in pairs]

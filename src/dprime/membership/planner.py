@@ -194,9 +194,7 @@ def plan(
 def usual_probabilities(precision: float, least: float = 0.0) -> list[float]:
     """Evenly spaced probabilities below a target precision, the last one just below it.
 
-    Args:
-        precision: the target.
-        least: smaller ones are left out: there is less than a batch to draw from.
+    Those below `least` are left out: there is less than a batch to draw from.
 
     >>> usual_probabilities(0.731)
     [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.721]

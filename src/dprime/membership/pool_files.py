@@ -84,9 +84,7 @@ class PoolFacts:
 def mechanism_of(path: str | Path, training: Mechanism) -> PoolSampled:
     """What was run, from the public file beside a training set: the draw, then the training.
 
-    Args:
-        path: of the public file, such as "train.csv.pool.json".
-        training: what was run on the training set, with the rate of the expected size.
+    The training's sampling rate is that of the expected size.
     """
     requirement = f"a public file of dprime sample, such as train.csv{ENDING}"
     try:

@@ -217,19 +217,13 @@ def held_out_precision(
 ) -> float | None:
     """Choose the threshold on one half of the records, measure on the other, and the other way.
 
-    Chosen is the threshold of the best precision among the 40 quantiles that accept at least
-    `least` records (all records with a score, where none does).
+    The records are parted at random. Chosen is the threshold of the best precision among the 40
+    quantiles that accept at least `least` records (all records with a score, where none does).
 
     The result is the mean of the halves' precisions, an estimate without bias; a half in which no
     record was flagged is left out, and where both are there is none. (Correct over flagged of both
     halves together would be biased upward, by 0.01 to 0.02 on scores that tell nothing: how many
     are flagged in one half depends on how lucky the other is.)
-
-    Args:
-        scores: [record], higher means member.
-        members: the truth.
-        rng: parts the records, without a look at scores or truth.
-        least: how many records a threshold must accept to be chosen.
 
     >>> rng = np.random.default_rng(1)
     >>> members = rng.random(400) < 0.5

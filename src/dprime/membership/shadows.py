@@ -96,14 +96,9 @@ def score(
     shadows: ModelOutputs | None,
     records: Iterable[int],
 ) -> Scored:
-    """Let an attack look at each target in turn.
+    """Let an attack look at each target in turn, at the records in these places of the pool.
 
-    Args:
-        attack: who looks.
-        targets: the models under attack, trained on parts of a pool.
-        shadows: the attacker's models, trained on parts of the same pool; None where the attack
-            needs none.
-        records: places in the pool of the records that are attacked.
+    Shadow models are the attacker's, trained on parts of the same pool; some attacks need none.
     """
     places = np.fromiter(records, dtype=np.int64)
     if not len(places):

@@ -127,12 +127,11 @@ class Trainers:
     @classmethod
     def named(
         cls, recipe: Recipe, pool: Dataset, *, model: str, own: str | None = None,
-        device: str = "cpu", memory: float = 2.0,
+        compute: Compute = HERE,
     ) -> Self:  # fmt: skip
         """From the names of a network and of a function, as the command line has them."""
         if own is not None:
             return cls(recipe, pool, own=function_named(own))
-        compute = Compute(device, memory)
         _ = compute.place  # refuses a device that is not there
         return cls(recipe, pool, network_named(model, pool), compute=compute)
 

@@ -124,8 +124,7 @@ class MembershipAttack(ABC):
     def scorable(self, member_mask: Bools) -> Bools:
         """Which records have enough shadow models for a score [record]; refused where one has not.
 
-        Args:
-            member_mask: which model has which record [model, record]; known before the training.
+        The mask [model, record] is known before the training.
         """
         inside, outside = self._models()
         sides = {
