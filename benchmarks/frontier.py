@@ -25,9 +25,10 @@ from torch import nn
 
 import large
 from dprime.data import Dataset, Split, load
-from dprime.membership.frontiers import Frontier, frontier
+from dprime.membership.frontiers import FrontierRecord, frontier
 from dprime.membership.planner import plan
-from dprime.train import SGD
+from dprime.plain import to_json
+from dprime.train import SGD, Compute
 from dprime.train.models import model_named
 from measure import say
 
@@ -104,26 +105,27 @@ def _run(name: str, precision: float, options: argparse.Namespace) -> dict[str, 
     found = frontier(
         made, data, setting.network(data.train), learning_rate=rates, clip_norm=setting.clip_norm,
         optimizer=SGD(momentum=setting.momentum), repetitions=options.repetitions, seed=SEED,
-        file=options.out and options.out.with_suffix(".run"), device=options.device,
-        memory=options.memory,
+        file=options.out and options.out.with_suffix(".run"),
+        compute=Compute(options.device, options.memory),
     )  # fmt: skip
     seconds = time.perf_counter() - start
     _report(found, seconds)
     return {
-        **found.as_json(), "seconds": seconds, "left_out": len(pool) - len(data.train),
+        **to_json(found), "seconds": seconds, "left_out": len(pool) - len(data.train),
         "test_records": len(data.test), "model": setting.model, "clip_norm": setting.clip_norm,
         "momentum": setting.momentum, "seed": SEED,
     }  # fmt: skip
 
 
-def _report(found: Frontier, seconds: float) -> None:
-    for each in found.measured:
+def _report(found: FrontierRecord, seconds: float) -> None:
+    for each in found.points:
         say(
-            f"{found.data} {found.plan.target:g}  π = {each.point.probability:g}  "
-            f"noise {each.point.noise_multiplier:.3f}  rate {each.learning_rate:g}  "
-            f"final {each.final.text(2, scale=100)}  best {each.best.text(2, scale=100)}"
+            f"{found.data} {found.target:g}  π = {each.probability:g}  "
+            f"noise {each.noise_multiplier:.3f}  rate {each.learning_rate:g}  "
+            f"final {each.final.text(2, scale=100)}  "
+            f"best {each.best_peeks_at_test.text(2, scale=100)}"
         )
-    say(f"{found.sentence()} [{seconds:.0f} s]")
+    say(f"{found.sentence} [{seconds:.0f} s]")
 
 
 if __name__ == "__main__":

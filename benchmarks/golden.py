@@ -50,8 +50,7 @@ NAMES = """
     dprime.audit: audit lower_bound plan_audit=plan Question rejects
     dprime.audit: Band ClopperPearson Mahloujifar Steinke
     dprime.audit.settings: AuditSettings begin
-    dprime.membership: infer frontier draw plan_pool=plan
-    dprime.membership.recipe: Recipe
+    dprime.membership: infer InferenceConfig Recipe frontier draw plan_pool=plan
     dprime.monitor: Monitor NoiseTails GradientCanaries InputCanaries Attribute AttributeInference
     dprime.monitor.one_run: one_run
     dprime.check: check
@@ -449,17 +448,23 @@ def inference() -> Values:
         def make(share: float, recipe: Any = recipe) -> Any:
             return api.EngineTrainer(network("dense-24", pool), recipe.training(len(pool), share))
 
-        made = api.infer(
-            pool, others, make, attacks=[*ATTACKS.split(), "baseline"], shadows=16, targets=2,
-            claim=make(0.5).training.mechanism().curve() if name == "private" else None,
-            records=60, seed=1, progress=False,
-        )  # fmt: skip
+        config = api.InferenceConfig(
+            [*ATTACKS.split(), "baseline"], shadows=16, targets=2, records=60, seed=1
+        )
+
+        def claim(share: float, make: Any = make, name: str = name) -> Any:
+            return make(share).training.mechanism().curve() if name == "private" else None
+
+        made = api.infer(pool, others, make, config, claim=claim, progress=False)
         found[name] = {"verdict": made.verdict}
-        for one, scored in zip(made.outcomes, made.scored, strict=True):
-            means = {**pick(one, "held_out best top shuffled"), "auc": one.roc.auc}
+        for one in made.inferences[0].attacks:
+            means = {
+                "held_out": one.held_out_precision, "best": one.best_precision, "auc": one.auc,
+                "top": one.top_precision, "shuffled": one.shuffled_best,
+            }  # fmt: skip
             values = {each: mean and mean.numbers for each, mean in means.items()}
-            values["contradicted"] = one.contradicted
-            found[name][one.attack] = {**values, **summary(scored.scores)}
+            values["contradicted"] = one.targets_that_contradict
+            found[name][one.attack] = {**values, **summary(one.scored.scores)}
     return found
 
 
@@ -471,11 +476,11 @@ def frontier() -> Values:
         repetitions=3, seed=5, progress=False,
     )  # fmt: skip
     found = {}
-    for each in made.measured:
-        point = pick(each.point, "noise_multiplier epsilon precision steps by_theorem")
-        reached = pick(each, "learning_rate accuracies")
-        reached |= {"final": each.final.as_json(), "best": each.best.as_json()}
-        found[str(each.point.probability)] = point | reached
+    for each in made.points:
+        names = "noise_multiplier epsilon precision steps by_theorem learning_rate accuracies"
+        means = {"final": each.final, "best": each.best_peeks_at_test}
+        ends = {name: pick(mean, "value low high") for name, mean in means.items()}
+        found[str(each.probability)] = pick(each, names) | ends
     return found
 
 

@@ -14,8 +14,10 @@ import time
 from pathlib import Path
 
 from dprime.data import load
-from dprime.membership import Recipe, Trainers, infer
+from dprime.membership import InferenceConfig, Recipe, Trainers, infer
 from dprime.membership.attacks import ATTACKS
+from dprime.plain import to_json
+from dprime.train import Compute
 
 RECIPE = Recipe(batch=128, epochs=60, learning_rate=0.2, momentum=0.9)
 MODEL = "dense-128"
@@ -34,20 +36,20 @@ def main() -> None:
     split = load("location30")
     pool, others = split.train.distinct(), split.test.take(range(min(OTHERS, len(split.test))))
     trainers = Trainers.named(
-        RECIPE, pool, model=MODEL, device=options.device, memory=options.memory
+        RECIPE, pool, model=MODEL, compute=Compute(options.device, options.memory)
     )
     start = time.perf_counter()
-    found = infer(
-        pool, others, trainers, attacks=list(ATTACKS), shadows=options.shadows,
-        targets=options.targets, records=min(3000, len(pool)), seed=1,
+    config = InferenceConfig(
+        tuple(ATTACKS), shadows=options.shadows, targets=options.targets,
+        records=min(3000, len(pool)), seed=1,
     )  # fmt: skip
+    (found,) = infer(pool, others, trainers, config).inferences
     result = {
         "data": "location30", "pool": len(pool), "model": MODEL,
-        "seconds": time.perf_counter() - start, **found.as_json(),
+        "seconds": time.perf_counter() - start, **to_json(found),
     }  # fmt: skip
-    for each in found.outcomes:
-        auc = each.roc.auc
-        print(f"{each.title:34} AUC {auc.text()}")
+    for each in found.attacks:
+        print(f"{each.title:34} AUC {each.auc.text()}")
     if options.out:
         options.out.write_text(json.dumps(result, indent=1) + "\n")
 

@@ -66,7 +66,7 @@ def main() -> None:
 def _overfitted(found: Found) -> str:
     lines = ["| attack | AUC, 95 % interval | TPR at FPR 0.01 |", "| :--- | ---: | ---: |"]
     for each in found["attacks"]:
-        auc, tpr = each["auc"], next(at for at in each["tpr"] if at["fpr"] == FPR)
+        auc, tpr = each["auc"], each["tpr"][str(FPR)]
         lines.append(
             f"| {each['title']} | {auc['value']:.3f} ({auc['low']:.3f} to {auc['high']:.3f}) | "
             f"{tpr['value']:.3f} |"

@@ -7,8 +7,7 @@ import torch
 from torch import nn
 
 from dprime.data.dataset import Dataset
-from dprime.membership.recipe import Recipe
-from dprime.membership.trainers import Trainers
+from dprime.membership.trainers import Recipe, Trainers
 
 
 @cache

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from dprime.cli.frontiers import frontier
 from dprime.data import load
 from dprime.membership.planner import plan
+from dprime.plain import to_json
 from dprime.runs.run import Run
 
 app = typer.Typer()
@@ -37,7 +38,7 @@ def test_a_plan_of_the_usual_shares_with_steps():
     made = plan(
         0.5, pool_size=len(load("digits").train), batch_size=100, steps=40, min_tpr=0.05, delta=1e-6
     )
-    assert found == json.loads(json.dumps(made.as_json()))
+    assert found == to_json(made)
 
 
 def test_the_plan_as_a_table():
@@ -48,7 +49,7 @@ def test_the_plan_as_a_table():
     assert "0.2" in rows[0]
     assert "Precision at most 0.6, for attackers with a TPR of 0.01 or more" in text
     assert "Noise by theorem" in text
-    assert made.sentence() in " ".join(text.split())
+    assert made.planned in " ".join(text.split())
 
 
 def test_a_plan_is_made_without_pytorch():

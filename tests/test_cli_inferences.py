@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from dprime.cli import app
 from dprime.data import Dataset, Split, load
-from dprime.membership.planner import outside
+from dprime.membership.pool import outside
+from dprime.plain import to_json
 from dprime.runs.run import Run
 
 SMALL = ["infer", "--pool", "120", "--shadows", "12", "--targets", "2", "--epochs", "3",
@@ -79,7 +80,7 @@ def test_an_interrupted_inference_is_gone_on_with(monkeypatch, call):
     assert json.loads(run(*PRIVATE, "--json").stdout) == found
     shown = call("resume", "a.run")[1]
     assert kept_out(shown) == kept_out(call("report", "a.run")[1])
-    assert json.loads(call("report", "a.run", "--json")[1])["runs"] == found["runs"]
+    assert json.loads(call("report", "a.run", "--json")[1])["inferences"] == found["inferences"]
     assert "membership inference on digits" in call("runs", ".")[1]
     other = run(*PRIVATE[:-4], "--pi", "0.3,0.6", "--out", "a.run")
     assert "a.run must be of the same settings" in str(other.exception)
@@ -87,21 +88,18 @@ def test_an_interrupted_inference_is_gone_on_with(monkeypatch, call):
 
 def test_a_run_that_was_begun_in_python(call):
     """It is listed and reported; the command that describes it goes on with it."""
-    from dprime.membership import Asked, Recipe, Trainers, infer
+    from dprime.membership import InferenceConfig, Recipe, Trainers, infer
 
     digits = load("digits")
     pool, recipe = digits.train.distinct().take(range(120)), Recipe(batch=20, epochs=3)
     trainers = Trainers.named(recipe, pool, model="dense-64")
-    given = {"shadows": 12, "targets": 2, "seed": 0, "attacks": ["lira", "attack-p"]}
-    found = infer(
-        pool, outside(digits.test, pool), trainers, **given, file="a.run",
-        asked=Asked(min_tpr=0.01, confidence=0.95),
-    )  # fmt: skip
-    assert found.sentence() in " ".join(call("report", "a.run")[1].split())
+    config = InferenceConfig(["lira", "attack-p"], shadows=12, targets=2)
+    found = infer(pool, outside(digits.test, pool), trainers, config, file="a.run")
+    assert found.sentence in " ".join(call("report", "a.run")[1].split())
     code, _, err = call("resume", "a.run")
     assert (code, "dprime infer with the options that describe it and --out a.run" in err) == (2, 1)
     shown = json.loads(run("--out", "a.run", "--json").stdout)
-    assert shown["attacks"] == json.loads(json.dumps(found.as_json()))["attacks"]
+    assert shown["inferences"] == to_json(found)["inferences"]
     assert call("resume", "a.run")[0] == 0
 
 
@@ -123,9 +121,9 @@ def test_records_of_the_pool_are_left_out_of_the_population(monkeypatch):
 
 def test_several_priors_share_their_shadow_models(tmp_path):
     result = run("--pi", "0.3,0.7", "--epsilon", "3", "--charts", str(tmp_path / "c"), "--json")
-    runs = json.loads(result.stdout)["runs"]
-    assert [each["probability"] for each in runs] == [0.3, 0.7]
-    assert runs[0]["allowed"]["precision"] < runs[1]["allowed"]["precision"]
+    low, high = json.loads(result.stdout)["inferences"]
+    assert (low["probability"], high["probability"]) == (0.3, 0.7)
+    assert low["allowed"]["precision"] < high["allowed"]["precision"]
     assert {path.name for path in (tmp_path / "c").iterdir()} == {
         "membership-roc-0.3.svg", "membership-roc-0.7.svg", "precision-over-prior-lira.svg",
         "precision-over-prior-attack-p.svg",
@@ -134,9 +132,10 @@ def test_several_priors_share_their_shadow_models(tmp_path):
 
 def test_json_of_a_training_that_is_not_private():
     shown = json.loads(run("--json").stdout)
-    assert shown["allowed"] is None
-    assert shown["verdict"] == "no claim"
-    assert [each["attack"] for each in shown["attacks"]] == ["lira", "attack-p"]
+    (only,) = shown["inferences"]
+    assert only["allowed"] is None
+    assert shown["verdict"] == only["verdict"] == "no claim"
+    assert [each["attack"] for each in only["attacks"]] == ["lira", "attack-p"]
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,8 @@ from torch import nn
 from dprime.attack import EngineTrainer
 from dprime.curve import TradeOff
 from dprime.data.devices import device_title
-from dprime.membership.attacks import RMIA, Attack, AttackP, AttackR, LiRA, YeomLoss
+from dprime.membership.attacks import RMIA, AttackP, AttackR, LiRA, MembershipAttack, YeomLoss
 from dprime.membership.confidence import contradicts
-from dprime.membership.game import Scored, score
-from dprime.membership.recipe import Recipe
 from dprime.membership.results import (
     held_out_precision,
     precision_over_quantiles,
@@ -31,7 +29,8 @@ from dprime.membership.results import (
     shuffled_best,
     top_precision,
 )
-from dprime.membership.shadows import Answers, answers
+from dprime.membership.shadows import ModelOutputs, Scored, answers, score
+from dprime.membership.trainers import Recipe
 from dprime.train import Compute
 from papers.reproduce import SEED, Scale
 
@@ -97,13 +96,13 @@ def network(channels: int, flat: int) -> nn.Module:
 
 NETWORKS = {"mnist": (1, 512), "cifar10": (3, 800)}
 
-REFERENCES: tuple[Attack, ...] = (
+REFERENCES: tuple[MembershipAttack, ...] = (
     AttackR(missing="nan"), AttackR(thresholds_from="in", missing="nan"),
 )  # fmt: skip
-AIMED: tuple[Attack, ...] = (AttackP(), *REFERENCES)
+AIMED: tuple[MembershipAttack, ...] = (AttackP(), *REFERENCES)
 """Attacks that aim at a false-positive rate."""
 
-ATTACKS: tuple[Attack, ...] = (
+ATTACKS: tuple[MembershipAttack, ...] = (
     LiRA(missing="nan"), LiRA(variance="fixed", missing="nan"), RMIA(missing="nan"), *AIMED,
     YeomLoss(),
 )  # fmt: skip
@@ -143,21 +142,21 @@ class Game:
             setup.batch, setup.epochs, learning_rate=rate, epsilon=self.epsilon, delta=DELTA
         )
 
-    def trained(self, prior: float, models: int, seed: int) -> Answers:
+    def trained(self, prior: float, models: int, seed: int) -> ModelOutputs:
         """Models on parts of the pool; figures 13 and 17 share some."""
         return _models(self.data, self.epsilon, self.scale, self.setup, prior, models, seed)
 
-    def targets(self, prior: float) -> Answers:
+    def targets(self, prior: float) -> ModelOutputs:
         """One model for each repetition."""
         return self.trained(prior, self.setup.repetitions, self.own_seed(100 + round(100 * prior)))
 
-    def shadows(self, prior: float = SHADOW_PRIOR) -> Answers:
+    def shadows(self, prior: float = SHADOW_PRIOR) -> ModelOutputs:
         """Those of all repetitions, one after the other."""
         purpose = 1 if prior == SHADOW_PRIOR else 200 + round(100 * prior)
         models = self.setup.shadows * self.setup.repetitions
         return self.trained(prior, models, self.own_seed(purpose))
 
-    def all(self, attacks: Sequence[Attack] = ATTACKS) -> Found:
+    def all(self, attacks: Sequence[MembershipAttack] = ATTACKS) -> Found:
         """These attacks at every π."""
         start = time.perf_counter()
         shadows = self.shadows()
@@ -176,7 +175,9 @@ class Game:
             "seed": self.scale.seed,
         }  # fmt: skip
 
-    def cell(self, prior: float, shadows: Answers, attacks: Sequence[Attack]) -> Cell:
+    def cell(
+        self, prior: float, shadows: ModelOutputs, attacks: Sequence[MembershipAttack]
+    ) -> Cell:
         """Of one π: these attacks on its targets."""
         targets = self.targets(prior)
         training = self.recipe().training(len(self.pool), prior)
@@ -198,7 +199,9 @@ class Game:
                 found[f"{scored.attack}-matched"] = self.measured(scored, prior, claim)
         return found
 
-    def scored(self, attack: Attack, targets: Answers, shadows: Answers) -> Scored:
+    def scored(
+        self, attack: MembershipAttack, targets: ModelOutputs, shadows: ModelOutputs
+    ) -> Scored:
         """Each target with the shadow models of its own repetition."""
         count = self.setup.shadows
         parts = [
@@ -228,7 +231,7 @@ class Game:
         return {
             "best": [precision_over_quantiles(*pair).value for pair in pairs],
             "shuffled": [shuffled_best(*pair, self.rng, 200).value for pair in pairs],
-            "held_out": [held_out_precision(*pair, self.rng).precision for pair in pairs],
+            "held_out": [held_out_precision(*pair, self.rng) for pair in pairs],
             "top": [top.value for top in tops],
             "contradicted": broken,
             "auc": [curve.auc for curve in curves],
@@ -242,7 +245,7 @@ class Game:
 def _models(
     data: str, epsilon: float | None, scale: Scale, setup: Setup, prior: float, models: int,
     seed: int,
-) -> Answers:  # fmt: skip
+) -> ModelOutputs:  # fmt: skip
     game = Game(data, epsilon, scale, setup)
     trainer = EngineTrainer(
         network(*NETWORKS[data]), game.recipe().training(len(game.pool), prior),

@@ -24,11 +24,12 @@ from dprime.data import Split
 from dprime.data.devices import device_title
 from dprime.membership import plan
 from dprime.membership.confidence import over_repetitions
-from dprime.membership.frontiers import Frontier, Measured, frontier
+from dprime.membership.frontiers import FrontierRecord, MeasuredPoint, frontier
 from dprime.membership.planner import DELTA, MIN_TPR, Plan
+from dprime.plain import to_json
 from dprime.runs import run_file
 from dprime.show.figures import FrontierFigure, FrontierPoint, FrontierSeries
-from dprime.train import SGD
+from dprime.train import SGD, Compute
 from papers.reproduce import (
     Claim,
     Estimate,
@@ -52,10 +53,10 @@ PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
 HALF, THIRD, TENTH = 0.5, 0.3, 0.1
 
 Values = NDArray[np.float64]
-Read = Callable[[Measured], Values]
+Read = Callable[[MeasuredPoint], Values]
 """One number for each training."""
 
-Frontiers = dict[str, Frontier]
+Frontiers = dict[str, FrontierRecord]
 """By bound."""
 
 
@@ -163,8 +164,8 @@ def _found(
             points, part, network(*NETWORKS[data]), learning_rate=chosen.learning_rate,
             clip_norm=chosen.clip_norm, optimizer=SGD(momentum=chosen.momentum),
             repetitions=chosen.repetitions, seed=scale.seed,
-            file=files[bound] if scale.size == "full" else None, device=scale.device,
-            memory=scale.memory,
+            file=files[bound] if scale.size == "full" else None,
+            compute=Compute(scale.device, scale.memory),
         )
         for bound, points in plans.items()
     }  # fmt: skip
@@ -180,7 +181,7 @@ def _found(
 
 
 def _write(place: Path, found: Frontiers, made: Made) -> None:
-    points = {bound: [one.as_json() for one in each.measured] for bound, each in found.items()}
+    points = {bound: to_json(each.points) for bound, each in found.items()}
     place.write_text(json.dumps({**made, "points": points}) + "\n")
 
 
@@ -194,20 +195,25 @@ def _read(
         measured = []
         for point, one in zip(points.points, kept["points"][bound], strict=True):
             assert math.isclose(point.noise_multiplier, one["noise_multiplier"], rel_tol=1e-9)
-            values = np.array(one["accuracies"], dtype=np.float64)
-            after = tuple(one["after"])
-            measured.append(Measured(point, one["learning_rate"], after, values, one["diverged"]))
-        rates = (chosen.learning_rate,)
-        found[bound] = Frontier(points, tuple(measured), data, chosen.repetitions, rates)
+            trained = MeasuredPoint(
+                **vars(point), learning_rate=one["learning_rate"], after=tuple(one["after"]),
+                accuracies=np.array(one["accuracies"], dtype=np.float64), diverged=one["diverged"],
+            )  # fmt: skip
+            measured.append(trained)
+        found[bound] = FrontierRecord(
+            points.target, points.min_tpr, points.delta, points.pool_size, points.batch_size,
+            points.epochs, points.steps, tuple(measured), data, chosen.repetitions,
+            (chosen.learning_rate,),
+        )  # fmt: skip
     return found, kept
 
 
-def best(point: Measured) -> Values:
+def best(point: MeasuredPoint) -> Values:
     """The best accuracy of each training: it peeks at the test records."""
     return np.asarray(point.accuracies.max(axis=1))
 
 
-def final(point: Measured) -> Values:
+def final(point: MeasuredPoint) -> Values:
     """At the end."""
     return np.asarray(point.accuracies[:, -1])
 
@@ -228,18 +234,18 @@ def bound_claims() -> list[Claim]:
     ]  # fmt: skip
 
 
-def _at(found: Frontier, prior: float) -> Measured:
-    return next(each for each in found.measured if each.point.probability == prior)
+def _at(found: FrontierRecord, prior: float) -> MeasuredPoint:
+    return next(each for each in found.points if each.probability == prior)
 
 
-def lead(found: Frontier, prior: float, read: Read, below: float = 1.0) -> Estimate:
+def lead(found: FrontierRecord, prior: float, read: Read, below: float = 1.0) -> Estimate:
     """The accuracy at π, less that of the best of the others.
 
     The best is picked by its mean: its interval is one that holds for all of them together.
     """
     others = [
-        each for each in found.measured
-        if each.point.probability != prior and each.point.probability < below
+        each for each in found.points
+        if each.probability != prior and each.probability < below
     ]  # fmt: skip
     rival = max(others, key=lambda each: float(read(each).mean()))
     return mean(read(_at(found, prior))) - among(read(rival), len(others))
@@ -262,7 +268,9 @@ def best_at(
     return claims
 
 
-def _smaller_told(claim: Claim, found: Frontier, less: Frontier, prior: float, read: Read) -> str:
+def _smaller_told(
+    claim: Claim, found: FrontierRecord, less: FrontierRecord, prior: float, read: Read
+) -> str:
     """Whether the lead of a π is another one with fewer records."""
     usual, fewer = (lead(each, prior, read, below=RIVALS) for each in (found, less))
     change = usual - fewer
@@ -272,11 +280,11 @@ def _smaller_told(claim: Claim, found: Frontier, less: Frontier, prior: float, r
         unknown = " The reason is not found." if claim.verdict == "differs" else ""
         told = f"That more records help it is not shown.{unknown}"
     rivals = " and ".join(
-        f"{each.point.probability:g}" for each in less.measured if each.point.probability != prior
+        f"{each.probability:g}" for each in less.points if each.probability != prior
     )
     return (
-        f"Its lead over π = {rivals} is {_points(fewer)} with {less.plan.pool_size:,} records in "
-        f"the pool and {_points(usual)} with {found.plan.pool_size:,}: a change of "
+        f"Its lead over π = {rivals} is {_points(fewer)} with {less.pool_size:,} records in "
+        f"the pool and {_points(usual)} with {found.pool_size:,}: a change of "
         f"{_points(change)}. {told}"
     )
 
@@ -296,7 +304,7 @@ def less_is_more(data: str, found: Frontiers, read: Read) -> list[Claim]:
             stated(
                 f"{title}, bound {bound}: accuracy at the largest π less the best of the smaller",
                 "training on less data is beneficial",
-                lead(each, each.measured[-1].point.probability, read), most=0.0,
+                lead(each, each.points[-1].probability, read), most=0.0,
             ),
             _told(each, read),
         )
@@ -317,9 +325,9 @@ def less_is_more(data: str, found: Frontiers, read: Read) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _drowned(found: Frontier) -> bool:
+def _drowned(found: FrontierRecord) -> bool:
     """Whether the largest π is so near the bound that it has twice the least noise or more."""
-    noise = [each.point.noise_multiplier for each in found.measured]
+    noise = [each.noise_multiplier for each in found.points]
     return noise[-1] >= 2 * min(noise)
 
 
@@ -333,11 +341,11 @@ def smaller_wins(data: str, found: Frontiers, read: Read) -> Claim:
     return explained(claim, _told(found[TIGHTEST], read))
 
 
-def _told(found: Frontier, read: Read) -> str:
+def _told(found: FrontierRecord, read: Read) -> str:
     each = ", ".join(
-        f"{100 * read(one).mean():.1f} % at π = {one.point.probability:g} (noise "
-        f"{one.point.noise_multiplier:.2f})"
-        for one in found.measured
+        f"{100 * read(one).mean():.1f} % at π = {one.probability:g} (noise "
+        f"{one.noise_multiplier:.2f})"
+        for one in found.points
     )
     return f"Accuracies are {each}."
 
@@ -347,13 +355,13 @@ def figure(data: str, found: Frontiers, read: Read) -> FrontierFigure:
     series = []
     for bound, each in found.items():
         points = []
-        for one in each.measured:
-            value = among(read(one), len(each.measured))
+        for one in each.points:
+            value = among(read(one), len(each.points))
             low, high = max(0.0, value.low), min(1.0, value.high)
             points.append(
                 FrontierPoint(
-                    one.point.probability, value.value, low, high, one.point.epsilon,
-                    one.point.noise_multiplier,
+                    one.probability, value.value, low, high, one.epsilon,
+                    one.noise_multiplier,
                 )
             )  # fmt: skip
         series.append(FrontierSeries(float(bound), tuple(points)))
@@ -374,15 +382,15 @@ def numbers(found: dict[str, Frontiers], read: Read) -> dict[str, Any]:
         data: {
             bound: [
                 {
-                    "prior": one.point.probability, "noise_multiplier": one.point.noise_multiplier,
+                    "prior": one.probability, "noise_multiplier": one.noise_multiplier,
                     "noise_by_theorem": (
-                        one.point.by_theorem and one.point.by_theorem.noise_multiplier
+                        one.by_theorem and one.by_theorem.noise_multiplier
                     ),
-                    "epsilon": one.point.epsilon if np.isfinite(one.point.epsilon) else None,
-                    "steps": one.point.steps, "accuracy": asdict(mean(read(one))),
+                    "epsilon": one.epsilon if np.isfinite(one.epsilon) else None,
+                    "steps": one.steps, "accuracy": asdict(mean(read(one))),
                     "diverged": one.diverged,
                 }
-                for one in each.measured
+                for one in each.points
             ]
             for bound, each in own.items()
         }

@@ -7,6 +7,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+NOT_KEPT = {"json": False}
+"""Metadata of a field that is no part of the JSON, such as a curve."""
+
 
 def to_json(value: Any) -> Any:
     """A result as JSON values: fields by their names, arrays as lists; None for ∞ and NaN.
@@ -15,7 +18,8 @@ def to_json(value: Any) -> Any:
     {'bounds': [0.5, None], '3': None}
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        kept = [f.name for f in dataclasses.fields(value) if f.metadata.get("json", True)]
+        return {name: to_json(getattr(value, name)) for name in kept}
     if isinstance(value, Mapping):
         return {str(key): to_json(each) for key, each in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):

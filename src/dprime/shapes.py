@@ -94,7 +94,8 @@ class GaussianShape:
 
         With R = (1 - Phi)/phi it is Phi(-a) (1 - R(b)/R(a)), since e^epsilon phi(b) = phi(a), and
         no digit is lost at any mu. It is rounded up by more than its error: some last digits of
-        the ratio, and a^2 times as many of Phi(-a) if a > 0. What no floating-point number shows is 0.
+        the ratio, and a^2 times as many of Phi(-a) where a > 0. What no floating-point number shows
+        is 0.
         """
         if self.mu == 0:
             return max(0.0, -math.expm1(min(epsilon, 0.0)))

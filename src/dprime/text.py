@@ -294,6 +294,19 @@ def round_down(value: float, digits: int = 4) -> str:
     return text.removeprefix("-") if text.startswith("-") else text if value == 0 else f"-{text}"
 
 
+def interval_text(
+    value: float, low: float, high: float, digits: int = 3, *, scale: float = 1.0
+) -> str:
+    """A value and its interval: how far it goes, or both ends where they are not equally far.
+
+    >>> interval_text(0.5, 0.4, 0.6), interval_text(0.769, 0.0, 1.0, 1, scale=100)
+    ('0.500 ± 0.100', '76.9 (0.0 to 100.0)')
+    """
+    shown, bottom, top = (f"{scale * each:.{digits}f}" for each in (value, low, high))
+    below, above = (f"{scale * each:.{digits}f}" for each in (value - low, high - value))
+    return f"{shown} ± {above}" if below == above else f"{shown} ({bottom} to {top})"
+
+
 def percent_up(share: float) -> str:
     """A share that is a ceiling."""
     return f"{round_up(100 * min(share, 1.0))} %"

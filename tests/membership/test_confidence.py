@@ -50,15 +50,26 @@ def test_means_over_repetitions_are_student_t():
 
 
 def test_an_interval():
-    wide = Interval(0.9, 0.7, 1.2, 5, "student-t")
+    wide = Interval(0.9, 0.7, 1.1, 5, "student-t")
     assert wide.within() == Interval(0.9, 0.7, 1.0, 5, "student-t")
-    assert wide.within().reach == pytest.approx(0.2)
-    assert (wide.text(2), wide.text(1, scale=100)) == ("0.90 ± 0.30", "90.0 ± 30.0")
-    assert wide.as_json() == {"value": 0.9, "low": 0.7, "high": 1.2}
-    touching, apart = (Interval(x, x, x, 5, "quantile") for x in (1.2, 1.3))
+    assert wide.text(2) == "0.90 ± 0.20"
+    assert wide.within().text(1, scale=100) == "90.0 (70.0 to 100.0)"  # cut: no ± is true of both
+    touching, apart = (Interval(x, x, x, 5, "quantile") for x in (1.1, 1.3))
     assert wide.overlaps(touching)
     assert touching.overlaps(wide)
     assert not wide.overlaps(apart)
+
+
+@pytest.mark.parametrize("curve", [TradeOff.gaussian(1.0), TradeOff.from_lines([(1.0, 0.02)])])
+@pytest.mark.parametrize(("share", "prior"), [(0.1, 0.5), (0.1, 0.05), (0.5, 0.5), (0.9, 0.3)])
+def test_the_most_of_a_share_is_that_of_the_best_test_that_flags_it(curve, share, prior):
+    """Of all tests that flag a share π TPR + (1 - π) FPR of the records, by search."""
+    tests = [(curve.tpr(fpr), fpr) for fpr in np.linspace(0, min(1, share / (1 - prior)), 20_001)]
+    rates = [(prior * tpr + (1 - prior) * fpr, tpr) for tpr, fpr in tests]
+    best = max(prior * min(tpr, share / prior) / share for rate, tpr in rates if rate <= share)
+    allowed = precision_of_share(curve, share, prior)
+    assert best <= allowed <= best + 1e-3
+    assert allowed < curve.precision(prior, 0.01) or share <= 0.01
 
 
 def answers(rng, epsilon, prior, records):

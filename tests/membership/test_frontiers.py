@@ -1,5 +1,6 @@
 """The frontier: what is trained, what is kept of it, and what is said about it."""
 
+import contextlib
 import json
 from dataclasses import replace
 
@@ -10,10 +11,11 @@ import torch
 from torch import nn
 
 from dprime.data.dataset import Dataset, Split
-from dprime.membership.frontiers import Frontier, Measured, frontier
-from dprime.membership.planner import Plan, plan
+from dprime.membership.frontiers import FrontierRecord, MeasuredPoint, frontier
+from dprime.membership.planner import plan
+from dprime.plain import to_json
 from dprime.runs.run import Run
-from dprime.train import SGD, train
+from dprime.train import SGD, Compute, train
 
 
 def records(count, seed):
@@ -33,127 +35,104 @@ def net():
     return nn.Linear(3, 2)
 
 
-class Spy:
-    """Trains, and remembers what; fails at the call of this number."""
+@pytest.fixture
+def trained(monkeypatch):
+    """What is trained; the training before which `stop` stands there raises it."""
+    calls = []
 
-    def __init__(self, fails_at=None):
-        self.calls, self.fails_at = [], fails_at
-
-    def __call__(self, model, data, training, **rest):
-        if len(self.calls) == self.fails_at:
-            raise KeyboardInterrupt
-        self.calls.append((data, training, rest))
+    def spy(model, data, training, **rest):
+        calls.append((data, training, rest))
+        if stop := spy.stops.pop(data.probability, None):
+            raise stop
         return train(model, data, training, **rest)
 
-
-@pytest.fixture
-def spy(monkeypatch):
-    made = Spy()
-    monkeypatch.setattr("dprime.attack.trainer.train", made)
-    return made
+    spy.stops, spy.calls = {}, calls
+    monkeypatch.setattr("dprime.attack.trainer.train", spy)
+    return spy
 
 
 def values_of(found):
-    return [each.accuracies.tolist() for each in found.measured]
+    return [each.accuracies.tolist() for each in found.points]
 
 
-def test_every_point_is_trained_as_planned(spy):
-    found = frontier(PLAN, DATA, net(), **GIVEN, repetitions=4, optimizer=SGD(momentum=0.5))
-    assert len(spy.calls) == 3
-    for point, each, (parts, training, rest) in zip(
-        PLAN.points, found.measured, spy.calls, strict=True
-    ):
-        assert each.point is point
+def finals_of(call, *tests):
+    """The final accuracies on some records of a training that is done again."""
+    parts, training, rest = call
+    done = train(net(), parts, training, seed=rest["seed"])
+    return [done.accuracy(test).tolist() for test in tests]
+
+
+def test_every_point_is_trained_as_planned(trained):
+    found = frontier(PLAN, DATA, net(), **GIVEN, repetitions=40, optimizer=SGD(momentum=0.5))
+    for point, each, call in zip(PLAN.points, found.points, trained.calls, strict=True):
+        parts, training, _ = call
+        assert each.probability == parts.probability == point.probability
         assert training.mechanism() == point.training()
         assert (training.learning_rate, training.clip_norm) == (0.5, 1.0)
         assert training.optimizer == SGD(momentum=0.5)
         assert parts.common is DATA.train
-        assert parts.probability == point.probability
-        assert parts.members.shape == (4, 240)
-        assert len(np.unique(parts.members, axis=0)) == 4  # a fresh draw for each repetition
-        again = train(net(), parts, training, seed=rest["seed"])
-        assert each.accuracies[:, -1].tolist() == again.accuracy(DATA.test).tolist()
+        assert parts.members.shape == (40, 240)
+        assert len(np.unique(parts.members, axis=0)) == 40  # a fresh draw for each repetition
+        spread = np.sqrt(point.probability * (1 - point.probability) / parts.members.size)
+        assert abs(parts.members.mean() - point.probability) < 4.5 * spread
+        assert [each.accuracies[:, -1].tolist()] == finals_of(call, DATA.test)
         assert each.after[-1] == point.steps
         assert each.after[0] == round(1 / point.sample_rate)  # after the first epoch
 
 
-def test_draws_have_the_planned_share(spy):
-    frontier(PLAN, DATA, net(), **GIVEN, repetitions=60)
-    for point, (parts, *_) in zip(PLAN.points, spy.calls, strict=True):
-        spread = np.sqrt(point.probability * (1 - point.probability) / parts.members.size)
-        assert abs(parts.members.mean() - point.probability) < 4.5 * spread
-
-
-def test_a_seed_gives_the_same_and_none_gives_another(tmp_path):
-    first, again = (frontier(PLAN, DATA, net(), **GIVEN) for _ in range(2))
-    assert values_of(first) == values_of(again)
-    file = tmp_path / "points.run"
-    other = frontier(PLAN, DATA, net(), **{**GIVEN, "seed": None}, file=file)
-    assert values_of(other) != values_of(first)
-    with Run.open(file) as run, pytest.raises(ValueError, match="one whose seed is a secret"):
-        _ = run.seed  # a secret seed is not written
-
-
-def test_finished_points_are_not_trained_again(tmp_path, monkeypatch, spy):
-    file = tmp_path / "deep" / "points.run"
-    broken = Spy(fails_at=1)
-    monkeypatch.setattr("dprime.attack.trainer.train", broken)
-    with pytest.raises(KeyboardInterrupt):
-        frontier(PLAN, DATA, net(), **GIVEN, file=file)
-    with Run.open(file) as run:
-        assert (run.kind, run.done(), run.result) == ("frontier", [0], None)
-    monkeypatch.setattr("dprime.attack.trainer.train", spy)
-    found = frontier(PLAN, DATA, net(), **GIVEN, file=file)
-    assert len(spy.calls) == 2
-    assert values_of(found) == values_of(frontier(PLAN, DATA, net(), **GIVEN))
-    spy.calls.clear()
-    again = frontier(PLAN, DATA, net(), **GIVEN, file=file)
-    assert not spy.calls
-    assert again.as_json() == found.as_json()
-    with Run.open(file) as run:
-        assert run.result == json.loads(json.dumps(found.as_json()))
-
-
-def test_points_with_other_numbers_of_measurements(spy, tmp_path):
+def test_points_with_other_numbers_of_measurements(trained, tmp_path):
     """The same steps make more epochs of a smaller part."""
     points = plan(0.7, pool_size=240, batch_size=20, steps=8, probabilities=[0.2, 0.5])
     found = frontier(points, DATA, net(), **GIVEN, repetitions=3, file=tmp_path / "a.run")
-    assert [each.after for each in found.measured] == [(2, 4, 6, 8), (6, 8)]
-    assert [each.accuracies.shape for each in found.measured] == [(3, 4), (3, 2)]
-    assert all(np.isfinite(each.accuracies).all() for each in found.measured)
-    for each, (parts, training, rest) in zip(found.measured, spy.calls, strict=True):
-        done = train(net(), parts, training, seed=rest["seed"])
-        assert each.accuracies[:, -1].tolist() == done.accuracy(DATA.test).tolist()
+    assert [each.after for each in found.points] == [(2, 4, 6, 8), (6, 8)]
+    assert [each.accuracies.shape for each in found.points] == [(3, 4), (3, 2)]
+    assert all(np.isfinite(each.accuracies).all() for each in found.points)
+    for each, call in zip(found.points, trained.calls, strict=True):
+        assert [each.accuracies[:, -1].tolist()] == finals_of(call, DATA.test)
 
 
-def test_a_point_that_fails_leaves_the_others(tmp_path, monkeypatch):
-    def fails(model, data, training, **rest):
-        if data.probability == 0.5:
-            raise ValueError("no luck")
-        return train(model, data, training, **rest)
-
-    monkeypatch.setattr("dprime.attack.trainer.train", fails)
-    file = tmp_path / "a.run"
-    with pytest.raises(ValueError, match=r"1 of 3 blocks of points of the frontier .*no luck"):
+def test_finished_points_are_not_trained_again(tmp_path, trained):
+    file = tmp_path / "deep" / "points.run"
+    trained.stops = {0.2: ValueError("no luck"), 0.69: KeyboardInterrupt()}
+    with pytest.raises(KeyboardInterrupt):
         frontier(PLAN, DATA, net(), **GIVEN, file=file)
     with Run.open(file) as run:
-        assert run.done() == [0, 2]
+        assert (run.kind, run.done(), run.result) == ("frontier", [1], None)
+    trained.stops = {0.2: ValueError("no luck")}
+    with pytest.raises(ValueError, match=r"1 of 3 blocks of points of the frontier .*no luck"):
+        frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    found = frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    assert [data.probability for data, *_ in trained.calls] == [0.2, 0.5, 0.69, 0.69, 0.2, 0.2]
+    assert values_of(found) == values_of(frontier(PLAN, DATA, net(), **GIVEN))
+    trained.calls.clear()
+    again = frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    assert not trained.calls
+    assert to_json(again) == to_json(found)
+    with Run.open(file) as run:
+        assert run.result == to_json(found)
+
+
+def test_a_seed_is_kept_if_given_and_else_drawn_and_kept_secret(tmp_path):
+    file = tmp_path / "points.run"
+    given = frontier(PLAN, DATA, net(), **GIVEN)
+    other = frontier(PLAN, DATA, net(), **{**GIVEN, "seed": None}, file=file)
+    assert values_of(other) != values_of(given)
+    with Run.open(file) as run, pytest.raises(ValueError, match="one whose seed is a secret"):
+        _ = run.seed
 
 
 @pytest.mark.parametrize(("factor", "same"), [(1 + 1e-12, True), (1 + 1e-6, False)])
-def test_the_last_digits_of_the_noise_may_be_of_another_machine(tmp_path, spy, factor, same):
-    frontier(PLAN, DATA, net(), **GIVEN, file=tmp_path / "a.run")
-    spy.calls.clear()
+def test_the_last_digits_of_the_noise_may_be_of_another_machine(tmp_path, trained, factor, same):
+    file = tmp_path / "a.run"
+    frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    trained.calls.clear()
     points = tuple(
         replace(point, noise_multiplier=point.noise_multiplier * factor) for point in PLAN.points
     )
-    other = replace(PLAN, points=points)
-    if same:
-        frontier(other, DATA, net(), **GIVEN, file=tmp_path / "a.run")
-    else:
-        with pytest.raises(ValueError, match="must be of the same settings"):
-            frontier(other, DATA, net(), **GIVEN, file=tmp_path / "a.run")
-    assert not spy.calls
+    refused = pytest.raises(ValueError, match="must be of the same settings")
+    with contextlib.nullcontext() if same else refused:
+        frontier(replace(PLAN, points=points), DATA, net(), **GIVEN, file=file)
+    assert not trained.calls
 
 
 @pytest.mark.parametrize(
@@ -164,105 +143,73 @@ def test_the_last_digits_of_the_noise_may_be_of_another_machine(tmp_path, spy, f
      {"plan": plan(0.7, pool_size=240, batch_size=20, epochs=2, probabilities=[0.2])}],
     ids=lambda changed: next(iter(changed)),
 )  # fmt: skip
-def test_other_settings_are_refused(tmp_path, spy, changed):
+def test_other_settings_are_refused(tmp_path, trained, changed):
     file = tmp_path / "points.run"
     one = plan(0.7, pool_size=240, batch_size=20, epochs=1, probabilities=[0.2])
     frontier(one, DATA, net(), **GIVEN, file=file)
     rest = {"plan": one, "data": DATA, "model": net(), **GIVEN, **changed}
     with pytest.raises(ValueError, match=r"points\.run must be of the same settings"):
         frontier(rest.pop("plan"), rest.pop("data"), rest.pop("model"), **rest, file=file)
-    assert len(spy.calls) == 1
+    assert len(trained.calls) == 1
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"file": "dprime frontier 1", "points": []}', "\xff"])
-def test_a_file_of_someone_else_is_left_alone(tmp_path, spy, text):
-    file = tmp_path / "mine.json"
-    file.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ValueError, match="must be a dprime run, but it is something else"):
-        frontier(PLAN, DATA, net(), **GIVEN, file=file)
-    assert file.read_bytes() == text.encode("latin-1")
-    assert not spy.calls
-
-
-def test_a_place_that_cannot_be_written_to(tmp_path, spy):
-    (tmp_path / "taken").write_text("")
-    with pytest.raises(ValueError, match="must be a file that can be used"):
-        frontier(PLAN, DATA, net(), **GIVEN, file=tmp_path / "taken" / "points.run")
-    assert not spy.calls
-
-
-def test_a_rate_is_chosen_on_records_that_are_not_shown(spy):
+def test_a_rate_is_chosen_on_records_that_are_not_shown(trained):
     """The hopeless rate is chosen nowhere; what is shown is measured on the other records."""
     rates = (1e-6, 0.5)
     found = frontier(PLAN, DATA, net(), **{**GIVEN, "learning_rate": rates}, repetitions=3)
     assert found.learning_rates == rates
-    assert len(spy.calls) == 6
-    for number, each in enumerate(found.measured):
-        tried = spy.calls[2 * number : 2 * number + 2]
+    halves = [DATA.test.take(range(first, 101, 2)) for first in (0, 1)]
+    pairs = zip(trained.calls[::2], trained.calls[1::2], strict=True)
+    for each, tried in zip(found.points, pairs, strict=True):
         assert [training.learning_rate for _, training, _ in tried] == list(rates)
         assert (tried[0][0].members == tried[1][0].members).all()  # on the same draws
-        finals = []
-        for parts, training, rest in tried:
-            done = train(net(), parts, training, seed=rest["seed"])
-            finals.append([done.accuracy(DATA.test.take(range(k, 101, 2))) for k in (0, 1)])
-        chosen = int(np.argmax([choosing.mean() for choosing, _ in finals]))
+        finals = [finals_of(call, *halves) for call in tried]
+        chosen = int(np.argmax([np.mean(choosing) for choosing, _ in finals]))
         assert each.learning_rate == rates[chosen]
-        assert each.choosing == pytest.approx(finals[chosen][0].mean())
-        assert each.accuracies[:, -1].tolist() == finals[chosen][1].tolist()
-    assert found.measured[0].learning_rate == 0.5
+        assert each.choosing == pytest.approx(np.mean(finals[chosen][0]))
+        assert each.accuracies[:, -1].tolist() == finals[chosen][1]
+    assert found.points[0].learning_rate == 0.5
 
 
 def made_up(*rows, diverged=0):
     """A frontier with these final accuracies at the points of the plan."""
-    points = PLAN.points[: len(rows)]
-    measured = tuple(
-        Measured(point, 1.0, (5, 9), np.array([[0.99, value] for value in row]), diverged)
-        for point, row in zip(points, rows, strict=True)
-    )
-    cut = Plan(**{**vars(PLAN), "points": points})
-    return Frontier(cut, measured, "clouds", 2, (1.0,))
+    points = tuple(
+        MeasuredPoint(
+            **vars(point), learning_rate=1.0, after=(5, 9), diverged=diverged,
+            accuracies=np.array([[0.99, value] for value in row]),
+        )
+        for point, row in zip(PLAN.points, rows, strict=False)
+    )  # fmt: skip
+    plan_fields = (getattr(PLAN, name) for name in FrontierRecord.__match_args__[:7])
+    return FrontierRecord(*plan_fields, points, "clouds", 2, (1.0,))
 
 
 def test_best_is_by_final_accuracy_and_rivals_are_named():
     found = made_up([0.80, 0.801], [0.82, 0.821], [0.5, 0.501])
-    assert found.best.point.probability == 0.5
-    assert [each.point.probability for each in found.tied] == [0.2]
-    assert found.best.best.value == pytest.approx(0.99)
-    sentence = found.sentence()
+    assert (found.best, found.tied) == (0.5, (0.2,))
+    shown = json.loads(json.dumps(to_json(found), allow_nan=False))
+    assert (shown["best"], shown["points"][0]["final"]["value"]) == (0.5, pytest.approx(0.8005))
+    assert shown["points"][0]["best_peeks_at_test"]["value"] == pytest.approx(0.99)
     reach = 100 * scipy.stats.t.isf(0.05 / 2 / 3, 1) * 0.0005  # three intervals hold together
     best, last = (f"{value:.2f} % ({value - reach:.2f} to {value + reach:.2f})"
                   for value in (82.05, 50.05))  # fmt: skip
-    assert f"the best mean final accuracy is {best}, at π = 0.5" in sentence
+    assert f"the best mean final accuracy is {best}, at π = 0.5" in found.sentence
     rivals = "It cannot be told from π = 0.2: the intervals, corrected for their number, overlap."
-    assert rivals in sentence
-    assert "More records with more noise, π = 0.69 with ε at most" in sentence
-    assert last in sentence
+    assert rivals in found.sentence
+    assert "More records with more noise, π = 0.69 with ε at most" in found.sentence
+    assert last in found.sentence
 
 
 def test_a_clear_winner_is_called_one_and_equals_are_not():
     clear = made_up([0.800, 0.801], [0.900, 0.901])
-    assert "No other π has an interval (corrected for their number)" in clear.sentence()
+    assert "No other π has an interval (corrected for their number)" in clear.sentence
     assert clear.tied == ()
     level = made_up([0.80, 0.81], [0.80, 0.82], [0.81, 0.80])
-    assert "It cannot be told from π = 0.2 and 0.69: the intervals" in level.sentence()
-    assert "More records" not in level.sentence()
-    alone = made_up([0.8, 0.81]).sentence()
-    assert "overlap" not in alone
-
-
-def test_divergence_is_told():
-    assert (
-        "4 trainings diverged: a lower learning rate"
-        in made_up([0.1, 0.2], [0.1, 0.2], diverged=2).sentence()
-    )
-
-
-def test_as_json_is_plain_and_says_what_peeks():
-    shown = json.loads(json.dumps(made_up([0.8, 0.81], [0.9, 0.91]).as_json(), allow_nan=False))
-    assert shown["best"] == 0.5
-    assert shown["points"][0]["final"]["value"] == pytest.approx(0.805)
-    assert shown["points"][0]["best_peeks_at_test"]["value"] == pytest.approx(0.99)
-    assert shown["points"][1]["precision"] <= 0.7
+    assert "It cannot be told from π = 0.2 and 0.69: the intervals" in level.sentence
+    assert "More records" not in level.sentence
+    assert "overlap" not in made_up([0.8, 0.81]).sentence
+    diverged = made_up([0.1, 0.2], [0.1, 0.2], diverged=2).sentence
+    assert "4 trainings diverged: a lower learning rate" in diverged
 
 
 @pytest.mark.parametrize(
@@ -272,7 +219,7 @@ def test_as_json_is_plain_and_says_what_peeks():
         ({"learning_rate": 0.0}, "learning_rate must be above 0"),
         ({"learning_rate": []}, "learning_rate must be one or more, but it is empty"),
         ({"clip_norm": 0.0}, "clip_norm must be above 0"),
-        ({"device": "abacus"}, "device must be"),
+        ({"compute": Compute("abacus")}, "device must be"),
         ({"seed": -1}, "seed must be"),
         ({"data": Split(records(200, 1), DATA.test)}, "plan must be for the 200 records, but"),
         ({"data": Split(DATA.train.take([*range(239), 0]), DATA.test)}, "of distinct records"),
@@ -281,8 +228,8 @@ def test_as_json_is_plain_and_says_what_peeks():
                         DATA.test)}, "data must be one with classes"),
     ],
 )  # fmt: skip
-def test_refusals(spy, changed, sentence):
+def test_refusals(trained, changed, sentence):
     given = {"data": DATA, **GIVEN, **changed}
     with pytest.raises(ValueError, match=sentence):
         frontier(PLAN, given.pop("data"), net(), **given)
-    assert not spy.calls
+    assert not trained.calls

@@ -10,6 +10,7 @@ from dprime import DPSGD, InputError, PoolSampled
 from dprime.membership import pool_files
 from dprime.membership.pool import draw
 from dprime.membership.pool_files import Output, mechanism_of, sample, write_together
+from dprime.plain import to_json
 
 COUNT = 50
 HEADER = "id,age,pi"
@@ -33,15 +34,12 @@ def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_the_file_holds_what_the_seed_draws(folder):
-    sample("pool.csv", "train.csv", probability=0.4, seed_file=seeded(folder / "seed", 9))
+def test_the_file_holds_what_the_seed_draws_and_records_may_differ_in_probability(folder):
+    seed_file = seeded(folder / "seed", 9)
+    sample("pool.csv", "train.csv", probability=0.4, seed_file=seed_file)
     members = draw(COUNT, 0.4, seed=9).members
     kept = [row for row, member in zip(ROWS, members, strict=True) if member]
     assert (folder / "train.csv").read_text() == "\n".join([HEADER, *kept]) + "\n"
-
-
-def test_each_record_has_its_own_probability(folder):
-    seed_file = seeded(folder / "seed", 9)
     facts = sample("pool.csv", "t.csv", probability_column="pi", members="m", seed_file=seed_file)
     chances = [0.1 if i % 2 else 0.4 for i in range(COUNT)]
     marks = np.loadtxt(folder / "m", dtype=int)
@@ -68,7 +66,7 @@ def test_what_may_be_known_does_not_depend_on_the_draw(folder):
 def test_the_public_file_gives_the_mechanism(folder):
     facts = sample("pool.csv", "train.csv", probability=0.3, batch=5)
     known = json.loads((folder / "train.csv.pool.json").read_text())
-    assert known == facts.as_json()
+    assert known == to_json(facts)
     assert known["expected_records"] == 15.0
     assert known["sample_rate"] == 5 / 15
     assert known["empty_probability"] == pytest.approx(0.7**COUNT)
@@ -84,7 +82,6 @@ def test_the_public_file_gives_the_mechanism(folder):
     [
         (None, "path"),
         ("{", "path"),
-        ("[]", "path"),
         ('{"probability": 0.2}', "path"),
         ('{"format": "dprime pool, version 1"}', "probability in x.json"),
     ],
@@ -124,7 +121,7 @@ def test_a_seed_is_written_once_and_read_again_and_without_a_file_none_is_kept(f
     assert new == {"c.csv", "c.csv.pool.json", "d.csv", "d.csv.pool.json"}
 
 
-@pytest.mark.parametrize("text", ["", "123", "z" * 64, "-" + "1" * 63, "1" * 65, "é" * 64])
+@pytest.mark.parametrize("text", ["", "123", "z" * 64, "-" + "1" * 63, "é" * 64])
 def test_a_seed_that_is_none_is_not_shown(folder, text):
     (folder / "seed").write_text(text)
     with pytest.raises(ValueError, match="seed_file must be a file of 64 hexadecimal") as refused:
@@ -148,19 +145,16 @@ def test_files_are_not_written_over(folder, there):
         ({"out": "./sub/../pool.csv"}, "out", "another file than pool"),
         ({"members": "train.csv"}, "members", "another file than out"),
         ({"members": "train.csv.pool.json"}, "members", "another file than the public file"),
-        ({"members": "seed", "seed_file": "seed"}, "seed_file", "another file than members"),
         ({"seed_file": "pool.csv"}, "seed_file", "another file than pool"),
         ({"members": "sub"}, "members", "a file that is not there yet"),
         ({"out": "train.tsv"}, "out", "a file that ends in .csv"),
         ({"out": "nowhere/train.csv"}, "out", "in a folder that is there"),
-        ({"members": "nowhere/who"}, "members", "in a folder that is there"),
         ({"probability": 0.0}, "probability", "strictly between 0 and 1"),
         ({"probability": None, "probability_column": "p"}, "probability_column", "(id, age, pi)"),
         ({"probability": None, "probability_column": "age"}, "age in line 2", "strictly between"),
         ({"ignore": ["ID"]}, "ignore", "one of the pool's columns"),
         ({"ignore": ["id", "age", "pi"]}, "ignore", "some of the columns"),
         ({"batch": 16}, "batch", "at most the expected size of the draw, 15"),
-        ({"batch": 0}, "batch", "at least 1"),
     ],
 )  # fmt: skip
 def test_bad_input_writes_nothing(folder, options, parameter, requirement):
@@ -179,13 +173,6 @@ def test_one_probability_is_given(folder, options):
     with pytest.raises(InputError, match="Exactly one of probability, probability_column"):
         sample("pool.csv", "train.csv", **options)
     assert [path.name for path in folder.iterdir()] == ["pool.csv"]
-
-
-def test_a_pool_of_one_hides_nobody(folder):
-    (folder / "few.csv").write_text(f"{HEADER}\n1,30,0.5\n")
-    with pytest.raises(InputError) as refused:
-        sample("few.csv", "train.csv", probability=0.3)
-    assert refused.value.parameter == "the number of records in the pool"
 
 
 def test_repetitions_are_refused_unless_told_apart(folder):

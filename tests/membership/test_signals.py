@@ -22,7 +22,7 @@ def test_log_probabilities_are_those_of_the_softmax():
     assert found.shape == (4, 7)
     assert found.probability == pytest.approx(p, rel=1e-12)
     assert found.loss == pytest.approx(-np.log(p), rel=1e-12)
-    assert found.wrong == pytest.approx(np.log1p(-p), rel=1e-10)
+    assert found.log1m_p == pytest.approx(np.log1p(-p), rel=1e-10)
     assert found.logit == pytest.approx(np.log(p / (1 - p)), rel=1e-10)
 
 
@@ -35,15 +35,12 @@ def test_nothing_saturates(far):
     assert Signals.from_binary_logits([far, far], [1, 0]).logit == pytest.approx([far, -far])
 
 
-def test_two_classes_and_one_output_agree():
+def test_two_classes_and_one_output_agree_and_a_model_that_diverged_has_no_answer():
     logits, labels = np.array([0.3, -2.0, 9.0]), [1, 1, 0]
     pair = Signals.from_logits(np.stack([np.zeros(3), logits], axis=-1), labels)
     single = Signals.from_binary_logits(logits, labels)
-    assert pair.right == pytest.approx(single.right, rel=1e-14)
-    assert pair.wrong == pytest.approx(single.wrong, rel=1e-14)
-
-
-def test_a_model_that_diverged_has_no_answer():
+    assert pair.log_p == pytest.approx(single.log_p, rel=1e-14)
+    assert pair.log1m_p == pytest.approx(single.log1m_p, rel=1e-14)
     found = Signals.from_logits([[np.nan, 1.0], [np.inf, np.inf], [1.0, 2.0]], [0, 0, 0])
     assert found.known.tolist() == [False, False, True]
 
@@ -51,19 +48,19 @@ def test_a_model_that_diverged_has_no_answer():
 def test_signals_cannot_be_written_to_and_are_taken_by_record():
     found = Signals.from_logits(np.random.default_rng(0).normal(size=(2, 5, 3)), [0, 1, 2, 0, 1])
     with pytest.raises(ValueError, match="read-only"):
-        found.right[0] = 0
+        found.log_p[0] = 0
     places = np.array([True, False, False, True, False])
-    assert np.array_equal(found.take(places).right, found.right[:, [0, 3]])
-    assert np.array_equal(found.take([4, 1]).wrong, found.wrong[:, [4, 1]])
+    assert np.array_equal(found.take(places).log_p, found.log_p[:, [0, 3]])
+    assert np.array_equal(found.take([4, 1]).log1m_p, found.log1m_p[:, [4, 1]])
 
 
 @pytest.mark.parametrize(
     ("make", "parameter"),
     [
-        (lambda: Signals(np.ones(2), np.zeros(2)), "right"),
-        (lambda: Signals(np.zeros(2), np.zeros(3)), "wrong"),
-        (lambda: Signals(np.zeros(()), np.zeros(())), "right"),
-        (lambda: Signals.from_logits(np.zeros((3, 1)), [0, 0, 0]), "logits"),
+        (lambda: Signals(np.ones(2), np.zeros(2)), "log_p"),
+        (lambda: Signals(np.zeros(2), np.zeros(3)), "log1m_p"),
+        (lambda: Signals(np.zeros(()), np.zeros(())), "log_p"),
+        (lambda: Signals.from_logits(np.zeros((3, 0)), [0, 0, 0]), "logits"),
         (lambda: Signals.from_logits(np.zeros((3, 2)), [0, 1]), "labels"),
         (lambda: Signals.from_logits(np.zeros((2, 2)), [0, 2]), "labels"),
         (lambda: Signals.from_logits(np.zeros((2, 2)), [0, 0.5]), "labels"),
@@ -124,7 +121,7 @@ def test_a_module_is_asked_in_evaluation_mode_and_left_as_it_was():
     model = nn.Sequential(nn.Linear(2, 8), nn.Dropout(0.5), nn.Linear(8, 2)).train()
     records = Dataset.of(np.ones((3, 2)), [0, 1, 0])
     first, again = signals_of(model, records), signals_of(model, records)
-    assert np.array_equal(first.right, again.right)
+    assert np.array_equal(first.log_p, again.log_p)
     assert model.training
     model.eval()
     signals_of(model, records)

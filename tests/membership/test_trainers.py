@@ -1,14 +1,50 @@
-"""Trainers for any share of a pool, and what is claimed of them."""
+"""Trainers: rate, steps and noise from the expected size, never from who was drawn; the claim."""
 
 import pytest
 
+from dprime import DPSGD, InputError
 from dprime.attack import EngineTrainer, FunctionTrainer
-from dprime.membership.recipe import Recipe
-from dprime.membership.trainers import Trainers
+from dprime.membership.trainers import Recipe, Trainers
 from pools import POOL, PRIVATE, by_hand, trainers
 
 
-def test_the_engine_keeps_the_batch_at_every_share():
+@pytest.mark.parametrize("probability", [0.1, 0.8])
+def test_batches_keep_their_size_epochs_their_length_and_noise_the_claim(probability):
+    recipe = Recipe(batch=50, epochs=4, epsilon=3.0, delta=1e-5)
+    training = recipe.training(1000, probability)
+    assert training.sample_rate * 1000 * probability == pytest.approx(50)
+    assert training.steps == pytest.approx(4 * 1000 * probability / 50, abs=1)
+    assert 2.99 < training.mechanism().curve().epsilon(delta=1e-5) <= 3.0
+
+
+def test_noise_may_be_given_and_without_any_nothing_is_clipped_or_claimed():
+    training = Recipe(noise_multiplier=2.0).training(1000, 0.5)
+    assert training.mechanism() == DPSGD(2.0, training.sample_rate, training.steps)
+    assert Recipe().training(1000, 0.5).clip_norm is None
+    assert not Recipe().private
+    assert trainers(Recipe(batch=20)).claim(0.5) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "probability", "parameter"),
+    [
+        ({"batch": 0}, 0.5, "batch"),
+        ({"epochs": -1.0}, 0.5, "epochs"),
+        ({"epsilon": 1.0, "noise_multiplier": 2.0}, 0.5, "noise_multiplier"),
+        ({"noise_multiplier": 0.0}, 0.5, "noise_multiplier"),
+        ({"delta": 0.0}, 0.5, "delta"),
+        ({"batch": 50}, 0.5, "batch"),
+        ({"batch": 5}, 0.0, "probability"),
+        ({"batch": 5}, 1.0, "probability"),
+    ],
+)
+def test_bad_input(given, probability, parameter):
+    with pytest.raises(InputError) as refused:
+        Recipe(**given).training(80, probability)
+    assert refused.value.parameter == parameter
+
+
+def test_the_engine_and_its_claim_at_every_share():
     made = trainers(PRIVATE)
     for share in (0.3, 0.9):
         found = made(share)
@@ -23,14 +59,9 @@ def test_a_function_is_held_to_what_is_claimed_of_it():
     assert made.claim(0.5).epsilon(delta=1e-5) == pytest.approx(2.0)
 
 
-def test_without_noise_nothing_is_claimed():
-    assert trainers(Recipe(batch=20)).claim(0.5) is None
-
-
 def test_names():
     assert isinstance(Trainers.named(PRIVATE, POOL, model="dense-4")(0.5), EngineTrainer)
-    assert isinstance(
-        Trainers.named(PRIVATE, POOL, model="", own="pools:by_hand")(0.5), FunctionTrainer
-    )
-    with pytest.raises(ValueError, match="model must be"):
+    own = Trainers.named(PRIVATE, POOL, model="", own="pools:by_hand")
+    assert isinstance(own(0.5), FunctionTrainer)
+    with pytest.raises(InputError, match="model must be"):
         Trainers.named(PRIVATE, POOL, model="deep")

@@ -21,21 +21,24 @@ from dprime.cli.options import (
     backend_asked,
     check_torch,
     free_path,
+    if_given,
     interruptible,
     look_here,
     number_option,
+    numbers_given,
     text_option,
-    whole,
+    with_numbers,
 )
 from dprime.cli.pools import pool_named
-from dprime.cli.tables import interval_text
+from dprime.cli.tables import interval_cell, plain_table
 from dprime.data import Split
 from dprime.mechanisms import DEFAULT_ADJACENCY
-from dprime.membership.planner import Plan, plan
+from dprime.membership.planner import DELTA, MIN_TPR, Plan, plan
+from dprime.plain import to_json
 from dprime.text import round_up
 
 if TYPE_CHECKING:
-    from dprime.membership.frontiers import Frontier
+    from dprime.membership.frontiers import FrontierRecord
     from dprime.runs.backends import Backend
 
 Text = str | None
@@ -43,40 +46,48 @@ Request = dict[str, Any]
 """A frontier by names and numbers, as its run keeps it."""
 
 
+NUMBERS = {
+    "records": "Use only the first N records.",
+    "min_tpr": "Smallest TPR of attackers that matter [0.01].",
+    "delta": "δ at which ε is read [1e-5].",
+    "batch": "Expected records in a batch [256].",
+    "epochs": "Passes over the drawn part [15].",
+    "steps": "Instead: the same steps for every share.",
+    "clip_norm": "C, the clipping norm [1].",
+    "momentum": "SGD momentum [0].",
+    "repetitions": "Trainings at each share [5].",
+    "seed": "Gives draws and trainings; kept in the file.",
+    "memory": "GB that the training may use [2].",
+}
+WHOLE = ("records", "steps", "repetitions", "seed")
+
+DEFAULTS = {
+    "records": None, "min_tpr": MIN_TPR, "delta": DELTA, "batch": 256, "epochs": None,
+    "steps": None, "clip_norm": 1.0, "momentum": 0.0, "repetitions": 5, "seed": None, "memory": 2.0,
+}  # fmt: skip
+
 EPOCHS = 15.0
 """Passes over the drawn part where neither epochs nor steps are given."""
 
 PICTURES = (".svg", ".png", ".json")
 
 
+@with_numbers(NUMBERS, before="plan_only")
 def frontier(
     precision: Annotated[str, number_option("The bound that every point keeps, e.g. 0.731.")],
     data: Annotated[str, text_option("The data set's name; digits if not given.")] = "digits",
     data_dir: Annotated[Text, text_option("The folder of the data sets' files.")] = None,
-    records: Annotated[Text, number_option("Use so many records, from the first.")] = None,
     pi: Annotated[Text, text_option("Shares of the pool to draw, e.g. 0.1,0.3,0.5.")] = None,
-    min_tpr: Annotated[
-        str, number_option("Smallest TPR of attackers that matter [0.01].")
-    ] = "0.01",
-    delta: Annotated[str, number_option("δ at which ε is read [1e-5].")] = "1e-5",
-    batch: Annotated[str, number_option("Expected records in a batch [256].")] = "256",
-    epochs: Annotated[Text, number_option("Passes over the drawn part [15].")] = None,
-    steps: Annotated[Text, number_option("Instead: the same steps for every share.")] = None,
     model: Annotated[
         str, text_option("linear, dense-64-32, conv-16-32 or module:function; linear if not given.")
     ] = "linear",
     learning_rate: Annotated[
         str, text_option("One, or several to choose from at each share, e.g. 0.3,1,3 [1].")
     ] = "1",
-    clip_norm: Annotated[str, number_option("C, the clipping norm [1].")] = "1",
-    momentum: Annotated[str, number_option("Of SGD [0].")] = "0",
-    repetitions: Annotated[str, number_option("Trainings at each share [5].")] = "5",
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="The noise of each share; train nothing.")
     ] = False,
-    seed: Annotated[Text, number_option("Gives draws and trainings; kept in the file.")] = None,
     device: Annotated[str, text_option("cpu (if not given) or cuda.")] = "cpu",
-    memory: Annotated[str, number_option("GB that the training may use [2].")] = "2",
     backend: Where = "here",
     workers: Workers = None,
     address: Address = None,
@@ -87,38 +98,23 @@ def frontier(
     ] = None,
     chart: Annotated[Path | None, text_option("A picture, FILE.svg or FILE.png.")] = None,
     as_json: AsJson = False,
+    **numbers: Text,
 ) -> None:
     """At one bound on precision: fewer records with less noise, or more with more noise."""
     _check_files(plan_only, out, chart)
-    count = None if records is None else whole("records", records)
-    split = pool_named(data, data_dir, "records", count)
-    made = plan(
-        validate.parse("precision", precision),
-        pool_size=len(split.train),
-        batch_size=validate.parse("batch", batch),
-        epochs=_epochs(epochs, steps),
-        steps=None if steps is None else whole("steps", steps),
-        probabilities=None if pi is None else _list("pi", pi),
-        min_tpr=validate.parse("min_tpr", min_tpr),
-        delta=validate.parse("delta", delta),
-    )
+    request: Request = {
+        "data": data, "data_dir": data_dir, "model": model, "device": device,
+        "precision": validate.parse("precision", precision), "pi": if_given(_list, "pi", pi),
+        "learning_rate": _list("learning_rate", learning_rate),
+        **DEFAULTS, **numbers_given(numbers, NUMBERS, WHOLE),
+    }  # fmt: skip
+    if request["steps"] is None and request["epochs"] is None:
+        request["epochs"] = EPOCHS
+    split, made = _planned(request)
     if plan_only:
-        _print(made.as_json() if as_json else [plan_table(made), made.sentence()])
+        _print(to_json(made) if as_json else [plan_table(made), made.planned])
         return
     check_torch("training")
-    request: Request = {
-        "data": data, "data_dir": data_dir, "model": model, "precision": made.target,
-        "records": count,
-        "pi": [point.probability for point in made.points], "min_tpr": made.min_tpr,
-        "delta": made.delta, "batch": made.batch_size,
-        "epochs": _epochs(epochs, steps), "steps": None if steps is None else whole("steps", steps),
-        "learning_rate": _list("learning_rate", learning_rate),
-        "clip_norm": validate.parse("clip_norm", clip_norm),
-        "momentum": validate.parse("momentum", momentum),
-        "repetitions": whole("repetitions", repetitions),
-        "seed": None if seed is None else whole("seed", seed),
-        "device": device, "memory": validate.parse("memory", memory),
-    }  # fmt: skip
     where = backend_asked(backend, workers, address, time_limit, device)
     path = out or free_path("frontier", data)
     found = _trained(made, split, request, path, where)
@@ -130,21 +126,26 @@ def frontier(
 
 def finish_frontier(request: Request, path: Path, backend: Backend, as_json: bool) -> None:
     """Train what a run still lacks, and print its table."""
-    split = pool_named(request["data"], request["data_dir"], "records", request["records"])
-    made = plan(
-        request["precision"], pool_size=len(split.train), batch_size=request["batch"],
-        epochs=request["epochs"], steps=request["steps"], probabilities=request["pi"],
-        min_tpr=request["min_tpr"], delta=request["delta"],
-    )  # fmt: skip
+    split, made = _planned(request)
     _told(_trained(made, split, request, path, backend), path, as_json)
 
 
-def _told(found: Frontier, path: Path, as_json: bool) -> None:
-    record = found.as_json()
+def _planned(request: Request) -> tuple[Split, Plan]:
+    """The data and the points of a request."""
+    split = pool_named(request["data"], request["data_dir"], "records", request["records"])
+    names = ("epochs", "steps", "min_tpr", "delta")
+    return split, plan(
+        request["precision"], pool_size=len(split.train), batch_size=request["batch"],
+        probabilities=request["pi"], **{name: request[name] for name in names},
+    )  # fmt: skip
+
+
+def _told(found: FrontierRecord, path: Path, as_json: bool) -> None:
+    record = to_json(found)
     if as_json:
         _print({"run": str(path), **record})
         return
-    _print([frontier_table(record), found.sentence()])
+    _print([frontier_table(record), found.sentence])
     Console().print(f"Kept in {path}.", style="dim", highlight=False, soft_wrap=True)
 
 
@@ -163,52 +164,43 @@ def _check_files(plan_only: bool, out: Path | None, chart: Path | None) -> None:
         check_drawing()
 
 
-def _epochs(epochs: Text, steps: Text) -> float | None:
-    if epochs is not None:
-        return validate.parse("epochs", epochs)
-    return EPOCHS if steps is None else None
-
-
 def _list(name: str, text: str) -> list[float]:
     return [validate.parse(name, each) for each in text.split(",")]
 
 
-def _trained(made: Plan, split: Split, request: Request, path: Path, backend: Backend) -> Frontier:
+def _trained(
+    made: Plan, split: Split, request: Request, path: Path, backend: Backend
+) -> FrontierRecord:
     """Train at every point; an interrupted run says how to go on."""
     from dprime.membership.frontiers import frontier as train_all  # noqa: PLC0415  it needs PyTorch
-    from dprime.train import SGD  # noqa: PLC0415
+    from dprime.train import SGD, Compute  # noqa: PLC0415
     from dprime.train.models import network_named  # noqa: PLC0415
 
     look_here()
-    names = ("learning_rate", "clip_norm", "repetitions", "seed", "device", "memory")
+    names = ("learning_rate", "clip_norm", "repetitions", "seed")
     with interruptible(path):
         return train_all(
             made, split, network_named(request["model"], split.train),
             optimizer=SGD(momentum=request["momentum"]), file=path, backend=backend,
-            request=request, **{name: request[name] for name in names},
+            compute=Compute(request["device"], request["memory"]), request=request,
+            **{name: request[name] for name in names},
         )  # fmt: skip
 
 
-def _draw(found: Frontier, path: Path) -> Path:
+def _draw(found: FrontierRecord, path: Path) -> Path:
     from dprime.show.figures.frontier import (  # noqa: PLC0415  it draws
         FrontierFigure,
         FrontierPoint,
         FrontierSeries,
     )
 
-    joint = [each.among(len(found.measured)) for each in found.measured]  # the best is picked
-    points = tuple(
-        FrontierPoint(
-            probability=each.point.probability,
-            accuracy=mean.value,
-            low=mean.low,
-            high=mean.high,
-            epsilon=each.point.epsilon,
-            noise_multiplier=each.point.noise_multiplier,
+    points = []
+    for each in found.points:
+        joint = each.among(len(found.points))  # the best is picked among them
+        points.append(
+            FrontierPoint(each.probability, *joint.numbers, each.epsilon, each.noise_multiplier)
         )
-        for each, mean in zip(found.measured, joint, strict=True)
-    )
-    figure = FrontierFigure((FrontierSeries(found.plan.target, points),), found.data)
+    figure = FrontierFigure((FrontierSeries(found.target, tuple(points)),), found.data)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return figure.save(path)
@@ -229,18 +221,10 @@ def _print(what: dict[str, Any] | Sequence[Table | str]) -> None:
 
 def plan_table(made: Plan) -> Table:
     """The noise that each share needs, by the curve and by the theorem."""
-    table = _table(
+    table = plain_table(
         f"Precision at most {made.target:g}, for attackers with a TPR of {made.min_tpr:g} or more",
-        (
-            "π",
-            "Records",
-            "Steps",
-            "Noise",
-            f"ε at δ {made.delta:g}",
-            "Precision",
-            "Noise by theorem",
-        ),
-    )
+        "π", "Records", "Steps", "Noise", f"ε at δ {made.delta:g}", "Precision", "Noise by theorem",
+    )  # fmt: skip
     for point in made.points:
         other = point.by_theorem
         table.add_row(
@@ -259,25 +243,18 @@ def plan_table(made: Plan) -> Table:
 def frontier_table(found: Mapping[str, Any]) -> Table:
     """Accuracy at each share, with its interval."""
     several = len(found["learning_rates"]) > 1
-    table = _table(
+    table = plain_table(
         f"{found['data']}: precision at most {found['target']:g}, for attackers with a TPR of "
         f"{found['min_tpr']:g} or more",
-        (
-            "π",
-            "Records",
-            "Noise",
-            "ε",
-            *(["Rate"] if several else []),
-            "Final accuracy, %",
-            "Best, % (peeks)",
-        ),
-    )
+        "π", "Records", "Noise", "ε", *(["Rate"] if several else []), "Final accuracy, %",
+        "Best, % (peeks)",
+    )  # fmt: skip
     for point in found["points"]:
         table.add_row(
             f"{point['probability']:g}", f"{point['expected_records']:,.0f}",
             round_up(point["noise_multiplier"]), _epsilon(point["epsilon"]),
             *([f"{point['learning_rate']:g}"] if several else []),
-            *(interval_text(point[name], 2, scale=100) for name in ("final", "best_peeks_at_test")),
+            *(interval_cell(point[name], 2, scale=100) for name in ("final", "best_peeks_at_test")),
         )  # fmt: skip
     choice = (
         "Rate: the learning rate that did best on every other test record; accuracies are on the "
@@ -295,11 +272,3 @@ def frontier_table(found: Mapping[str, Any]) -> Table:
 
 def _epsilon(epsilon: float | None) -> str:
     return "no limit" if epsilon is None else round_up(epsilon).replace("inf", "no limit")
-
-
-def _table(title: str, columns: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
-    table.caption_justify = "left"
-    for name in columns:
-        table.add_column(name, justify="right")
-    return table

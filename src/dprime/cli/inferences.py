@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,18 +26,19 @@ from dprime.cli.options import (
     free_path,
     interruptible,
     look_here,
-    number_option,
+    numbers_given,
     text_option,
-    whole,
+    with_numbers,
 )
 from dprime.cli.pools import outsiders, pool_named
-from dprime.cli.tables import interval_text
+from dprime.cli.tables import interval_cell, plain_table
 from dprime.data import Dataset
 from dprime.mechanisms import DEFAULT_ADJACENCY
+from dprime.plain import to_json
 from dprime.text import round_up
 
 if TYPE_CHECKING:
-    from dprime.membership.inference import Inference
+    from dprime.membership.record import InferenceRecord
     from dprime.runs.backends import Backend
 
 Text = str | None
@@ -45,43 +47,55 @@ Request = dict[str, Any]
 
 LARGEST_POPULATION = 1000
 
+MOST_RECORDS = 1000
+"""Records of the pool that are attacked where no number is given."""
 
+
+RECIPE = {
+    "epsilon": "The claim: ε at --delta.",
+    "delta": "δ of the claim [1e-5].",
+    "noise_multiplier": "Instead of ε: noise over C.",
+    "batch": "Expected records in a step [64].",
+    "epochs": "Passes over a part of the pool [20].",
+    "learning_rate": "SGD learning rate [0.5].",
+    "clip_norm": "C, the clipping norm [1].",
+    "momentum": "SGD momentum [0].",
+}
+CONFIG = {
+    "records": "Records of the pool that are attacked, from the first [1000].",
+    "shadows": "Models that the attacker trains [64].",
+    "targets": "Models that are attacked [5].",
+    "min_tpr": "For the limit of held-out thresholds [0.01].",
+    "confidence": "Of the intervals [0.95].",
+    "seed": "Random seed [0].",
+}
+OTHERS = {
+    "shadow_pi": "π of shadow models [0.5].",
+    "pool": "Records of the pool, from the first; all if not given.",
+    "memory": "GB that the training may use [2].",
+}
+"""Numbers with their help: fields of `Recipe`, of `InferenceConfig`, and others."""
+
+WHOLE = ("batch", "records", "shadows", "targets", "seed", "pool")
+OF_THE_ENGINE = ("learning_rate", "clip_norm", "momentum", "memory")
+
+
+@with_numbers({**OTHERS, **CONFIG, **RECIPE}, before="backend")
 def infer(
     data: Annotated[str, text_option("The data set's name; digits if not given.")] = "digits",
     data_dir: Annotated[Text, text_option("The folder of the data sets' files.")] = None,
-    pool: Annotated[
-        Text, number_option("Records of the pool, from the first; all if not given.")
-    ] = None,
-    records: Annotated[
-        Text, number_option("The first so many of the pool are in question [1000].")
-    ] = None,
     model: Annotated[
         Text,
         text_option("linear, dense-64-32, conv-16-32 or module:function; dense-64 if not given."),
     ] = None,
     trainer: Annotated[Text, text_option("Your own training function, module:function.")] = None,
     pi: Annotated[
-        str, text_option("π: a record is in a target's part so likely; several: 0.1,0.5 [0.5].")
+        str, text_option("π: probability that a target has a record; several: 0.1,0.5 [0.5].")
     ] = "0.5",
-    shadow_pi: Annotated[str, number_option("The same for shadow models [0.5].")] = "0.5",
-    shadows: Annotated[str, number_option("Models that the attacker trains [64].")] = "64",
-    targets: Annotated[str, number_option("Models that are attacked [5].")] = "5",
     attacks: Annotated[
         Text, text_option("E.g. lira,rmia-offline,attack-p; all usual ones if not given.")
     ] = None,
-    epsilon: Annotated[Text, number_option("The claim: ε at --delta.")] = None,
-    delta: Annotated[str, number_option("δ of the claim [1e-5].")] = "1e-5",
-    noise_multiplier: Annotated[Text, number_option("Instead of ε: noise over C.")] = None,
-    batch: Annotated[str, number_option("Expected records in a step [64].")] = "64",
-    epochs: Annotated[str, number_option("Passes over a part of the pool [20].")] = "20",
-    learning_rate: Annotated[Text, number_option("Of SGD [0.5].")] = None,
-    clip_norm: Annotated[Text, number_option("C, the clipping norm [1].")] = None,
-    momentum: Annotated[Text, number_option("Of SGD [0].")] = None,
-    min_tpr: Annotated[str, number_option("For the limit of held-out thresholds [0.01].")] = "0.01",
-    confidence: Annotated[str, number_option("Of the intervals [0.95].")] = "0.95",
-    seed: Annotated[str, number_option("Gives everything [0].")] = "0",
     device: Annotated[Text, text_option("cpu (if not given) or cuda.")] = None,
-    memory: Annotated[Text, number_option("GB that the training may use [2].")] = None,
     backend: Where = "here",
     workers: Workers = None,
     address: Address = None,
@@ -93,6 +107,7 @@ def infer(
     charts: Annotated[Path | None, text_option("A folder for the charts.")] = None,
     fail_on: FailOn = "refuted",
     as_json: AsJson = False,
+    **numbers: Text,
 ) -> None:
     """Attack models trained on part of a pool: who was in it? Without ε the training is not DP."""
     check_torch("membership inference")
@@ -100,44 +115,32 @@ def infer(
     if charts is not None:
         _check_folder(charts)
     if trainer is not None:
-        engine = {"model": model, "learning_rate": learning_rate, "clip_norm": clip_norm,
-                  "momentum": momentum, "device": device, "memory": memory}  # fmt: skip
-        _check_left_out(engine)
-    number = validate.parse
+        engine = {name: numbers[name] for name in OF_THE_ENGINE}
+        _check_left_out({"model": model, "device": device, **engine})
+    config: dict[str, Any] = numbers_given(numbers, CONFIG, WHOLE)
+    config["probabilities"] = [validate.parse("pi", each) for each in pi.split(",")]
+    others = numbers_given(numbers, OTHERS, WHOLE)
+    if "shadow_pi" in others:
+        config["shadow_probability"] = others.pop("shadow_pi")
+    if attacks is not None:
+        config["attacks"] = attacks.replace(" ", "").split(",")
     request: Request = {
         "data": data, "data_dir": data_dir, "model": model or "dense-64", "trainer": trainer,
-        "pool": None if pool is None else whole("pool", pool),
-        "records": None if records is None else whole("records", records),
-        "pi": [number("pi", each) for each in pi.split(",")],
-        "shadow_pi": number("shadow_pi", shadow_pi), "shadows": whole("shadows", shadows),
-        "targets": whole("targets", targets),
-        "attacks": None if attacks is None else [each.strip() for each in attacks.split(",")],
-        "recipe": {
-            "batch": whole("batch", batch), "epochs": number("epochs", epochs),
-            "learning_rate": number("learning_rate", learning_rate or "0.5"),
-            "clip_norm": number("clip_norm", clip_norm or "1"),
-            "momentum": number("momentum", momentum or "0"),
-            "epsilon": None if epsilon is None else number("epsilon", epsilon),
-            "delta": number("delta", delta),
-            "noise_multiplier": None if noise_multiplier is None
-            else number("noise_multiplier", noise_multiplier),
-        },
-        "min_tpr": number("min_tpr", min_tpr), "confidence": number("confidence", confidence),
-        "seed": whole("seed", seed), "device": device or "cpu",
-        "memory": number("memory", memory or "2"),
+        "recipe": numbers_given(numbers, RECIPE, WHOLE), "config": config,
+        "device": device or "cpu", "pool": None, "memory": 2.0, **others,
         "shadow_file": None if shadow_file is None else str(shadow_file),
     }  # fmt: skip
     where = backend_asked(backend, workers, address, time_limit, device or "cpu")
     found = finish_inference(request, out or free_path("infer", data), where, as_json)
-    for path in [] if charts is None else _drawn(found, data, charts):
+    for path in [] if charts is None else _drawn(found, charts):
         if not as_json:
             Console().print(f"Drawn: {path}", style="dim", highlight=False, soft_wrap=True)
-    exit_on([each.verdict for each in found], fail_on)
+    exit_on([found.verdict], fail_on)
 
 
 def finish_inference(
     request: Request, path: Path, backend: Backend, as_json: bool
-) -> list[Inference]:
+) -> InferenceRecord:
     """Do what a run still lacks, and print its tables; an interrupted run says how to go on."""
     look_here()
     split, left_out = outsiders(
@@ -147,46 +150,38 @@ def finish_inference(
     with interruptible(path):
         found = _found(request, split.train, others, path, backend)
     if as_json:
-        runs = [each.as_json() for each in found]
-        shown = runs[0] if len(runs) == 1 else {"runs": runs}
         population = {"records": len(others), "left_out": left_out}
-        shown = {"run": str(path), "data": request["data"], "population": population, **shown}
+        shown = {"run": str(path), "population": population, **to_json(found)}
         print(json.dumps(shown, indent=2, allow_nan=False))
         return found
     console = Console()
     if left_out:
-        are = (
-            "1 record of the test part is"
-            if left_out == 1
-            else f"{left_out:,} records of the test part are"
-        )
-        told = f"{are} in the pool too, and left out of the population."
+        are = "record of the test part is" if left_out == 1 else "records of the test part are"
+        told = f"{left_out:,} {are} in the pool too, and left out of the population."
         console.print(told, highlight=False, soft_wrap=True)
-    print_inference({"data": request["data"], "runs": [each.as_json() for each in found]})
+    print_inference(to_json(found))
     console.print(f"Kept in {path}.", style="dim", highlight=False, soft_wrap=True)
     return found
 
 
 def _found(
     request: Request, pool: Dataset, others: Dataset, path: Path, backend: Backend
-) -> list[Inference]:
+) -> InferenceRecord:
     """What a request asks for; a run that is there already is gone on with."""
-    from dprime.membership.inference import USUAL, Asked, infer_each  # noqa: PLC0415  PyTorch
-    from dprime.membership.recipe import Recipe  # noqa: PLC0415
-    from dprime.membership.trainers import Trainers  # noqa: PLC0415
+    from dprime.membership.inference import InferenceConfig  # noqa: PLC0415  it needs PyTorch
+    from dprime.membership.inference import infer as infer_from  # noqa: PLC0415
+    from dprime.membership.trainers import Recipe, Trainers  # noqa: PLC0415
+    from dprime.train import Compute  # noqa: PLC0415
 
     trainers = Trainers.named(
         Recipe(**request["recipe"]), pool, model=request["model"], own=request["trainer"],
-        device=request["device"], memory=request["memory"],
+        compute=Compute(request["device"], request["memory"]),
     )  # fmt: skip
-    records = request["records"]
-    return infer_each(
-        pool, others, trainers, {share: trainers.claim(share) for share in request["pi"]},
-        certified=request["trainer"] is None, attacks=request["attacks"] or USUAL,
-        shadow_probability=request["shadow_pi"], shadows=request["shadows"],
-        targets=request["targets"], records=min(1000, len(pool)) if records is None else records,
-        seed=request["seed"],
-        asked=Asked(min_tpr=request["min_tpr"], confidence=request["confidence"]),
+    config = InferenceConfig(**request["config"])
+    if config.records is None:
+        config = replace(config, records=min(MOST_RECORDS, len(pool)))
+    return infer_from(
+        pool, others, trainers, config, claim=trainers.claim, certified=trainers.own is None,
         file=path, shadow_file=request["shadow_file"], backend=backend, request=request,
     )  # fmt: skip
 
@@ -194,7 +189,7 @@ def _found(
 def print_inference(record: Mapping[str, Any]) -> None:
     """The tables and sentences of what a run keeps."""
     console = Console()
-    for each in record["runs"]:
+    for each in record["inferences"]:
         console.print(found_table(each, record["data"]), highlight=False)
         console.print(precision_table(each), highlight=False)
         console.print(each["sentence"], highlight=False)
@@ -222,17 +217,16 @@ def _check_left_out(engine: dict[str, Text]) -> None:
 
 def found_table(found: Mapping[str, Any], data: str) -> Table:
     """How many members each attack finds, where there are false alarms enough to count."""
-    attacks, allowed = found["attacks"], found["allowed"]
-    table = _table(
-        f"{data}: {found['records']:,} records in question, π = {found['probability']:g}, "
+    attacks = found["attacks"]
+    table = plain_table(
+        f"{data}: {found['records']:,} records attacked, π = {found['probability']:g}, "
         f"{found['targets']} targets, {found['shadows']} shadow models",
-        ["AUC", *(f"TPR at FPR {rate['fpr']:g}" for rate in attacks[0]["tpr"])],
-    )
+        "Attack", "AUC", *(f"TPR at FPR {rate}" for rate in attacks[0]["tpr"]),
+    )  # fmt: skip
     for each in attacks:
-        table.add_row(each["title"], interval_text(each["auc"]), *map(interval_text, each["tpr"]))
-    if allowed is not None:
-        limits = (round_up(rate["value"]) for rate in allowed["tpr"])
-        table.add_row(_at_most(allowed), "", *limits)
+        table.add_row(each["title"], *map(interval_cell, (each["auc"], *each["tpr"].values())))
+    if found["allowed"] is not None:
+        table.add_row(_at_most(found), "", *map(round_up, found["allowed"]["tpr"].values()))
     table.caption = (
         f"Means over the targets with {100 * found['confidence']:g} % Student-t intervals. AUC: "
         "0.5 is guessing. Rates of fewer than ten false alarms are left out."
@@ -242,52 +236,45 @@ def found_table(found: Mapping[str, Any], data: str) -> Table:
 
 def precision_table(found: Mapping[str, Any]) -> Table:
     """How often "member" is right, and what choosing a threshold afterwards gives for nothing."""
-    allowed, surest = found["allowed"], f"Surest {100 * found['top_share']:g} %"
-    table = _table('How often "member" is right', [surest, "Held out", "Best of 40", "Shuffled"])
+    surest = f"Surest {100 * found['top_share']:g} %"
+    columns = ("Attack", surest, "Held out", "Best of 40", "Shuffled")
+    table = plain_table('How often "member" is right', *columns)
     for each in found["attacks"]:
         names = ("top_precision", "held_out_precision", "best_precision")
         shuffled = f"{each['shuffled_best']['value']:.3f}"
-        table.add_row(each["title"], *(interval_text(each[name]) for name in names), shuffled)
+        table.add_row(each["title"], *(interval_cell(each[name]) for name in names), shuffled)
     table.caption = (
         "Held out: threshold chosen on other records. Best of 40: the best of the top 2.5 %, 5 %, "
         "…, chosen after looking; shuffled scores reach the last column for nothing."
     )
-    if allowed is not None:
+    if (allowed := found["allowed"]) is not None:
         limits = (round_up(allowed["top_precision"]), round_up(allowed["precision"]))
-        table.add_row(_at_most(allowed), *limits, "", "")
-        share = f"{100 * found['min_tpr']:g} %"
+        table.add_row(_at_most(found), *limits, "", "")
         table.caption += (
             " At most: of attacks that name as many; held out, of attackers who find at least "
-            f"{share} of the members."
+            f"{100 * found['min_tpr']:g} % of the members."
         )
-        if allowed["kind"] == "certified":
+        if found["certified"]:
             table.caption += f" {text.certified(DEFAULT_ADJACENCY)}. Also: {text.POOL}."
     return table
 
 
-def _at_most(allowed: Mapping[str, Any]) -> str:
-    return "At most (certified)" if allowed["kind"] == "certified" else "Allowed by the claim"
+def _at_most(found: Mapping[str, Any]) -> str:
+    return "At most (certified)" if found["certified"] else "Allowed by the claim"
 
 
-def _table(title: str, columns: list[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
-    table.caption_justify = "left"
-    table.add_column("Attack")
-    for name in columns:
-        table.add_column(name, justify="right")
-    return table
-
-
-def _drawn(found: list[Inference], data: str, folder: Path) -> list[Path]:
+def _drawn(record: InferenceRecord, folder: Path) -> list[Path]:
     """Each π's curves; with several, also each attack's precision against π."""
     from dprime.show.membership import precision_figures, roc_figure  # noqa: PLC0415  it draws
 
-    ending = [f"-{each.probability:g}" for each in found] if len(found) > 1 else [""]
-    drawn = [
-        roc_figure(each, data).save(folder / f"membership-roc{end}.svg")
-        for each, end in zip(found, ending, strict=True)
-    ]
-    if len(found) > 1:
-        for name, figure in precision_figures(found, data).items():
-            drawn.append(figure.save(folder / f"precision-over-prior-{name}.svg"))
+    found, several = record.inferences, len(record.inferences) > 1
+    figures = {
+        f"membership-roc{f'-{each.probability:g}' if several else ''}": roc_figure(
+            each, record.data
+        )
+        for each in found
+    }
+    drawn = [figure.save(folder / f"{name}.svg") for name, figure in figures.items()]
+    for name, figure in precision_figures(found, record.data).items() if several else ():
+        drawn.append(figure.save(folder / f"precision-over-prior-{name}.svg"))
     return drawn

@@ -23,6 +23,7 @@ FOLDER = "runs"
 """Where runs are kept unless another place is given."""
 
 Command = TypeVar("Command", bound=Callable[..., None])
+Read = TypeVar("Read")
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
@@ -84,6 +85,20 @@ def whole(name: str, text: str) -> int:
     raise validate.refusal(name, text, "a whole number, 0 or more", "give for example 10")
 
 
+def numbers_given(
+    texts: Mapping[str, str | None], names: Iterable[str], whole_ones: Iterable[str] = ()
+) -> dict[str, float]:
+    """The numbers among these names that options give; some of them are whole."""
+    read = {name: whole if name in whole_ones else validate.parse for name in names}
+    given = ((name, texts[name]) for name in names)
+    return {name: read[name](name, text) for name, text in given if text is not None}
+
+
+def if_given(read: Callable[[str, str], Read], name: str, text: str | None) -> Read | None:
+    """What an option says, read in this way; None without it."""
+    return None if text is None else read(name, text)
+
+
 def look_here() -> None:
     """Let Python find the user's own modules in the folder where the command is called."""
     here = str(Path.cwd())
@@ -106,9 +121,9 @@ def backend_asked(
 
     return backend_named(
         name,
-        workers=None if workers is None else whole("workers", workers),
+        workers=if_given(whole, "workers", workers),
         address=address,
-        time_limit=None if time_limit is None else validate.parse("time-limit", time_limit),
+        time_limit=if_given(validate.parse, "time-limit", time_limit),
         device=device,
     )
 

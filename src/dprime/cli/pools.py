@@ -5,17 +5,13 @@ from __future__ import annotations
 from dprime import validate
 from dprime.data import Split, load
 from dprime.data.loaders import names
-from dprime.membership.planner import outside
+from dprime.membership.pool import outside
 
 
 def pool_named(name: str, folder: str | None, option: str, count: int | None) -> Split:
-    """The distinct records of a data set's training part, or the first so many; and its test part.
+    """The distinct records of a data set's training part, or the first of them; and its test part.
 
-    Args:
-        name: of the data set.
-        folder: of the data sets' files.
-        option: that gives the count, for its refusal.
-        count: how many records; None for all.
+    A count that does not fit is refused in the name of its option.
     """
     validate.one_of("data", name, names())
     split = load(name, folder)

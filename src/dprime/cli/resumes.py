@@ -51,8 +51,7 @@ def resume(
     elif kind == "inference":
         from dprime.cli.inferences import finish_inference  # noqa: PLC0415
 
-        found = finish_inference(request, run, where, as_json)
-        exit_on([each.verdict for each in found], fail_on)
+        exit_on([finish_inference(request, run, where, as_json).verdict], fail_on)
     else:
         from dprime.cli.frontiers import finish_frontier  # noqa: PLC0415
 

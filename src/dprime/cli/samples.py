@@ -10,11 +10,12 @@ import typer
 from rich.console import Console
 
 from dprime import validate
-from dprime.cli.options import AsJson, number_option
+from dprime.cli.options import AsJson, if_given, number_option
 from dprime.mechanisms import DPSGD
 from dprime.membership.pool import EMPTY_DRAW
 from dprime.membership.pool_files import ENDING, PoolFacts, others_can_read
 from dprime.membership.pool_files import sample as draw_from
+from dprime.plain import to_json
 from dprime.text import round_up
 
 Text = str | None
@@ -62,7 +63,7 @@ def sample(
     facts = draw_from(
         pool,
         out,
-        probability=None if probability is None else validate.parse("probability", probability),
+        probability=if_given(validate.parse, "probability", probability),
         probability_column=probability_column,
         ignore=ignore or (),
         batch=size,
@@ -72,7 +73,7 @@ def sample(
     )
     command = facts.risk_command(**training)
     if as_json:
-        shown = {**facts.as_json(), "out": str(out), "risk_command": command, "note": NOTE}
+        shown = {**to_json(facts), "out": str(out), "risk_command": command, "note": NOTE}
         print(json.dumps(shown, indent=2, allow_nan=False))
         return
     seed = "read seed" if seed_was_there else "seed"

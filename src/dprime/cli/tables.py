@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from rich.table import Table
 
@@ -27,11 +28,20 @@ def risk_table(
     return table
 
 
-def interval_text(
-    interval: Mapping[str, float] | None, digits: int = 3, *, scale: float = 1.0
+def interval_cell(
+    interval: Mapping[str, Any] | None, digits: int = 3, *, scale: float = 1.0
 ) -> str:
-    """A value and how far its interval goes; a scale of 100 shows per cent."""
+    """An interval as JSON has it; a scale of 100 shows per cent."""
     if interval is None:
         return "none"
-    value, low, high = interval["value"], interval["low"], interval["high"]
-    return f"{scale * value:.{digits}f} ± {scale * max(value - low, high - value):.{digits}f}"
+    value, low, high = (interval[name] for name in ("value", "low", "high"))
+    return text.interval_text(value, low, high, digits, scale=scale)
+
+
+def plain_table(title: str, *columns: str) -> Table:
+    """A table of numbers, to be filled; what a row is about stands on the left."""
+    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
+    table.caption_justify = "left"
+    for column in columns:
+        table.add_column(column, justify="left" if column == "Attack" else "right")
+    return table

@@ -6,48 +6,41 @@ pool ──► draw ──► train ──► model ──► attack ──► a
 from typing import TYPE_CHECKING
 
 from dprime._lazy import lazy
-from dprime.membership.attacks import ATTACKS, Attack, Evidence, attack_named
-from dprime.membership.planner import Plan, outside, plan
-from dprime.membership.pool import Draw, draw
+from dprime.membership.attacks import ATTACKS, Evidence, MembershipAttack, attack_named
+from dprime.membership.planner import Plan, plan
+from dprime.membership.pool import Draw, draw, outside
 from dprime.membership.pool_files import PoolFacts, mechanism_of, sample
 from dprime.membership.signals import Signals, signals_of
 
 if TYPE_CHECKING:
-    from dprime.membership.frontiers import Frontier, frontier
-    from dprime.membership.game import Scored, score
-    from dprime.membership.inference import Asked, Inference, infer
-    from dprime.membership.recipe import Recipe
-    from dprime.membership.shadows import Answers, answers
-    from dprime.membership.trainers import Trainers
+    from dprime.membership.frontiers import FrontierRecord, frontier
+    from dprime.membership.inference import InferenceConfig, infer
+    from dprime.membership.record import InferenceRecord
+    from dprime.membership.shadows import ModelOutputs, Scored, answers, score
+    from dprime.membership.trainers import Recipe, Trainers
 
 NEED_TORCH = {
-    "Frontier": "frontiers",
-    "frontier": "frontiers",
-    "Scored": "game",
-    "score": "game",
-    "Asked": "inference",
-    "Inference": "inference",
-    "infer": "inference",
-    "Recipe": "recipe",
-    "Answers": "shadows",
-    "answers": "shadows",
-    "Trainers": "trainers",
+    "frontiers": ("FrontierRecord", "frontier"),
+    "inference": ("InferenceConfig", "infer"),
+    "record": ("InferenceRecord",),
+    "shadows": ("ModelOutputs", "Scored", "answers", "score"),
+    "trainers": ("Recipe", "Trainers"),
 }
-"""What trains, and the modules where it is: loaded when it is first asked for."""
+"""What trains, by the modules where it is: loaded when it is first asked for."""
 
+_PLACES = {name: module for module, names in NEED_TORCH.items() for name in names}
 
-__getattr__ = lazy(__name__, {}, library="torch", needing=NEED_TORCH)
-
+__getattr__ = lazy(__name__, {}, library="torch", needing=_PLACES)
 
 __all__ = [
     "ATTACKS",
-    "Answers",
-    "Asked",
-    "Attack",
     "Draw",
     "Evidence",
-    "Frontier",
-    "Inference",
+    "FrontierRecord",
+    "InferenceConfig",
+    "InferenceRecord",
+    "MembershipAttack",
+    "ModelOutputs",
     "Plan",
     "PoolFacts",
     "Recipe",

@@ -18,6 +18,7 @@ from dprime.audit.estimators.base import checked_claim, upper_end
 from dprime.audit.estimators.one_run import Guessed, least_total
 from dprime.curve import TradeOff
 from dprime.data import arrays
+from dprime.text import interval_text
 
 HALVINGS = 60
 """Of an interval, until a float has no more digits."""
@@ -49,11 +50,6 @@ class Interval:
         """The value and both ends."""
         return self.value, self.low, self.high
 
-    @property
-    def reach(self) -> float:
-        """The distance from the value to the farther end."""
-        return max(self.high - self.value, self.value - self.low)
-
     def within(self) -> Interval:
         """The same for a share, which lies between 0 and 1."""
         return replace(self, low=max(0.0, self.low), high=min(1.0, self.high))
@@ -65,14 +61,10 @@ class Interval:
     def text(self, digits: int = 3, *, scale: float = 1.0) -> str:
         """For tables; a scale of 100 shows per cent.
 
-        >>> clopper_pearson(8, 10).text(), clopper_pearson(8, 10).text(1, scale=100)
-        ('0.800 ± 0.356', '80.0 ± 35.6')
+        >>> clopper_pearson(8, 10).text(), clopper_pearson(5, 10).text(1, scale=100)
+        ('0.800 (0.444 to 0.975)', '50.0 ± 31.3')
         """
-        return f"{scale * self.value:.{digits}f} ± {scale * self.reach:.{digits}f}"
-
-    def as_json(self) -> dict[str, object]:
-        """The value and both ends; tables and JSON show no more."""
-        return {"value": self.value, "low": self.low, "high": self.high}
+        return interval_text(*self.numbers, digits, scale=scale)
 
 
 def clopper_pearson(count: int, n: int, *, confidence: float = 0.95) -> Interval:

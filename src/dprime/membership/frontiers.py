@@ -1,6 +1,6 @@
 """At an equal bound on precision: which share of the pool gives the best model.
 
-    Plan ──► at each π: draws from the pool, one training each, all at once ──► Frontier
+    Plan ──► at each π: draws from the pool, one training each, all at once ──► FrontierRecord
 
 Every point of a plan keeps the same bound, so what is left to compare is accuracy (Thudi et al.
 2024, figures 5 and 6). The models are thrown away. The bound is for one released model: choosing π
@@ -10,6 +10,7 @@ by trainings on the pool is not part of it.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,34 +24,32 @@ import dprime
 from dprime import validate
 from dprime.attack.trainer import EngineTrainer
 from dprime.data.dataset import Dataset, Split
-from dprime.data.devices import device_named
 from dprime.membership.confidence import Interval, over_repetitions
 from dprime.membership.planner import Plan, Point
 from dprime.membership.pool import check_distinct, draw
+from dprime.plain import to_json
 from dprime.runs.arrays import Arrays
-from dprime.runs.backends.base import Backend, Here
+from dprime.runs.backends.base import Backend
 from dprime.runs.run import Run
 from dprime.runs.runner import counting, execute
 from dprime.seeds import check_seed, derived_seed, fresh_seed
 from dprime.text import round_up
-from dprime.train import SGD, Compute, Observer, Step, TrainingConfig, TrainingData
+from dprime.train import SGD, Compute, TrainingConfig, TrainingData
+from dprime.train.compute import HERE
 from dprime.train.observers import AccuracyEvery, FinalAccuracy
 from dprime.train.optimizers import Optimizer
-from dprime.train.progress import Advance, bar
+from dprime.train.progress import bar
 
 CONFIDENCE = 0.95
 """Of every interval of a mean."""
 
-REPETITIONS = 5
-
 
 @final
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredPoint(Point):
     """A point of the plan, and how well its models do on the test part.
 
     Attributes:
-        point: of the plan.
         learning_rate: of its trainings.
         after: the steps after which the accuracy was measured, the last one the end.
         accuracies: [repetition, measurement].
@@ -58,103 +57,89 @@ class Measured:
             such a model has.
         choosing: mean final accuracy on the records by which the learning rate is chosen; None
             where there is one rate only.
+        final: accuracy at the end of the training.
+        best_peeks_at_test: the best of each training's measurements, for which one has to peek at
+            the test part.
     """
 
-    point: Point
     learning_rate: float
     after: tuple[int, ...]
     accuracies: NDArray[np.float64]
     diverged: int
     choosing: float | None = None
+    final: Interval = field(init=False)
+    best_peeks_at_test: Interval = field(init=False)
 
-    @property
-    def final(self) -> Interval:
-        """At the end of the training."""
-        return self.among(1)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "final", self.among(1))
+        object.__setattr__(self, "best_peeks_at_test", _mean(self.accuracies.max(axis=1)))
 
     def among(self, points: int) -> Interval:
-        """At the end, with an interval that holds together with those of so many points."""
+        """Accuracy at the end, with an interval that holds for this many points together."""
         return _mean(self.accuracies[:, -1], points)
-
-    @property
-    def best(self) -> Interval:
-        """The best of each training's measurements: it peeks at the test part."""
-        return _mean(self.accuracies.max(axis=1))
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            **self.point.as_json(), "learning_rate": self.learning_rate, "after": list(self.after),
-            "accuracies": self.accuracies.tolist(), "diverged": self.diverged,
-            "choosing": self.choosing,
-            "final": self.final.as_json(), "best_peeks_at_test": self.best.as_json(),
-        }  # fmt: skip
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Frontier:
-    """Accuracy against π at an equal bound on precision.
+class FrontierRecord(Plan):
+    """Accuracy against π at an equal bound on precision: what a run keeps, and tables show.
 
     Attributes:
-        plan: the points that were trained.
-        measured: one for each point of the plan.
+        points: of the plan, each with what was measured.
         data: the data set's name.
         repetitions: trainings at each point, each on a draw of its own.
         learning_rates: that were tried at each point.
+        confidence: of every interval.
+        best: π of the point with the best mean final accuracy.
+        tied: π of other points whose interval overlaps that of the best: they may be as good. The
+            best was picked among all points, so the intervals are those that hold for all at once.
+        sentence: what was found, in plain words.
     """
 
-    plan: Plan
-    measured: tuple[Measured, ...]
+    points: tuple[MeasuredPoint, ...]
     data: str
     repetitions: int
     learning_rates: tuple[float, ...]
+    confidence: float = field(default=CONFIDENCE, init=False)
+    best: float = field(init=False)
+    tied: tuple[float, ...] = field(init=False)
+    sentence: str = field(init=False)
 
-    @property
-    def best(self) -> Measured:
-        """The point with the best mean final accuracy."""
-        return max(self.measured, key=lambda each: each.final.value)
-
-    @property
-    def tied(self) -> tuple[Measured, ...]:
-        """Other points whose interval overlaps that of the best: they may be as good.
-
-        The best was picked among all points, so the intervals are those that hold for all at once.
-        """
-        best, count = self.best, len(self.measured)
-        return tuple(
-            each
-            for each in self.measured
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        best, count = max(self.points, key=lambda each: each.final.value), len(self.points)
+        tied = tuple(
+            each.probability
+            for each in self.points
             if each is not best and each.among(count).overlaps(best.among(count))
         )
+        object.__setattr__(self, "best", best.probability)
+        object.__setattr__(self, "tied", tied)
+        object.__setattr__(self, "sentence", self._sentence(best))
 
-    def sentence(self) -> str:
-        """What was found, in plain words."""
-        best, last = self.best, self.measured[-1]
+    def _sentence(self, best: MeasuredPoint) -> str:
+        last = self.points[-1]
         told = [
-            f"At a precision of at most {self.plan.target:g} on {self.data}, the best mean final "
-            f"accuracy is {self._told(best)}, at π = {best.point.probability:g} with "
-            f"{_epsilon_words(best.point.epsilon)}."
+            f"At a precision of at most {self.target:g} on {self.data}, the best mean final "
+            f"accuracy is {self._accuracy(best)}, at {_setting(best)}."
         ]
-        if len(self.measured) > 1:
+        if len(self.points) > 1:
             told.append(self._rivals())
-        if last is not best and last not in self.tied:
+        if last is not best and last.probability not in self.tied:
             told.append(
-                f"More records with more noise, π = {last.point.probability:g} with "
-                f"{_epsilon_words(last.point.epsilon)}, give {self._told(last)}."
+                f"More records with more noise, {_setting(last)}, give {self._accuracy(last)}."
             )
-        lost = sum(each.diverged for each in self.measured)
+        lost = sum(each.diverged for each in self.points)
         if lost:
             told.append(f"{lost} trainings diverged: a lower learning rate helps.")
         return " ".join(told)
 
-    def _told(self, point: Measured) -> str:
-        accuracy = point.among(len(self.measured))
-        value, low, high = (f"{100 * number:.2f}" for number in accuracy.numbers)
+    def _accuracy(self, point: MeasuredPoint) -> str:
+        value, low, high = (f"{100 * each:.2f}" for each in point.among(len(self.points)).numbers)
         return f"{value} % ({low} to {high})"
 
     def _rivals(self) -> str:
-        names = [f"{each.point.probability:g}" for each in self.tied]
+        names = [f"{probability:g}" for probability in self.tied]
         if not names:
             return "No other π has an interval (corrected for their number) that overlaps it."
         listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
@@ -163,29 +148,16 @@ class Frontier:
             "overlap."
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            **self.plan.as_json(),
-            "data": self.data,
-            "repetitions": self.repetitions,
-            "learning_rates": list(self.learning_rates),
-            "confidence": CONFIDENCE,
-            "points": [each.as_json() for each in self.measured],
-            "best": self.best.point.probability,
-            "tied": [each.point.probability for each in self.tied],
-            "plan": self.plan.sentence(),
-            "sentence": self.sentence(),
-        }
-
 
 def _mean(accuracies: NDArray[np.float64], cells: int = 1) -> Interval:
     """Over the repetitions; exact where these are normally distributed."""
     return over_repetitions(accuracies, confidence=CONFIDENCE, cells=cells).within()
 
 
-def _epsilon_words(epsilon: float) -> str:
-    return f"ε at most {round_up(epsilon)}" if np.isfinite(epsilon) else "no finite ε"
+def _setting(point: Point) -> str:
+    bounded = np.isfinite(point.epsilon)
+    epsilon = f"ε at most {round_up(point.epsilon)}" if bounded else "no finite ε"
+    return f"π = {point.probability:g} with {epsilon}"
 
 
 def frontier(
@@ -196,15 +168,14 @@ def frontier(
     learning_rate: float | Sequence[float],
     clip_norm: float,
     optimizer: Optimizer | None = None,
-    repetitions: int = REPETITIONS,
+    repetitions: int = 5,
     seed: int | None = None,
     file: str | os.PathLike[str] | None = None,
-    device: str = "cpu",
-    memory: float = 2.0,
+    compute: Compute = HERE,
     backend: Backend | None = None,
     progress: bool | None = None,
     request: Mapping[str, Any] | None = None,
-) -> Frontier:
+) -> FrontierRecord:
     """Train at every point of a plan, and measure the accuracy on the test part.
 
     Much noise wants a smaller learning rate than little noise. Where several are given, every one
@@ -217,14 +188,13 @@ def frontier(
         model: any network that the engine trains.
         learning_rate: one for all points, or several to choose from at each point.
         clip_norm: C, the same at every point.
-        optimizer: `SGD()` where left out.
+        optimizer: None for `SGD()`.
         repetitions: trainings at each point, each with a fresh draw from the pool; 2 or more.
         seed: gives draws and trainings; whoever knows it knows the draws. None draws one that is
             not kept; one that you give stands in the file.
         file: of the run; points that are finished in it are not trained again. None keeps nothing.
-        device: "cpu" or "cuda".
-        memory: in GB.
-        backend: where points are trained; in this process unless given.
+        compute: the device and its memory.
+        backend: where points are trained; None for this process.
         progress: whether to show a bar; None shows it for long work on a terminal.
         request: names from which all this can be made again, for `dprime resume`.
 
@@ -235,55 +205,40 @@ def frontier(
     >>> points = plan(0.8, pool_size=1438, batch_size=100, epochs=3, probabilities=[0.2, 0.79])
     >>> net = model_named("linear", digits.train)
     >>> found = frontier(points, digits, net, learning_rate=2.0, clip_norm=1.0, seed=1)
-    >>> found.best.point.probability, found.tied
+    >>> found.best, found.tied
     (0.2, ())
     """
     rates = _checked_rates(learning_rate)
-    count = _checked_repetitions(repetitions)
+    count = validate.whole("repetitions", repetitions, example=5, least=2)
     _check_data(plan, data)
-    device_named(device)
+    _ = compute.place  # refuses a device that is not there
     test, choosing = _test_parts(data.test, len(rates) > 1)
     jobs = []
-    for point in plan.points:
-        for rate in rates:
-            training = TrainingConfig(
-                steps=point.steps, learning_rate=rate, clip_norm=clip_norm,
-                noise_multiplier=point.noise_multiplier, sample_rate=point.sample_rate,
-                expected_batch_size=plan.batch_size,
-                optimizer=optimizer or SGD(),
-            )  # fmt: skip
-            jobs.append((point, EngineTrainer(model, training, Compute(device, memory))))
-    with bar("training", count * len(jobs), progress) as advance:
-        here = backend is None or isinstance(backend, Here)
-        work = _Points(
-            jobs=tuple(jobs), pool=data.train, test=test, choosing=choosing, repetitions=count,
-            seed=fresh_seed() if seed is None else check_seed(seed),
-            advance=advance if here else None,
+    for point, rate in itertools.product(plan.points, rates):
+        training = TrainingConfig(
+            steps=point.steps, learning_rate=rate, clip_norm=clip_norm,
+            noise_multiplier=point.noise_multiplier, sample_rate=point.sample_rate,
+            expected_batch_size=plan.batch_size, optimizer=optimizer or SGD(),
         )  # fmt: skip
-        config = _config(plan, work, seed)
-        with Run.open_or_create(file, "frontier", config, len(jobs), request) as run:
-            counted = counting(run, advance)
-            on_block = None if here else counted  # here, each step of a training moves the bar
-            execute(run, work, backend=backend, attempts=1, on_block=on_block)
-            run.check_complete("points of the frontier")
-            found = _concluded(plan, work, run.arrays(), rates)
-            run.keep(found.as_json())
-    return found
+        jobs.append((point, EngineTrainer(model, training, compute)))
+    work = _Trainings(
+        tuple(jobs), data.train, test, choosing, repetitions=count,
+        seed=fresh_seed() if seed is None else check_seed(seed),
+    )  # fmt: skip
+    config = _config(plan, work, seed)
+    with Run.open_or_create(file, "frontier", config, len(work.jobs), request) as run:
+        with bar("training", count * len(work.jobs), progress) as advance:
+            execute(run, work, backend=backend, attempts=1, on_block=counting(run, advance))
+        run.check_complete("points of the frontier")
+        record = FrontierRecord(
+            plan.target, plan.min_tpr, plan.delta, plan.pool_size, plan.batch_size, plan.epochs,
+            plan.steps, work.measured(run.arrays()), data.train.name, count, rates,
+        )  # fmt: skip
+        run.keep(to_json(record))
+    return record
 
 
-def _concluded(plan: Plan, work: _Points, arrays: Arrays, rates: tuple[float, ...]) -> Frontier:
-    """From the stored accuracies to the rate that stands for each point."""
-    count = work.repetitions
-    tried = [
-        work.measured(job, {name: each[job * count :][:count] for name, each in arrays.items()})
-        for job in range(len(work.jobs))
-    ]
-    by_point = [tried[i : i + len(rates)] for i in range(0, len(tried), len(rates))]
-    measured = tuple(max(each, key=lambda one: one.choosing or 0.0) for each in by_point)
-    return Frontier(plan, measured, work.pool.name, count, rates)
-
-
-def _config(plan: Plan, work: _Points, seed: int | None) -> dict[str, Any]:
+def _config(plan: Plan, work: _Trainings, seed: int | None) -> dict[str, Any]:
     """What a frontier's run is, in JSON values."""
     trainers = [trainer.describe() for _, trainer in work.jobs]
     return {
@@ -305,14 +260,6 @@ def _checked_rates(given: float | Sequence[float]) -> tuple[float, ...]:
     return tuple(
         dict.fromkeys(validate.positive("learning_rate", rate, example=1.0) for rate in rates)
     )
-
-
-def _checked_repetitions(repetitions: int) -> int:
-    count = validate.whole("repetitions", repetitions, example=REPETITIONS)
-    if count < 2:
-        remedy = "one training has no interval; give for example 5"
-        raise validate.refusal("repetitions", repetitions, "at least 2", remedy)
-    return count
 
 
 def _check_data(plan: Plan, data: Split) -> None:
@@ -338,8 +285,8 @@ def _test_parts(test: Dataset, halve: bool) -> tuple[Dataset, Dataset | None]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Points:
-    """The work of training at points, one to a block."""
+class _Trainings:
+    """The work of training at points with learning rates, one of each to a block."""
 
     jobs: tuple[tuple[Point, EngineTrainer], ...]
     pool: Dataset
@@ -347,71 +294,58 @@ class _Points:
     choosing: Dataset | None
     repetitions: int
     seed: int = field(repr=False)
-    advance: Advance | None = None
 
     def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
-        """All repetitions of a point at once, each on a draw of its own."""
+        """All repetitions of a training at once, each on a draw of its own."""
         point, trainer = self.jobs[block]
         bits = int(np.float64(point.probability).view(np.uint64))
         own, *drawn = (derived_seed(self.seed, bits, n) for n in range(1 + self.repetitions))
         members = [draw(len(self.pool), point.probability, seed=each).members for each in drawn]
         parts = TrainingData.parts(self.pool, np.stack(members), point.probability)
         accuracy = AccuracyEvery(self.test, _epoch(point))
-        choosing = None if self.choosing is None else FinalAccuracy(self.choosing)
-        watch = []
-        if self.advance is not None:
-            watch = [_Watch(self.advance, lambda: f"π = {point.probability:g}", point.steps)]
+        choosing = [] if self.choosing is None else [FinalAccuracy(self.choosing)]
         trained = trainer.train(
-            parts, seed=own, keep_weights=False,
-            observers=[accuracy, *watch, *([choosing] if choosing else [])],
-        )  # fmt: skip
-        missing = self._measurements() - len(accuracy.after)
-        found = {
+            parts, seed=own, keep_weights=False, observers=[accuracy, *choosing]
+        )
+        # the most measurements that a training of any point has; the rest is filled up
+        most = max(-(-point.steps // _epoch(point)) for point, _ in self.jobs)
+        missing = most - len(accuracy.after)
+        kept = {
             "accuracies": np.pad(accuracy.values, ((0, 0), (0, missing)), constant_values=np.nan),
             "after": np.tile([*accuracy.after, *[0] * missing], (self.repetitions, 1)),
             "diverged": np.asarray(trained.diverged),
         }
-        return found if choosing is None else {**found, "choosing": choosing.values}
+        return {**kept, "choosing": choosing[0].values} if choosing else kept
 
-    def _measurements(self) -> int:
-        """The most that a training has: one after every epoch, and one at the end."""
-        return max(-(-point.steps // _epoch(point)) for point, _ in self.jobs)
+    def measured(self, arrays: Arrays) -> tuple[MeasuredPoint, ...]:
+        """Each point with the learning rate that did best on the records to choose by."""
+        best: dict[float, MeasuredPoint] = {}
+        for job, (point, trainer) in enumerate(self.jobs):
+            rows = slice(job * self.repetitions, (job + 1) * self.repetitions)
+            after = tuple(int(step) for step in arrays["after"][rows][0] if step)
+            choosing = arrays["choosing"][rows].mean() if self.choosing is not None else None
+            made = MeasuredPoint(
+                **vars(point),
+                learning_rate=trainer.training.learning_rate,
+                after=after,
+                accuracies=arrays["accuracies"][rows, : len(after)],
+                diverged=int(arrays["diverged"][rows].sum()),
+                choosing=None if choosing is None else float(choosing),
+            )
+            rival = best.setdefault(point.probability, made)
+            if (made.choosing or 0.0) > (rival.choosing or 0.0):
+                best[point.probability] = made
+        return tuple(best.values())
 
-    def measured(self, job: int, arrays: Mapping[str, NDArray[Any]]) -> Measured:
-        """What the arrays of a job say."""
-        point, trainer = self.jobs[job]
-        after = tuple(int(step) for step in arrays["after"][0] if step)
-        return Measured(
-            point=point,
-            learning_rate=trainer.training.learning_rate,
-            after=after,
-            accuracies=arrays["accuracies"][:, : len(after)],
-            diverged=int(arrays["diverged"].sum()),
-            choosing=float(arrays["choosing"].mean()) if "choosing" in arrays else None,
-        )
-
-    def with_memory_fraction(self, fraction: float) -> _Points:
-        """In this share of the memory."""
+    def with_memory_fraction(self, fraction: float) -> _Trainings:
         return self._with(lambda trainer: trainer.with_memory_fraction(fraction))
 
-    def on_device(self, device: str, memory: float) -> _Points:
-        """On another device, in no more memory than this."""
+    def on_device(self, device: str, memory: float) -> _Trainings:
         return self._with(lambda trainer: trainer.on_device(device, memory))
 
-    def _with(self, change: Callable[[EngineTrainer], EngineTrainer]) -> _Points:
+    def _with(self, change: Callable[[EngineTrainer], EngineTrainer]) -> _Trainings:
         jobs = tuple((point, change(trainer)) for point, trainer in self.jobs)
         return dataclasses.replace(self, jobs=jobs)
-
-
-class _Watch(Observer):
-    """Moves a bar that is there for more than one training."""
-
-    def __init__(self, advance: Advance, title: Callable[[], str], steps: int) -> None:
-        self._advance, self._title, self._steps = advance, title, steps
-
-    def see(self, step: Step) -> None:
-        """One step of some trials."""
-        self._advance((step.rows.stop - step.rows.start) / self._steps, self._title)
 
 
 def _epoch(point: Point) -> int:

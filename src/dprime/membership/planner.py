@@ -14,14 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any, final
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass, field
+from typing import final
 
 from dprime import validate
-from dprime.data.dataset import Dataset
+from dprime.curve import TradeOff
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD, PoolSampled
 from dprime.parameters import steps_from_epochs
@@ -51,7 +48,6 @@ class ByTheorem:
     noise_multiplier: float
 
 
-@final
 @dataclass(frozen=True)
 class Point:
     """A share of the pool with the noise that keeps the target.
@@ -84,12 +80,7 @@ class Point:
         """The training on the part that was drawn."""
         return DPSGD(self.noise_multiplier, self.sample_rate, self.steps)
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain values; an ε that cannot be certified is null."""
-        return {**asdict(self), "epsilon": self.epsilon if math.isfinite(self.epsilon) else None}
 
-
-@final
 @dataclass(frozen=True)
 class Plan:
     """Points that all keep one target.
@@ -103,6 +94,8 @@ class Plan:
         epochs: expected passes over the part that was drawn; None where steps were given.
         steps: the same for all points; None where epochs were given.
         points: the smallest π first.
+        kind: of the numbers.
+        planned: what the plan says, in plain words.
     """
 
     target: float
@@ -113,9 +106,13 @@ class Plan:
     epochs: float | None
     steps: int | None
     points: tuple[Point, ...]
+    kind: str = field(default="certified", init=False)
+    planned: str = field(init=False)
 
-    def sentence(self) -> str:
-        """What the plan says, in plain words."""
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "planned", self._planned())
+
+    def _planned(self) -> str:
         first, last = self.points[0], self.points[-1]
         kept = (
             f"Each of these keeps the precision of attackers who find at least "
@@ -127,15 +124,6 @@ class Plan:
             f"{kept}: from noise {round_up(first.noise_multiplier)} on {first.probability:g} of "
             f"the pool to noise {round_up(last.noise_multiplier)} on {last.probability:g} of it."
         )
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            **asdict(self),
-            "points": [point.as_json() for point in self.points],
-            "kind": "certified",
-            "sentence": self.sentence(),
-        }
 
 
 def plan(
@@ -157,7 +145,7 @@ def plan(
         batch_size: expected records of a batch.
         epochs: expected passes over the part that was drawn: a larger part has more steps.
         steps: instead, the same number of steps for every part.
-        probabilities: those with which records are drawn; where left out, `usual_probabilities`.
+        probabilities: those with which records are drawn; None for `usual_probabilities`.
         min_tpr: the bound is for attackers who find at least this share of the members.
         delta: at which every ε is read.
 
@@ -187,49 +175,26 @@ def plan(
     if not drawn:
         remedy = "give for example 0.1, 0.3 and 0.5"
         raise validate.misfit("probabilities", "empty", "one or more", remedy)
-    points = [
-        _point(each, target, share, at_delta, records, _open(each * records, batch, epochs, steps))
-        for each in sorted(set(drawn))
-    ]
     given = None if steps is None else validate.whole("steps", steps)
+    points = []
+    for probability in sorted(set(drawn)):
+        rate = min(1.0, batch / (probability * records))
+        count = given or steps_from_epochs(epochs or 0.0, rate)
+        training = DPSGD(sample_rate=rate, steps=count)
+        noise, curve = _noise(probability, training, target, share)
+        point = Point(
+            probability, noise, curve.epsilon(at_delta), rate, count, probability * records,
+            precision=curve.precision(prior=probability, min_tpr=share),
+            by_theorem=_by_theorem(probability, training, target, share, at_delta),
+        )  # fmt: skip
+        points.append(point)
     return Plan(target, share, at_delta, records, batch, epochs, given, tuple(points))
-
-
-def outside(population: Dataset, pool: Dataset) -> Dataset:
-    """The records of a population that are not in the pool.
-
-    >>> pool = Dataset.of([[1.0], [2.0]], [0, 1])
-    >>> outside(Dataset.of([[3.0], [2.0], [1.0]], [0, 1, 1]), pool).records.ravel().tolist()
-    [3.0, 1.0]
-    """
-    inside = trained_on(population, pool)
-    return population.take(np.flatnonzero(~inside)) if inside.any() else population
-
-
-def check_outside(population: Dataset, pool: Dataset) -> None:
-    """Refuse a population of which models were trained on some records."""
-    count = int(trained_on(population, pool).sum())
-    if count:
-        raise validate.InputError.of(
-            "population",
-            "be of records that no model is trained on",
-            f"{count:,} of its {len(population):,} records are in the pool",
-            "leave them out with dprime.membership.outside(population, pool)",
-        )
-
-
-def trained_on(population: Dataset, pool: Dataset) -> NDArray[np.bool_]:
-    """Which records of a population are in the pool: the same values and the same label."""
-    known = set(pool.hashes())
-    return np.array([record in known for record in population.hashes()], dtype=bool)
 
 
 def usual_probabilities(precision: float, least: float = 0.0) -> list[float]:
     """Evenly spaced probabilities below a target precision, the last one just below it.
 
-    Args:
-        precision: the target.
-        least: smaller ones are left out: there is less than a batch to draw from.
+    Those below `least` are left out: there is less than a batch to draw from.
 
     >>> usual_probabilities(0.731)
     [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.721]
@@ -273,42 +238,22 @@ def _drawable(probability: float, target: float, batch: float, records: int) -> 
     return value
 
 
-def _open(drawn: float, batch: float, epochs: float | None, steps: int | None) -> DPSGD:
-    """The training on a part of this expected size, its noise left open."""
-    rate = min(1.0, batch / drawn)
-    count = steps_from_epochs(epochs, rate) if epochs is not None else steps
-    return DPSGD(sample_rate=rate, steps=count)
-
-
-def _point(
-    probability: float, target: float, min_tpr: float, delta: float, records: int, training: DPSGD
-) -> Point:
-    """The noise at one probability, by the curve and by the theorem."""
-    open_ = PoolSampled(training, probability=probability)
+def _noise(
+    probability: float, training: DPSGD, target: float, min_tpr: float
+) -> tuple[float, TradeOff]:
+    """The noise that keeps the target on the certified curve, and this curve."""
+    sampled = PoolSampled(training, probability=probability)
     try:
-        chosen = choose(open_, precision=target, min_tpr=min_tpr)
+        chosen = choose(sampled, precision=target, min_tpr=min_tpr)
     except validate.InputError as error:
         raise validate.InputError(f"At probability {probability}: {error}") from None
-    curve = chosen.curve()
-    found = chosen.training
-    assert isinstance(found, DPSGD)
-    assert found.noise_multiplier is not None
-    assert found.sample_rate is not None
-    assert found.steps is not None
-    return Point(
-        probability=probability,
-        noise_multiplier=found.noise_multiplier,
-        epsilon=curve.epsilon(delta),
-        sample_rate=found.sample_rate,
-        steps=found.steps,
-        expected_records=probability * records,
-        precision=curve.precision(prior=probability, min_tpr=min_tpr),
-        by_theorem=_by_theorem(probability, target, min_tpr, delta, training),
-    )
+    assert isinstance(chosen.training, DPSGD)
+    assert chosen.training.noise_multiplier is not None
+    return chosen.training.noise_multiplier, chosen.curve()
 
 
 def _by_theorem(
-    probability: float, target: float, min_tpr: float, delta: float, training: DPSGD
+    probability: float, training: DPSGD, target: float, min_tpr: float, delta: float
 ) -> ByTheorem | None:
     """The noise by way of one ε; None where the theorem leaves none, or no noise keeps it."""
     try:

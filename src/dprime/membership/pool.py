@@ -263,6 +263,35 @@ def check_distinct(rows: Iterable[bytes], name: Callable[[int], str] = "record {
     )
 
 
+def outside(population: Dataset, pool: Dataset) -> Dataset:
+    """The records of a population that are not in the pool.
+
+    >>> pool = Dataset.of([[1.0], [2.0]], [0, 1])
+    >>> outside(Dataset.of([[3.0], [2.0], [1.0]], [0, 1, 1]), pool).records.ravel().tolist()
+    [3.0, 1.0]
+    """
+    inside = trained_on(population, pool)
+    return population.take(np.flatnonzero(~inside)) if inside.any() else population
+
+
+def check_outside(population: Dataset, pool: Dataset) -> None:
+    """Refuse a population of which models were trained on some records."""
+    count = int(trained_on(population, pool).sum())
+    if count:
+        raise validate.InputError.of(
+            "population",
+            "be of records that no model is trained on",
+            f"{count:,} of its {len(population):,} records are in the pool",
+            "leave them out with dprime.membership.outside(population, pool)",
+        )
+
+
+def trained_on(population: Dataset, pool: Dataset) -> Bools:
+    """Which records of a population are in the pool: the same values and the same label."""
+    known = set(pool.hashes())
+    return np.array([record in known for record in population.hashes()], dtype=bool)
+
+
 def check_size(count: int) -> int:
     """A pool from which one can draw without telling who."""
     if count < 2:

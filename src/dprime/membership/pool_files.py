@@ -12,10 +12,10 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from dprime.membership.pool import (
     draw,
 )
 from dprime.membership.pool_forms import FORMS, PoolFile, open_pool
+from dprime.plain import to_json
 from dprime.seeds import SEED_BITS, fresh_seed
 
 ENDING = ".pool.json"
@@ -45,6 +46,7 @@ class PoolFacts:
     """What may be known about a draw: everything but who was drawn, how many, and the seed.
 
     Attributes:
+        format: of the public file.
         pool_records: how many records the pool has.
         probability: π; where records differ in it the largest one, whose bound holds for all.
         smallest_probability: the smallest one.
@@ -55,6 +57,7 @@ class PoolFacts:
         sample_rate: the rate that makes such batches out of the expected size.
     """
 
+    format: str = field(default=FORMAT, init=False)
     pool_records: int
     probability: float
     smallest_probability: float
@@ -63,10 +66,6 @@ class PoolFacts:
     empty_probability: float
     batch: int | None = None
     sample_rate: float | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values, as in the public file."""
-        return {"format": FORMAT, **asdict(self)}
 
     def risk_command(self, *, noise_multiplier: str = "NOISE", steps: str = "STEPS") -> str:
         """The command that certifies a training on the draw, with π as the prior.
@@ -89,9 +88,7 @@ class PoolFacts:
 def mechanism_of(path: str | Path, training: Mechanism) -> PoolSampled:
     """What was run, from the public file beside a training set: the draw, then the training.
 
-    Args:
-        path: of the public file, such as "train.csv.pool.json".
-        training: what was run on the training set, with the rate of the expected size.
+    The training's sampling rate is that of the expected size.
     """
     requirement = f"a public file of dprime sample, such as train.csv{ENDING}"
     try:
@@ -156,7 +153,7 @@ def sample(
     seed = fresh_seed() if kept is None else kept
     drawn = draw(count, chances, seed=seed)
     facts = _facts(drawn, probability_column, batch)
-    texts = {"the public file": json.dumps(facts.as_json(), indent=2, allow_nan=False) + "\n"}
+    texts = {"the public file": json.dumps(to_json(facts), indent=2, allow_nan=False) + "\n"}
     if seed_path and kept is None:
         texts["seed_file"] = f"{seed:0{SEED_BITS // 4}x}\n"
     if members is not None:
@@ -172,14 +169,11 @@ def sample(
 
 def _facts(drawn: Draw, column: str | None, batch: int | None) -> PoolFacts:
     """What may be known about a draw."""
-    rate = None
-    if batch is not None:
-        batch = validate.whole("batch", batch, example=64)
-        if batch > drawn.expected:
-            requirement = f"at most the expected size of the draw, {drawn.expected:,.10g}"
-            remedy = "give a smaller batch, a larger pool or a larger probability"
-            raise validate.refusal("batch", batch, requirement, remedy)
-        rate = batch / drawn.expected
+    size = None if batch is None else validate.whole("batch", batch, example=64)
+    if size is not None and size > drawn.expected:
+        requirement = f"at most the expected size of the draw, {drawn.expected:,.10g}"
+        remedy = "give a smaller batch, a larger pool or a larger probability"
+        raise validate.refusal("batch", size, requirement, remedy)
     count = len(drawn.members)
     return PoolFacts(
         pool_records=count,
@@ -188,8 +182,8 @@ def _facts(drawn: Draw, column: str | None, batch: int | None) -> PoolFacts:
         probability_column=column,
         expected_records=drawn.expected,
         empty_probability=chance_of_none(drawn.probability, count),
-        batch=batch,
-        sample_rate=rate,
+        batch=size,
+        sample_rate=None if size is None else size / drawn.expected,
     )
 
 
@@ -219,7 +213,11 @@ def _new_paths(
         raise validate.refusal("out", str(out), requirement, "the form stays the same")
     named = {name: Path(path) for name, path in secret.items() if path is not None}
     new = {"out": made, "the public file": made.with_name(made.name + ENDING), **named}
-    _check_apart({"pool": source, **new})
+    taken: dict[Path, str] = {source.resolve(): "pool"}
+    for name, path in new.items():
+        if (other := taken.setdefault(path.resolve(), name)) != name:
+            requirement = f"another file than {other}"
+            raise validate.refusal(name, str(path), requirement, "give another name")
     for name, path in new.items():
         if not path.parent.is_dir():
             requirement = "in a folder that is there"
@@ -229,15 +227,6 @@ def _new_paths(
             remedy = f"give another name{forced}"
             raise validate.refusal(name, str(path), "a file that is not there yet", remedy)
     return new
-
-
-def _check_apart(paths: dict[str, Path]) -> None:
-    seen: dict[Path, str] = {}
-    for name, path in paths.items():
-        other = seen.setdefault(path.resolve(), name)
-        if other != name:
-            requirement = f"another file than {other}"
-            raise validate.refusal(name, str(path), requirement, "give another name")
 
 
 def _read_seed(path: Path) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import sys
 import zipfile
 import zlib
@@ -69,10 +70,10 @@ class TextPool(PoolFile):
 
     def __init__(self, path: Path, delimiter: str) -> None:
         self._bytes = path.read_bytes()
-        self._delimiter = delimiter
         if b"\0" in self._bytes:
             requirement = "text in UTF-8 or another encoding with one byte for a comma"
             raise validate.misfit("pool", "something else", requirement, "save it as UTF-8")
+        self._delimiter = delimiter
         rows = self._parsed()
         header, _, self._header_end, _ = next(rows, ([], 0, 0, 1))
         self.columns = tuple(header)
@@ -80,56 +81,43 @@ class TextPool(PoolFile):
         spans = []
         for fields, start, stop, line in rows:
             if len(fields) != len(header):
-                name, requirement = (
-                    f"the number of fields in line {line}", f"{len(header)}, as in the header",
-                )  # fmt: skip
-                raise validate.refusal(name, len(fields), requirement, "mend the line")
+                name = f"the number of fields in line {line}"
+                wanted = f"{len(header)}, as in the header"
+                raise validate.refusal(name, len(fields), wanted, "mend the line")
             spans.append((start, stop, line))
         self._spans = np.array(spans, dtype=np.int64).reshape(-1, 3)
 
     def _parsed(self) -> Iterator[tuple[list[str], int, int, int]]:
         """The fields of each row, the bytes from where to where it goes, and its first line."""
         begin = len(BYTE_ORDER_MARK) if self._bytes.startswith(BYTE_ORDER_MARK) else 0
-        read, lines = begin, 0
-
-        def physical() -> Iterator[str]:
-            nonlocal read, lines
-            stream = io.BytesIO(self._bytes)
-            stream.seek(begin)
-            for line in stream:
-                read, lines = read + len(line), lines + 1
-                yield line.decode("utf-8", "surrogateescape")
-
-        reader = csv.reader(physical(), delimiter=self._delimiter, strict=True)
-        longest = csv.field_size_limit(sys.maxsize)
+        lines = io.BytesIO(self._bytes[begin:]).readlines()
+        starts = list(itertools.accumulate(map(len, lines), initial=begin))
+        texts = (line.decode("utf-8", "surrogateescape") for line in lines)
+        reader = csv.reader(texts, delimiter=self._delimiter, strict=True)
+        longest, first = csv.field_size_limit(sys.maxsize), 0
         try:
-            start, line = begin, 1
             for fields in reader:
                 if fields:
-                    yield fields, start, read, line
-                start, line = read, lines + 1
+                    yield fields, starts[first], starts[reader.line_num], first + 1
+                first = reader.line_num
         except csv.Error as error:
-            requirement = f"CSV that can be read (line {lines}: {error})"
+            requirement = f"CSV that can be read (line {reader.line_num}: {error})"
             raise validate.misfit("pool", "not", requirement, "mend the line") from None
         finally:
             csv.field_size_limit(longest)
+
+    def _records(self) -> Iterator[list[str]]:
+        return (fields for fields, *_ in itertools.islice(self._parsed(), 1, None))
 
     def __len__(self) -> int:
         return len(self._spans)
 
     def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
-        """The fields as read."""
         places = [i for i, name in enumerate(self.columns) if name in compared]
         for fields in self._records():
             yield "\0".join([fields[i] for i in places]).encode("utf-8", "surrogateescape")
 
-    def _records(self) -> Iterator[list[str]]:
-        rows = self._parsed()
-        next(rows)  # the header
-        return (fields for fields, *_ in rows)
-
     def numbers(self, column: str) -> Floats:
-        """Each field read as a number or a fraction."""
         place = self.columns.index(column)
         values = [
             validate.parse(f"{column} in {self.place(index)}", fields[place])
@@ -138,13 +126,11 @@ class TextPool(PoolFile):
         return np.array(values, dtype=np.float64)
 
     def write(self, members: Bools, stream: BinaryIO) -> None:
-        """The header, then the drawn rows byte for byte."""
         stream.write(self._bytes[: self._header_end])
         for start, stop, _ in self._spans[members].tolist():
             stream.write(self._bytes[start:stop])
 
     def place(self, index: int) -> str:
-        """The record's first line."""
         return f"line {self._spans[index, 2]}"
 
 
@@ -172,48 +158,37 @@ class ArrayPool(PoolFile):
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._archive = path.suffix.lower() == ".npz"
-        self._arrays = self._load()
-        named = {name: array for name, array in self._arrays.items() if array.ndim}
-        if len({len(array) for array in named.values()}) != 1:
-            shown = ", ".join(f"{name or 'it'} of {len(a):,}" for name, a in named.items())
+        loaded = np.load(path, allow_pickle=False)
+        self._packing: int | None = None  # of an archive
+        self._arrays: dict[str, NDArray[Any]] = {"": loaded}
+        if not isinstance(loaded, np.ndarray):
+            with loaded:
+                self._arrays = {name: loaded[name] for name in loaded.files}
+                packed = any(entry.compress_type for entry in loaded.zip.infolist())
+                self._packing = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+        self._columns = {name: array for name, array in self._arrays.items() if array.ndim}
+        if len({len(array) for array in self._columns.values()}) != 1:
+            shown = ", ".join(f"{name or 'it'} of {len(a):,}" for name, a in self._columns.items())
             remedy = "keep what does not belong to the records in another file"
-            requirement = "of arrays of one length, the number of records"
-            raise validate.misfit("pool", f"of {shown or 'a single number'}", requirement, remedy)
-        self._count = len(next(iter(named.values())))
-        if not self._archive and (fields := self._arrays[""].dtype.names):
-            named = {name: self._arrays[""][name] for name in fields}
-        self._named, self.columns = named, tuple(named)
-        for name, array in named.items():
+            wanted = "of arrays of one length, the number of records"
+            raise validate.misfit("pool", f"of {shown or 'a single number'}", wanted, remedy)
+        self._count = len(next(iter(self._columns.values())))
+        if self._packing is None and loaded.dtype.names:
+            self._columns = {name: loaded[name] for name in loaded.dtype.names}
+        self.columns = tuple(self._columns)
+        for name, array in self._columns.items():
             if array.dtype.kind not in PLAIN or array.dtype.char in PADDED:
                 shown, remedy = f"of {array.dtype}", "save each of its parts as an array"
                 raise validate.misfit(name or "the array", shown, "of numbers or text", remedy)
-
-    def _load(self) -> dict[str, NDArray[Any]]:
-        try:
-            loaded = np.load(self._path, allow_pickle=False)
-            if not self._archive and isinstance(loaded, np.ndarray):
-                return {"": loaded}
-            if self._archive and not isinstance(loaded, np.ndarray):
-                with loaded:
-                    return {name: loaded[name] for name in loaded.files}
-        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):
-            pass
-        requirement = f"a file of NumPy, {'.npz' if self._archive else '.npy'}, without objects"
-        remedy = "save arrays of numbers or text"
-        raise validate.refusal("pool", str(self._path), requirement, remedy)
 
     def __len__(self) -> int:
         return self._count
 
     def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
-        """The bytes of each record."""
-        return array_rows([self._named[name] for name in compared])
+        return array_rows([self._columns[name] for name in compared])
 
     def numbers(self, column: str) -> Floats:
-        """An array of one number for each record."""
-        values = self._named[column]
+        values = self._columns[column]
         if values.ndim != 1 or values.dtype.kind not in "fiu":
             shown, wanted = f"{values.dtype} of shape {values.shape}", "one number for each record"
             raise validate.misfit(column, shown, wanted, "name another array")
@@ -221,13 +196,10 @@ class ArrayPool(PoolFile):
 
     def write(self, members: Bools, stream: BinaryIO) -> None:
         """Every array cut alike, packed as in the pool."""
-        if not self._archive:
+        if self._packing is None:
             np.lib.format.write_array(stream, self._arrays[""][members], allow_pickle=False)
             return
-        with zipfile.ZipFile(self._path) as given:
-            packed = any(entry.compress_type for entry in given.infolist())
-        method = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
-        with zipfile.ZipFile(stream, "w", method) as made:
+        with zipfile.ZipFile(stream, "w", self._packing) as made:
             for name, array in self._arrays.items():
                 with made.open(f"{name}.npy", "w", force_zip64=True) as entry:
                     kept = array[members] if array.ndim else array
@@ -251,9 +223,7 @@ class ParquetPool(PoolFile):
                 groups = file.metadata.num_row_groups and file.metadata.num_columns
                 packing = file.metadata.row_group(0).column(0).compression if groups else "SNAPPY"
         except pyarrow.ArrowException as error:
-            first = str(error).partition("\n")[0].rstrip(".")
-            requirement = f"a Parquet file that can be read ({first})"
-            raise validate.refusal("pool", str(path), requirement, "write it again") from None
+            raise ValueError(error) from None
         self._packing = "NONE" if packing == "UNCOMPRESSED" else packing
         self.columns = tuple(self._table.column_names)
 
@@ -279,9 +249,7 @@ class ParquetPool(PoolFile):
         return np.concatenate(codes).astype(np.int64)
 
     def numbers(self, column: str) -> Floats:
-        """A column of numbers; NaN where it is null."""
-        types = self._pyarrow.types
-        values = self._table.column(column)
+        types, values = self._pyarrow.types, self._table.column(column)
         if not (types.is_floating(values.type) or types.is_integer(values.type)):
             wanted, remedy = "a column of numbers", "name another column"
             raise validate.misfit(column, f"of {values.type}", wanted, remedy)
@@ -289,7 +257,6 @@ class ParquetPool(PoolFile):
         return numbers
 
     def write(self, members: Bools, stream: BinaryIO) -> None:
-        """The drawn rows."""
         kept = self._table.filter(self._pyarrow.array(members))
         self._pyarrow.parquet.write_table(kept, stream, compression=self._packing)
 
@@ -302,6 +269,9 @@ FORMS: dict[str, Callable[[Path], PoolFile]] = {
     ".npz": ArrayPool,
 }
 """The forms of file, by the ending of the name."""
+
+UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
+"""What NumPy and pyarrow raise on a file that is damaged or of another form, or holds objects."""
 
 
 def open_pool(path: str | Path) -> PoolFile:
@@ -318,6 +288,10 @@ def open_pool(path: str | Path) -> PoolFile:
     try:
         place.stat()  # a missing file reads the same in every form
         return form(place)
-    except OSError as error:
-        requirement = f"a file that can be read ({error.strerror or error})"
-        raise validate.refusal("pool", str(path), requirement, "give its path") from None
+    except validate.InputError:
+        raise
+    except UNREADABLE as error:
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0].rstrip(".")
+        wanted = f"a {place.suffix.lower()} file that can be read ({reason})"
+        remedy = "give the path of a whole file, without objects of Python"
+        raise validate.refusal("pool", str(path), wanted, remedy) from None

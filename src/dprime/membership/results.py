@@ -18,12 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dprime import validate
 from dprime.data import arrays
-from dprime.membership.confidence import (
-    Interval,
-    clopper_pearson,
-    lower_precision,
-    over_repetitions,
-)
+from dprime.membership.confidence import Interval, clopper_pearson, over_repetitions
 from dprime.membership.signals import Bools, Floats
 
 QUANTILES = 40
@@ -44,8 +39,6 @@ class Roc:
         fpr: of the corners, ascending from 0 to 1; tied scores are one step.
         tpr: of the corners.
         auc: the chance that a member's score is above that of another record, ties counted half.
-        auc_error: its standard error (DeLong, DeLong and Clarke-Pearson 1988), with the records
-            taken as independent; 0 where the scores part members and others without fault.
         members: how many records are members.
         others: how many are not.
     """
@@ -53,7 +46,6 @@ class Roc:
     fpr: tuple[float, ...] = field(repr=False)
     tpr: tuple[float, ...] = field(repr=False)
     auc: float
-    auc_error: float
     members: int
     others: int
 
@@ -93,57 +85,35 @@ def roc(scores: ArrayLike, members: ArrayLike) -> Roc:
     corner = np.ones(len(fpr), dtype=bool)  # not in the middle of a level or an upright run
     for axis in (fpr, tpr):
         corner[1:-1] &= (axis[1:-1] != axis[:-2]) | (axis[1:-1] != axis[2:])
-    auc, error = _delong(ranked[truth], ranked[~truth])
     corners = [tuple(axis[corner].tolist()) for axis in (fpr, tpr)]
-    return Roc(corners[0], corners[1], auc, error, inside, outside)
+    return Roc(corners[0], corners[1], _auc(ranked[truth], ranked[~truth]), inside, outside)
 
 
-def _delong(inside: Floats, outside: Floats) -> tuple[float, float]:
-    """The area under the curve and its standard error, by mid-ranks."""
-    m, n = len(inside), len(outside)
-    ranks = scipy.stats.rankdata(np.concatenate([inside, outside]))
-    # the share of others below each member, and of members above each other record
-    below = (ranks[:m] - scipy.stats.rankdata(inside)) / n
-    above = 1.0 - (ranks[m:] - scipy.stats.rankdata(outside)) / m
-    variance = sum(float(part.var(ddof=1)) / len(part) for part in (below, above) if len(part) > 1)
-    return float(below.mean()), math.sqrt(variance)
+def _auc(inside: Floats, outside: Floats) -> float:
+    """The mean share of others below a member, by mid-ranks."""
+    ranks = scipy.stats.rankdata(np.concatenate([inside, outside]))[: len(inside)]
+    return float(((ranks - scipy.stats.rankdata(inside)) / len(outside)).mean())
 
 
-@dataclass(frozen=True)
-class AverageRoc:
-    """The curves of several target models, averaged.
-
-    Attributes:
-        auc: its mean and interval over the target models.
-        tpr: the same at each of the false-positive rates.
-        fpr: those rates.
-    """
-
-    auc: Interval
-    tpr: tuple[Interval, ...]
-    fpr: tuple[float, ...]
+def mean_share(values: Sequence[float], *, confidence: float = 0.95) -> Interval:
+    """The mean of shares over target models, with a Student-t interval between 0 and 1."""
+    return over_repetitions(values, confidence=confidence).within()
 
 
-def average_roc(
-    rocs: Sequence[Roc],
-    *,
-    fpr: Sequence[float] = (0.001, 0.01, 0.1),
-    confidence: float = 0.95,
-    cells: int = 1,
-) -> AverageRoc:
-    """The mean AUC and TPR over target models, with Student-t intervals.
+def mean_tpr(
+    rocs: Sequence[Roc], fpr: Sequence[float], *, confidence: float = 0.95
+) -> dict[float, Interval]:
+    """The mean TPR over target models at each of the false-positive rates.
 
     >>> first = roc([3.0, 2.0, 1.0], [True, True, False])
     >>> second = roc([3.0, 2.0, 1.0], [True, False, True])
-    >>> average_roc([first, second], fpr=[0.0]).tpr[0].value
+    >>> mean_tpr([first, second], [0.0])[0.0].value
     0.75
     """
-
-    def mean(values: list[float]) -> Interval:
-        return over_repetitions(values, confidence=confidence, cells=cells).within()
-
-    tpr = [mean([one.tpr_at(limit).value for one in rocs]) for limit in fpr]
-    return AverageRoc(mean([one.auc for one in rocs]), tuple(tpr), tuple(fpr))
+    return {
+        rate: mean_share([one.tpr_at(rate).value for one in rocs], confidence=confidence)
+        for rate in fpr
+    }
 
 
 @dataclass(frozen=True)
@@ -153,14 +123,10 @@ class Precision:
     Attributes:
         correct: how many of the flagged records are members.
         flagged: how many records were called members.
-        share: the share of records that were to be accepted; None where a score decided.
-        threshold: the score from which on a record is accepted; None where there is none.
     """
 
     correct: int
     flagged: int
-    share: float | None = None
-    threshold: float | None = None
 
     @property
     def value(self) -> float | None:
@@ -176,17 +142,32 @@ def precision_over_quantiles(scores: ArrayLike, members: ArrayLike) -> Precision
     of the attack: show it beside `shuffled_best`, or use `held_out_precision`.
 
     >>> best = precision_over_quantiles(range(80), [i % 3 > 0 for i in range(80)])
-    >>> best.value, best.flagged, best.share
-    (0.75, 4, 0.05)
+    >>> best.value, best.flagged
+    (0.75, 4)
     """
     values, truth = _checked(scores, members)
+    return _above(_best_threshold(values, truth, 1), values, truth)
+
+
+def _best_threshold(values: Floats, truth: Bools, least: int) -> float | None:
+    """The quantile of the best precision among those that accept enough records; None without any.
+
+    Of equal precisions, the one that accepts the most records; all records with a score are
+    accepted where none accepts enough.
+    """
     flagged, correct, thresholds = _accepted(values, truth)
     if not len(flagged):
+        return None
+    allowed = np.where(flagged >= min(least, flagged[-1]), correct / flagged, -1.0)
+    return float(thresholds[np.lexsort((flagged, allowed))[-1]])
+
+
+def _above(threshold: float | None, values: Floats, truth: Bools) -> Precision:
+    """The precision of a threshold on some records."""
+    if threshold is None:
         return Precision(0, 0)
-    # the best precision, and of those the most records
-    best = np.lexsort((flagged, correct / flagged))[-1]
-    share = (int(best) + 1) / QUANTILES
-    return Precision(int(correct[best]), int(flagged[best]), share, float(thresholds[best]))
+    flagged = values >= threshold  # NaN is not
+    return Precision(int((flagged & truth).sum()), int(flagged.sum()))
 
 
 def shuffled_best(
@@ -231,54 +212,22 @@ def _accepted(values: Floats, truth: Bools) -> tuple[NDArray[np.int64], NDArray[
     return flagged, correct[flagged - 1], thresholds
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """Precision where the threshold was chosen on other records.
-
-    Attributes:
-        precision: the mean of the halves' precisions, an estimate without bias; a half in which no
-            record was flagged is left out, and where both are there is none. (Correct over flagged
-            of both halves together would be biased upward, by 0.01 to 0.02 on scores that tell
-            nothing: how many are flagged in one half depends on how lucky the other is.)
-        lower: the one-sided lower end of the attack's precision, in the sense of
-            `lower_precision`.
-        halves: each half, with the threshold that was chosen on the other.
-    """
-
-    precision: float | None
-    lower: float
-    halves: tuple[Precision, Precision]
-
-
 def held_out_precision(
-    scores: ArrayLike,
-    members: ArrayLike,
-    rng: np.random.Generator,
-    *,
-    least: int = LEAST_FLAGGED,
-    confidence: float = 0.95,
-) -> HeldOut:
+    scores: ArrayLike, members: ArrayLike, rng: np.random.Generator, *, least: int = LEAST_FLAGGED
+) -> float | None:
     """Choose the threshold on one half of the records, measure on the other, and the other way.
 
-    Chosen is the threshold of the best precision among the 40 quantiles that accept at least
-    `least` records (all records with a score, where none does).
+    The records are parted at random. Chosen is the threshold of the best precision among the 40
+    quantiles that accept at least `least` records (all records with a score, where none does).
 
-    Each half's threshold depends on the other half's truth, so the two counts are not independent,
-    and their sum is not bounded by a binomial even where each of them is. The lower end is
-    therefore the larger one of the two halves, each at half the error, and the estimate where that
-    is less.
-
-    Args:
-        scores: [record], higher means member.
-        members: the truth.
-        rng: parts the records, without a look at scores or truth.
-        least: how many records a threshold must accept to be chosen.
-        confidence: of the lower end.
+    The result is the mean of the halves' precisions, an estimate without bias; a half in which no
+    record was flagged is left out, and where both are there is none. (Correct over flagged of both
+    halves together would be biased upward, by 0.01 to 0.02 on scores that tell nothing: how many
+    are flagged in one half depends on how lucky the other is.)
 
     >>> rng = np.random.default_rng(1)
     >>> members = rng.random(400) < 0.5
-    >>> found = held_out_precision(members + rng.normal(size=400), members, rng)
-    >>> members.mean() < found.lower < found.precision
+    >>> held_out_precision(members + rng.normal(size=400), members, rng) > 0.6
     True
     """
     values, truth = _checked(scores, members)
@@ -286,34 +235,13 @@ def held_out_precision(
         remedy = "score more records"
         raise validate.misfit("scores", "for 1 record", "for two records or more", remedy)
     least = validate.whole("least", least, example=LEAST_FLAGGED)
-    confidence = validate.inner_probability("confidence", confidence, example=0.95)
-    first, second = np.array_split(rng.permutation(len(values)), 2)
-    halves = (
-        _above(_chosen(values[second], truth[second], least), values[first], truth[first]),
-        _above(_chosen(values[first], truth[first], least), values[second], truth[second]),
-    )
-    each = 1.0 - (1.0 - confidence) / 2
-    ends = [lower_precision(half.correct, half.flagged, confidence=each) for half in halves]
-    known = [half.value for half in halves if half.value is not None]
-    estimate = sum(known) / len(known) if known else None
-    return HeldOut(estimate, min(max(ends), estimate or 0.0), halves)
-
-
-def _chosen(values: Floats, truth: Bools, least: int) -> float | None:
-    """The threshold of the best precision among those that accept enough records."""
-    flagged, correct, thresholds = _accepted(values, truth)
-    if not len(flagged):
-        return None
-    allowed = np.where(flagged >= min(least, flagged[-1]), correct / flagged, -1.0)
-    return float(thresholds[np.lexsort((flagged, allowed))[-1]])
-
-
-def _above(threshold: float | None, values: Floats, truth: Bools) -> Precision:
-    """The precision of a threshold on some records."""
-    if threshold is None:
-        return Precision(0, 0)
-    flagged = values >= threshold  # NaN is not
-    return Precision(int((flagged & truth).sum()), int(flagged.sum()), threshold=threshold)
+    halves = np.array_split(rng.permutation(len(values)), 2)
+    found = [
+        _above(_best_threshold(values[other], truth[other], least), values[half], truth[half]).value
+        for half, other in (halves, halves[::-1])
+    ]
+    known = [precision for precision in found if precision is not None]
+    return sum(known) / len(known) if known else None
 
 
 def number_flagged(share: float, records: int) -> int:
@@ -337,7 +265,7 @@ def top_precision(
     flagged = number_flagged(share, len(values))
     ranked = np.where(np.isnan(values), -np.inf, values)
     order = np.lexsort((rng.random(len(values)), np.isnan(values), -ranked))
-    return Precision(int(truth[order[:flagged]].sum()), flagged, share)
+    return Precision(int(truth[order[:flagged]].sum()), flagged)
 
 
 def _checked(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Bools]:

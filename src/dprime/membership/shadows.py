@@ -1,16 +1,16 @@
 """Shadow models: trained as the target is, on random parts of the same pool, all together.
 
-    pool + trainer ──► parts of the pool ──► models ──► what they answer about every record
+    pool + trainer ──► parts of the pool ──► models ──► ModelOutputs ──► attack ──► Scored
 
-They can be kept in a file. It is used again only where every setting is the same, to the last
-digit of the data; a training that was killed goes on where it stopped.
+What they answer can be kept in a file. It is used again only where every setting is the same, to
+the last digit of the data; a training that was killed goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +21,9 @@ import dprime
 from dprime import validate
 from dprime.attack.trainer import Trainer
 from dprime.data.dataset import Dataset
-from dprime.membership.planner import check_outside
-from dprime.membership.signals import Signals, signals_of
+from dprime.membership.attacks import Evidence, MembershipAttack
+from dprime.membership.pool import check_outside
+from dprime.membership.signals import Bools, Floats, Signals, signals_of
 from dprime.runs.backends.base import Backend
 from dprime.runs.run import Run
 from dprime.runs.runner import counting, execute
@@ -34,9 +35,12 @@ TOGETHER = {"own": 1, "cpu": 16}
 
 TOGETHER_ON_GPU = 1024
 
+PARTS = ("pool", "population")
+SIGNALS = ("log_p", "log1m_p")
+
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class ModelOutputs:
     """Models trained on parts of a pool, and what they answer.
 
     Attributes:
@@ -45,20 +49,62 @@ class Answers:
         population: answers about records that no model was trained on [model, record'].
     """
 
-    members: NDArray[np.bool_] = field(repr=False)
+    members: Bools = field(repr=False)
     pool: Signals = field(repr=False)
     population: Signals = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.members)
 
-    def take(self, models: slice) -> Answers:
+    def take(self, models: slice) -> ModelOutputs:
         """Those of some of the models."""
-        pool, population = (
-            Signals(signals.right[models], signals.wrong[models])
-            for signals in (self.pool, self.population)
+        return ModelOutputs(
+            self.members[models], self.pool.of_model(models), self.population.of_model(models)
         )
-        return Answers(self.members[models], pool, population)
+
+    def evidence(
+        self, model: int, shadows: ModelOutputs | None, places: NDArray[np.int64]
+    ) -> Evidence:
+        """All that may be seen of one target, about the records at these places of the pool."""
+        return Evidence(
+            target=self.pool.of_model(model).take(places),
+            population=self.population.of_model(model),
+            shadows=None if shadows is None else shadows.pool.take(places),
+            members=None if shadows is None else shadows.members[:, places],
+            shadow_population=None if shadows is None else shadows.population,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """What an attack made of some target models.
+
+    Attributes:
+        attack: its name.
+        scores: higher means member; NaN means that it does not say so [target, record].
+        members: the truth [target, record].
+    """
+
+    attack: str
+    scores: Floats = field(repr=False)
+    members: Bools = field(repr=False)
+
+
+def score(
+    attack: MembershipAttack,
+    targets: ModelOutputs,
+    shadows: ModelOutputs | None,
+    records: Iterable[int],
+) -> Scored:
+    """Let an attack look at each target in turn, at the records in these places of the pool.
+
+    Shadow models are the attacker's, trained on parts of the same pool; some attacks need none.
+    """
+    places = np.fromiter(records, dtype=np.int64)
+    if not len(places):
+        raise validate.misfit("records", "empty", "one place in the pool or more", "give range(9)")
+    scores = [attack.scores(targets.evidence(n, shadows, places)) for n in range(len(targets))]
+    return Scored(attack.name, np.stack(scores), targets.members[:, places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +116,8 @@ class Cohort:
         models: how many.
         probability: π, of a record being in a model's part.
         seed: gives the parts and the models.
-        device: where they are trained: "cpu", "cuda", or "own" for a function of your own.
+        device: where the first of them are trained: "cpu", "cuda", or "own" for a function of your
+            own. Blocks keep their size when they move to another device.
     """
 
     trainer: Trainer
@@ -95,9 +142,11 @@ class Cohort:
         """How many blocks they make."""
         return -(-self.models // self.block)
 
-    def parts(self, records: int) -> NDArray[np.bool_]:
-        """Which model has which of so many records [model, record]."""
-        return parts(self.models, records, self.probability, self.seed)
+    def members(self, records: int) -> Bools:
+        """Which model has which record [model, record]; for simulations, not for secrets."""
+        coins = np.random.default_rng([self.seed, 0]).random((self.models, records))
+        drawn: Bools = coins < self.probability
+        return drawn
 
     def describe(self) -> dict[str, Any]:
         """What they are, in JSON values."""
@@ -118,7 +167,7 @@ def answers(
     file: str | os.PathLike[str] | None = None,
     backend: Backend | None = None,
     progress: bool | None = None,
-) -> Answers:
+) -> ModelOutputs:
     """Train models on random parts of a pool and ask them about every record.
 
     Args:
@@ -130,7 +179,7 @@ def answers(
         seed: gives the parts and the models.
         file: of a run that keeps the answers. One that holds the same is used; one that holds other
             settings is refused.
-        backend: where they are trained; in this process unless given.
+        backend: where they are trained; None for this process.
         progress: whether to show a bar; None shows it for long work on a terminal.
 
     >>> from dprime.data import load
@@ -146,12 +195,20 @@ def answers(
     ((8, 100), (8, 50))
     """
     check_outside(population, pool)
-    cohort = Cohort.of(
-        trainer,
-        validate.whole("models", models, example=64),
-        validate.inner_probability("probability", probability, example=0.5),
-        seed,
-    )
+    count = validate.whole("models", models, example=64)
+    cohort = Cohort.of(trainer, count, validate.inner_probability("probability", probability), seed)
+    return train_apart(cohort, pool, population, file, backend, progress)
+
+
+def train_apart(
+    cohort: Cohort,
+    pool: Dataset,
+    population: Dataset,
+    file: str | os.PathLike[str] | None,
+    backend: Backend | None,
+    progress: bool | None,
+) -> ModelOutputs:
+    """Train one cohort in a run that holds nothing else."""
     work = Models((cohort,), pool, population)
     config = {**work.describe(), **cohort.describe()}
     with Run.open_or_create(file, "models", config, cohort.blocks) as run:
@@ -182,14 +239,16 @@ class Models:
         """Train the models of a block, and ask them."""
         cohort, number = self._place(block)
         rows = slice(number * cohort.block, (number + 1) * cohort.block)
-        members = cohort.parts(len(self.pool))[rows]
+        members = cohort.members(len(self.pool))[rows]
         part = TrainingData.parts(self.pool, members, cohort.probability)
-        own = int(np.random.SeedSequence([cohort.seed, 1 + number]).generate_state(1, np.uint64)[0])
-        inside, outside = _trained(cohort.trainer, part, self.population, own)
-        return {
-            "members": members, "pool_right": inside.right, "pool_wrong": inside.wrong,
-            "population_right": outside.right, "population_wrong": outside.wrong,
-        }  # fmt: skip
+        seed = np.random.SeedSequence([cohort.seed, 1 + number]).generate_state(1, np.uint64)[0]
+        answered = _trained(cohort.trainer, part, self.population, int(seed))
+        signals = {
+            f"{about}_{name}": np.concatenate([np.atleast_2d(getattr(one, name)) for one in each])
+            for about, each in answered.items()
+            for name in SIGNALS
+        }
+        return {"members": members, **signals}
 
     def _place(self, block: int) -> tuple[Cohort, int]:
         """Whose block it is, and which of the cohort's."""
@@ -200,11 +259,9 @@ class Models:
         raise IndexError(block)
 
     def with_memory_fraction(self, fraction: float) -> Models:
-        """In this share of the memory."""
         return self._with(lambda trainer: trainer.with_memory_fraction(fraction))
 
     def on_device(self, device: str, memory: float) -> Models:
-        """On another device, in no more memory than this, in the same blocks."""
         return self._with(lambda trainer: trainer.on_device(device, memory))
 
     def _with(self, change: Callable[[Trainer], Trainer]) -> Models:
@@ -214,45 +271,31 @@ class Models:
 
 def train_models(
     run: Run, work: Models, title: str, backend: Backend | None, progress: bool | None
-) -> list[Answers]:
+) -> list[ModelOutputs]:
     """Train what a run still lacks, and read the answers of each cohort."""
     total = sum(cohort.models for cohort in work.cohorts)
     with bar(title, total, progress) as advance:
         execute(run, work, backend=backend, on_block=counting(run, advance))
     run.check_complete("models")
-    arrays, first = run.arrays(), 0
-    found = []
-    for cohort in work.cohorts:
-        kept = {name: array[first : first + cohort.models] for name, array in arrays.items()}
-        first += cohort.models
-        found.append(
-            Answers(
-                kept["members"],
-                Signals(kept["pool_right"], kept["pool_wrong"]),
-                Signals(kept["population_right"], kept["population_wrong"]),
-            )
-        )
-    return found
-
-
-def parts(models: int, records: int, probability: float, seed: int) -> NDArray[np.bool_]:
-    """Which model has which record [model, record]; for models of one's own, not for secrets."""
-    drawn: NDArray[np.bool_] = np.random.default_rng([seed, 0]).random((models, records)) < (
-        probability
+    arrays = run.arrays()
+    pool, population = (
+        Signals(*(arrays[f"{about}_{name}"] for name in SIGNALS)) for about in PARTS
     )
-    return drawn
+    everything = ModelOutputs(arrays["members"], pool, population)
+    ends = np.cumsum([cohort.models for cohort in work.cohorts]).tolist()
+    return [everything.take(slice(*ends)) for ends in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def _trained(
     trainer: Trainer, part: TrainingData, population: Dataset, seed: int
-) -> tuple[Signals, Signals]:
+) -> dict[str, list[Signals]]:
     """One model for each part of the pool: answers about the pool, and about the others."""
-    inside: list[Signals] = []
-    outside: list[Signals] = []
+    answered: dict[str, list[Signals]] = {about: [] for about in PARTS}
     for model in trainer.models(part, seed):
         try:
-            for found, records in ((inside, part.common), (outside, population)):
-                found.append(signals_of(model, records, device=str(trainer.compute.device)))
+            for about, records in zip(PARTS, (part.common, population), strict=True):
+                signals = signals_of(model, records, device=str(trainer.compute.device))
+                answered[about].append(signals)
         except Exception as error:
             if trainer.training is not None:
                 raise
@@ -260,13 +303,4 @@ def _trained(
             wanted = f"a function whose model answers records of {part.common.name} ({error})"
             remedy = f"give it {part.common.classes} outputs, one for each class"
             raise validate.misfit("trainer", "another", wanted, remedy) from None
-    return _stacked(inside), _stacked(outside)
-
-
-def _stacked(signals: list[Signals]) -> Signals:
-    """The signals of all models as one table [model, record]."""
-    right, wrong = (
-        np.concatenate([np.atleast_2d(getattr(each, name)) for each in signals])
-        for name in ("right", "wrong")
-    )
-    return Signals(right, wrong)
+    return answered

@@ -26,121 +26,114 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+BATCH = 1024
+"""Records that a module is asked about at once."""
+
 
 @dataclass(frozen=True, eq=False)
 class Signals:
     """How sure models are of the true classes of records; records are the last axis.
 
     Attributes:
-        right: ln p of the true class [..., record].
-        wrong: ln(1 - p) [..., record].
+        log_p: ln p of the true class [..., record].
+        log1m_p: ln(1 - p) [..., record].
 
     >>> seen = Signals.from_logits([[2.0, 0.0], [0.0, 60.0]], [0, 1])
     >>> seen.logit.tolist()
     [2.0, 60.0]
-    >>> seen.probability.round(4).tolist(), float(seen.wrong[1])
+    >>> seen.probability.round(4).tolist(), float(seen.log1m_p[1])
     ([0.8808, 1.0], -60.0)
     """
 
-    right: Floats = field(repr=False)
-    wrong: Floats = field(repr=False)
+    log_p: Floats = field(repr=False)
+    log1m_p: Floats = field(repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("right", "wrong"):
+        for name in ("log_p", "log1m_p"):
             given = arrays.numbers(name, getattr(self, name))
             object.__setattr__(self, name, arrays.frozen(given, np.float64))
             if given.ndim == 0 or (getattr(self, name) > 0).any():
                 remedy = "give ln p, or build signals with Signals.from_logits"
                 shown = "a single number" if given.ndim == 0 else f"up to {given.max():g}"
                 raise validate.misfit(name, shown, "logarithms, 0 at most", remedy)
-        if self.right.shape != self.wrong.shape:
-            shapes = f"of shape {self.wrong.shape}", f"of shape {self.right.shape}"
-            raise validate.misfit("wrong", *shapes, "give both for each model and record")
+        if self.log_p.shape != self.log1m_p.shape:
+            shapes = f"of shape {self.log1m_p.shape}", f"of shape {self.log_p.shape}"
+            raise validate.misfit("log1m_p", *shapes, "give both for each model and record")
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
         """From a classifier's outputs before the softmax.
 
         Args:
-            logits: [..., record, class].
+            logits: [..., record, class]; a last axis of length 1 is the logit of class 1.
             labels: the true class of each record [record].
-        """
-        outputs = arrays.numbers("logits", logits).astype(np.float64)
-        marks = arrays.numbers("labels", labels)
-        if outputs.ndim < 2 or outputs.shape[-1] < 2:
-            wanted = "[..., record, class], two classes or more"
-            remedy = "give one number for each class, or use Signals.from_binary_logits"
-            raise validate.misfit("logits", f"of shape {outputs.shape}", wanted, remedy)
-        places = _classes(marks, records=outputs.shape[-2], classes=outputs.shape[-1])
-        index = np.broadcast_to(places[:, None], (*outputs.shape[:-1], 1))
-        own = np.take_along_axis(outputs, index, axis=-1)[..., 0]
-        others = outputs.copy()
-        np.put_along_axis(others, index, -np.inf, axis=-1)
-        # p = 1 / (1 + Σ e^(other - own)), so logit p = own - ln Σ e^other
-        with np.errstate(invalid="ignore"):
-            return cls._from_logit_of_truth(own - scipy.special.logsumexp(others, axis=-1))
 
-    @classmethod
-    def from_binary_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
-        """From a single output, the logit of class 1 [..., record].
-
-        >>> Signals.from_binary_logits([3.0, 3.0], [1, 0]).logit.round(9).tolist()
+        >>> Signals.from_logits([[3.0], [3.0]], [1, 0]).logit.round(9).tolist()
         [3.0, -3.0]
         """
         outputs = arrays.numbers("logits", logits).astype(np.float64)
-        if outputs.ndim == 0:
-            remedy = "give one number for each record"
-            raise validate.misfit("logits", "a single number", "[..., record]", remedy)
-        places = _classes(arrays.numbers("labels", labels), records=outputs.shape[-1], classes=2)
-        return cls._from_logit_of_truth(np.where(places == 1, outputs, -outputs))
+        if outputs.ndim < 2 or not outputs.shape[-1]:
+            remedy = "give one number for each class"
+            raise validate.misfit(
+                "logits", f"of shape {outputs.shape}", "[..., record, class]", remedy
+            )
+        *_, records, classes = outputs.shape
+        places = _classes(arrays.numbers("labels", labels), records, max(2, classes))
+        with np.errstate(invalid="ignore"):  # a model that diverged has no signals
+            if classes == 1:
+                logit = np.where(places == 1, outputs[..., 0], -outputs[..., 0])
+            else:
+                truth = np.broadcast_to(places[:, None] == np.arange(classes), outputs.shape)
+                others = scipy.special.logsumexp(np.where(truth, -np.inf, outputs), axis=-1)
+                # p = 1 / (1 + Σ e^(other - own)), so logit p = own - ln Σ e^other
+                logit = outputs[truth].reshape(outputs.shape[:-1]) - others
+            return cls(-np.logaddexp(0.0, -logit), -np.logaddexp(0.0, logit))
 
     @classmethod
-    def _from_logit_of_truth(cls, logit: Floats) -> Self:
-        """From logit p of the true class: p = 1 / (1 + e^-logit)."""
-        with np.errstate(invalid="ignore"):  # a model that diverged has no signals
-            return cls(right=-np.logaddexp(0.0, -logit), wrong=-np.logaddexp(0.0, logit))
+    def from_binary_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
+        """From the logit of class 1 [..., record]."""
+        return cls.from_logits(arrays.numbers("logits", logits)[..., None], labels)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """[..., record]."""
-        return self.right.shape
+        return self.log_p.shape
 
     @property
     def loss(self) -> Floats:
         """The cross-entropy, -ln p."""
-        return -self.right
+        return -self.log_p
 
     @property
     def logit(self) -> Floats:
         """ln(p / (1 - p)), the logit-scaled confidence (Carlini et al. 2022)."""
         with np.errstate(invalid="ignore"):
-            scaled: Floats = self.right - self.wrong
+            scaled: Floats = self.log_p - self.log1m_p
         return scaled
 
     @property
     def probability(self) -> Floats:
-        """Of the true class, p."""
-        return np.exp(self.right)
+        """Probability of the true class, p."""
+        return np.exp(self.log_p)
 
     @property
     def known(self) -> Bools:
         """Where there is a finite answer; a model that diverged has none."""
-        finite: Bools = np.isfinite(self.right) & np.isfinite(self.wrong)
+        finite: Bools = np.isfinite(self.log_p) & np.isfinite(self.log1m_p)
         return finite
 
-    def of_model(self, model: int) -> Signals:
-        """Those of one of several models [record]."""
-        return Signals(self.right[model], self.wrong[model])
+    def of_model(self, model: int | slice) -> Signals:
+        """Those of one of several models [record], or of some of them [model, record]."""
+        return Signals(self.log_p[model], self.log1m_p[model])
 
     def take(self, records: ArrayLike) -> Signals:
         """Those of some records, by their places or by one True or False for each.
 
-        >>> seen = Signals.from_binary_logits([1.0, 2.0, 3.0], [1, 1, 1])
+        >>> seen = Signals.from_logits([[1.0], [2.0], [3.0]], [1, 1, 1])
         >>> seen.take([2, 0]).loss.round(3).tolist()
         [0.049, 0.313]
         """
         places = arrays.places(records, self.shape[-1])
-        return Signals(self.right[..., places], self.wrong[..., places])
+        return Signals(self.log_p[..., places], self.log1m_p[..., places])
 
 
 def signals_of(model: nn.Module | Trained, records: Dataset, *, device: str = "cpu") -> Signals:
@@ -156,21 +149,24 @@ def signals_of(model: nn.Module | Trained, records: Dataset, *, device: str = "c
     from dprime.train import Trained  # noqa: PLC0415 - all else here works without PyTorch
 
     if isinstance(model, Trained):
-        outputs = _outputs_of_trials(model, records, device)
+        outputs = _outputs_of_trials(model, records.records, device)
     else:
-        outputs = _outputs_of_module(model, records)
-    parts = [_read(logits, records.labels[span]) for logits, span in outputs]
+        outputs = _outputs_of_module(model, records.records)
+    parts: list[Signals] = []
+    start = 0
+    for logits in outputs:
+        stop = start + logits.shape[-2]
+        parts.append(Signals.from_logits(logits, records.labels[start:stop]))
+        start = stop
     return Signals(
-        np.concatenate([part.right for part in parts], axis=-1),
-        np.concatenate([part.wrong for part in parts], axis=-1),
+        np.concatenate([part.log_p for part in parts], axis=-1),
+        np.concatenate([part.log1m_p for part in parts], axis=-1),
     )
 
 
-Outputs = Iterator[tuple[NDArray[Any], slice]]
-"""Outputs [..., record, class] and the records that they belong to."""
-
-
-def _outputs_of_trials(trained: Trained, records: Dataset, device: str) -> Outputs:
+def _outputs_of_trials(
+    trained: Trained, records: NDArray[np.float32], device: str
+) -> Iterator[NDArray[Any]]:
     """[trial, record, class], in parts that fit."""
     import torch  # noqa: PLC0415
 
@@ -184,18 +180,17 @@ def _outputs_of_trials(trained: Trained, records: Dataset, device: str) -> Outpu
     place = device_named(device)
     room = room_on(place)
     network.model.to(place)
-    weights, x = weights.to(place), torch.tensor(records.records, device=place)
+    weights, x = weights.to(place), torch.tensor(records, device=place)
     per_record = 4 * network.numbers_per_record(x[:1])
     length = max(1, min(len(x), room // per_record))
     trials = max(1, room // (per_record * length))
-    for start in range(0, len(x), length):
-        span = slice(start, start + length)
-        parts = [network.outputs(group, x[None, span]) for group in weights.split(trials)]
-        yield torch.cat(parts).cpu().numpy(), span
+    for part in x.split(length):
+        parts = [network.outputs(group, part[None]) for group in weights.split(trials)]
+        yield torch.cat(parts).cpu().numpy()
     network.model.cpu()
 
 
-def _outputs_of_module(model: nn.Module, records: Dataset) -> Outputs:
+def _outputs_of_module(model: nn.Module, records: NDArray[np.float32]) -> Iterator[NDArray[Any]]:
     """[record, class], some records at a time."""
     import torch  # noqa: PLC0415
 
@@ -204,27 +199,13 @@ def _outputs_of_module(model: nn.Module, records: Dataset) -> Outputs:
     model.eval()
     try:
         with torch.no_grad():
-            for start in range(0, len(records), BATCH):
-                span = slice(start, start + BATCH)
-                x = torch.tensor(records.records[span])
-                outputs = model(x if weight is None else x.to(weight.device))
-                yield outputs.cpu().numpy(), span
+            for part in torch.tensor(records).split(BATCH):
+                yield model(part if weight is None else part.to(weight.device)).cpu().numpy()
     finally:
         model.train(was_training)
 
 
-BATCH = 1024
-"""Records that a module is asked about at once."""
-
-
-def _read(outputs: NDArray[Any], labels: NDArray[Any]) -> Signals:
-    """A last axis of length 1 is the single output of a binary classifier."""
-    if outputs.shape[-1] == 1:
-        return Signals.from_binary_logits(outputs[..., 0], labels)
-    return Signals.from_logits(outputs, labels)
-
-
-def _classes(labels: NDArray[Any], *, records: int, classes: int) -> NDArray[np.int64]:
+def _classes(labels: NDArray[Any], records: int, classes: int) -> NDArray[np.int64]:
     """One whole class for each record."""
     remedy = "give the true class of each record"
     if labels.shape != (records,):

@@ -13,7 +13,6 @@ from dprime.membership.attacks import (
     Evidence,
     LiRA,
     attack_named,
-    options_of,
 )
 from dprime.membership.signals import Signals
 from membership.plain_attacks import halves, signals
@@ -59,12 +58,6 @@ def test_the_registry_has_every_attack_by_its_name():
     assert (members.name, members.title) == ("attack-r-in", "Attack R (thresholds from members)")
 
 
-def test_options_can_be_written():
-    assert options_of(LiRA(online=False)) == {
-        "online": False, "variance": "per-record", "missing": "error",
-    }  # fmt: skip
-
-
 @every_attack
 def test_members_get_higher_scores_and_always_the_same(attack):
     seen, truth = evidence(gain=6.0)
@@ -82,9 +75,9 @@ def test_order_of_records_and_of_models_does_not_matter(attack):
     moved, others = some(records), SEEN.shadow_population
     moved = replace(
         moved,
-        shadows=Signals(moved.shadows.right[models], moved.shadows.wrong[models]),
+        shadows=Signals(moved.shadows.log_p[models], moved.shadows.log1m_p[models]),
         members=moved.members[models],
-        shadow_population=Signals(others.right[models], others.wrong[models]),
+        shadow_population=Signals(others.log_p[models], others.log1m_p[models]),
     )
     assert attack.scores(moved) == pytest.approx(attack.scores(SEEN)[records], abs=1e-9)
 

@@ -25,19 +25,15 @@ def test_agrees_with_the_definition(inside):
     assert ((beyond > count / (count + 1)) | (beyond < 1 / (count + 1))).all()
 
 
-def accused(alpha, models, thresholds_from="out", had=False):
+def accused(alpha, models, records=40_000):
     """The share of targets without the record that are said to be members."""
     rng = np.random.default_rng(7)
-    records = 40_000
-    seen = Evidence(
-        signals(rng.normal(size=records)),
-        signals(rng.normal(size=(models, records))),
-        np.full((models, records), had),
-    )
-    return (AttackR(thresholds_from=thresholds_from).scores(seen) >= 1 - alpha).mean()
+    target, shadows = signals(rng.normal(size=records)), signals(rng.normal(size=(models, records)))
+    seen = Evidence(target, shadows, np.zeros((models, records), bool))
+    return (AttackR().scores(seen) >= 1 - alpha).mean()
 
 
-@pytest.mark.parametrize("alpha", [0.1, 0.2, 0.3, 0.5])
+@pytest.mark.parametrize("alpha", [0.1, 0.2, 0.5])
 def test_scores_keep_the_false_positive_rate_with_ten_models(alpha):
     assert accused(alpha, 10) == pytest.approx(alpha, abs=0.012)
 
@@ -45,14 +41,6 @@ def test_scores_keep_the_false_positive_rate_with_ten_models(alpha):
 def test_below_what_ranks_can_tell_the_rate_is_close():
     """With ten models 1/11 is the smallest rate that ranks know; 0.05 rests on the line."""
     assert 0.04 < accused(0.05, 10) < 0.07
-
-
-def test_the_plain_share_would_accuse_twice_as_many():
-    """Why the score is not the share of larger losses: at α = 0.1 that has 2/11."""
-    rng = np.random.default_rng(7)
-    target, models = rng.normal(size=40_000), rng.normal(size=(10, 40_000))
-    share = (models < target).mean(0)
-    assert (share >= 0.9).mean() == pytest.approx(2 / 11, abs=0.01)
 
 
 def test_thresholds_from_members_do_not_keep_the_rate():
@@ -82,12 +70,9 @@ def test_ranks_rise_with_the_value_and_tie_in_the_middle(others, values):
     assert own == pytest.approx(below + (equal + 1) / 2)
 
 
-def test_models_that_are_not_chosen_do_not_count():
+def test_models_that_are_not_chosen_do_not_count_and_one_tells_above_from_below():
     others = np.array([[1.0], [9.0], [3.0], [-7.0]])
     chosen = np.array([[True], [False], [True], [False]])
     assert interpolated_ranks(np.array([2.0]), others, chosen) == 1.5
-
-
-def test_one_model_tells_above_from_below():
     one, chosen = np.array([[1.0, 1.0, 1.0]]), np.ones((1, 3), bool)
     assert interpolated_ranks(np.array([0.0, 1.0, 2.0]), one, chosen).tolist() == [0.5, 1.0, 1.5]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dprime.membership.attacks import AttackP, Baseline, Evidence, YeomLoss
+from dprime.membership.attacks import AttackP, Baseline, Evidence
 from dprime.membership.results import precision_over_quantiles
 from membership.plain_attacks import attack_p, signals
 
@@ -13,11 +13,6 @@ def test_the_precision_of_the_baseline_is_the_share_of_members():
     scores = Baseline().scores(Evidence(signals([np.nan, 1.0, 2.0, np.nan])))
     best = precision_over_quantiles(scores, [True, False, False, False])
     assert (best.value, best.flagged) == (0.25, 4)
-
-
-def test_yeom_scores_by_the_loss():
-    target = signals([3.0, 1.0, -1.0])
-    assert np.array_equal(YeomLoss().scores(Evidence(target)), -target.loss)
 
 
 def test_attack_p_agrees_with_its_definition_ties_included():

@@ -43,8 +43,8 @@ def test_shadow_models(name, backend):
     here = answers(trainer, POOL, OTHERS, models=20, seed=3)
     there = answers(trainer, POOL, OTHERS, models=20, seed=3, backend=backend(name))
     np.testing.assert_array_equal(there.members, here.members)
-    np.testing.assert_allclose(there.pool.right, here.pool.right, rtol=1e-4)
-    np.testing.assert_allclose(there.population.wrong, here.population.wrong, rtol=1e-4)
+    np.testing.assert_allclose(there.pool.log_p, here.pool.log_p, rtol=1e-4)
+    np.testing.assert_allclose(there.population.log1m_p, here.population.log1m_p, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
@@ -54,5 +54,5 @@ def test_points_of_a_frontier(name, backend):
     data = Split(POOL, OTHERS)
     here = frontier(points, data, network(), **given)
     there = frontier(points, data, network(), **given, backend=backend(name))
-    for one, other in zip(here.measured, there.measured, strict=True):
+    for one, other in zip(here.points, there.points, strict=True):
         np.testing.assert_allclose(other.accuracies, one.accuracies)

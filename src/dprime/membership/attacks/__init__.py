@@ -4,13 +4,13 @@ Evidence (target, shadow models, population) ──► Attack.scores ──► a
 """
 
 from dprime import validate
-from dprime.membership.attacks.attack import Attack, Evidence, Missing, Part, options_of
+from dprime.membership.attacks.attack import Evidence, MembershipAttack, Missing, Part
 from dprime.membership.attacks.lira import LiRA
 from dprime.membership.attacks.reference import AttackR
 from dprime.membership.attacks.rmia import RMIA
 from dprime.membership.attacks.thresholds import AttackP, Baseline, YeomLoss
 
-ATTACKS: dict[str, Attack] = {
+ATTACKS: dict[str, MembershipAttack] = {
     "lira": LiRA(),
     "lira-offline": LiRA(online=False),
     "lira-fixed": LiRA(variance="fixed"),
@@ -25,7 +25,7 @@ ATTACKS: dict[str, Attack] = {
 """By name, with their usual options."""
 
 
-def attack_named(name: str) -> Attack:
+def attack_named(name: str) -> MembershipAttack:
     """The attack of a name, with its usual options.
 
     >>> attack_named("lira-offline").title
@@ -37,15 +37,14 @@ def attack_named(name: str) -> Attack:
 __all__ = [
     "ATTACKS",
     "RMIA",
-    "Attack",
     "AttackP",
     "AttackR",
     "Baseline",
     "Evidence",
     "LiRA",
+    "MembershipAttack",
     "Missing",
     "Part",
     "YeomLoss",
     "attack_named",
-    "options_of",
 ]

@@ -7,12 +7,13 @@ asks all of them about the same records. Nothing else of the target is used.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from dprime import validate
+from dprime.data import arrays
 from dprime.membership.signals import Bools, Floats, Signals
 
 Part = Literal["target", "shadows", "members", "population", "shadow_population"]
@@ -27,8 +28,8 @@ Missing = Literal["error", "nan"]
 MISSING: tuple[Missing, ...] = ("error", "nan")
 
 SOURCES: dict[Part, str] = {
-    "target": "ask the target about the records in question",
-    "shadows": "ask the shadow models about the records in question",
+    "target": "ask the target about the records that are attacked",
+    "shadows": "ask the shadow models about the records that are attacked",
     "members": "say which shadow model was trained on which record",
     "population": "ask the target about records that no model was trained on",
     "shadow_population": "ask the shadow models about records that no model was trained on",
@@ -40,7 +41,7 @@ class Evidence:
     """All that an attacker has.
 
     Attributes:
-        target: of the model under attack, on the records in question [record].
+        target: of the model under attack, on the records that are attacked [record].
         shadows: of the shadow models on the same records [model, record].
         members: which shadow model was trained on which of these records [model, record].
         population: of the target, on records that no model was trained on [record'].
@@ -56,21 +57,23 @@ class Evidence:
     def __post_init__(self) -> None:
         if self.members is not None:
             members = np.array(self.members, dtype=bool)
-            members.setflags(write=False)
-            object.__setattr__(self, "members", members)
+            object.__setattr__(self, "members", arrays.read_only(members))
         models = None if self.shadows is None else self.shadows.shape[0]
         others = None if self.population is None else self.population.shape[-1]
-        _check_shape("target", self.target, (None,))
-        _check_shape("shadows", self.shadows, (None, self.records))
-        _check_shape("members", self.members, (models, self.records))
-        _check_shape("population", self.population, (None,))
-        _check_shape("shadow_population", self.shadow_population, (models, others))
-        for name in ("shadows", *POPULATIONS):
-            _check_known(name, getattr(self, name))
+        shapes: dict[Part, tuple[int | None, ...]] = {
+            "target": (None,), "shadows": (models, self.records),
+            "members": (models, self.records), "population": (None,),
+            "shadow_population": (models, others),
+        }  # fmt: skip
+        for part, wanted in shapes.items():
+            if (given := getattr(self, part)) is not None:
+                _check_shape(part, given.shape, wanted)
+                if part not in ("target", "members"):
+                    _check_known(part, given)
 
     @property
     def records(self) -> int:
-        """How many records are in question."""
+        """How many records are attacked."""
         return self.target.shape[-1]
 
     @property
@@ -86,7 +89,7 @@ class Evidence:
         return signals
 
 
-class Attack(ABC):
+class MembershipAttack(ABC):
     """One way to tell members from others. Derived classes are frozen dataclasses of options.
 
     Attributes:
@@ -121,10 +124,31 @@ class Attack(ABC):
     def scorable(self, member_mask: Bools) -> Bools:
         """Which records have enough shadow models for a score [record]; refused where one has not.
 
-        Args:
-            member_mask: which model has which record [model, record]; known before the training.
+        The mask [model, record] is known before the training.
         """
-        return require_models(member_mask, *self._models(), self.missing, self._alternatives())
+        inside, outside = self._models()
+        sides = {
+            "with": (inside, member_mask.sum(axis=0) < inside),
+            "without": (outside, (~member_mask).sum(axis=0) < outside),
+        }
+        short: Bools = sides["with"][1] | sides["without"][1]
+        if short.any() and self.missing == "error":
+            lacks = " and ".join(
+                f"{lacking.sum()} of {len(short)} records lack models {side} them"
+                for side, (_, lacking) in sides.items()
+                if lacking.any()
+            )
+            least = " and ".join(f"{count} {side}" for side, (count, _) in sides.items() if count)
+            remedies = (
+                "train more shadow models", "keep records with a probability nearer 1/2",
+                *self._alternatives(),
+                "or, in Python, give such records no score with missing='nan'",
+            )  # fmt: skip
+            raise validate.misfit(
+                "shadow models", f"such that {lacks}", f"at least {least} every record",
+                ", ".join(remedies),
+            )  # fmt: skip
+        return ~short
 
     def _models(self) -> tuple[int, int]:
         """How many shadow models with and without a record its score needs."""
@@ -150,63 +174,19 @@ class Attack(ABC):
             object.__setattr__(self, "title", f"{self.title} ({', '.join(titles)})")
 
 
-def options_of(attack: Attack) -> dict[str, object]:
-    """The options of an attack, as they are written to files."""
-    return {entry.name: getattr(attack, entry.name) for entry in fields(attack)}  # type: ignore[arg-type]
-
-
-def require_models(
-    member_mask: Bools, inside: int, outside: int, missing: Missing, alternatives: tuple[str, ...]
-) -> Bools:
-    """Which records have this many shadow models with and without them [record].
-
-    Args:
-        member_mask: which model was trained on which record [model, record].
-        inside: how many models each record needs that were trained on it.
-        outside: how many that were not.
-        missing: "error" refuses where a record lacks models.
-        alternatives: other remedies.
-    """
-    sides = {
-        "with": (inside, member_mask.sum(0) < inside),
-        "without": (outside, (~member_mask).sum(0) < outside),
-    }
-    short: Bools = sides["with"][1] | sides["without"][1]
-    if short.any() and missing == "error":
-        lacks = " and ".join(
-            f"{lacking.sum()} of {len(short)} records lack models {side} them"
-            for side, (_, lacking) in sides.items()
-            if lacking.any()
-        )
-        wanted = " and ".join(f"{least} {side}" for side, (least, _) in sides.items() if least)
-        remedies = (
-            "train more shadow models", "keep records with a probability nearer 1/2", *alternatives,
-            "or, in Python, give such records no score with missing='nan'",
-        )  # fmt: skip
-        raise validate.misfit(
-            "shadow models", f"such that {lacks}", f"at least {wanted} every record",
-            ", ".join(remedies),
-        )  # fmt: skip
-    return ~short
-
-
-def _check_shape(name: str, given: Signals | Bools | None, wanted: tuple[int | None, ...]) -> None:
+def _check_shape(part: str, shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> None:
     """As many axes as wanted, of the lengths that are not None."""
-    if given is None:
-        return
-    shape = given.shape
-    if len(shape) != len(wanted) or any(
-        length not in (None, size) for length, size in zip(wanted, shape, strict=True)
-    ):
+    fits = [n in (None, size) for n, size in zip(wanted, shape, strict=False)]
+    if len(shape) != len(wanted) or not all(fits):
         axes = zip(("model", "record")[-len(wanted) :], wanted, strict=True)
         shown = ", ".join(axis if n is None else f"{n} {axis}s" for axis, n in axes)
-        raise validate.misfit(name, f"of shape {shape}", f"[{shown}]", "the parts belong together")
+        raise validate.misfit(part, f"of shape {shape}", f"[{shown}]", "the parts belong together")
 
 
-def _check_known(name: str, given: Signals | None) -> None:
+def _check_known(part: str, given: Signals) -> None:
     """Shadow models must have finite answers: one that diverged tells nothing."""
-    if given is None or given.known.all():
-        return
-    lost = int((~given.known).sum())
-    remedy = "leave out models that diverged, and build signals with Signals.from_logits"
-    raise validate.misfit(name, f"without an answer in {lost} places", "finite everywhere", remedy)
+    if lost := int((~given.known).sum()):
+        remedy = "leave out models that diverged, and build signals with Signals.from_logits"
+        raise validate.misfit(
+            part, f"without an answer in {lost} places", "finite everywhere", remedy
+        )

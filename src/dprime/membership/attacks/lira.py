@@ -14,7 +14,7 @@ from typing import Literal, final
 import numpy as np
 
 from dprime import validate
-from dprime.membership.attacks.attack import SHADOWS, Attack, Evidence, Missing
+from dprime.membership.attacks.attack import SHADOWS, Evidence, MembershipAttack, Missing
 from dprime.membership.signals import Bools, Floats
 
 Variance = Literal["per-record", "fixed"]
@@ -26,7 +26,7 @@ rounding, and a narrower Gaussian would turn them into certainty."""
 
 @final
 @dataclass(frozen=True)
-class LiRA(Attack):
+class LiRA(MembershipAttack):
     """The likelihood-ratio attack.
 
     The score is ln N(φ; μ_in, σ_in) - ln N(φ; μ_out, σ_out), in logarithms throughout, so that no
@@ -39,7 +39,7 @@ class LiRA(Attack):
         variance: "per-record", from the record's own models (at least two on each side), or
             "fixed", one for all records on each side: the squared deviations from each record's
             own mean, summed, over (models - 1) summed. Both are unbiased.
-        missing: see `Attack`.
+        missing: see `MembershipAttack`.
 
     >>> from dprime.membership.signals import Signals
     >>> truth = np.ones(1)

@@ -12,7 +12,7 @@ from typing import Literal, final
 import numpy as np
 
 from dprime import validate
-from dprime.membership.attacks.attack import SHADOWS, Attack, Evidence, Missing
+from dprime.membership.attacks.attack import SHADOWS, Evidence, MembershipAttack, Missing
 from dprime.membership.signals import Bools, Floats
 
 Side = Literal["out", "in"]
@@ -20,7 +20,7 @@ Side = Literal["out", "in"]
 
 @final
 @dataclass(frozen=True)
-class AttackR(Attack):
+class AttackR(MembershipAttack):
     """A threshold on the loss for each record, from shadow models that were not trained on it.
 
     The score is 1 - r/(n + 1), with r the rank of the target's loss among the n models' losses on
@@ -38,7 +38,7 @@ class AttackR(Attack):
         thresholds_from: "out", the models without the record, whose losses are those of a
             non-member. "in", the models with it, is T's printed way: it fixes the share of members
             that are found, not that of others wrongly accused.
-        missing: see `Attack`.
+        missing: see `MembershipAttack`.
 
     >>> from dprime.membership.signals import Signals
     >>> truth = np.ones(2)

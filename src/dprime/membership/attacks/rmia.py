@@ -15,13 +15,19 @@ import numpy as np
 import scipy
 
 from dprime import validate
-from dprime.membership.attacks.attack import POPULATIONS, SHADOWS, Attack, Evidence, Missing
+from dprime.membership.attacks.attack import (
+    POPULATIONS,
+    SHADOWS,
+    Evidence,
+    MembershipAttack,
+    Missing,
+)
 from dprime.membership.signals import Bools, Floats
 
 
 @final
 @dataclass(frozen=True)
-class RMIA(Attack):
+class RMIA(MembershipAttack):
     """The robust membership inference attack.
 
     The score is the share of population records z with LR(x, z) >= γ, where
@@ -34,7 +40,7 @@ class RMIA(Attack):
         gamma: γ, how much more the target must prefer x to z.
         offline_a: a, from 0 to 1, of p_in(x) ≈ a p_out(x) + 1 - a. The best a depends on the data
             and the training; find it by attacking one shadow model with the others.
-        missing: see `Attack`.
+        missing: see `MembershipAttack`.
 
     p(z) is the average over all shadow models, none of which had z.
 
@@ -72,9 +78,9 @@ class RMIA(Attack):
         return ("use the offline variant",) if self.online else ()
 
     def _scores(self, evidence: Evidence) -> Floats:
-        everyone = evidence.of("shadow_population").right
-        of_z = evidence.of("population").right - _log_mean(everyone, np.ones(everyone.shape, bool))
-        of_x = evidence.target.right - self._log_average(evidence)
+        everyone = evidence.of("shadow_population").log_p
+        of_z = evidence.of("population").log_p - _log_mean(everyone, np.ones(everyone.shape, bool))
+        of_x = evidence.target.log_p - self._log_average(evidence)
         # ln LR = of_x - of_z >= ln γ, for every pair at once: of_z sorted, and counted up to there
         with np.errstate(invalid="ignore"):
             places = np.searchsorted(np.sort(of_z), of_x - math.log(self.gamma), side="right")
@@ -83,10 +89,10 @@ class RMIA(Attack):
 
     def _log_average(self, evidence: Evidence) -> Floats:
         """The logarithm of p(x) [record]."""
-        inside, right = evidence.member_mask, evidence.of("shadows").right
-        outside = _log_mean(right, ~inside)
+        inside, log_p = evidence.member_mask, evidence.of("shadows").log_p
+        outside = _log_mean(log_p, ~inside)
         if self.online:
-            return np.logaddexp(_log_mean(right, inside), outside) - math.log(2)
+            return np.logaddexp(_log_mean(log_p, inside), outside) - math.log(2)
         a = self.offline_a
         # ((1 + a) p_out + 1 - a) / 2, Zarifzadeh et al. 2024, offline
         rest = math.log1p(-a) if a < 1 else -math.inf

@@ -12,13 +12,13 @@ from typing import final
 
 import numpy as np
 
-from dprime.membership.attacks.attack import Attack, Evidence
+from dprime.membership.attacks.attack import Evidence, MembershipAttack
 from dprime.membership.signals import Floats
 
 
 @final
 @dataclass(frozen=True)
-class Baseline(Attack):
+class Baseline(MembershipAttack):
     """The same score for all: its precision is the share of members, and it needs no model.
 
     >>> from dprime.membership.signals import Signals
@@ -36,7 +36,7 @@ class Baseline(Attack):
 
 @final
 @dataclass(frozen=True)
-class YeomLoss(Attack):
+class YeomLoss(MembershipAttack):
     """The score is minus the loss: a small loss means "member". It needs nothing but the target.
 
     The paper's own threshold is the mean loss on the training set, which is often published:
@@ -58,7 +58,7 @@ class YeomLoss(Attack):
 
 @final
 @dataclass(frozen=True)
-class AttackP(Attack):
+class AttackP(MembershipAttack):
     """A threshold on the loss that comes from records that no model was trained on.
 
     The score is the share of the population whose loss is larger than the record's; an equal loss
