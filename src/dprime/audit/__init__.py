@@ -19,12 +19,13 @@ if TYPE_CHECKING:
         ClopperPearson,
         Estimator,
         GaussianScores,
+        LowerBound,
         Mahloujifar,
         Steinke,
         rejects,
     )
     from dprime.audit.identifiability import Identifiability, PointEstimate, identify
-    from dprime.audit.lower import LowerBound, lower_bound
+    from dprime.audit.lower import lower_bound
     from dprime.audit.planner import (
         Plan,
         best_possible,
@@ -60,7 +61,7 @@ PLACES = {
     "Identifiability": "identifiability",
     "PointEstimate": "identifiability",
     "identify": "identifiability",
-    "LowerBound": "lower",
+    "LowerBound": "estimators",
     "lower_bound": "lower",
     "Plan": "planner",
     "best_possible": "planner",

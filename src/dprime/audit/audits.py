@@ -20,10 +20,10 @@ from dprime import validate
 from dprime.attack import Adversary, Attack, AttackTarget, adversary_named
 from dprime.audit import caveats
 from dprime.audit.estimators import ESTIMATORS, Estimator
-from dprime.audit.estimators.base import ASSUMABLE, checked_claim
+from dprime.audit.estimators.base import ASSUMABLE, LowerBound, checked_claim
 from dprime.audit.game import Game, blocks_of
 from dprime.audit.identifiability import Identifiability, identify
-from dprime.audit.lower import USUAL_METHOD, LowerBound, lower_bound
+from dprime.audit.lower import USUAL_METHOD, lower_bound
 from dprime.audit.planner import Criterion, check_curve
 from dprime.audit.verdict import Verdict, judge
 from dprime.curve import TradeOff, TradeOffMetrics

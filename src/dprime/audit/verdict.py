@@ -10,8 +10,7 @@ import numpy as np
 import scipy
 
 from dprime import validate
-from dprime.audit.estimators.base import ASSUMABLE, checked_claim
-from dprime.audit.lower import LowerBound
+from dprime.audit.estimators.base import ASSUMABLE, LowerBound, checked_claim
 from dprime.audit.planner import (
     METHODS,
     MOST_TRIALS,

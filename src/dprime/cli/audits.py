@@ -14,7 +14,8 @@ from rich.table import Table
 
 from dprime import validate
 from dprime.audit.estimators import ESTIMATORS
-from dprime.audit.lower import USUAL_METHOD, LowerBound, lower_bound
+from dprime.audit.estimators.base import LowerBound
+from dprime.audit.lower import USUAL_METHOD, lower_bound
 from dprime.cli.options import (
     FOLDER,
     Address,
