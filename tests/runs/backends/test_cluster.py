@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dprime
-from dprime.audit.settings import AuditSettings, begin
+from dprime.audit import AuditConfig, begin
 from dprime.runs.backends import backend_named, cluster
 from dprime.runs.backends.base import End
 from dprime.runs.run import Run
@@ -168,7 +168,9 @@ def test_an_address_where_nobody_is():
 
 def test_a_run_that_nobody_can_play_leaves_no_file(tmp_path):
     claim = {"epsilon": 4.0}
-    settings = AuditSettings(records=8, trials=4, seed=1, training={"steps": 1}, claim=claim)
+    settings = AuditConfig.from_words(
+        records=8, trials=4, seed=1, training={"steps": 1}, claim=claim
+    )
     with pytest.raises(ValueError, match="address must be that of a running Ray cluster"):
         begin(settings, tmp_path / "a.run", backend=backend_named("ray", address="127.0.0.1:1"))
     assert list(tmp_path.iterdir()) == []
