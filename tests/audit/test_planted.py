@@ -64,6 +64,7 @@ def correct_passes(name):
     return sum(not refuted(setting, adversary_named(name), claim) for setting in settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", FINDER)
 def test_found(mistake):
     noise, claim = claimed()
@@ -74,6 +75,7 @@ def test_found(mistake):
     assert correct_passes(adversary.name) >= 19
 
 
+@pytest.mark.slow
 def test_sampling_accounted_at_a_tenth_of_its_rate():
     noise, claim = claimed(rate=0.02)
     adversary = adversary_named("malicious-dataset")
@@ -95,6 +97,7 @@ def one_thread():
     torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_batch_normalisation():
     noise, claim = claimed(steps=5)
