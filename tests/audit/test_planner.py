@@ -211,9 +211,8 @@ def test_no_method_does_better_than_the_best_possible(metric, trials):
         lambda mu: metric.value(TradeOff.gaussian(mu)) - goal.target, 0.0, 2.0
     )
     assert power.gaussian_chance(goal, trials, index) <= limit + 1e-6
-    assert power.best_threshold_chance(goal, trials) <= limit + 1e-6
     assert power.band_chance(goal, trials) <= limit + 0.05
-    assert power.clopper_pearson_chance(goal, trials) <= power.best_threshold_chance(goal, trials)
+    assert power.clopper_pearson_chance(goal, trials) <= limit + 0.05
 
 
 def test_the_least_number_is_where_the_best_possible_has_the_power():
@@ -262,24 +261,6 @@ def test_upper_ends_are_the_estimators():
     counts = np.array([0.0, 1.0, 2.5, 99.0, 100.0])
     found = power.upper_ends(counts, 100, 0.01)
     assert found == pytest.approx([upper_end(k, 100, 0.01) for k in counts], rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [ADVANTAGE, Reading("epsilon"), Reading("tpr"), Reading("precision"), Reading("d_prime")],
-    ids=lambda metric: metric.name,
-)
-def test_the_frontier_parts_what_reaches_the_target_from_what_does_not(metric):
-    goal = goal_of(EPSILON_4, metric)
-    reachable = 0
-    for fpr in np.geomspace(1e-8, 0.9, 25):
-        allowed = float(goal.frontier.allowed_fnr(np.array(fpr)))
-        reachable += allowed > 0
-        below, above = allowed * 0.99, min(1.0 - fpr, allowed + 0.01 * min(allowed, 1 - allowed))
-        if allowed > 0:
-            assert power._read(metric, fpr, below) >= goal.target * (1 - 1e-3)
-        assert power._read(metric, fpr, above) <= goal.target * (1 + 1e-3)
-    assert reachable > 10
 
 
 def test_counts_given_ranks_have_the_right_law():

@@ -24,7 +24,6 @@ import scipy
 from dprime import validate
 from dprime.audit import power as chances
 from dprime.audit.estimators.base import each_of_two
-from dprime.audit.estimators.clopper_pearson import HELD_OUT
 from dprime.audit.estimators.gaussian import OBJECTION_LEVEL
 from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.power import Goal
@@ -490,10 +489,6 @@ def _trials(goal: Goal, method: str, share: float) -> int | None:
         index = _gaussian_index(goal.metric, goal.target)
         return _fewest(lambda n: chances.gaussian_chance(goal, n, index) >= share, 2)
     start = _least(goal, share)  # both are valid for all scores, so fewer are never enough
-    if start is not None and method == "clopper-pearson":
-        # with the best threshold, were it known in advance: quicker to find, and again too few
-        start = _fewest(lambda n: chances.best_threshold_chance(goal, n) >= share, start, PRECISE)
-        start = start and math.ceil(start / (1.0 - HELD_OUT))
     if start is None:
         return None
     chance = chances.band_chance if method == "band" else chances.clopper_pearson_chance

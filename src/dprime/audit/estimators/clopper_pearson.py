@@ -105,7 +105,7 @@ def parted(
 
 
 def chosen_threshold(held_out: Scores, sizes: Pair, metric: Reading, confidence: float) -> float:
-    """The threshold that promises the most for the metric, once `sizes` trials are counted.
+    """The threshold that anticipated the most for the metric, once `sizes` trials are counted.
 
     A rate is taken for its upper end at the level `DOUBT`, so that an extreme threshold is not
     chosen because a few trials were lucky. Whatever is chosen here, the bound stays valid.
@@ -115,11 +115,11 @@ def chosen_threshold(held_out: Scores, sizes: Pair, metric: Reading, confidence:
     # What `Scores` counts, for all candidates at once.
     alarms = held_out.sizes[1] - np.searchsorted(held_out.outside, candidates, side="right")
     missed = np.searchsorted(held_out.inside, candidates, side="right")
-    promises = [
-        _promise(errors, held_out.sizes, sizes, level, metric)
+    anticipated = [
+        anticipated_bound(errors, held_out.sizes, sizes, level, metric)
         for errors in zip(alarms.tolist(), missed.tolist(), strict=True)
     ]
-    return float(candidates[int(np.argmax(promises))])
+    return float(candidates[int(np.argmax(anticipated))])
 
 
 def _candidates(held_out: Scores) -> Array:
@@ -137,7 +137,9 @@ def _ranks(trials: int) -> NDArray[np.int64]:
 
 
 @lru_cache(REMEMBERED)
-def _promise(errors: Pair, held_out: Pair, counted: Pair, level: float, metric: Reading) -> float:
+def anticipated_bound(
+    errors: Pair, held_out: Pair, counted: Pair, level: float, metric: Reading
+) -> float:
     """The metric's bound if the counted trials erred as often as the held-out ones may."""
     fpr = upper_end(errors[0], held_out[1], DOUBT)
     fnr = upper_end(errors[1], held_out[0], DOUBT)
