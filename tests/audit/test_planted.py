@@ -57,22 +57,22 @@ def engine_setting(seed, noise, rate=1.0):
 
 
 @cache
-def correct_passes(name):
+def correct_passes(name, seeds):
     """In how many seeds the correct trainer is not refuted by an adversary."""
     noise, claim = claimed()
-    settings = [engine_setting(seed, noise) for seed in range(SEEDS)]
+    settings = [engine_setting(seed, noise) for seed in range(seeds)]
     return sum(not refuted(setting, adversary_named(name), claim) for setting in settings)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mistake", FINDER)
-def test_found(mistake):
+@pytest.mark.parametrize("seeds", [1, pytest.param(SEEDS, marks=pytest.mark.slow)])
+def test_found(mistake, seeds):
     noise, claim = claimed()
     adversary = adversary_named(FINDER[mistake])
-    settings = [engine_setting(seed, noise) for seed in range(SEEDS)]
+    settings = [engine_setting(seed, noise) for seed in range(seeds)]
     found = sum(refuted(setting, adversary, claim, PLANTED[mistake]) for setting in settings)
-    assert found >= 19
-    assert correct_passes(adversary.name) >= 19
+    assert found >= 0.95 * seeds
+    assert correct_passes(adversary.name, seeds) >= 0.95 * seeds
 
 
 @pytest.mark.slow

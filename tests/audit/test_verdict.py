@@ -51,15 +51,15 @@ def test_a_claim_that_is_not_refuted_comes_with_what_would_have_been_noticed():
     )
 
 
-@pytest.mark.parametrize(
-    "metric",
-    [
-        Reading("epsilon"), Reading("epsilon", {"delta": 0}), Reading("tpr"), Reading("precision"),
-        Reading("success"), Reading("d_prime"), "curve",
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("method", ["band", "clopper-pearson"])
-def test_every_metric_judges(metric, method):
+EVERY = [
+    *(("band", Reading(name)) for name in ("epsilon", "tpr", "precision", "success", "d_prime")),
+    ("band", Reading("epsilon", {"delta": 0})), ("band", "curve"),
+    ("clopper-pearson", Reading("tpr")), ("clopper-pearson", Reading("epsilon", {"delta": 0})),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "metric"), EVERY, ids=str)
+def test_every_metric_judges(method, metric):
     bound = lower_bound(*scores(2.5), method=method)
     assert not judge(bound, TradeOff.gaussian(2.5), metric).refuted
     if metric != Reading("epsilon", {"delta": 0}):  # no Gaussian claims a finite one
@@ -146,13 +146,6 @@ def test_what_does_not_decide_refutes_nothing():
     assert judge(unfair, claim, epsilon).outcome == "inconclusive"
 
 
-def test_what_does_not_decide_says_so_where_nothing_was_exceeded_too():
-    verdict = judge(
-        lower_bound(*scores(0.5), method="bayesian"), TradeOff.gaussian(3.0), Reading("epsilon")
-    )
-    assert "inconclusive, because this bound could not refute it. " in verdict.sentence
-
-
 def test_too_few_trials_are_inconclusive_and_the_number_that_would_do_does():
     claim = TradeOff.gaussian(0.9249)
     few = judge(lower_bound(*scores(0.9, 10)), claim, "curve")
@@ -228,22 +221,12 @@ def test_numbers_in_print_never_contradict_the_verdict():
     assert _pair(2.0, math.inf) == "2; the claim allows any number"
 
 
-@pytest.mark.parametrize(
-    ("claim", "metric", "words"),
-    [
-        (
-            Estimate(GaussianShape(1.0), "central limit"), ADVANTAGE,
-            "claim must be a TradeOff, but it is of type Estimate: give the certified curve of a",
-        ),
-        (
-            TradeOff.gaussian(1.0), "advantage",
-            "metric must be a Reading or \"curve\", but it is 'advantage': give a Reading such as",
-        ),
-    ],
-)  # fmt: skip
-def test_bad_input_gets_one_sentence(claim, metric, words):
-    with pytest.raises(ValueError, match=words):
-        judge(lower_bound(*scores(), method="band"), claim, metric)
+def test_what_is_no_claim_and_no_metric():
+    bound = lower_bound(*scores(), method="band")
+    with pytest.raises(ValueError, match="claim must be a TradeOff, but it is of type Estimate"):
+        judge(bound, Estimate(GaussianShape(1.0), "central limit"), ADVANTAGE)
+    with pytest.raises(ValueError, match='metric must be a Reading or "curve", but it is \'adv'):
+        judge(bound, TradeOff.gaussian(1.0), "advantage")
 
 
 def test_half_of_the_noise_is_named_only_where_it_doubles_the_d_prime():
