@@ -98,7 +98,7 @@ def clopper_pearson_chance(goal: Goal, trials: int) -> float:
     fpr = _chosen_rates(goal, held, counted)[:, None]
     rng = np.random.default_rng(1)
     ends = [
-        upper_ends(rng.binomial(counted, rates, (CHOICES, COUNTS)), counted, level).ravel()
+        upper_ends(rng.binomial(counted, rates, (CHOICES, COUNTS)) * 1.0, counted, level).ravel()
         for rates in (fpr, goal.fnr(fpr))
     ]
     reached = [

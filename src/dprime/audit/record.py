@@ -287,17 +287,14 @@ class AuditRecord:
 
     @property
     def adversary(self) -> str:
-        """The adversary's name."""
         return self.config.adversary
 
     @property
     def adjacency(self) -> str:
-        """Whether a record was left out, replaced or zeroed out."""
         return self.config.adjacency
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim is refuted."""
         return self.verdict.refuted
 
     @property
@@ -353,7 +350,7 @@ class AuditRecord:
         """
         if self.label is not None:
             return ()
-        curve = replace_curve(self.claim.mechanism, self.adjacency)
+        curve = replace_curve(self.claim.mechanism, self.config.adjacency)
         if curve is None:
             return ()
         return tuple(Group(size, curve.belief(1.0 / size, EXCEEDED), EXCEEDED) for size in GROUPS)
