@@ -201,10 +201,15 @@ adversary?
             values["seed"] = fresh_seed()
         if values["block"] is None:
             values["block"] = usual_block(own)
-        given = own or "noise_multiplier" in training or "name" in claim
         values["claim"] = _stated(claim, training, values["adjacency"], values["delta"], own=own)
         config = cls(**values)
-        return config if given else config._solved(claim)
+        if not own and "noise_multiplier" not in training:
+            return config._solved(claim)
+        told = config.chosen_for
+        if "epsilon" in told and not config.curve.epsilon(told["delta"]) <= told["epsilon"]:
+            wanted, remedy = "what the claimed noise keeps", "leave it out"
+            raise validate.refusal("chosen_for", dict(told), wanted, remedy)
+        return config
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> AuditConfig:
@@ -242,12 +247,10 @@ adversary?
 
     @property
     def method_name(self) -> str:
-        """The name of the estimator."""
         return str(getattr(self.method, "name", self.method))
 
     @property
     def blocks(self) -> int:
-        """How many blocks make so many trials in each world."""
         return blocks_of(self.trials, self.block)
 
     @cached_property
@@ -312,7 +315,7 @@ def _checked(words: Mapping[str, Any]) -> dict[str, Any]:
     values = {**usual, **words}
     adversary = validate.one_of("adversary", values["adversary"], tuple(ADVERSARIES))
     check_names("options", values["options"], ADVERSARIES[adversary])
-    check_names("chosen_for", values["chosen_for"], CLAIMS)
+    check_names("chosen_for", values["chosen_for"], ("epsilon", "belief", "delta"))
     for name in ("data", "model", "device"):
         _check_text(name, values[name])
     for name in ("data_dir", "trainer"):
@@ -379,9 +382,9 @@ def _stated(
     own: bool,
 ) -> Mechanism:
     """The claimed mechanism, its noise left open where it is to be chosen."""
-    if "name" in claim:
-        return Mechanism.from_dict(claim)
     given = own or "noise_multiplier" in training
+    if "name" in claim and given:
+        return Mechanism.from_dict(claim)
     if "epsilon" in claim and given:
         return EpsilonDelta(claim["epsilon"], claim.get("delta", delta), adjacency=adjacency)
     if "belief" in claim and given:
