@@ -24,10 +24,10 @@ import torch
 from numpy.typing import NDArray
 
 from dprime import Reading
-from dprime.audit import judge, lower_bound
+from dprime.audit import AuditConfig, judge, lower_bound
+from dprime.audit.audits import adversary_of, target_of
 from dprime.audit.game import Game
 from dprime.audit.planner import Criterion
-from dprime.audit.settings import AuditSettings
 
 DELTA = 1e-5
 PUBLISHED = 7.21
@@ -45,11 +45,10 @@ Floats = NDArray[np.float64]
 Found = dict[str, Any]
 
 
-def played(settings: AuditSettings) -> tuple[Floats, Floats, str]:
+def played(settings: AuditConfig) -> tuple[Floats, Floats, str]:
     """The scores of both worlds, in one block."""
-    setting = settings.setting()
-    attack = settings.attacker().craft(setting)
-    assert settings.seed is not None
+    setting = target_of(settings)
+    attack = adversary_of(settings).craft(setting)
     game = Game(setting, attack, settings.trials, 2 * settings.trials, settings.seed)
     arrays = game.play(0)
     inside = arrays["in_world"]
@@ -77,12 +76,12 @@ def power(options: argparse.Namespace) -> Found:
     for epsilon, trials in ((4.0, 1000), (2.0, 10_000), (1.0, 10_000), (1.0, 1000)):
         shares = []
         for seed in range(20):
-            settings = AuditSettings(
+            settings = AuditConfig.from_words(
                 claim={"epsilon": epsilon}, data="digits", records=100, trials=trials, seed=seed,
                 training={"steps": 30}, device=options.device, memory=options.memory,
             )  # fmt: skip
             inside, outside, _ = played(settings)
-            certified = settings.claimed().epsilon(DELTA)
+            certified = settings.curve.epsilon(DELTA)
             shares.append({k: v / certified for k, v in epsilons(inside, outside).items()})
         row = {
             "epsilon": epsilon, "trials": trials, "first": shares[0],
@@ -103,7 +102,7 @@ def crafted(options: argparse.Namespace) -> Found:
             ("natural", "api-access", {"record": 0}),
             ("crafted", "static-poisoning", {"options": {"shadows": shadows}}),
         ):
-            settings = AuditSettings(
+            settings = AuditConfig.from_words(
                 adversary=adversary, claim={"epsilon": 4.0}, data=data, records=100, model=model,
                 trials=trials, seed=11, device=options.device, memory=options.memory,
                 training={"steps": 30, "learning_rate": rate, "clip_norm": 1.0},
@@ -135,7 +134,7 @@ def rank_distance(inside: Floats, outside: Floats) -> tuple[float, float]:
 
 
 def weights(options: argparse.Namespace) -> Found:
-    settings = AuditSettings(
+    settings = AuditConfig.from_words(
         adversary="chosen-weights", claim={"epsilon": 10.0}, data="mnist", records=1000,
         model="conv-16-32", trials=options.trials, seed=3, device=options.device,
         memory=options.memory,
@@ -145,9 +144,9 @@ def weights(options: argparse.Namespace) -> Found:
     inside, outside, about = played(settings)
     d, error = distance(inside, outside)
     found = {
-        "claimed": settings.claimed().epsilon(DELTA), "published": PUBLISHED, "about": about,
+        "claimed": settings.curve.epsilon(DELTA), "published": PUBLISHED, "about": about,
         "trials": options.trials, "learning_rate": options.rate,
-        "d_prime": d, "standard_error": error, "certified_d_prime": settings.claimed().d_prime(),
+        "d_prime": d, "standard_error": error, "certified_d_prime": settings.curve.d_prime(),
         "objection": lower_bound(inside, outside, method="gaussian").objection,
         **epsilons(inside, outside), "seconds": time.perf_counter() - start,
     }  # fmt: skip
@@ -166,12 +165,12 @@ def alarms(options: argparse.Namespace) -> Found:
         refuted["curve"] = objections = 0
         claim = None
         for seed in range(200):
-            settings = AuditSettings(
+            settings = AuditConfig.from_words(
                 adversary=adversary, claim={"epsilon": 4.0}, data="digits", records=20, trials=500,
                 seed=10_000 + seed, training={"steps": 10, "sample_rate": rate},
                 device=options.device, memory=options.memory,
             )  # fmt: skip
-            claim = claim or settings.claimed()
+            claim = claim or settings.curve
             inside, outside, _ = played(settings)
             for name in refuted:
                 method = "band" if name == "curve" else name

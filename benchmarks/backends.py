@@ -36,7 +36,8 @@ import torch
 
 import dprime
 from dprime.attack import AttackTarget, EngineTrainer, adversary_named
-from dprime.audit.game import Game, blocks_of
+from dprime.audit.config import blocks_of
+from dprime.audit.game import Game
 from dprime.data import Dataset
 from dprime.runs.backends import Backend, Here, Processes, Ray
 from dprime.runs.run import Run

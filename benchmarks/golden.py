@@ -47,14 +47,13 @@ NAMES = """
     dprime.train: train TrainingConfig SGD Adam Cosine Decay TrainingData
     dprime.train.models: model_named
     dprime.attack: ADVERSARIES EngineTrainer FunctionTrainer AttackTarget
-    dprime.audit: audit lower_bound plan_audit=plan Question rejects
+    dprime.audit: AuditConfig audit begin lower_bound plan_audit=plan record_of rejects
     dprime.audit: Band ClopperPearson Mahloujifar Steinke
-    dprime.audit.settings: AuditSettings begin
     dprime.membership: infer InferenceConfig Recipe frontier draw plan_pool=plan
     dprime.monitor: Monitor NoiseTails GradientCanaries InputCanaries Attribute AttributeInference
     dprime.monitor.one_run: one_run
     dprime.check: check
-    dprime.show: card facts_of
+    dprime.show: card
     opacus: PrivacyEngine
     torch.utils.data: DataLoader TensorDataset
 """
@@ -401,15 +400,18 @@ def attacked(
 
 def audits() -> Values:
     """The scores, the verdict on a claim, and what each method makes of the scores."""
-    found, asked = {}, {"question": api.Question(delta=1e-3), "claim": api.GDP(2.0).curve()}
+    found = {}
     for number, (adversary, options, given) in enumerate(AUDITS):
         attacker, setting = api.ADVERSARIES[adversary](**options), attacked(**given)
-        made = api.audit(attacker, setting, trials=60, block=40, progress=False, **asked)
-        scores = made.in_scores, made.out_scores
+        claim = api.GDP(2.0, adjacency=setting.adjacency)
+        asked = {"claim": claim, "delta": 1e-3, "trials": 60, "block": 40}
+        made = api.audit(attacker, setting, progress=False, **asked)
+        scores = made.played.in_scores, made.played.out_scores
         found[f"{number} {adversary}"] = {
-            **pick(made.verdict, "outcome reached allowed"), **pick(made, "proved diverged"),
+            **pick(made.verdict, "outcome reached allowed"), **pick(made, "proved"),
+            "diverged": made.trials["diverged"],
             "in, out": [*map(summary, scores)], "bounds": lower_bounds(*scores, {}),
-            "identified": made.identified,
+            "identified": made.identifiability,
         }  # fmt: skip
     return found
 
@@ -419,8 +421,8 @@ def card() -> Values:
     given = {"claim": {"epsilon": 4.0}, "records": 8, "trials": 100, "training": {"steps": 2}}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "golden.run"
-        api.begin(api.AuditSettings(**given, seed=1), path, progress=False)
-        shown: Values = api.card(api.facts_of(path))
+        api.begin(api.AuditConfig.from_words(**given, seed=1), path, progress=False)
+        shown: Values = api.card(api.record_of(path))
     hidden = ("created", "changed", "versions")
     shown["run"] = {name: value for name, value in shown["run"].items() if name not in hidden}
     return {name: value for name, value in shown.items() if name != "dprime"}

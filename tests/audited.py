@@ -13,10 +13,9 @@ from torch import nn
 
 import dprime
 from dprime.attack import AttackTarget, FunctionTrainer
-from dprime.audit.audits import Question, audit
+from dprime.audit import AuditConfig, audit, begin
 from dprime.audit.game import Game
-from dprime.audit.settings import AuditSettings, begin
-from dprime.curve import TradeOff
+from dprime.guarantees import GDP, EpsilonDeltaProfile
 from dprime.metrics import Reading
 from dprime.runs.run import Run
 from games import IMAGES, engine_setting
@@ -131,7 +130,7 @@ def run(name):
     torch.set_num_threads(1)
     try:
         if name in NAMED:
-            begin(AuditSettings.of({**BASE, **NAMED[name]}), path, progress=False)
+            begin(AuditConfig.from_words({**BASE, **NAMED[name]}), path, progress=False)
         else:
             OTHERS[name](path)
     finally:
@@ -149,20 +148,19 @@ def _failed(path):
         return play(game, block)
 
     with patch.object(Game, "play", sometimes):
-        begin(AuditSettings.of({**BASE, **NAMED["stands"]}), path, progress=False)
+        begin(AuditConfig.from_words({**BASE, **NAMED["stands"]}), path, progress=False)
 
 
 def _in_python(path, **options):
-    question = options.pop("question", Question(Reading("advantage")))
-    setting = options.pop("setting", None) or engine_setting(seed=5)
-    audit("malicious-dataset", setting, trials=40, path=path, question=question, **options)
+    given = {"criterion": Reading("advantage"), "trials": 40, **options}
+    audit("malicious-dataset", engine_setting(seed=5), path=path, **given)
 
 
 def _own_object(path):
     """A data set whose name would be a program, and a training function without a name."""
     dataset = dataclasses.replace(IMAGES.train.take(range(6)), name=EVIL)
     setting = AttackTarget(FunctionTrainer(trained), dataset, seed=1)
-    claim = dprime.DPSGD(2.0, 1.0, 3).curve()
+    claim = dprime.DPSGD(2.0, 1.0, 3)
     audit("api-access", setting, claim=claim, trials=10, path=path)
 
 
@@ -170,24 +168,24 @@ EVIL = "<script>alert('x')</script> https://example.org/ ](x) & \"quoted\""
 
 
 def _unfinished(path):
-    settings = AuditSettings.of({**BASE, **NAMED["stands"]})
-    Run.create(path, "audit", settings.plain(), settings.blocks).close()
+    settings = AuditConfig.from_words({**BASE, **NAMED["stands"]})
+    Run.create(path, "audit", settings.to_dict(), settings.blocks).close()
 
 
 def _old(path):
     """An answer as earlier versions kept it, without curves."""
     _unfinished(path)
     with Run.open(run("stands")) as finished, Run.open(path) as store:
-        kept = {"verdict", "sentence", "reached", "allowed"}
+        kept = {"verdict", "sentence"}
         store.keep({name: finished.result[name] for name in kept})
 
 
 OTHERS = {
     "failed": _failed,
     "python": _in_python,
-    "python-curve": functools.partial(_in_python, claim=TradeOff.gaussian(2.0)),
+    "python-curve": functools.partial(_in_python, claim=GDP(2.0)),
     "no-limit": functools.partial(
-        _in_python, claim=TradeOff.from_lines([(0.5, 0.3)]), question=Question(Reading("epsilon"))
+        _in_python, claim=EpsilonDeltaProfile(((0.5, 0.3),)), criterion=Reading("epsilon")
     ),
     "evil": _own_object,
     "unfinished": _unfinished,

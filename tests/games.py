@@ -6,7 +6,8 @@ import numpy as np
 from torch import nn
 
 from dprime.attack import ADVERSARIES, AttackTarget, EngineTrainer
-from dprime.audit.game import Game, blocks_of
+from dprime.audit.config import blocks_of
+from dprime.audit.game import Game
 from dprime.data import load
 from dprime.train import TrainingConfig
 from dprime.train.models import model_named

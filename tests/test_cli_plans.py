@@ -59,16 +59,17 @@ def test_a_plan_ends_with_the_command_that_was_planned(words, monkeypatch):
         seen["settings"] = settings
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dprime.audit.settings.begin", begin)
+    monkeypatch.setattr("dprime.audit.audits.begin", begin)
     program, *typed = found["command"].split()
     assert program == "dprime"
     CliRunner().invoke(app, typed)
     settings = seen["settings"]
     assert settings.trials in (found["trials"], found["refuting"])
     assert settings.method == found["method"]
-    assert settings.metric == found["metric"]["name"]
-    conditions = {k: v for k, v in found["metric"].items() if k not in ("name", "delta")}
-    assert {**conditions, **settings.conditions} == conditions
+    named = {"name": "curve"}
+    if settings.criterion != "curve":
+        named = {"name": settings.criterion.name, **settings.criterion.conditions}
+    assert named == found["metric"]
     assert (settings.assume == "gaussian") == (found["method"] == "gaussian")
 
 

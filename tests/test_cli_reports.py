@@ -10,8 +10,9 @@ import pytest
 
 from audited import run
 from commands import refused
-from dprime.show import SCHEMA, card, facts_of, figures_of, pdf, report_html, words
-from dprime.show.facts import compared
+from dprime.audit import record_of
+from dprime.show import SCHEMA, card, figures_of, pdf, report_html, words
+from dprime.show.compared import compared
 
 PRINTS = any(map(shutil.which, pdf.BROWSERS))
 needs_chromium = pytest.mark.skipif(not PRINTS, reason="no Chromium is installed")
@@ -41,10 +42,10 @@ def names(folder):
 def test_a_report_lies_beside_the_run(report, here):
     code, out, err = report("stands.run")
     assert (code, err) == (0, "")
-    assert out.splitlines() == [words.headline(facts_of(run("stands"))), "Written: stands.html"]
+    assert out.splitlines() == [words.headline(record_of(run("stands"))), "Written: stands.html"]
     assert names(here) == {"stands.html"}
     page = (here / "stands.html").read_text(encoding="utf-8")
-    assert page == report_html(facts_of(here / "stands.run"))
+    assert page == report_html(record_of(here / "stands.run"))
 
 
 def test_everything_at_once(report, here):
@@ -53,15 +54,15 @@ def test_everything_at_once(report, here):
         "--with", run("gradient"), "--with", run("api"),
     )  # fmt: skip
     assert (code, err) == (0, "")
-    made = figures_of(facts_of(run("stands")), [facts_of(run("gradient")), facts_of(run("api"))])
+    made = figures_of(record_of(run("stands")), [record_of(run("gradient")), record_of(run("api"))])
     charts = {f"{figure.name}.svg" for figure in made}
     assert "ladder.svg" in charts
     assert names(here / "new" / "charts") == charts
     assert names(here / "new") == {"page.html", "charts"}
     assert out.count("Written: ") == 2 + len(charts)
     shown = json.loads((here / "card.json").read_text(encoding="utf-8"))
-    rest = [facts_of(run("gradient")), facts_of(run("api"))]
-    assert shown == card(compared(facts_of(here / "stands.run"), rest))
+    rest = [record_of(run("gradient")), record_of(run("api"))]
+    assert shown == card(compared(record_of(here / "stands.run"), rest))
     assert [other["run"] for other in shown["others"]] == ["gradient.run", "api.run"]
     assert "chart-ladder" in (here / "new" / "page.html").read_text(encoding="utf-8")
 
@@ -80,7 +81,7 @@ def test_pictures_without_a_browser(report, here, monkeypatch):
     assert (code, err) == (0, "")
     for path in (here / "charts").iterdir():
         assert path.read_bytes().startswith(b"\x89PNG")
-    made = figures_of(facts_of(run("stands")))
+    made = figures_of(record_of(run("stands")))
     assert len(list((here / "charts").iterdir())) == len(made)
 
 
@@ -89,7 +90,7 @@ def test_json_is_the_card(report, here):
     assert (code, err) == (0, "")
     shown = json.loads(out, parse_constant=pytest.fail)
     jsonschema.Draft202012Validator(SCHEMA).validate(shown)
-    assert shown == card(facts_of(here / "stands.run"))
+    assert shown == card(record_of(here / "stands.run"))
 
 
 def test_a_card_in_markdown(report, here):

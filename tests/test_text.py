@@ -17,11 +17,12 @@ from rich.console import Console
 import dprime
 from audited import run
 from dprime import text
+from dprime.audit import record_of
 from dprime.cli.tables import risk_table
 from dprime.mechanisms import ADJACENCIES
 from dprime.metrics import risk_profile
 from dprime.monitor import summary
-from dprime.show import card, card_markdown, facts_of, report_html
+from dprime.show import card, card_markdown, report_html
 from dprime.show.notebook import curve_html
 from dprime.web.answers import Answers
 
@@ -51,7 +52,7 @@ def page(adjacency):
 
 def audited_run(adjacency):
     played = {"replace": "replace", "zero-out": "stands", "add-remove": "public"}
-    return facts_of(run(played[adjacency]))
+    return record_of(run(played[adjacency]))
 
 
 def report(adjacency):
@@ -80,7 +81,7 @@ def test_a_notebook_prints_it_of_a_curve_whose_adjacency_is_not_known():
 
 
 def test_the_places_with_room_name_every_condition():
-    facts = facts_of(run("sampled-di"))
+    facts = record_of(run("sampled-di"))
     report = html.unescape(report_html(facts))
     for shown in (page("replace"), report, json.dumps(card(facts)), card_markdown(facts)):
         for condition in CONDITIONS:
@@ -151,7 +152,7 @@ def test_parts_add_their_conditions_once():
 
 
 def test_a_refuted_claim_promises_nothing():
-    facts = facts_of(run("broken"))
+    facts = record_of(run("broken"))
     assert card(facts)["claim"]["certified"] is None
     for shown in (report_html(facts), card_markdown(facts), json.dumps(card(facts))):
         assert text.PROMISE not in shown

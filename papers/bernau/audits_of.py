@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dprime.audit.identifiability import advantage, classical_epsilon_from_advantage
-from dprime.audit.identifiability import epsilon_from_belief as epsilon_of_belief
+from dprime.audit.identifiability import advantage, epsilons_from_advantage, worlds
 from dprime.bounds import (
     classical_advantage_from_epsilon,
     epsilon_from_belief,
@@ -81,8 +80,8 @@ class Audited:
         for place, one in enumerate(self.runs[noise]):
             both, used = one.both(None if truths is None else truths[place])
             reached = advantage(both, used).value
-            by_advantage = classical_epsilon_from_advantage(reached, delta=one.delta).value
-            by_belief = epsilon_of_belief(both, used).value
+            _, by_advantage = epsilons_from_advantage(reached, one.delta)
+            by_belief = max(0.0, float(worlds(both, used)[0].max()))
             found["sensitivities"].append(one.epsilon_from_sensitivities)
             found["belief"].append(by_belief)
             found["advantage"].append(min(by_advantage, LARGEST))

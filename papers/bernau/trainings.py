@@ -11,7 +11,8 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dprime.audit.identifiability import predicted_advantage, rdp_epsilon_from_sensitivities
+from dprime import bounds
+from dprime.audit.identifiability import distances, predicted_advantage
 from dprime.data import Dataset
 from dprime.train import (
     Compute,
@@ -185,8 +186,8 @@ class Seen:
     @cached_property
     def epsilon_from_sensitivities(self) -> float:
         """ε′ of the noise against the local sensitivities, composed by RDP as the paper does."""
-        found = rdp_epsilon_from_sensitivities(self.sigmas, self.norms, delta=self.delta)
-        return found.value
+        noise = 1.0 / float(distances(self.sigmas, self.norms).max())
+        return bounds.rdp_epsilon_from_noise_multiplier(noise, delta=self.delta)
 
 
 @cache

@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from dprime.audit import Audit, AuditSettings, begin
-from dprime.audit.batch import audits_in
+from dprime.audit import AuditConfig, AuditRecord, audits_in, begin, words_in
 from dprime.data.devices import device_title
 from dprime.show.figures import Figure, LadderFigure, Rung, rung_of
 from papers.drawing import Line, LinesFigure
@@ -110,14 +109,14 @@ class Reached:
     diverged: int
 
     @classmethod
-    def of(cls, adversary: str, epsilon: float, audit: Audit) -> Reached:
+    def of(cls, adversary: str, epsilon: float, record: AuditRecord) -> Reached:
         """Of a finished audit."""
-        rung = rung_of(adversary, audit.in_scores, audit.out_scores)
-        every = (audit.bound, *audit.beside.values())
+        scores = record.played.in_scores, record.played.out_scores
+        rung = rung_of(adversary, *scores)
         return cls(
-            adversary, epsilon, rung.value, rung.low, rung.high, audit.claim.d_prime(),
-            {bound.method: bound.epsilon for bound in every}, len(audit.in_scores), audit.about,
-            audit.diverged,
+            adversary, epsilon, rung.value, rung.low, rung.high, record.claim.curve.d_prime(),
+            {bound.method: bound.epsilon for bound in record.bounds}, len(scores[0]), record.about,
+            record.trials["diverged"],
         )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
@@ -254,16 +253,16 @@ def play(
     with tempfile.TemporaryDirectory() as folder:
         for epsilon in epsilons:
             places = (EPSILONS.index(epsilon), number, *([many] if many else []))
-            chosen = dataclasses.replace(
-                AuditSettings.of(audited),
+            config = AuditConfig.from_words(
+                audited,
                 claim={**audited["claim"], "epsilon": epsilon},
                 trials=trials(scale, values["model"], epsilon),
                 seed=seed_of(scale, data, *places),
                 options={} if shadow_models is None else {"shadows": shadow_models},
-            )  # fmt: skip
+            )
             path = Path(folder) / f"{epsilon:g}.run"
-            audit = begin(chosen, path, progress=False, split=split)
-            found.append(Reached.of(name, epsilon, audit))
+            record = begin(config, path, progress=False, split=split)
+            found.append(Reached.of(name, epsilon, record))
     return {
         "device": device_title(scale.device), "seconds": round(time.perf_counter() - start, 1),
         "seed": scale.seed, "shadows": shadow_models, "reached": [each.as_json() for each in found],
@@ -292,7 +291,7 @@ def seed_of(scale: Scale, data: str, *places: int) -> int:
 
 def file_values(data: str, scale: Scale) -> dict[str, Any]:
     """The file's, on this device; small networks and few records where time is short."""
-    values = AuditSettings.from_file(HERE / f"{data}.toml")
+    values = words_in(HERE / f"{data}.toml")
     values |= {"device": scale.device, "memory": scale.memory}
     if scale.size != "full":
         values["model"] = "linear"

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dprime.attack.attribute import OneAttribute, most_revealing
-from dprime.audit import Question, audit
+from dprime.audit import audit
 from dprime.data import Dataset
 from dprime.metrics import Reading
 from dprime.train import Observer, train
@@ -135,8 +135,8 @@ def test_it_reaches_what_the_analysis_estimates():
 
 
 def test_the_audit_plays_it():
-    question = Question(Reading("advantage"))
-    found = audit(OneAttribute(("sex",)), setting(), trials=60, question=question)
+    criterion = Reading("advantage")
+    found = audit(OneAttribute(("sex",)), setting(), trials=60, criterion=criterion)
     assert found.verdict.outcome == "inconclusive"
 
 

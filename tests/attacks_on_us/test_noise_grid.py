@@ -122,8 +122,8 @@ def test_the_audit_refutes_what_is_claimed_of_it():
     with other_noise(old_normal, [650]):
         found = audit("noise-grid", setting(1000.0, 1), trials=200)
     assert found.verdict.outcome == "refuted"
-    assert found.bound.epsilon > 3
-    assert found.claim.epsilon(1e-5) < 0.01
+    assert found.method.epsilon > 3
+    assert found.claim.curve.epsilon(1e-5) < 0.01
 
 
 @pytest.mark.slow

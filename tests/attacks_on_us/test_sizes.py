@@ -12,7 +12,7 @@ from torch import nn
 
 import dprime
 from dprime.attack import AttackTarget, EngineTrainer
-from dprime.audit.settings import AuditSettings
+from dprime.audit import AuditConfig
 from dprime.data import load
 from dprime.train import TrainingConfig, TrainingData, train
 
@@ -57,7 +57,7 @@ def test_add_remove_is_not_claimed_where_the_size_shows(rate):
         == training.mechanism().default_adjacency
         == "zero-out"
     )
-    assert AuditSettings(training=RECIPE).adjacency == "zero-out"
+    assert AuditConfig.from_words(training=RECIPE).adjacency == "zero-out"
 
 
 @pytest.mark.parametrize("rate", [1.0, RATE])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dprime.audit.batch import audits_in, play_batch, seed_of
-from dprime.audit.settings import AuditSettings, begin
+from dprime.audit import AuditConfig, audits_in, begin, play_batch
+from dprime.audit.files import seed_of
 from dprime.runs.run import Run
 
 COMMON = {"records": 8, "trials": 6, "seed": 1, "training": {"steps": 2, "clip_norm": 2.0}}
@@ -11,7 +11,7 @@ COMMON = {"records": 8, "trials": 6, "seed": 1, "training": {"steps": 2, "clip_n
 
 def settings(**own):
     values = {**COMMON, "claim": {"epsilon": 4.0}}
-    return {name: AuditSettings.of({**values, **each}) for name, each in own.items()}
+    return {name: AuditConfig.from_words({**values, **each}) for name, each in own.items()}
 
 
 def test_what_is_common_and_what_is_not():
@@ -43,17 +43,17 @@ def test_each_is_the_audit_that_it_would_be_alone(tmp_path):
     for each in play_batch(several, tmp_path / "new" / "folder"):
         alone = begin(several[each.name], tmp_path / f"{each.name}.run")
         assert each.path == tmp_path / "new" / "folder" / f"{each.name}.run"
-        assert each.found.as_json() == alone.as_json()
+        assert each.record.to_dict() == alone.to_dict()
         assert each.seconds > 0
 
 
 def test_what_is_there_is_gone_on_with(tmp_path, monkeypatch):
     several = settings(one={}, other={"seed": 3})
     played = play_batch(several, tmp_path)
-    first = next(played).found.as_json()
+    first = next(played).record.to_dict()
     played.close()
     assert not (tmp_path / "other.run").exists()
-    again = [each.found.as_json() for each in play_batch(several, tmp_path)]
+    again = [each.record.to_dict() for each in play_batch(several, tmp_path)]
     assert again[0] == first
     with Run.open(tmp_path / "one.run") as store:
         assert all(store.attempts(block) == 1 for block in store.done())
@@ -62,10 +62,10 @@ def test_what_is_there_is_gone_on_with(tmp_path, monkeypatch):
 def test_a_seed_that_was_drawn_is_no_other_setting(tmp_path):
     values = {"records": 8, "trials": 6, "training": {"steps": 2}, "claim": {"epsilon": 4.0}}
     assert seed_of(tmp_path, "a") == {}
-    (first,) = play_batch({"a": AuditSettings.of(values)}, tmp_path)
+    (first,) = play_batch({"a": AuditConfig.from_words(values)}, tmp_path)
     kept = {**seed_of(tmp_path, "a"), **values}
-    (again,) = play_batch({"a": AuditSettings.of(kept)}, tmp_path)
-    assert again.found.as_json() == first.found.as_json()
+    (again,) = play_batch({"a": AuditConfig.from_words(kept)}, tmp_path)
+    assert again.record.to_dict() == first.record.to_dict()
 
 
 def test_other_settings_do_not_write_over_a_run(tmp_path):
@@ -77,7 +77,7 @@ def test_other_settings_do_not_write_over_a_run(tmp_path):
 
 
 def test_what_is_wrong_with_one_is_said_before_the_first(tmp_path):
-    several = settings(a={}, b={"claim": {}})
-    with pytest.raises(ValueError, match="noise_multiplier must be given"):
+    several = settings(a={}, b={"options": {"copies": 0}})
+    with pytest.raises(ValueError, match="copies must be at least 1"):
         list(play_batch(several, tmp_path / "none"))
     assert not (tmp_path / "none").exists()

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from dprime.attack import ApiAccess, Attack, AttackTarget, FunctionTrainer, Probes
-from dprime.audit.game import Game, blocks_of
+from dprime.audit.config import blocks_of
+from dprime.audit.game import Game
 from dprime.train import TrainingData
 from games import GAMES, IMAGES, engine_setting, played, quick, setting_for
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import scipy
 
-from dprime import DPSGD, GDP, TradeOff, choose
-from dprime.audit import ClopperPearson, Question, judge, lower_bound, power
-from dprime.audit.estimators.base import upper_end
+from dprime import DPSGD, GDP, InputError, TradeOff, choose
+from dprime.audit import ClopperPearson, judge, lower_bound, power
 from dprime.audit.planner import (
     METHODS,
     best_possible,
@@ -59,15 +58,6 @@ def error_of(share, repetitions, drawn=math.inf):
     return 4 * math.sqrt(variance / repetitions + variance / drawn)
 
 
-def test_the_gaussian_promise_is_kept():
-    made = plan(EPSILON_4, **BY_EPSILON)
-    goal = power.Goal(made.metric, made.target, made.d_prime, 0.95)
-    seen = share_reaching(goal, "gaussian", made.trials, 600)
-    assert abs(seen - 0.9) < error_of(0.9, 600)
-    fewer = share_reaching(goal, "gaussian", made.trials // 2, 300)
-    assert fewer < 0.9 - error_of(0.9, 300)
-
-
 def test_the_gaussian_chance_is_that_of_drawn_t_statistics():
     rng = np.random.default_rng(2)
     for d_prime, target, trials in ((0.27, 0.23, 8000), (0.92, 0.8, 900), (3.0, 2.0, 12)):
@@ -82,12 +72,12 @@ def test_the_gaussian_chance_is_that_of_drawn_t_statistics():
 
 @pytest.mark.parametrize(
     ("metric", "method"),
-    [(ADVANTAGE, "clopper-pearson"), (ADVANTAGE, "band"), (Reading("success"), "band")],
+    [(Reading("epsilon"), "gaussian"), (ADVANTAGE, "clopper-pearson"), (ADVANTAGE, "band")],
 )
-def test_the_other_promises_are_kept(metric, method):
+def test_promises_are_kept(metric, method):
     made = plan(EPSILON_4, metric=metric, method=method, power=0.9)
     goal = power.Goal(made.metric, made.target, made.d_prime, 0.95)
-    drawn = power.BANDS if method == "band" else power.CHOICES
+    drawn = {"band": power.BANDS, "clopper-pearson": power.CHOICES}.get(method, 1e9)
     seen = share_reaching(goal, method, made.trials, 400)
     assert abs(seen - 0.9) < error_of(0.9, 400, drawn)
 
@@ -172,11 +162,6 @@ def test_lost_trials_count_in_what_would_have_been_noticed(lost, metric):
     assert detectable(EPSILON_4, metric, trials=500, lost=500) is None
 
 
-def test_the_planner_speaks_of_the_method_that_audits_use():
-    assert plan(EPSILON_4).method == Question().method == lower_bound([0, 1], [0, 1]).method
-    assert plan(EPSILON_4).metric == Question().metric == "curve"
-
-
 @pytest.mark.parametrize(
     ("claim", "trials", "least", "most"),
     [
@@ -191,6 +176,9 @@ def test_what_can_be_shown_at_epsilon_1_and_4(claim, trials, least, most):
     assert least < chance < best_possible(trials, claim) < most
     seen = share_reaching(goal, "gaussian", trials, 400)
     assert abs(seen - chance) < error_of(chance, 400)
+    if claim is EPSILON_1:
+        least = plan(EPSILON_1, metric=Reading("epsilon"), method="gaussian").least
+        assert best_possible(least, EPSILON_1) >= 0.8 > best_possible(least - 1, EPSILON_1)
 
 
 def test_the_best_possible_test_has_the_power_that_is_stated():
@@ -219,14 +207,8 @@ def test_no_method_does_better_than_the_best_possible(metric, trials):
         lambda mu: metric.value(TradeOff.gaussian(mu)) - goal.target, 0.0, 2.0
     )
     assert power.gaussian_chance(goal, trials, index) <= limit + 1e-6
-    assert power.best_threshold_chance(goal, trials) <= limit + 1e-6
     assert power.band_chance(goal, trials) <= limit + 0.05
-    assert power.clopper_pearson_chance(goal, trials) <= power.best_threshold_chance(goal, trials)
-
-
-def test_the_least_number_is_where_the_best_possible_has_the_power():
-    least = plan(EPSILON_1, metric=Reading("epsilon")).least
-    assert best_possible(least, EPSILON_1) >= 0.8 > best_possible(least - 1, EPSILON_1)
+    assert power.clopper_pearson_chance(goal, trials) <= limit + 0.05
 
 
 def test_the_largest_epsilon():
@@ -238,6 +220,7 @@ def test_the_largest_epsilon():
     )
     assert largest_epsilon(1) == 0.0
     assert largest_epsilon(100, delta=0.99) == 0.0
+    assert epsilon_limit(1, delta=0.99) == epsilon_limit(1, delta=0.0, confidence=0.9999) == 0.0
 
 
 @pytest.mark.parametrize("trials", [10, 1000, 100_000])
@@ -259,35 +242,6 @@ def test_the_limit_of_every_method(trials, delta):
     claim = TradeOff.from_lines([(epsilon, delta)])
     wrong = (1 - claim.advantage()) / 2  # its best test errs so often in either world
     assert scipy.stats.binom.pmf(0, 2 * trials, wrong) == pytest.approx(0.1, rel=1e-6)
-
-
-def test_the_limit_is_never_below_0():
-    assert epsilon_limit(1, delta=0.99) == 0.0
-    assert epsilon_limit(1, delta=0.0, confidence=0.9999) == 0.0
-
-
-def test_upper_ends_are_the_estimators():
-    counts = np.array([0.0, 1.0, 2.5, 99.0, 100.0])
-    found = power.upper_ends(counts, 100, 0.01)
-    assert found == pytest.approx([upper_end(k, 100, 0.01) for k in counts], rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [ADVANTAGE, Reading("epsilon"), Reading("tpr"), Reading("precision"), Reading("d_prime")],
-    ids=lambda metric: metric.name,
-)
-def test_the_frontier_parts_what_reaches_the_target_from_what_does_not(metric):
-    goal = goal_of(EPSILON_4, metric)
-    reachable = 0
-    for fpr in np.geomspace(1e-8, 0.9, 25):
-        allowed = float(goal.frontier.allowed_fnr(np.array(fpr)))
-        reachable += allowed > 0
-        below, above = allowed * 0.99, min(1.0 - fpr, allowed + 0.01 * min(allowed, 1 - allowed))
-        if allowed > 0:
-            assert power._read(metric, fpr, below) >= goal.target * (1 - 1e-3)
-        assert power._read(metric, fpr, above) <= goal.target * (1 + 1e-3)
-    assert reachable > 10
 
 
 def test_counts_given_ranks_have_the_right_law():
@@ -332,17 +286,6 @@ def test_some_goals_are_out_of_reach():
     assert "Not even 1,000,000,000 trials a world refute the claim so often" in made.sentence()
 
 
-def test_a_claim_of_a_training():
-    curve = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000).curve()
-    made = plan(curve, **BY_EPSILON)
-    assert made.claimed == pytest.approx(2.584, abs=1e-3)
-    assert made.d_prime == pytest.approx(mu_of(made.claimed))
-    goal = power.Goal(made.metric, made.target, made.d_prime, 0.95)
-    index = mu_of(made.target)
-    assert power.gaussian_chance(goal, made.trials, index) >= 0.9
-    assert power.gaussian_chance(goal, made.trials - 1, index) < 0.9
-
-
 def test_the_sentence():
     made = plan(EPSILON_4, **BY_EPSILON, strength=1.5)
     assert made.sentence() == (
@@ -360,45 +303,30 @@ def test_the_sentence():
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"strength": 0}, "strength must be above 0, but it is 0"),
-        ({"confidence": 1.0}, "confidence must be strictly between 0 and 1, but it is 1.0"),
-        ({"confidence": 0.3}, "confidence must be at least 0.5, but it is 0.3"),
-        ({"power": 0.2}, "power must be at least 0.5, but it is 0.2"),
-        ({"reach": 1.0}, "reach must be strictly between 0 and 1, but it is 1.0"),
-        ({"strength": 1.0}, "strength must be above 1 to judge by the curve, but it is 1.0"),
-        ({"method": "clopper-pearson"}, "method must be band to judge by the curve"),
-        ({"method": "bayesian"}, f"method must be one of {', '.join(METHODS)}, but it is 'bayes"),
-    ],
-)
-def test_bad_input(options, message):
-    with pytest.raises(ValueError, match=message) as caught:
-        plan(EPSILON_4, **options)
-    assert "\n" not in str(caught.value)
+NOTHING = TradeOff.gaussian(0.0)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: plan(TradeOff.gaussian(0.0), **BY_EPSILON),
-            "claimed ε at δ 1e-05 must be above 0, which blind",
-        ),
-        (lambda: plan(TradeOff.gaussian(0.0)), "claimed advantage must be above 0, which blind"),
+        (lambda: plan(EPSILON_4, strength=0), "strength must be above 0, but it is 0"),
+        (lambda: plan(EPSILON_4, confidence=1.0), "confidence must be strictly between 0 and 1"),
+        (lambda: plan(EPSILON_4, confidence=0.3), "confidence must be at least 0.5, but it is 0.3"),
+        (lambda: plan(EPSILON_4, reach=1.0), "reach must be strictly between 0 and 1"),
+        (lambda: plan(EPSILON_4, strength=1.0), "strength must be above 1 to judge by the curve"),
+        (lambda: plan(EPSILON_4, method="clopper-pearson"), "method must be band to judge by the"),
+        (lambda: plan(EPSILON_4, method="bayesian"), f"method must be one of {', '.join(METHODS)}"),
+        (lambda: plan(NOTHING, **BY_EPSILON), "claimed ε at δ 1e-05 must be above 0, which blind"),
+        (lambda: plan(NOTHING), "claimed advantage must be above 0, which blind"),
         (
             lambda: plan(TradeOff.from_lines([(1.0, 1e-3)]), **BY_EPSILON),
             "claimed ε at δ 1e-05 must be finite",
         ),
         (lambda: best_possible(0, EPSILON_1), "trials must be at least 1, but it is 0"),
-        (lambda: best_possible(10, EPSILON_1, reach=2), "reach must be strictly between 0 and 1"),
         (lambda: largest_epsilon(2.5), "trials must be a whole number, but it is 2.5"),
-        (lambda: largest_epsilon(10, delta=1.0), "delta must be below 1, but it is 1.0"),
         (lambda: epsilon_limit(10, confidence=0), "confidence must be strictly between 0 and 1"),
     ],
 )
-def test_bad_claims_and_counts(call, message):
-    with pytest.raises(ValueError, match=message) as caught:
+def test_what_is_refused(call, message):
+    with pytest.raises(InputError, match=message):
         call()
-    assert "\n" not in str(caught.value)

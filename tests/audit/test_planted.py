@@ -57,23 +57,25 @@ def engine_setting(seed, noise, rate=1.0):
 
 
 @cache
-def correct_passes(name):
+def correct_passes(name, seeds):
     """In how many seeds the correct trainer is not refuted by an adversary."""
     noise, claim = claimed()
-    settings = [engine_setting(seed, noise) for seed in range(SEEDS)]
+    settings = [engine_setting(seed, noise) for seed in range(seeds)]
     return sum(not refuted(setting, adversary_named(name), claim) for setting in settings)
 
 
 @pytest.mark.parametrize("mistake", FINDER)
-def test_found(mistake):
+@pytest.mark.parametrize("seeds", [1, pytest.param(SEEDS, marks=pytest.mark.slow)])
+def test_found(mistake, seeds):
     noise, claim = claimed()
     adversary = adversary_named(FINDER[mistake])
-    settings = [engine_setting(seed, noise) for seed in range(SEEDS)]
+    settings = [engine_setting(seed, noise) for seed in range(seeds)]
     found = sum(refuted(setting, adversary, claim, PLANTED[mistake]) for setting in settings)
-    assert found >= 19
-    assert correct_passes(adversary.name) >= 19
+    assert found >= 0.95 * seeds
+    assert correct_passes(adversary.name, seeds) >= 0.95 * seeds
 
 
+@pytest.mark.slow
 def test_sampling_accounted_at_a_tenth_of_its_rate():
     noise, claim = claimed(rate=0.02)
     adversary = adversary_named("malicious-dataset")
@@ -95,6 +97,7 @@ def one_thread():
     torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_batch_normalisation():
     noise, claim = claimed(steps=5)

@@ -17,13 +17,6 @@ def test_the_rule_is_strict(inside, outside, threshold):
     assert scores.false_negatives(threshold) == sum(not x > threshold for x in inside)
 
 
-def test_infinite_scores_and_whole_numbers_are_scores():
-    scores = Scores.checked([np.inf, -np.inf, 3], np.array([True, False]))
-    assert scores.sizes == (3, 2)
-    assert scores.false_negatives(-np.inf) == 1
-    assert scores.false_positives(0) == 1
-
-
 def test_the_mirror_exchanges_the_worlds():
     mirrored = Scores.checked([1, 2, 5], [0, 3]).mirrored()
     assert mirrored.inside.tolist() == [0, -3]

@@ -51,15 +51,15 @@ def test_a_claim_that_is_not_refuted_comes_with_what_would_have_been_noticed():
     )
 
 
-@pytest.mark.parametrize(
-    "metric",
-    [
-        Reading("epsilon"), Reading("epsilon", {"delta": 0}), Reading("tpr"), Reading("precision"),
-        Reading("success"), Reading("d_prime"), "curve",
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("method", ["band", "clopper-pearson"])
-def test_every_metric_judges(metric, method):
+EVERY = [
+    *(("band", Reading(name)) for name in ("epsilon", "tpr", "precision", "success", "d_prime")),
+    ("band", Reading("epsilon", {"delta": 0})), ("band", "curve"),
+    ("clopper-pearson", Reading("tpr")), ("clopper-pearson", Reading("epsilon", {"delta": 0})),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "metric"), EVERY, ids=str)
+def test_every_metric_judges(method, metric):
     bound = lower_bound(*scores(2.5), method=method)
     assert not judge(bound, TradeOff.gaussian(2.5), metric).refuted
     if metric != Reading("epsilon", {"delta": 0}):  # no Gaussian claims a finite one
@@ -123,55 +123,6 @@ def test_an_assumption_that_nobody_accepted_refutes_nothing():
     assert 'Accept it with assume="gaussian" if you know that it holds.' in verdict.sentence
 
 
-def cut(d_prime, size, rng):
-    """Normal scores whose tails are cut 3 from the midpoint: exactly 3-DP at a d' of 1.
-
-    ln p/q = x - 1/2 between the cuts at 1/2 - 3 and 1/2 + 3, so it never exceeds 3.
-    """
-    drawn = []
-    while len(drawn) < size:
-        more = rng.normal(d_prime, 1, 2 * size)
-        drawn += more[np.abs(more - 0.5) <= 3].tolist()
-    return np.array(drawn[:size])
-
-
-def laplace(world, size, rng):
-    """The log-likelihood ratio of 10 Laplace answers, each 0.3-DP: 3-DP together."""
-    answers = world + rng.laplace(0, 1 / 0.3, (size, 10))
-    return 0.3 * (np.abs(answers) - np.abs(answers - 1)).sum(1)
-
-
-def responses(world, size, rng):
-    """10 answers by randomised response, each 0.3-DP: 3-DP together; noise breaks the ties."""
-    right = rng.random((size, 10)) < 1 / (1 + math.exp(-0.3))
-    return np.where(right, world, 1 - world).sum(1) + 0.3 * rng.normal(size=size)
-
-
-LIGHT_TAILS = {"normal, cut": cut, "10 Laplace answers": laplace, "10 responses": responses}
-
-
-@pytest.mark.parametrize("law", LIGHT_TAILS)
-@pytest.mark.parametrize("method", ["band", "clopper-pearson", "gaussian", "bayesian"])
-def test_true_claims_of_light_tails_are_seldom_refuted(law, method):
-    """The Gaussian method's bound exceeds the true ε in most of these audits."""
-    rng, claim, epsilon = (
-        np.random.default_rng(1),
-        EpsilonDelta(3.0, 0.0).curve(),
-        Reading("epsilon"),
-    )
-    draw = LIGHT_TAILS[law]
-    refuted = above = 0
-    for _ in range(100):
-        bound = lower_bound(draw(1, 500, rng), draw(0, 500, rng), method=method, metric=epsilon)
-        verdict = judge(bound, claim, epsilon)
-        refuted += verdict.refuted
-        above += verdict.reached > verdict.allowed
-    assert refuted <= 5 + 3 * math.sqrt(100 * 0.05 * 0.95)
-    if method == "gaussian":
-        assert above >= 50
-        assert refuted == 0
-
-
 def test_what_does_not_decide_refutes_nothing():
     rng = np.random.default_rng(0)
     claim = TradeOff.gaussian(0.01)
@@ -193,13 +144,6 @@ def test_what_does_not_decide_refutes_nothing():
     assert judge(assumed, claim, ADVANTAGE).outcome == "inconclusive"
     unfair = lower_bound(rng.normal(9, 1, 1500), rng.normal(0, 1, 500), method="steinke")
     assert judge(unfair, claim, epsilon).outcome == "inconclusive"
-
-
-def test_what_does_not_decide_says_so_where_nothing_was_exceeded_too():
-    verdict = judge(
-        lower_bound(*scores(0.5), method="bayesian"), TradeOff.gaussian(3.0), Reading("epsilon")
-    )
-    assert "inconclusive, because this bound could not refute it. " in verdict.sentence
 
 
 def test_too_few_trials_are_inconclusive_and_the_number_that_would_do_does():
@@ -277,22 +221,12 @@ def test_numbers_in_print_never_contradict_the_verdict():
     assert _pair(2.0, math.inf) == "2; the claim allows any number"
 
 
-@pytest.mark.parametrize(
-    ("claim", "metric", "words"),
-    [
-        (
-            Estimate(GaussianShape(1.0), "central limit"), ADVANTAGE,
-            "claim must be a TradeOff, but it is of type Estimate: give the certified curve of a",
-        ),
-        (
-            TradeOff.gaussian(1.0), "advantage",
-            "metric must be a Reading or \"curve\", but it is 'advantage': give a Reading such as",
-        ),
-    ],
-)  # fmt: skip
-def test_bad_input_gets_one_sentence(claim, metric, words):
-    with pytest.raises(ValueError, match=words):
-        judge(lower_bound(*scores(), method="band"), claim, metric)
+def test_what_is_no_claim_and_no_metric():
+    bound = lower_bound(*scores(), method="band")
+    with pytest.raises(ValueError, match="claim must be a TradeOff, but it is of type Estimate"):
+        judge(bound, Estimate(GaussianShape(1.0), "central limit"), ADVANTAGE)
+    with pytest.raises(ValueError, match='metric must be a Reading or "curve", but it is \'adv'):
+        judge(bound, TradeOff.gaussian(1.0), "advantage")
 
 
 def test_half_of_the_noise_is_named_only_where_it_doubles_the_d_prime():

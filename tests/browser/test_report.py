@@ -69,8 +69,8 @@ def test_its_numbers_are_the_stores(report, folder):
     numbers = Numbers(report.read_text(encoding="utf-8")).found
     with Run.open(folder / "finished.run") as store:
         answer = store.result
-    assert float(numbers["verdict.metric.reached"]) == answer["reached"]
-    assert float(numbers["verdict.metric.allowed"]) == answer["allowed"]
+    assert float(numbers["verdict.metric.reached"]) == answer["verdict"]["reached"]
+    assert float(numbers["verdict.metric.allowed"]) == answer["verdict"]["allowed"]
 
 
 def test_the_same_page_as_pdf(folder, tmp_path):

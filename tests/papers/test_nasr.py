@@ -96,6 +96,6 @@ def test_another_number_of_shadow_models_has_random_numbers_of_its_own(monkeypat
             play("mnist", Scale("smoke"), STATIC, [2.0], many)
     usual, other = chosen
     assert (usual.options, other.options) == ({"shadows": 2}, {"shadows": 7})
-    assert usual.claim["epsilon"] == other.claim["epsilon"] == 2.0
+    assert usual.chosen_for["epsilon"] == other.chosen_for["epsilon"] == 2.0
     assert usual.seed != other.seed
     assert dataclasses.replace(other, seed=usual.seed, options=usual.options) == usual

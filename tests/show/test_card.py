@@ -9,8 +9,9 @@ import jsonschema
 import pytest
 
 from audited import CONCLUDED, EVIL, run
+from dprime.audit import record_of
 from dprime.runs.run import Run
-from dprime.show import SCHEMA, card, card_markdown, facts_of, grounds, words
+from dprime.show import SCHEMA, card, card_markdown, grounds, words
 from dprime.text import round_down, round_up
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +41,7 @@ def test_the_published_schema_is_the_packaged_one():
 
 @pytest.mark.parametrize("name", CONCLUDED)
 def test_a_card_is_valid_and_plain(name):
-    shown = card(facts_of(run(name)))
+    shown = card(record_of(run(name)))
     VALIDATOR.validate(shown)
     again = json.loads(json.dumps(shown, allow_nan=False))
     assert again == shown
@@ -59,7 +60,7 @@ def places(schema, value, path=()):
 
 @pytest.mark.parametrize("name", ["stands", "di"])
 def test_the_schema_notices_what_is_missing_or_wrong(name):
-    whole = card(facts_of(run(name)))
+    whole = card(record_of(run(name)))
     for path in places(SCHEMA, whole):
         if not path:
             continue
@@ -78,20 +79,21 @@ def test_the_schema_notices_what_is_missing_or_wrong(name):
 
 @pytest.mark.parametrize("name", CONCLUDED)
 def test_every_number_is_the_stores(name):
-    shown, (answer, settings) = card(facts_of(run(name))), kept(name)
-    verdict = shown["verdict"]
-    assert verdict["outcome"] == answer["verdict"]
+    shown, (answer, settings) = card(record_of(run(name))), kept(name)
+    verdict, first = shown["verdict"], answer["rows"][0]
+    assert verdict["outcome"] == answer["verdict"]["outcome"]
     assert verdict["sentence"] == answer["sentence"]
+    rows = answer["rows"][settings["metric"] == "curve" :]
+    assert [*shown["metrics"]] == [row["name"] for row in rows]
     for end in ("reached", "allowed"):
-        assert verdict["metric"][end] == answer[end]
-        for metric, given in answer["metrics"].items():
-            assert shown["metrics"][metric][end] == given[end]
-    metric = {"name": verdict["metric"]["name"], **verdict["metric"]["conditions"]}
-    assert metric == answer["metric"]
-    assert verdict["confidence"] == answer["confidence"]
-    assert verdict["method"] == answer["method"]
-    assert shown["methods"] == answer["bounds"]
-    assert verdict["decides"] == answer["bounds"][answer["method"]]["decides"]
+        assert verdict["metric"][end] == first[end] == answer["verdict"][end]
+        assert [each[end] for each in shown["metrics"].values()] == [row[end] for row in rows]
+    assert verdict["metric"]["name"] == settings["metric"]
+    assert verdict["confidence"] == settings["confidence"]
+    assert verdict["method"] == answer["bounds"][0]["method"]
+    for bound in answer["bounds"]:
+        part = shown["methods"][bound["method"]]
+        assert {name: bound[name] for name in part if name != "decides"}.items() <= part.items()
     assert shown["claim"]["metrics"] == answer["claim"]["metrics"]
     assert shown["claim"]["adjacency"] == answer["attacked"]["adjacency"]
     assert shown["attack"]["trials"] == answer["trials"]
@@ -104,14 +106,14 @@ def test_every_number_is_the_stores(name):
 
 
 def test_the_mechanism():
-    claim = card(facts_of(run("broken")))["claim"]["mechanism"]
+    claim = card(record_of(run("broken")))["claim"]["mechanism"]
     assert (claim["name"], claim["noise_multiplier"]) == ("DPSGD", 4.0)
-    assert card(facts_of(run("own")))["claim"]["mechanism"]["name"] == "EpsilonDelta"
-    assert card(facts_of(run("python-curve")))["claim"]["mechanism"] is None
+    assert card(record_of(run("own")))["claim"]["mechanism"]["name"] == "EpsilonDelta"
+    assert card(record_of(run("python-curve")))["claim"]["mechanism"]["name"] == "GDP"
 
 
 def test_groups():
-    for each in card(facts_of(run("stands")))["groups"]:
+    for each in card(record_of(run("stands")))["groups"]:
         assert each["prior"] == 1 / each["size"]
         assert math.isclose(each["equivalent"], 1 / each["belief"])
 
@@ -121,7 +123,7 @@ def test_groups():
 
 @pytest.mark.parametrize("name", CONCLUDED)
 def test_the_markdown_says_the_same(name):
-    facts = facts_of(run(name))
+    facts = record_of(run(name))
     text = card_markdown(facts)
     assert text.startswith("## Privacy\n")
     plain = text.replace("&lt;", "<").replace("\\|", "|").replace("\\[", "[")
@@ -138,20 +140,20 @@ def test_the_markdown_says_the_same(name):
 
 @pytest.mark.parametrize("name", CONCLUDED)
 def test_headings_of_the_markdown_are_in_order(name):
-    levels = [len(m) for m in re.findall(r"^(#+) ", card_markdown(facts_of(run(name))), re.M)]
+    levels = [len(m) for m in re.findall(r"^(#+) ", card_markdown(record_of(run(name))), re.M)]
     assert levels[0] == 2
     assert set(levels[1:]) == {3}
 
 
 def test_a_name_cannot_become_a_program_in_markdown():
-    text = card_markdown(facts_of(run("evil")))
+    text = card_markdown(record_of(run("evil")))
     outside = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     assert EVIL not in outside
     assert "<script" not in outside
 
 
 def test_floors_and_ceilings_in_the_table():
-    facts = facts_of(run("stands"))
+    facts = record_of(run("stands"))
     rows = re.findall(r"^\| (.+) \| (\S+) \| (\S+) \|$", card_markdown(facts), re.MULTILINE)
     found = {title: (low, high) for title, low, high in rows}
     for each in facts.metrics:

@@ -3,11 +3,12 @@
 import pytest
 
 from audited import CONCLUDED, run
-from dprime.show import facts_of, grounds
+from dprime.audit import record_of
+from dprime.show import grounds
 
 
 def told(part, name):
-    return " ".join(getattr(grounds, part)(facts_of(run(name))))
+    return " ".join(getattr(grounds, part)(record_of(run(name))))
 
 
 @pytest.mark.parametrize("name", CONCLUDED)
@@ -48,7 +49,7 @@ def test_limits_that_cannot_be_relied_on():
 
 
 def test_a_table_needs_the_mechanism():
-    assert "does not name a mechanism" in told("hipaa", "python-curve")
+    assert "None follows from this claim" in told("hipaa", "python-curve")
     assert "The table is for" not in told("hipaa", "python-curve")
     assert "The table is for" in told("hipaa", "stands")
     assert "exactly one of k people" in told("hipaa", "replace")

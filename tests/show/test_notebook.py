@@ -7,9 +7,9 @@ import pytest
 
 import dprime
 from audited import run
-from dprime.audit import LowerBound, lower_bound
+from dprime.audit import LowerBound, lower_bound, record_of
 from dprime.metrics import risk_profile
-from dprime.show import facts_of, notebook, report_html
+from dprime.show import notebook, report_html
 from dprime.text import round_up
 from games import engine_setting
 
@@ -82,12 +82,12 @@ def test_an_audit_shows_its_verdict():
     shown = Cells(page)
     assert shown.open == []
     assert shown.drawings == 1
-    assert [metric.title for metric, _, _ in found.rows()] == shown.cells[::3]
+    assert [row.title for row in found.rows] == shown.cells[::3]
 
 
 def test_the_report_of_a_run_is_framed():
-    facts = facts_of(run("stands"))
-    assert facts._repr_html_() == notebook.framed(report_html(facts))
+    facts = record_of(run("stands"))
+    assert notebook.report_frame(facts) == notebook.framed(report_html(facts))
 
 
 def test_a_page_in_a_frame_keeps_to_itself():

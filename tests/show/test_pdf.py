@@ -7,7 +7,8 @@ import stat
 import pytest
 
 from audited import run
-from dprime.show import facts_of, pdf, report_html, write_pdf
+from dprime.audit import record_of
+from dprime.show import pdf, report_html, write_pdf
 
 PRINTS = any(map(shutil.which, pdf.BROWSERS))
 needs_chromium = pytest.mark.skipif(not PRINTS, reason="no Chromium is installed")
@@ -16,7 +17,7 @@ needs_chromium = pytest.mark.skipif(not PRINTS, reason="no Chromium is installed
 @needs_chromium
 def test_a_report_is_printed(tmp_path):
     page = tmp_path / "a report with spaces.html"
-    page.write_text(report_html(facts_of(run("di"))), encoding="utf-8")
+    page.write_text(report_html(record_of(run("di"))), encoding="utf-8")
     before = page.read_bytes()
     target = tmp_path / "a report.pdf"
     assert write_pdf(page, target) == target

@@ -8,23 +8,24 @@ import pytest
 
 from audited import NAMED, folder, run
 from dprime import cli
-from dprime.audit.settings import AuditSettings, begin, settings_of
+from dprime.audit import AuditConfig, begin, record_of
+from dprime.audit.audits import config_of
 from dprime.runs.run import Run
-from dprime.show import card, facts_of, repeat, report_html
+from dprime.show import card, repeat, report_html
 
 
 @pytest.mark.parametrize("name", NAMED)
 def test_the_settings_are_read_again(name):
-    facts = facts_of(run(name))
+    facts = record_of(run(name))
     values = tomllib.loads(repeat.settings_text(facts))
     assert "seed" not in values
     with Run.open(run(name)) as store:
-        assert AuditSettings.of({**values, "seed": store.seed}) == settings_of(store)
+        assert AuditConfig.from_words({**values, "seed": store.seed}) == config_of(store)
 
 
 @pytest.mark.slow
 def test_the_commands_give_the_same_numbers(tmp_path, monkeypatch, capsys):
-    facts = facts_of(run("replace"))
+    facts = record_of(run("replace"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / repeat.FILE).write_text(repeat.settings_text(facts), encoding="utf-8")
     shutil.copy(run("replace"), tmp_path)
@@ -36,28 +37,27 @@ def test_the_commands_give_the_same_numbers(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err == (
         "The accountant certifies ε = 2.605 at δ = 1e-06 for this training; the claim is ε = 2.\n"
     )
-    again = facts_of(tmp_path / "again.run")
+    again = record_of(tmp_path / "again.run")
     assert again.metrics == facts.metrics
     assert again.deciding == facts.deciding
 
 
 def test_a_run_of_python_shows_its_settings_and_no_command():
-    facts = facts_of(run("python"))
+    facts = record_of(run("python"))
     assert repeat.commands(facts) == []
-    kept = {name: value for name, value in facts.settings.items() if name != "seed"}
-    assert json.loads(repeat.settings_text(facts)) == kept
+    assert json.loads(repeat.settings_text(facts)) == facts.public_settings
     assert "begun in Python" in repeat.how(facts)[0]
 
 
 @pytest.mark.slow
 def test_a_place_on_somebodys_machine_is_not_told(tmp_path):
     place = str(tmp_path / "a secret folder")
-    settings = AuditSettings.of(
+    settings = AuditConfig.from_words(
         {"records": 6, "trials": 4, "seed": 1, "claim": {"epsilon": 4.0}, "training": {"steps": 2},
          "data_dir": place}
     )  # fmt: skip
     begin(settings, tmp_path / "a.run", progress=False)
-    facts = facts_of(tmp_path / "a.run")
+    facts = record_of(tmp_path / "a.run")
     assert repeat.commands(facts)[0] == (
         "dprime audit audit.toml --data-dir FOLDER --seed-from a.run --out again.run"
     )
@@ -77,6 +77,6 @@ def test_texts_and_lists_in_toml():
 
 
 def test_a_seed_gives_all_only_if_the_training_function_uses_it():
-    own, engine = (" ".join(repeat.how(facts_of(run(name)))) for name in ("own", "stands"))
+    own, engine = (" ".join(repeat.how(record_of(run(name)))) for name in ("own", "stands"))
     assert "of the run, if the training function draws its own from the seed" in own
     assert "of the run. With the versions" in engine

@@ -12,9 +12,9 @@ import html5lib
 import pytest
 
 from audited import CONCLUDED, EVIL, run
-from dprime.audit import blind_spots
+from dprime.audit import blind_spots, record_of
 from dprime.runs.run import Run
-from dprime.show import card, facts_of, figures_of, report_html, words
+from dprime.show import card, figures_of, report_html, words
 from dprime.show.report import SECTIONS, WAYS
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ LARGEST = 3_000_000
 
 @functools.cache
 def page(name, *others):
-    return report_html(facts_of(run(name)), [facts_of(run(other)) for other in others])
+    return report_html(record_of(run(name)), [record_of(run(other)) for other in others])
 
 
 class Page(HTMLParser):
@@ -150,7 +150,7 @@ def at(shown, place):
 
 @pytest.mark.parametrize("name", CONCLUDED)
 def test_every_number_is_the_cards(name):
-    shown, facts = card(facts_of(run(name))), parsed(name).facts
+    shown, facts = card(record_of(run(name))), parsed(name).facts
     for place, value, _ in facts:
         assert json.loads(value) == at(shown, place), place
     places = {place for place, _, _ in facts}
@@ -213,9 +213,9 @@ def test_the_numbers_are_the_stores(name):
         answer = store.result
     facts = {place: json.loads(value) for place, value, _ in parsed(name).facts}
     for end in ENDS:
-        assert facts[f"verdict.metric.{end}"] == answer[end]
-        for metric, kept in answer["metrics"].items():
-            assert facts[f"metrics.{metric}.{end}"] == kept[end]
+        assert facts[f"verdict.metric.{end}"] == answer["verdict"][end]
+        for kept in answer["rows"]:
+            assert facts[f"metrics.{kept['name']}.{end}"] == kept[end]
     for metric, kept in answer["claim"]["metrics"].items():
         assert facts[f"claim.metrics.{metric}.value"] == kept["value"]
     for world in ("in", "out"):
@@ -235,7 +235,7 @@ def test_every_way_of_printing_is_used_rightly():
 
 @pytest.mark.parametrize("name", CONCLUDED)
 def test_the_verdict_is_at_the_top(name):
-    facts = facts_of(run(name))
+    facts = record_of(run(name))
     told = seen(name).replace("\N{NO-BREAK SPACE}", " ")
     first, _, rest = told.partition("The claim What was claimed")
     assert rest
@@ -321,7 +321,7 @@ CLAIMED = ["risk-noise-multiplier", "risk-steps", "bayes-security", "precision"]
     ],
 )
 def test_figures(name, others, more):
-    figures = figures_of(facts_of(run(name)), [facts_of(run(other)) for other in others])
+    figures = figures_of(record_of(run(name)), [record_of(run(other)) for other in others])
     assert [figure.name for figure in figures] == [*ALWAYS, *more]
     text = page(name, *others)
     for figure in figures:
@@ -330,7 +330,7 @@ def test_figures(name, others, more):
 
 
 def test_a_chart_has_its_numbers_below_it():
-    figure = figures_of(facts_of(run("stands")))[0]
+    figure = figures_of(record_of(run("stands")))[0]
     tree = html5lib.parse(page("stands"), namespaceHTMLElements=False)
     tables = [table for details in tree.iter("details") for table in details.iter("table")]
     assert len(tables) == len(ALWAYS + CLAIMED)
@@ -348,11 +348,11 @@ def test_a_chart_has_its_numbers_below_it():
 def test_the_drawn_curves_are_the_stores():
     with Run.open(run("stands")) as store:
         answer = store.result
-    figure = figures_of(facts_of(run("stands")))[0]
-    assert list(figure.claim.tpr) == answer["claim"]["curve"]["tpr"]
+    figure = figures_of(record_of(run("stands")))[0]
+    assert list(figure.claim.tpr) == answer["claim"]["tpr"]
     assert list(figure.lower.tpr) == answer["lower"]["band"]["tpr"]
-    assert figure.exceeded == (answer["verdict"] == "broken")
-    assert figures_of(facts_of(run("broken")))[0].exceeded
+    assert figure.exceeded == (answer["verdict"]["outcome"] == "refuted")
+    assert figures_of(record_of(run("broken")))[0].exceeded
 
 
 def test_no_finding_is_told_twice():
@@ -361,18 +361,18 @@ def test_no_finding_is_told_twice():
 
 
 def test_the_certified_belief_is_drawn_where_there_is_one():
-    by_name = {figure.name: figure for figure in figures_of(facts_of(run("di")))}
-    facts = facts_of(run("di"))
+    by_name = {figure.name: figure for figure in figures_of(record_of(run("di")))}
+    facts = record_of(run("di"))
     last = facts.claim.curve.belief(prior=0.4, exceeded=1e-3)
     assert by_name["belief"].bound[-1] == (4, pytest.approx(last, rel=1e-9))
     assert (by_name["belief"].prior, by_name["belief"].belief) == (0.4, 0.8)
-    local = {figure.name: figure for figure in figures_of(facts_of(run("local")))}
+    local = {figure.name: figure for figure in figures_of(record_of(run("local")))}
     assert local["belief"].bound == ()
     assert "holds for the two data sets that were tested" in seen("local")
 
 
 def test_a_ladder_of_the_same_claim_only():
-    stands, broken = facts_of(run("stands")), facts_of(run("broken"))
+    stands, broken = record_of(run("stands")), record_of(run("broken"))
     with pytest.raises(ValueError, match=r"with must be a run against the claim of stands\.run"):
         figures_of(stands, [broken])
     with pytest.raises(ValueError, match="with must be"):
@@ -380,8 +380,8 @@ def test_a_ladder_of_the_same_claim_only():
 
 
 def test_the_ladder_names_every_run():
-    stands, again = facts_of(run("stands")), facts_of(run("success"))
-    made = figures_of(stands, [again, facts_of(run("api"))])
+    stands, again = record_of(run("stands")), record_of(run("success"))
+    made = figures_of(stands, [again, record_of(run("api"))])
     ladder = next(figure for figure in made if figure.name == "ladder")
     assert {rung.adversary for rung in ladder.rungs} == {
         "malicious-dataset (stands.run)", "malicious-dataset (success.run)", "api-access",
@@ -392,7 +392,7 @@ def test_the_ladder_names_every_run():
     told = seen("stands", "gradient", "api")
     assert "Other attackers against the same claim" in told
     facts = {place: value for place, value, _ in parsed("stands", "gradient", "api").facts}
-    other = facts_of(run("gradient"))
+    other = record_of(run("gradient"))
     assert json.loads(facts["beside.0.verdict.metric.reached"]) == other.deciding.reached
 
 
@@ -401,7 +401,7 @@ def test_the_ladder_names_every_run():
 
 @pytest.mark.parametrize("name", CONCLUDED)
 def test_it_says_what_an_audit_cannot_see(name):
-    engine = facts_of(run(name)).attacked["training"] is not None
+    engine = record_of(run(name)).attacked["training"] is not None
     text = html5lib.parse(page(name), namespaceHTMLElements=False)
     section = text.find(".//section[@aria-labelledby='cannot-see']")
     shown = [" ".join("".join(item.itertext()).split()) for item in section.iter("li")]
@@ -410,7 +410,7 @@ def test_it_says_what_an_audit_cannot_see(name):
 
 
 def test_both_kinds_of_trainer_are_reported_on():
-    trainings = [facts_of(run(name)).attacked["training"] for name in CONCLUDED]
+    trainings = [record_of(run(name)).attacked["training"] for name in CONCLUDED]
     assert any(each is None for each in trainings)
     assert any(each is not None for each in trainings)
 
@@ -425,7 +425,7 @@ def test_the_documents_list_what_an_audit_cannot_see():
 
 def test_the_deciding_number_is_the_same_in_table_sentence_and_chart():
     """Of a verdict by the whole curve: the point where the curves were compared is drawn."""
-    facts = facts_of(run("curve"))
+    facts = record_of(run("curve"))
     first = figures_of(facts)[0]
     assert first.fpr == facts.decided_at
     assert first.lower.floor(first.fpr) == facts.deciding.reached
@@ -434,8 +434,8 @@ def test_the_deciding_number_is_the_same_in_table_sentence_and_chart():
 
 
 def test_runs_that_were_decided_at_other_points_have_the_same_claim():
-    one = facts_of(run("curve"))
-    other = facts_of(run("stands"))
+    one = record_of(run("curve"))
+    other = record_of(run("stands"))
     assert one.decided_at is not None
     assert other.decided_at is None
     assert one.claim.same_as(other.claim)

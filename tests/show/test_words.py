@@ -10,16 +10,18 @@ from hypothesis import strategies as st
 
 from audited import CONCLUDED, run
 from dprime.attack import ADVERSARIES
+from dprime.audit import record_of
+from dprime.audit.record import Group, Measured
 from dprime.metrics import OBSERVED, Reading
 from dprime.runs.states import Event
-from dprime.show import facts_of, words
-from dprime.show.facts import Group, Measured, compared
+from dprime.show import words
+from dprime.show.compared import compared
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 def headline(name):
-    return words.headline(facts_of(run(name)))
+    return words.headline(record_of(run(name)))
 
 
 def test_headlines():
@@ -42,7 +44,7 @@ def test_headlines():
 
 @pytest.mark.parametrize("name", CONCLUDED)
 def test_what_is_not_refuted_is_never_called_safe(name):
-    facts = facts_of(run(name))
+    facts = record_of(run(name))
     told = " ".join([words.headline(facts), words.how_sure(facts), *words.not_said(facts)])
     rest = told.replace("It does not say that the training is safe", "")
     assert not re.search(r"\b(?:safe|secure|proved|proven|guaranteed)\b", rest)
@@ -66,58 +68,60 @@ NOTICES = {
 
 @pytest.mark.parametrize(("name", "expected"), NOTICES.items())
 def test_notices(name, expected):
-    assert any(expected in notice for notice in words.notices(facts_of(run(name))))
+    assert any(expected in notice for notice in words.notices(record_of(run(name))))
 
 
 def test_what_happened_on_the_way_is_noticed():
     lost = Event("2026-01-01", 3, "lost with its worker", "its process died", "process 1")
-    facts = dataclasses.replace(facts_of(run("stands")), events=(lost,))
+    facts = dataclasses.replace(record_of(run("stands")), events=(lost,))
     (notice,) = words.notices(facts)
     assert notice.startswith("On the way 1 try was lost with its worker; its block was given out")
 
 
 def test_nothing_to_notice():
-    assert words.notices(facts_of(run("stands"))) == []
+    assert words.notices(record_of(run("stands"))) == []
 
 
 def test_what_the_accountant_certifies_is_noticed_where_it_is_more_than_claimed():
-    (notice,) = words.notices(facts_of(run("broken")))
+    (notice,) = words.notices(record_of(run("broken")))
     assert notice.startswith("The accountant certifies ε = ")
 
 
 def test_a_claim_that_allows_everything_could_not_have_been_refuted():
-    facts = facts_of(run("no-limit"))
+    facts = record_of(run("no-limit"))
     assert facts.vacuous
     assert "the claim allows everything" in words.headline(facts)
     assert "Nothing was decided" in words.how_sure(facts)
-    assert not facts_of(run("stands")).vacuous
+    assert not record_of(run("stands")).vacuous
 
 
 def test_what_the_scores_show_beside_the_verdict_is_noticed():
-    facts = dataclasses.replace(facts_of(run("stands")), caveats=("The scores are odd.",))
+    facts = dataclasses.replace(record_of(run("stands")), caveats=("The scores are odd.",))
     assert words.notices(facts) == ["The scores are odd."]
 
 
 def test_an_attribute_is_no_test_of_membership():
-    facts = dataclasses.replace(facts_of(run("stands")), adversary="attribute")
+    stands = record_of(run("stands"))
+    config = dataclasses.replace(stands.config, adversary="attribute")
+    facts = dataclasses.replace(stands, config=config)
     (notice,) = words.notices(facts)
     assert "this is no test of membership" in notice
 
 
 def test_a_method_of_unknown_power_is_not_said_to_have_had_too_few_trials():
-    few = facts_of(run("few"))
-    own = dataclasses.replace(few, power_known=False)
+    few = record_of(run("few"))
+    own = dataclasses.replace(few, verdict=dataclasses.replace(few.verdict, power_known=False))
     assert "it is not known what the method that was to decide" in words.headline(own)
     assert not any("noticed" in notice for notice in words.notices(own))
 
 
 def test_a_credible_bound_has_no_confidence():
-    assert words.certainty(facts_of(run("stands"))) == "95 % confidence"
-    assert "which is no confidence" in words.certainty(facts_of(run("bayesian")))
+    assert words.certainty(record_of(run("stands"))) == "95 % confidence"
+    assert "which is no confidence" in words.certainty(record_of(run("bayesian")))
 
 
 def test_a_curve_that_crosses_elsewhere_is_in_the_headline():
-    facts = facts_of(run("stands"))
+    facts = record_of(run("stands"))
     high = {"band": (facts.lower["band"][0], tuple(1.0 for _ in facts.lower["band"][1]))}
     crossing = dataclasses.replace(facts, lower=high)
     assert crossing.crosses
@@ -125,21 +129,23 @@ def test_a_curve_that_crosses_elsewhere_is_in_the_headline():
 
 
 def test_other_runs_are_counted():
-    facts = compared(facts_of(run("stands")), [facts_of(run("gradient")), facts_of(run("api"))])
+    facts = compared(record_of(run("stands")), [record_of(run("gradient")), record_of(run("api"))])
     assert "3 attackers were tried" in words.not_said(facts)[0]
-    assert "one attacker was tried" in words.not_said(facts_of(run("stands")))[0]
+    assert "one attacker was tried" in words.not_said(record_of(run("stands")))[0]
 
 
 def test_a_run_that_refuted_the_claim_is_not_told_in_passing():
-    stands = facts_of(run("stands"))
-    broken = dataclasses.replace(facts_of(run("gradient")), outcome="refuted")
+    stands = record_of(run("stands"))
+    gradient = record_of(run("gradient"))
+    verdict = dataclasses.replace(gradient.verdict, outcome="refuted")
+    broken = dataclasses.replace(gradient, verdict=verdict)
     with pytest.raises(ValueError, match=r"report gradient\.run, with stands\.run beside it"):
         compared(stands, [broken])
-    assert compared(broken, [stands]).beside == (stands,)
+    assert compared(broken, [stands]).other_runs == (stands,)
 
 
 def test_only_runs_of_the_same_training_stand_beside_each_other():
-    stands = facts_of(run("stands"))
+    stands = record_of(run("stands"))
     other = dataclasses.replace(stands, attacked={**stands.attacked, "records": 7})
     with pytest.raises(ValueError, match="which has other records"):
         compared(stands, [other])
@@ -147,17 +153,17 @@ def test_only_runs_of_the_same_training_stand_beside_each_other():
 
 def test_what_decides_nothing_is_no_evidence_either_way():
     for name in ("objected-above", "bayesian", "few"):
-        assert "Nothing was decided" in words.how_sure(facts_of(run(name)))
-    assert "gave no evidence" in words.how_sure(facts_of(run("stands")))
+        assert "Nothing was decided" in words.how_sure(record_of(run(name)))
+    assert "gave no evidence" in words.how_sure(record_of(run("stands")))
 
 
 def test_chance_is_bounded_only_if_the_assumption_holds():
-    assert words.how_sure(facts_of(run("broken"))).endswith("this one refutes at most 5 %.")
+    assert words.how_sure(record_of(run("broken"))).endswith("this one refutes at most 5 %.")
 
 
 @pytest.mark.parametrize("name", CONCLUDED)
 def test_the_meaning_is_on_the_safe_side(name):
-    facts = facts_of(run(name))
+    facts = record_of(run(name))
     tpr, belief = facts.claim.metrics["tpr"], facts.claim.metrics["belief"]
     told = " ".join(words.meaning(facts))
     found = re.search(r"of at most ([\d,]+) in 1,000 people", told)
@@ -172,18 +178,20 @@ def test_the_meaning_is_on_the_safe_side(name):
 
 
 def test_whom_the_claim_speaks_of():
-    assert "watches every step of the training" in words.meaning(facts_of(run("stands")))[0]
-    assert "sees all that the training gives away" in words.meaning(facts_of(run("own")))[0]
-    assert "and not another instead" in words.meaning(facts_of(run("replace")))[0]
-    assert "none of this can be relied on" in words.meaning(facts_of(run("broken")))[0]
+    assert "watches every step of the training" in words.meaning(record_of(run("stands")))[0]
+    assert "sees all that the training gives away" in words.meaning(record_of(run("own")))[0]
+    assert "and not another instead" in words.meaning(record_of(run("replace")))[0]
+    assert "none of this can be relied on" in words.meaning(record_of(run("broken")))[0]
     assert (
         "for the one record that was tested, in these very data, and for nobody else"
-        in words.meaning(facts_of(run("local")))[0]
+        in words.meaning(record_of(run("local")))[0]
     )
 
 
 def test_what_happened():
-    told = {name: words.what_happened(facts_of(run(name))) for name in ("stands", "api", "replace")}
+    told = {
+        name: words.what_happened(record_of(run(name))) for name in ("stands", "api", "replace")
+    }
     assert "digits (8 records)" in told["stands"]
     assert "an attacker watched 400 trainings" in told["stands"]
     assert "looked at the finished models of 80 trainings" in told["api"]
@@ -219,18 +227,18 @@ def test_without_a_limit(name):
 
 
 def test_the_interval_of_the_deciding_number():
-    stands, broken = facts_of(run("stands")), facts_of(run("broken"))
+    stands, broken = record_of(run("stands")), record_of(run("broken"))
     least, most = NUMBER.findall(words.decided(stands))[1:3]
     assert float(least) <= stands.deciding.reached
     assert float(most) >= stands.deciding.allowed
     assert "If the claim is true, nobody reaches more than" in words.decided(stands)
     assert "If the claim is true" not in words.decided(broken)
     for name in ("objected-above", "objected", "bayesian"):
-        assert words.decided(facts_of(run(name))).endswith("the bound does not count.")
-        told = words.deciding_plainly(facts_of(run(name)))
+        assert words.decided(record_of(run(name))).endswith("the bound does not count.")
+        told = words.deciding_plainly(record_of(run(name)))
         assert told.startswith("Were the bound to count, it would say: ")
     assert words.deciding_plainly(stands) == words.plainly(stands.deciding)
-    assert words.decided(facts_of(run("no-limit"))).endswith("No limit is claimed.")
+    assert words.decided(record_of(run("no-limit"))).endswith("No limit is claimed.")
 
 
 @given(size=st.integers(2, 50), share=st.floats(0.01, 0.99))

@@ -33,14 +33,14 @@ def folder(tmp_path):
 def finished(tmp_path_factory):
     """A small audit that came to its end."""
     pytest.importorskip("torch")
-    from dprime.audit import Question, audit
+    from dprime.audit import audit
     from dprime.metrics import Reading
     from games import engine_setting, quick
 
     place = tmp_path_factory.mktemp("finished")
     audit(
         quick("malicious-dataset"), engine_setting(), trials=20, path=place / "done.run",
-        question=Question(Reading("advantage")), progress=False,
+        criterion=Reading("advantage"), progress=False,
     )  # fmt: skip
     return place
 
@@ -158,14 +158,14 @@ def test_the_report_of_a_run_that_goes_on_is_refused(folder, caller):
 
 @pytest.mark.slow
 def test_the_report_and_the_card_of_a_finished_run(finished, caller):
+    from dprime.audit import record_of
     from dprime.show.card import card
-    from dprime.show.facts import facts_of
     from dprime.show.report import report_html
 
     asked = type(caller)(create_app(finished, workers=0))
     (line,) = asked.get("/api/runs").json["runs"]
     assert (line["state"], line["report"]) == ("complete", True)
-    facts = facts_of(finished / "done.run")
+    facts = record_of(finished / "done.run")
     assert line["sentence"] == facts.sentence
     shown = asked.get("/api/runs/done.run/card")
     assert shown.json == json.loads(json.dumps(card(facts)))

@@ -2,8 +2,8 @@
 
 scores of two worlds ──► lower_bound ──► LowerBound ──► judge(bound, claim, metric) ──► Verdict
 
-`audit` plays the trials too; with `AuditSettings` and a run file
-(`dprime.runs`) they can be left and resumed.
+`audit` plays the trials too; with an `AuditConfig` and a run file (`dprime.runs`) they can be left
+and resumed. What happened is an `AuditRecord`.
 """
 
 from typing import TYPE_CHECKING
@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING
 from dprime._lazy import lazy
 
 if TYPE_CHECKING:
-    from dprime.audit.audits import Audit, Question, audit
-    from dprime.audit.batch import Played, audits_in, play_batch
+    from dprime.audit.audits import audit, begin, resume
+    from dprime.audit.batch import Played, play_batch
+    from dprime.audit.config import AuditConfig
     from dprime.audit.estimators import (
         Band,
         Bayesian,
         ClopperPearson,
         Estimator,
         GaussianScores,
+        LowerBound,
         Mahloujifar,
         Steinke,
         rejects,
     )
+    from dprime.audit.files import audits_in, words_in
     from dprime.audit.identifiability import Identifiability, PointEstimate, identify
-    from dprime.audit.lower import LowerBound, lower_bound
+    from dprime.audit.lower import lower_bound
     from dprime.audit.planner import (
         Plan,
         best_possible,
@@ -32,23 +35,24 @@ if TYPE_CHECKING:
         largest_epsilon,
         plan,
     )
-    from dprime.audit.settings import AuditSettings, begin, resume
+    from dprime.audit.record import AuditRecord, record_of
     from dprime.audit.verdict import Verdict, judge
 
 NEED_TORCH = {
-    "Audit": "audits",
     "Played": "batch",
-    "audits_in": "batch",
     "play_batch": "batch",
-    "Question": "audits",
     "audit": "audits",
-    "AuditSettings": "settings",
-    "begin": "settings",
-    "resume": "settings",
+    "begin": "audits",
+    "resume": "audits",
 }
 """What trains, and the modules where it is: loaded when it is first asked for."""
 
 PLACES = {
+    "AuditConfig": "config",
+    "audits_in": "files",
+    "words_in": "files",
+    "AuditRecord": "record",
+    "record_of": "record",
     "Band": "estimators",
     "Bayesian": "estimators",
     "ClopperPearson": "estimators",
@@ -60,7 +64,7 @@ PLACES = {
     "Identifiability": "identifiability",
     "PointEstimate": "identifiability",
     "identify": "identifiability",
-    "LowerBound": "lower",
+    "LowerBound": "estimators",
     "lower_bound": "lower",
     "Plan": "planner",
     "best_possible": "planner",
@@ -77,8 +81,8 @@ __getattr__ = lazy(__name__, PLACES, library="torch", needing=NEED_TORCH)
 
 
 __all__ = [
-    "Audit",
-    "AuditSettings",
+    "AuditConfig",
+    "AuditRecord",
     "Band",
     "Bayesian",
     "ClopperPearson",
@@ -90,7 +94,6 @@ __all__ = [
     "Plan",
     "Played",
     "PointEstimate",
-    "Question",
     "Steinke",
     "Verdict",
     "audit",
@@ -104,6 +107,8 @@ __all__ = [
     "lower_bound",
     "plan",
     "play_batch",
+    "record_of",
     "rejects",
     "resume",
+    "words_in",
 ]

@@ -9,10 +9,9 @@ import scipy
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.attack import AttackTarget
 from dprime.curve import TradeOff
+from dprime.mechanisms import DPSGD
 from dprime.text import round_up
-from dprime.train.settings import TrainingConfig
 
 Floats = NDArray[np.float64]
 
@@ -24,22 +23,18 @@ WRONG_WAY = -4.0
 errors below one half."""
 
 
-def certified_epsilon(
-    training: TrainingConfig, adjacency: str | None, delta: float
-) -> float | None:
-    """What the accountant certifies for a recipe; None where it certifies nothing.
+def certified_epsilon(training: DPSGD | None, adjacency: str | None, delta: float) -> float | None:
+    """What the accountant certifies for a training; None where it certifies nothing.
 
-    >>> recipe = TrainingConfig(steps=30, learning_rate=0.1, clip_norm=1.0, noise_multiplier=2.96)
-    >>> round(certified_epsilon(recipe, "zero-out", 1e-5), 3)
+    >>> round(certified_epsilon(DPSGD(2.96, 1.0, 30), "zero-out", 1e-5), 3)
     9.088
     """
-    if not delta or not training.noise_multiplier or training.sensitivity == "local":
+    if not delta or training is None:
         return None
     try:
-        mechanism = training.mechanism()
+        return training.curve(adjacency).epsilon(delta)
     except validate.InputError:  # too little noise, or too many steps, for any certificate
         return None
-    return mechanism.curve(adjacency).epsilon(delta)
 
 
 def not_certified(claim: TradeOff, proved: float | None, delta: float) -> str | None:
@@ -86,15 +81,9 @@ def _area(inside: Floats, outside: Floats) -> tuple[float, float]:
     return area, (area - 0.5) / error
 
 
-def check_seeded(setting: AttackTarget, inside: Floats, outside: Floats) -> None:
-    """Refuse a training function whose trainings all end alike: they are one trial, not many."""
-    if setting.trainer.training is not None:
-        return
-    if all(_constant(scores) for scores in (inside, outside)):
-        shown = "one whose trainings of a world all gave the same score"
-        wanted = "a training function that draws its random numbers from its seed"
-        remedy = "it ignores the seed or adds hardly any noise, so a world has one trial"
-        raise validate.misfit("trainer", shown, wanted, remedy)
+def seed_ignored(inside: Floats, outside: Floats) -> bool:
+    """Whether the trainings of either world all ended alike: they are one trial, not many."""
+    return all(_constant(scores) for scores in (inside, outside))
 
 
 def _constant(scores: Floats) -> bool:

@@ -19,15 +19,6 @@ from dprime.attack.trainer import Trainer
 Block = dict[str, NDArray[Any]]
 
 
-def blocks_of(trials: int, block: int) -> int:
-    """How many blocks make so many trials in each world.
-
-    >>> blocks_of(1000, 300)
-    7
-    """
-    return -(-2 * trials // block)
-
-
 @dataclass(frozen=True, eq=False)
 class Game:
     """A crafted attack, and how often it is played.

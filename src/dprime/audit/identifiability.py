@@ -16,6 +16,7 @@ experiment gives another. A bound with confidence is what `lower_bound` makes of
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, final
 
@@ -24,11 +25,11 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dprime import bounds, validate
+from dprime.audit.estimators.base import upper_end
 from dprime.curve import TradeOff
+from dprime.data import arrays
 
 Row = NDArray[np.float64]
-
-NO_CONFIDENCE = "a point estimate with no confidence"
 
 
 @final
@@ -52,7 +53,7 @@ class PointEstimate:
     @property
     def sentence(self) -> str:
         """What it is and what it is not."""
-        return f"ε′ = {self.value:.4g} {self.source}, {NO_CONFIDENCE}."
+        return f"ε′ = {self.value:.4g} {self.source}, a point estimate with no confidence."
 
 
 @final
@@ -62,9 +63,6 @@ class Mean:
 
     value: float
     standard_error: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.3f} ± {self.standard_error:.3f}"
 
 
 @final
@@ -93,43 +91,24 @@ class Exceedance:
 
 @final
 @dataclass(frozen=True)
-class Epsilons:
-    """ε′ from the three things that B looks at, two of them in two ways.
-
-    Attributes:
-        sensitivities: from noise and local sensitivities, composed exactly; None for sampled
-            batches, where a record's share in a step is not known.
-        sensitivities_rdp: the same, composed by RDP as B does it; larger.
-        belief: from the largest final belief.
-        advantage: from the advantage, exact for Gaussian noise; None at another prior than ½, where
-            the answers are not those of the largest advantage.
-        advantage_classical: the same by B's eq. 6 with the factor 2 that it lacks in print.
-    """
-
-    sensitivities: PointEstimate | None
-    sensitivities_rdp: PointEstimate | None
-    belief: PointEstimate
-    advantage: PointEstimate | None
-    advantage_classical: PointEstimate | None
-
-
-@final
-@dataclass(frozen=True)
 class Identifiability:
     """All that the adversary shows.
 
     Attributes:
-        advantage: TPR - FPR of its answers, with the standard error.
-        predicted: the advantage that the local sensitivities predict, with the standard error; None
-            for sampled batches.
+        advantage: TPR - FPR of its answers.
+        predicted: the advantage that the local sensitivities predict; None for sampled batches.
         exceedance: how often its belief exceeds the limit in world `in`.
-        epsilons: ε′ by each way.
+        epsilons: ε′ by what it is computed from: `sensitivities` composed exactly and by RDP
+            (`sensitivities_rdp`), None for sampled batches, where a record's share in a step is not
+            known; the largest final `belief`; the `advantage`, exact for Gaussian noise and by B's
+            eq. 6 (`advantage_classical`), None at another prior than ½, where the answers are not
+            those of the largest advantage.
     """
 
     advantage: Mean
     predicted: Mean | None
     exceedance: Exceedance
-    epsilons: Epsilons
+    epsilons: Mapping[str, PointEstimate | None]
 
 
 def identify(
@@ -160,32 +139,35 @@ def identify(
     >>> mu, in_world = 30**0.5 / 8, np.arange(2000) % 2 == 0
     >>> logs = np.where(in_world, mu**2 / 2, -(mu**2) / 2) + mu * rng.normal(size=2000)
     >>> shown = identify(logs, in_world, noise=8.0, sensitivities=[1.0] * 30, delta=1e-5)
-    >>> print(shown.advantage, shown.predicted)
-    0.254 ± 0.022 0.268 ± 0.000
-    >>> shown.epsilons.belief.kind, round(shown.epsilons.belief.value, 3)
+    >>> round(shown.advantage.value, 3), round(shown.predicted.value, 3)
+    (0.254, 0.268)
+    >>> shown.epsilons["belief"].kind, round(shown.epsilons["belief"].value, 3)
     ('point estimate', 2.803)
     """
-    seen = advantage(logs, in_world, prior=prior)
-    predicted = exact = by_rdp = None
+    validate.inner_probability("delta", delta, example="1e-5")
+    inside, _ = worlds(logs, in_world)
+    seen, predicted = advantage(logs, in_world, prior=prior), None
+    # B eq. 5, corrected: section 5.3 prints it without the logarithm. The prior cancels.
+    largest = max(0.0, float(np.max(inside)))
+    found: dict[str, PointEstimate | None] = {"sensitivities": None, "sensitivities_rdp": None}
     if noise is not None and sensitivities is not None:
         predicted = predicted_advantage(noise, sensitivities)
-        exact = epsilon_from_sensitivities(noise, sensitivities, delta=delta)
-        by_rdp = rdp_epsilon_from_sensitivities(noise, sensitivities, delta=delta)
-    largest = prior == 0.5  # only then the answer "belief above ½" has the largest advantage
-    return Identifiability(
-        advantage=seen,
-        predicted=predicted,
-        exceedance=exceedance(logs, in_world, belief=belief, prior=prior, confidence=confidence),
-        epsilons=Epsilons(
-            sensitivities=exact,
-            sensitivities_rdp=by_rdp,
-            belief=epsilon_from_belief(logs, in_world),
-            advantage=epsilon_from_advantage(seen.value, delta=delta) if largest else None,
-            advantage_classical=(
-                classical_epsilon_from_advantage(seen.value, delta=delta) if largest else None
-            ),
-        ),
-    )
+        mu = float(np.max(distances(noise, sensitivities)))  # the worst trial counts
+        exact = TradeOff.gaussian(mu).epsilon(delta)
+        # Σ ε_RDP,t(α) = α μ²/2 (B section 4.4), so all steps are one step with z = 1/μ
+        rdp = bounds.rdp_epsilon_from_noise_multiplier(1.0 / mu, delta=delta) if mu > 0 else 0.0
+        of_sensitivities = "from the local sensitivities, composed"
+        found["sensitivities"] = PointEstimate(exact, f"{of_sensitivities} exactly")
+        found["sensitivities_rdp"] = PointEstimate(rdp, f"{of_sensitivities} by RDP")
+    found["belief"] = PointEstimate(largest, "from the largest final belief")
+    found |= {"advantage": None, "advantage_classical": None}
+    if prior == 0.5:  # only then the answer "belief above ½" has the largest advantage
+        exact, classical = epsilons_from_advantage(seen.value, delta)
+        found["advantage"] = PointEstimate(exact, "from the advantage, exact for Gaussian noise")
+        by_paper = "from the advantage, by B's eq. 6 as corrected"
+        found["advantage_classical"] = PointEstimate(classical, by_paper)
+    exceeded = exceedance(logs, in_world, belief=belief, prior=prior, confidence=confidence)
+    return Identifiability(seen, predicted, exceeded, found)
 
 
 def advantage(logs: ArrayLike, in_world: ArrayLike, *, prior: float = 0.5) -> Mean:
@@ -197,7 +179,7 @@ def advantage(logs: ArrayLike, in_world: ArrayLike, *, prior: float = 0.5) -> Me
     >>> advantage([1.0, 2.0, -1.0, -0.5], [True, True, True, False]).value
     0.6666666666666666
     """
-    inside, outside = _worlds(logs, in_world)
+    inside, outside = worlds(logs, in_world)
     limit = -_logit(validate.inner_probability("prior", prior))  # L + logit π > 0
     tpr, fpr = float(np.mean(inside > limit)), float(np.mean(outside > limit))
     variance = tpr * (1 - tpr) / len(inside) + fpr * (1 - fpr) / len(outside)
@@ -212,21 +194,14 @@ def exceedance(
     prior: float = 0.5,
     confidence: float = 0.95,
 ) -> Exceedance:
-    """B's δ′: how often the final belief exceeds `belief` in world `in`, with its interval.
-
-    >>> found = exceedance([3.0, 1.0, 2.0, 0.0], [True, True, True, False], belief=0.9)
-    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
-    (0.333, 0.008, 0.906)
-    """
-    inside, _ = _worlds(logs, in_world)
+    """B's δ′: how often the final belief exceeds `belief` in world `in`, with its interval."""
+    inside, _ = worlds(logs, in_world)
     rho = validate.inner_probability("belief", belief, example=0.9)
     before = validate.inner_probability("prior", prior)
-    level = 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
+    level = (1.0 - validate.inner_probability("confidence", confidence, example=0.95)) / 2
     count, trials = int(np.sum(inside > _logit(rho) - _logit(before))), len(inside)
-    # Clopper and Pearson 1934, in the form of Beta quantiles
-    low = float(scipy.special.betaincinv(count, trials - count + 1, level / 2)) if count else 0.0
-    rest = trials - count
-    high = float(scipy.special.betainccinv(count + 1, rest, level / 2)) if rest else 1.0
+    low = float(scipy.special.betaincinv(count, trials - count + 1, level)) if count else 0.0
+    high = upper_end(count, trials, level)
     return Exceedance(count / trials, low, high, rho, before, confidence, trials)
 
 
@@ -235,99 +210,31 @@ def predicted_advantage(noise: ArrayLike, sensitivities: ArrayLike) -> Mean:
 
     Each trial has its own d′ = √Σ (LS_t/σ_t)² (B Theorem 3's proof, with LS_t for Δf), and the
     standard error is that of the mean over the trials.
-
-    >>> print(predicted_advantage(8.0, [[1.0] * 30, [0.5] * 30]))
-    0.202 ± 0.066
     """
-    each = scipy.special.erf(_distances(noise, sensitivities) / math.sqrt(8.0))
+    each = scipy.special.erf(distances(noise, sensitivities) / math.sqrt(8.0))
     spread = float(np.std(each, ddof=1)) if len(each) > 1 else 0.0
     return Mean(float(np.mean(each)), spread / math.sqrt(len(each)))
 
 
-def epsilon_from_sensitivities(
-    noise: ArrayLike, sensitivities: ArrayLike, *, delta: float
-) -> PointEstimate:
-    """ε′ of the noise that was used against the local sensitivities that were seen.
+def epsilons_from_advantage(advantage: float, delta: float) -> tuple[float, float]:
+    """ε′ of the Gaussian mechanism with this advantage, exact and by B's eq. 6.
 
-    A step is a Gaussian mechanism with z_t = σ_t/LS_t (B section 5.3); the steps are composed
-    exactly, and the largest over the trials counts.
+    Exact: μ′ = 2Φ⁻¹((Adv + 1)/2), then ε at δ. Eq. 6 rests on the classical noise; it lacks a
+    factor 2 in print. Chance may push an advantage below 0, which counts as 0.
 
-    >>> round(epsilon_from_sensitivities(8.0, [1.0] * 30, delta=1e-5).value, 4)
-    2.8376
+    >>> [round(each, 3) for each in epsilons_from_advantage(0.28, 0.01)]
+    [1.486, 2.228]
     """
-    mu = float(np.max(_distances(noise, sensitivities)))
-    level = validate.inner_probability("delta", delta, example="1e-5")
-    value = TradeOff.gaussian(mu).epsilon(level)
-    return PointEstimate(value, "from the local sensitivities, composed exactly")
+    share = max(0.0, advantage)
+    if share >= 1:
+        return math.inf, math.inf
+    return (
+        bounds.empirical_epsilon_from_advantage(share, delta=delta),
+        bounds.classical_epsilon_from_advantage(share, delta=delta),
+    )
 
 
-def rdp_epsilon_from_sensitivities(
-    noise: ArrayLike, sensitivities: ArrayLike, *, delta: float
-) -> PointEstimate:
-    """The same with the steps composed by RDP, as B does it: larger, as RDP proves more than ε, δ.
-
-    >>> round(rdp_epsilon_from_sensitivities(8.0, [1.0] * 30, delta=1e-5).value, 4)
-    3.5197
-    """
-    mu = float(np.max(_distances(noise, sensitivities)))
-    level = validate.inner_probability("delta", delta, example="1e-5")
-    # Σ ε_RDP,t(α) = α μ²/2 (B section 4.4), so all steps are one step with z = 1/μ
-    value = bounds.rdp_epsilon_from_noise_multiplier(1.0 / mu, delta=level) if mu > 0 else 0.0
-    return PointEstimate(value, "from the local sensitivities, composed by RDP")
-
-
-def epsilon_from_belief(logs: ArrayLike, in_world: ArrayLike) -> PointEstimate:
-    """ε′ of the largest final belief β in world `in`: ln(β/(1-β)) - logit π, the largest L.
-
-    B section 5.3 prints it without the logarithm. The prior cancels.
-
-    >>> epsilon_from_belief([50.0, 1.0, -2.0], [True, True, False]).value
-    50.0
-    """
-    inside, _ = _worlds(logs, in_world)
-    largest = max(0.0, float(np.max(inside)))  # B eq. 5, corrected
-    return PointEstimate(largest, "from the largest final belief")
-
-
-def epsilon_from_advantage(advantage: float, *, delta: float) -> PointEstimate:
-    """ε′ of the Gaussian mechanism with this advantage: μ′ = 2Φ⁻¹((Adv + 1)/2), then ε at δ.
-
-    >>> round(epsilon_from_advantage(0.26789, delta=1e-5).value, 3)
-    2.838
-    """
-    share = _seen(advantage)
-    value = math.inf
-    if share < 1:
-        value = bounds.empirical_epsilon_from_advantage(share, delta=delta)
-    return PointEstimate(value, "from the advantage, exact for Gaussian noise")
-
-
-def classical_epsilon_from_advantage(advantage: float, *, delta: float) -> PointEstimate:
-    """ε′ by B's eq. 6 with the factor 2 that it lacks in print: it rests on the classical noise.
-
-    >>> round(classical_epsilon_from_advantage(0.28, delta=0.01).value, 3)
-    2.228
-    """
-    share = _seen(advantage)
-    value = math.inf
-    if share < 1:
-        value = bounds.classical_epsilon_from_advantage(share, delta=delta)
-    return PointEstimate(value, "from the advantage, by B's eq. 6 as corrected")
-
-
-def _seen(advantage: float) -> float:
-    """A measured advantage; chance may push it below 0, which counts as 0."""
-    value = validate.number("advantage", advantage, example=0.2)
-    if not -1 <= value <= 1:
-        raise validate.refusal("advantage", advantage, "between -1 and 1", "give one such as 0.2")
-    return max(0.0, value)
-
-
-def _logit(probability: float) -> float:
-    return float(scipy.special.logit(probability))
-
-
-def _worlds(logs: ArrayLike, in_world: ArrayLike) -> tuple[Row, Row]:
+def worlds(logs: ArrayLike, in_world: ArrayLike) -> tuple[Row, Row]:
     """The final L of the trials in either world; infinite ones are allowed."""
     found = np.atleast_1d(_array("logs", logs))
     final = found if found.ndim == 1 else found[:, -1]
@@ -342,10 +249,14 @@ def _worlds(logs: ArrayLike, in_world: ArrayLike) -> tuple[Row, Row]:
     return final[inside], final[~inside]
 
 
-def _distances(noise: ArrayLike, sensitivities: ArrayLike) -> Row:
+def distances(noise: ArrayLike, sensitivities: ArrayLike) -> Row:
     """√Σ (LS_t/σ_t)² of every trial; where LS_t = 0 the step tells nothing, whatever the noise."""
-    sigma = _sizes("noise", noise)
-    seen = np.atleast_2d(_sizes("sensitivities", sensitivities))
+    sigma = _array("noise", noise)
+    seen = np.atleast_2d(_array("sensitivities", sensitivities))
+    for name, values in (("noise", sigma), ("sensitivities", seen)):
+        if not (np.isfinite(values).all() and (values >= 0).all()):
+            remedy = "mend that number"
+            raise validate.misfit(name, "not", "finite and 0 or more everywhere", remedy)
     try:
         sigma, seen = np.broadcast_arrays(sigma, seen)
     except ValueError:
@@ -353,33 +264,21 @@ def _distances(noise: ArrayLike, sensitivities: ArrayLike) -> Row:
         remedy = "give one σ for each step, or for each trial and step"
         raise validate.misfit("noise", f"of shape {sigma.shape}", wanted, remedy) from None
     if np.any((sigma == 0) & (seen > 0)):
-        remedy = "give the noise that was really added"
-        wanted = "above 0 in every step with a sensitivity"
+        wanted, remedy = "above 0 in every step with a sensitivity", "give the noise that was added"
         raise validate.misfit("noise", "0 in one of them", wanted, remedy)
     ratios = np.divide(seen, sigma, out=np.zeros(seen.shape), where=seen > 0)
     return np.asarray(np.linalg.norm(ratios, axis=1))
 
 
-def _sizes(name: str, values: ArrayLike) -> Row:
-    """Finite numbers of at least 0."""
-    found = _array(name, values)
-    if not np.isfinite(found).all() or (found < 0).any():
-        worst = found.max() if (found >= 0).all() else found.min()
-        raise validate.refusal(name, worst, "finite and 0 or more everywhere", "mend that number")
-    return found
-
-
 def _array(name: str, values: ArrayLike) -> Row:
     """Numbers [trial] or [trial, step], or one number, and none of them NaN."""
-    remedy = "give numbers [trial, step]"
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise validate.misfit(name, "something else", "an array of numbers", remedy) from None
-    if found.ndim > 2 or found.size == 0:
-        shown = f"of shape {found.shape}"
-        raise validate.misfit(name, shown, "of at most two dimensions and not empty", remedy)
-    missing = int(np.isnan(found).sum())
-    if missing:
-        raise validate.misfit(name, f"NaN in {missing} places", "free of NaN", "leave those out")
+    found = arrays.numbers(name, values).astype(np.float64)
+    if found.ndim > 2 or found.size == 0 or np.isnan(found).any():
+        shown = f"of shape {found.shape}" if found.ndim > 2 or not found.size else "with NaN"
+        wanted = "of at most two dimensions, not empty, and free of NaN"
+        raise validate.misfit(name, shown, wanted, "give numbers [trial, step]")
     return found
+
+
+def _logit(probability: float) -> float:
+    return float(scipy.special.logit(probability))

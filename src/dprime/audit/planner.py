@@ -24,7 +24,6 @@ import scipy
 from dprime import validate
 from dprime.audit import power as chances
 from dprime.audit.estimators.base import each_of_two
-from dprime.audit.estimators.clopper_pearson import HELD_OUT
 from dprime.audit.estimators.gaussian import OBJECTION_LEVEL
 from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.power import Goal
@@ -103,55 +102,38 @@ class Plan:
     refuting: int | None
     least: int | None
 
-    @property
-    def assumption(self) -> str:
-        """What the numbers rest on."""
-        times = "" if self.strength == 1 else f"{self.strength:g} times "
-        return (
-            f"The attacker's true curve is Gaussian with d′ = {self.d_prime:.4g}, "
-            f"{times}the most that keeps the claim."
-        )
-
     def sentence(self) -> str:
         """The plan in plain words."""
-        parts = [self._reaching(), self._refuting(), self._limit(), self._assumed()]
-        return " ".join(part for part in parts if part)
-
-    def _reaching(self) -> str:
-        if self.metric == "curve" or self.target is None or self.claimed is None:
-            return ""
-        assert self.reach is not None
-        goal = f"{self.metric.phrase} of at least {round_down(self.target)}"
-        share = f"{100 * self.reach:g} % of what is claimed ({round_down(self.claimed)})"
-        if self.trials is None:
-            return (
+        bound = f"the {self.method} bound at {100 * self.confidence:g} % confidence"
+        often, parts = f"in {100 * self.power:g} % of audits", []
+        if isinstance(self.metric, Reading) and self.target is not None:
+            assert self.claimed is not None
+            assert self.reach is not None
+            goal = f"{self.metric.phrase} of at least {round_down(self.target)}"
+            share = f"{100 * self.reach:g} % of what is claimed ({round_down(self.claimed)})"
+            parts.append(
                 f"Not even {MOST_TRIALS:,} trials a world let the {self.method} bound show {goal}."
+                if self.trials is None
+                else f"With {self.trials:,} trials a world, {bound} shows {goal}, {share}, {often}."
             )
-        return (
-            f"With {self.trials:,} trials a world, the {self.method} bound at "
-            f"{100 * self.confidence:g} % confidence shows {goal}, {share}, in "
-            f"{100 * self.power:g} % of audits."
+        if self.strength > 1:
+            by = "the whole curve"
+            if isinstance(self.metric, Reading):
+                by = self.metric.phrase.partition(" ")[2]
+            parts.append(
+                f"Not even {MOST_TRIALS:,} trials a world refute the claim so often by {by}."
+                if self.refuting is None
+                else f"With {self.refuting:,} trials a world, {bound} refutes the claim {often}, "
+                f"judged by {by}."
+            )
+        if self.least is not None:
+            parts.append(f"No valid bound reaches that so often with fewer than {self.least:,}.")
+        times = "" if self.strength == 1 else f"{self.strength:g} times "
+        parts.append(
+            f"Assumed: the attacker's true curve is Gaussian with d′ = {self.d_prime:.4g}, "
+            f"{times}the most that keeps the claim."
         )
-
-    def _refuting(self) -> str:
-        if self.strength <= 1:
-            return ""
-        by = "the whole curve" if self.metric == "curve" else self.metric.phrase.partition(" ")[2]
-        if self.refuting is None:
-            return f"Not even {MOST_TRIALS:,} trials a world refute the claim so often by {by}."
-        return (
-            f"With {self.refuting:,} trials a world, the {self.method} bound at "
-            f"{100 * self.confidence:g} % confidence refutes the claim in {100 * self.power:g} % "
-            f"of audits, judged by {by}."
-        )
-
-    def _limit(self) -> str:
-        if self.least is None:
-            return ""
-        return f"No valid bound reaches that so often with fewer than {self.least:,}."
-
-    def _assumed(self) -> str:
-        return f"Assumed: {self.assumption[0].lower()}{self.assumption[1:]}"
+        return " ".join(parts)
 
 
 def plan(
@@ -490,10 +472,6 @@ def _trials(goal: Goal, method: str, share: float) -> int | None:
         index = _gaussian_index(goal.metric, goal.target)
         return _fewest(lambda n: chances.gaussian_chance(goal, n, index) >= share, 2)
     start = _least(goal, share)  # both are valid for all scores, so fewer are never enough
-    if start is not None and method == "clopper-pearson":
-        # with the best threshold, were it known in advance: quicker to find, and again too few
-        start = _fewest(lambda n: chances.best_threshold_chance(goal, n) >= share, start, PRECISE)
-        start = start and math.ceil(start / (1.0 - HELD_OUT))
     if start is None:
         return None
     chance = chances.band_chance if method == "band" else chances.clopper_pearson_chance

@@ -1,19 +1,17 @@
 """How likely a lower bound reaches a goal: the chance of each method, before any trial is run.
 
 Scores are taken to be Gaussian in both worlds, `d_prime` standard deviations apart. Then the t
-statistic of the Gaussian method and the counts of Clopper-Pearson have known laws, and the chances
-are computed. What depends on ranks (the threshold that Clopper-Pearson chooses on held-out trials,
-and the band) is drawn, many times and with a fixed seed, by the law of the order statistics; no
-score is drawn, so a billion trials cost no more than a hundred.
+statistic of the Gaussian method has a known law, and the chance is computed. The other estimators
+are simulated: what they look at (counts of errors at ranks, or at a threshold that Clopper-Pearson
+chooses on held-out trials) is drawn, many times and with a fixed seed, by its own law. No score is
+drawn, so a billion trials cost no more than a hundred.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,17 +23,11 @@ from dprime.metrics import Reading
 from dprime.privacy_loss import Array
 from dprime.shapes import Point, Polygon
 
-NODES = (np.arange(100) + 0.5) / 100
-"""Probabilities whose quantiles stand for a whole law."""
-
-CHOICES = 100
-"""How often the choice of a threshold is drawn."""
+CHOICES, COUNTS = 100, 8
+"""How often the choice of a threshold is drawn, and the errors that are counted at each."""
 
 BANDS = 500
 """How often a band is drawn."""
-
-FINEST, BEND = 8, 1e-3
-"""Pieces of a frontier are halved so often at most, where they bend by more than this share."""
 
 SMALLEST_RATE = 1e-10
 """Error rates below this are not looked at: they would need more trials than anyone runs."""
@@ -66,67 +58,9 @@ class Goal:
         """The attacker's false-negative rate at a false-positive rate; also the other way round."""
         return _fnr(self.d_prime, fpr)
 
-    @property
-    def frontier(self) -> Frontier:
-        """Which error rates reach the target."""
-        return Frontier.of(self.metric, self.target)
-
 
 def _fnr(d_prime: float, fpr: Array) -> Array:
     return np.asarray(scipy.special.ndtr(-scipy.special.ndtri(fpr) - d_prime))
-
-
-@dataclass(frozen=True, eq=False)
-class Frontier:
-    """The error rates at which the curve through one point just reads a target.
-
-    Attributes:
-        fpr: false-positive rates, ascending.
-        fnr: the largest false-negative rate that still reaches the target, descending; 0 where none
-            does.
-    """
-
-    fpr: Array
-    fnr: Array
-
-    @staticmethod
-    @lru_cache(64)
-    def of(metric: Reading, target: float) -> Frontier:
-        """The frontier on a grid that is finer where it bends."""
-        tail = np.geomspace(SMALLEST_RATE, 0.5, 40)
-        grid = np.concatenate([tail, 1.0 - tail[-2::-1]])
-        known = {float(rate): _largest_fnr(metric, target, float(rate)) for rate in grid}
-        pieces = list(itertools.pairwise(sorted(known)))
-        for _ in range(FINEST):
-            bent = []
-            for low, high in pieces:
-                middle = (low + high) / 2
-                known[middle] = _largest_fnr(metric, target, middle)
-                straight = (known[low] + known[high]) / 2
-                if abs(known[middle] - straight) > BEND * min(straight, 1.0 - straight):
-                    bent += [(low, middle), (middle, high)]
-            pieces = bent
-        fpr = np.array(sorted(known))
-        return Frontier(fpr, np.minimum.accumulate([known[rate] for rate in fpr]))
-
-    def allowed_fnr(self, fpr: Array) -> Array:
-        """The largest FNR that reaches the target at this FPR."""
-        return np.asarray(np.interp(fpr, self.fpr, self.fnr))
-
-
-def _largest_fnr(metric: Reading, target: float, fpr: float) -> float:
-    if _read(metric, fpr, 0.0) < target:
-        return 0.0
-    low, high = 0.0, 1.0 - fpr  # the diagonal reaches nothing
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _read(metric, fpr, middle) >= target else (low, middle)
-    return low
-
-
-def _read(metric: Reading, fpr: float, fnr: float) -> float:
-    """The metric on the curve through (0, 0), (FPR, 1 - FNR), (1, 1)."""
-    return metric.value(_curve([(fpr, 1.0 - fnr)]))
 
 
 def _curve(points: Sequence[Point]) -> LowerCurve:
@@ -157,49 +91,45 @@ def _exceeded(alpha: float, freedom: int, noncentrality: float) -> float:
     )
 
 
-def best_threshold_chance(goal: Goal, counted: int) -> float:
-    """The chance of Clopper-Pearson at the threshold that is best, were it known in advance."""
-    tail = np.geomspace(SMALLEST_RATE, 0.5, 60)
-    rates = np.sort(np.concatenate([tail, goal.fnr(tail)]))  # thresholds in either tail
-    best = int(_counted_chances(goal, counted, rates).argmax())
-    around = np.linspace(rates[max(0, best - 1)], rates[min(best + 1, len(rates) - 1)], 30)
-    return float(_counted_chances(goal, counted, around).max())
-
-
 def clopper_pearson_chance(goal: Goal, trials: int) -> float:
     """The chance of Clopper-Pearson with its threshold chosen on held-out trials."""
     held = max(1, int(clopper_pearson.HELD_OUT * trials))
-    rates = _chosen_rates(goal, held, trials - held)
-    return float(_counted_chances(goal, trials - held, rates).mean())
-
-
-def _counted_chances(goal: Goal, counted: int, fpr: Array) -> Array:
-    """The chance at thresholds with these true FPR: FP and FN are independent binomials."""
-    level = base.each_of_two(goal.alpha)
-    positives = np.asarray(scipy.stats.binom.ppf(NODES, counted, fpr[:, None]))
-    allowed = goal.frontier.allowed_fnr(upper_ends(positives, counted, level))
-    most = _most_errors(counted, allowed, level)
-    reached = scipy.stats.binom.cdf(most, counted, goal.fnr(fpr)[:, None])
-    return np.asarray(np.mean(reached, axis=1))
+    counted, level = trials - held, base.each_of_two(goal.alpha)
+    fpr = _chosen_rates(goal, held, counted)[:, None]
+    rng = np.random.default_rng(1)
+    ends = [
+        upper_ends(rng.binomial(counted, rates, (CHOICES, COUNTS)) * 1.0, counted, level).ravel()
+        for rates in (fpr, goal.fnr(fpr))
+    ]
+    reached = [
+        goal.metric.value(_curve([(alarms, 1.0 - missed)])) >= goal.target
+        for alarms, missed in zip(*ends, strict=True)
+    ]
+    return float(np.mean(reached))
 
 
 def _chosen_rates(goal: Goal, held: int, counted: int) -> Array:
-    """The true FPR of thresholds as the estimator would choose them.
+    """The true FPR of thresholds as the estimator chooses them.
 
-    Its candidates are ranks of the held-out scores: at the r-th largest `out` score FP is r - 1 and
-    FN is drawn; at the r-th smallest `in` score it is the other way round.
+    Its candidates are ranks of the held-out scores: at the r-th largest `out` score r - 1 lie above
+    and the missed members are drawn; at the r-th smallest `in` score it is the other way round.
     """
     ranks = _ranks(held, clopper_pearson.LARGEST_RANK, clopper_pearson.RANK_RATIO)
     positives, missed = _drawn(goal.d_prime, held, ranks, CHOICES)
-    scale, level = counted / (held + 1), base.each_of_two(goal.alpha)
-    # what the estimator expects of the counted trials
-    fixed = upper_ends((ranks - 0.5) * scale, counted, level)
-    fnr = upper_ends((positives.errors + 0.5) * scale, counted, level)
-    fpr = upper_ends((missed.errors + 0.5) * scale, counted, level)
-    read = np.vectorize(partial(_read, goal.metric))
-    promises = [read(fixed, fnr), read(fpr, fixed)]
-    best = np.concatenate(promises, axis=1).argmax(axis=1)
+    sizes, level = (held, held), base.each_of_two(goal.alpha)
     rates = np.concatenate([positives.rates, goal.fnr(missed.rates)], axis=1)
+    fixed = (ranks - 1).astype(int).tolist()
+    best = []
+    for by_out, by_in in zip(positives.errors.astype(int), missed.errors.astype(int), strict=True):
+        pairs = [
+            *zip(fixed, by_out.tolist(), strict=True),
+            *zip(by_in.tolist(), fixed, strict=True),
+        ]
+        anticipated = [
+            clopper_pearson.anticipated_bound(pair, sizes, (counted, counted), level, goal.metric)
+            for pair in pairs
+        ]
+        best.append(int(np.argmax(anticipated)))
     return np.asarray(rates[np.arange(CHOICES), best])
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import scipy
 
 from dprime import validate
-from dprime.audit.estimators.base import ASSUMABLE, checked_claim
-from dprime.audit.lower import LowerBound
+from dprime.audit.estimators.base import ASSUMABLE, LowerBound, checked_claim
 from dprime.audit.planner import (
     METHODS,
     MOST_TRIALS,
@@ -102,101 +101,70 @@ def judge(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Verdict:
     by = _by(metric, bound, checked_claim(claim))
     reached, allowed = bound.value(by), by.value(claim)
     exceeded = reached > above(allowed)
-    detects = trials = None
-    power_known = True
-    outcome: Outcome = "refuted"
+    assumed = ""
+    if bound.decides and bound.assumption and bound.assumes:  # the user has accepted it
+        assumed = f", assuming that {_inner(bound.assumption)},"
+    found = _Power("refuted", "the claim is refuted.")
     if not (exceeded and bound.decides):
-        power = Power.of(bound, claim, metric)
-        detects, trials, power_known = power.detects, power.trials, power.known
-        outcome = "not refuted" if power.enough else "inconclusive"
-    assumed = f", assuming that {_inner(bound.assumption)}," if _accepted(bound) else ""
+        found = _power(bound, claim, metric, exceeded)
     words = (
         f"{bound.certainty}{assumed} this attacker reaches {by.phrase} of at "
-        f"least {_pair(reached, allowed)}: "
+        f"least {_pair(reached, allowed)}: {found.sentence}"
     )
-    words += "the claim is refuted." if outcome == "refuted" else power.sentence(exceeded)
     return Verdict(
-        outcome, reached, allowed, bound.confidence, by, detects, trials, power_known, words
-    )
+        found.outcome, reached, allowed, bound.confidence, by, found.detects, found.trials,
+        found.known, words,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Power:
-    """What an audit with so many trials would have noticed.
+class _Power:
+    """What an audit that refutes nothing would have noticed, and what follows for its outcome."""
 
-    Attributes:
-        why_not: why the bound may refute nothing, or None.
-        known: whether the method's power is known: with its default options, and with lost trials
-            only the band's is.
-        limited: whether the claim sets a limit at all.
-        detects: the smallest d′ that is noticed with a power of 80 %, or None.
-        looked_for: the d′ that an audit should notice: twice that of a Gaussian attacker who keeps
-            the claim.
-        trials: a world that notice it with that power, where these do not.
-        halved: whether half of the claimed noise makes the attacker so strong.
-    """
+    outcome: Outcome
+    sentence: str
+    detects: float | None = None
+    trials: int | None = None
+    known: bool = True
 
-    why_not: str | None
-    known: bool
-    limited: bool
-    detects: float | None
-    looked_for: float
-    trials: int | None
-    halved: bool = False
 
-    @staticmethod
-    def of(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Power:
-        """The power of the trials that a bound rests on."""
-        why_not = _why_not(bound)
-        known = bound.usual and bound.method in METHODS
-        known = known and (bound.method == "band" or not bound.lost)
-        limited = not vacuous(claim, metric)
-        if why_not is not None or not known or not limited:
-            return Power(why_not, known, limited, None, math.inf, None)
-        method, count = bound.method, min(bound.trials)
-        looked_for = TWICE * claimed_index(claim, metric)
-        detects = detectable(
-            claim, metric, method=method, confidence=bound.confidence, trials=count,
-            lost=min(bound.lost, count),
-        )  # fmt: skip
-        enough = detects is not None and detects <= looked_for
-        trials = None
-        if not enough:
-            trials = refuting_trials(claim, metric, method, bound.confidence, POWER, looked_for)
-        return Power(None, True, True, detects, looked_for, trials, halves(claim))
-
-    @property
-    def enough(self) -> bool:
-        """Whether twice the d′ of a Gaussian attacker who keeps the claim would be noticed."""
-        return self.detects is not None and self.detects <= self.looked_for
-
-    def sentence(self, exceeded: bool) -> str:
-        """What follows for a claim that is not refuted."""
-        if self.why_not is not None:
-            because = "exceeds the claim but does not" if exceeded else "could not"
-            return f"inconclusive, because this bound {because} refute it. {self.why_not}"
-        if not self.limited:
-            return "inconclusive, because the claim allows everything by this measure."
-        if not self.known:
-            return "inconclusive, because it is not known what this audit would have noticed."
-        if self.enough:
-            assert self.detects is not None
-            return f"the claim is not refuted, which does not prove it. {_noticed(self.detects)}"
-        return self._too_few()
-
-    def _too_few(self) -> str:
-        """What the trials would have noticed, and how many more would do."""
-        words = "inconclusive, because the trials are too few. "
-        words += _noticed(self.detects) if self.detects else "They could not refute it at all."
-        if not self.looked_for:
-            return f"{words} By this measure the claim allows no more than blind guessing reaches."
-        twice = f"{twice_as_strong(self.halved)}, a true advantage of "
-        twice += f"{_advantage(self.looked_for):.3g},"
-        if self.trials is None:
-            return (
-                f"{words} Not even {MOST_TRIALS:,} trials in each world would notice {twice[:-1]}."
-            )
-        return f"{words} To notice {twice} takes {self.trials:,} trials in each world."
+def _power(bound: LowerBound, claim: TradeOff, metric: Criterion, exceeded: bool) -> _Power:
+    # The power of a method is known with its default options; with lost trials only the band's is.
+    known = bound.usual and bound.method in METHODS and (bound.method == "band" or not bound.lost)
+    why = _why_not(bound)
+    if why is not None:
+        because = "exceeds the claim but does not" if exceeded else "could not"
+        why = f"this bound {because} refute it. {why}"
+    elif vacuous(claim, metric):
+        why = "the claim allows everything by this measure."
+    elif not known:
+        why = "it is not known what this audit would have noticed."
+    if why is not None:
+        return _Power("inconclusive", f"inconclusive, because {why}", known=known)
+    method, count = bound.method, min(bound.trials)
+    looked_for = TWICE * claimed_index(claim, metric)
+    detects = detectable(
+        claim, metric, method=method, confidence=bound.confidence, trials=count,
+        lost=min(bound.lost, count),
+    )  # fmt: skip
+    if detects is not None and detects <= looked_for:
+        words = f"the claim is not refuted, which does not prove it. {_noticed(detects)}"
+        return _Power("not refuted", words, detects)
+    trials = refuting_trials(claim, metric, method, bound.confidence, POWER, looked_for)
+    words = "inconclusive, because the trials are too few. "
+    words += _noticed(detects) if detects else "They could not refute it at all."
+    if not looked_for:
+        words += " By this measure the claim allows no more than blind guessing reaches."
+    else:
+        twice = (
+            f"{twice_as_strong(halves(claim))}, a true advantage of {_advantage(looked_for):.3g}"
+        )
+        words += (
+            f" Not even {MOST_TRIALS:,} trials in each world would notice {twice}."
+            if trials is None
+            else f" To notice {twice}, takes {trials:,} trials in each world."
+        )
+    return _Power("inconclusive", words, detects, trials)
 
 
 def halves(claim: TradeOff | None) -> bool:
@@ -223,14 +191,9 @@ def _advantage(d_prime: float) -> float:
     return math.erf(d_prime / math.sqrt(8.0))
 
 
-def _accepted(bound: LowerBound) -> bool:
-    """Whether a bound decides only because its assumption was accepted."""
-    return bound.decides and bool(bound.assumes)
-
-
-def _inner(sentence: str | None) -> str:
+def _inner(sentence: str) -> str:
     """A sentence as a clause."""
-    text = (sentence or "").rstrip(".")
+    text = sentence.rstrip(".")
     return text[:1].lower() + text[1:]
 
 

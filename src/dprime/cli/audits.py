@@ -13,8 +13,12 @@ from rich.console import Console
 from rich.table import Table
 
 from dprime import validate
+from dprime.audit.config import ADVERSARIES, FOR_TRIALS, AuditConfig
 from dprime.audit.estimators import ESTIMATORS
-from dprime.audit.lower import USUAL_METHOD, LowerBound, lower_bound
+from dprime.audit.estimators.base import LowerBound
+from dprime.audit.files import SEVERAL, audits_in, seed_of, words_in
+from dprime.audit.lower import USUAL_METHOD, lower_bound
+from dprime.audit.record import AuditRecord, Measured
 from dprime.cli.options import (
     FOLDER,
     Address,
@@ -35,25 +39,13 @@ from dprime.cli.options import (
     whole,
 )
 from dprime.metrics import OBSERVED, Reading
+from dprime.plain import to_json
 from dprime.runs.run import Run
 from dprime.runs.states import worker_lines
 from dprime.text import round_down, round_up
 
 if TYPE_CHECKING:
-    from dprime.audit.audits import Audit
-    from dprime.audit.identifiability import Identifiability, Mean
-    from dprime.audit.settings import AuditSettings
     from dprime.runs.backends import Backend
-
-FOR_TRIALS = [name for name in ESTIMATORS if name not in ("steinke", "mahloujifar")]
-"""Methods for trials of two worlds; the others are for canaries of one run."""
-
-ADVERSARIES = (
-    "di", "api-access", "static-poisoning", "intermediate-models", "adaptive-poisoning",
-    "gradient", "malicious-dataset", "opposing-dataset", "chosen-weights", "attribute",
-    "noise-grid",
-)  # fmt: skip
-"""Named here too: the adversaries themselves need PyTorch, and the help does not."""
 
 OF_AN_ATTRIBUTE = (
     "The record is there in both worlds, with one value or the other: this is no test of "
@@ -75,7 +67,7 @@ def audit(
     adversary: Annotated[
         Text,
         text_option(
-            f"Who attacks: {', '.join(ADVERSARIES[:-1])} or {ADVERSARIES[-1]}; "
+            f"Who attacks: {', '.join([*ADVERSARIES][:-1])} or {[*ADVERSARIES][-1]}; "
             "malicious-dataset if not given."
         ),
     ] = None,
@@ -162,10 +154,6 @@ def audit(
     """Attack a training repeatedly to test its claim. Exit code 1 if the claim is refuted."""
     check_fail_on(fail_on)
     check_torch("an audit")
-    from dprime.audit.batch import KEY, audits_in, seed_of  # noqa: PLC0415  it needs PyTorch
-    from dprime.audit.settings import AuditSettings, begin  # noqa: PLC0415
-    from dprime.cli.batches import finish_batch  # noqa: PLC0415
-
     plain = {
         "adversary": adversary, "data": data, "data_dir": data_dir, "model": model,
         "trainer": trainer, "adjacency": adjacency, "metric": metric, "method": method,
@@ -179,7 +167,7 @@ def audit(
               "expected_batch_size": expected_batch_size}  # fmt: skip
     conditions = {"fpr": fpr, "prior": prior, "min_tpr": min_tpr}
 
-    def settled(values: dict[str, Any]) -> AuditSettings:
+    def resolved(values: dict[str, Any]) -> AuditConfig:
         """What a file has, and over it what was given here."""
         values = {**values, **_given(plain), **_numbers(numbers), **_counts(counts)}
         described = _numbers(recipe) | _counts({"steps": steps})
@@ -191,33 +179,37 @@ def audit(
         _merge(values, "claim", _numbers({"epsilon": epsilon}))
         _merge(values, "conditions", _numbers(conditions))
         _merge(values, "options", _attribute(values.get("adversary"), column, two_values))
-        return AuditSettings.of(values)
+        return AuditConfig.from_words(values)
 
-    def where(settings: AuditSettings) -> Backend:
-        return backend_asked(backend, workers, address, time_limit, settings.device)
+    def where(config: AuditConfig) -> Backend:
+        return backend_asked(backend, workers, address, time_limit, config.device)
 
-    values = {} if file is None else AuditSettings.from_file(file)
+    values = {} if file is None else words_in(file)
     if seed_from is not None:
         _merge_seed(values, seed_from, seed)
-    if KEY in values:
-        folder = out or Path(FOLDER) / (file.stem if file else KEY)
+    if SEVERAL in values:
+        folder = out or Path(FOLDER) / (file.stem if file else SEVERAL)
         several = {
-            name: settled({**seed_of(folder, name), **each})
+            name: resolved({**seed_of(folder, name), **each})
             for name, each in audits_in(values).items()
         }
         _tell_certified(several)
+        from dprime.cli.batches import finish_batch  # noqa: PLC0415  it needs PyTorch
+
         outcomes = finish_batch(several, folder, where(next(iter(several.values()))), as_json)
         exit_on(outcomes, fail_on)
         return
-    settings = settled(values)
-    path = out or free_path(settings.adversary, settings.data)
-    _tell_certified({"": settings})
-    finish_audit(path, lambda: begin(settings, path, backend=where(settings)), as_json, fail_on)
+    config = resolved(values)
+    path = out or free_path(config.adversary, config.data)
+    _tell_certified({"": config})
+    from dprime.audit.audits import begin  # noqa: PLC0415  it needs PyTorch
+
+    finish_audit(path, lambda: begin(config, path, backend=where(config)), as_json, fail_on)
 
 
-def _tell_certified(settings: Mapping[str, AuditSettings]) -> None:
+def _tell_certified(configs: Mapping[str, AuditConfig]) -> None:
     """Before the first trial: what the accountant certifies where claim and training are known."""
-    for name, each in settings.items():
+    for name, each in configs.items():
         if certified := each.certified():
             told = f"{name}: {certified}" if name else certified
             Console(stderr=True).print(told, highlight=False, soft_wrap=True)
@@ -316,18 +308,11 @@ WORLDS = ("in", "out")
 
 
 def _bound_json(found: LowerBound) -> dict[str, Any]:
+    kept = ("epsilon", "delta", "confidence", "trials", "counted", "assumption", "objection")
     shown: dict[str, Any] = {
-        "epsilon": found.epsilon if found.epsilon < float("inf") else None,
-        "delta": found.delta,
-        "confidence": found.confidence,
-        "trials": list(found.trials),
-        "counted": list(found.counted),
-        "assumption": found.assumption,
-        "objection": found.objection,
-        "decides": found.decides,
-        "kind": "lower bound",
-        "sentence": found.sentence(),
-    }
+        **to_json({name: getattr(found, name) for name in kept}),
+        "decides": found.decides, "kind": "lower bound", "sentence": found.sentence(),
+    }  # fmt: skip
     if found.curve is not None:
         for name in SHOWN_OF_SCORES:
             metric = Reading(name)
@@ -335,26 +320,26 @@ def _bound_json(found: LowerBound) -> dict[str, Any]:
     return shown
 
 
-def finish_audit(path: Path, run: Callable[[], Audit], as_json: bool, fail_on: str) -> None:
+def finish_audit(path: Path, run: Callable[[], AuditRecord], as_json: bool, fail_on: str) -> None:
     """Run, and print the answer; an interrupted run says how to go on."""
     look_here()
     with interruptible(path):
-        found = run()
+        record = run()
     if as_json:
-        print(json.dumps({"run": str(path), **found.as_json()}, indent=2, allow_nan=False))
-        exit_on([found.verdict.outcome], fail_on)
+        print(json.dumps({"run": str(path), **record.to_dict()}, indent=2, allow_nan=False))
+        exit_on([record.verdict.outcome], fail_on)
         return
     console = Console()
-    console.print(audit_table(found))
-    if found.identified is not None:
-        console.print(identified_table(found.identified))
-    if found.adversary == "attribute":
+    console.print(audit_table(record))
+    if record.identifiability is not None:
+        console.print(identified_table(record.identifiability))
+    if record.adversary == "attribute":
         console.print(OF_AN_ATTRIBUTE, highlight=False)
-    console.print(found.sentence(), highlight=False)
+    console.print(record.sentence, highlight=False)
     for line in _played_by(path):
         console.print(line, style="dim", highlight=False)
     console.print(f"Kept in {path}.", style="dim", highlight=False)
-    exit_on([found.verdict.outcome], fail_on)
+    exit_on([record.verdict.outcome], fail_on)
 
 
 def _played_by(path: Path) -> list[str]:
@@ -364,58 +349,63 @@ def _played_by(path: Path) -> list[str]:
     return worker_lines(workers) if len(workers) > 1 else []
 
 
-def audit_table(found: Audit) -> Table:
+def audit_table(record: AuditRecord) -> Table:
     """What was reached beside what is allowed, metric by metric."""
-    title = f"{found.adversary}: {found.about}"
+    title = f"{record.adversary}: {record.about}"
     table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
     table.add_column("What")
     table.add_column("Reached, at least", justify="right")
     table.add_column("Allowed, at most", justify="right")
-    for number, (metric, reached, allowed) in enumerate(found.rows()):
-        what = _what(found, metric) + ("" if number else " (decides)")
-        table.add_row(what, round_down(reached), round_up(allowed).replace("inf", "any"))
-    trials = f"{len(found.in_scores):,} + {len(found.out_scores):,} trials"
-    rest = "" if found.bound.method == "band" else f"; the first row by {found.bound.method}"
+    for number, row in enumerate(record.rows):
+        what = row.title
+        if record.adversary == "attribute" and row.name == "advantage":  # none of membership
+            what = "Advantage between the two values"
+        ends = reached_and_allowed(row)
+        table.add_row(what + ("" if number else " (decides)"), *ends)
+    trials = f"{record.trials['in']:,} + {record.trials['out']:,} trials"
+    method = record.method.method
+    rest = "" if method == "band" else f"; the first row by {method}"
     table.caption = (
-        f"Reached: by the distribution-free band at {100 * found.question.confidence:g} % "
+        f"Reached: by the distribution-free band at {100 * record.config.confidence:g} % "
         f"confidence, for all its rows together{rest}; {trials}."
     )
     table.caption_justify = "left"
     return table
 
 
-def _what(found: Audit, metric: Reading) -> str:
-    """What a row is called: an advantage of the attribute's values is none of membership."""
-    if found.adversary == "attribute" and metric.name == "advantage":
-        return "Advantage between the two values"
-    return metric.title
+def reached_and_allowed(row: Measured) -> tuple[str, str]:
+    """Both numbers of a row, rounded to the safe side."""
+    return (
+        "inf" if row.reached is None else round_down(row.reached),
+        "any" if row.allowed is None else round_up(row.allowed),
+    )
 
 
-def identified_table(found: Identifiability) -> Table:
+def identified_table(found: Mapping[str, Any]) -> Table:
     """Bernau et al.'s numbers: the adversary's advantage, how sure it was, and ε′."""
     table = Table(title="Differential identifiability", title_justify="left", pad_edge=False)
     table.add_column("What")
     table.add_column("Value", justify="right")
     table.add_column("How sure")
-    table.add_row("Advantage", f"{found.advantage.value:.4f}", _error(found.advantage))
-    if found.predicted is not None:
-        what = "Advantage that the local sensitivities predict"
-        table.add_row(what, f"{found.predicted.value:.4f}", _error(found.predicted))
-    share = found.exceedance
+    means = {
+        "advantage": "Advantage",
+        "predicted": "Advantage that the local sensitivities predict",
+    }
+    for name, what in means.items():
+        if (mean := found[name]) is not None:
+            error = f"± {mean['standard_error']:.4f} (standard error)"
+            table.add_row(what, f"{mean['value']:.4f}", error)
+    share = found["exceedance"]
     table.add_row(
-        f"Runs whose belief exceeds {share.belief:g}, from {share.prior:g} (δ′)",
-        f"{share.value:.4f}",
-        f"{share.low:.4f} to {share.high:.4f} at {100 * share.confidence:g} %",
+        f"Runs whose belief exceeds {share['belief']:g}, from {share['prior']:g} (δ′)",
+        f"{share['value']:.4f}",
+        f"{share['low']:.4f} to {share['high']:.4f} at {100 * share['confidence']:g} %",
     )
-    for estimate in vars(found.epsilons).values():
+    for estimate in found["epsilons"].values():
         if estimate is not None:
-            what = f"ε′ {estimate.source}"
-            table.add_row(what, f"{estimate.value:.4f}", f"{estimate.kind}, no confidence")
+            what = f"ε′ {estimate['source']}"
+            table.add_row(what, f"{estimate['value']:.4f}", f"{estimate['kind']}, no confidence")
     return table
-
-
-def _error(mean: Mean) -> str:
-    return f"± {mean.standard_error:.4f} (standard error)"
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:

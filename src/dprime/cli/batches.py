@@ -13,18 +13,18 @@ from rich.console import Console
 from rich.table import Table
 
 from dprime.audit.batch import Played, play_batch
-from dprime.audit.settings import AuditSettings
+from dprime.audit.config import AuditConfig
 from dprime.audit.verdict import Outcome
+from dprime.cli.audits import reached_and_allowed
 from dprime.cli.options import INTERRUPTED, look_here
 from dprime.data.devices import device_title
 from dprime.metrics import Reading
 from dprime.runs.backends import Backend
 from dprime.runs.config import versions
-from dprime.text import round_down, round_up
 
 
 def finish_batch(
-    settings: Mapping[str, AuditSettings], folder: Path, backend: Backend, as_json: bool
+    configs: Mapping[str, AuditConfig], folder: Path, backend: Backend, as_json: bool
 ) -> list[Outcome]:
     """Play them all, print what they found, and return it; finished runs stay whatever happens."""
     look_here()
@@ -32,24 +32,24 @@ def finish_batch(
     errors = Console(stderr=True)
     played: list[Played] = []
     try:
-        for each in play_batch(settings, folder, backend=backend):
+        for each in play_batch(configs, folder, backend=backend):
             played.append(each)
             errors.print(
-                f"{len(played)} of {len(settings)}: {each.name}, {each.found.verdict.outcome}, "
+                f"{len(played)} of {len(configs)}: {each.name}, {each.record.verdict.outcome}, "
                 f"{each.seconds:.1f} s",
                 style="dim", highlight=False,
             )  # fmt: skip
     except KeyboardInterrupt:
         errors.print(
-            f"Stopped after {len(played)} of {len(settings)} audits. Give the same command to go "
+            f"Stopped after {len(played)} of {len(configs)} audits. Give the same command to go "
             f"on: runs are kept in {folder}.",
             highlight=False,
         )
         raise typer.Exit(INTERRUPTED) from None
-    outcomes = [each.found.verdict.outcome for each in played]
+    outcomes = [each.record.verdict.outcome for each in played]
     if as_json:
         answer = {
-            "device": sorted({device_title(each.device) for each in settings.values()}),
+            "device": sorted({device_title(each.device) for each in configs.values()}),
             "versions": versions(),
             "seconds": time.perf_counter() - start,
             "audits": [_json(each) for each in played],
@@ -58,17 +58,17 @@ def finish_batch(
         return outcomes
     console = Console()
     console.print(batch_table(played))
-    if any(each.found.identified is not None for each in played):
+    if any(each.record.identifiability is not None for each in played):
         console.print(identified_batch(played))
-    for sentence in dict.fromkeys(each.found.label for each in played if each.found.label):
+    for sentence in dict.fromkeys(each.record.label for each in played if each.record.label):
         console.print(f"* {sentence}.", style="dim", highlight=False)
     console.print(f"Kept in {folder}; dprime report tells more of each.", style="dim")
     return outcomes
 
 
 def _json(played: Played) -> dict[str, Any]:
-    found = played.found.as_json()
-    return {"name": played.name, "run": str(played.path), "seconds": played.seconds, **found}
+    shown = {"name": played.name, "run": str(played.path), "seconds": played.seconds}
+    return shown | played.record.to_dict()
 
 
 def batch_table(played: list[Played]) -> Table:
@@ -76,7 +76,7 @@ def batch_table(played: list[Played]) -> Table:
 
     What all of them have in common is in the title.
     """
-    asked = [f"{each.found.adversary}: {_what(each)}" for each in played]
+    asked = [f"{each.record.adversary}: {_what(each)}" for each in played]
     apart = len(set(asked)) > 1
     title = "Audits" if apart else f"Audits by {asked[0]}"
     table = Table(title=title, title_justify="left", title_style="bold", pad_edge=False)
@@ -86,11 +86,10 @@ def batch_table(played: list[Played]) -> Table:
     for name in ("Reached ≥", "Allowed ≤", "Claim", "Trials", "Time"):
         table.add_column(name, justify="left" if name == "Claim" else "right", no_wrap=True)
     for each, what in zip(played, asked, strict=True):
-        found = each.found
+        record = each.record
         table.add_row(
-            _starred(each), *([what] if apart else []), round_down(found.verdict.reached),
-            round_up(found.verdict.allowed).replace("inf", "any"),
-            found.verdict.outcome, f"{found.state.trials:,}", f"{each.seconds:.1f} s",
+            _starred(each), *([what] if apart else []), *reached_and_allowed(record.rows[0]),
+            record.verdict.outcome, f"{record.blocks.trials:,}", f"{each.seconds:.1f} s",
         )  # fmt: skip
     return table
 
@@ -102,23 +101,24 @@ def identified_batch(played: list[Played]) -> Table:
     for name in ("Audit", "Advantage", "Predicted", "δ′, 95 % interval"):
         table.add_column(name, justify="left" if name == "Audit" else "right", no_wrap=True)
     for each in played:
-        found = each.found.identified
+        found = each.record.identifiability
         if found is not None:
-            seen = found.advantage
-            predicted = "" if found.predicted is None else f"{found.predicted.value:.3f}"
-            exceeded = found.exceedance
+            seen, predicted, exceeded = (
+                found[name] for name in ("advantage", "predicted", "exceedance")
+            )
             table.add_row(
-                _starred(each), f"{seen.value:.3f} ± {seen.standard_error:.3f}", predicted,
-                f"{exceeded.value:.4f} ({exceeded.low:.4f} to {exceeded.high:.4f})",
+                _starred(each), f"{seen['value']:.3f} ± {seen['standard_error']:.3f}",
+                "" if predicted is None else f"{predicted['value']:.3f}",
+                f"{exceeded['value']:.4f} ({exceeded['low']:.4f} to {exceeded['high']:.4f})",
             )  # fmt: skip
     return table
 
 
 def _what(played: Played) -> str:
-    metric = played.found.question.metric
-    return metric.title if isinstance(metric, Reading) else "The whole curve"
+    criterion = played.record.config.criterion
+    return criterion.title if isinstance(criterion, Reading) else "The whole curve"
 
 
 def _starred(played: Played) -> str:
     """The name, with a mark where the training is not DP."""
-    return f"{played.name} *" if played.found.label else played.name
+    return f"{played.name} *" if played.record.label else played.name

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from dprime import text
+from dprime.audit.config import AuditConfig
 from dprime.cli.tables import risk_table
 from dprime.mechanisms import DPSGD
 from dprime.metrics import risk_profile
@@ -83,20 +84,21 @@ def _put_to_the_test(console: Console) -> None:
         words = f"This part needs PyTorch: {text.install('train')}"
         console.print(words, highlight=False, markup=False)
         return
-    from dprime.audit.settings import AuditSettings, begin  # noqa: PLC0415  it needs PyTorch
+    from dprime.audit.audits import begin  # noqa: PLC0415  it needs PyTorch
     from dprime.cli.audits import audit_table  # noqa: PLC0415
 
-    noise = AuditSettings(claim={"epsilon": 4.0}, seed=1).recipe().noise_multiplier
+    chosen = AuditConfig.from_words({"claim": {"epsilon": 4.0}, "seed": 1})
+    noise = chosen.training["noise_multiplier"]
     for used in (noise, noise / 2):
-        settings = AuditSettings(
-            records=100, trials=TRIALS, seed=2,
-            training={"noise_multiplier": used}, claim={"noise_multiplier": noise},
-        )  # fmt: skip
+        config = AuditConfig.from_words({
+            "records": 100, "trials": TRIALS, "seed": 2, "training": {"noise_multiplier": used},
+            "claim": {"noise_multiplier": noise},
+        })  # fmt: skip
         with tempfile.TemporaryDirectory() as folder:
-            found = begin(settings, Path(folder) / "demo.run")
+            record = begin(config, Path(folder) / "demo.run")
         if used == noise:
-            console.print(audit_table(found))
-        console.print(found.sentence(), style="bold", highlight=False)
+            console.print(audit_table(record))
+        console.print(record.sentence, style="bold", highlight=False)
     console.print(
         Markdown("The same from the command line:\n\n    dprime audit --epsilon 4 --records 100")
     )

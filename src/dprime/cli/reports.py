@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from dprime import validate
+from dprime.audit.record import AuditRecord, record_of
 from dprime.cli.options import AsJson
 from dprime.cli.resumes import print_kept
 from dprime.runs.run import Run
 from dprime.show import card as card_of
-from dprime.show import card_markdown, facts_of
+from dprime.show import card_markdown
 from dprime.show.card import MARK
-from dprime.show.facts import compared
+from dprime.show.compared import compared
 from dprime.show.needs import check_report
 from dprime.show.words import headline
-
-if TYPE_CHECKING:
-    from dprime.show import Facts
 
 PICTURES = ("svg", "png")
 
@@ -72,8 +70,8 @@ def report(
         _check_name("card", card, (".json", ".md"))
     kind = _picture(picture, charts)
     check_report()
-    rest = [facts_of(other) for other in others]
-    facts = compared(facts_of(path), rest)
+    rest = [record_of(other) for other in others]
+    facts = compared(record_of(path), rest)
     written = [_page(page_path, facts, rest)]
     if charts is not None:
         written += _charts(charts, kind, facts, rest)
@@ -146,14 +144,16 @@ def _picture(kind: str | None, charts: Path | None) -> str:
     return validate.one_of("format", kind or "svg", PICTURES)
 
 
-def _page(path: Path, facts: Facts, beside: Sequence[Facts]) -> Path:
+def _page(path: Path, facts: AuditRecord, beside: Sequence[AuditRecord]) -> Path:
     from dprime.show.report import report_html  # noqa: PLC0415  it draws
 
     page = report_html(facts, beside)
     return _write("out", path, lambda place: place.write_text(page, encoding="utf-8"))
 
 
-def _charts(folder: Path, kind: str, facts: Facts, beside: Sequence[Facts]) -> list[Path]:
+def _charts(
+    folder: Path, kind: str, facts: AuditRecord, beside: Sequence[AuditRecord]
+) -> list[Path]:
     from dprime.show.report import figures_of  # noqa: PLC0415  it draws
 
     return [
@@ -162,7 +162,7 @@ def _charts(folder: Path, kind: str, facts: Facts, beside: Sequence[Facts]) -> l
     ]
 
 
-def _card(path: Path, facts: Facts) -> Path:
+def _card(path: Path, facts: AuditRecord) -> Path:
     text = (
         card_markdown(facts)
         if path.suffix.lower() == ".md"

@@ -42,7 +42,7 @@ def resume(
     device = "auto" if request is None else request["device"]
     where = backend_asked(backend, workers, address, time_limit, device)
     if kind == "audit":
-        from dprime.audit.settings import resume as go_on  # noqa: PLC0415  it needs PyTorch
+        from dprime.audit.audits import resume as go_on  # noqa: PLC0415  it needs PyTorch
         from dprime.cli.audits import finish_audit  # noqa: PLC0415
 
         finish_audit(run, lambda: go_on(run, backend=where), as_json, fail_on)

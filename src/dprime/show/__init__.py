@@ -1,16 +1,15 @@
 """What people look at: figures, the report of a run, and its privacy card.
 
-    RUN (one file) ──► facts_of ──► Facts ──┬──► card, card_markdown
-                                            └──► report_html ──► HTML, PDF
+    Run ──► record_of ──► AuditRecord ──┬──► card, card_markdown
+                                        └──► report_html ──► HTML, PDF
 
-Facts and card need NumPy only. Altair, vl-convert and Jinja2 are loaded when something is drawn.
+A card needs NumPy and SciPy only. Altair, vl-convert and Jinja2 are loaded when something is drawn.
 """
 
 from typing import TYPE_CHECKING
 
 from dprime._lazy import lazy
 from dprime.show.card import SCHEMA, card, card_markdown
-from dprime.show.facts import Facts, facts_of
 
 if TYPE_CHECKING:
     from dprime.show.pdf import write_pdf
@@ -25,10 +24,8 @@ __getattr__ = lazy(__name__, LATER)
 
 __all__ = [
     "SCHEMA",
-    "Facts",
     "card",
     "card_markdown",
-    "facts_of",
     "figures_of",
     "report_html",
     "write_pdf",

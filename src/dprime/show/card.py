@@ -8,8 +8,9 @@ from importlib.resources import files
 from typing import Any
 
 import dprime
+from dprime.audit.record import AuditRecord, Measured
+from dprime.plain import to_json
 from dprime.show import grounds, repeat, words
-from dprime.show.facts import Facts, Measured
 
 SCHEMA: dict[str, Any] = json.loads(
     files("dprime.show").joinpath("card-1.schema.json").read_text(encoding="utf-8")
@@ -20,28 +21,28 @@ MARK = f"<!-- {SCHEMA['$id']} -->"
 """The last line of a card in Markdown, by which it is known."""
 
 
-def card(facts: Facts) -> dict[str, Any]:
+def card(facts: AuditRecord) -> dict[str, Any]:
     """Everything that the report says, of JSON values; null stands for no limit.
 
     Args:
-        facts: from `facts_of`.
+        facts: from `record_of`.
     """
-    return {
+    shown: dict[str, Any] = to_json({
         "schema": SCHEMA["$id"],
         "dprime": dprime.__version__,
         "run": _run(facts),
         "verdict": _verdict(facts),
         "claim": _claim(facts),
         "attack": _attack(facts),
-        "others": [_other(other) for other in facts.beside],
+        "others": [_other(other) for other in facts.other_runs],
         "metrics": {each.name: _measured(each) for each in facts.metrics},
         "methods": {
-            method.name: {
-                "epsilon": method.epsilon, "delta": method.delta,
-                "assumption": method.assumption, "objection": method.objection,
-                "decides": method.decides,
+            bound.method: {
+                "epsilon": bound.epsilon, "delta": bound.delta,
+                "assumption": bound.assumption, "objection": bound.objection,
+                "decides": bound is facts.method and bound.decides,
             }
-            for method in facts.methods
+            for bound in facts.bounds
         },
         "groups": [
             {
@@ -54,33 +55,34 @@ def card(facts: Facts) -> dict[str, Any]:
         "assumed": grounds.assumed(facts),
         "law": {"gdpr": grounds.gdpr(facts), "hipaa": grounds.hipaa(facts)},
         "not_tested": grounds.not_tested(facts),
-    }  # fmt: skip
+    })  # fmt: skip
+    return shown
 
 
-def _other(facts: Facts) -> dict[str, Any]:
+def _other(facts: AuditRecord) -> dict[str, Any]:
     """Another run against the same claim, in short."""
     return {
-        "run": facts.name, "adversary": facts.adversary, "sees": facts.sees,
-        "outcome": facts.outcome, "metric": facts.deciding.title,
+        "run": facts.name, "adversary": facts.adversary, "sees": facts.attacked["sees"],
+        "outcome": facts.verdict.outcome, "metric": facts.deciding.title,
         "reached": facts.deciding.reached, "allowed": facts.deciding.allowed,
     }  # fmt: skip
 
 
-def _run(facts: Facts) -> dict[str, Any]:
+def _run(facts: AuditRecord) -> dict[str, Any]:
     return {
         "name": facts.name,
         "created": facts.created.isoformat(timespec="seconds"),
         "changed": facts.changed.isoformat(timespec="seconds"),
         "versions": dict(facts.versions),
-        "settings": repeat.public_settings(facts),
-        "begun_in_python": facts.in_python,
+        "settings": facts.public_settings,
+        "begun_in_python": facts.config.in_python,
         "commands": repeat.commands(facts),
     }
 
 
-def _verdict(facts: Facts) -> dict[str, Any]:
+def _verdict(facts: AuditRecord) -> dict[str, Any]:
     return {
-        "outcome": facts.outcome,
+        "outcome": facts.verdict.outcome,
         "headline": words.headline(facts),
         "what_happened": words.what_happened(facts),
         "sentence": facts.sentence,
@@ -91,11 +93,11 @@ def _verdict(facts: Facts) -> dict[str, Any]:
             **_measured(facts.deciding),
             "sentence": words.deciding_plainly(facts),
         },
-        "confidence": facts.confidence,
-        "method": facts.method.name,
+        "confidence": facts.config.confidence,
+        "method": facts.method.method,
         "decides": facts.method.decides,
-        "detects": facts.detects,
-        "trials_needed": facts.trials_needed,
+        "detects": facts.verdict.detects,
+        "trials_needed": facts.verdict.trials,
         "assumption": facts.method.assumption,
         "objection": facts.method.objection,
     }
@@ -112,11 +114,10 @@ def _measured(found: Measured) -> dict[str, Any]:
     }
 
 
-def _claim(facts: Facts) -> dict[str, Any]:
-    mechanism = facts.claim.mechanism
+def _claim(facts: AuditRecord) -> dict[str, Any]:
     return {
         "described": facts.claim.described,
-        "mechanism": None if mechanism is None else mechanism.to_dict(),
+        "mechanism": facts.claim.mechanism.to_dict(),
         "adjacency": facts.adjacency,
         "records_per_person": 1,
         "meaning": words.meaning(facts),
@@ -125,11 +126,11 @@ def _claim(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _attack(facts: Facts) -> dict[str, Any]:
+def _attack(facts: AuditRecord) -> dict[str, Any]:
     return {
         "adversary": facts.adversary,
         "about": facts.about,
-        "sees": facts.sees,
+        "sees": facts.attacked["sees"],
         "data": facts.attacked["data"],
         "records": facts.attacked["records"],
         "training": facts.attacked["training"],
@@ -143,11 +144,11 @@ def _attack(facts: Facts) -> dict[str, Any]:
 # Markdown -----------------------------------------------------------------------------------------
 
 
-def card_markdown(facts: Facts) -> str:
+def card_markdown(facts: AuditRecord) -> str:
     """The card as a section of a model card.
 
     Args:
-        facts: from `facts_of`.
+        facts: from `record_of`.
     """
     parts = [
         "## Privacy",
@@ -162,15 +163,15 @@ def card_markdown(facts: Facts) -> str:
         _items([
             f"Claim: {facts.claim.described}; {_compared(facts)}.",
             *_certified(facts),
-            f"Attack: {facts.adversary} ({facts.about}), which saw {SEEN[facts.sees]}.",
+            f"Attack: {facts.adversary} ({facts.about}), which saw {SEEN[facts.attacked['sees']]}.",
             f"Played: {words.trainings(facts)} on {facts.attacked['data']} "
             f"({facts.attacked['records']:,} records).",
             f"Verdict: {facts.sentence}",
             *(f"Beside it: {other.name}, {other.adversary}: {other.sentence}"
-              for other in facts.beside),
+              for other in facts.other_runs),
         ]),
         "### The numbers",
-        f"{_decider(facts)}, by the method {facts.method.name}. "
+        f"{_decider(facts)}, by the method {facts.method.method}. "
         f"{words.decided(facts)}",
         _numbers(facts),
         "### What was assumed",
@@ -182,7 +183,7 @@ def card_markdown(facts: Facts) -> str:
         _items(grounds.not_tested(facts)),
         "### How to repeat it",
         _items(repeat.how(facts)),
-        f"```{'json' if facts.in_python else 'toml'}\n{repeat.settings_text(facts).strip()}\n```",
+        f"```{_kind(facts)}\n{repeat.settings_text(facts).strip()}\n```",
         *_command_part(facts),
         f"dprime {facts.versions.get('dprime', '')}, run {_plain(facts.name)}, "
         f"{facts.changed:%Y-%m-%d}.",
@@ -194,7 +195,11 @@ def card_markdown(facts: Facts) -> str:
 SEEN = {"updates": "every update of the training", "model": "the final model only"}
 
 
-def _decider(facts: Facts) -> str:
+def _kind(facts: AuditRecord) -> str:
+    return "json" if facts.config.in_python else "toml"
+
+
+def _decider(facts: AuditRecord) -> str:
     word = "decides" if facts.method.decides else "was to decide"
     return f"{facts.deciding.title} {word}"
 
@@ -207,11 +212,11 @@ COMPARED = {
 """What the claim compares, by the adjacency."""
 
 
-def _compared(facts: Facts) -> str:
+def _compared(facts: AuditRecord) -> str:
     return COMPARED[facts.adjacency]
 
 
-def _certified(facts: Facts) -> list[str]:
+def _certified(facts: AuditRecord) -> list[str]:
     sentence = grounds.certified(facts)
     return [] if sentence is None else [f"{sentence}."]
 
@@ -220,7 +225,7 @@ def _items(sentences: list[str]) -> str:
     return "\n".join(f"- {_plain(sentence)}" for sentence in sentences)
 
 
-def _numbers(facts: Facts) -> str:
+def _numbers(facts: AuditRecord) -> str:
     lines = ["| what | reached, at least | allowed, at most |", "| :--- | ---: | ---: |"]
     lines += [
         f"| {each.title} | {words.floor(each.reached)} | {words.ceiling(each.allowed)} |"
@@ -229,20 +234,20 @@ def _numbers(facts: Facts) -> str:
     return "\n".join([*lines, "", f"Reached: {reached_by(facts)}."])
 
 
-def reached_by(facts: Facts) -> str:
+def reached_by(facts: AuditRecord) -> str:
     """Where the numbers of the table come from."""
-    name, sure = facts.method.name, f"at {100 * facts.confidence:g} % confidence"
+    name, sure = facts.method.method, f"at {100 * facts.config.confidence:g} % confidence"
     if name == "band" or facts.deciding.name == "curve":
         return f"by the distribution-free band {sure}, for all rows together"
     own = f"by {name}, with {words.certainty(facts)}"
     return f"the deciding number {own}; the others by the distribution-free band {sure}, together"
 
 
-def _group_part(facts: Facts) -> list[str]:
+def _group_part(facts: AuditRecord) -> list[str]:
     return [_items([words.group(each) for each in facts.groups])] if facts.groups else []
 
 
-def _command_part(facts: Facts) -> list[str]:
+def _command_part(facts: AuditRecord) -> list[str]:
     found = repeat.commands(facts)
     return ["```sh\n" + "\n".join(found) + "\n```"] if found else []
 

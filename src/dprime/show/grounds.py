@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dprime import text
+from dprime.audit.record import EXCEEDED, AuditRecord
 from dprime.mechanisms import DPSGD
-from dprime.show.facts import EXCEEDED, Facts
 
 GDPR = (
     "Recital 26 of the GDPR asks whether a person can be identified by “all the means reasonably "
@@ -31,7 +31,7 @@ HIPAA = (
 )
 
 
-def assumed(facts: Facts) -> list[str]:
+def assumed(facts: AuditRecord) -> list[str]:
     """What must be true for the numbers to mean what they say."""
     found = [
         "The records are independent: nobody else's record gives yours away, as a relative's or a "
@@ -48,23 +48,22 @@ def assumed(facts: Facts) -> list[str]:
     return found
 
 
-def certified(facts: Facts) -> str | None:
+def certified(facts: AuditRecord) -> str | None:
     """What the numbers of the claim promise, in a line; None where they protect nobody."""
     return None if unreliable(facts) else text.certified(facts.adjacency)
 
 
-def _conditions(facts: Facts) -> str:
+def _conditions(facts: AuditRecord) -> str:
     """What must be true of the training for the claim to hold, with the promise where it stands."""
-    mechanism = facts.claim.mechanism
-    described = None if mechanism is None else mechanism.to_dict()
+    described = facts.claim.mechanism.to_dict()
     if certified(facts):
         return text.certified_in_full(described, facts.adjacency)
     listed = text.conditions(described, adjacency=facts.adjacency)
     return f"The claim assumes: {'; '.join(listed)}."
 
 
-def _seen(facts: Facts) -> str:
-    if facts.sees == "updates":
+def _seen(facts: AuditRecord) -> str:
+    if facts.attacked["sees"] == "updates":
         return (
             "Who sees what: the claim and the attack are about somebody who sees every update, as "
             "a participant or the server of federated learning does. Who sees the final model only "
@@ -81,7 +80,7 @@ def _seen(facts: Facts) -> str:
     )
 
 
-def neighbours(facts: Facts) -> str:
+def neighbours(facts: AuditRecord) -> str:
     """Which two worlds are compared."""
     return f"Two worlds are compared: the data with one record, and {OTHER_WORLD[facts.adjacency]}."
 
@@ -96,12 +95,12 @@ OTHER_WORLD = {
 """What world `out` has, by the adjacency."""
 
 
-def gdpr(facts: Facts) -> list[str]:
+def gdpr(facts: AuditRecord) -> list[str]:
     """How the number relates to the wording of recital 26."""
     return [*GDPR, *unreliable(facts)]
 
 
-def hipaa(facts: Facts) -> list[str]:
+def hipaa(facts: AuditRecord) -> list[str]:
     """How the number relates to group sizes."""
     if facts.groups:
         return [*HIPAA, *_reading(facts), *unreliable(facts)]
@@ -109,13 +108,13 @@ def hipaa(facts: Facts) -> list[str]:
         why = "The training is not DP, so no belief is certified for a person in other data."
     else:
         why = (
-            "What an observer may come to believe is read off the curve of replaced records. This "
-            "run does not name a mechanism from which that curve follows, so there is no table."
+            "What an observer may come to believe is read off the curve of replaced records. None "
+            "follows from this claim, so there is no table."
         )
     return [HIPAA[0], why]
 
 
-def _reading(facts: Facts) -> list[str]:
+def _reading(facts: AuditRecord) -> list[str]:
     if facts.adjacency == "replace":
         return []
     return [
@@ -125,7 +124,7 @@ def _reading(facts: Facts) -> list[str]:
     ]
 
 
-def unreliable(facts: Facts) -> list[str]:
+def unreliable(facts: AuditRecord) -> list[str]:
     """Why the limits of the claim protect nobody, where that is so."""
     if facts.label is not None:
         return [
@@ -137,7 +136,7 @@ def unreliable(facts: Facts) -> list[str]:
     return []
 
 
-def not_tested(facts: Facts) -> list[str]:
+def not_tested(facts: AuditRecord) -> list[str]:
     """What the audit leaves open."""
     data, records = facts.attacked["data"], facts.attacked["records"]
     found = [
@@ -149,7 +148,7 @@ def not_tested(facts: Facts) -> list[str]:
         f"Rare events: {facts.trials['in']:,} trainings with the record and "
         f"{facts.trials['out']:,} without cannot show what happens more rarely.",
     ]
-    if all(run.sees == "model" for run in (facts, *facts.beside)):
+    if all(run.attacked["sees"] == "model" for run in (facts, *facts.other_runs)):
         found.insert(1, "Attackers who see every update, as in federated learning.")
     if facts.adversary in MADE_DATA:
         found.insert(
@@ -160,9 +159,9 @@ def not_tested(facts: Facts) -> list[str]:
     return found
 
 
-def _listed(facts: Facts) -> str:
+def _listed(facts: AuditRecord) -> str:
     """The attackers that were tried."""
-    names = list(dict.fromkeys([facts.adversary, *(other.adversary for other in facts.beside)]))
+    names = list(dict.fromkeys([facts.adversary, *(other.adversary for other in facts.other_runs)]))
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 from dprime import text
 from dprime.curve import Estimate, LowerCurve, TradeOff
 from dprime.metrics import risk_profile
-from dprime.show.figures import TradeOffFigure
+from dprime.show.figures import Points, TradeOffFigure
 from dprime.text import round_down, round_up
 
 if TYPE_CHECKING:
-    from dprime.audit.audits import Audit
-    from dprime.show.facts import Facts
+    from dprime.audit.record import AuditRecord
     from dprime.show.figures.figure import Figure
 
 
@@ -39,29 +38,33 @@ def curve_html(curve: TradeOff | Estimate | LowerCurve) -> str:
     return _table(head, rows, note) + drawing
 
 
-def audit_html(audit: Audit) -> str:
+def audit_html(record: AuditRecord) -> str:
     """An audit: the verdict, what was reached beside what is allowed, and both curves."""
     rows = [
-        (metric.title, round_down(reached), round_up(allowed).replace("inf", "any"))
-        for metric, reached, allowed in audit.rows()
-    ]
-    percent = f"{100 * audit.question.confidence:g} %"
+        (
+            row.title, "inf" if row.reached is None else round_down(row.reached),
+            "any" if row.allowed is None else round_up(row.allowed),
+        )
+        for row in record.rows
+    ]  # fmt: skip
+    percent, method = f"{100 * record.config.confidence:g} %", record.method.method
     note = f"The first row decides. Reached: at {percent} confidence by the band, for all its rows "
     note += "together"
-    note += "." if audit.bound.method == "band" else f"; the first row by {audit.bound.method}."
+    note += "." if method == "band" else f"; the first row by {method}."
     table = _table(("What", "Reached, at least", "Allowed, at most"), rows, note)
-    band = audit.bound if audit.bound.method == "band" else audit.beside["band"]
-    lower = audit.bound if audit.bound.decides and audit.bound.curve is not None else band
-    fpr = audit.verdict.metric.conditions.get("fpr", 0.01)
-    drawing = _drawing(TradeOffFigure.of(audit.claim, lower.curve, fpr=fpr))
-    return f"<p><strong>{escape(audit.sentence())}</strong></p>{table}{drawing}"
+    marked = 0.01 if record.decided_at is None else record.decided_at
+    figure = TradeOffFigure(
+        Points(record.claim.fpr, record.claim.tpr), Points(*record.lower[record.drawn]),
+        record.config.confidence, refuted=record.refuted, fpr=marked,
+    )  # fmt: skip
+    return f"<p><strong>{escape(record.sentence)}</strong></p>{table}{_drawing(figure)}"
 
 
-def report_frame(facts: Facts) -> str:
+def report_frame(record: AuditRecord) -> str:
     """The report of a run."""
     from dprime.show.report import report_html  # noqa: PLC0415  it needs more libraries
 
-    return framed(report_html(facts))
+    return framed(report_html(record))
 
 
 def framed(page: str, height: int = 720) -> str:

@@ -7,23 +7,15 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from dprime.show.facts import Facts
-
-UNTOLD = ("data_dir", "seed")
-"""Settings that a report does not carry: a place on somebody's machine, and a secret."""
+from dprime.audit.record import AuditRecord
 
 FILE = "audit.toml"
 
 
-def public_settings(facts: Facts) -> dict[str, Any]:
-    """The settings without the seed, and without what only means something on one machine."""
-    return {name: value for name, value in facts.settings.items() if name not in UNTOLD}
-
-
-def settings_text(facts: Facts) -> str:
+def settings_text(facts: AuditRecord) -> str:
     """What to write into a file: TOML that `dprime audit` reads, or JSON for a run of Python."""
-    settings = public_settings(facts)
-    return json.dumps(settings, indent=2) if facts.in_python else as_toml(settings)
+    settings = facts.public_settings
+    return json.dumps(settings, indent=2) if facts.config.in_python else as_toml(settings)
 
 
 def as_toml(values: Mapping[str, Any]) -> str:
@@ -44,31 +36,35 @@ def as_toml(values: Mapping[str, Any]) -> str:
 
 
 def _pairs(values: Mapping[str, Any]) -> list[str]:
-    # JSON's numbers, texts, truths and lists are TOML's too
-    return [
-        f"{name} = {json.dumps(value, ensure_ascii=False)}"
-        for name, value in values.items()
-        if value is not None
-    ]
+    return [f"{name} = {_value(value)}" for name, value in values.items() if value is not None]
 
 
-def commands(facts: Facts) -> list[str]:
+def _value(value: object) -> str:
+    """JSON's numbers, texts and truths are TOML's too."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(_pairs(value))}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(_value(each) for each in value)}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def commands(facts: AuditRecord) -> list[str]:
     """The commands that repeat the run; none for a run of Python."""
-    if facts.in_python:
+    if facts.config.in_python:
         return []
-    folder = " --data-dir FOLDER" if facts.settings.get("data_dir") else ""
+    folder = " --data-dir FOLDER" if facts.config.data_dir else ""
     seed = f" --seed-from {shlex.quote(facts.name)}"
     return [f"dprime audit {FILE}{folder}{seed} --out again.run", "dprime report again.run"]
 
 
-def how(facts: Facts) -> list[str]:
+def how(facts: AuditRecord) -> list[str]:
     """What to do, in words."""
     seed = f"The seed, which {facts.name} keeps, gives every random number of the run."
     if facts.attacked["training"] is None:
         seed = (
             f"{seed[:-1]}, if the training function draws its own from the seed that it is given."
         )
-    if facts.in_python:
+    if facts.config.in_python:
         return [
             "The run was begun in Python, with objects that no file can name: call "
             "dprime.audit.audit again with the same objects. These settings were kept of them.",

@@ -17,11 +17,12 @@ import numpy as np
 
 from dprime import text
 from dprime.audit import blind_spots
+from dprime.audit.record import EXCEEDED, AuditRecord, is_share
 from dprime.mechanisms import DPSGD
 from dprime.metrics import BLIND, Reading
 from dprime.show import grounds, repeat, words
 from dprime.show.card import SEEN, card, reached_by
-from dprime.show.facts import EXCEEDED, Facts, compared, is_share
+from dprime.show.compared import compared
 from dprime.show.figures import (
     BayesSecurityFigure,
     BeliefDistributionFigure,
@@ -56,11 +57,11 @@ SECTIONS = (
 )
 
 
-def report_html(facts: Facts, beside: Sequence[Facts] = ()) -> str:
+def report_html(facts: AuditRecord, beside: Sequence[AuditRecord] = ()) -> str:
     """The report as one HTML page, without script and without any outside address.
 
     Args:
-        facts: of the run, from `facts_of`.
+        facts: of the run, from `record_of`.
         beside: of other runs against the same claim, for the ladder of adversaries.
     """
     check_report()
@@ -74,11 +75,11 @@ def report_html(facts: Facts, beside: Sequence[Facts] = ()) -> str:
 # Charts -------------------------------------------------------------------------------------------
 
 
-def figures_of(facts: Facts, beside: Sequence[Facts] = ()) -> list[Figure]:
+def figures_of(facts: AuditRecord, beside: Sequence[AuditRecord] = ()) -> list[Figure]:
     """The charts of a run.
 
     Args:
-        facts: of the run, from `facts_of`.
+        facts: of the run, from `record_of`.
         beside: of other runs against the same claim; they add the ladder of adversaries.
     """
     facts = compared(facts, beside)
@@ -86,7 +87,9 @@ def figures_of(facts: Facts, beside: Sequence[Facts] = ()) -> list[Figure]:
     lower = Points(*facts.lower[facts.drawn])
     marked = {} if facts.decided_at is None else {"fpr": facts.decided_at}
     figures: list[Figure] = [
-        TradeOffFigure(claim, lower, facts.confidence, log=log, refuted=facts.refuted, **marked)
+        TradeOffFigure(
+            claim, lower, facts.config.confidence, log=log, refuted=facts.refuted, **marked
+        )
         for log in (False, True)
     ]
     if _has_scores(facts):
@@ -96,13 +99,13 @@ def figures_of(facts: Facts, beside: Sequence[Facts] = ()) -> list[Figure]:
     return [*figures, *_belief_figures(facts), *_claim_figures(facts)]
 
 
-def _has_scores(facts: Facts) -> bool:
+def _has_scores(facts: AuditRecord) -> bool:
     """Whether both worlds have a finite score; else all models of one diverged."""
     worlds = (facts.played.in_scores, facts.played.out_scores)
     return all(bool(np.isfinite(scores).any()) for scores in worlds)
 
 
-def _ladder(runs: Sequence[Facts]) -> LadderFigure:
+def _ladder(runs: Sequence[AuditRecord]) -> LadderFigure:
     """How far the adversary of each run came, in d′."""
     counts = Counter(run.adversary for run in runs)
     rungs = [
@@ -110,7 +113,7 @@ def _ladder(runs: Sequence[Facts]) -> LadderFigure:
             run.adversary if counts[run.adversary] == 1 else f"{run.adversary} ({run.name})",
             run.played.in_scores,
             run.played.out_scores,
-            runs[0].confidence,
+            runs[0].config.confidence,
         )
         for run in runs
         if _has_scores(run)
@@ -118,10 +121,10 @@ def _ladder(runs: Sequence[Facts]) -> LadderFigure:
     allowed = runs[0].claim.metrics["d_prime"]["value"]
     rungs.sort(key=lambda rung: rung.value)
     limit = math.inf if allowed is None else float(allowed)
-    return LadderFigure(tuple(rungs), limit, "d′", runs[0].confidence)
+    return LadderFigure(tuple(rungs), limit, "d′", runs[0].config.confidence)
 
 
-def _belief_figures(facts: Facts) -> list[Figure]:
+def _belief_figures(facts: AuditRecord) -> list[Figure]:
     """What the DI adversary came to believe, and how far the record moved each step."""
     played, found = facts.played, facts.identifiability
     if found is None or played.log_ratio is None or played.sensitivity is None:
@@ -140,7 +143,7 @@ def _belief_figures(facts: Facts) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _claim_figures(facts: Facts) -> list[Figure]:
+def _claim_figures(facts: AuditRecord) -> list[Figure]:
     """What other noise or another length would allow, where the claim is that of a DP-SGD."""
     mechanism = facts.claim.mechanism
     if facts.label is not None or facts.refuted or not isinstance(mechanism, DPSGD):
@@ -157,7 +160,7 @@ def _claim_figures(facts: Facts) -> list[Figure]:
     ]
 
 
-def _bound(facts: Facts, prior: float) -> list[float] | None:
+def _bound(facts: AuditRecord, prior: float) -> list[float] | None:
     """The certified belief after each step, where there is one and it was trained so long."""
     mechanism = facts.claim.mechanism
     if facts.label is not None or facts.refuted or not isinstance(mechanism, DPSGD):
@@ -181,13 +184,16 @@ def _template() -> Any:
     return environment.get_template("report.html.j2")
 
 
-def _context(facts: Facts, shown: Mapping[str, Any], figures: Sequence[Figure]) -> dict[str, Any]:
+def _context(
+    facts: AuditRecord, shown: Mapping[str, Any], figures: Sequence[Figure]
+) -> dict[str, Any]:
     style = files("dprime.show").joinpath("templates/report.css").read_text(encoding="utf-8")
     return {
         "card": shown,
         "beside": shown["beside"],
         "refuted": facts.refuted,
-        "undecided": facts.outcome == "inconclusive" or (facts.crosses and not facts.refuted),
+        "undecided": facts.verdict.outcome == "inconclusive"
+        or (facts.crosses and not facts.refuted),
         "reached_by": reached_by(facts),
         "not_dp": facts.label is not None,
         "css": style,
@@ -199,7 +205,7 @@ def _context(facts: Facts, shown: Mapping[str, Any], figures: Sequence[Figure]) 
         "unreliable": " ".join(grounds.unreliable(facts)),
         "profile": facts.claim.profile(),
         "attack_words": words.ATTACKS.get(facts.adversary),
-        "seen": f"{SEEN[facts.sees].capitalize()}.",
+        "seen": f"{SEEN[facts.attacked['sees']].capitalize()}.",
         "some_counted": facts.trials["counted"] != [facts.trials["in"], facts.trials["out"]],
         "trained": trained(facts),
         "decided": words.decided(facts),
@@ -237,7 +243,7 @@ def fact(shown: Mapping[str, Any], place: str, way: str) -> tuple[str, str]:
     return json.dumps(value), WAYS[way](value)
 
 
-def trained(facts: Facts) -> str:
+def trained(facts: AuditRecord) -> str:
     """The recipe of the attacked training in a line."""
     recipe = facts.attacked["training"]
     if recipe is None:
@@ -258,7 +264,7 @@ def _divisor(recipe: Mapping[str, Any]) -> str:
     return "sampling rate times number of records" if given is None else f"{given:g}"
 
 
-def _identified(facts: Facts) -> list[dict[str, str]]:
+def _identified(facts: AuditRecord) -> list[dict[str, str]]:
     """The rows of Bernau et al.'s numbers: what, where in the card, and how sure."""
     found = facts.identifiability
     if found is None:
@@ -303,7 +309,7 @@ class Bar:
     shown: str
 
 
-def _picture(facts: Facts) -> dict[str, Any]:
+def _picture(facts: AuditRecord) -> dict[str, Any]:
     """What was reached beside what is allowed, for the eye."""
     found = facts.deciding
     ends = [value for value in (found.reached, found.allowed) if value is not None]

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from dprime.audit.record import AuditRecord, Group, Measured
 from dprime.audit.verdict import halves, twice_as_strong
 from dprime.mechanisms import DPSGD
 from dprime.metrics import Observation, Reading
 from dprime.runs.states import incident_summary
-from dprime.show.facts import Facts, Group, Measured
 from dprime.text import (
     Ceiling,
     Floor,
@@ -33,13 +33,13 @@ PEOPLE = 1000
 # First screen -------------------------------------------------------------------------------------
 
 
-def headline(facts: Facts) -> str:
+def headline(facts: AuditRecord) -> str:
     """The verdict in one sentence."""
     if facts.label is not None:
         return _not_dp(facts)
     if facts.refuted:
         return "The claim is refuted: this attacker learned more than the claim allows."
-    if facts.outcome == "inconclusive":
+    if facts.verdict.outcome == "inconclusive":
         return f"Inconclusive: {_why(facts)}."
     if facts.crosses:
         return (
@@ -52,7 +52,7 @@ def headline(facts: Facts) -> str:
     )
 
 
-def _why(facts: Facts) -> str:
+def _why(facts: AuditRecord) -> str:
     """Why an audit could not tell."""
     if not facts.method.decides and facts.deciding.above:
         return "what the attacker reached could not be counted against the claim"
@@ -60,30 +60,30 @@ def _why(facts: Facts) -> str:
         return "the method that was to decide could not have refuted the claim"
     if facts.vacuous:
         return "by the number that was to decide the claim allows everything"
-    if not facts.power_known:
+    if not facts.verdict.power_known:
         return "it is not known what the method that was to decide would have noticed"
     return f"{trainings(facts)} were too few to tell"
 
 
-def _not_dp(facts: Facts) -> str:
+def _not_dp(facts: AuditRecord) -> str:
     if facts.refuted:
         return "Not DP, and the claim is refuted: this attacker learned more than the claim allows."
-    if facts.outcome == "inconclusive":
+    if facts.verdict.outcome == "inconclusive":
         return f"Not DP, and inconclusive: {_why(facts)}."
     return "Not DP: the claim is not refuted for the two data sets that were tested."
 
 
-def trainings(facts: Facts) -> str:
+def trainings(facts: AuditRecord) -> str:
     """How many trainings there were."""
     return f"{facts.blocks.trials:,} trainings"
 
 
-def what_happened(facts: Facts) -> str:
+def what_happened(facts: AuditRecord) -> str:
     """What was done, for somebody who has never heard of an audit."""
     data = f"{facts.attacked['data']} ({facts.attacked['records']:,} records)"
     looked = (
         f"watched {trainings(facts)}"
-        if facts.sees == "updates"
+        if facts.attacked["sees"] == "updates"
         else f"looked at the finished models of {trainings(facts)}"
     )
     used = "or another had been used" if facts.adjacency == "replace" else "had been used"
@@ -94,16 +94,16 @@ def what_happened(facts: Facts) -> str:
     )
 
 
-def how_sure(facts: Facts) -> str:
+def how_sure(facts: AuditRecord) -> str:
     """What the confidence means for the verdict."""
-    error = given(100 * (1 - facts.confidence))
+    error = given(100 * (1 - facts.config.confidence))
     if facts.refuted:
         provided = "" if facts.method.assumption is None else ", provided its assumption holds"
         return (
             "Chance can explain it, but seldom: of trainings that keep their claim, an audit like "
             f"this one refutes at most {error} %{provided}."
         )
-    if facts.outcome == "inconclusive":
+    if facts.verdict.outcome == "inconclusive":
         return "That is not a proof. Nothing was decided, neither for the claim nor against it."
     return (
         "That is not a proof. It says that one attacker, tried on this training, gave no evidence "
@@ -111,44 +111,44 @@ def how_sure(facts: Facts) -> str:
     )
 
 
-def noticed(facts: Facts) -> str:
+def noticed(facts: AuditRecord) -> str:
     """What the audit would have noticed, in points of advantage."""
-    if facts.detects is None:
+    if facts.verdict.detects is None:
         return "It would have noticed no attacker with a power of 80 %."
-    points = round_up(100 * math.erf(facts.detects / math.sqrt(8.0)), 3)
+    points = round_up(100 * math.erf(facts.verdict.detects / math.sqrt(8.0)), 3)
     return (
         f"With 80 % power it would have noticed an attacker who says “member” {points} percentage "
         "points more often of members than of others (Gaussian scores assumed)."
     )
 
 
-def notices(facts: Facts) -> list[str]:
+def notices(facts: AuditRecord) -> list[str]:
     """What must be known before anything else is read."""
     found = list(facts.caveats)
     if facts.label is not None:
         found.append(f"This training is {facts.label}. Nothing here holds for other data.")
     if facts.method.objection is not None:
         found.append(
-            f"The data speak against the method that was to decide ({facts.method.name}): "
+            f"The data speak against the method that was to decide ({facts.method.method}): "
             f"{facts.method.objection} Its number decides nothing."
         )
     elif not facts.method.decides:
         found.append(
-            f"The method {facts.method.name} refutes nothing unless its assumption is accepted "
+            f"The method {facts.method.method} refutes nothing unless its assumption is accepted "
             "(--assume)."
-            if facts.method.name == "gaussian"
-            else f"The method {facts.method.name} gives no valid bound and cannot refute a claim."
+            if facts.method.method == "gaussian"
+            else f"The method {facts.method.method} gives no valid bound and cannot refute a claim."
         )
     if facts.method.assumption is not None:
         found.append(f"The lower bound rests on an assumption: {facts.method.assumption}")
     if facts.adversary == "attribute":
         found.append(ONE_ATTRIBUTE)
-    few_trials = facts.method.decides and not facts.vacuous and facts.power_known
-    if facts.outcome == "inconclusive" and few_trials:
+    few_trials = facts.method.decides and not facts.vacuous and facts.verdict.power_known
+    if facts.verdict.outcome == "inconclusive" and few_trials:
         few = noticed(facts)
-        if facts.trials_needed is not None:
+        if facts.verdict.trials is not None:
             twice = twice_as_strong(halves(facts.claim.curve))
-            few += f" To notice {twice} takes {facts.trials_needed:,} trials in each world."
+            few += f" To notice {twice} takes {facts.verdict.trials:,} trials in each world."
         found.append(few)
     if facts.crosses and not facts.refuted:
         found.append(
@@ -165,7 +165,7 @@ ONE_ATTRIBUTE = (
 )
 
 
-def _losses(facts: Facts) -> list[str]:
+def _losses(facts: AuditRecord) -> list[str]:
     found = []
     if facts.blocks.failed:
         found.append(
@@ -183,7 +183,7 @@ def _losses(facts: Facts) -> list[str]:
     return found
 
 
-def meaning(facts: Facts) -> list[str]:
+def meaning(facts: AuditRecord) -> list[str]:
     """What the claim promises to one person in the data."""
     metrics = facts.claim.metrics
     found = [_people_found(facts, metrics["tpr"]), _belief_reached(metrics["belief"])]
@@ -198,14 +198,14 @@ def meaning(facts: Facts) -> list[str]:
     return found
 
 
-def watcher(facts: Facts) -> str:
+def watcher(facts: AuditRecord) -> str:
     """Whom the claim speaks of."""
     if isinstance(facts.claim.mechanism, DPSGD):
         return "Somebody who watches every step of the training and knows all other records"
     return "Somebody who sees all that the training gives away and knows all other records"
 
 
-def _people_found(facts: Facts, tpr: Mapping[str, float]) -> str:
+def _people_found(facts: AuditRecord, tpr: Mapping[str, float]) -> str:
     used = "was used, and not another instead" if facts.adjacency == "replace" else "was used"
     most = min(PEOPLE, math.ceil(PEOPLE * tpr["value"]))
     alarms = given(PEOPLE * tpr["fpr"])
@@ -227,7 +227,7 @@ def _belief_reached(belief: Mapping[str, float]) -> str:
     )
 
 
-def not_said(facts: Facts) -> list[str]:
+def not_said(facts: AuditRecord) -> list[str]:
     """What a reader may not conclude."""
     first = (
         "It does not say that a real person was found out: the attacker was given more than most "
@@ -244,19 +244,19 @@ def not_said(facts: Facts) -> list[str]:
     ]
 
 
-def _tried(facts: Facts) -> str:
-    count = len({facts.adversary, *(other.adversary for other in facts.beside)})
+def _tried(facts: AuditRecord) -> str:
+    count = len({facts.adversary, *(other.adversary for other in facts.other_runs)})
     return "one attacker was tried" if count == 1 else f"{count} attackers were tried"
 
 
 # Numbers ------------------------------------------------------------------------------------------
 
 
-def decided(facts: Facts) -> str:
+def decided(facts: AuditRecord) -> str:
     """The deciding number as an interval."""
     found = facts.deciding
     least, most = floor(found.reached), ceiling(found.allowed)
-    sure = f"{given(100 * facts.confidence)} %"
+    sure = f"{given(100 * facts.config.confidence)} %"
     if facts.refuted:
         return (
             f"With {sure} confidence the attacker reaches at least {least}. The claim allows "
@@ -272,15 +272,15 @@ def decided(facts: Facts) -> str:
     )
 
 
-def certainty(facts: Facts) -> str:
+def certainty(facts: AuditRecord) -> str:
     """How sure the deciding number is; a credible bound has no confidence."""
-    share = f"{100 * facts.confidence:g} %"
-    if facts.method.name == "bayesian":
+    share = f"{100 * facts.config.confidence:g} %"
+    if facts.method.method == "bayesian":
         return f"a posterior probability of {share}, which is no confidence"
     return f"{share} confidence"
 
 
-def deciding_plainly(facts: Facts) -> str:
+def deciding_plainly(facts: AuditRecord) -> str:
     """The deciding metric in a sentence for laymen; a bound that does not count says so."""
     told = plainly(facts.deciding)
     return told if facts.method.decides else f"Were the bound to count, it would say: {told}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,21 +70,21 @@ class Runs:
 
     def card(self, name: str) -> dict[str, Any]:
         """The privacy card of a finished run."""
+        from dprime.audit.record import record_of  # noqa: PLC0415
         from dprime.show.card import card  # noqa: PLC0415  needs an extra
-        from dprime.show.facts import facts_of  # noqa: PLC0415
 
-        found = self._reading(self._path(name), lambda path: card(facts_of(path)))
+        found = self._reading(self._path(name), lambda path: card(record_of(path)))
         return dict(found)
 
     def report(self, name: str) -> bytes:
         """The report of a finished run, as HTML."""
-        from dprime.show.facts import facts_of  # noqa: PLC0415  needs an extra
+        from dprime.audit.record import record_of  # noqa: PLC0415  needs an extra
         from dprime.show.report import report_html  # noqa: PLC0415
 
         path = self._path(name)
 
         def written() -> bytes:
-            html: str = self._reading(path, lambda place: report_html(facts_of(place)))
+            html: str = self._reading(path, lambda place: report_html(record_of(place)))
             return html.encode()
 
         return self._reports.get((name, _signature(path)), written)
@@ -128,13 +128,14 @@ def _run(path: Path) -> dict[str, Any]:
     """A run's line in the list."""
     with Run.open(path, verify=False) as run:
         summary, answer = summary_of(run), run.result or {}
+    verdict = answer.get("verdict")
     listed = {name: value for name, value in vars(summary).items() if name != "kind"}
     return {
         **listed,
         "changed": summary.changed.isoformat(),
-        "verdict": answer.get("verdict"),
+        "verdict": verdict["outcome"] if isinstance(verdict, Mapping) else verdict,
         "sentence": answer.get("sentence"),
-        "report": {"claim", "lower", "power_known"} <= answer.keys(),
+        "report": "rows" in answer,
     }
 
 

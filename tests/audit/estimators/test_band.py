@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from dprime import TradeOff
 from dprime.audit import Band, lower_bound
 from dprime.audit.estimators.base import upper_end
-from dprime.audit.scores import Scores
 from dprime.metrics import Reading
 
 FEW = st.lists(st.sampled_from([-math.inf, 0.0, 1.0, 2.0, math.inf]), min_size=2, max_size=40)
@@ -108,29 +107,3 @@ def test_scores_that_say_nothing_claim_nothing():
     assert bound.epsilon == 0.0
     assert bound.curve.advantage() == 0.0
     assert bound.curve.d_prime() == 0.0
-
-
-def test_unequal_worlds():
-    rng = np.random.default_rng(0)
-    bound = lower_bound(rng.normal(3, 1, 20), rng.normal(0, 1, 5000), method="band")
-    assert bound.trials == bound.counted == (20, 5000)
-    assert 0.5 < bound.epsilon < TradeOff.gaussian(3.0).epsilon(1e-5)
-
-
-def test_one_sorting_serves_the_mirror():
-    scores = Scores.checked([3, 1, 2], [0, 5]).sorted()
-    mirrored = scores.mirrored().sorted()
-    np.testing.assert_array_equal(mirrored.inside, -scores.outside[::-1])
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"largest_rank": 0}, "largest_rank must be strictly between 0 and 1, but it is 0"),
-        ({"ratio": 1}, "ratio must be above 1, but it is 1: give a number such as 3.0."),
-        ({"ratio": math.inf}, "ratio must be a finite number, but it is inf"),
-    ],
-)
-def test_bad_options_get_one_sentence(options, words):
-    with pytest.raises(ValueError, match=words):
-        Band(**options)

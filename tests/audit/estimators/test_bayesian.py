@@ -57,31 +57,9 @@ def test_it_is_symmetric_and_falls_with_confidence(fp, fn, delta):
     assert credible_epsilon(other, one, delta, 0.5) == pytest.approx(half, abs=1e-4)
 
 
-def test_it_never_decides():
-    rng = np.random.default_rng(0)
-    scores = rng.normal(2, 1, 500), rng.normal(0, 1, 500)
-    bound = lower_bound(*scores, method="bayesian")
-    assert not bound.decides
-    assert bound.curve is None
-    assert "Jeffreys" in bound.assumption
-    assert bound.counted == (400, 400)
-
-
 def test_it_is_bolder_than_clopper_pearson_at_the_same_threshold():
     rng = np.random.default_rng(0)
     scores = rng.normal(2, 1, 500), rng.normal(0, 1, 500)
     credible = lower_bound(*scores, method=Bayesian(threshold=1.0))
     exact = lower_bound(*scores, method=ClopperPearson(threshold=1.0))
     assert exact.epsilon < credible.epsilon
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"threshold": None}, "threshold must be a number, but it is None"),
-        ({"held_out": 2}, "held_out must be strictly between 0 and 1, but it is 2"),
-    ],
-)
-def test_bad_options_get_one_sentence(options, words):
-    with pytest.raises(ValueError, match=words):
-        Bayesian(**options)

@@ -77,16 +77,6 @@ def test_units_do_not_matter(seed, scale, shift):
     assert d_prime_bound(Scores(-outside, -inside), 0.05) == pytest.approx(plain, rel=1e-10)
 
 
-def test_the_finding_is_a_gaussian_curve():
-    rng = np.random.default_rng(0)
-    bound = lower_bound(rng.normal(1, 1, 500), rng.normal(0, 1, 500), method="gaussian")
-    assert bound.assumption == "The scores are Gaussian in both worlds, with one variance."
-    assert bound.objection is None
-    assert bound.epsilon == bound.curve.epsilon(1e-5)
-    zero = lower_bound(rng.normal(1, 1, 500), rng.normal(0, 1, 500), method="gaussian", delta=0)
-    assert zero.epsilon == math.inf  # as of every Gaussian mechanism
-
-
 def test_gaussian_scores_are_objected_to_in_few_audits():
     rng = np.random.default_rng(0)
     for n in (20, 100, 1000):

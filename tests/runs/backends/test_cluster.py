@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dprime
-from dprime.audit.settings import AuditSettings, begin
+from dprime.audit import AuditConfig, begin
 from dprime.runs.backends import backend_named, cluster
 from dprime.runs.backends.base import End
 from dprime.runs.run import Run
@@ -155,7 +155,9 @@ def test_work_is_placed_where_its_worker_is(monkeypatch):
 
 def test_where_nobody_is_no_file_is_left(tmp_path):
     claim = {"epsilon": 4.0}
-    settings = AuditSettings(records=8, trials=4, seed=1, training={"steps": 1}, claim=claim)
+    settings = AuditConfig.from_words(
+        records=8, trials=4, seed=1, training={"steps": 1}, claim=claim
+    )
     began = time.monotonic()
     with pytest.raises(ValueError, match="address must be that of a running Ray cluster"):
         begin(settings, tmp_path / "a.run", backend=backend_named("ray", address="127.0.0.1:1"))

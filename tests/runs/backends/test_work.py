@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from dprime.attack import EngineTrainer
-from dprime.audit.audits import audit
+from dprime.audit import audit
 from dprime.data.dataset import Split
 from dprime.membership.frontiers import frontier
 from dprime.membership.planner import plan
@@ -32,9 +32,9 @@ def test_an_audit(name, backend):
     setting = engine_setting()
     here = audit("di", setting, trials=12, block=5)
     there = audit("di", setting, trials=12, block=5, backend=backend(name))
-    np.testing.assert_array_equal(there.in_scores, here.in_scores)
-    np.testing.assert_array_equal(there.out_scores, here.out_scores)
-    assert there.as_json() == here.as_json()
+    np.testing.assert_array_equal(there.played.in_scores, here.played.in_scores)
+    np.testing.assert_array_equal(there.played.out_scores, here.played.out_scores)
+    assert there.to_dict() == here.to_dict()
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from dprime.audit.estimators.band import Band
-from dprime.audit.estimators.base import Ask, Estimator, Finding
+from dprime.audit.estimators.base import Estimator, LowerBound
 from dprime.audit.estimators.bayesian import Bayesian
 from dprime.audit.estimators.clopper_pearson import ClopperPearson
 from dprime.audit.estimators.gaussian import GaussianScores
@@ -17,13 +17,12 @@ ESTIMATORS: Mapping[str, type[Estimator]] = {
 
 __all__ = [
     "ESTIMATORS",
-    "Ask",
     "Band",
     "Bayesian",
     "ClopperPearson",
     "Estimator",
-    "Finding",
     "GaussianScores",
+    "LowerBound",
     "Mahloujifar",
     "Steinke",
     "rejects",

@@ -35,14 +35,14 @@ import numpy as np
 
 from dprime import validate
 from dprime.audit.estimators.base import (
-    Ask,
     Estimator,
-    Finding,
+    LowerBound,
     each_of_two,
     geometric_ranks,
     upper_end,
 )
 from dprime.audit.scores import Scores
+from dprime.metrics import Reading
 from dprime.shapes import Point, Polygon
 
 TURNED = 0.05
@@ -78,13 +78,16 @@ class Band(Estimator):
         if validate.number("ratio", self.ratio, example=3.0) <= 1:
             raise validate.refusal("ratio", self.ratio, "above 1", "give a number such as 3.0")
 
-    def find(self, scores: Scores, ask: Ask) -> Finding:
+    def bound(
+        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
+    ) -> LowerBound:
         """The concave hull of one point for each rank."""
+        alpha = 1.0 - confidence
         points = [
-            *self._one_way(scores, (1.0 - TURNED) * ask.alpha),
-            *self._one_way(scores.turned(), TURNED * ask.alpha),
+            *self._one_way(scores, (1.0 - TURNED) * alpha),
+            *self._one_way(scores.turned(), TURNED * alpha),
         ]
-        return self._read(Polygon.from_points(points), ask, scores.sizes)
+        return self._bound(Polygon.from_points(points), scores, delta, confidence)
 
     def _one_way(self, scores: Scores, alpha: float) -> Iterator[Point]:
         """Points that all lie below the true curve but for a probability of alpha."""

@@ -1,4 +1,4 @@
-"""What every estimator is asked and what it answers.
+"""What an estimator is, and the lower bound that it makes.
 
 An estimator turns the scores of two worlds into a lower bound that holds with a confidence: over
 the randomness of the trials it claims too much in at most a share 1 - confidence of audits.
@@ -19,6 +19,7 @@ from dprime.audit.scores import Scores
 from dprime.curve import LowerCurve, TradeOff
 from dprime.metrics import Reading
 from dprime.shapes import Shape
+from dprime.text import round_down
 
 Assumes = Literal["", "gaussian", "prior"]
 
@@ -29,52 +30,108 @@ REMEMBERED = 100_000
 """Bounds that depend on counts only are kept: many audits have the same counts."""
 
 
-@dataclass(frozen=True)
-class Ask:
-    """What is asked: epsilon at a delta, with a confidence.
-
-    Methods that choose a threshold choose it for `metric`. The seed serves nothing but the split
-    into held-out and counted trials.
-    """
-
-    epsilon: Reading
-    metric: Reading
-    confidence: float
-    seed: int
-
-    @property
-    def delta(self) -> float:
-        """The delta of the epsilon that is asked for."""
-        return self.epsilon.conditions["delta"]
-
-    @property
-    def alpha(self) -> float:
-        """The share of audits that may claim too much."""
-        return 1.0 - self.confidence
-
-
 @dataclass(frozen=True, eq=False)
-class Finding:
-    """What an estimator found.
+class LowerBound:
+    """What an attacker was seen to reach, with a confidence.
 
     Attributes:
-        epsilon: lower bound on epsilon at the delta that was asked for.
-        curve: the lower curve that every other metric is read off; None where the method bounds
-            epsilon only.
-        counted: how many trials of world `in` and of world `out` the bound counts.
-        assumption: what must be true beyond independent trials, in a sentence.
-        objection: why these scores do not look that way, in a sentence.
+        method: the estimator's name.
+        confidence: over the randomness of the trials, the bound is below the truth this often, if
+            its assumption holds; of the Bayesian method, a posterior probability instead.
+        delta: the delta of `epsilon`.
+        epsilon: the mechanism's epsilon at this delta is at least this.
+        curve: the lower curve that every metric is read off; None where the method bounds epsilon
+            only (the one-run methods and the Bayesian one).
+        trials: how many trials world `in` and world `out` had.
+        counted: how many of them the bound counts; the others chose the threshold.
+        lost: trials of a world whose score counts against the attacker whatever the threshold.
+        assumption: what must be true beyond independent trials, or None.
+        objection: why these scores do not look that way, or None.
         assumes: the law of the scores that the confidence rests on: "" for none, "gaussian" (which
             a user may accept by name), or "prior" for a credible bound, whose error rate no law of
             the scores limits.
+        accepted: the law that the user has accepted by name, or None.
+        usual: whether the estimator has its default options, for which the planner knows the power.
     """
 
+    method: str
+    confidence: float
+    delta: float
     epsilon: float
     curve: LowerCurve | None
+    trials: tuple[int, int]
     counted: tuple[int, int]
-    assumption: str | None = None
-    objection: str | None = None
-    assumes: Assumes = ""
+    lost: int
+    assumption: str | None
+    objection: str | None
+    assumes: Assumes
+    accepted: str | None = None
+    usual: bool = False
+
+    @property
+    def decides(self) -> bool:
+        """Whether the bound may refute a claim.
+
+        It may where it assumes no law of the scores, or one that the user has accepted by name, and
+        these scores do not object.
+        """
+        return self.objection is None and self.assumes in ("", self.accepted)
+
+    def value(self, metric: Reading) -> float:
+        """The lower bound on a metric.
+
+        >>> from dprime.audit import lower_bound
+        >>> bound = lower_bound(range(100, 200), range(100), method="band")
+        >>> round(bound.value(Reading("advantage")), 2)
+        0.89
+        """
+        if self.curve is not None:
+            return metric.value(self.curve)
+        if metric == self._asked:
+            return self.epsilon
+        remedy = 'use a method that bounds the curve, such as "band"'
+        raise validate.misfit(
+            "metric", metric.title, f"{self._asked.title} for {self.method}", remedy
+        )
+
+    @property
+    def _asked(self) -> Reading:
+        return Reading("epsilon", {"delta": self.delta})
+
+    def sentence(self) -> str:
+        """The bound in plain words.
+
+        >>> from dprime.audit import lower_bound
+        >>> lower_bound(range(100, 200), range(100), method="band").sentence()
+        ... # doctest: +NORMALIZE_WHITESPACE
+        'At 95 % confidence the ε at δ = 1e-05 is at least 2.814 (method: band, 100 trials in world
+        in and 100 in world out).'
+        """
+        value = round_down(self.epsilon) if math.isfinite(self.epsilon) else "any number"
+        words = (
+            f"{self.certainty} the ε at δ = {self.delta:g} is at least "
+            f"{value} (method: {self.method}, {self._counts()})."
+        )
+        if self.assumption:
+            words += f" This rests on an assumption: {self.assumption}"
+        if self.objection:
+            words += f" The data speak against it: {self.objection}"
+        return words
+
+    @property
+    def certainty(self) -> str:
+        """How a sentence about the bound begins; a credible bound has no confidence."""
+        share = f"{100 * self.confidence:g} %"
+        if self.assumes == "prior":
+            return f"With a posterior probability of {share}"
+        return f"At {share} confidence"
+
+    def _counts(self) -> str:
+        inside, outside = self.trials
+        words = f"{inside:,} trials in world in and {outside:,} in world out"
+        if self.counted != self.trials:
+            words += f", {self.counted[0]:,} and {self.counted[1]:,} of them counted"
+        return words
 
 
 class Estimator(ABC):
@@ -83,21 +140,39 @@ class Estimator(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def find(self, scores: Scores, ask: Ask) -> Finding:
-        """The lower bound that these scores support."""
+    def bound(
+        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
+    ) -> LowerBound:
+        """The lower bound that these scores support.
 
-    def _read(
+        Args:
+            scores: of both worlds.
+            metric: what a method that chooses a threshold chooses it for.
+            delta: of the epsilon that is bounded.
+            confidence: of the bound.
+            seed: of the split into held-out and counted trials.
+        """
+
+    def _bound(
         self,
-        shape: Shape,
-        ask: Ask,
-        counted: tuple[int, int],
+        reached: Shape | float,
+        scores: Scores,
+        delta: float,
+        confidence: float,
+        counted: tuple[int, int] | None = None,
         assumption: str | None = None,
         objection: str | None = None,
         assumes: Assumes = "",
-    ) -> Finding:
-        """The finding of a method that bounds the curve."""
-        curve = LowerCurve(shape, ask.confidence, self.name)
-        return Finding(ask.epsilon.value(curve), curve, counted, assumption, objection, assumes)
+    ) -> LowerBound:
+        """The bound of a method that reached a curve, or an epsilon only."""
+        curve = None if isinstance(reached, float) else LowerCurve(reached, confidence, self.name)
+        epsilon = Reading("epsilon", {"delta": delta}).value(curve) if curve else reached
+        assert isinstance(epsilon, float)
+        lost = max((scores.inside == -math.inf).sum(), (scores.outside == math.inf).sum())
+        return LowerBound(
+            self.name, confidence, delta, epsilon, curve, scores.sizes, counted or scores.sizes,
+            int(lost), assumption, objection, assumes,
+        )  # fmt: skip
 
 
 def checked_claim(claim: object) -> TradeOff:

@@ -23,9 +23,10 @@ import numpy as np
 import scipy
 
 from dprime import validate
-from dprime.audit.estimators.base import REMEMBERED, Ask, Estimator, Finding
+from dprime.audit.estimators.base import REMEMBERED, Estimator, LowerBound
 from dprime.audit.estimators.clopper_pearson import HELD_OUT, parted
 from dprime.audit.scores import Scores
+from dprime.metrics import Reading
 from dprime.privacy_loss import Array
 
 ASSUMPTION = (
@@ -69,17 +70,21 @@ class Bayesian(Estimator):
             validate.number("threshold", self.threshold, example=0.5)
         validate.inner_probability("held_out", self.held_out, example=HELD_OUT)
 
-    def find(self, scores: Scores, ask: Ask) -> Finding:
+    def bound(
+        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
+    ) -> LowerBound:
         """The lower credible bound on epsilon at the counted trials' error rates."""
-        threshold, counted = parted(scores, ask, self.threshold, self.held_out)
+        threshold, counted = parted(scores, self.threshold, self.held_out, metric, confidence, seed)
         inside, outside = counted.sizes
         epsilon = credible_epsilon(
             _jeffreys(counted.false_positives(threshold), outside),
             _jeffreys(counted.false_negatives(threshold), inside),
-            ask.delta,
-            ask.alpha,
+            delta,
+            1.0 - confidence,
         )
-        return Finding(epsilon, None, counted.sizes, ASSUMPTION, assumes="prior")
+        return self._bound(
+            epsilon, scores, delta, confidence, counted.sizes, ASSUMPTION, assumes="prior"
+        )
 
 
 def _jeffreys(errors: int, trials: int) -> Beta:

@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from dprime import validate
 from dprime.audit.estimators.base import (
     REMEMBERED,
-    Ask,
     Estimator,
-    Finding,
+    LowerBound,
     each_of_two,
     geometric_ranks,
     upper_end,
@@ -80,40 +79,47 @@ class ClopperPearson(Estimator):
             validate.number("threshold", self.threshold, example=0.5)
         validate.inner_probability("held_out", self.held_out, example=HELD_OUT)
 
-    def find(self, scores: Scores, ask: Ask) -> Finding:
+    def bound(
+        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
+    ) -> LowerBound:
         """The curve through the one point that both ends leave."""
-        level = each_of_two(ask.alpha)
-        threshold, counted = parted(scores, ask, self.threshold, self.held_out)
+        threshold, counted = parted(scores, self.threshold, self.held_out, metric, confidence, seed)
+        level = each_of_two(1.0 - confidence)
         shape = _through(*_errors(counted, threshold), counted.sizes, level)
-        return self._read(shape, ask, counted.sizes)
+        return self._bound(shape, scores, delta, confidence, counted.sizes)
 
 
 def parted(
-    scores: Scores, ask: Ask, threshold: float | Literal["held-out"], held_out: float
+    scores: Scores,
+    threshold: float | Literal["held-out"],
+    held_out: float,
+    metric: Reading,
+    confidence: float,
+    seed: int,
 ) -> tuple[float, Scores]:
     """The threshold, and the trials that it was not chosen on."""
     if threshold != "held-out":
         return threshold, scores
-    choosing, counted = scores.split(held_out, ask.seed)
-    return chosen_threshold(choosing, counted.sizes, ask), counted
+    choosing, counted = scores.split(held_out, seed)
+    return chosen_threshold(choosing, counted.sizes, metric, confidence), counted
 
 
-def chosen_threshold(held_out: Scores, sizes: tuple[int, int], ask: Ask) -> float:
-    """The threshold that promises the most for the metric, once `sizes` trials are counted.
+def chosen_threshold(held_out: Scores, sizes: Pair, metric: Reading, confidence: float) -> float:
+    """The threshold that anticipated the most for the metric, once `sizes` trials are counted.
 
     A rate is taken for its upper end at the level `DOUBT`, so that an extreme threshold is not
     chosen because a few trials were lucky. Whatever is chosen here, the bound stays valid.
     """
-    held_out, level = held_out.sorted(), each_of_two(ask.alpha)
+    held_out, level = held_out.sorted(), each_of_two(1.0 - confidence)
     candidates = _candidates(held_out)
     # What `Scores` counts, for all candidates at once.
     alarms = held_out.sizes[1] - np.searchsorted(held_out.outside, candidates, side="right")
     missed = np.searchsorted(held_out.inside, candidates, side="right")
-    promises = [
-        _promise(errors, held_out.sizes, sizes, level, ask.metric)
+    anticipated = [
+        anticipated_bound(errors, held_out.sizes, sizes, level, metric)
         for errors in zip(alarms.tolist(), missed.tolist(), strict=True)
     ]
-    return float(candidates[int(np.argmax(promises))])
+    return float(candidates[int(np.argmax(anticipated))])
 
 
 def _candidates(held_out: Scores) -> Array:
@@ -131,7 +137,9 @@ def _ranks(trials: int) -> NDArray[np.int64]:
 
 
 @lru_cache(REMEMBERED)
-def _promise(errors: Pair, held_out: Pair, counted: Pair, level: float, metric: Reading) -> float:
+def anticipated_bound(
+    errors: Pair, held_out: Pair, counted: Pair, level: float, metric: Reading
+) -> float:
     """The metric's bound if the counted trials erred as often as the held-out ones may."""
     fpr = upper_end(errors[0], held_out[1], DOUBT)
     fnr = upper_end(errors[1], held_out[0], DOUBT)

@@ -29,8 +29,9 @@ from typing import ClassVar, final
 import numpy as np
 import scipy
 
-from dprime.audit.estimators.base import REMEMBERED, Ask, Estimator, Finding
+from dprime.audit.estimators.base import REMEMBERED, Estimator, LowerBound
 from dprime.audit.scores import Scores
+from dprime.metrics import Reading
 from dprime.privacy_loss import Array
 from dprime.shapes import GaussianShape
 
@@ -67,10 +68,15 @@ class GaussianScores(Estimator):
 
     name: ClassVar[str] = "gaussian"
 
-    def find(self, scores: Scores, ask: Ask) -> Finding:
+    def bound(
+        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
+    ) -> LowerBound:
         """The Gaussian curve of the smallest d′ that is not ruled out."""
-        shape = GaussianShape(d_prime_bound(scores, ask.alpha))
-        return self._read(shape, ask, scores.sizes, ASSUMPTION, objection(scores), "gaussian")
+        shape = GaussianShape(d_prime_bound(scores, 1.0 - confidence))
+        return self._bound(
+            shape, scores, delta, confidence,
+            assumption=ASSUMPTION, objection=objection(scores), assumes="gaussian",
+        )  # fmt: skip
 
 
 def d_prime_bound(scores: Scores, alpha: float) -> float:

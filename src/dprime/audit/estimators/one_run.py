@@ -62,9 +62,10 @@ import scipy
 from numpy.typing import ArrayLike
 
 from dprime import validate
-from dprime.audit.estimators.base import REMEMBERED, Ask, Estimator, Finding, checked_claim
+from dprime.audit.estimators.base import REMEMBERED, Estimator, LowerBound, checked_claim
 from dprime.audit.scores import Scores
 from dprime.curve import TradeOff
+from dprime.metrics import Reading
 from dprime.privacy_loss import Array
 from dprime.shapes import GaussianShape, Polygon, Shape
 
@@ -161,12 +162,16 @@ class Steinke(Estimator):
         _check_guesses(self.guesses)
         validate.one_of("delta_term", self.delta_term, ("exact", "published"))
 
-    def find(self, scores: Scores, ask: Ask) -> Finding:
+    def bound(
+        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
+    ) -> LowerBound:
         """The largest epsilon that so many right guesses reject."""
         p_value = exact_p_value if self.delta_term == "exact" else published_p_value
-        seen, level = guess(scores, self.guesses), AGREEING * ask.alpha
-        epsilon = _epsilon(p_value, seen, ask.delta, level)
-        return Finding(epsilon, None, scores.sizes, FAIR_COINS, unfair(scores))
+        seen, level = guess(scores, self.guesses), AGREEING * (1.0 - confidence)
+        epsilon = _epsilon(p_value, seen, delta, level)
+        return self._bound(
+            epsilon, scores, delta, confidence, assumption=FAIR_COINS, objection=unfair(scores)
+        )
 
 
 PValue = Callable[[Guessed, float, float], float]
@@ -260,15 +265,20 @@ class Mahloujifar(Estimator):
         _check_guesses(self.guesses)
         validate.one_of("family", self.family, ("epsilon-delta", "gaussian"))
 
-    def find(self, scores: Scores, ask: Ask) -> Finding:
+    def bound(
+        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
+    ) -> LowerBound:
         """The largest parameter of the family that so many right guesses reject."""
-        seen, level = guess(scores, self.guesses), AGREEING * ask.alpha
+        seen, level = guess(scores, self.guesses), AGREEING * (1.0 - confidence)
         if self.family == "gaussian":
-            shape = GaussianShape(_mu(seen, level))
-            counted = scores.sizes
-            return self._read(shape, ask, counted, GAUSSIAN, unfair(scores), "gaussian")
-        epsilon = _epsilon_of_tails(seen, ask.delta, level)
-        return Finding(epsilon, None, scores.sizes, FAIR_COINS, unfair(scores))
+            return self._bound(
+                GaussianShape(_mu(seen, level)), scores, delta, confidence,
+                assumption=GAUSSIAN, objection=unfair(scores), assumes="gaussian",
+            )  # fmt: skip
+        epsilon = _epsilon_of_tails(seen, delta, level)
+        return self._bound(
+            epsilon, scores, delta, confidence, assumption=FAIR_COINS, objection=unfair(scores)
+        )
 
 
 @lru_cache(REMEMBERED)

@@ -1,6 +1,6 @@
-"""Facts: what a run's file says, and nothing else."""
+"""What happened in an audit: what the run has kept, and nothing else."""
 
-import dataclasses
+import json
 import subprocess
 import sys
 
@@ -8,55 +8,44 @@ import numpy as np
 import pytest
 
 from audited import CONCLUDED, FAILED_BLOCK, run
+from dprime.audit import AuditConfig, record_of
+from dprime.audit.audits import config_of
+from dprime.audit.record import GROUPS, replace_curve
 from dprime.guarantees import EpsilonDelta
+from dprime.metrics import risk_profile
 from dprime.runs.run import Run
-from dprime.show import facts_of
-from dprime.show.claims import replace_curve
-from dprime.show.facts import GROUPS
-
-
-def kept(name):
-    with Run.open(run(name)) as store:
-        return store.result
 
 
 @pytest.mark.parametrize("name", CONCLUDED)
-def test_facts_are_the_answer(name):
-    facts, answer = facts_of(run(name)), kept(name)
-    assert facts.outcome == answer["verdict"]
-    assert facts.sentence == answer["sentence"]
-    assert facts.deciding.reached == answer["reached"]
-    assert facts.deciding.allowed == answer["allowed"]
-    assert {"name": facts.deciding.name, **facts.deciding.conditions} == answer["metric"]
-    assert facts.confidence == answer["confidence"]
-    assert facts.method.name == answer["method"]
-    for each in facts.metrics:
-        given = answer["metrics"][each.name]
-        assert (each.reached, each.allowed) == (given["reached"], given["allowed"])
-        assert dict(each.conditions).items() <= given.items()
-    assert [each.name for each in facts.metrics] == list(answer["metrics"])
-    for method in facts.methods:
-        given = answer["bounds"][method.name]
-        assert vars(method) == {"name": method.name, **given}
-    assert facts.trials == answer["trials"]
-    assert vars(facts.blocks) == answer["blocks"]
-    assert facts.label == answer.get("label")
-    assert facts.identifiability == answer.get("identifiability")
-    assert list(facts.claim.tpr) == answer["claim"]["curve"]["tpr"]
+def test_the_record_is_what_the_run_has_kept(name):
+    record = record_of(run(name))
+    with Run.open(run(name)) as store:
+        kept, config = store.result, config_of(store)
+    shown = record.to_dict()
+    assert {n: each for n, each in kept.items() if n not in ("claim", "lower")} == {
+        n: each for n, each in shown.items() if n not in ("settings", "versions")
+    }
+    assert record.config == config
+    assert list(record.claim.tpr) == kept["claim"]["tpr"]
+    assert {n: [*map(list, each)] for n, each in record.lower.items()} == {
+        n: [each["fpr"], each["tpr"]] for n, each in kept["lower"].items()
+    }
+    assert record.method.method == config.method
+    json.dumps(shown, allow_nan=False)
 
 
 def test_an_open_store_stays_open():
     with Run.open(run("stands")) as store:
-        facts = facts_of(store)
-        assert facts.seed == store.seed == 1
+        facts = record_of(store)
+        assert facts.config.seed == store.seed == 1
         assert (facts.created, facts.changed) == (store.created, store.changed())
-        assert facts.settings == store.config
+        assert facts.config.to_dict() == store.config
         assert facts.versions == store.versions
 
 
 @pytest.mark.parametrize("name", ["stands", "di", "failed", "python"])
 def test_trials_are_those_of_the_store(name):
-    facts = facts_of(run(name))
+    facts = record_of(run(name))
     with Run.open(run(name)) as store:
         arrays = store.arrays()
     inside = arrays["in_world"]
@@ -69,26 +58,26 @@ def test_trials_are_those_of_the_store(name):
 
 def test_a_run_that_is_not_concluded_says_how_to_go_on():
     with pytest.raises(ValueError, match=r"concluded, but it is played in 0 of 25 blocks: dprime "):
-        facts_of(run("unfinished"))
-    with pytest.raises(ValueError, match=r"its curves kept, but .*: dprime resume old\.run"):
-        facts_of(run("old"))
+        record_of(run("unfinished"))
+    with pytest.raises(ValueError, match=r"of another version: dprime resume old\.run"):
+        record_of(run("old"))
 
 
 def test_a_run_of_python_is_gone_on_with_in_python(tmp_path):
     settings = {"trainer": {"model": "m"}, "trials": 3, "seed": 1}
     Run.create(tmp_path / "a.run", "audit", settings, blocks=2).close()
     with pytest.raises(ValueError, match=r"call dprime\.audit\.audit again with the same path"):
-        facts_of(tmp_path / "a.run")
+        record_of(tmp_path / "a.run")
 
 
 def test_what_is_no_run(tmp_path):
     (tmp_path / "a.run").write_text("Try a stronger adversary.")
     with pytest.raises(ValueError, match="must be"):
-        facts_of(tmp_path / "a.run")
+        record_of(tmp_path / "a.run")
 
 
 def test_a_failed_block_is_a_fact():
-    facts = facts_of(run("failed"))
+    facts = record_of(run("failed"))
     assert facts.blocks.failed == 1
     assert "no <memory> left" in facts.blocks.last_error
     with Run.open(run("failed")) as store:
@@ -96,7 +85,7 @@ def test_a_failed_block_is_a_fact():
 
 
 def test_models_that_diverged_are_a_fact():
-    assert facts_of(run("diverged")).trials["diverged"] > 0
+    assert record_of(run("diverged")).trials["diverged"] > 0
 
 
 # Groups -------------------------------------------------------------------------------------------
@@ -104,7 +93,7 @@ def test_models_that_diverged_are_a_fact():
 
 @pytest.mark.parametrize("name", ["stands", "replace"])
 def test_groups_are_read_off_the_replace_curve(name):
-    facts = facts_of(run(name))
+    facts = record_of(run(name))
     stated = name == "replace"  # (ε, δ), for replaced records
     curve = facts.claim.curve if stated else facts.claim.mechanism.curve("replace")
     assert [group.size for group in facts.groups] == list(GROUPS)
@@ -116,7 +105,7 @@ def test_groups_are_read_off_the_replace_curve(name):
 
 def test_the_belief_in_one_of_a_group_exceeds_its_limit_as_rarely_as_said():
     """Each step shows +1 with the first person in the data and -1 with any other, and noise."""
-    facts = facts_of(run("stands"))
+    facts = record_of(run("stands"))
     claimed = facts.claim.mechanism
     assert claimed.sample_rate == 1
     rng = np.random.default_rng(0)
@@ -133,7 +122,8 @@ def test_a_stated_guarantee_of_add_remove_is_composed_with_itself(epsilon, delta
     """The data with x, without it, and with x' in its place: two steps, each of them tight."""
     claimed = EpsilonDelta(epsilon, delta)
     replaced = replace_curve(claimed, "add-remove")
-    assert replace_curve(claimed, "replace").epsilon(1e-6) == claimed.curve().epsilon(1e-6)
+    stated = EpsilonDelta(epsilon, delta, adjacency="replace")
+    assert replace_curve(stated, "replace").epsilon(1e-6) == claimed.curve().epsilon(1e-6)
     step = claimed.curve()
     for fpr in (0.0, 1e-6, 1e-4, 0.01, 0.1, 0.5, 0.9, 1.0):
         assert replaced.tpr(fpr) == pytest.approx(step.tpr(step.tpr(fpr)), rel=1e-9)
@@ -146,44 +136,45 @@ def test_a_stated_guarantee_of_add_remove_is_composed_with_itself(epsilon, delta
 
 
 def test_a_stated_guarantee_has_groups():
-    facts = facts_of(run("own"))
+    facts = record_of(run("own"))
     assert isinstance(facts.claim.mechanism, EpsilonDelta)
     assert facts.groups[0].belief > 1 / (1 + np.exp(-8.0)) - 1e-9
 
 
-@pytest.mark.parametrize("name", ["local", "python-curve", "evil", "no-limit"])
+@pytest.mark.parametrize("name", ["local", "python-curve", "no-limit"])
 def test_no_groups_where_nothing_is_certified_or_known(name):
-    assert facts_of(run(name)).groups == ()
+    assert record_of(run(name)).groups == ()
 
 
 # What would have been noticed ---------------------------------------------------------------------
 
 
 def test_what_an_audit_would_have_noticed_is_the_runs():
-    few, stands = facts_of(run("few")), facts_of(run("stands"))
-    assert few.outcome == "inconclusive"
-    assert few.trials_needed > few.settings["trials"]
-    assert stands.outcome == "not refuted"
-    assert stands.trials_needed is None
-    assert stands.detects <= 2 * stands.claim.curve.d_prime()
+    few, stands = record_of(run("few")), record_of(run("stands"))
+    assert few.verdict.outcome == "inconclusive"
+    assert few.verdict.trials > few.config.trials
+    assert stands.verdict.outcome == "not refuted"
+    assert stands.verdict.trials is None
+    assert stands.verdict.detects <= 2 * stands.claim.curve.d_prime()
     with Run.open(run("stands")) as store:
-        assert stands.detects == store.result["detects"]
+        assert stands.verdict.detects == store.result["verdict"]["detects"]
 
 
 def test_the_curve_that_is_drawn_is_the_one_that_decides():
     for name in ("stands", "curve", "broken", "bayesian", "objected", "assumed"):
-        assert facts_of(run(name)).drawn == "band"
-    assert facts_of(run("gaussian")).drawn == "gaussian"
-    assert facts_of(run("broken")).crosses
-    assert not facts_of(run("stands")).crosses
+        assert record_of(run(name)).drawn == "band"
+    assert record_of(run("gaussian")).drawn == "gaussian"
+    assert record_of(run("broken")).crosses
+    assert not record_of(run("stands")).crosses
 
 
 @pytest.mark.slow
 def test_facts_need_no_torch():
     program = (
         "import sys\n"
-        "from dprime.show import card, card_markdown, facts_of, report_html\n"
-        "facts = facts_of(sys.argv[1]); card(facts); card_markdown(facts); report_html(facts)\n"
+        "from dprime.audit import record_of\n"
+        "from dprime.show import card, card_markdown, report_html\n"
+        "facts = record_of(sys.argv[1]); card(facts); card_markdown(facts); report_html(facts)\n"
         "assert 'torch' not in sys.modules\n"
     )
     done = subprocess.run(
@@ -193,29 +184,44 @@ def test_facts_need_no_torch():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"attacked": {}, "claim": {}, "lower": {}, "power_known": True},
-        {"attacked": [], "claim": 3, "lower": "x", "power_known": 1, "bounds": {}, "verdict": "?"},
-    ],
-)
-def test_an_answer_of_another_form_is_refused(tmp_path, answer):
-    with Run.create(tmp_path / "odd.run", "audit", {"seed": 1, "trials": 2}, blocks=1) as store:
-        store.keep(answer)
-        with pytest.raises(ValueError, match="whose answer has another form"):
-            facts_of(store)
+def test_a_result_of_another_form_is_refused(tmp_path):
+    config = AuditConfig.from_words(claim={"epsilon": 4.0}, seed=1).to_dict()
+    for kept in ({"rows": []}, {"rows": 3, "verdict": "?", "lower": [], "claim": {}}):
+        with Run.create(tmp_path / f"{len(kept)}.run", "audit", config, blocks=1) as store:
+            store.keep(kept)
+            with pytest.raises(ValueError, match="whose result has another form"):
+                record_of(store)
 
 
-def test_an_engine_without_a_public_divisor_played_zero_out_whatever_its_run_says():
-    """Runs of dprime 0.10 and before say add-remove."""
-    facts = facts_of(run("stands"))
-    for told, divisor, means in (
-        ("add-remove", None, "zero-out"),
-        ("add-remove", 8, "add-remove"),
-        ("replace", None, "replace"),
-    ):
-        recipe = {"expected_batch_size": divisor} if divisor else {}
-        attacked = {**facts.attacked, "adjacency": told, "training": recipe}
-        assert dataclasses.replace(facts, attacked=attacked).adjacency == means
-    assert facts_of(run("own")).adjacency == "add-remove"
+# The claim ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CONCLUDED)
+def test_the_claimed_curve_is_that_of_the_audit(name):
+    record = record_of(run(name))
+    claim = record.claim
+    fpr, tpr = record.config.curve.points(claim.fpr)
+    assert list(claim.fpr) == fpr.tolist()
+    assert claim.tpr == pytest.approx(tpr, rel=1e-9)
+    shown = {answer.name: answer for answer in claim.profile()}
+    assert {name: answer.as_json() for name, answer in shown.items()} == claim.metrics
+    expected = [(a.name, a.title, a.sentence) for a in risk_profile(claim.curve)]
+    assert [(a.name, a.title, a.sentence) for a in shown.values()] == expected
+
+
+def test_claims_are_described():
+    described = {
+        name: record_of(run(name)).claim.described
+        for name in ("stands", "broken", "own", "python-curve")
+    }
+    assert described["stands"].startswith("DP-SGD with noise multiplier 1.52")
+    assert described["stands"].endswith("chosen to keep ε at most 4 at δ = 1e-05")
+    assert described["broken"] == "DP-SGD with noise multiplier 4, sampling rate 1 and 2 steps"
+    assert described["own"] == "(ε, δ)-differential privacy with ε = 4, δ = 1e-05"
+    assert described["python-curve"] == "GDP with mu = 2"
+
+
+def test_the_same_claim_or_another():
+    stands, gradient, broken = (record_of(run(n)).claim for n in ("stands", "gradient", "broken"))
+    assert stands.same_as(gradient)
+    assert not stands.same_as(broken)

@@ -1,0 +1,474 @@
+"""What happened in an audit: one record, which the run keeps and everything that is shown reads.
+
+    scores in a Run ──► conclude ──► AuditRecord ──► table, card, report, page, notebook
+
+It needs neither PyTorch nor the data that was trained on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprime import validate
+from dprime.audit.config import AuditConfig
+from dprime.audit.estimators.base import LowerBound
+from dprime.audit.verdict import Verdict
+from dprime.curve import DRAWN, TradeOff
+from dprime.guarantees import EpsilonDelta
+from dprime.mechanisms import DPSGD, Mechanism
+from dprime.metrics import METRICS, MetricValue, Reading
+from dprime.plain import to_json
+from dprime.runs.arrays import Arrays
+from dprime.runs.run import Run
+from dprime.runs.states import Event, State
+from dprime.shapes import LARGEST_EXPONENT
+
+Floats = NDArray[np.float64]
+
+GROUPS = (2, 5, 10, 11, 20)
+"""Group sizes for which a belief is given; 11 is the smallest that is common in health data."""
+
+EXCEEDED = 1e-3
+"""How often the belief of a group's table may be exceeded."""
+
+ROUNDING = 1e-9
+"""A lower curve within this of the claim, relatively, is not above it."""
+
+SAME = 1e-6
+"""Two computations of one curve differ by less, relatively, on any machine."""
+
+CURVE_TITLE = "TPR where the attacker did best against the claim"
+"""What a verdict by the whole curve looks at."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A metric, with what was reached at least and what the claim allows at most.
+
+    Attributes:
+        name: of the metric, or "curve".
+        title: what tables call it.
+        conditions: under which it was read.
+        reached: a lower bound; None where it is infinite.
+        allowed: by the claim; None where the claim sets no limit.
+    """
+
+    name: str
+    title: str
+    conditions: Mapping[str, float]
+    reached: float | None
+    allowed: float | None
+
+    @staticmethod
+    def of(reading: Reading, reached: float, allowed: float) -> Measured:
+        """Both numbers of a reading."""
+        ends = to_json((reached, allowed))
+        return Measured(reading.name, reading.title, dict(reading.conditions), *ends)
+
+    @property
+    def above(self) -> bool:
+        """Whether more was reached than is allowed, were the bound to count."""
+        if self.allowed is None:
+            return False
+        return self.reached is None or self.reached > self.allowed
+
+
+@dataclass(frozen=True)
+class Group:
+    """What an observer who knows that one of a group is in the data may come to believe.
+
+    Attributes:
+        size: of the group.
+        belief: exceeded with probability `exceeded` at most, from a belief of 1/size.
+        exceeded: how often, at most.
+    """
+
+    size: int
+    belief: float
+    exceeded: float
+
+    @property
+    def prior(self) -> float:
+        """The belief of somebody who knows no more than that one of the group is in the data."""
+        return 1.0 / self.size
+
+    @property
+    def equivalent(self) -> float:
+        """The size of a group in which a blind guess is as good."""
+        return 1.0 / self.belief
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """The trials themselves.
+
+    Attributes:
+        in_scores: of world `in`.
+        out_scores: of world `out`.
+        in_world: of the rows below.
+        log_ratio: the DI adversary's, after each step [trial, step], or None.
+        sensitivity: local, at each step [trial, step], or None.
+    """
+
+    in_scores: Floats
+    out_scores: Floats
+    in_world: NDArray[np.bool_]
+    log_ratio: Floats | None = None
+    sensitivity: Floats | None = None
+
+    @staticmethod
+    def of(arrays: Arrays) -> Trials:
+        """The trials of a run; models that diverged have no belief."""
+        inside, scores = arrays["in_world"].astype(bool), arrays["score"]
+        if "log_ratio" not in arrays:
+            return Trials(scores[inside], scores[~inside], inside)
+        logs, sensitivity = arrays["log_ratio"], arrays["sensitivity"]
+        kept = np.isfinite(logs).all(1) & np.isfinite(sensitivity).all(1)
+        return Trials(scores[inside], scores[~inside], inside[kept], logs[kept], sensitivity[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What was claimed, with the numbers of its curve at the time of the audit.
+
+    Attributes:
+        mechanism: whose curve is claimed.
+        adjacency: that it is claimed for.
+        chosen_for: what the noise was chosen for.
+        metrics: numbers of the claimed curve, as `dprime risk` has them.
+        fpr: false-positive rates of the drawn curve.
+        tpr: true-positive rates of the drawn curve.
+    """
+
+    mechanism: Mechanism
+    adjacency: str
+    chosen_for: Mapping[str, float]
+    metrics: Mapping[str, Mapping[str, Any]]
+    fpr: tuple[float, ...]
+    tpr: tuple[float, ...]
+
+    @cached_property
+    def curve(self) -> TradeOff:
+        """The claimed curve, computed again."""
+        return self.mechanism.curve(self.adjacency)
+
+    @property
+    def described(self) -> str:
+        """The claim in a line."""
+        made = self.mechanism
+        if isinstance(made, EpsilonDelta):
+            return f"(ε, δ)-differential privacy with ε = {made.epsilon:g}, δ = {made.delta:g}"
+        if not isinstance(made, DPSGD):
+            numbers = {n: each for n, each in made.to_dict().items() if isinstance(each, float)}
+            listed = ", ".join(f"{name} = {each:g}" for name, each in numbers.items())
+            return f"{type(made).__name__} with {listed}" if listed else type(made).__name__
+        steps = "1 step" if made.steps == 1 else f"{made.steps:,} steps"
+        words = (
+            f"DP-SGD with noise multiplier {made.noise_multiplier:.6g}, sampling rate "
+            f"{made.sample_rate:.6g} and {steps}"
+        )
+        if "epsilon" in self.chosen_for:
+            epsilon, delta = self.chosen_for["epsilon"], self.chosen_for["delta"]
+            words += f"; the noise was chosen to keep ε at most {epsilon:g} at δ = {delta:g}"
+        return words
+
+    def same_as(self, other: Claim) -> bool:
+        """Whether two runs put the same curve to the test."""
+        own, others = (dict(zip(c.fpr, c.tpr, strict=True)) for c in (self, other))
+        # beside the common rates each run may keep the one at which it was decided
+        return all(
+            rate in own and rate in others
+            and math.isclose(own[rate], others[rate], rel_tol=SAME, abs_tol=1e-12)
+            for rate in DRAWN.tolist()
+        )  # fmt: skip
+
+    def profile(self) -> list[MetricValue]:
+        """The kept numbers with their titles and sentences, as `dprime risk` prints them."""
+        found = []
+        for name, kept in self.metrics.items():
+            reading = Reading(name, {each: kept[each] for each in METRICS[name].conditions})
+            value = math.inf if kept["value"] is None else float(kept["value"])
+            found.append(reading.valued(value))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class AuditRecord:
+    """A concluded audit.
+
+    Attributes:
+        name: of the run's file.
+        created: when the run was begun.
+        changed: when its result was kept.
+        versions: of the libraries that it was begun with.
+        config: what was decided before the trials.
+        verdict: whether the claim is refuted.
+        sentence: the verdict, and how many trials it rests on.
+        caveats: what the training and the scores show that the verdict does not say.
+        rows: each metric with what was reached and what is allowed; the first one decides. The
+            others are read off the band, whose bounds hold together.
+        bounds: ε by each method. The first was named before the trials; none of the others decides.
+        claim: what was claimed.
+        proved: the ε at the configured δ that the accountant certifies for this training; None
+            where it knows none.
+        about: what the adversary crafted.
+        attacked: data, number of records, adjacency, recipe, trainer, and what the adversary sees.
+        trials: of either world, counted, diverged.
+        blocks: done and failed.
+        label: "not DP: …" for local sensitivity, else None.
+        lower: the lower curves by method, as (fpr, tpr).
+        identifiability: Bernau et al.'s numbers, for their adversary.
+        played: scores and beliefs of all trials.
+        events: what went wrong with blocks on the way, most of which were played again.
+        other_runs: that put the same claim and the same training to the test.
+    """
+
+    name: str
+    created: datetime
+    changed: datetime
+    versions: Mapping[str, str]
+    config: AuditConfig = field(repr=False)
+    verdict: Verdict
+    sentence: str
+    caveats: tuple[str, ...]
+    rows: tuple[Measured, ...]
+    bounds: tuple[LowerBound, ...]
+    claim: Claim
+    proved: float | None
+    about: str
+    attacked: Mapping[str, Any]
+    trials: Mapping[str, Any]
+    blocks: State
+    label: str | None
+    lower: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]]
+    identifiability: Mapping[str, Any] | None
+    played: Trials
+    events: tuple[Event, ...] = ()
+    other_runs: tuple[AuditRecord, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows, made by a module that only a notebook needs."""
+        return str(import_module("dprime.show.notebook").audit_html(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values, without the trials, the points of curves, and the seed."""
+        left_out = (
+            "name",
+            "config",
+            "claim",
+            "lower",
+            "played",
+            "other_runs",
+            "created",
+            "changed",
+        )
+        kept = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {
+            "settings": self.public_settings,
+            **{name: to_json(value) for name, value in kept.items() if name not in left_out},
+        }
+
+    @property
+    def public_settings(self) -> dict[str, Any]:
+        """The settings without the seed, and without what only means something on one machine."""
+        settings = self.config.to_dict()
+        return {name: each for name, each in settings.items() if name not in ("data_dir", "seed")}
+
+    @property
+    def adversary(self) -> str:
+        return self.config.adversary
+
+    @property
+    def adjacency(self) -> str:
+        return self.config.adjacency
+
+    @property
+    def refuted(self) -> bool:
+        return self.verdict.refuted
+
+    @property
+    def method(self) -> LowerBound:
+        """The bound that the verdict rests on."""
+        return self.bounds[0]
+
+    @property
+    def metrics(self) -> tuple[Measured, ...]:
+        """The rows without the point of the curve that decides a verdict by all of it."""
+        return self.rows[1:] if self.config.criterion == "curve" else self.rows
+
+    @property
+    def deciding(self) -> Measured:
+        """What the verdict rests on."""
+        first = self.rows[0]
+        if self.config.criterion != "curve":
+            return first
+        return Measured("curve", CURVE_TITLE, {}, first.reached, first.allowed)
+
+    @property
+    def decided_at(self) -> float | None:
+        """The false-positive rate at which the curves were compared, where there is one."""
+        return self.verdict.metric.conditions.get("fpr")
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the claim allows everything by the deciding number."""
+        allowed = self.deciding.allowed
+        return allowed is None or (is_share(self.deciding.name) and allowed >= 1)
+
+    @property
+    def drawn(self) -> str:
+        """The method whose lower curve is drawn: the one that decides where it bounds a curve."""
+        named = self.method.method
+        return named if self.method.decides and named in self.lower else "band"
+
+    @property
+    def crosses(self) -> bool:
+        """Whether the lower curve that is drawn passes above the claimed one somewhere."""
+        pairs = zip(self.lower[self.drawn][1], self.claim.tpr, strict=True)
+        return any(reached > allowed * (1 + ROUNDING) for reached, allowed in pairs)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Beliefs of somebody who knows that the data hold exactly one of k people.
+
+        With p_j the law of what is seen where person j is in the data, the belief in person i is
+        p_i / (p_i + (k - 1) Q), Q the mean of the other p_j. The replace curve F bounds p_i(S) by
+        F(p_j(S)) for each j, and is concave, so by F(Q(S)) too: the two worlds are (p_i, Q), the
+        prior is 1/k, and S is where the belief exceeds its limit. There are none where no replace
+        curve follows from the claim, and where the training is not DP.
+        """
+        if self.label is not None:
+            return ()
+        curve = replace_curve(self.claim.mechanism, self.config.adjacency)
+        if curve is None:
+            return ()
+        return tuple(Group(size, curve.belief(1.0 / size, EXCEEDED), EXCEEDED) for size in GROUPS)
+
+
+def is_share(name: str) -> bool:
+    """Whether a deciding metric is at most 1; by the whole curve it is a true-positive rate."""
+    return name == "curve" or METRICS[name].share
+
+
+def replace_curve(mechanism: Mechanism, adjacency: str) -> TradeOff | None:
+    """The certified curve for one person's record in place of another's, or None.
+
+    Args:
+        mechanism: what is claimed.
+        adjacency: of the claim. An (ε, δ) that was stated for add-remove or zero-out holds twice:
+            from the data with x to those without, and on to those with x'. The curve is that of
+            (ε, δ) composed with itself, F(F(FPR)) with F the smaller of δ + e^ε FPR and
+            1 - e^-ε (1 - δ - FPR).
+
+    >>> curve = replace_curve(EpsilonDelta(1.0), "add-remove")
+    >>> round(curve.epsilon(delta=1e-9), 6), round(curve.advantage(), 5)
+    (2.0, 0.63212)
+    """
+    if adjacency == "replace":
+        return mechanism.curve("replace")
+    if not isinstance(mechanism, EpsilonDelta):
+        try:
+            return mechanism.curve("replace")
+        except validate.InputError:
+            return None
+    epsilon, delta = cast(float, mechanism.epsilon), mechanism.delta
+    twice = min(1.0, delta + math.exp(min(epsilon, LARGEST_EXPONENT)) * delta)
+    middle = 1.0 - math.exp(-epsilon) * (1.0 - 2.0 * delta)
+    return TradeOff.from_lines([(2.0 * epsilon, twice), (0.0, min(1.0, middle))])
+
+
+def record_of(run: str | Path | Run) -> AuditRecord:
+    """What a run's file says, once the run is concluded.
+
+    Args:
+        run: the path of the file, or an open run.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/a.run"
+    >>> Run.create(path, "audit", {"adversary": "gradient", "seed": 7}, blocks=4).close()
+    >>> record_of(path)
+    Traceback (most recent call last):
+    dprime.validate.InputError: \
+run must be concluded, but it is played in 0 of 4 blocks: dprime resume \
+a.run.
+    """
+    if not isinstance(run, Run):
+        with Run.open(run) as opened:
+            return record_of(opened)
+    kept = _concluded(run)
+    try:
+        return _read(run, kept)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:  # none that dprime writes
+        shown = f"one whose result has another form ({type(error).__name__}: {error})"
+        remedy = f"dprime resume {run.path.name} makes it anew"
+        raise validate.misfit("run", shown, "concluded by dprime", remedy) from error
+
+
+def _read(run: Run, kept: Mapping[str, Any]) -> AuditRecord:
+    values = dict(kept)
+    config = AuditConfig.from_dict(run.config)
+    verdict, lower, claim = (values.pop(name) for name in ("verdict", "lower", "claim"))
+    tuples = {name: tuple(values.pop(name)) for name in ("rows", "bounds", "events", "caveats")}
+    return AuditRecord(
+        name=run.path.name,
+        created=run.created,
+        changed=run.changed(),
+        versions=run.versions,
+        config=config,
+        verdict=Verdict(**{
+            **_unlimited(verdict, "reached", "allowed"), "metric": Reading(**verdict["metric"])
+        }),
+        caveats=tuples["caveats"],
+        rows=tuple(Measured(**each) for each in tuples["rows"]),
+        bounds=tuple(_bound(each) for each in tuples["bounds"]),
+        events=tuple(Event(**each) for each in tuples["events"]),
+        blocks=State(**values.pop("blocks")),
+        lower={name: (tuple(each["fpr"]), tuple(each["tpr"])) for name, each in lower.items()},
+        claim=Claim(
+            config.claim, config.adjacency, config.chosen_for, claim["metrics"],
+            tuple(claim["fpr"]), tuple(claim["tpr"]),
+        ),
+        played=Trials.of(run.arrays()),
+        **values,
+    )  # fmt: skip
+
+
+def _bound(kept: Mapping[str, Any]) -> LowerBound:
+    pairs = {name: tuple(kept[name]) for name in ("trials", "counted")}
+    return LowerBound(**{**_unlimited(kept, "epsilon"), **pairs})
+
+
+def _unlimited(kept: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """With ∞ where JSON has none."""
+    return {n: math.inf if n in names and each is None else each for n, each in kept.items()}
+
+
+def _concluded(run: Run) -> dict[str, Any]:
+    """The run's result; refused where there is none, or one of an earlier version."""
+    kept, name = run.result, run.path.name
+    if run.kind != "audit":
+        remedy = f"dprime report {name} prints its tables"
+        raise validate.misfit(
+            "run", f"that of another kind, {run.kind}", "that of an audit", remedy
+        )
+    if kept is not None and "rows" in kept:
+        return kept
+    in_python = isinstance(run.config.get("trainer"), Mapping)
+    again = "call dprime.audit.audit again with the same path"
+    remedy = again if in_python else f"dprime resume {name}"
+    if kept is not None:
+        raise validate.misfit("run", "of another version", "concluded by this one", remedy)
+    state = run.state()
+    shown = f"played in {state.done} of {state.blocks} blocks"
+    raise validate.misfit("run", shown, "concluded", remedy)
