@@ -151,7 +151,7 @@ class Adversary(ABC):
     """Whether it also attacks a training function, which shows its final model only."""
 
     def __post_init__(self) -> None:
-        for option in dataclasses.fields(self):  # type: ignore[arg-type]  derived classes are
+        for option in dataclasses.fields(self):  # type: ignore[arg-type]
             if check := option.metadata.get("check"):
                 value = check(option.name, getattr(self, option.name))
                 object.__setattr__(self, option.name, value)

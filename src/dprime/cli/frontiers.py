@@ -25,9 +25,10 @@ from dprime.cli.options import (
     interruptible,
     look_here,
     number_option,
+    number_options,
     numbers_given,
     text_option,
-    with_numbers,
+    with_options,
 )
 from dprime.cli.pools import pool_named
 from dprime.cli.tables import interval_cell, plain_table
@@ -72,7 +73,7 @@ EPOCHS = 15.0
 PICTURES = (".svg", ".png", ".json")
 
 
-@with_numbers(NUMBERS, before="plan_only")
+@with_options(number_options(NUMBERS), before="plan_only")
 def frontier(
     precision: Annotated[str, number_option("The bound that every point keeps, e.g. 0.731.")],
     data: Annotated[str, text_option("The data set's name; digits if not given.")] = "digits",

@@ -26,9 +26,10 @@ from dprime.cli.options import (
     free_path,
     interruptible,
     look_here,
+    number_options,
     numbers_given,
     text_option,
-    with_numbers,
+    with_options,
 )
 from dprime.cli.pools import outsiders, pool_named
 from dprime.cli.tables import interval_cell, plain_table
@@ -80,7 +81,7 @@ WHOLE = ("batch", "records", "shadows", "targets", "seed", "pool")
 OF_THE_ENGINE = ("learning_rate", "clip_norm", "momentum", "memory")
 
 
-@with_numbers({**OTHERS, **CONFIG, **RECIPE}, before="backend")
+@with_options(number_options({**OTHERS, **CONFIG, **RECIPE}), before="backend")
 def infer(
     data: Annotated[str, text_option("The data set's name; digits if not given.")] = "digits",
     data_dir: Annotated[Text, text_option("The folder of the data sets' files.")] = None,

@@ -37,6 +37,11 @@ def number_option(help_text: str) -> Any:
     return typer.Option(help=help_text, show_default=False, metavar="NUMBER")
 
 
+def number_options(helps: Mapping[str, str]) -> dict[str, Any]:
+    """A number for each of these names, with its help."""
+    return {name: number_option(help_text) for name, help_text in helps.items()}
+
+
 def with_options(options: Mapping[str, Any], *, before: str) -> Callable[[Command], Command]:
     """Give a command that takes keywords these options; one that is not given arrives as None.
 
