@@ -147,15 +147,19 @@ def test_options_override_a_file(call, tmp_path):
 
 
 def test_every_option_reaches_the_settings(call):
-    code, out, err = call(
-        "audit", "--adversary", "di", "--data", "diabetes", "--records", "9", "--record", "0",
-        "--model", "dense-3", "--adjacency", "replace", "--noise-multiplier", "2", "--epsilon", "9",
-        "--sample-rate", "1/2", "--steps", "2", "--learning-rate", "0.3", "--clip-norm", "0.7",
-        "--sensitivity", "local", "--trials", "4", "--block", "5", "--metric", "precision",
-        "--prior", "0.2", "--min-tpr", "0.1", "--delta", "1e-4", "--method", "band",
-        "--confidence", "0.8", "--seed", "5", "--device", "cpu", "--memory", "1.5",
-        "--out", "here/a.run", "--json",
-    )  # fmt: skip
+    given = {
+        "adversary": "di", "data": "diabetes", "records": 9, "record": 0, "model": "dense-3",
+        "adjacency": "replace", "trials": 4, "block": 5, "metric": "precision", "method": "band",
+        "delta": 1e-4, "confidence": 0.8, "seed": 5, "device": "cpu", "memory": 1.5,
+    }  # fmt: skip
+    conditions, claim = {"prior": 0.2, "min_tpr": 0.1}, {"epsilon": 9.0}
+    training = {
+        "noise_multiplier": 2.0, "sample_rate": 0.5, "steps": 2, "learning_rate": 0.3,
+        "clip_norm": 0.7, "sensitivity": "local",
+    }  # fmt: skip
+    options = {**given, **conditions, **claim, **training, "out": "here/a.run"}
+    pairs = [(f"--{name.replace('_', '-')}", value) for name, value in options.items()]
+    code, out, err = call("audit", *(word for pair in pairs for word in pair), "--json")
     assert (code, err) == (0, "")
     shown = as_json(out)
     assert shown["run"] == "here/a.run"
@@ -163,17 +167,8 @@ def test_every_option_reaches_the_settings(call):
     assert shown["verdict"]["metric"]["name"] == "precision"
     with Run.open("here/a.run") as store:
         kept = store.config
-    expected = {
-        "adversary": "di", "data": "diabetes", "records": 9, "record": 0, "model": "dense-3",
-        "adjacency": "replace", "trials": 4, "block": 5, "metric": "precision", "method": "band",
-        "conditions": {"prior": 0.2, "min_tpr": 0.1}, "delta": 1e-4, "confidence": 0.8, "seed": 5,
-        "device": "cpu", "memory": 1.5,
-        "training": {
-            "noise_multiplier": 2.0, "sample_rate": 0.5, "steps": 2, "learning_rate": 0.3,
-            "clip_norm": 0.7, "sensitivity": "local", "expected_batch_size": None,
-            "optimizer": "sgd", "momentum": 0.0,
-        },
-    }  # fmt: skip
+    training |= {"expected_batch_size": None, "optimizer": "sgd", "momentum": 0.0}
+    expected = {**given, "conditions": conditions, "training": training}
     assert {name: kept[name] for name in expected} == expected
     assert (kept["claim"]["name"], kept["claim"]["epsilon"]) == ("EpsilonDelta", 9.0)
 
@@ -263,25 +258,19 @@ def test_bad_input(call, tmp_path, words):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_claimed_unless_something_is_said(call):
+def test_nothing_is_claimed_unless_something_is_said(call, tmp_path):
     refused(call("audit"), "noise_multiplier must be given in the training, but it is missing")
-
-
-def test_a_file_that_holds_no_table_where_one_is_meant(call, tmp_path):
     (tmp_path / "audit.toml").write_text("training = 3\n")
     refused(call("audit", "audit.toml", *AUDIT[1:]), "training must be a table of names and values")
 
 
-def test_a_run_is_not_written_over(call):
-    assert call(*AUDIT, *FEW, "--out", "a.run")[0] == 0
-    words = "path must be the name of no file yet, but it is 'a.run': give another name, or resume"
-    refused(call(*AUDIT, *FEW, "--out", "a.run"), words)
-
-
-def test_runs_of_one_second_have_names_of_their_own(call, tmp_path):
-    for _ in range(3):
+def test_a_run_is_not_written_over(call, tmp_path):
+    for _ in range(3):  # within a second
         assert call(*AUDIT, "--trials", "2")[0] == 0
-    assert len(list((tmp_path / "runs").glob("*.run"))) == 3
+    first, *others = (tmp_path / "runs").glob("*.run")
+    assert len(others) == 2
+    words = "path must be the name of no file yet, but it is "
+    refused(call(*AUDIT, *FEW, "--out", first), words)
 
 
 def test_resume_of_what_is_no_run(call, tmp_path):

@@ -38,6 +38,7 @@ SAMPLINGS: tuple[str, ...] = get_args(Sampling)
 AnyMechanism = TypeVar("AnyMechanism", bound="Mechanism")
 
 
+@dataclass(frozen=True)
 class Mechanism(ABC):
     """What was run on the data. Every mechanism is a frozen dataclass."""
 
@@ -75,7 +76,7 @@ class Mechanism(ABC):
         _KINDS[cls.__name__] = cls
 
     def __post_init__(self) -> None:
-        for each in fields(self):  # type: ignore[arg-type]
+        for each in fields(self):
             check, value = each.metadata.get("check"), getattr(self, each.name)
             if check is not None and not (value is None and _may_be_left_out(each)):
                 object.__setattr__(self, each.name, check(each.name, value))
@@ -93,7 +94,7 @@ class Mechanism(ABC):
         {'name': 'Gaussian', 'noise_multiplier': 8.0, 'steps': 30}
         """
         values: dict[str, Any] = {"name": type(self).__name__}
-        for each in fields(self):  # type: ignore[arg-type]
+        for each in fields(self):
             value = getattr(self, each.name)
             if value is not None and not (each.metadata.get("quiet") and value == each.default):
                 values[each.name] = _plain(value)
@@ -113,7 +114,7 @@ class Mechanism(ABC):
         given = dict(values)
         kinds = {name: kind for name, kind in _KINDS.items() if not isabstract(kind)}
         kind = kinds[validate.one_of("mechanism", given.pop("name"), tuple(kinds))]
-        known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
+        known = {each.name: each for each in fields(kind)}
         for name, value in given.items():
             if name not in known:
                 raise validate.refusal(name, value, f"left out for {kind.__name__}", remedy)
@@ -132,17 +133,17 @@ class Mechanism(ABC):
         """Names of the parameters that were left out, for `choose` to find."""
         return [
             each.name
-            for each in fields(self)  # type: ignore[arg-type]
+            for each in fields(self)
             if each.metadata.get("search") and getattr(self, each.name) is None
         ]
 
     def with_parameter(self, name: str, value: float) -> Self:
         """The same mechanism with another value of a parameter."""
-        return replace(self, **{name: value})  # type: ignore[type-var]
+        return replace(self, **{name: value})
 
     def search(self, name: str) -> Search:
         """Where a parameter that was left out may lie."""
-        return next(e.metadata["search"] for e in fields(self) if e.name == name)  # type: ignore[arg-type, no-any-return]
+        return next(e.metadata["search"] for e in fields(self) if e.name == name)  # type: ignore[no-any-return]
 
     def _required(self, name: str) -> float:
         value = getattr(self, name)
