@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from dprime import Gaussian, TradeOff, choose
+from dprime import GDP, TradeOff, choose
 from dprime.bounds import classical_noise_multiplier_from_epsilon
 from papers.drawing import Line, LinesFigure
 from papers.reproduce import Claim, Measured, Scale, exact, run, stated
@@ -28,7 +28,7 @@ def measure(scale: Scale) -> Measured:
         for epsilon in EPSILONS
     }
     tight = {
-        epsilon: choose(Gaussian(), epsilon=epsilon, delta=DELTA).noise_multiplier
+        epsilon: 1 / choose(GDP(), epsilon=epsilon, delta=DELTA).curve().d_prime()
         for epsilon in EPSILONS
     }
     reached = {epsilon: advantage(noise) for epsilon, noise in classical.items()}

@@ -33,6 +33,8 @@ FEW_CORNERS = 64
 
 MOST_EVALUATIONS = 200
 
+EXAMPLE = "give for example DPSGD(sample_rate=0.01, steps=2000)"
+
 LEAST_NOISE_GUESSED = 0.05
 """e^(1/z^2) of the central-limit form leaves the number range not far below."""
 
@@ -175,8 +177,7 @@ def solve(
     0.1
     """
     if not isinstance(mechanism, Mechanism):
-        remedy = "give for example DPSGD(sample_rate=0.01, steps=2000)"
-        raise validate.refusal("mechanism", mechanism, "a mechanism", remedy)
+        raise validate.refusal("mechanism", mechanism, "a mechanism", EXAMPLE)
     validate.one_of("whole", whole, ("steps", "epochs"))
     if isinstance(mechanism, PoolSampled):
         _check_pool(mechanism, target, adjacency, group_size)

@@ -257,8 +257,8 @@ def _by_theorem(
 ) -> ByTheorem | None:
     """The noise by way of one ε; None where the theorem leaves none, or no noise keeps it."""
     try:
-        conditions = {"prior": probability, "min_tpr": min_tpr}
-        epsilon = choose(EpsilonDelta(delta=delta), precision=target, **conditions).epsilon
+        bound = EpsilonDelta(delta=delta)
+        epsilon = choose(bound, precision=target, prior=probability, min_tpr=min_tpr).epsilon
         chosen = choose(training, epsilon=epsilon, delta=delta)
     except validate.InputError:  # the inputs were checked: the target is out of this way's reach
         return None
