@@ -118,14 +118,10 @@ class AffineTrace(LayerTrace):
     """
 
     def __init__(
-        self,
-        x: Callable[[], Tensor],
-        probe: Tensor,
-        bias: bool,
+        self, x: Callable[[], Tensor], probe: Tensor, bias: bool,
         unpack: Callable[[Tensor], Tensor] = lambda sums: sums,
-        measured: Measured | None = None,
-        direct: Callable[[Tensor], Tensor] | None = None,
-    ) -> None:
+        measured: Measured | None = None, direct: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:  # fmt: skip
         self._x, self.probe, self.bias, self.unpack = x, probe, bias, unpack
         self.measured, self._direct = measured, direct
         self._gradients: Tensor | None = None

@@ -69,11 +69,6 @@ class Step(StepContext):
     crafted: tuple[Tensor, ...] | None = field(default=None, repr=False)
 
     @property
-    def divisor(self) -> float:
-        """Turns sums into averages: a public constant, or rate times number of records."""
-        return self.run.divisor
-
-    @property
     def clip_norm(self) -> float | None:
         """C, or None."""
         return self.run.training.clip_norm

@@ -74,11 +74,6 @@ def triton_is_there() -> bool:
     return find_spec("triton") is not None
 
 
-def has_triton(x: Tensor) -> bool:
-    """Whether they can work on a tensor."""
-    return x.is_cuda and triton_is_there()
-
-
 def _on_gpu(key: bytes, nonce: int, first: int, blocks: int, device: torch.device) -> Tensor:
     from dprime.train import gpu  # noqa: PLC0415
 
