@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from dprime.train.convolution import Conv2d
 from dprime.train.elementwise import tanh
-from dprime.train.layers import Embedding, GroupNorm, LayerNorm, LayerRule, LayerTrace, Linear
+from dprime.train.layers import Embedding, LayerRule, LayerTrace, Linear
 from dprime.train.losses import Loss, per_trial
-from dprime.train.normalised import NormalisedConv2d
+from dprime.train.normalising import GroupNorm, LayerNorm, NormalisedConv2d
 from dprime.train.records import Records
 
 ELEMENTWISE = (

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from dprime.train.network import layered
-from dprime.train.normalised import NormalisedConv2d
+from dprime.train.normalising import NormalisedConv2d
 from dprime.train.records import Records
 
 TRIALS, RECORDS = 3, 4
