@@ -58,13 +58,7 @@ WORLDS = ("in", "out", "alternate", "random")
 class EngineContext:
     """What the engine works on: everything that is the same for all trials.
 
-    Attributes:
-        network: the model in the form in which it is trained.
-        data: the records, and which of them each trial has.
-        training: the settings.
-        seed: of the whole experiment.
-        trials: the index of every trial of the run.
-        in_world: whether each trial trains on D.
+    `trials` has the index of every trial of the run, `in_world` whether it trains on D.
     """
 
     network: Network

@@ -332,7 +332,7 @@ class Linear(LayerRule):
         return y.mT
 
 
-# Layers of few weights, and embeddings -------------------------------------------------------------
+# Layers of few weights, and embeddings ------------------------------------------------------------
 
 
 class KeptTrace(LayerTrace):
