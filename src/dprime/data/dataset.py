@@ -128,7 +128,7 @@ class Dataset:
             kind = "image" if values.ndim == 4 else flat
         whole = marks.dtype.kind in "biu"
         if not whole:  # a float tells whole numbers up to the largest
-            whole = np.all((marks == np.floor(marks)) & (np.abs(marks) < LARGEST_WHOLE))
+            whole = bool(((marks == np.floor(marks)) & (np.abs(marks) < LARGEST_WHOLE)).all())
         if classes is None and marks.size and whole:
             classes = max(int(marks.max()) + 1, 1)
         features = cast(NDArray[np.float32], values)
