@@ -96,7 +96,7 @@ class Conv2d(LayerRule):
         return probe.view(R, n, rows, columns, outputs).permute(0, 1, 4, 2, 3), trace
 
     def _sums(self, x: Tensor, weight: Tensor, errors: Tensor) -> Tensor:
-        """Of the records' gradients for errors [R, n, T, out], trial by trial [R, out, in, ...]."""
+        """The sums of records' gradients [R, out, in, ...] from errors [R, n, T, out]."""
         places = self.positions(*x.shape[3:])
         return _stacked(
             [

@@ -64,7 +64,7 @@ class LayerTrace(ABC):
 
     @abstractmethod
     def squared_norms(self) -> Tensor:
-        """Of each record's gradient with respect to this layer's weights [R, n]."""
+        """Those of each record's gradient with respect to this layer's weights [R, n]."""
 
     @abstractmethod
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
@@ -104,7 +104,7 @@ def as_probe(y: Tensor) -> Tensor:
 
 
 class AffineTrace(LayerTrace):
-    """Of y = x W^T + b at T positions, g = Σ_t e_t x_t^T.
+    """For y = x W^T + b at T positions, g = Σ_t e_t x_t^T.
 
     Args:
         x: makes the input [R or 1, n, T, in] when it is first needed.
@@ -340,7 +340,7 @@ class KeptTrace(LayerTrace):
 
     @cached_property
     def gradients(self) -> list[Tensor]:
-        """Of every record, in the order of the weights [R, n, numbers]."""
+        """Every record's gradients, in the order of the weights [R, n, numbers]."""
         return self._made()
 
     @abstractmethod

@@ -82,7 +82,7 @@ class Gradients(ABC):
 
     @abstractmethod
     def norms(self) -> Tensor:
-        """Of each record's gradient over all weights [trial, record]."""
+        """The norm of each record's gradient over all weights [trial, record]."""
 
     @abstractmethod
     def add_weighted(self, c: Tensor, into: Tensor) -> None:
@@ -128,13 +128,13 @@ class Network(ABC):
 
     @abstractmethod
     def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
-        """Of each record's loss with respect to the record itself, shaped like x [trial, ...]."""
+        """Each record's derivative of its loss by the record itself, shaped like x [trial, ...]."""
 
     @abstractmethod
     def gradients(
         self, weights: Tensor, records: Records, y: Tensor, loss: str | Loss
     ) -> Gradients:
-        """Of records [trial or 1, record, ...] with labels y [trial or 1, record]."""
+        """The gradients of records [trial or 1, record, ...] with labels y [trial or 1, record]."""
 
     @abstractmethod
     def numbers_per_record(self, x: Tensor) -> int:
@@ -329,7 +329,7 @@ RULES: dict[type, Callable[[Any], LayerRule]] = {
     nn.Linear: Linear, nn.Conv2d: Conv2d, nn.GroupNorm: GroupNorm, nn.LayerNorm: LayerNorm,
     nn.Embedding: Embedding,
 }  # fmt: skip
-"""Of layers with weights; subclasses may compute something else and have none."""
+"""Rules of layers with weights; subclasses may compute something else and have none."""
 
 
 def _rule(module: nn.Module) -> LayerRule | None:

@@ -31,7 +31,7 @@ CHUNK = 1024
 
 
 class ScaleTrace(KeptTrace):
-    """Of y = γ x̂ + β, g_γ = Σ_t e_t x̂_t and g_β = Σ_t e_t: x̂ and e [R, n, ...]."""
+    """For y = γ x̂ + β, g_γ = Σ_t e_t x̂_t and g_β = Σ_t e_t: x̂ and e [R, n, ...]."""
 
     def __init__(self, normal: Tensor, probe: Tensor, over: tuple[int, ...], bias: bool) -> None:
         self.normal, self.probe, self.over, self.bias = normal, probe, over, bias
@@ -47,7 +47,7 @@ class ScaleTrace(KeptTrace):
 
 
 class GroupTrace(KeptTrace):
-    """Of y = γ x̂ + β over P positions, g_γ = Σ_t e_t x̂_t and g_β = Σ_t e_t.
+    """For y = γ x̂ + β over P positions, g_γ = Σ_t e_t x̂_t and g_β = Σ_t e_t.
 
     The input less the mean of its group [R, n, P, channels] times `scale`, 1/deviation of its group
     for every channel [R, n, 1, channels], is x̂, which is not made.
@@ -144,7 +144,7 @@ class LayerNorm(LayerRule):
 
 @dataclass(frozen=True)
 class Moments:
-    """Of the windows of records: ξ_t with a 1 for the bias, x̄ and S."""
+    """What is kept of records' windows: ξ_t with a 1 for the bias, x̄ and S."""
 
     centred: Tensor  # [R or 1, n, T, k + 1]
     mean: Tensor  # [R or 1, n, 1, k]

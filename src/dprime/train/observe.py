@@ -75,12 +75,12 @@ class Step(StepContext):
 
     @property
     def losses(self) -> Tensor:
-        """Of every record in the batch [trial, place]; the places that count are in `mask`."""
+        """The loss of every record in the batch [trial, place]; `mask` has the places that count."""
         return torch.cat([part.losses for part in self._in_order], dim=1)
 
     @property
     def norms(self) -> Tensor:
-        """Of every record's gradient before clipping [trial, place]."""
+        """The norm of every record's gradient before clipping [trial, place]."""
         return torch.cat([part.norms for part in self._in_order], dim=1)
 
     @property
