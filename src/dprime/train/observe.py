@@ -75,7 +75,7 @@ class Step(StepContext):
 
     @property
     def losses(self) -> Tensor:
-        """The loss of every record in the batch [trial, place]; `mask` has the places that count."""
+        """The loss of each record in the batch [trial, place]; `mask` has the places that count."""
         return torch.cat([part.losses for part in self._in_order], dim=1)
 
     @property
