@@ -364,10 +364,10 @@ def test_cifar10_from_an_archive_and_from_the_published_batches(tmp_path):
 
 @pytest.fixture(scope="module")
 def baskets():
-    """3,000 baskets of items 0 to 699; item i is bought the more often the smaller i is."""
+    """1,500 baskets of items 0 to 699; item i is bought the more often the smaller i is."""
     rng = np.random.default_rng(3)
     chances = np.linspace(0.05, 0.004, 700)
-    return [np.flatnonzero(rng.random(700) < chances).tolist() for _ in range(3000)]
+    return [np.flatnonzero(rng.random(700) < chances).tolist() for _ in range(1500)]
 
 
 def test_retail100_is_a_slow_copy_of_its_definition(baskets, tmp_path):

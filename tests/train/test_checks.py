@@ -175,16 +175,6 @@ def test_labels_of_the_wrong_kind():
         )
 
 
-def test_words_reach_an_embedding_on_both_paths():
-    rng = np.random.default_rng(0)
-    words = Dataset("words", rng.integers(0, 5, (6, 4)), rng.integers(0, 3, 6), "table", classes=3)
-    model = nn.Sequential(nn.Embedding(5, 2), nn.Flatten(), nn.Linear(8, 3))
-    fast = train(model, words, ONCE, trials=2, seed=1)
-    general = train(Wrapped(model), words, ONCE, trials=2, seed=1)
-    assert isinstance(general.network, Functional)
-    torch.testing.assert_close(fast.weights, general.weights, rtol=1e-4, atol=1e-6)
-
-
 def test_layers_that_write_in_place_are_kept_from_it():
     plain, writing = dense(4, 5, 3), dense(4, 5, 3)
     writing[1] = nn.ReLU(inplace=True)

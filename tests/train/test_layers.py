@@ -89,11 +89,16 @@ MODELS = {
 
 
 def slow_gradients(model, vector, x, y):
-    """[record, parameter] by autograd, and the outputs."""
+    """[record, parameter] by autograd, the outputs, and the derivatives by the records."""
     set_flat(model, vector)
     pairs = zip(x, y, strict=True)
     gradients = [gradient_of(model, plain_cross_entropy, *xy) for xy in pairs]
-    return torch.stack(gradients), model(x).detach()
+    x = x.clone().requires_grad_(x.is_floating_point())
+    outputs = model(x)
+    by_records = x
+    if x.requires_grad:
+        by_records = torch.autograd.grad(plain_cross_entropy(outputs, y).sum(), x)[0]
+    return torch.stack(gradients), outputs.detach(), by_records
 
 
 def close(actual, expected):
@@ -131,7 +136,7 @@ def test_gradients_are_those_of_autograd(name):
     network = layered(model)
     assert isinstance(network, Layered)
     weights = network.given_weights() + 0.3 * torch.randn(TRIALS, network.size)
-    exact = [
+    *exact, by_records = [
         torch.stack(z) for z in zip(*(slow_gradients(model, w, x, y) for w in weights), strict=True)
     ]
     x, own = x.float(), x.float().expand(TRIALS, *x.shape).contiguous()
@@ -139,6 +144,10 @@ def test_gradients_are_those_of_autograd(name):
     check(network, weights, own, y.expand(TRIALS, -1), *exact)
     general = Functional(Wrapped(model), words=shape[0] == "words")
     check(general, weights, x[None], y[None], *exact)
+    if shape[0] != "words":
+        for made in (network, general):
+            found = made.record_gradients(weights, own, y.expand(TRIALS, -1), "cross-entropy")
+            close(found, by_records)
 
 
 def opacus_step(model, x, y, clip_norm):
@@ -240,5 +249,5 @@ def test_tied_weights_on_the_general_path():
     found = network.gradients(
         network.given_weights()[None], Records(x[None]), y[None], "cross-entropy"
     )
-    expected, _ = slow_gradients(model, network.given_weights(), x, y)
+    expected = slow_gradients(model, network.given_weights(), x, y)[0]
     close(found.norms()[0], expected.norm(dim=1))

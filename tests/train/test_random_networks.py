@@ -16,7 +16,7 @@ from trials import Sums
 
 
 def record_gradients(case, parameters):
-    """Of each record alone, in double precision [record, parameter]."""
+    """Each record's gradient alone, in double precision [record, parameter]."""
     model = copy.deepcopy(case.model).double()
     weights = dict(model.named_parameters())
     words = any(isinstance(module, nn.Embedding) for module in model.modules())

@@ -60,6 +60,7 @@ def test_what_is_not_private_has_no_curve(options, words):
 
 BAD = [
     ({"steps": 0}, "steps must be at least 1, but it is 0"),
+    ({"steps": None}, "steps must be a number, but it is None"),
     ({"learning_rate": 0}, "learning_rate must be above 0, but it is 0"),
     ({"clip_norm": 0.0}, "clip_norm must be above 0, but it is 0.0"),
     ({"clip_norm": 1e-13}, "clip_norm must be between 1e-12 and 1e.18, which float32 holds"),

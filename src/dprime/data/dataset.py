@@ -77,7 +77,13 @@ class Dataset:
             _check_classes(labels, self.classes)
             put(self, "labels", frozen(labels, np.int64))
         put(self, "columns", tuple(self.columns))
-        _check_columns(self.columns, self.records)
+        if self.columns and self.records.ndim != 2:
+            remedy = "name the columns of tables only"
+            raise validate.refusal("columns", len(self.columns), "left out for images", remedy)
+        if self.columns and len(self.columns) != self.records.shape[1]:
+            requirement = f"{self.records.shape[1]} names, one for each feature"
+            remedy = "name every column or none"
+            raise validate.refusal("columns", len(self.columns), requirement, remedy)
 
     @classmethod
     def of(
@@ -92,16 +98,16 @@ class Dataset:
     ) -> Self:
         """Your own arrays as a data set: NumPy arrays, lists, or torch tensors.
 
-        Where `kind` is left out it is guessed: four axes are images, three are images with one
-        channel (the axis is added), two are binary if they hold only 0 and 1, else a table.
-        Where `classes` is left out, whole labels are classes 0, 1, ... up to the largest that
-        occurs, and other labels are targets of a regression. (Targets that happen to be whole
-        would be taken for classes: build those with `Dataset(..., classes=None)`.)
+        Without `kind` it is guessed: four axes are images, three are images with one channel (the
+        axis is added), two are binary if they hold only 0 and 1, else a table. Without `classes`,
+        whole labels are classes 0, 1, ... up to the largest that occurs, and other labels are
+        targets of a regression. (Targets that happen to be whole would be taken for classes: build
+        those with `Dataset(..., classes=None)`.)
 
         Args:
             records: (n, features), (n, height, width) or (n, channels, height, width).
             labels: n class indexes from 0, or n targets.
-            name: what to call it.
+            name: what to call it in tables.
             kind: "image", "binary" or "table".
             classes: how many classes there are, if some may not occur in the labels.
             sparse: whether nearly all numbers are zero.
@@ -120,7 +126,10 @@ class Dataset:
         if kind is None:
             flat: Kind = "binary" if np.isin(values, (0, 1)).all() else "table"
             kind = "image" if values.ndim == 4 else flat
-        if classes is None and marks.size and _are_whole(marks):
+        whole = marks.dtype.kind in "biu"
+        if not whole:  # a float tells whole numbers up to the largest
+            whole = bool(((marks == np.floor(marks)) & (np.abs(marks) < LARGEST_WHOLE)).all())
+        if classes is None and marks.size and whole:
             classes = max(int(marks.max()) + 1, 1)
         features = cast(NDArray[np.float32], values)
         return cls(name, features, marks, kind, classes, sparse=sparse)
@@ -298,24 +307,6 @@ def _check_classes(labels: NDArray[Any], classes: int) -> None:
         requirement = f"a whole number from 0 to {classes - 1}"
         remedy = "number the classes from 0, or give classes"
         raise validate.refusal(f"the label of record {first}", labels[first], requirement, remedy)
-
-
-def _check_columns(columns: tuple[str, ...], records: NDArray[np.float32]) -> None:
-    """Refuse names that do not fit the columns of a table."""
-    if columns and records.ndim != 2:
-        remedy = "name the columns of tables only"
-        raise validate.refusal("columns", len(columns), "left out for images", remedy)
-    if columns and len(columns) != records.shape[1]:
-        requirement = f"{records.shape[1]} names, one for each feature"
-        remedy = "name every column or none"
-        raise validate.refusal("columns", len(columns), requirement, remedy)
-
-
-def _are_whole(values: NDArray[Any]) -> bool:
-    """Whether every value is a whole number (and a float small enough to tell)."""
-    if values.dtype.kind in "biu":
-        return True
-    return bool(((values == np.floor(values)) & (np.abs(values) < LARGEST_WHOLE)).all())
 
 
 def _generator(seed: int) -> np.random.Generator:

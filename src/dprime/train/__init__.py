@@ -29,26 +29,8 @@ from dprime.train.settings import TrainingConfig
 from dprime.train.trained import Trained
 
 __all__ = [
-    "SGD",
-    "AccuracyEvery",
-    "Adam",
-    "CanaryGradient",
-    "ClipNorm",
-    "Compute",
-    "Constant",
-    "Cosine",
-    "Decay",
-    "EngineContext",
-    "FinalAccuracy",
-    "LikelihoodRatio",
-    "LocalSensitivity",
-    "NoiseScale",
-    "Observer",
-    "Step",
-    "StepContext",
-    "Trained",
-    "TrainingConfig",
-    "TrainingData",
-    "median_clip_norm",
-    "train",
-]
+    "SGD", "AccuracyEvery", "Adam", "CanaryGradient", "ClipNorm", "Compute", "Constant", "Cosine",
+    "Decay", "EngineContext", "FinalAccuracy", "LikelihoodRatio", "LocalSensitivity", "NoiseScale",
+    "Observer", "Step", "StepContext", "Trained", "TrainingConfig", "TrainingData",
+    "median_clip_norm", "train",
+]  # fmt: skip

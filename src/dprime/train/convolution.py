@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from dprime.train.layers import AffineTrace, LayerRule, LayerTrace, as_probe
 from dprime.train.records import Records, gather
-from dprime.train.streams import has_triton
+from dprime.train.streams import triton_is_there
 
 
 class Windows(torch.autograd.Function):
@@ -37,7 +37,7 @@ class Windows(torch.autograd.Function):
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:
         (errors,) = upstream
         conv = ctx.conv
-        if has_triton(errors):
+        if errors.is_cuda and triton_is_there():
             from dprime.train import gpu  # noqa: PLC0415
 
             return gpu.fold(errors, ctx.shape, conv.stride, conv.dilation), None
@@ -81,7 +81,10 @@ class Conv2d(LayerRule):
             direct = partial(self._sums, x.detach(), weights[0])
         else:
             made = self.windows(records)
-            y = self._from_windows(weights, made).unflatten(2, self.positions(*x.shape[3:]))
+            kernel = weights[0].permute(0, 1, 3, 4, 2).reshape(R, outputs, -1).mT  # as windows are
+            cut = made.flatten(1, 2).expand(R, -1, -1)
+            y = torch.baddbmm(weights[1][:, None, :], cut, kernel) if self.bias else cut @ kernel
+            y = y.view(R, made.shape[1], *self.positions(*x.shape[3:]), outputs)
             windows = made.detach
         n, rows, columns = y.shape[1:4]
         probe = as_probe(y.flatten(2, 3))
@@ -93,7 +96,7 @@ class Conv2d(LayerRule):
         return probe.view(R, n, rows, columns, outputs).permute(0, 1, 4, 2, 3), trace
 
     def _sums(self, x: Tensor, weight: Tensor, errors: Tensor) -> Tensor:
-        """Of the records' gradients for errors [R, n, T, out], trial by trial [R, out, in, ...]."""
+        """The sums of records' gradients [R, out, in, ...] from errors [R, n, T, out]."""
         places = self.positions(*x.shape[3:])
         return _stacked(
             [
@@ -111,14 +114,6 @@ class Conv2d(LayerRule):
             self.sides, self.dilation, False, (0, 0), 1, wanted,
         )  # fmt: skip
         return found
-
-    def _from_windows(self, weights: Sequence[Tensor], windows: Tensor) -> Tensor:
-        """One product for all trials [R, n, positions, out]."""
-        R, outputs = weights[0].shape[:2]
-        kernel = weights[0].permute(0, 1, 3, 4, 2).reshape(R, outputs, -1).mT  # as windows are
-        flat = windows.flatten(1, 2).expand(R, -1, -1)
-        y = torch.baddbmm(weights[1][:, None, :], flat, kernel) if self.bias else flat @ kernel
-        return y.view(R, *windows.shape[1:3], outputs)
 
     def windows(self, records: Records) -> Tensor:
         """[R, n, positions, kernel kernel in]; those of constant records are kept."""

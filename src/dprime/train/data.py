@@ -92,11 +92,6 @@ class TrainingData:
         divided by the expected batch size. For a certificate of who was drawn, give the training
         that number as `expected_batch_size`.
 
-        Args:
-            pool: all records.
-            members: whether each trial trains on each record [trial, record].
-            probability: with which each record was kept, one for all or one for each.
-
         >>> pool = Dataset.of(np.eye(4), [0, 1, 2, 3])
         >>> TrainingData.parts(pool, [[True, False, True, False]], probability=0.5).expected
         2.0

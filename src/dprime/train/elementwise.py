@@ -27,7 +27,7 @@ class _Tanh(torch.autograd.Function):
 
 
 def tanh(x: Tensor) -> Tensor:
-    """Of every number, the fastest way on x's device."""
+    """The hyperbolic tangent of every number, the fastest way on x's device."""
     if not x.is_cpu:
         return torch.tanh(x)
     y: Tensor = _Tanh.apply(x)  # type: ignore[no-untyped-call]

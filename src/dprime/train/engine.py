@@ -58,13 +58,7 @@ WORLDS = ("in", "out", "alternate", "random")
 class EngineContext:
     """What the engine works on: everything that is the same for all trials.
 
-    Attributes:
-        network: the model in the form in which it is trained.
-        data: the records, and which of them each trial has.
-        training: the settings.
-        seed: of the whole experiment.
-        trials: the index of every trial of the run.
-        in_world: whether each trial trains on D.
+    `trials` has the index of every trial of the run, `in_world` whether it trains on D.
     """
 
     network: Network
@@ -150,18 +144,11 @@ def train(
     chosen = trials_of_blocks(count, training.block, blocks)
     secret = fresh_seed() if seed is None else check_seed(seed)
     run = EngineContext(
-        network=network,
-        data=records,
-        training=training,
-        seed=secret,
-        trials=chosen,
-        in_world=_in_world(world, records, chosen, secret),
-        sampler=sampler,
-        initial=_initial(initial, network, count),
-        canary=canary,
-        observers=tuple(observers),
+        network=network, data=records, training=training, seed=secret, trials=chosen,
+        in_world=_in_world(world, records, chosen, secret), sampler=sampler,
+        initial=_initial(initial, network, count), canary=canary, observers=tuple(observers),
         device=place,
-    )
+    )  # fmt: skip
     weights, diverged = _train_all(run, compute, min(training.block, count), keep_weights, progress)
     return Trained(
         network=network, data=records, training=training, seed=secret,
@@ -338,13 +325,9 @@ def _crafted(run: EngineContext, context: StepContext) -> tuple[Tensor, ...] | N
 
 
 def _clipped_sum(
-    run: EngineContext,
-    batch: Batch,
-    length: int,
-    weights: Tensor,
-    into: Tensor,
+    run: EngineContext, batch: Batch, length: int, weights: Tensor, into: Tensor,
     crafted: tuple[Tensor, ...] | None,
-) -> list[Part]:
+) -> list[Part]:  # fmt: skip
     """Put the clipped sum over each trial's own records in `into`, crafted ones among them."""
     training = run.training
     mask = batch.mask if crafted is None else batch.mask_of_others
@@ -370,12 +353,9 @@ def _keeps_places(run: EngineContext) -> bool:
 
 
 def _sigma(
-    run: EngineContext,
-    parts: Sequence[Part],
-    batch: Batch,
-    like: Tensor,
+    run: EngineContext, parts: Sequence[Part], batch: Batch, like: Tensor,
     crafted: tuple[Tensor, ...] | None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The noise's standard deviation on the sum, in double precision [trial]: σ, or σ LS/GS."""
     training = run.training
     sigma = training.sigma

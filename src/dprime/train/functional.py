@@ -117,8 +117,14 @@ class Functional(Network):
         self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss, argnums: int
     ) -> tuple[Any, Tensor]:
         """By two nested vmaps: over the trials, and over a trial's records."""
-        one = grad_and_value(self._loss_of_one(named_loss(loss)), argnums)  # a model that is fresh
-        of_trial = vmap(one, in_dims=(None, 0, 0))
+        model, of_records = self._fresh(), named_loss(loss)
+
+        def of_one(weights: Weights, x: Tensor, y: Tensor) -> Tensor:
+            outputs = self._call(model, weights, x[None])
+            with OwnRows():
+                return of_records(outputs, y[None])[0]
+
+        of_trial = vmap(grad_and_value(of_one, argnums), in_dims=(None, 0, 0))
         over = (None if x.shape[0] == 1 else 0, None if y.shape[0] == 1 else 0)
         x, y = (p[0] if dim is None else p for p, dim in zip((x, y), over, strict=True))
         made: tuple[Any, Tensor] = vmap(of_trial, in_dims=(0, *over))(self._named(weights), x, y)
@@ -136,16 +142,6 @@ class Functional(Network):
             for row in rows
         ]
         return tuple(torch.cat(same) for same in zip(*parts, strict=True))
-
-    def _loss_of_one(self, loss: Loss) -> Callable[[Weights, Tensor, Tensor], Tensor]:
-        model = self._fresh()
-
-        def of_one(weights: Weights, x: Tensor, y: Tensor) -> Tensor:
-            outputs = self._call(model, weights, x[None])
-            with OwnRows():
-                return loss(outputs, y[None])[0]
-
-        return of_one
 
     def numbers_per_record(self, x: Tensor) -> int:
         """The gradient, its copy, and the outputs of every layer, counted by hooks."""

@@ -117,10 +117,7 @@ def _fold_kernel(  # type: ignore[no-untyped-def]
 
 
 def fold(
-    errors: Tensor,
-    shape: tuple[int, ...],
-    stride: tuple[int, int],
-    dilation: tuple[int, int],
+    errors: Tensor, shape: tuple[int, ...], stride: tuple[int, int], dilation: tuple[int, int]
 ) -> Tensor:
     """Errors of windows [N, H', W', kernel, kernel, C] added up to those of pixels [N, H, W, C]."""
     into = errors.new_empty(shape)

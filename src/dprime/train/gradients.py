@@ -36,12 +36,12 @@ class Part:
 
     @property
     def gradients(self) -> Gradients:
-        """Of every record, made again if they were let go."""
+        """Every record's gradients, made again if they were let go."""
         return self._make() if self._gradients is None else self._gradients
 
     @property
     def norms(self) -> Tensor:
-        """Of the gradients [trial, record], made when they are first asked for."""
+        """The gradients' norms [trial, record], made when they are first asked for."""
         if self._norms is None:
             self._norms = self.gradients.norms()
         return self._norms

@@ -17,10 +17,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dprime.train.records import Measured, Records
@@ -65,7 +64,7 @@ class LayerTrace(ABC):
 
     @abstractmethod
     def squared_norms(self) -> Tensor:
-        """Of each record's gradient with respect to this layer's weights [R, n]."""
+        """Those of each record's gradient with respect to this layer's weights [R, n]."""
 
     @abstractmethod
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
@@ -105,7 +104,7 @@ def as_probe(y: Tensor) -> Tensor:
 
 
 class AffineTrace(LayerTrace):
-    """Of y = x W^T + b at T positions, g = Σ_t e_t x_t^T.
+    """For y = x W^T + b at T positions, g = Σ_t e_t x_t^T.
 
     Args:
         x: makes the input [R or 1, n, T, in] when it is first needed.
@@ -118,14 +117,10 @@ class AffineTrace(LayerTrace):
     """
 
     def __init__(
-        self,
-        x: Callable[[], Tensor],
-        probe: Tensor,
-        bias: bool,
+        self, x: Callable[[], Tensor], probe: Tensor, bias: bool,
         unpack: Callable[[Tensor], Tensor] = lambda sums: sums,
-        measured: Measured | None = None,
-        direct: Callable[[Tensor], Tensor] | None = None,
-    ) -> None:
+        measured: Measured | None = None, direct: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:  # fmt: skip
         self._x, self.probe, self.bias, self.unpack = x, probe, bias, unpack
         self.measured, self._direct = measured, direct
         self._gradients: Tensor | None = None
@@ -337,7 +332,7 @@ class Linear(LayerRule):
         return y.mT
 
 
-# Normalisation and embeddings ---------------------------------------------------------------------
+# Layers of few weights, and embeddings ------------------------------------------------------------
 
 
 class KeptTrace(LayerTrace):
@@ -345,7 +340,7 @@ class KeptTrace(LayerTrace):
 
     @cached_property
     def gradients(self) -> list[Tensor]:
-        """Of every record, in the order of the weights [R, n, numbers]."""
+        """Every record's gradients, in the order of the weights [R, n, numbers]."""
         return self._made()
 
     @abstractmethod
@@ -369,115 +364,6 @@ class KeptTrace(LayerTrace):
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         for gradients, target in zip(self.gradients, into, strict=True):
             target.add_(weighted(c, gradients, target.dtype).view(target.shape))
-
-
-class ScaleTrace(KeptTrace):
-    """Of y = γ x̂ + β, g_γ = Σ_t e_t x̂_t and g_β = Σ_t e_t: x̂ and e [R, n, ...]."""
-
-    def __init__(self, normal: Tensor, probe: Tensor, over: tuple[int, ...], bias: bool) -> None:
-        self.normal, self.probe, self.over, self.bias = normal, probe, over, bias
-
-    def _made(self) -> list[Tensor]:
-        parts = [self.error * self.normal, self.error][: 1 + self.bias]
-        sums = [part.sum(self.over) if self.over else part for part in parts]
-        return [gradients.flatten(2) for gradients in sums]
-
-    def numbers(self) -> int:
-        """The normalised input, its product with the error, and steps on the way."""
-        return 3 * self.normal.numel()
-
-
-class GroupTrace(KeptTrace):
-    """Of y = γ x̂ + β over P positions, g_γ = Σ_t e_t x̂_t and g_β = Σ_t e_t.
-
-    The input less the mean of its group [R, n, P, channels] times `scale`, 1/deviation of its group
-    for every channel [R, n, 1, channels], is x̂, which is not made.
-    """
-
-    def __init__(self, centred: Tensor, scale: Tensor, groups: int) -> None:
-        self.centred, self.scale, self.groups = centred, scale, groups
-
-    def _made(self) -> list[Tensor]:
-        along = (self.error * self.centred).sum(2).mul_(self.scale.squeeze(2))
-        return [along, self.error.sum(2)]
-
-    def numbers(self) -> int:
-        """The centred input, and products with the error on the way."""
-        return 3 * self.centred.numel()
-
-    def squared_norms(self) -> Tensor:
-        along, plain = self.gradients
-        return (along * along + plain * plain).sum(2)
-
-
-class Grouped(torch.autograd.Function):
-    """Group normalisation of x [R, n, P, channels], channels last in memory.
-
-    In few passes over memory: PyTorch's own takes three times as long on this layout.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, trace: GroupTrace) -> Tensor:
-        ctx.trace, ctx.weight = trace, weight
-        return torch.addcmul(bias, trace.centred, weight * trace.scale)
-
-    @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None, None]:
-        """The error at x: scale (γe − mean(γe) − x̂ mean(γe x̂)), means over a group."""
-        trace, weight = ctx.trace, ctx.weight
-        trace.error = error = upstream[0]
-        along, plain = (sums[:, :, None] for sums in trace.gradients)
-        drift = group_mean(weight * plain, trace.groups) / error.shape[2]
-        slope = group_mean(weight * along, trace.groups) / error.shape[2]
-        into = torch.addcmul(-trace.scale * drift, error, weight * trace.scale)
-        return into.addcmul_(trace.centred, trace.scale**2 * slope, value=-1), None, None, None
-
-
-def group_mean(x: Tensor, groups: int) -> Tensor:
-    """The mean over the channels of a group, for every channel [..., channels]."""
-    grouped: Tensor = x.unflatten(-1, (groups, -1))
-    return grouped.mean(-1, keepdim=True).expand(grouped.shape).flatten(-2)
-
-
-class GroupNorm(LayerRule):
-    """Channels normalised in groups, record by record. In memory the channels come last."""
-
-    def __init__(self, module: nn.GroupNorm) -> None:
-        self.groups, self.eps = module.num_groups, module.eps
-
-    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
-        x = records.x
-        last = x.flatten(3).mT if x.dim() > 3 else x.unsqueeze(2)  # [R, n, P, channels]
-        trace = self._measured(last.detach())
-        scale, shift = (w[:, None, None, :] for w in weights)
-        y = as_probe(Grouped.apply(last, scale, shift, trace))  # type: ignore[no-untyped-call]
-        trace.probe = y
-        return (y.mT.unflatten(3, x.shape[3:]) if x.dim() > 3 else y.squeeze(2)), trace
-
-    def _measured(self, x: Tensor) -> GroupTrace:
-        """Mean and variance of each group, the variance about the mean."""
-        centred = x - group_mean(x.mean(2, keepdim=True), self.groups)
-        variance = group_mean((centred * centred).mean(2, keepdim=True), self.groups)
-        return GroupTrace(centred, (variance + self.eps).rsqrt_(), self.groups)
-
-
-class LayerNorm(LayerRule):
-    """The last dimensions normalised, at each position of each record."""
-
-    def __init__(self, module: nn.LayerNorm) -> None:
-        self.shape, self.eps = module.normalized_shape, module.eps
-
-    def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
-        x = records.x
-        normal = F.layer_norm(x, self.shape, eps=self.eps)
-        between = (1,) * (x.dim() - 2 - len(self.shape))
-        scale = weights[0].view(weights[0].shape[0], 1, *between, *self.shape)
-        y = normal * scale
-        if len(weights) > 1:
-            y = y + weights[1].view(scale.shape)
-        y = as_probe(y)
-        over = tuple(range(2, 2 + len(between)))
-        return y, ScaleTrace(normal.detach(), y, over, bias=len(weights) > 1)
 
 
 class EmbeddingTrace(LayerTrace):

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from dprime.train.convolution import Conv2d
 from dprime.train.elementwise import tanh
-from dprime.train.layers import Embedding, GroupNorm, LayerNorm, LayerRule, LayerTrace, Linear
+from dprime.train.layers import Embedding, LayerRule, LayerTrace, Linear
 from dprime.train.losses import Loss, per_trial
-from dprime.train.normalised import NormalisedConv2d
+from dprime.train.normalising import GroupNorm, LayerNorm, NormalisedConv2d
 from dprime.train.records import Records
 
 ELEMENTWISE = (
@@ -82,7 +82,7 @@ class Gradients(ABC):
 
     @abstractmethod
     def norms(self) -> Tensor:
-        """Of each record's gradient over all weights [trial, record]."""
+        """The norm of each record's gradient over all weights [trial, record]."""
 
     @abstractmethod
     def add_weighted(self, c: Tensor, into: Tensor) -> None:
@@ -128,13 +128,13 @@ class Network(ABC):
 
     @abstractmethod
     def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
-        """Of each record's loss with respect to the record itself, shaped like x [trial, ...]."""
+        """Each record's derivative of its loss by the record itself, shaped like x [trial, ...]."""
 
     @abstractmethod
     def gradients(
         self, weights: Tensor, records: Records, y: Tensor, loss: str | Loss
     ) -> Gradients:
-        """Of records [trial or 1, record, ...] with labels y [trial or 1, record]."""
+        """The gradients of records [trial or 1, record, ...] with labels y [trial or 1, record]."""
 
     @abstractmethod
     def numbers_per_record(self, x: Tensor) -> int:
@@ -329,7 +329,7 @@ RULES: dict[type, Callable[[Any], LayerRule]] = {
     nn.Linear: Linear, nn.Conv2d: Conv2d, nn.GroupNorm: GroupNorm, nn.LayerNorm: LayerNorm,
     nn.Embedding: Embedding,
 }  # fmt: skip
-"""Of layers with weights; subclasses may compute something else and have none."""
+"""Rules of layers with weights; subclasses may compute something else and have none."""
 
 
 def _rule(module: nn.Module) -> LayerRule | None:

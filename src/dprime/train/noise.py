@@ -127,8 +127,9 @@ def _beyond(values: Tensor, least: float, most: float) -> list[list[int]]:
     """Row and column of the values outside of an interval; there are seldom any."""
     if not values.numel():  # an odd number of weights has no last sine
         return []
-    numbers = values if values.is_cuda else values.numpy()  # NumPy's are faster on a processor
-    if float(numbers.min()) > least and float(numbers.max()) < most:
+    numbers = values.numpy() if values.is_cpu else None  # NumPy's are faster on a processor
+    ends = values.aminmax() if numbers is None else (numbers.min(), numbers.max())
+    if float(ends[0]) > least and float(ends[1]) < most:
         return []
     return ((values <= least) | (values >= most)).nonzero().tolist()
 

@@ -69,23 +69,18 @@ class Step(StepContext):
     crafted: tuple[Tensor, ...] | None = field(default=None, repr=False)
 
     @property
-    def divisor(self) -> float:
-        """Turns sums into averages: a public constant, or rate times number of records."""
-        return self.run.divisor
-
-    @property
     def clip_norm(self) -> float | None:
         """C, or None."""
         return self.run.training.clip_norm
 
     @property
     def losses(self) -> Tensor:
-        """Of every record in the batch [trial, place]; the places that count are in `mask`."""
+        """The loss of each record in the batch [trial, place]; `mask` has the places that count."""
         return torch.cat([part.losses for part in self._in_order], dim=1)
 
     @property
     def norms(self) -> Tensor:
-        """Of every record's gradient before clipping [trial, place]."""
+        """The norm of every record's gradient before clipping [trial, place]."""
         return torch.cat([part.norms for part in self._in_order], dim=1)
 
     @property

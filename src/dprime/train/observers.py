@@ -24,7 +24,7 @@ class LikelihoodRatio(Observer):
         logs: L after every step [trial, step], or after the last one [trial, 1].
     """
 
-    logs: NDArray[np.float64]
+    logs: NDArray[np.float64] = np.zeros((0, 0))
 
     def __init__(self, *, every_step: bool = False) -> None:
         self.every_step = every_step
@@ -87,7 +87,7 @@ class LocalSensitivity(Observer):
         norms: [trial, step].
     """
 
-    norms: NDArray[np.float64]
+    norms: NDArray[np.float64] = np.zeros((0, 0))
 
     def begin(self, run: EngineContext) -> None:
         if run.data.adjacency is None:
@@ -108,7 +108,7 @@ class FinalAccuracy(Observer):
         values: the share of records whose class is predicted [trial].
     """
 
-    values: NDArray[np.float64]
+    values: NDArray[np.float64] = np.zeros(0)
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
@@ -147,8 +147,8 @@ class AccuracyEvery(Observer):
     ((20, 40, 50), (3, 3))
     """
 
-    after: tuple[int, ...]
-    values: NDArray[np.float64]
+    after: tuple[int, ...] = ()
+    values: NDArray[np.float64] = np.zeros(0)
 
     def __init__(self, dataset: Dataset, steps: int) -> None:
         self.dataset = dataset
@@ -176,7 +176,7 @@ class NoiseScale(Observer):
         sigmas: standard deviations on the clipped sum [trial, step].
     """
 
-    sigmas: NDArray[np.float64]
+    sigmas: NDArray[np.float64] = np.zeros((0, 0))
 
     def begin(self, run: EngineContext) -> None:
         self.sigmas = np.zeros((len(run.trials), run.training.steps))

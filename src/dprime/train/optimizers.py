@@ -30,9 +30,9 @@ class Optimizer(ABC):
         """Change weights and state in place; `step` counts from 0. The gradient may be spoiled."""
 
     @property
-    @abstractmethod
     def copies(self) -> int:
         """How many tensors of the weights' size it remembers."""
+        return len(self.start(torch.empty(0)))
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,6 @@ class SGD(Optimizer):
         if self.nesterov and self.momentum == 0:
             remedy = "give a number such as 0.9, or nesterov=False"
             raise validate.refusal("momentum", self.momentum, "above 0 with nesterov", remedy)
-
-    @property
-    def copies(self) -> int:
-        return int(self.momentum > 0)
 
     def start(self, weights: Tensor) -> State:
         return (torch.zeros_like(weights),) if self.momentum else ()
@@ -100,10 +96,6 @@ class Adam(Optimizer):
         validate.below_one("beta1", self.beta1, example=0.9)
         validate.below_one("beta2", self.beta2, example=0.999)
         validate.positive("floor", self.floor, example=1e-8)
-
-    @property
-    def copies(self) -> int:
-        return 2
 
     def start(self, weights: Tensor) -> State:
         return torch.zeros_like(weights), torch.zeros_like(weights)

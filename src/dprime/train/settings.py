@@ -46,6 +46,7 @@ CHECKS: dict[str, Callable[[str, object], float]] = {
     "expected_batch_size": partial(validate.positive, example=64),
     "clip_norm": _clip_norm,
 }
+OPTIONAL = ("expected_batch_size", "clip_norm")
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         for name, check in CHECKS.items():  # numbers of fewer digits, such as NumPy's, grow
             value = getattr(self, name)
-            if value is not None:
+            if value is not None or name not in OPTIONAL:
                 object.__setattr__(self, name, check(name, value))
         validate.one_of("sensitivity", self.sensitivity, ("global", "local"))
         if self.clip_norm is None and (self.noise_multiplier or self.sensitivity == "local"):

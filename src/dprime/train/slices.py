@@ -28,7 +28,7 @@ FIXED = 128 << 20
 """Bytes for random numbers in the making and the rest."""
 
 KEPT_SHARE = 0.25
-"""Of the memory: the most that the first layer may keep of a pool of records."""
+"""The largest share of the memory that the first layer may keep of a pool of records."""
 
 
 @dataclass(frozen=True)

@@ -74,11 +74,6 @@ def triton_is_there() -> bool:
     return find_spec("triton") is not None
 
 
-def has_triton(x: Tensor) -> bool:
-    """Whether they can work on a tensor."""
-    return x.is_cuda and triton_is_there()
-
-
 def _on_gpu(key: bytes, nonce: int, first: int, blocks: int, device: torch.device) -> Tensor:
     from dprime.train import gpu  # noqa: PLC0415
 
@@ -99,10 +94,7 @@ def _check_kernel(device: torch.device) -> None:
 class Streams:
     """The random bits of some trials of one experiment.
 
-    Args:
-        seed: of the whole experiment; two experiments with one seed share their bits.
-        trials: the index of each trial, below 2^32.
-        device: where the bits are wanted.
+    Two experiments with one seed share their bits. The trials' indexes are below 2^32.
 
     >>> few, many = Streams(7, [3, 4]), Streams(7, range(100))
     >>> a, b = (own.uniform(5, Purpose.WEIGHTS) for own in (few, many))

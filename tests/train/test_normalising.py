@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from dprime.train.network import layered
-from dprime.train.normalised import Moments, NormalisedConv2d, shared_product
+from dprime.train.normalising import NormalisedConv2d
 from dprime.train.records import Records
 
 TRIALS, RECORDS = 3, 4
@@ -84,20 +84,3 @@ def test_only_a_first_convolution_is_joined():
     assert kinds(nn.Conv2d(1, 2, 3), conv, norm) == ["Conv2d", "Conv2d", "GroupNorm"]
     assert kinds(conv, nn.ReLU(), norm) == ["Conv2d", "ReLU", "GroupNorm"]
     assert kinds(conv) == ["Conv2d"]
-
-
-def test_moments():
-    windows = 5 + torch.randn(2, 3, 50, 4)
-    found = Moments.of(windows)
-    expected = torch.stack([torch.cov(w.mT, correction=0) for w in windows.flatten(0, 1)])
-    torch.testing.assert_close(found.covariance.flatten(0, 1), expected)
-    torch.testing.assert_close(
-        found.centred[..., :-1].sum(2), torch.zeros(2, 3, 4), atol=1e-4, rtol=0
-    )
-    assert (found.centred[..., -1] == 1).all()
-
-
-def test_products_with_what_trials_share():
-    a, b = torch.randn(1, 5, 3, 4), torch.randn(2, 5, 4, 6)
-    torch.testing.assert_close(shared_product(a, b), a @ b)
-    torch.testing.assert_close(shared_product(a[:, :, :, :4].mT.mT.expand(2, -1, -1, -1), b), a @ b)
