@@ -29,14 +29,9 @@ class State:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that went wrong with a block.
+    """Something that went wrong with a block: how the try ended, such as "out of memory", and why.
 
-    Attributes:
-        time: an ISO date and time.
-        block: its number.
-        outcome: how the try ended, such as "out of memory".
-        message: what went wrong, in a line.
-        worker: who had the block; empty where that is not known.
+    The time is an ISO date and time; the worker is empty where it is not known.
     """
 
     time: str

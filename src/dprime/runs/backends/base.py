@@ -67,16 +67,7 @@ class End(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What became of a task.
-
-    Attributes:
-        task: that was submitted.
-        end: how it ended.
-        arrays: of the block, where it was done.
-        error: what went wrong, in a line, where it was not.
-        seconds: how long it took.
-        worker: who had it.
-    """
+    """What became of a task: the block's arrays, or what went wrong, in a line."""
 
     task: Task
     end: End
