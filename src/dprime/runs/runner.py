@@ -87,10 +87,13 @@ def execute(
         policy = RetryPolicy(blocks, tried, isinstance(work, SupportsMemoryFraction))
         try:
             with (backend or Here()).pool(work) as pool:
-                while policy.waiting or pool.running():
+                running = 0
+                while policy.waiting or running:
                     while policy.waiting and pool.idle() > 0:
                         pool.submit(policy.waiting.popleft())
+                        running += 1
                     for outcome in pool.completed():
+                        running -= 1
                         stored = _stored(run, outcome)
                         if on_block is not None:
                             on_block(stored.task.block, run.state())

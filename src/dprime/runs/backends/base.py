@@ -89,10 +89,6 @@ class WorkerPool(ABC):
         """How many more tasks can be begun now."""
 
     @abstractmethod
-    def running(self) -> int:
-        """How many tasks have been submitted and have not ended."""
-
-    @abstractmethod
     def submit(self, task: Task) -> None:
         """Hand a task to an idle worker."""
 
@@ -124,10 +120,7 @@ class SerialPool(WorkerPool):
         self._tasks: list[Task] = []
 
     def idle(self) -> int:
-        return 1 - self.running()
-
-    def running(self) -> int:
-        return len(self._tasks)
+        return 1 - len(self._tasks)
 
     def submit(self, task: Task) -> None:
         self._tasks.append(task)
