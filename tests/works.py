@@ -15,7 +15,7 @@ def scores(block):
 
 @dataclass(frozen=True)
 class Noted:
-    """Plays blocks, and leaves a mark in a folder for each try; block 1 has trouble so often."""
+    """Plays blocks, and leaves a mark in a folder for each try; block 1 has trouble a few times."""
 
     folder: Path
     trouble: Callable | None = None

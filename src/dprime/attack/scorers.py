@@ -123,7 +123,7 @@ class Projection(Scorer):
 
     @abstractmethod
     def expected(self, step: Step) -> ExpectedUpdate:
-        """Of one step."""
+        """What it expects of one step."""
 
     def begin(self, run: EngineContext) -> None:
         self._training = training = run.training

@@ -162,7 +162,7 @@ class FunctionTrainer(Trainer):
         return np.stack([self.model_losses(dataset, records, each) for each in seeds])
 
     def model_losses(self, dataset: Dataset, records: Dataset, seed: int) -> Losses:
-        """Of one model [record]."""
+        """The losses of one model [record]."""
         model = self.model(dataset, seed)
         device = next((weight.device for weight in model.parameters()), None)
         with torch.no_grad():

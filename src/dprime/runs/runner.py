@@ -31,7 +31,7 @@ from dprime.runs.run import Run
 from dprime.runs.states import State
 
 HOPELESS = 3
-"""When so many blocks have failed for one reason and none has succeeded, the rest is not tried."""
+"""When this many blocks failed for one reason and none succeeded, the rest is not tried."""
 
 LOSSES = 3
 """How often a block may be lost with its worker, or take too long, before it is left as failed."""

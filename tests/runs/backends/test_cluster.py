@@ -69,7 +69,7 @@ def driver(path, work, address):
 
 
 def played(process, blocks):
-    """Wait until so many blocks are done."""
+    """Wait until this number of blocks is done."""
     for line in process.stdout:
         if int(line) >= blocks:
             return

@@ -42,7 +42,7 @@ REACH = 3.0
 """Seconds that a cluster has to answer."""
 
 SHARE = 0.5
-"""Of a node's memory, for all its workers together."""
+"""The share of a node's memory that all its workers take together."""
 
 
 class Ray(Backend):
