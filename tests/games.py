@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import scipy.stats
 from torch import nn
 
 from dprime.attack import ADVERSARIES, AttackTarget, EngineTrainer
@@ -55,6 +56,17 @@ def played(setting, attack, trials=10, block=None, reverse=False):
     blocks = {number: game.play(number) for number in order}
     parts = [blocks[number] for number in range(blocks_of(game.trials, game.block))]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def by_world(found):
+    """The scores of both worlds."""
+    return found["score"][found["in_world"]], found["score"][~found["in_world"]]
+
+
+def area(found):
+    """Under the curve of the scores."""
+    inside, outside = by_world(found)
+    return scipy.stats.mannwhitneyu(inside, outside).statistic / (len(inside) * len(outside))
 
 
 GAMES = [

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,67 +15,49 @@ def scores(block):
 
 @dataclass(frozen=True)
 class Noted:
-    """Plays blocks, and leaves a mark in a folder for each try."""
+    """Plays blocks, and leaves a mark in a folder for each try; block 1 has trouble a few times."""
 
     folder: Path
+    trouble: Callable | None = None
+    times: int = 1
 
     def tries(self, block):
-        """RetryPolicy of a block so far."""
+        """How often a block was tried so far."""
         return len(list(self.folder.glob(f"{block}-*")))
 
     def __call__(self, block):
         before = self.tries(block)
         (self.folder / f"{block}-{before}").touch()
-        self.happens(block, before)
+        if self.trouble is not None and block == 1 and before < self.times:
+            self.trouble()
         return scores(block)
 
-    def happens(self, block, before):
-        """What goes wrong."""
+
+def break_off():
+    raise ValueError("block 1 is broken")
+
+
+def die():
+    os._exit(9)
+
+
+def hang():
+    time.sleep(600)
 
 
 @dataclass(frozen=True)
-class Broken(Noted):
-    """Block 1 raises an error so often."""
-
-    times: int = 1
-
-    def happens(self, block, before):
-        if block == 1 and before < self.times:
-            raise ValueError("block 1 is broken")
-
-
-@dataclass(frozen=True)
-class Deadly(Noted):
-    """Block 1 ends its process so often."""
-
-    times: int = 1
-
-    def happens(self, block, before):
-        if block == 1 and before < self.times:
-            os._exit(9)
-
-
-@dataclass(frozen=True)
-class Hanging(Noted):
-    """Block 1 takes for ever, the first time."""
-
-    def happens(self, block, before):
-        if block == 1 and not before:
-            time.sleep(600)
-
-
-@dataclass(frozen=True)
-class Large(Noted):
-    """Block 1 does not fit into less than a quarter of the memory."""
+class Large:
+    """Block 1 does not fit into more than a quarter of the memory."""
 
     share: float = 1.0
 
     def with_memory_fraction(self, fraction):
-        return Large(self.folder, fraction)
+        return Large(fraction)
 
-    def happens(self, block, before):
+    def __call__(self, block):
         if block == 1 and self.share > 0.25:
             raise MemoryError("the block is too large")
+        return scores(block)
 
 
 @dataclass(frozen=True)
@@ -83,8 +66,10 @@ class Slow(Noted):
 
     seconds: float = 0.3
 
-    def happens(self, block, before):
+    def __call__(self, block):
+        found = super().__call__(block)
         time.sleep(self.seconds)
+        return found
 
 
 def on_gpu(block):
@@ -110,19 +95,19 @@ class Somewhere:
         return scores(block)
 
 
-def _made_slowly(folder, seconds):
+def _made_slowly(seconds):
     time.sleep(seconds)
-    return Noted(folder)
+    return scores
 
 
 @dataclass(frozen=True)
-class Late(Noted):
+class Late:
     """Takes a while until it can be had in another process."""
 
     seconds: float = 3.0
 
     def __reduce__(self):
-        return _made_slowly, (self.folder, self.seconds)
+        return _made_slowly, (self.seconds,)
 
 
 class Unsendable:
@@ -130,6 +115,3 @@ class Unsendable:
 
     def __init__(self):
         self.function = lambda block: scores(block + 0)
-
-    def __call__(self, block):
-        return self.function(block)

@@ -12,7 +12,7 @@ from dprime.audit import audit
 from dprime.data import Dataset
 from dprime.metrics import Reading
 from dprime.train import Observer, train
-from games import IMAGES, TABLE, engine_setting, played
+from games import IMAGES, TABLE, by_world, engine_setting, played
 
 SEX = 1
 
@@ -121,8 +121,7 @@ def test_it_reaches_what_the_analysis_estimates():
             seed=seed,
         )  # fmt: skip
         attack = OneAttribute(("sex",)).craft(own)
-        found = played(own, attack, trials=2000)
-        inside, outside = found["score"][found["in_world"]], found["score"][~found["in_world"]]
+        inside, outside = by_world(played(own, attack, trials=2000))
         reached.append((inside > 0).mean() - (outside > 0).mean())
         seen = Terms(own)
         train(

@@ -25,7 +25,7 @@ def model_at(setting, vector):
 
 
 def norms(model, dataset):
-    """Of every record's gradient."""
+    """The norm of every record's gradient."""
     pairs = zip(torch.tensor(dataset.records), torch.tensor(dataset.labels), strict=True)
     return np.array([float(gradient_of(model, loss, x, y).norm()) for x, y in pairs])
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from dprime.attack import ADVERSARIES
-from games import GAMES, IMAGES, TABLE, engine_setting, played, quick, setting_for
+from games import GAMES, IMAGES, TABLE, by_world, engine_setting, played, quick, setting_for
 
 MAKES_ITS_PAIR = (
     "static-poisoning", "intermediate-models", "malicious-dataset", "opposing-dataset",
@@ -78,7 +78,7 @@ def test_contract(name, adjacency, case):
 def test_little_noise_tells_the_worlds_apart(name, adjacency):
     setting = setting_for(name, adjacency=adjacency, noise_multiplier=0.1, steps=8)
     found = played(setting, quick(name).craft(setting), trials=25)
-    inside, outside = found["score"][found["in_world"]], found["score"][~found["in_world"]]
+    inside, outside = by_world(found)
     error = np.sqrt((inside.var(ddof=1) + outside.var(ddof=1)) / 25)
     assert inside.mean() - outside.mean() > 3 * error
 

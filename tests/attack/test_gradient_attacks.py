@@ -14,15 +14,14 @@ from dprime.attack.gradient_attacks import Movement
 from dprime.data.dataset import Dataset
 from dprime.train import TrainingConfig, train
 from dprime.train.models import model_named
-from games import engine_setting, played
+from games import by_world, engine_setting, played
 
 STEPS, NOISE = 6, 3.0
 
 
 def assert_law(found, mu):
     """The scores are log ratios of Gaussians so far apart: N(±μ²/2, μ²)."""
-    for inside, sign in ((True, 1), (False, -1)):
-        scores = found["score"][found["in_world"] == inside]
+    for scores, sign in zip(by_world(found), (1, -1), strict=True):
         assert scipy.stats.kstest(scores, scipy.stats.norm(sign * mu**2 / 2, mu).cdf).pvalue > 1e-3
 
 
@@ -80,7 +79,7 @@ def test_with_sampling_it_reaches_the_certified_advantage(adjacency):
         adjacency=adjacency, noise_multiplier=1.0, steps=STEPS, sample_rate=0.3
     )
     found = played(setting, MaliciousDataset().craft(setting), trials=3000)
-    inside, outside = found["score"][found["in_world"]], found["score"][~found["in_world"]]
+    inside, outside = by_world(found)
     for values in (np.exp(outside), np.exp(-inside)):
         assert abs(values.mean() - 1) < 4.5 * values.std() / 3000**0.5
     advantage = (inside > 0).mean() - (outside > 0).mean()

@@ -19,7 +19,7 @@ from dprime.attack.poison import (
 from dprime.attack.records import label_options
 from dprime.attack.trainer import Trainer
 from dprime.data.dataset import Dataset
-from games import IMAGES, TABLE, engine_setting, played, quick
+from games import IMAGES, TABLE, area, engine_setting, played, quick
 
 DATA = IMAGES.train.take(range(8))
 POOL = IMAGES.test.take(range(3))
@@ -47,9 +47,7 @@ class Written(Trainer):
         return {}
 
 
-def holds(dataset, value):
-    """Whether a data set has a record whose numbers are all the same value."""
-    return bool((dataset.records.reshape(len(dataset), -1) == value).all(1).any())
+LOUD = LARGE * float(DATA.records.max())
 
 
 def flat_rule(dataset, records):
@@ -106,52 +104,54 @@ def test_other_data():
     assert kinds == {"binary", "table"}
 
 
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-@pytest.mark.parametrize(("value", "falls"), [(0.0, True), (LARGE * 1.0, False)])
-def test_the_candidate_that_tells_most_and_its_sign(adjacency, value, falls):
-    """Only one candidate does anything: its own loss falls, or rises, where it was trained on."""
+def are(dataset, value):
+    """Which records have numbers that are all this value, or these values."""
+    return (dataset.records.reshape(len(dataset), -1) == value).all(1)
+
+
+def own_loss(value, change):
+    """Only the loss of this record changes, where it was trained on with its label."""
 
     def rule(dataset, records):
-        own, made = (
-            (each.records.reshape(len(each), -1) == value).all(1) for each in (records, dataset)
-        )
-        trained = own & np.isin(records.labels, dataset.labels[made])
-        present = holds(dataset, value)
-        return np.where(trained & present, -1.0 if falls else 1.0, 0.0) + 0.5 * (
-            records.labels == 2
-        )
+        made = are(dataset, value)
+        trained = are(records, value) & np.isin(records.labels, dataset.labels[made]) & made.any()
+        return np.where(trained, change, 0.0) + 0.5 * (records.labels == 2)
 
-    found = poison(setting(rule, adjacency), 20, 1, by_final_loss)
-    assert (found.worlds.differing.records == value).all()
-    assert found.probes.sign == (-1.0 if falls else 1.0)
-    assert np.array_equal(found.probes.records.records, found.worlds.differing.records)
-    assert found.gap > 2
+    return rule
 
 
-def test_a_witness_where_it_tells_more():
+def loss_of_the_last(dataset, records):
     """The loud record changes the loss on the last natural record, and nothing else."""
-
-    def rule(dataset, records):
-        last = (records.records == DATA.records[-1]).reshape(len(records), -1).all(1)
-        return np.where(last & holds(dataset, LARGE * float(DATA.records.max())), 1.0, 0.0)
-
-    found = poison(setting(rule), 20, 1, by_final_loss)
-    assert (found.worlds.differing.records == LARGE * DATA.records.max()).all()
-    assert np.array_equal(found.probes.records.records, DATA.records[-1:])
-    assert found.probes.sign == 1.0  # the loss rises in world `in`
+    last = are(records, DATA.records[-1].ravel())
+    return np.where(last & are(dataset, LOUD).any(), 1.0, 0.0)
 
 
-@pytest.mark.parametrize("loud", [True, False])
-def test_models_that_diverge_in_one_world(loud):
-    """Where the loud record makes them diverge, or where only it keeps them from it."""
-    value = LARGE * float(DATA.records.max())
+def diverging(loud):
+    """The loud record makes models diverge, or only it keeps them from it."""
+    return lambda dataset, records: np.full(
+        len(records), np.nan if are(dataset, LOUD).any() == loud else 0.0
+    )
 
-    def rule(dataset, records):
-        return np.full(len(records), np.nan if holds(dataset, value) == loud else 0.0)
 
-    found = poison(setting(rule), 10, 1, by_final_loss)
-    assert (found.worlds.differing.records == value).all()
-    assert found.probes.diverged_score == (np.inf if loud else -np.inf)
+@pytest.mark.parametrize(
+    ("adjacency", "rule", "value", "judged"),
+    [
+        ("add-remove", own_loss(0.0, -1.0), 0.0, {"sign": -1.0}),
+        ("replace", own_loss(0.0, -1.0), 0.0, {"sign": -1.0}),
+        ("add-remove", own_loss(LOUD, 1.0), LOUD, {"sign": 1.0}),
+        ("replace", own_loss(LOUD, 1.0), LOUD, {"sign": 1.0}),
+        ("add-remove", loss_of_the_last, LOUD, {"sign": 1.0}),
+        ("add-remove", diverging(loud=True), LOUD, {"diverged_score": np.inf}),
+        ("add-remove", diverging(loud=False), LOUD, {"diverged_score": -np.inf}),
+    ],
+)
+def test_the_candidate_that_tells_most_and_how_it_is_judged(adjacency, rule, value, judged):
+    found = poison(setting(rule, adjacency), 20, 1, by_final_loss)
+    record = found.worlds.differing
+    assert (record.records == value).all()
+    assert {name: getattr(found.probes, name) for name in judged} == judged
+    told = DATA.records[-1:] if rule is loss_of_the_last else record.records
+    assert np.array_equal(found.probes.records.records, told)
     assert found.gap > 2
 
 
@@ -175,8 +175,8 @@ def test_gap_is_d_prime_of_the_ranks():
     first, second = rng.normal(1.2, 1.0, 20_000), rng.normal(0.0, 1.0, 20_000)
     assert gap(first, second) == pytest.approx(1.2, abs=0.04)
     assert gap(second, first) == pytest.approx(-1.2, abs=0.04)
-    area = scipy.stats.mannwhitneyu(first[:50], second[:50]).statistic / 2500
-    assert gap(first[:50], second[:50]) == pytest.approx(2**0.5 * scipy.stats.norm.ppf(area))
+    share = scipy.stats.mannwhitneyu(first[:50], second[:50]).statistic / 2500
+    assert gap(first[:50], second[:50]) == pytest.approx(2**0.5 * scipy.stats.norm.ppf(share))
     nothing, some = np.full(10, np.nan), np.arange(10.0)
     assert gap(nothing, some) == pytest.approx(-gap(some, nothing))
     assert gap(nothing, some) < -3
@@ -216,14 +216,10 @@ def test_it_says_how_far_apart_the_shadows_were_and_where_luck_may_have_chosen(
 def test_a_made_record_tells_no_less_than_a_natural_one():
     """The adversary that may choose its record is no weaker, at many shadows, to two errors."""
     setting = engine_setting(noise_multiplier=1.0, learning_rate=0.5, steps=10)
-    scores = [
-        played(setting, adversary.craft(setting), trials=100)
-        for adversary in (StaticPoisoning(shadows=60), quick("api-access"))
-    ]
     made, natural = (
-        float(np.mean(s["score"][s["in_world"]][:, None] > s["score"][~s["in_world"]]))
-        for s in scores
-    )  # areas under the curve
+        area(played(setting, adversary.craft(setting), trials=100))
+        for adversary in (StaticPoisoning(shadows=60), quick("api-access"))
+    )
     assert made > natural - 2 * 0.011
 
 
@@ -231,9 +227,7 @@ def test_a_made_record_tells_no_less_than_a_natural_one():
 def test_near_the_best_that_any_adversary_can_do_and_not_above(adjacency, factor):
     """The area under the curve of μ = √k/z, or 2√k/z, is Φ(μ/√2)."""
     setting = engine_setting(adjacency=adjacency, noise_multiplier=2.0, steps=8)
-    found = played(setting, quick("intermediate-models").craft(setting), trials=200)
-    inside, outside = found["score"][found["in_world"]], found["score"][~found["in_world"]]
-    area = scipy.stats.mannwhitneyu(inside, outside).statistic / 200**2
+    found = area(played(setting, quick("intermediate-models").craft(setting), trials=200))
     best = scipy.stats.norm.cdf(factor * 2**0.5 / 2**0.5)  # √8/2 = √2
     error = (best * (1 - best) / 200) ** 0.5  # at most that of one world's share
-    assert best - 0.1 < area < best + 3 * error
+    assert best - 0.1 < found < best + 3 * error

@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import cache, partial
 
 import pytest
-import scipy.stats
 
 import dprime
+import games
 from dprime.attack import AttackTarget, EngineTrainer
 from dprime.train import TrainingConfig
 from dprime.train.models import model_named
@@ -40,9 +40,7 @@ def area(name, fault=nullcontext, attack=None, **options):
     """Under the curve of the scores; the adversary prepares with the same trainer."""
     setting = setting_for(name, **options)
     with fault():
-        found = played(setting, attack or quick(name).craft(setting), trials=TRIALS)
-    inside, outside = found["score"][found["in_world"]], found["score"][~found["in_world"]]
-    return scipy.stats.mannwhitneyu(inside, outside).statistic / TRIALS**2
+        return games.area(played(setting, attack or quick(name).craft(setting), trials=TRIALS))
 
 
 def seen(value):

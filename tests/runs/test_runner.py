@@ -28,7 +28,7 @@ def store(tmp_path):
 
 
 class Work:
-    """Runs blocks and remembers which; those in `broken` fail so many times."""
+    """Runs blocks and remembers which; those in `broken` fail as often as it says."""
 
     def __init__(self, broken=(), error=lambda block: ValueError(f"block {block} is broken")):
         self.broken, self.error = Counter(dict(broken)), error

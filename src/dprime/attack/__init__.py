@@ -45,27 +45,8 @@ def adversary_named(name: str) -> Adversary:
 
 
 __all__ = [
-    "ADVERSARIES",
-    "DI",
-    "AdaptivePoisoning",
-    "Adversary",
-    "ApiAccess",
-    "Attack",
-    "AttackTarget",
-    "ChosenWeights",
-    "EngineTrainer",
-    "FunctionTrainer",
-    "Gradient",
-    "IntermediateModels",
-    "MaliciousDataset",
-    "NoiseGrid",
-    "OneAttribute",
-    "OpposingDataset",
-    "Probes",
-    "Scorer",
-    "StaticPoisoning",
-    "Trainer",
-    "adversary_named",
-    "function_named",
-    "grid_scores",
-]
+    "ADVERSARIES", "DI", "AdaptivePoisoning", "Adversary", "ApiAccess", "Attack", "AttackTarget",
+    "ChosenWeights", "EngineTrainer", "FunctionTrainer", "Gradient", "IntermediateModels",
+    "MaliciousDataset", "NoiseGrid", "OneAttribute", "OpposingDataset", "Probes", "Scorer",
+    "StaticPoisoning", "Trainer", "adversary_named", "function_named", "grid_scores",
+]  # fmt: skip

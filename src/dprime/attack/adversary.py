@@ -37,10 +37,9 @@ class AttackTarget:
         trainer: how models are made.
         dataset: the records that a user would train on.
         adjacency: whether D′ lacks the record ("add-remove"), has another ("replace"), or keeps its
-            place and number of records while the record counts for nothing ("zero-out"). None takes
-            what holds for the trainer: zero-out for the engine, unless its recipe has an
-            `expected_batch_size`; add-remove for a training function, which is really called with
-            one record less.
+            place while it counts for nothing ("zero-out"). None takes what holds for the trainer:
+            zero-out for the engine, unless its recipe has an `expected_batch_size`; add-remove for
+            a training function, which is really called with one record less.
         pool: other records of the same kind, which may take the place of one in D.
         record: the index of the attacked record, for adversaries that take a natural one; None
             takes the one that differs most from the others.
@@ -78,7 +77,12 @@ class AttackTarget:
 
     def engine(self, adversary: str) -> EngineTrainer:
         """The trainer, if it shows its updates."""
-        return self.trainer.engine(adversary)
+        if isinstance(self.trainer, EngineTrainer):
+            return self.trainer
+        raise validate.misfit(
+            "adversary", adversary, "one that needs nothing but a model",
+            "give api-access or static-poisoning for a training function of your own",
+        )  # fmt: skip
 
 
 class Scorer(Observer, ABC):
@@ -113,7 +117,7 @@ class Attack:
     about: str
     initial: Tensor | Literal["fresh"] = "fresh"
     canary: CanaryGradient | None = None
-    probes: Probes | None = field(default=None)
+    probes: Probes | None = None
 
 
 @dataclass(frozen=True, eq=False)

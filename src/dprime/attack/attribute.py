@@ -214,7 +214,7 @@ def _gradients(records: Dataset, weights: Tensor, run: EngineContext) -> Tensor:
 
 
 def _terms(first: Tensor, second: Tensor, recipe: TrainingConfig) -> NDArray[np.float64]:
-    """Of every record [record]: (a − b)² + 2 a b (1 − e^(−d²/2z²)), a and b = e^(n²/2z²)."""
+    """A term for every record: (a − b)² + 2 a b (1 − e^(−d²/2z²)), a and b = e^(n²/2z²)."""
     scale = 2 * recipe.noise_multiplier**2
     a, b = ((one.square().sum(dim=1) / scale).clamp(max=300.0).exp() for one in (first, second))
     apart = (first - second).square().sum(dim=1) / scale

@@ -245,47 +245,38 @@ def _pair_logs(a: Tensor, b: Tensor, blur_a: Tensor, blur_b: Tensor) -> Tensor:
 def layouts(sizes: Sequence[int]) -> list[Layout]:
     """The ways to pair weights that generators have, for noise that is drawn for these tensors.
 
-    Of each: halves (i, h + i), as dprime had until version 0.10; neighbours (2j, 2j + 1); and
-    eight apart in blocks of sixteen, as PyTorch's `normal_fill` has on a processor. Each for one
-    tensor after the other, and for all of them at once.
+    Each for one tensor after the other, and for all of them at once.
     """
     ways = [(sum(sizes),)] if len(sizes) == 1 else [(sum(sizes),), tuple(sizes)]
     found = []
     for way in ways:
         starts = np.cumsum([0, *way[:-1]])
-        for one in (_halves, _neighbours, _sixteens):
-            parts = [start + one(size) for start, size in zip(starts, way, strict=True)]
+        tensors = [
+            [start + pairs for pairs in _pairings(size)]
+            for start, size in zip(starts, way, strict=True)
+        ]
+        for parts in zip(*tensors, strict=True):
             first, second = torch.from_numpy(np.concatenate(parts, axis=1))
             if len(first):
                 found.append((first, second))
     return found
 
 
-def _halves(size: int) -> NDArray[np.int64]:
-    """(i, h + i), h the half of the size rounded up [2, pair]."""
-    return _pairs(np.arange(size // 2), (size + 1) // 2)
+def _pairings(size: int) -> list[NDArray[np.int64]]:
+    """The ways to pair the weights of one tensor, each [2, pair].
 
-
-def _neighbours(size: int) -> NDArray[np.int64]:
-    """(2j, 2j + 1) [2, pair]."""
-    return _pairs(2 * np.arange(size // 2), 1)
-
-
-def _sixteens(size: int) -> NDArray[np.int64]:
-    """(j, j + 8) in blocks of sixteen; the last sixteen are drawn again if some are left over.
-
-    PyTorch draws fewer than sixteen one by one, in double precision [2, pair].
+    Halves (i, h + i), as dprime had until version 0.10, h the half of the size rounded up;
+    neighbours (2j, 2j + 1); and eight apart in blocks of sixteen, as PyTorch's `normal_fill` has on
+    a processor. It draws the last sixteen again if some are left over, and fewer than sixteen one
+    by one, in double precision.
     """
-    firsts = (np.arange(0, size - 15, 16)[:, None] + np.arange(8)).ravel()
+    half = np.arange(size // 2)
+    apart = (np.arange(0, size - 15, 16)[:, None] + np.arange(8)).ravel()
     if size > 16 and size % 16:
         last = size - 16
-        firsts = np.concatenate([firsts[firsts + 8 < last], last + np.arange(8)])
-    return _pairs(firsts, 8)
-
-
-def _pairs(firsts: NDArray[np.int64], apart: int) -> NDArray[np.int64]:
-    """Each number and its partner [2, pair]."""
-    return np.stack([firsts, firsts + apart])
+        apart = np.concatenate([apart[apart + 8 < last], last + np.arange(8)])
+    ways = ((half, (size + 1) // 2), (2 * half, 1), (apart, 8))
+    return [np.stack([firsts, firsts + distance]) for firsts, distance in ways]
 
 
 def _recorded(name: str, given: ArrayLike | Tensor, shape: torch.Size | None = None) -> Tensor:

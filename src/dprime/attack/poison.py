@@ -64,7 +64,7 @@ def poison(target: AttackTarget, shadows: int, outliers: int, judge: Judge) -> J
 
 
 def gap_of_luck(models: int, choices: int) -> float:
-    """The largest of so many gaps that equal worlds exceed in 2.5 % of all cases, or less often.
+    """What the largest gap exceeds in 2.5 % of all cases, or less often, where worlds are equal.
 
     Where worlds are equal, the AUC of n models each has the variance (2n + 1)/(12 n²) (Mann and
     Whitney 1947), and √2 Φ⁻¹(AUC) at ½ the slope √2 · √(2π).

@@ -123,7 +123,7 @@ class Projection(Scorer):
 
     @abstractmethod
     def expected(self, step: Step) -> ExpectedUpdate:
-        """Of one step."""
+        """What it expects of one step."""
 
     def begin(self, run: EngineContext) -> None:
         self._training = training = run.training
@@ -230,8 +230,7 @@ class RecordProjection(Projection):
         )  # fmt: skip
 
     def end(self, final: StepContext) -> None:
-        if self in final.memo:
-            self._add_last(final.rows, final.weights, final.memo)
+        self._add_last(final.rows, final.weights, final.memo)
 
     def _add_last(self, rows: slice, weights: Tensor, memo: dict[Any, Any]) -> Tensor:
         """Add the term of the step before these weights; returns SGD's velocity after it."""

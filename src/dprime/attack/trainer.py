@@ -71,13 +71,6 @@ class Trainer(ABC):
     def describe(self) -> dict[str, str]:
         """In words that are the same in every process."""
 
-    def engine(self, adversary: str) -> EngineTrainer:
-        """The trainer itself, if it shows its updates."""
-        raise validate.misfit(
-            "adversary", adversary, "one that needs nothing but a model",
-            "give api-access or static-poisoning for a training function of your own",
-        )  # fmt: skip
-
     def with_memory_fraction(self, fraction: float) -> Trainer:
         """The same in a half, a quarter, … of the memory, where it can be told."""
         return self
@@ -130,9 +123,6 @@ class EngineTrainer(Trainer):
     def models(self, data: TrainingData, seed: int) -> Iterator[Trained]:
         yield self.train(data, self.without_target_record, seed=seed)
 
-    def engine(self, adversary: str) -> EngineTrainer:
-        return self
-
     def with_memory_fraction(self, fraction: float) -> EngineTrainer:
         return dataclasses.replace(self, compute=self.compute.with_memory_fraction(fraction))
 
@@ -172,7 +162,7 @@ class FunctionTrainer(Trainer):
         return np.stack([self.model_losses(dataset, records, each) for each in seeds])
 
     def model_losses(self, dataset: Dataset, records: Dataset, seed: int) -> Losses:
-        """Of one model [record]."""
+        """The losses of one model [record]."""
         model = self.model(dataset, seed)
         device = next((weight.device for weight in model.parameters()), None)
         with torch.no_grad():

@@ -10,15 +10,6 @@ from dprime.runs.runner import BlocksFailedError, execute
 from dprime.runs.states import Event, State, Worker
 
 __all__ = [
-    "BlocksFailedError",
-    "Event",
-    "Here",
-    "Processes",
-    "Run",
-    "State",
-    "Summary",
-    "Worker",
-    "backend_named",
-    "execute",
-    "list_runs",
-]
+    "BlocksFailedError", "Event", "Here", "Processes", "Run", "State", "Summary", "Worker",
+    "backend_named", "execute", "list_runs",
+]  # fmt: skip

@@ -21,13 +21,7 @@ LARGEST_BLOCK = 900_000_000
 
 @dataclass(frozen=True)
 class Packed:
-    """The arrays of a block, ready to be stored.
-
-    Attributes:
-        trials: how many there are: the length of every array.
-        layout: names, types and shapes of the arrays, the number of trials left open.
-        data: an npz file.
-    """
+    """The arrays of a block as an npz file; names, types and shapes for any number of trials."""
 
     trials: int
     layout: str

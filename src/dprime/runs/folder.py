@@ -16,16 +16,10 @@ from dprime.runs.run import Run
 
 @dataclass(frozen=True)
 class Summary:
-    """A run in a list of runs.
+    """A run in a list of runs, by the name of its file.
 
     Attributes:
-        name: of its file.
-        kind: what it is: "audit", "inference", "frontier" or "models".
         adversary: who attacks; what kind of run it is where nobody does.
-        data: the data set's name.
-        blocks: how many it has.
-        done: how many of them are done.
-        trials: in the blocks that are done.
         state: "complete", "running", "failed" or "incomplete".
         changed: when something was stored last.
     """

@@ -31,7 +31,7 @@ from dprime.runs.run import Run
 from dprime.runs.states import State
 
 HOPELESS = 3
-"""When so many blocks have failed for one reason and none has succeeded, the rest is not tried."""
+"""When this many blocks failed for one reason and none succeeded, the rest is not tried."""
 
 LOSSES = 3
 """How often a block may be lost with its worker, or take too long, before it is left as failed."""
@@ -87,10 +87,13 @@ def execute(
         policy = RetryPolicy(blocks, tried, isinstance(work, SupportsMemoryFraction))
         try:
             with (backend or Here()).pool(work) as pool:
-                while policy.waiting or pool.running():
+                running = 0
+                while policy.waiting or running:
                     while policy.waiting and pool.idle() > 0:
                         pool.submit(policy.waiting.popleft())
+                        running += 1
                     for outcome in pool.completed():
+                        running -= 1
                         stored = _stored(run, outcome)
                         if on_block is not None:
                             on_block(stored.task.block, run.state())

@@ -29,14 +29,9 @@ class State:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that went wrong with a block.
+    """Something that went wrong with a block: how the try ended, such as "out of memory", and why.
 
-    Attributes:
-        time: an ISO date and time.
-        block: its number.
-        outcome: how the try ended, such as "out of memory".
-        message: what went wrong, in a line.
-        worker: who had the block; empty where that is not known.
+    The time is an ISO date and time; the worker is empty where it is not known.
     """
 
     time: str
@@ -64,8 +59,8 @@ class Worker:
 def worker_lines(workers: Mapping[str, Worker]) -> list[str]:
     """A line for each worker: what it has played, and how fast it is.
 
-    >>> worker_lines({"process 1": Worker(2, 400, 8.0)})
-    ['process 1: 2 blocks, 400 trials, 50 trials/s']
+    >>> worker_lines({"b": Worker(3, 6000, 4.0), "a": Worker(1, 10, 0.0)})
+    ['a: 1 block, 10 trials, 0 trials/s', 'b: 3 blocks, 6,000 trials, 1.5e+03 trials/s']
     """
     return [
         f"{name}: {each.blocks:,} {'block' if each.blocks == 1 else 'blocks'}, "
@@ -77,8 +72,14 @@ def worker_lines(workers: Mapping[str, Worker]) -> list[str]:
 def incident_summary(events: Sequence[Event]) -> str:
     """A sentence on tries that ended before their block could; empty where there were none.
 
-    >>> incident_summary([Event("2026-01-01", 3, "out of memory", "MemoryError")])
+    >>> outcomes = (FAILED, "out of memory", "lost", "lost")
+    >>> events = [Event("2026-01-01", 3, outcome, "") for outcome in outcomes]
+    >>> incident_summary(events[:2])
     ' On the way 1 try was out of memory; its block was given out again, and no trial counts twice.'
+    >>> incident_summary(events)[:67]
+    ' On the way 1 try was out of memory and 2 tries were lost; their bl'
+    >>> incident_summary(events[:1])  # what failed is told with the blocks that failed
+    ''
     """
     counts = Counter(event.outcome for event in events if event.outcome != FAILED)
     if not counts:

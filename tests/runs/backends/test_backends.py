@@ -6,7 +6,7 @@ import pytest
 from dprime.runs.backends import End, Processes, backend_named
 from dprime.runs.run import Run
 from dprime.runs.runner import LOSSES, BlocksFailedError, execute
-from works import Broken, Deadly, Hanging, Large, Late, Noted, Unsendable, scores
+from works import Large, Late, Noted, Unsendable, break_off, die, hang, scores
 
 BLOCKS = 5
 RAY = pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])
@@ -51,7 +51,7 @@ def test_every_block_is_played_once(name, backend, store, folder):
 
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_an_error_is_tried_again_and_remembered(name, backend, store, folder):
-    work = Broken(folder)
+    work = Noted(folder, break_off)
     execute(store, work, backend=backend(name))
     assert is_whole(store)
     assert work.tries(1) == 2
@@ -61,15 +61,15 @@ def test_an_error_is_tried_again_and_remembered(name, backend, store, folder):
 
 
 @pytest.mark.parametrize("name", EVERYWHERE)
-def test_a_block_too_large_is_played_in_less_memory(name, backend, store, folder):
-    execute(store, Large(folder), backend=backend(name))
+def test_a_block_too_large_is_played_in_less_memory(name, backend, store):
+    execute(store, Large(), backend=backend(name))
     assert is_whole(store)
     assert [event.outcome for event in store.events()] == [End.MEMORY.value] * 2
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_a_worker_that_dies(name, backend, store, folder):
-    work = Deadly(folder)
+    work = Noted(folder, die)
     execute(store, work, backend=backend(name))
     assert is_whole(store)
     assert work.tries(1) == 2
@@ -78,7 +78,7 @@ def test_a_worker_that_dies(name, backend, store, folder):
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_a_block_that_kills_every_worker_is_left(name, backend, store, folder):
-    execute(store, Deadly(folder, times=100), backend=backend(name))
+    execute(store, Noted(folder, die, times=100), backend=backend(name))
     state = store.state()
     assert (state.done, state.failed) == (BLOCKS - 1, 1)
     assert len(store.events()) == LOSSES
@@ -86,7 +86,7 @@ def test_a_block_that_kills_every_worker_is_left(name, backend, store, folder):
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_a_block_that_hangs(name, backend, store, folder):
-    execute(store, Hanging(folder), backend=backend(name, time_limit=LIMIT))
+    execute(store, Noted(folder, hang), backend=backend(name, time_limit=LIMIT))
     assert is_whole(store)
     (event,) = store.events()
     assert (event.block, event.outcome) == (1, End.LATE.value)
@@ -94,8 +94,8 @@ def test_a_block_that_hangs(name, backend, store, folder):
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
-def test_the_time_limit_counts_from_when_a_worker_can_begin(name, backend, store, folder):
-    execute(store, Late(folder), backend=backend(name, time_limit=1.5))
+def test_the_time_limit_counts_from_when_a_worker_can_begin(name, backend, store):
+    execute(store, Late(), backend=backend(name, time_limit=1.5))
     assert is_whole(store)
     assert store.events() == []
 

@@ -20,7 +20,7 @@ from dprime.runs.runner import execute
 from works import Slow, Somewhere, on_gpu
 
 pytest.importorskip("ray")
-pytestmark = [pytest.mark.ray, pytest.mark.slow]
+pytestmark = pytest.mark.ray
 
 TESTS = os.pathsep.join([str(Path(__file__).parents[2]), str(Path(dprime.__file__).parents[1])])
 
@@ -69,7 +69,7 @@ def driver(path, work, address):
 
 
 def played(process, blocks):
-    """Wait until so many blocks are done."""
+    """Wait until this number of blocks is done."""
     for line in process.stdout:
         if int(line) >= blocks:
             return
@@ -85,6 +85,7 @@ def is_whole(path, work):
         return store.events()
 
 
+@pytest.mark.slow
 def test_a_node_that_leaves(nodes, run):
     path, work = run
     process = driver(path, work, nodes.address)
@@ -96,6 +97,7 @@ def test_a_node_that_leaves(nodes, run):
     assert {event.outcome for event in is_whole(path, work)} <= {End.LOST.value}
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_killed_and_resumed(nodes, run):
     path, work = run
     process = driver(path, work, nodes.address)
@@ -114,6 +116,7 @@ def test_a_driver_that_is_killed_and_resumed(nodes, run):
     assert {block: work.tries(block) for block in kept} == before  # none of them again
 
 
+@pytest.mark.slow
 def test_a_worker_of_another_version(tmp_path, run):
     other = tmp_path / "other" / "dprime"
     shutil.copytree(Path(dprime.__file__).parent, other, ignore=shutil.ignore_patterns("*.pyc"))
@@ -137,6 +140,7 @@ def test_a_worker_of_another_version(tmp_path, run):
         assert store.state().pending == 12
 
 
+@pytest.mark.slow
 def test_blocks_go_to_the_devices_that_are_asked_for(tmp_path, local_ray):
     for device, lent in (("cpu", {0.0}), ("cuda", {1.0}), ("auto", {0.0, 1.0})):
         with Run.create(tmp_path / f"{device}.run", "audit", {"seed": 7}, blocks=4) as store:
@@ -165,6 +169,7 @@ def test_where_nobody_is_no_file_is_left(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_another_cluster_than_the_one_that_is_connected(local_ray):
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"

@@ -24,14 +24,7 @@ def backend_named(
     time_limit: float | None = None,
     device: str = "cpu",
 ) -> Backend:
-    """The backend of a name, with the options that it has.
-
-    Args:
-        name: "here", "processes" or "ray".
-        workers: how many processes.
-        address: of a Ray cluster.
-        time_limit: seconds for a block, on processes and on Ray.
-        device: what the work trains on, on Ray.
+    """The backend of a name, with the options that it has; the device is for Ray.
 
     >>> backend_named("processes", workers=2).workers
     2

@@ -67,16 +67,7 @@ class End(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What became of a task.
-
-    Attributes:
-        task: that was submitted.
-        end: how it ended.
-        arrays: of the block, where it was done.
-        error: what went wrong, in a line, where it was not.
-        seconds: how long it took.
-        worker: who had it.
-    """
+    """What became of a task: the block's arrays, or what went wrong, in a line."""
 
     task: Task
     end: End
@@ -96,10 +87,6 @@ class WorkerPool(ABC):
     @abstractmethod
     def idle(self) -> int:
         """How many more tasks can be begun now."""
-
-    @abstractmethod
-    def running(self) -> int:
-        """How many tasks have been submitted and have not ended."""
 
     @abstractmethod
     def submit(self, task: Task) -> None:
@@ -133,10 +120,7 @@ class SerialPool(WorkerPool):
         self._tasks: list[Task] = []
 
     def idle(self) -> int:
-        return 1 - self.running()
-
-    def running(self) -> int:
-        return len(self._tasks)
+        return 1 - len(self._tasks)
 
     def submit(self, task: Task) -> None:
         self._tasks.append(task)

@@ -42,7 +42,7 @@ REACH = 3.0
 """Seconds that a cluster has to answer."""
 
 SHARE = 0.5
-"""Of a node's memory, for all its workers together."""
+"""The share of a node's memory that all its workers take together."""
 
 
 class Ray(Backend):
@@ -133,9 +133,6 @@ class _Cluster(WorkerPool):
     def idle(self) -> int:
         return sum(self._left())
 
-    def running(self) -> int:
-        return len(self._submitted)
-
     def submit(self, task: Task) -> None:
         on_gpu = self._left()[1] > 0
         options = {"num_cpus": 1, "num_gpus": int(on_gpu), "max_retries": 0}
@@ -145,8 +142,6 @@ class _Cluster(WorkerPool):
         self._submitted[reference] = task, on_gpu, time.monotonic()
 
     def completed(self) -> Iterator[Outcome]:
-        if not self._submitted:
-            return
         self._ray.wait(list(self._submitted), num_returns=1, timeout=PATIENCE)
         waiting = list(self._submitted)
         ready, _ = self._ray.wait(waiting, num_returns=len(waiting), timeout=0)

@@ -141,9 +141,6 @@ class _ProcessPool(WorkerPool):
     def idle(self) -> int:
         return sum(worker.task is None for worker in self._workers)
 
-    def running(self) -> int:
-        return len(self._workers) - self.idle()
-
     def submit(self, task: Task) -> None:
         next(worker for worker in self._workers if worker.task is None).submit(task)
 
