@@ -12,7 +12,7 @@ from dprime import DPSGD, InputError, PoolSampled
 from dprime.data import Dataset
 from dprime.data.arrays import array_rows
 from dprime.membership import pool as module
-from dprime.membership.pool import Draw, chance_of_none, check_distinct, draw
+from dprime.membership.pool import Draw, check_distinct, draw
 from dprime.train import TrainingData
 
 TRAINING = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=500)
@@ -141,7 +141,8 @@ def test_the_drawn_records_are_taken(people):
 
 
 def test_a_small_pool_is_not_taken_whatever_was_drawn():
-    assert chance_of_none(np.array([0.5, 0.2]), 2) == pytest.approx(0.4)
+    assert draw(10, 0.5).empty_probability == pytest.approx(2.0**-10)
+    assert draw(2, [0.5, 0.2]).empty_probability == pytest.approx(0.4)
     few = Dataset.of([[1.0], [2.0], [3.0]], [0, 1, 0])
     kept = [draw(few, 0.3, seed=seed) for seed in range(20)]
     assert {bool(each.members.any()) for each in kept} == {True, False}
