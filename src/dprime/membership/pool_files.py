@@ -43,7 +43,6 @@ class PoolFacts:
     """What may be known about a draw: everything but who was drawn, how many, and the seed.
 
     Attributes:
-        format: of the public file.
         pool_records: how many records the pool has.
         probability: π; where records differ in it the largest one, whose bound holds for all.
         smallest_probability: the smallest one.
