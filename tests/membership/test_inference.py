@@ -137,29 +137,6 @@ def test_chosen_afterwards_says_more_than_held_out():
     assert found.targets_that_contradict is None
 
 
-@pytest.mark.parametrize(
-    ("given", "parameter"),
-    [
-        ({"attacks": []}, "attacks"),
-        ({"attacks": ["lira", "lira"]}, "attacks"),
-        ({"attacks": ["liar"]}, "attack"),
-        ({"targets": 1}, "targets"),
-        ({"records": 81}, "records"),
-        ({"shadows": 1}, "shadow models"),
-        ({"probabilities": [1.0]}, "probability"),
-        ({"probabilities": []}, "probabilities"),
-        ({"fpr": (0.0,)}, "fpr"),
-        ({"confidence": 1.0}, "confidence"),
-        ({"top_share": 0.0}, "top_share"),
-        ({"min_tpr": 0.2}, "min_tpr"),
-    ],
-)
-def test_bad_input(given, parameter):
-    with pytest.raises(InputError) as refused:
-        found_with(**{"attacks": ["lira"], **given})
-    assert refused.value.parameter == parameter
-
-
 def test_models_that_diverge_and_pools_that_repeat_a_record():
     wild = replace(OPEN, learning_rate=1e30)
     with pytest.raises(InputError, match="targets must be finite, but it is such that 2 of 2"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from dprime import DPSGD, InputError, PoolSampled
+from dprime import DPSGD, PoolSampled
 from dprime.data import Dataset
 from dprime.data.arrays import array_rows
 from dprime.membership import pool as module
@@ -162,44 +162,11 @@ def test_a_subset_for_pytorch(people):
     assert len(subset) == kept.members.sum()
 
 
-@pytest.mark.parametrize(("use", "name"), [("take", "pool"), ("subset", "dataset")])
-def test_another_length_is_refused(people, use, name):
-    with pytest.raises(InputError) as refused:
-        getattr(draw(61, 0.5), use)(people)
-    assert refused.value.parameter == name
-
-
 def test_the_engine_counts_the_same_expected_size(people):
     for chances in (0.2, np.linspace(0.1, 0.7, 60)):
         kept = draw(people, chances)
         subsets = TrainingData.parts(people, kept.members[None], kept.probability)
         assert subsets.expected == pytest.approx(kept.expected, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("pool", "probability", "parameter"),
-    [
-        (1, 0.5, "the number of records in the pool"),
-        (2.5, 0.5, "pool"),
-        (10, 0.0, "probability"),
-        (10, 1.0, "probability"),
-        (10, float("nan"), "probability"),
-        (10, "0.5", "probability"),
-        (3, [0.1, 0.2], "probability"),
-        (3, [0.1, 1.5, 0.2], "the probability of record 1"),
-        (3, [0.1, 0.5, float("nan")], "the probability of record 2"),
-    ],
-)
-def test_bad_input_is_refused(pool, probability, parameter):
-    with pytest.raises(InputError) as refused:
-        draw(pool, probability)
-    assert refused.value.parameter == parameter
-
-
-@pytest.mark.parametrize("members", [[0, 1, 1], [[True, False]], [True]])
-def test_members_that_are_none_are_refused(members):
-    with pytest.raises(InputError):
-        Draw(members, 0.5)
 
 
 def test_repeated_records_are_refused():
