@@ -10,8 +10,10 @@ from dprime import InputError
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
 from dprime.membership import InferenceConfig, Scored, answers, infer, outside
+from dprime.membership.confidence import precision_of_share
 from dprime.membership.inference import conclude
 from dprime.plain import to_json
+from dprime.text import round_up
 from pools import OPEN, OTHERS, POOL, PRIVATE, trainers
 
 CLAIM = TradeOff.gaussian(0.2)
@@ -55,6 +57,10 @@ def test_a_private_training_keeps_its_claim(private):
     assert private.verdict == "not refuted"
     assert private.allowed.precision == private.claim.precision(prior=0.5, min_tpr=0.01)
     limit = private.allowed.top_precision
+    assert limit == precision_of_share(private.claim, 8 / len(POOL), 0.5)
+    assert (
+        f"For that share the certified curve allows {round_up(100 * limit)} %" in private.sentence
+    )
     assert all(each.top_precision.value <= limit for each in private.attacks)
     assert private.sentence.endswith("the claim is not refuted, which does not prove it.")
     stated = replace(private, certified=False)
@@ -66,12 +72,12 @@ def test_a_private_training_keeps_its_claim(private):
     assert not {"claim", "scored"} & {*shown, *shown["attacks"][0]}
 
 
-@pytest.mark.slow
 def test_the_seed_gives_everything(private):
     again = found_with(PRIVATE, attacks=["lira-fixed", "rmia", "baseline"])
     assert to_json(again) == to_json(private)
 
 
+@pytest.mark.slow
 def test_the_limit_is_of_the_share_that_the_sentence_speaks_of(private):
     """The surest tenth, by an attacker who knows all others, against a full-batch Gaussian."""
     claim = TradeOff.gaussian(1.0)

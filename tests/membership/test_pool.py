@@ -138,6 +138,12 @@ def test_the_drawn_records_are_taken(people):
     assert (taken.records == people.records[kept.members]).all()
     assert (taken.labels == people.labels[kept.members]).all()
     assert taken.classes == people.classes
+    items = [(row, label) for row, label in zip(people.records, people.labels, strict=True)]
+    subset = kept.subset(items)
+    assert [label for _, label in subset] == people.labels[kept.members].tolist()
+    for each in (kept, draw(people, np.linspace(0.1, 0.7, 60))):  # the engine's expected size
+        parts = TrainingData.parts(people, each.members[None], each.probability)
+        assert parts.expected == pytest.approx(each.expected, rel=1e-12)
 
 
 def test_a_small_pool_is_not_taken_whatever_was_drawn():
@@ -152,21 +158,6 @@ def test_a_small_pool_is_not_taken_whatever_was_drawn():
             each.take(few)
         sentences.add(str(refused.value))
     assert len(sentences) == 1
-
-
-def test_a_subset_for_pytorch(people):
-    kept = draw(people, 0.5, seed=4)
-    items = [(row, label) for row, label in zip(people.records, people.labels, strict=True)]
-    subset = kept.subset(items)
-    assert [label for _, label in subset] == people.labels[kept.members].tolist()
-    assert len(subset) == kept.members.sum()
-
-
-def test_the_engine_counts_the_same_expected_size(people):
-    for chances in (0.2, np.linspace(0.1, 0.7, 60)):
-        kept = draw(people, chances)
-        subsets = TrainingData.parts(people, kept.members[None], kept.probability)
-        assert subsets.expected == pytest.approx(kept.expected, rel=1e-12)
 
 
 def test_repeated_records_are_refused():

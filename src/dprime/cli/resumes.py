@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from dprime import validate
 from dprime.cli.options import (
@@ -22,6 +21,7 @@ from dprime.cli.options import (
     check_torch,
     exit_on,
 )
+from dprime.cli.tables import show
 from dprime.runs.run import Run
 
 
@@ -82,12 +82,14 @@ def print_kept(path: Path, kind: str, result: Mapping[str, Any] | None) -> None:
     if result is None:
         remedy = f"dprime resume {path.name}"
         raise validate.misfit("run", "not concluded yet", "concluded", remedy)
-    if kind == "inference":
-        from dprime.cli.inferences import print_inference  # noqa: PLC0415
-
-        print_inference(result)
-    else:
+    if kind == "frontier":
         from dprime.cli.frontiers import frontier_table  # noqa: PLC0415
 
-        Console().print(frontier_table(result), highlight=False)
-        Console().print(result["sentence"], highlight=False)
+        show(result, False, frontier_table(result), result["sentence"])
+    elif "inferences" in result:
+        from dprime.cli.inferences import inference_tables  # noqa: PLC0415
+
+        show(result, False, *inference_tables(result))
+    else:
+        remedy = "infer again"
+        raise validate.misfit("run", "that of an earlier version", "one of this version", remedy)
