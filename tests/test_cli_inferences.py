@@ -107,6 +107,16 @@ def test_a_run_that_was_begun_in_python(call):
     assert call("resume", "a.run")[0] == 0
 
 
+def test_a_run_of_an_earlier_version_is_refused(call):
+    with Run.create("old.run", "inference", {"seed": 1}, 1, {"device": "cpu", "pi": [0.5]}) as old:
+        old.keep({"runs": []})
+    for command in ("resume", "report"):
+        assert (
+            "run must be of this version of dprime, but it is of an earlier one"
+            in call(command, "old.run")[2]
+        )
+
+
 def test_records_of_the_pool_are_left_out_of_the_population(monkeypatch):
     digits = load("digits")
     both = Dataset.of(

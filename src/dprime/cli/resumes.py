@@ -49,6 +49,8 @@ def resume(
     elif request is None:
         raise _without_names(run, kind)
     elif kind == "inference":
+        if "config" not in request:
+            raise _earlier()
         from dprime.cli.inferences import finish_inference  # noqa: PLC0415
 
         exit_on([finish_inference(request, run, where, as_json).verdict], fail_on)
@@ -75,6 +77,10 @@ def _no_result(remedy: str) -> validate.InputError:
     return validate.misfit("run", "that of shadow models alone", "one with a result", remedy)
 
 
+def _earlier() -> validate.InputError:
+    return validate.misfit("run", "of an earlier one", "of this version of dprime", "infer again")
+
+
 def print_kept(path: Path, kind: str, result: Mapping[str, Any] | None) -> None:
     """The tables of what an inference or a frontier has kept."""
     if kind == "models":
@@ -91,5 +97,4 @@ def print_kept(path: Path, kind: str, result: Mapping[str, Any] | None) -> None:
 
         show(result, False, *inference_tables(result))
     else:
-        remedy = "infer again"
-        raise validate.misfit("run", "that of an earlier version", "one of this version", remedy)
+        raise _earlier()

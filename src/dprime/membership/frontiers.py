@@ -250,12 +250,10 @@ def _config(plan: Plan, work: _Trainings, seed: int | None) -> dict[str, Any]:
 
 
 def _checked_rates(given: float | Sequence[float]) -> tuple[float, ...]:
-    rates = list(given) if isinstance(given, Sequence) else [given]
+    rates = given if isinstance(given, Sequence) else [given]
     if not rates:
         raise validate.misfit("learning_rate", "empty", "one or more", "give for example 1.0")
-    return tuple(
-        dict.fromkeys(validate.positive("learning_rate", rate, example=1.0) for rate in rates)
-    )
+    return tuple(dict.fromkeys(validate.positive("learning_rate", rate) for rate in rates))
 
 
 def _check_data(plan: Plan, data: Split) -> None:
