@@ -9,7 +9,7 @@ import pytest
 from dprime import InputError
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
-from dprime.membership import InferenceConfig, Scored, answers, infer, outside
+from dprime.membership import Cohort, InferenceConfig, Scored, answers, infer, outside
 from dprime.membership.confidence import precision_of_share
 from dprime.membership.inference import conclude
 from dprime.plain import to_json
@@ -95,7 +95,7 @@ def test_a_population_that_was_trained_on_is_refused():
     )
     for call in (
         lambda: infer(POOL, both, trainers()),
-        lambda: answers(trainers()(0.5), POOL, both, models=2, seed=1),
+        lambda: answers(Cohort.of(trainers()(0.5), 2, seed=1), POOL, both),
     ):
         with pytest.raises(InputError, match="but 3 of its 63 records are in") as refused:
             call()

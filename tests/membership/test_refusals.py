@@ -7,7 +7,7 @@ from torch import nn
 from dprime import InputError
 from dprime.curve import TradeOff
 from dprime.data import Dataset
-from dprime.membership import InferenceConfig, answers, infer, score, signals_of
+from dprime.membership import Cohort, InferenceConfig, answers, infer, score, signals_of
 from dprime.membership.attacks import RMIA, AttackR, Evidence, LiRA, attack_named
 from dprime.membership.confidence import (
     clopper_pearson,
@@ -57,7 +57,7 @@ def planned(precision=0.731, **given):
 
 
 def few_shadows(attack, models, records):
-    outputs = answers(TRAINER, POOL, OTHERS, models=max(2, models), seed=1)
+    outputs = answers(Cohort.of(TRAINER, max(2, models), seed=1), POOL, OTHERS)
     return score(attack_named(attack), outputs, outputs if models else None, records)
 
 
@@ -128,8 +128,8 @@ CASES = [
     ("noise_multiplier", lambda: Recipe(epsilon=1.0, noise_multiplier=2.0)),
     ("batch", lambda: Recipe(batch=50).training(80, 0.5)),
     ("probability", lambda: Recipe(batch=5).training(80, 1.0)),
-    ("models", lambda: answers(TRAINER, POOL, OTHERS, models=0, seed=1)),
-    ("probability", lambda: answers(TRAINER, POOL, OTHERS, models=2, seed=1, probability=1.0)),
+    ("models", lambda: Cohort.of(TRAINER, 0, seed=1)),
+    ("probability", lambda: Cohort.of(TRAINER, 2, 1.0, seed=1)),
     ("precision", lambda: planned(precision=1.0)),
     ("probability", lambda: planned(probabilities=[0.3, 0.731])),  # the target: no noise meets it
     ("probability", lambda: planned(probabilities=[0.01])),  # less than a batch

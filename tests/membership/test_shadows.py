@@ -7,7 +7,7 @@ from dprime import InputError
 from dprime.attack import EngineTrainer, FunctionTrainer
 from dprime.membership import shadows as module
 from dprime.membership.attacks import ATTACKS, attack_named
-from dprime.membership.shadows import answers, score
+from dprime.membership.shadows import Cohort, answers, score
 from dprime.membership.signals import signals_of
 from dprime.train import TrainingConfig, TrainingData, train
 from pools import OTHERS, POOL, by_hand, clouds, network, trainers
@@ -20,8 +20,8 @@ def engine(steps=30):
 TRAINER = engine()
 
 
-def asked(trainer=TRAINER, pool=POOL, **given):
-    return answers(trainer, pool, OTHERS, **{"models": 40, "seed": 3, **given})
+def asked(trainer=TRAINER, pool=POOL, models=40, probability=0.5, seed=3, **given):
+    return answers(Cohort.of(trainer, models, probability, seed=seed), pool, OTHERS, **given)
 
 
 def same(first, second):

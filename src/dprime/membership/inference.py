@@ -40,8 +40,8 @@ from dprime.membership.shadows import (
     ModelOutputs,
     Models,
     Scored,
+    answers,
     score,
-    train_apart,
     train_models,
 )
 from dprime.membership.signals import Bools, Floats
@@ -191,7 +191,7 @@ def infer(
     check_outside(population, pool)
     attacker = _attacker(trainer, config, pool)
     cohorts = [
-        Cohort.of(trainer(share), config.targets, share, _seed(config, 1, round(1e9 * share)))
+        Cohort.of(trainer(share), config.targets, share, seed=_seed(config, 1, round(1e9 * share)))
         for share in config.probabilities
     ]
     if attacker is not None and shadow_file is None:
@@ -206,7 +206,11 @@ def infer(
     with Run.open_or_create(file, "inference", described, work.blocks, request) as run:
         outputs = train_models(run, work, "models", backend, progress)
         if attacker is not None and shadow_file is not None:
-            outputs.append(train_apart(attacker, pool, population, shadow_file, backend, progress))
+            outputs.append(
+                answers(
+                    attacker, pool, population, file=shadow_file, backend=backend, progress=progress
+                )
+            )
         targets = outputs[: len(claims)]
         _check_finite("targets", targets)
         _check_finite("shadow models", outputs[len(claims) :])
@@ -228,7 +232,7 @@ def _attacker(
     if not attacks:
         return None
     share = config.shadow_probability
-    cohort = Cohort.of(trainer(share), config.shadows, share, _seed(config, 2))
+    cohort = Cohort.of(trainer(share), config.shadows, share, seed=_seed(config, 2))
     members = cohort.members(len(pool))[:, : config.attacked(pool)]
     for attack in attacks:
         attack.scorable(members)
