@@ -74,7 +74,7 @@ def _overfitted(found: Found) -> str:
     setting = (
         f"{found['targets']} targets, attacked with the same {found['shadows']} shadow models (the "
         f"intervals are over targets, not over shadow models), {found['model']}, "
-        f"{found['records']:,} records in question of a pool of {found['pool']:,}."
+        f"{found['records']:,} records attacked of a pool of {found['pool']:,}."
     )
     return "\n".join([*lines, "", setting])
 

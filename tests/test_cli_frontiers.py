@@ -52,6 +52,7 @@ def test_the_plan_as_a_table():
     assert made.planned in " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_a_plan_is_made_without_pytorch():
     code = (
         "import sys, typer; from dprime.cli.frontiers import frontier\n"
@@ -65,9 +66,9 @@ def test_a_plan_is_made_without_pytorch():
     assert "Precision at most 0.6" in done.stdout
 
 
-def test_a_frontier_is_trained_kept_and_drawn(tmp_path, call, monkeypatch):
-    out, chart = tmp_path / "points.run", tmp_path / "pictures" / "frontier.svg"
-    files = ["--out", str(out), "--chart", str(chart)]
+def test_a_frontier_is_trained_and_kept(tmp_path, call, monkeypatch):
+    out = tmp_path / "points.run"
+    files = ["--out", str(out)]
     found = json.loads(shown(*TRAINED, *files, "--json"))
     assert [point["probability"] for point in found["points"]] == [0.2, 0.59]
     assert all(point["precision"] <= 0.6 for point in found["points"])
@@ -75,7 +76,6 @@ def test_a_frontier_is_trained_kept_and_drawn(tmp_path, call, monkeypatch):
     with Run.open(out) as run:
         assert (run.kind, run.state().done) == ("frontier", 2)
         assert {"run": str(out), **run.result} == found
-    assert chart.read_text().startswith("<svg")
     text = words(*TRAINED, *files)
     assert found["sentence"] in text
     assert "peeking at the test records" in text
@@ -89,12 +89,15 @@ def test_a_frontier_is_trained_kept_and_drawn(tmp_path, call, monkeypatch):
     assert "frontier on digits" in call("runs", tmp_path)[1]
 
 
-def test_several_learning_rates():
-    given = [*TRAINED, "--learning-rate", "1e-6,1"]
+@pytest.mark.slow
+def test_several_learning_rates_and_a_chart(tmp_path):
+    chart = tmp_path / "pictures" / "frontier.svg"
+    given = [*TRAINED, "--learning-rate", "1e-6,1", "--chart", str(chart)]
     assert "Rate: the learning rate that did best on every other test record" in words(*given)
     found = json.loads(shown(*given, "--json"))
     assert found["learning_rates"] == [1e-6, 1.0]
     assert found["points"][0]["learning_rate"] == 1.0
+    assert chart.read_text().startswith("<svg")
 
 
 def test_an_interrupted_run_is_gone_on_with(tmp_path, monkeypatch, call):

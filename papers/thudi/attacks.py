@@ -29,7 +29,7 @@ from dprime.membership.results import (
     shuffled_best,
     top_precision,
 )
-from dprime.membership.shadows import ModelOutputs, Scored, answers, score
+from dprime.membership.shadows import Cohort, ModelOutputs, Scored, answers, score
 from dprime.membership.trainers import Recipe
 from dprime.train import Compute
 from papers.reproduce import SEED, Scale
@@ -251,7 +251,8 @@ def _models(
         network(*NETWORKS[data]), game.recipe().training(len(game.pool), prior),
         Compute(scale.device, scale.memory),
     )  # fmt: skip
-    return answers(trainer, game.pool, game.population, models=models, probability=prior, seed=seed)
+    cohort = Cohort.of(trainer, models, prior, seed=seed)
+    return answers(cohort, game.pool, game.population)
 
 
 def _at_rates(attack: str, pairs: Sequence[tuple[Any, Any]]) -> dict[str, Any]:

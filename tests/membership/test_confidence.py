@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dprime import InputError
 from dprime.curve import TradeOff
 from dprime.membership.confidence import (
     Interval,
@@ -147,22 +146,3 @@ def test_choices_and_confidence_ask_for_more():
     assert not contradicts(claim, least, 100, **case, choices=40)
     assert not contradicts(claim, least, 100, **case, confidence=0.999)
     assert contradicts(claim, least + 10, 100, **case, choices=40)
-
-
-@pytest.mark.parametrize(
-    ("call", "parameter"),
-    [
-        (lambda: over_repetitions([0.5]), "values"),
-        (lambda: over_repetitions([0.5, float("nan")]), "values"),
-        (lambda: over_repetitions([[0.5, 0.6]]), "values"),
-        (lambda: clopper_pearson(0, 0), "n"),
-        (lambda: lower_precision(4, 3), "correct"),
-        (lambda: contradicts(PURE, 3, 5, records=4, prior=0.5), "records"),
-        (lambda: contradicts(1.0, 3, 5, records=10, prior=0.5), "claim"),
-        (lambda: precision_of_share(PURE, 0.0, 0.5), "share"),
-    ],
-)
-def test_bad_input_is_refused(call, parameter):
-    with pytest.raises(InputError) as refused:
-        call()
-    assert refused.value.parameter == parameter

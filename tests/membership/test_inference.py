@@ -9,9 +9,11 @@ import pytest
 from dprime import InputError
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
-from dprime.membership import InferenceConfig, Scored, answers, infer, outside
+from dprime.membership import Cohort, InferenceConfig, Scored, answers, infer, outside
+from dprime.membership.confidence import precision_of_share
 from dprime.membership.inference import conclude
 from dprime.plain import to_json
+from dprime.text import round_up
 from pools import OPEN, OTHERS, POOL, PRIVATE, trainers
 
 CLAIM = TradeOff.gaussian(0.2)
@@ -55,6 +57,10 @@ def test_a_private_training_keeps_its_claim(private):
     assert private.verdict == "not refuted"
     assert private.allowed.precision == private.claim.precision(prior=0.5, min_tpr=0.01)
     limit = private.allowed.top_precision
+    assert limit == precision_of_share(private.claim, 8 / len(POOL), 0.5)
+    assert (
+        f"For that share the certified curve allows {round_up(100 * limit)} %" in private.sentence
+    )
     assert all(each.top_precision.value <= limit for each in private.attacks)
     assert private.sentence.endswith("the claim is not refuted, which does not prove it.")
     stated = replace(private, certified=False)
@@ -66,12 +72,12 @@ def test_a_private_training_keeps_its_claim(private):
     assert not {"claim", "scored"} & {*shown, *shown["attacks"][0]}
 
 
-@pytest.mark.slow
 def test_the_seed_gives_everything(private):
     again = found_with(PRIVATE, attacks=["lira-fixed", "rmia", "baseline"])
     assert to_json(again) == to_json(private)
 
 
+@pytest.mark.slow
 def test_the_limit_is_of_the_share_that_the_sentence_speaks_of(private):
     """The surest tenth, by an attacker who knows all others, against a full-batch Gaussian."""
     claim = TradeOff.gaussian(1.0)
@@ -89,7 +95,7 @@ def test_a_population_that_was_trained_on_is_refused():
     )
     for call in (
         lambda: infer(POOL, both, trainers()),
-        lambda: answers(trainers()(0.5), POOL, both, models=2, seed=1),
+        lambda: answers(Cohort.of(trainers()(0.5), 2, seed=1), POOL, both),
     ):
         with pytest.raises(InputError, match="but 3 of its 63 records are in") as refused:
             call()
@@ -135,29 +141,6 @@ def test_chosen_afterwards_says_more_than_held_out():
     assert found.best_precision.value == pytest.approx(found.shuffled_best.value, abs=0.06)
     assert found.held_out_precision.low < 0.5 < found.held_out_precision.high
     assert found.targets_that_contradict is None
-
-
-@pytest.mark.parametrize(
-    ("given", "parameter"),
-    [
-        ({"attacks": []}, "attacks"),
-        ({"attacks": ["lira", "lira"]}, "attacks"),
-        ({"attacks": ["liar"]}, "attack"),
-        ({"targets": 1}, "targets"),
-        ({"records": 81}, "records"),
-        ({"shadows": 1}, "shadow models"),
-        ({"probabilities": [1.0]}, "probability"),
-        ({"probabilities": []}, "probabilities"),
-        ({"fpr": (0.0,)}, "fpr"),
-        ({"confidence": 1.0}, "confidence"),
-        ({"top_share": 0.0}, "top_share"),
-        ({"min_tpr": 0.2}, "min_tpr"),
-    ],
-)
-def test_bad_input(given, parameter):
-    with pytest.raises(InputError) as refused:
-        found_with(**{"attacks": ["lira"], **given})
-    assert refused.value.parameter == parameter
 
 
 def test_models_that_diverge_and_pools_that_repeat_a_record():

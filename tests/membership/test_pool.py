@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from dprime import DPSGD, InputError, PoolSampled
+from dprime import DPSGD, PoolSampled
 from dprime.data import Dataset
 from dprime.data.arrays import array_rows
 from dprime.membership import pool as module
-from dprime.membership.pool import Draw, chance_of_none, check_distinct, draw
+from dprime.membership.pool import Draw, check_distinct, draw
 from dprime.train import TrainingData
 
 TRAINING = DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=500)
@@ -138,10 +138,17 @@ def test_the_drawn_records_are_taken(people):
     assert (taken.records == people.records[kept.members]).all()
     assert (taken.labels == people.labels[kept.members]).all()
     assert taken.classes == people.classes
+    items = [(row, label) for row, label in zip(people.records, people.labels, strict=True)]
+    subset = kept.subset(items)
+    assert [label for _, label in subset] == people.labels[kept.members].tolist()
+    for each in (kept, draw(people, np.linspace(0.1, 0.7, 60))):  # the engine's expected size
+        parts = TrainingData.parts(people, each.members[None], each.probability)
+        assert parts.expected == pytest.approx(each.expected, rel=1e-12)
 
 
 def test_a_small_pool_is_not_taken_whatever_was_drawn():
-    assert chance_of_none(np.array([0.5, 0.2]), 2) == pytest.approx(0.4)
+    assert draw(10, 0.5).empty_probability == pytest.approx(2.0**-10)
+    assert draw(2, [0.5, 0.2]).empty_probability == pytest.approx(0.4)
     few = Dataset.of([[1.0], [2.0], [3.0]], [0, 1, 0])
     kept = [draw(few, 0.3, seed=seed) for seed in range(20)]
     assert {bool(each.members.any()) for each in kept} == {True, False}
@@ -151,54 +158,6 @@ def test_a_small_pool_is_not_taken_whatever_was_drawn():
             each.take(few)
         sentences.add(str(refused.value))
     assert len(sentences) == 1
-
-
-def test_a_subset_for_pytorch(people):
-    kept = draw(people, 0.5, seed=4)
-    items = [(row, label) for row, label in zip(people.records, people.labels, strict=True)]
-    subset = kept.subset(items)
-    assert [label for _, label in subset] == people.labels[kept.members].tolist()
-    assert len(subset) == kept.members.sum()
-
-
-@pytest.mark.parametrize(("use", "name"), [("take", "pool"), ("subset", "dataset")])
-def test_another_length_is_refused(people, use, name):
-    with pytest.raises(InputError) as refused:
-        getattr(draw(61, 0.5), use)(people)
-    assert refused.value.parameter == name
-
-
-def test_the_engine_counts_the_same_expected_size(people):
-    for chances in (0.2, np.linspace(0.1, 0.7, 60)):
-        kept = draw(people, chances)
-        subsets = TrainingData.parts(people, kept.members[None], kept.probability)
-        assert subsets.expected == pytest.approx(kept.expected, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("pool", "probability", "parameter"),
-    [
-        (1, 0.5, "the number of records in the pool"),
-        (2.5, 0.5, "pool"),
-        (10, 0.0, "probability"),
-        (10, 1.0, "probability"),
-        (10, float("nan"), "probability"),
-        (10, "0.5", "probability"),
-        (3, [0.1, 0.2], "probability"),
-        (3, [0.1, 1.5, 0.2], "the probability of record 1"),
-        (3, [0.1, 0.5, float("nan")], "the probability of record 2"),
-    ],
-)
-def test_bad_input_is_refused(pool, probability, parameter):
-    with pytest.raises(InputError) as refused:
-        draw(pool, probability)
-    assert refused.value.parameter == parameter
-
-
-@pytest.mark.parametrize("members", [[0, 1, 1], [[True, False]], [True]])
-def test_members_that_are_none_are_refused(members):
-    with pytest.raises(InputError):
-        Draw(members, 0.5)
 
 
 def test_repeated_records_are_refused():

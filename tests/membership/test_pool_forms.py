@@ -16,25 +16,21 @@ COUNT = 40
 AGES = np.arange(COUNT) / 8
 CHANCES = np.linspace(0.1, 0.9, COUNT)
 NAMES = [f"name {i % 7}" for i in range(COUNT)]
-ENDINGS = [".csv", ".tsv", ".npz", ".npy", ".parquet"]
+MARKS = {".csv": ",", ".tsv": "\t"}
+ENDINGS = [*MARKS, ".npz", ".npy", ".parquet"]
 
 
 def write_pool(path):
     """The same table in each form."""
     columns = {"id": np.arange(COUNT), "name": np.array(NAMES), "age": AGES, "pi": CHANCES}
-    if path.suffix in (".csv", ".tsv"):
-        with path.open("w", newline="") as stream:
-            lines = csv.writer(stream, delimiter="," if path.suffix == ".csv" else "\t")
-            lines.writerow(columns)
-            lines.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    if path.suffix in MARKS:
+        rows = [columns, *zip(*(column.tolist() for column in columns.values()), strict=True)]
+        lines = [MARKS[path.suffix].join(map(str, row)) for row in rows]
+        path.write_text("\n".join(lines) + "\n")
     elif path.suffix == ".npz":
         np.savez(path, **columns)
     elif path.suffix == ".npy":
-        kinds = [(name, column.dtype) for name, column in columns.items()]
-        table = np.empty(COUNT, dtype=kinds)
-        for name, column in columns.items():
-            table[name] = column
-        np.save(path, table)
+        np.save(path, np.rec.fromarrays([*columns.values()], names=[*columns]))
     else:
         pytest.importorskip("pyarrow")
         from pyarrow import parquet, table
@@ -45,10 +41,9 @@ def write_pool(path):
 
 def read_column(path, name):
     """A column as anyone would read it, without the package."""
-    if path.suffix in (".csv", ".tsv"):
+    if path.suffix in MARKS:
         with path.open(newline="") as stream:
-            delimiter = "," if path.suffix == ".csv" else "\t"
-            found = [row[name] for row in csv.DictReader(stream, delimiter=delimiter)]
+            found = [row[name] for row in csv.DictReader(stream, delimiter=MARKS[path.suffix])]
         return found if name == "name" else [float(value) for value in found]
     if path.suffix in (".npz", ".npy"):
         return np.load(path)[name].tolist()

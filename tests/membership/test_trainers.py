@@ -25,25 +25,6 @@ def test_noise_may_be_given_and_without_any_nothing_is_clipped_or_claimed():
     assert trainers(Recipe(batch=20)).claim(0.5) is None
 
 
-@pytest.mark.parametrize(
-    ("given", "probability", "parameter"),
-    [
-        ({"batch": 0}, 0.5, "batch"),
-        ({"epochs": -1.0}, 0.5, "epochs"),
-        ({"epsilon": 1.0, "noise_multiplier": 2.0}, 0.5, "noise_multiplier"),
-        ({"noise_multiplier": 0.0}, 0.5, "noise_multiplier"),
-        ({"delta": 0.0}, 0.5, "delta"),
-        ({"batch": 50}, 0.5, "batch"),
-        ({"batch": 5}, 0.0, "probability"),
-        ({"batch": 5}, 1.0, "probability"),
-    ],
-)
-def test_bad_input(given, probability, parameter):
-    with pytest.raises(InputError) as refused:
-        Recipe(**given).training(80, probability)
-    assert refused.value.parameter == parameter
-
-
 def test_the_engine_and_its_claim_at_every_share():
     made = trainers(PRIVATE)
     for share in (0.3, 0.9):

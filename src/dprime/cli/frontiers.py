@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +30,7 @@ from dprime.cli.options import (
     with_options,
 )
 from dprime.cli.pools import pool_named
-from dprime.cli.tables import interval_cell, plain_table
+from dprime.cli.tables import interval_cell, plain_table, show
 from dprime.data import Split
 from dprime.mechanisms import DEFAULT_ADJACENCY
 from dprime.membership.planner import DELTA, MIN_TPR, Plan, plan
@@ -113,7 +112,7 @@ def frontier(
         request["epochs"] = EPOCHS
     split, made = _planned(request)
     if plan_only:
-        _print(to_json(made) if as_json else [plan_table(made), made.planned])
+        show(to_json(made), as_json, plan_table(made), made.planned)
         return
     check_torch("training")
     where = backend_asked(backend, workers, address, time_limit, device)
@@ -143,11 +142,9 @@ def _planned(request: Request) -> tuple[Split, Plan]:
 
 def _told(found: FrontierRecord, path: Path, as_json: bool) -> None:
     record = to_json(found)
-    if as_json:
-        _print({"run": str(path), **record})
-        return
-    _print([frontier_table(record), found.sentence])
-    Console().print(f"Kept in {path}.", style="dim", highlight=False, soft_wrap=True)
+    show({"run": str(path), **record}, as_json, frontier_table(record), found.sentence)
+    if not as_json:
+        Console().print(f"Kept in {path}.", style="dim", highlight=False, soft_wrap=True)
 
 
 def _check_files(plan_only: bool, out: Path | None, chart: Path | None) -> None:
@@ -208,16 +205,6 @@ def _draw(found: FrontierRecord, path: Path) -> Path:
     except OSError as error:
         wanted = f"a place to write to ({error.strerror})"
         raise validate.refusal("chart", str(path), wanted, "give another place") from None
-
-
-def _print(what: dict[str, Any] | Sequence[Table | str]) -> None:
-    """One JSON object, or tables and sentences."""
-    if isinstance(what, dict):
-        print(json.dumps(what, indent=2, allow_nan=False))
-        return
-    console = Console()
-    for each in what:
-        console.print(each, highlight=False)
 
 
 def plan_table(made: Plan) -> Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +31,7 @@ from dprime.cli.options import (
     with_options,
 )
 from dprime.cli.pools import outsiders, pool_named
-from dprime.cli.tables import interval_cell, plain_table
+from dprime.cli.tables import interval_cell, plain_table, show
 from dprime.data import Dataset
 from dprime.mechanisms import DEFAULT_ADJACENCY
 from dprime.plain import to_json
@@ -150,18 +149,14 @@ def finish_inference(
     others = split.test.take(range(min(len(split.test), LARGEST_POPULATION)))
     with interruptible(path):
         found = _found(request, split.train, others, path, backend)
-    if as_json:
-        population = {"records": len(others), "left_out": left_out}
-        shown = {"run": str(path), "population": population, **to_json(found)}
-        print(json.dumps(shown, indent=2, allow_nan=False))
-        return found
-    console = Console()
+    record, population = to_json(found), {"records": len(others), "left_out": left_out}
+    tables = inference_tables(record)
     if left_out:
         are = "record of the test part is" if left_out == 1 else "records of the test part are"
-        told = f"{left_out:,} {are} in the pool too, and left out of the population."
-        console.print(told, highlight=False, soft_wrap=True)
-    print_inference(to_json(found))
-    console.print(f"Kept in {path}.", style="dim", highlight=False, soft_wrap=True)
+        tables.append(f"{left_out:,} {are} in the pool too, and left out of the population.")
+    show({"run": str(path), "population": population, **record}, as_json, *tables)
+    if not as_json:
+        Console().print(f"Kept in {path}.", style="dim", highlight=False, soft_wrap=True)
     return found
 
 
@@ -182,18 +177,17 @@ def _found(
     if config.records is None:
         config = replace(config, records=min(MOST_RECORDS, len(pool)))
     return infer_from(
-        pool, others, trainers, config, claim=trainers.claim, certified=trainers.own is None,
+        pool, others, trainers, config, claim=trainers.claim,
         file=path, shadow_file=request["shadow_file"], backend=backend, request=request,
     )  # fmt: skip
 
 
-def print_inference(record: Mapping[str, Any]) -> None:
+def inference_tables(record: Mapping[str, Any]) -> list[Table | str]:
     """The tables and sentences of what a run keeps."""
-    console = Console()
+    parts: list[Table | str] = []
     for each in record["inferences"]:
-        console.print(found_table(each, record["data"]), highlight=False)
-        console.print(precision_table(each), highlight=False)
-        console.print(each["sentence"], highlight=False)
+        parts += [found_table(each, record["data"]), precision_table(each), each["sentence"]]
+    return parts
 
 
 def _check_folder(charts: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from dprime import validate
 from dprime.cli.options import (
@@ -22,6 +21,7 @@ from dprime.cli.options import (
     check_torch,
     exit_on,
 )
+from dprime.cli.tables import show
 from dprime.runs.run import Run
 
 
@@ -49,6 +49,8 @@ def resume(
     elif request is None:
         raise _without_names(run, kind)
     elif kind == "inference":
+        if "config" not in request:
+            raise _earlier()
         from dprime.cli.inferences import finish_inference  # noqa: PLC0415
 
         exit_on([finish_inference(request, run, where, as_json).verdict], fail_on)
@@ -75,6 +77,10 @@ def _no_result(remedy: str) -> validate.InputError:
     return validate.misfit("run", "that of shadow models alone", "one with a result", remedy)
 
 
+def _earlier() -> validate.InputError:
+    return validate.misfit("run", "of an earlier one", "of this version of dprime", "infer again")
+
+
 def print_kept(path: Path, kind: str, result: Mapping[str, Any] | None) -> None:
     """The tables of what an inference or a frontier has kept."""
     if kind == "models":
@@ -82,12 +88,13 @@ def print_kept(path: Path, kind: str, result: Mapping[str, Any] | None) -> None:
     if result is None:
         remedy = f"dprime resume {path.name}"
         raise validate.misfit("run", "not concluded yet", "concluded", remedy)
-    if kind == "inference":
-        from dprime.cli.inferences import print_inference  # noqa: PLC0415
-
-        print_inference(result)
-    else:
+    if kind == "frontier":
         from dprime.cli.frontiers import frontier_table  # noqa: PLC0415
 
-        Console().print(frontier_table(result), highlight=False)
-        Console().print(result["sentence"], highlight=False)
+        show(result, False, frontier_table(result), result["sentence"])
+    elif "inferences" in result:
+        from dprime.cli.inferences import inference_tables  # noqa: PLC0415
+
+        show(result, False, *inference_tables(result))
+    else:
+        raise _earlier()

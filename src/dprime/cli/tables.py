@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
 from dprime import text
@@ -45,3 +47,12 @@ def plain_table(title: str, *columns: str) -> Table:
     for column in columns:
         table.add_column(column, justify="left" if column == "Attack" else "right")
     return table
+
+
+def show(record: Mapping[str, Any], as_json: bool, *texts: Table | str) -> None:
+    """A result as one JSON object, or as tables and sentences."""
+    if as_json:
+        print(json.dumps(record, indent=2, allow_nan=False))
+        return
+    for each in texts:
+        Console().print(each, highlight=False)

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from dprime.membership.frontiers import FrontierRecord, frontier
     from dprime.membership.inference import InferenceConfig, infer
     from dprime.membership.record import InferenceRecord
-    from dprime.membership.shadows import ModelOutputs, Scored, answers, score
+    from dprime.membership.shadows import Cohort, ModelOutputs, Scored, answers, score
     from dprime.membership.trainers import Recipe, Trainers
 
 NEED_TORCH = {
     "frontiers": ("FrontierRecord", "frontier"),
     "inference": ("InferenceConfig", "infer"),
     "record": ("InferenceRecord",),
-    "shadows": ("ModelOutputs", "Scored", "answers", "score"),
+    "shadows": ("Cohort", "ModelOutputs", "Scored", "answers", "score"),
     "trainers": ("Recipe", "Trainers"),
 }
 """What trains, by the modules where it is: loaded when it is first asked for."""
@@ -34,6 +34,7 @@ __getattr__ = lazy(__name__, {}, library="torch", needing=_PLACES)
 
 __all__ = [
     "ATTACKS",
+    "Cohort",
     "Draw",
     "Evidence",
     "FrontierRecord",

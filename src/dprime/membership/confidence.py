@@ -167,7 +167,7 @@ def contradicts(
     confidence: float = 0.95,
     choices: int = 1,
 ) -> bool:
-    """Whether so many right answers contradict a certified curve, from one training alone.
+    """Whether this many right answers contradict a certified curve, from one training alone.
 
     Where the curve holds and each record is kept independently with probability `prior`, this is
     True in at most a share 1 - confidence of trainings. No independence of the answers is assumed,

@@ -50,15 +50,13 @@ class MeasuredPoint(Point):
     """A point of the plan, and how well its models do on the test part.
 
     Attributes:
-        learning_rate: of its trainings.
         after: the steps after which the accuracy was measured, the last one the end.
         accuracies: [repetition, measurement].
         diverged: repetitions whose weights are no longer finite; they count with the accuracy that
             such a model has.
         choosing: mean final accuracy on the records by which the learning rate is chosen; None
             where there is one rate only.
-        final: accuracy at the end of the training.
-        best_peeks_at_test: the best of each training's measurements, for which one has to peek at
+        best_peeks_at_test: the best of each training's measurements; nobody can stop there without
             the test part.
     """
 
@@ -86,10 +84,8 @@ class FrontierRecord(Plan):
 
     Attributes:
         points: of the plan, each with what was measured.
-        data: the data set's name.
         repetitions: trainings at each point, each on a draw of its own.
         learning_rates: that were tried at each point.
-        confidence: of every interval.
         best: π of the point with the best mean final accuracy.
         tied: π of other points whose interval overlaps that of the best: they may be as good. The
             best was picked among all points, so the intervals are those that hold for all at once.
@@ -254,12 +250,10 @@ def _config(plan: Plan, work: _Trainings, seed: int | None) -> dict[str, Any]:
 
 
 def _checked_rates(given: float | Sequence[float]) -> tuple[float, ...]:
-    rates = list(given) if isinstance(given, Sequence) else [given]
+    rates = given if isinstance(given, Sequence) else [given]
     if not rates:
         raise validate.misfit("learning_rate", "empty", "one or more", "give for example 1.0")
-    return tuple(
-        dict.fromkeys(validate.positive("learning_rate", rate, example=1.0) for rate in rates)
-    )
+    return tuple(dict.fromkeys(validate.positive("learning_rate", rate) for rate in rates))
 
 
 def _check_data(plan: Plan, data: Split) -> None:

@@ -40,8 +40,8 @@ from dprime.membership.shadows import (
     ModelOutputs,
     Models,
     Scored,
+    answers,
     score,
-    train_apart,
     train_models,
 )
 from dprime.membership.signals import Bools, Floats
@@ -149,7 +149,6 @@ def infer(
     config: InferenceConfig | None = None,
     *,
     claim: Callable[[float], TradeOff | None] | None = None,
-    certified: bool = True,
     file: str | Path | None = None,
     shadow_file: str | Path | None = None,
     backend: Backend | None = None,
@@ -165,8 +164,8 @@ def infer(
         population: records that no model is trained on, so none of the pool's.
         trainer: gives the trainer for a probability, so that batches can keep their size.
         config: what is attacked and asked; None for the usual.
-        claim: gives the curve of the targets' training for a probability.
-        certified: whether it is computed from that training, not only stated of it.
+        claim: gives the curve of the targets' training for a probability. It counts as certified
+            where the engine trains, and as stated where a function of your own does.
         file: of the run, which keeps what every model answers; None keeps nothing.
         shadow_file: of a run that keeps the shadow models' answers apart, for other inferences.
         backend: where models are trained; None for this process.
@@ -192,21 +191,26 @@ def infer(
     check_outside(population, pool)
     attacker = _attacker(trainer, config, pool)
     cohorts = [
-        Cohort.of(trainer(share), config.targets, share, _seed(config, 1, round(1e9 * share)))
+        Cohort.of(trainer(share), config.targets, share, seed=_seed(config, 1, round(1e9 * share)))
         for share in config.probabilities
     ]
     if attacker is not None and shadow_file is None:
         cohorts.append(attacker)
     work = Models(tuple(cohorts), pool, population)
+    certified = cohorts[0].trainer.training is not None
     claims = [claim and claim(share) for share in config.probabilities]
     described |= {
         **work.describe(), "models": [cohort.describe() for cohort in cohorts],
-        "certified": certified, "claim": [curve and _claim_digest(curve) for curve in claims],
+        "claim": [curve and _claim_digest(curve) for curve in claims],
     }  # fmt: skip
     with Run.open_or_create(file, "inference", described, work.blocks, request) as run:
         outputs = train_models(run, work, "models", backend, progress)
         if attacker is not None and shadow_file is not None:
-            outputs.append(train_apart(attacker, pool, population, shadow_file, backend, progress))
+            outputs.append(
+                answers(
+                    attacker, pool, population, file=shadow_file, backend=backend, progress=progress
+                )
+            )
         targets = outputs[: len(claims)]
         _check_finite("targets", targets)
         _check_finite("shadow models", outputs[len(claims) :])
@@ -228,7 +232,7 @@ def _attacker(
     if not attacks:
         return None
     share = config.shadow_probability
-    cohort = Cohort.of(trainer(share), config.shadows, share, _seed(config, 2))
+    cohort = Cohort.of(trainer(share), config.shadows, share, seed=_seed(config, 2))
     members = cohort.members(len(pool))[:, : config.attacked(pool)]
     for attack in attacks:
         attack.scorable(members)

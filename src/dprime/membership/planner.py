@@ -94,7 +94,6 @@ class Plan:
         epochs: expected passes over the part that was drawn; None where steps were given.
         steps: the same for all points; None where epochs were given.
         points: the smallest π first.
-        kind: of the numbers.
         planned: what the plan says, in plain words.
     """
 

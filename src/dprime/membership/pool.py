@@ -71,31 +71,43 @@ class Draw:
     def __post_init__(self) -> None:
         members = np.array(self.members)
         if members.dtype != bool or members.ndim != 1:
-            description = f"{members.dtype} of shape {members.shape}"
+            shown = f"{members.dtype} of shape {members.shape}"
             remedy = "give one True or False for each record, or use draw(…)"
-            raise validate.misfit("members", description, "bool of shape [record]", remedy)
-        count = check_size(len(members))
+            raise validate.misfit("members", shown, "bool of shape [record]", remedy)
+        chances = _probabilities(self.probability, check_size(len(members)))
         object.__setattr__(self, "members", arrays.read_only(members))
-        object.__setattr__(self, "probability", _probabilities(self.probability, count))
+        object.__setattr__(self, "probability", chances)
 
     def __repr__(self) -> str:
-        low, high = np.min(self.probability), np.max(self.probability)
+        low, high = self.smallest, self.largest
         shown = f"{high:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
-        count = f"{len(self.members):,}"
         return (
-            f"Draw(from {count} records, each kept with probability {shown}, "
+            f"Draw(from {len(self.members):,} records, each kept with probability {shown}, "
             f"{self.expected:,.10g} expected)"
         )
 
     @property
     def expected(self) -> float:
         """How many records are drawn on average. It is public; how many were drawn is not."""
-        return expected_size(self.probability, len(self.members))
+        if isinstance(self.probability, float):
+            return len(self.members) * self.probability
+        return math.fsum(self.probability)
+
+    @property
+    def empty_probability(self) -> float:
+        """The chance that nobody at all is drawn."""
+        if isinstance(self.probability, float):
+            return math.exp(len(self.members) * math.log1p(-self.probability))
+        return math.exp(math.fsum(np.log1p(-self.probability)))
 
     @property
     def largest(self) -> float:
         """The largest π of any record, whose bound on precision holds for every record."""
         return float(np.max(self.probability))
+
+    @property
+    def smallest(self) -> float:
+        return float(np.min(self.probability))
 
     def mechanism(self, training: Mechanism) -> PoolSampled:
         """What was run: this draw, then a training on what was drawn.
@@ -109,8 +121,8 @@ class Draw:
         >>> round(ran.curve().precision(prior=ran.prior, min_tpr=0.01), 2)
         0.4
         """
-        least = float(np.min(self.probability))
-        return PoolSampled(training, self.largest, least if least < self.largest else None)
+        least = self.smallest if self.smallest < self.largest else None
+        return PoolSampled(training, self.largest, least)
 
     def take(self, pool: Dataset) -> Dataset:
         """The drawn records, in the pool's order. How many they are is a secret.
@@ -150,12 +162,12 @@ class Draw:
                 name, f"{length:,} records long", f"the pool of {len(self.members):,} records",
                 "give the one that was drawn from, in its order",
             )  # fmt: skip
-        chance = chance_of_none(self.probability, len(self.members))
-        if chance > EMPTY_DRAW:
-            remedy = "give a larger pool or a larger probability"
-            requirement = f"at most {EMPTY_DRAW:g} to make a data set of it"
-            name = "the chance of an empty draw"
-            raise validate.refusal(name, f"{chance:.2g}", requirement, remedy)
+        if (chance := self.empty_probability) > EMPTY_DRAW:
+            raise validate.refusal(
+                "the chance of an empty draw", f"{chance:.2g}",
+                f"at most {EMPTY_DRAW:g} to make a data set of it",
+                "give a larger pool or a larger probability",
+            )  # fmt: skip
 
 
 def draw(pool: int | Dataset, probability: ArrayLike, *, seed: int | None = None) -> Draw:
@@ -218,31 +230,11 @@ def _words(seed: int, count: int) -> NDArray[np.uint64]:
     return np.concatenate(blocks).astype(np.uint64, copy=False)
 
 
-def expected_size(probability: float | Floats, count: int) -> float:
-    """The mean number of records drawn from `count`."""
-    if isinstance(probability, float):
-        return count * probability
-    return math.fsum(probability)
-
-
-def chance_of_none(probability: float | Floats, count: int) -> float:
-    """The probability that nobody at all is drawn from `count` records.
-
-    >>> round(chance_of_none(0.1, 20), 3)
-    0.122
-    """
-    if isinstance(probability, float):
-        return math.exp(count * math.log1p(-probability))
-    return math.exp(math.fsum(np.log1p(-probability)))
-
-
 def check_distinct(rows: Iterable[bytes], name: Callable[[int], str] = "record {}".format) -> None:
     """Refuse a pool in which a record occurs twice; say where first, and how often.
 
-    Args:
-        rows: what makes each record what it is. Two records with the same hash (BLAKE2b, 128 bits)
-            count as the same, which by chance does not happen.
-        name: what a place of the pool is called.
+    Rows are what makes each record what it is. Two with the same hash (BLAKE2b, 128 bits) count as
+    the same, which by chance does not happen.
     """
     seen: dict[bytes, int] = {}
     first: tuple[int, int] | None = None

@@ -17,17 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-
 from dprime import text, validate
 from dprime.mechanisms import Mechanism, PoolSampled
 from dprime.membership.pool import (
     Draw,
     Floats,
-    chance_of_none,
     check_distinct,
     check_probabilities,
-    check_size,
     draw,
 )
 from dprime.membership.pool_forms import FORMS, PoolFile, open_pool
@@ -46,7 +42,6 @@ class PoolFacts:
     """What may be known about a draw: everything but who was drawn, how many, and the seed.
 
     Attributes:
-        format: of the public file.
         pool_records: how many records the pool has.
         probability: π; where records differ in it the largest one, whose bound holds for all.
         smallest_probability: the smallest one.
@@ -140,7 +135,6 @@ def sample(
     validate.exactly_one("probability, probability_column", given, "give one of them")
     paths = _new_paths(pool, out, {"members": members, "seed_file": seed_file}, force=force)
     records = open_pool(pool)
-    count = check_size(len(records))
     chances = _chances(records, probability, probability_column)
     left_out = [_column("ignore", name, records.columns) for name in ignore]
     compared = [name for name in records.columns if name not in (*left_out, probability_column)]
@@ -151,7 +145,7 @@ def sample(
     seed_path = paths.get("seed_file")
     kept = _read_seed(seed_path) if seed_path and seed_path.exists() else None
     seed = fresh_seed() if kept is None else kept
-    drawn = draw(count, chances, seed=seed)
+    drawn = draw(len(records), chances, seed=seed)
     facts = _facts(drawn, probability_column, batch)
     texts = {"the public file": json.dumps(to_json(facts), indent=2, allow_nan=False) + "\n"}
     if seed_path and kept is None:
@@ -174,14 +168,13 @@ def _facts(drawn: Draw, column: str | None, batch: int | None) -> PoolFacts:
         requirement = f"at most the expected size of the draw, {drawn.expected:,.10g}"
         remedy = "give a smaller batch, a larger pool or a larger probability"
         raise validate.refusal("batch", size, requirement, remedy)
-    count = len(drawn.members)
     return PoolFacts(
-        pool_records=count,
+        pool_records=len(drawn.members),
         probability=drawn.largest,
-        smallest_probability=float(np.min(drawn.probability)),
+        smallest_probability=drawn.smallest,
         probability_column=column,
         expected_records=drawn.expected,
-        empty_probability=chance_of_none(drawn.probability, count),
+        empty_probability=drawn.empty_probability,
         batch=size,
         sample_rate=None if size is None else size / drawn.expected,
     )

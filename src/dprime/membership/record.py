@@ -64,14 +64,10 @@ class Allowed:
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """What was found at one π.
+    """What was found at one π, with how many records, targets and shadow models.
 
     Attributes:
         probability: π.
-        records: how many were attacked.
-        targets: how many models were attacked.
-        shadows: how many models the attacker trained.
-        confidence: of every interval.
         min_tpr: of the attackers that the certified precision is for.
         top_share: the share of records that are called members to test the claim.
         attacks: what each attack reached.

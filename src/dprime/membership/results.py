@@ -40,14 +40,12 @@ class Roc:
         tpr: of the corners.
         auc: the chance that a member's score is above that of another record, ties counted half.
         members: how many records are members.
-        others: how many are not.
     """
 
     fpr: tuple[float, ...] = field(repr=False)
     tpr: tuple[float, ...] = field(repr=False)
     auc: float
     members: int
-    others: int
 
     def tpr_at(self, fpr: float, *, confidence: float = 0.95) -> Interval:
         """The largest true-positive rate of a threshold with at most this false-positive rate.
@@ -86,7 +84,7 @@ def roc(scores: ArrayLike, members: ArrayLike) -> Roc:
     for axis in (fpr, tpr):
         corner[1:-1] &= (axis[1:-1] != axis[:-2]) | (axis[1:-1] != axis[2:])
     corners = [tuple(axis[corner].tolist()) for axis in (fpr, tpr)]
-    return Roc(corners[0], corners[1], _auc(ranked[truth], ranked[~truth]), inside, outside)
+    return Roc(corners[0], corners[1], _auc(ranked[truth], ranked[~truth]), inside)
 
 
 def _auc(inside: Floats, outside: Floats) -> float:

@@ -127,10 +127,12 @@ class Cohort:
     device: str
 
     @classmethod
-    def of(cls, trainer: Trainer, models: int, probability: float, seed: int) -> Cohort:
+    def of(cls, trainer: Trainer, models: int, probability: float = 0.5, *, seed: int) -> Cohort:
         """Models by this trainer, where it trains."""
+        count = validate.whole("models", models, example=64)
+        share = validate.inner_probability("probability", probability)
         device = "own" if trainer.training is None else str(trainer.compute.device)
-        return cls(trainer, models, probability, seed, device)
+        return cls(trainer, count, share, seed, device)
 
     @property
     def block(self) -> int:
@@ -157,13 +159,10 @@ class Cohort:
 
 
 def answers(
-    trainer: Trainer,
+    cohort: Cohort,
     pool: Dataset,
     population: Dataset,
     *,
-    models: int,
-    probability: float = 0.5,
-    seed: int,
     file: str | os.PathLike[str] | None = None,
     backend: Backend | None = None,
     progress: bool | None = None,
@@ -171,12 +170,9 @@ def answers(
     """Train models on random parts of a pool and ask them about every record.
 
     Args:
-        trainer: the engine with its recipe, or a function of your own.
-        pool: distinct records; each model has each of them with the probability, independently.
+        cohort: the models, each of which has each record with the same probability, independently.
+        pool: distinct records.
         population: records that no model is trained on, so none of the pool's.
-        models: how many.
-        probability: π, of a record being in a model's part.
-        seed: gives the parts and the models.
         file: of a run that keeps the answers. One that holds the same is used; one that holds other
             settings is refused.
         backend: where they are trained; None for this process.
@@ -190,25 +186,11 @@ def answers(
     >>> recipe = TrainingConfig(steps=5, learning_rate=0.5, sample_rate=0.5)
     >>> engine = EngineTrainer(model_named("linear", digits.train), recipe)
     >>> pool, others = digits.train.take(range(100)), digits.test.take(range(50))
-    >>> found = answers(engine, pool, others, models=8, seed=1)
+    >>> found = answers(Cohort.of(engine, 8, seed=1), pool, others)
     >>> found.pool.loss.shape, found.population.loss.shape
     ((8, 100), (8, 50))
     """
     check_outside(population, pool)
-    count = validate.whole("models", models, example=64)
-    cohort = Cohort.of(trainer, count, validate.inner_probability("probability", probability), seed)
-    return train_apart(cohort, pool, population, file, backend, progress)
-
-
-def train_apart(
-    cohort: Cohort,
-    pool: Dataset,
-    population: Dataset,
-    file: str | os.PathLike[str] | None,
-    backend: Backend | None,
-    progress: bool | None,
-) -> ModelOutputs:
-    """Train one cohort in a run that holds nothing else."""
     work = Models((cohort,), pool, population)
     config = {**work.describe(), **cohort.describe()}
     with Run.open_or_create(file, "models", config, cohort.blocks) as run:

@@ -41,13 +41,10 @@ class Recipe:
     Attributes:
         batch: expected records in a step.
         epochs: how often each record is used on average.
-        learning_rate: of SGD.
         clip_norm: C; not used without noise.
-        momentum: of SGD.
         epsilon: to be kept at `delta`.
         delta: of every ε.
         noise_multiplier: z = σ/C.
-        loss: by which models are trained.
 
     >>> Recipe(batch=50, epochs=4, epsilon=3.0).training(1000, 0.5).steps
     40

@@ -8,10 +8,8 @@ import pytest
 from dprime import InputError
 from dprime.membership.attacks import (
     ATTACKS,
-    RMIA,
     AttackR,
     Evidence,
-    LiRA,
     attack_named,
 )
 from dprime.membership.signals import Signals
@@ -150,37 +148,3 @@ def test_records_that_lack_models(name, wanted, lacking, unscored):
     patient = replace(attack, missing="nan")
     assert set(np.flatnonzero(np.isnan(patient.scores(short)))) == unscored
     assert set(np.flatnonzero(~patient.scorable(members))) == unscored
-
-
-@pytest.mark.parametrize(
-    ("change", "parameter"),
-    [
-        ({"shadows": signals(np.zeros((3, 5)))}, "shadows"),
-        ({"members": SEEN.members[:5]}, "members"),
-        ({"target": SEEN.shadows}, "target"),
-        ({"shadow_population": signals(np.zeros((12, 4)))}, "shadow_population"),
-        ({"shadows": signals(np.where(np.eye(MODELS, RECORDS), np.nan, 0))}, "shadows"),
-    ],
-    ids=["records", "models", "axes", "population", "diverged"],
-)
-def test_evidence_that_does_not_fit_together_is_refused(change, parameter):
-    with pytest.raises(InputError) as refused:
-        replace(SEEN, **change)
-    assert refused.value.parameter == parameter
-
-
-@pytest.mark.parametrize(
-    ("make", "parameter"),
-    [
-        (lambda: attack_named("rima"), "attack"),
-        (lambda: LiRA(variance="none"), "variance"),
-        (lambda: AttackR(missing="skip"), "missing"),
-        (lambda: AttackR(thresholds_from="both"), "thresholds_from"),
-        (lambda: RMIA(gamma=0.0), "gamma"),
-        (lambda: RMIA(offline_a=1.5), "offline_a"),
-    ],
-)
-def test_options_are_checked(make, parameter):
-    with pytest.raises(InputError) as refused:
-        make()
-    assert refused.value.parameter == parameter

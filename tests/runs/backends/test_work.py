@@ -9,7 +9,7 @@ from dprime.audit import audit
 from dprime.data.dataset import Split
 from dprime.membership.frontiers import frontier
 from dprime.membership.planner import plan
-from dprime.membership.shadows import answers
+from dprime.membership.shadows import Cohort, answers
 from dprime.train import TrainingConfig
 from games import engine_setting
 from pools import OTHERS, POOL, network
@@ -40,8 +40,9 @@ def test_an_audit(name, backend):
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_shadow_models(name, backend):
     trainer = EngineTrainer(network(), TrainingConfig(steps=5, learning_rate=0.5, sample_rate=0.5))
-    here = answers(trainer, POOL, OTHERS, models=20, seed=3)
-    there = answers(trainer, POOL, OTHERS, models=20, seed=3, backend=backend(name))
+    cohort = Cohort.of(trainer, 20, seed=3)
+    here = answers(cohort, POOL, OTHERS)
+    there = answers(cohort, POOL, OTHERS, backend=backend(name))
     np.testing.assert_array_equal(there.members, here.members)
     np.testing.assert_allclose(there.pool.log_p, here.pool.log_p, rtol=1e-4)
     np.testing.assert_allclose(there.population.log1m_p, here.population.log1m_p, rtol=1e-4)

@@ -25,16 +25,6 @@ POPULATIONS: tuple[Part, ...] = ("population", "shadow_population")
 Missing = Literal["error", "nan"]
 """What happens where a record lacks shadow models: an error, or no score for it."""
 
-MISSING: tuple[Missing, ...] = ("error", "nan")
-
-SOURCES: dict[Part, str] = {
-    "target": "ask the target about the records that are attacked",
-    "shadows": "ask the shadow models about the records that are attacked",
-    "members": "say which shadow model was trained on which record",
-    "population": "ask the target about records that no model was trained on",
-    "shadow_population": "ask the shadow models about records that no model was trained on",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -104,6 +94,9 @@ class MembershipAttack(ABC):
     needs: tuple[Part, ...]
     missing: Missing = "error"
 
+    def __post_init__(self) -> None:
+        validate.one_of("missing", self.missing, ("error", "nan"))
+
     def scores(self, evidence: Evidence) -> Floats:
         """One score for each record: the higher, the more it speaks for "member".
 
@@ -112,8 +105,10 @@ class MembershipAttack(ABC):
         """
         for part in self.needs:
             if getattr(evidence, part) is None:
-                wanted = f"given for {self.name}"
-                raise validate.misfit(f"evidence.{part}", "left out", wanted, SOURCES[part])
+                remedy = "ask the target or the shadow models; Evidence says about which records"
+                raise validate.misfit(
+                    f"evidence.{part}", "missing", f"given for {self.name}", remedy
+                )
         scorable: Bools = np.ones(evidence.records, dtype=bool)
         if "target" in self.needs:
             scorable &= evidence.target.known
@@ -161,9 +156,6 @@ class MembershipAttack(ABC):
     @abstractmethod
     def _scores(self, evidence: Evidence) -> Floats:
         """The scores of scorable records; the parts that are needed are there."""
-
-    def _check_missing(self) -> None:
-        validate.one_of("missing", self.missing, MISSING)
 
     def _name_variants(self, *variants: tuple[bool, str, str]) -> None:
         """Add variants to name and title: whether it is chosen, in the name, in the title."""

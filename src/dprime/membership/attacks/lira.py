@@ -60,7 +60,7 @@ class LiRA(MembershipAttack):
 
     def __post_init__(self) -> None:
         validate.one_of("variance", self.variance, ("per-record", "fixed"))
-        self._check_missing()
+        super().__post_init__()
         fixed = self.variance == "fixed"
         self._name_variants(
             (not self.online, "offline", "offline"), (fixed, "fixed", "fixed variance")

@@ -57,7 +57,7 @@ class AttackR(MembershipAttack):
 
     def __post_init__(self) -> None:
         validate.one_of("thresholds_from", self.thresholds_from, ("out", "in"))
-        self._check_missing()
+        super().__post_init__()
         self._name_variants((self.thresholds_from == "in", "in", "thresholds from members"))
 
     def _models(self) -> tuple[int, int]:

@@ -68,7 +68,7 @@ class RMIA(MembershipAttack):
         object.__setattr__(self, "gamma", validate.positive("gamma", self.gamma, example=2.0))
         a = validate.probability("offline_a", self.offline_a, example=0.3)
         object.__setattr__(self, "offline_a", a)
-        self._check_missing()
+        super().__post_init__()
         self._name_variants((not self.online, "offline", "offline"))
 
     def _models(self) -> tuple[int, int]:
