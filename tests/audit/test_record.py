@@ -10,7 +10,8 @@ import pytest
 from audited import CONCLUDED, FAILED_BLOCK, run
 from dprime.audit import AuditConfig, record_of
 from dprime.audit.audits import config_of
-from dprime.audit.record import GROUPS, replace_curve
+from dprime.audit.claim import replace_curve
+from dprime.audit.record import GROUPS
 from dprime.guarantees import EpsilonDelta
 from dprime.metrics import risk_profile
 from dprime.runs.run import Run

@@ -95,7 +95,9 @@ def clopper_pearson_chance(goal: Goal, trials: int) -> float:
     fpr = _chosen_rates(goal, held, counted)[:, None]
     rng = np.random.default_rng(1)
     ends = [
-        upper_ends(rng.binomial(counted, rates, (CHOICES, COUNTS)) * 1.0, counted, level).ravel()
+        upper_ends(
+            rng.binomial(counted, rates, (CHOICES, COUNTS)).astype(np.float64), counted, level
+        ).ravel()
         for rates in (fpr, goal.fnr(fpr))
     ]
     reached = [
@@ -111,7 +113,7 @@ def _chosen_rates(goal: Goal, held: int, counted: int) -> Array:
     Its candidates are ranks of the held-out scores: at the r-th largest `out` score r - 1 lie above
     and the missed members are drawn; at the r-th smallest `in` score it is the other way round.
     """
-    ranks = clopper_pearson.threshold_ranks(held) * 1.0
+    ranks = clopper_pearson.threshold_ranks(held).astype(np.float64)
     positives, missed = _drawn(goal.d_prime, held, ranks, CHOICES)
     sizes, level = (held, held), base.each_of_two(goal.alpha)
     rates = np.concatenate([positives.rates, goal.fnr(missed.rates)], axis=1)
