@@ -157,7 +157,7 @@ def test_the_curve_that_is_drawn_is_the_one_that_decides():
     assert not record_of(run("stands")).crosses
 
 
-def test_facts_need_no_torch():
+def test_a_record_needs_no_torch():
     program = (
         "import sys\n"
         "from dprime.audit import record_of\n"

@@ -30,6 +30,7 @@ from dprime.plain import to_json
 from dprime.runs.arrays import Arrays
 from dprime.runs.run import Run
 from dprime.runs.states import Event, State
+from dprime.text import round_down, round_up
 
 Floats = NDArray[np.float64]
 
@@ -69,6 +70,12 @@ class Measured:
         """Both numbers of a reading."""
         ends = to_json((reached, allowed))
         return Measured(reading.name, reading.title, dict(reading.conditions), *ends)
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """Both numbers, rounded to the safe side."""
+        reached = "inf" if self.reached is None else round_down(self.reached)
+        return reached, "any" if self.allowed is None else round_up(self.allowed)
 
     @property
     def above(self) -> bool:

@@ -18,7 +18,7 @@ from dprime.audit.estimators import ESTIMATORS
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.files import SEVERAL, audits_in, seed_of, words_in
 from dprime.audit.lower import USUAL_METHOD, lower_bound
-from dprime.audit.record import AuditRecord, Measured
+from dprime.audit.record import AuditRecord
 from dprime.cli.options import (
     FOLDER,
     Address,
@@ -43,7 +43,7 @@ from dprime.metrics import OBSERVED, Reading
 from dprime.plain import to_json
 from dprime.runs.run import Run
 from dprime.runs.states import worker_lines
-from dprime.text import round_down, round_up
+from dprime.text import round_down
 
 if TYPE_CHECKING:
     from dprime.runs.backends import Backend
@@ -355,8 +355,7 @@ def audit_table(record: AuditRecord) -> Table:
         what = row.title
         if record.adversary == "attribute" and row.name == "advantage":  # none of membership
             what = "Advantage between the two values"
-        ends = reached_and_allowed(row)
-        table.add_row(what + ("" if number else " (decides)"), *ends)
+        table.add_row(what + ("" if number else " (decides)"), *row.shown)
     trials = f"{record.trials['in']:,} + {record.trials['out']:,} trials"
     method = record.method.method
     rest = "" if method == "band" else f"; the first row by {method}"
@@ -366,14 +365,6 @@ def audit_table(record: AuditRecord) -> Table:
     )
     table.caption_justify = "left"
     return table
-
-
-def reached_and_allowed(row: Measured) -> tuple[str, str]:
-    """Both numbers of a row, rounded to the safe side."""
-    return (
-        "inf" if row.reached is None else round_down(row.reached),
-        "any" if row.allowed is None else round_up(row.allowed),
-    )
 
 
 def identified_table(found: Mapping[str, Any]) -> Table:
