@@ -493,7 +493,7 @@ CSVS = {
     "other columns": (b"loss,member\n1,1\n", "but it is one with loss, member"),
     "NaN": (b"score,world\nnan,in\n1,in\n0,out\n1,out\n", "in_scores must be free of NaN"),
     "no number": (b"score,world\n1,in\nhigh,in\n", "score in line 3 must be a number, but it is"),
-    "one score": (b"score,world\n1,in\n0,out\n1,out\n", "in_scores must be at least two scores"),
+    "one score": (b"score,world\n1,in\n0,out\n1,out\n", "in_scores must be a row of two or more"),
     "another world": (b"score,world\n1,in\n\n2,both\n", "world in line 4 must be one of in, out"),
     "no text": (b"\xff\xfe\x00\x01", "scores must be a CSV file to read ('utf-8' codec"),
     "a field too long": (b'score,world\n"' + b"1" * 200_000 + b'",in\n', "field larger than field"),
