@@ -97,8 +97,7 @@ def _opened(
     config: AuditConfig, attacker: Adversary, target: AttackTarget, path: str | Path, go_on: bool
 ) -> Run:
     """A new run, or one of the same configuration or of the same objects."""
-    curve = config.curve  # refused before there is a file
-    assert curve is not None
+    config.curve  # noqa: B018  refused before there is a file
     if Path(path).exists() and run_file.is_run(Path(path)):
         with Run.open(path, verify=False) as run:
             objects = run.kind == "audit" and isinstance(run.config.get("trainer"), Mapping)
