@@ -157,6 +157,7 @@ def test_the_curve_that_is_drawn_is_the_one_that_decides():
     assert not record_of(run("stands")).crosses
 
 
+@pytest.mark.slow
 def test_a_record_needs_no_torch():
     program = (
         "import sys\n"
