@@ -95,6 +95,7 @@ def test_criteria_and_methods(asked):
     [
         ({"method": Steinke()}, "method must be one of clopper-pearson, band, gaussian, bayesian"),
         ({"method": "mine"}, "but it is 'mine'"),
+        ({"metric": "advantage"}, "options must be known names, but it is 'metric'"),
         ({"confidence": 1.0}, "confidence must be strictly between 0 and 1, but it is 1.0"),
         ({"method": "clopper-pearson"}, "method must be band to judge by the curve"),
         ({"trials": 0}, "trials must be at least 1, but it is 0"),
@@ -177,33 +178,24 @@ def test_a_finished_run_is_neither_played_nor_crafted_again(concluded, tmp_path,
     assert counted == []
 
 
-def test_the_bar_reads_every_block_once(monkeypatch):
-    """A bar that is visible shows the bound so far, and does not read all of it at each block."""
-    real, read = Run.arrays, []
-
-    def arrays(run, since=0):
-        found = real(run, since)
-        read.append((since, len(found.get("score", ()))))
-        return found
-
-    monkeypatch.setattr(Run, "arrays", arrays)
-    audit("malicious-dataset", small(), trials=40, block=10, progress=True)
-    *shown, (_, concluded), (_, recorded) = read
-    assert [since for since, _ in shown] == list(range(8))
-    assert sum(trials for _, trials in shown) == concluded == recorded == 80
-
-
 def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkeypatch):
-    told = []
+    """It does not read all blocks at each block."""
+    real, read, told = Run.arrays, [], []
 
     @contextmanager
     def bar(title, trials, show):
         told.append((title, trials))
         yield lambda trials, title=None: told.append((title and title(), trials))
 
+    def arrays(run, since=0):
+        read.append(since)
+        return real(run, since)
+
     monkeypatch.setattr("dprime.audit.audits.bar", bar)
+    monkeypatch.setattr(Run, "arrays", arrays)
     options = {"trials": 40, "block": 20, "path": tmp_path / "a.run"}
     audit("malicious-dataset", small(), **options)
+    assert read == [0, 1, 2, 3, 0, 0]  # each block as it ends, then all to conclude and to record
     assert told[:3] == [("malicious data set", 80), (None, 0), ("malicious data set", 20)]
     assert [trials for _, trials in told[2:]] == [20] * 4
     words = r"malicious data set: Membership advantage ≥ [\d.e-]+ so far, [\d.]+ allowed"
@@ -211,12 +203,6 @@ def test_a_bar_counts_the_trials_and_says_what_they_show_so_far(tmp_path, monkey
     told.clear()
     audit("malicious-dataset", small(), **options)
     assert told == []  # nothing is left to be played
-
-
-def test_without_a_path_nothing_is_kept(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    audit("di", small(), trials=3)
-    assert list(tmp_path.iterdir()) == []
 
 
 DIFFERENT = {
@@ -403,9 +389,11 @@ def answers(dataset, seed):
     return Constant(float((len(dataset) == 4) == right))
 
 
-def test_few_different_scores_are_no_reason_to_refuse():
+def test_few_different_scores_are_no_reason_to_refuse(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for seed in range(4):
         assert audit("api-access", own(answers, seed=seed), claim=CLAIM, trials=60).blocks.complete
+    assert list(tmp_path.iterdir()) == []  # without a path nothing is kept
 
 
 # What is shown ------------------------------------------------------------------------------------

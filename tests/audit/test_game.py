@@ -48,13 +48,6 @@ def test_a_fresh_game_in_another_layout_gives_the_same():
         np.testing.assert_allclose(other["score"], first["score"], rtol=1e-4, atol=1e-5)
 
 
-def test_worlds_are_what_the_engine_trains_on():
-    """With hardly any noise the sign of the log ratio is the world."""
-    setting = engine_setting(noise_multiplier=0.02)
-    found = played(setting, quick("di").craft(setting), trials=9, block=5)
-    assert ((found["score"] > 0) == found["in_world"]).all()
-
-
 @pytest.mark.parametrize(("name", "adjacency"), GAMES)
 def test_a_model_that_has_diverged_is_least_like_in(name, adjacency):
     setting = setting_for(
@@ -147,19 +140,13 @@ def test_a_game_can_be_sent_and_is_the_same_elsewhere(name, adjacency):
         np.testing.assert_array_equal(sent.play(1)[kind], array)
 
 
-def test_a_game_in_less_memory_has_the_same_trials():
-    setting = engine_setting(records=60, model="dense-32")
-    game = Game(setting, quick("di").craft(setting), trials=20, block=40, seed=setting.seed)
-    small = game.with_memory_fraction(1 / 8)
-    assert small.target.trainer.compute.memory == game.target.trainer.compute.memory / 8
-    np.testing.assert_allclose(small.play(0)["score"], game.play(0)["score"], rtol=1e-4, atol=1e-5)
-
-
 def test_workers_with_other_memory_have_the_same_scores():
     """Each slices by its own; 0.14 GB is next to nothing, beside what PyTorch needs anyway."""
     setting = engine_setting(records=60, model="dense-256")
     game = Game(setting, quick("di").craft(setting), trials=100, block=200, seed=setting.seed)
-    usual = game.play(0)
+    usual, half = game.play(0), game.with_memory_fraction(1 / 2)
+    assert half.target.trainer.compute.memory == game.target.trainer.compute.memory / 2
+    np.testing.assert_allclose(half.play(0)["score"], usual["score"], rtol=1e-4, atol=1e-5)
     for memory in (0.14, 0.3):
         placed = game.on_device("cpu", memory)
         compute = placed.target.trainer.compute

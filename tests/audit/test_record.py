@@ -7,10 +7,11 @@ import sys
 import numpy as np
 import pytest
 
-from audited import CONCLUDED, FAILED_BLOCK, run
+from audited import CONCLUDED, run
 from dprime.audit import AuditConfig, record_of
 from dprime.audit.audits import config_of
-from dprime.audit.record import GROUPS, replace_curve
+from dprime.audit.claim import replace_curve
+from dprime.audit.record import GROUPS
 from dprime.guarantees import EpsilonDelta
 from dprime.metrics import risk_profile
 from dprime.runs.run import Run
@@ -74,18 +75,6 @@ def test_what_is_no_run(tmp_path):
     (tmp_path / "a.run").write_text("Try a stronger adversary.")
     with pytest.raises(ValueError, match="must be"):
         record_of(tmp_path / "a.run")
-
-
-def test_a_failed_block_is_a_fact():
-    facts = record_of(run("failed"))
-    assert facts.blocks.failed == 1
-    assert "no <memory> left" in facts.blocks.last_error
-    with Run.open(run("failed")) as store:
-        assert store.pending() == [FAILED_BLOCK]
-
-
-def test_models_that_diverged_are_a_fact():
-    assert record_of(run("diverged")).trials["diverged"] > 0
 
 
 # Groups -------------------------------------------------------------------------------------------
@@ -169,7 +158,7 @@ def test_the_curve_that_is_drawn_is_the_one_that_decides():
 
 
 @pytest.mark.slow
-def test_facts_need_no_torch():
+def test_a_record_needs_no_torch():
     program = (
         "import sys\n"
         "from dprime.audit import record_of\n"

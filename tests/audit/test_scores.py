@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dprime import InputError
 from dprime.audit.scores import Scores
 
 VALUES = st.lists(st.floats(allow_nan=False), min_size=2, max_size=30)
@@ -61,24 +62,17 @@ def test_sorted_scores_are_split_evenly():
 @pytest.mark.parametrize(
     ("scores", "words"),
     [
-        ([], "in_scores must be at least two scores, but it is 0 scores: give one score for each"),
-        ([1.0], "in_scores must be at least two scores, but it is 1 score: "),
-        (
-            [1.0, np.nan, np.nan],
-            "in_scores must be free of NaN, but it is NaN in 2 of 3: say what a trial without a "
-            "score means, such as -inf for not a member.",
-        ),
-        ([[1.0, 2.0]], "in_scores must be one row of numbers, but it is of shape \\(1, 2\\)"),
-        ([[1.0], [1.0, 2.0]], "in_scores must be one row of numbers, but it is ragged"),
-        (["a", "b"], "in_scores must be numbers, but it is of type <U1"),
-        ([1j, 2.0], "in_scores must be numbers, but it is of type complex128"),
-        ([None, 1.0], "in_scores must be numbers, but it is of type object"),
-        (3.0, "in_scores must be one row of numbers, but it is of shape \\(\\)"),
+        ([1.0], r"in_scores must be a row of two or more numbers, but it is of shape \(1,\)"),
+        ([[1.0, 2.0]], r"but it is of shape \(1, 2\)"),
+        (3.0, r"but it is of shape \(\)"),
+        ([1.0, np.nan, np.nan], "in_scores must be free of NaN, but it is NaN in 2 of 3"),
+        ([[1.0], [1.0, 2.0]], "in_scores must be an array of numbers"),
+        (["a", "b"], "in_scores must be an array of numbers"),
+        ([1j, 2.0], "in_scores must be an array of numbers"),
     ],
 )
-def test_bad_scores_get_one_sentence(scores, words):
-    with pytest.raises(ValueError, match=words) as caught:
+def test_bad_scores_are_refused(scores, words):
+    with pytest.raises(InputError, match=words):
         Scores.checked(scores, [0.0, 1.0])
-    assert "\n" not in str(caught.value)
-    with pytest.raises(ValueError, match="out_scores"):
+    with pytest.raises(InputError, match="out_scores"):
         Scores.checked([0.0, 1.0], scores)

@@ -88,9 +88,13 @@ def test_an_answer_that_is_kept_later_is_seen(folder):
     runs = Runs(folder)
     assert runs.listed()["runs"][0]["verdict"] is None
     with Run.open(path) as store:
-        store.keep({"verdict": "stands", "sentence": "It stands."})
+        store.keep({"verdict": "not refuted", "sentence": "It holds."})
     (line,) = runs.listed()["runs"]
-    assert (line["verdict"], line["sentence"], line["report"]) == ("stands", "It stands.", False)
+    assert (line["verdict"], line["sentence"], line["report"]) == (
+        "not refuted",
+        "It holds.",
+        False,
+    )
 
 
 def test_an_unchanged_run_is_not_read_again(folder, monkeypatch):

@@ -39,43 +39,27 @@ if TYPE_CHECKING:
     from dprime.audit.verdict import Verdict, judge
 
 NEED_TORCH = {
-    "Played": "batch",
-    "play_batch": "batch",
-    "audit": "audits",
-    "begin": "audits",
+    "Played": "batch", "play_batch": "batch", "audit": "audits", "begin": "audits",
     "resume": "audits",
-}
+}  # fmt: skip
 """What trains, and the modules where it is: loaded when it is first asked for."""
 
-PLACES = {
-    "AuditConfig": "config",
-    "audits_in": "files",
-    "words_in": "files",
-    "AuditRecord": "record",
-    "record_of": "record",
-    "Band": "estimators",
-    "Bayesian": "estimators",
-    "ClopperPearson": "estimators",
-    "Estimator": "estimators",
-    "GaussianScores": "estimators",
-    "Mahloujifar": "estimators",
-    "Steinke": "estimators",
-    "rejects": "estimators",
-    "Identifiability": "identifiability",
-    "PointEstimate": "identifiability",
-    "identify": "identifiability",
-    "LowerBound": "estimators",
-    "lower_bound": "lower",
-    "Plan": "planner",
-    "best_possible": "planner",
-    "epsilon_limit": "planner",
-    "largest_epsilon": "planner",
-    "plan": "planner",
-    "Verdict": "verdict",
-    "judge": "verdict",
-}
-"""The modules where the others are: loaded, and SciPy with most, when one is first asked for."""
+MODULES = {
+    "config": ("AuditConfig",),
+    "estimators": (
+        "Band", "Bayesian", "ClopperPearson", "Estimator", "GaussianScores", "LowerBound",
+        "Mahloujifar", "Steinke", "rejects",
+    ),
+    "files": ("audits_in", "words_in"),
+    "identifiability": ("Identifiability", "PointEstimate", "identify"),
+    "lower": ("lower_bound",),
+    "planner": ("Plan", "best_possible", "epsilon_limit", "largest_epsilon", "plan"),
+    "record": ("AuditRecord", "record_of"),
+    "verdict": ("Verdict", "judge"),
+}  # fmt: skip
+"""The modules of the others: loaded, and SciPy with most, when one is first asked for."""
 
+PLACES = {name: module for module, names in MODULES.items() for name in names}
 
 __getattr__ = lazy(__name__, PLACES, library="torch", needing=NEED_TORCH)
 

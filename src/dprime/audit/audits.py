@@ -29,15 +29,14 @@ from dprime.attack import (
 from dprime.attack.trainer import Trainer
 from dprime.audit.conclude import bound_of, check_seeded, conclude, scores_of
 from dprime.audit.config import AuditConfig, check_local_claim, usual_block
-from dprime.audit.estimators import Estimator
+from dprime.audit.files import check_names
 from dprime.audit.game import Game
-from dprime.audit.lower import USUAL_METHOD
-from dprime.audit.planner import Criterion
 from dprime.audit.record import AuditRecord, record_of
 from dprime.data import Dataset, Split, load
 from dprime.data.devices import device_named
 from dprime.mechanisms import DPSGD, Mechanism
 from dprime.metrics import Reading
+from dprime.plain import to_json
 from dprime.runs import run_file
 from dprime.runs.backends.base import Backend
 from dprime.runs.errors import describe
@@ -51,6 +50,12 @@ from dprime.train.models import network_named
 from dprime.train.progress import bar
 
 Floats = NDArray[np.float64]
+
+ASKED = (
+    "trials", "block", "criterion", "method", "confidence", "delta", "belief", "belief_prior",
+    "assume",
+)  # fmt: skip
+"""What an audit of objects may be asked."""
 
 SEEDED_AFTER = 200
 """Trials after which a training function that ignores its seed is noticed."""
@@ -92,8 +97,7 @@ def _opened(
     config: AuditConfig, attacker: Adversary, target: AttackTarget, path: str | Path, go_on: bool
 ) -> Run:
     """A new run, or one of the same configuration or of the same objects."""
-    curve = config.curve  # refused before there is a file
-    assert curve is not None
+    config.curve  # noqa: B018  refused before there is a file
     if Path(path).exists() and run_file.is_run(Path(path)):
         with Run.open(path, verify=False) as run:
             objects = run.kind == "audit" and isinstance(run.config.get("trainer"), Mapping)
@@ -187,18 +191,10 @@ def audit(
     target: AttackTarget,
     *,
     claim: Mechanism | None = None,
-    trials: int = 1000,
-    criterion: Criterion = "curve",
-    method: str | Estimator = USUAL_METHOD,
-    confidence: float = 0.95,
-    delta: float = 1e-5,
-    belief: float = 0.9,
-    belief_prior: float = 0.5,
-    assume: str | None = None,
-    block: int | None = None,
     path: str | Path | None = None,
     backend: Backend | None = None,
     progress: bool | None = None,
+    **options: Any,
 ) -> AuditRecord:
     """Let an adversary try to refute a claim.
 
@@ -206,21 +202,13 @@ def audit(
         adversary: a name such as "malicious-dataset", or an adversary with options of its own.
         target: what is attacked: trainer, data, adjacency, seed.
         claim: the mechanism whose certified curve is claimed; None takes the engine's own recipe.
-        trials: in each world.
-        criterion: the reading by which the claim is judged, or "curve" for all of it at once.
-        method: of the lower bound.
-        confidence: of the lower bound.
-        delta: of every ε that is shown.
-        belief: ρ_β, the belief whose exceedance is counted, for the DI adversary.
-        belief_prior: the belief before the first step, for the DI adversary.
-        assume: "gaussian" accepts that law of the scores for a method that rests on it.
-        block: trials that are played and stored together; None takes 200, or 10 for a training
-            function of your own.
         path: of the run's file; where it exists and was made with the same configuration, the audit
             goes on with what is left. None keeps nothing.
         backend: where blocks are played, such as `Processes()` or `Ray(address="auto")`; in this
             process unless given. The scores are the same.
         progress: whether to show a bar; None shows it for long work on a terminal.
+        options: trials, block, criterion, method, confidence, delta, belief, belief_prior and
+            assume, as `AuditConfig` has them.
 
     >>> from dprime.data import load
     >>> from dprime.attack import EngineTrainer
@@ -235,12 +223,11 @@ def audit(
     """
     attacker = adversary_named(adversary) if isinstance(adversary, str) else adversary
     assert target.adjacency is not None
+    check_names("options", options, ASKED)
     named = AuditConfig(
         adversary=attacker.name, adjacency=target.adjacency, record=target.record,
-        seed=target.seed, trials=trials, claim=_checked_claim(claim, target), criterion=criterion,
-        method=method, confidence=confidence, delta=delta, belief=belief,
-        belief_prior=belief_prior, assume=assume,
-        block=usual_block(target.trainer.training is None) if block is None else block,
+        seed=target.seed, claim=_checked_claim(claim, target),
+        **{"block": usual_block(target.trainer.training is None), **options},
     )  # fmt: skip
     config = _of_objects(named, attacker, target)
     config.curve  # noqa: B018  refused before there is a file
@@ -273,6 +260,7 @@ def _described(value: Any) -> Any:
 def _checked_claim(claim: object, target: AttackTarget) -> Mechanism:
     """What is claimed; for local sensitivity, what the recipe would guarantee for this pair."""
     if isinstance(claim, Mechanism):
+        Mechanism.from_dict(to_json(claim.to_dict()))  # so that the run can keep it
         return claim
     if claim is not None:
         remedy = "give what was run, such as dprime.DPSGD(…) or dprime.EpsilonDelta(4.0, 1e-5)"

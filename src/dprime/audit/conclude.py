@@ -49,16 +49,8 @@ def conclude(
         raise validate.misfit("run", shown, "played at least in part", remedy)
     inside, outside = scores_of(arrays)
     check_seeded(target, inside, outside)
-    # A trial that failed may have failed because of its world: it counts against the attacker.
-    lost = [max(0, config.trials - len(scores)) for scores in (inside, outside)]
-    counted = (
-        np.concatenate([inside, np.full(lost[0], -np.inf)]),
-        np.concatenate([outside, np.full(lost[1], np.inf)]),
-    )
-    first = bound_of(config, *counted)
-    others = [name for name in FOR_TRIALS if name != first.method]
-    bounds = [first, *(bound_of(config, *counted, method=name) for name in others)]
-    verdict = judge(first, config.curve, config.criterion)
+    bounds = _bounds(config, inside, outside)
+    verdict = judge(bounds[0], config.curve, config.criterion)
     proved = _proved(target, config.delta)
     told = [
         caveats.not_certified(config.curve, proved, config.delta),
@@ -80,7 +72,8 @@ def conclude(
         "about": about,
         "attacked": _attacked(target, attacker),
         "trials": {
-            "in": len(inside), "out": len(outside), "counted": first.counted, "diverged": diverged
+            "in": len(inside), "out": len(outside), "counted": bounds[0].counted,
+            "diverged": diverged,
         },
         "blocks": run.state(),
         "label": label,
@@ -88,6 +81,19 @@ def conclude(
         "identifiability": _identified(arrays, target, config),
         "events": run.events(),
     }))  # fmt: skip
+
+
+def _bounds(config: AuditConfig, inside: Floats, outside: Floats) -> list[LowerBound]:
+    """By the configured method, then by the others."""
+    # A trial that failed may have failed because of its world: it counts against the attacker.
+    lost = [max(0, config.trials - len(scores)) for scores in (inside, outside)]
+    counted = (
+        np.concatenate([inside, np.full(lost[0], -np.inf)]),
+        np.concatenate([outside, np.full(lost[1], np.inf)]),
+    )
+    first = bound_of(config, *counted)
+    others = [name for name in FOR_TRIALS if name != first.method]
+    return [first, *(bound_of(config, *counted, method=name) for name in others)]
 
 
 def bound_of(

@@ -222,8 +222,9 @@ def epsilons_from_advantage(advantage: float, delta: float) -> tuple[float, floa
     Exact: μ′ = 2Φ⁻¹((Adv + 1)/2), then ε at δ. Eq. 6 rests on the classical noise; it lacks a
     factor 2 in print. Chance may push an advantage below 0, which counts as 0.
 
-    >>> [round(each, 3) for each in epsilons_from_advantage(0.28, 0.01)]
-    [1.486, 2.228]
+    >>> exact, by_paper = epsilons_from_advantage(0.28, 0.01)
+    >>> round(exact, 3), round(by_paper, 3)
+    (1.486, 2.228)
     """
     share = max(0.0, advantage)
     if share >= 1:

@@ -29,9 +29,6 @@ CHOICES, COUNTS = 100, 8
 BANDS = 500
 """How often a band is drawn."""
 
-SMALLEST_RATE = 1e-10
-"""Error rates below this are not looked at: they would need more trials than anyone runs."""
-
 
 @dataclass(frozen=True)
 class Goal:
@@ -98,7 +95,9 @@ def clopper_pearson_chance(goal: Goal, trials: int) -> float:
     fpr = _chosen_rates(goal, held, counted)[:, None]
     rng = np.random.default_rng(1)
     ends = [
-        upper_ends(rng.binomial(counted, rates, (CHOICES, COUNTS)) * 1.0, counted, level).ravel()
+        upper_ends(
+            rng.binomial(counted, rates, (CHOICES, COUNTS)).astype(np.float64), counted, level
+        ).ravel()
         for rates in (fpr, goal.fnr(fpr))
     ]
     reached = [
@@ -114,7 +113,7 @@ def _chosen_rates(goal: Goal, held: int, counted: int) -> Array:
     Its candidates are ranks of the held-out scores: at the r-th largest `out` score r - 1 lie above
     and the missed members are drawn; at the r-th smallest `in` score it is the other way round.
     """
-    ranks = _ranks(held, clopper_pearson.LARGEST_RANK, clopper_pearson.RANK_RATIO)
+    ranks = clopper_pearson.threshold_ranks(held).astype(np.float64)
     positives, missed = _drawn(goal.d_prime, held, ranks, CHOICES)
     sizes, level = (held, held), base.each_of_two(goal.alpha)
     rates = np.concatenate([positives.rates, goal.fnr(missed.rates)], axis=1)
@@ -135,59 +134,42 @@ def _chosen_rates(goal: Goal, held: int, counted: int) -> Array:
 
 def band_chance(goal: Goal, trials: int, lost: int = 0) -> float:
     """The chance of the band: the share of drawn bands that reach the target."""
-    ranks, level = _band_ranks(trials, goal.alpha, lost)
-    if not len(ranks):
-        return 0.0
-    fixed = upper_ends(ranks - 1, trials, level)
-    left, right = (
-        upper_ends(errors, trials, level)
-        for errors in _band_errors(goal.d_prime, trials, ranks, lost)
-    )
+    fixed, left, right = _band_ends(goal.d_prime, goal.alpha, trials, lost)
     reached = 0
     for fnr, fpr in zip(left, right, strict=True):
         points = [*zip(fixed, 1.0 - fnr, strict=True), *zip(fpr, 1.0 - fixed, strict=True)]
-        reached += goal.metric.value(_curve(points)) >= goal.target
+        reached += bool(points) and goal.metric.value(_curve(points)) >= goal.target
     return reached / BANDS
 
 
 def band_above_chance(
     claim: TradeOff, d_prime: float, alpha: float, trials: int, lost: int = 0
 ) -> float:
-    """The chance that some point of the band lies above a claimed curve.
-
-    At each rank one rate is fixed, so the claim sets how many errors of the other kind still lie
-    above it.
-    """
-    ranks, level = _band_ranks(trials, alpha, lost)
-    if not len(ranks):
-        return 0.0
-    fixed = upper_ends(ranks - 1, trials, level)
+    """The chance that some point of the band lies above a claimed curve."""
+    fixed, left, right = _band_ends(d_prime, alpha, trials, lost)
     fnr = 1.0 - np.array([claim.shape.tpr(rate) for rate in fixed.tolist()])
     fpr = np.array([claim.shape.fpr(1.0 - rate) for rate in fixed.tolist()])
-    above = [
-        errors <= _most_errors(trials, allowed, level)
-        for errors, allowed in zip(
-            _band_errors(d_prime, trials, ranks, lost), (fnr, fpr), strict=True
-        )
-    ]
-    return float(np.concatenate(above, axis=1).any(axis=1).mean())
+    above = np.concatenate([left <= fnr, right <= fpr], axis=1)
+    return float(above.any(axis=1).mean())
 
 
-def _band_ranks(trials: int, alpha: float, lost: int) -> tuple[Array, float]:
-    """The ranks of the band in the expected direction that tell something, and each rate's level.
+def _band_ends(d_prime: float, alpha: float, trials: int, lost: int) -> tuple[Array, Array, Array]:
+    """The upper ends of rates that a band's ranks fix, and drawn ones [draw, rank] of the others.
 
-    A lost trial counts against the attacker: it has the largest score of world `out`, or the
-    smallest of world `in`, so the first ranks are those of lost trials.
+    The ranks are those of the expected direction that tell something. A lost trial counts against
+    the attacker: it has the largest score of world `out`, or the smallest of world `in`, so the
+    first ranks are those of lost trials. At the others either rate of `out`, then of `in`, is
+    fixed; the other one follows from drawn counts of missed members, then of false alarms.
     """
     ranks = np.asarray(band.Band().ranks(trials), dtype=np.float64)
     level = base.each_of_two((1.0 - band.TURNED) * alpha / (2 * len(ranks)))
-    return ranks[ranks > lost], level
-
-
-def _band_errors(d_prime: float, trials: int, ranks: Array, lost: int) -> tuple[Array, Array]:
-    """Drawn counts of missed members and of false alarms at these ranks, the lost among them."""
-    positives, missed = _drawn(d_prime, trials - lost, ranks - lost, BANDS)
-    return positives.errors + lost, missed.errors + lost
+    ranks = ranks[ranks > lost]
+    if not len(ranks):
+        return np.empty(0), np.empty((BANDS, 0)), np.empty((BANDS, 0))
+    fixed = upper_ends(ranks - 1, trials, level)
+    drawn = _drawn(d_prime, trials - lost, ranks - lost, BANDS)
+    left, right = (upper_ends(each.errors + lost, trials, level) for each in drawn)
+    return fixed, left, right
 
 
 class _Drawn(NamedTuple):
@@ -246,22 +228,8 @@ def _counts(
     return counts
 
 
-def _ranks(trials: int, largest: float, ratio: float) -> Array:
-    return np.asarray(base.geometric_ranks(trials, largest, ratio), dtype=np.float64)
-
-
 def upper_ends(errors: Array, trials: int, level: float) -> Array:
     """`estimators.base.upper_end` of many counts."""
     some = np.minimum(errors, trials - 0.5)
     ends = scipy.special.betainccinv(some + 1.0, trials - some, level)
     return np.where(errors >= trials, 1.0, ends)
-
-
-def _most_errors(trials: int, allowed: Array, level: float) -> Array:
-    """The most errors whose upper end is at most the allowed rate; -1 where not even 0 are.
-
-    The end of j errors is at most v where Pr[Binomial(n, v) <= j] <= level.
-    """
-    inner = np.clip(allowed, SMALLEST_RATE, 1.0 - 1e-15)
-    most = scipy.stats.binom.ppf(level, trials, inner) - 1.0
-    return np.where(allowed <= 0, -1.0, np.where(allowed >= 1, float(trials), most))

@@ -15,24 +15,22 @@ from datetime import datetime
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dprime import validate
+from dprime.audit.claim import Claim, replace_curve
 from dprime.audit.config import AuditConfig
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.verdict import Verdict
-from dprime.curve import DRAWN, TradeOff
-from dprime.guarantees import EpsilonDelta
-from dprime.mechanisms import DPSGD, Mechanism
-from dprime.metrics import METRICS, MetricValue, Reading
+from dprime.metrics import METRICS, Reading
 from dprime.plain import to_json
 from dprime.runs.arrays import Arrays
 from dprime.runs.run import Run
 from dprime.runs.states import Event, State
-from dprime.shapes import LARGEST_EXPONENT
+from dprime.text import round_down, round_up
 
 Floats = NDArray[np.float64]
 
@@ -44,9 +42,6 @@ EXCEEDED = 1e-3
 
 ROUNDING = 1e-9
 """A lower curve within this of the claim, relatively, is not above it."""
-
-SAME = 1e-6
-"""Two computations of one curve differ by less, relatively, on any machine."""
 
 CURVE_TITLE = "TPR where the attacker did best against the claim"
 """What a verdict by the whole curve looks at."""
@@ -75,6 +70,12 @@ class Measured:
         """Both numbers of a reading."""
         ends = to_json((reached, allowed))
         return Measured(reading.name, reading.title, dict(reading.conditions), *ends)
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """Both numbers, rounded to the safe side."""
+        reached = "inf" if self.reached is None else round_down(self.reached)
+        return reached, "any" if self.allowed is None else round_up(self.allowed)
 
     @property
     def above(self) -> bool:
@@ -136,71 +137,6 @@ class Trials:
         logs, sensitivity = arrays["log_ratio"], arrays["sensitivity"]
         kept = np.isfinite(logs).all(1) & np.isfinite(sensitivity).all(1)
         return Trials(scores[inside], scores[~inside], inside[kept], logs[kept], sensitivity[kept])
-
-
-@dataclass(frozen=True, eq=False)
-class Claim:
-    """What was claimed, with the numbers of its curve at the time of the audit.
-
-    Attributes:
-        mechanism: whose curve is claimed.
-        adjacency: that it is claimed for.
-        chosen_for: what the noise was chosen for.
-        metrics: numbers of the claimed curve, as `dprime risk` has them.
-        fpr: false-positive rates of the drawn curve.
-        tpr: true-positive rates of the drawn curve.
-    """
-
-    mechanism: Mechanism
-    adjacency: str
-    chosen_for: Mapping[str, float]
-    metrics: Mapping[str, Mapping[str, Any]]
-    fpr: tuple[float, ...]
-    tpr: tuple[float, ...]
-
-    @cached_property
-    def curve(self) -> TradeOff:
-        """The claimed curve, computed again."""
-        return self.mechanism.curve(self.adjacency)
-
-    @property
-    def described(self) -> str:
-        """The claim in a line."""
-        made = self.mechanism
-        if isinstance(made, EpsilonDelta):
-            return f"(ε, δ)-differential privacy with ε = {made.epsilon:g}, δ = {made.delta:g}"
-        if not isinstance(made, DPSGD):
-            numbers = {n: each for n, each in made.to_dict().items() if isinstance(each, float)}
-            listed = ", ".join(f"{name} = {each:g}" for name, each in numbers.items())
-            return f"{type(made).__name__} with {listed}" if listed else type(made).__name__
-        steps = "1 step" if made.steps == 1 else f"{made.steps:,} steps"
-        words = (
-            f"DP-SGD with noise multiplier {made.noise_multiplier:.6g}, sampling rate "
-            f"{made.sample_rate:.6g} and {steps}"
-        )
-        if "epsilon" in self.chosen_for:
-            epsilon, delta = self.chosen_for["epsilon"], self.chosen_for["delta"]
-            words += f"; the noise was chosen to keep ε at most {epsilon:g} at δ = {delta:g}"
-        return words
-
-    def same_as(self, other: Claim) -> bool:
-        """Whether two runs put the same curve to the test."""
-        own, others = (dict(zip(c.fpr, c.tpr, strict=True)) for c in (self, other))
-        # beside the common rates each run may keep the one at which it was decided
-        return all(
-            rate in own and rate in others
-            and math.isclose(own[rate], others[rate], rel_tol=SAME, abs_tol=1e-12)
-            for rate in DRAWN.tolist()
-        )  # fmt: skip
-
-    def profile(self) -> list[MetricValue]:
-        """The kept numbers with their titles and sentences, as `dprime risk` prints them."""
-        found = []
-        for name, kept in self.metrics.items():
-            reading = Reading(name, {each: kept[each] for each in METRICS[name].conditions})
-            value = math.inf if kept["value"] is None else float(kept["value"])
-            found.append(reading.valued(value))
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,33 +295,6 @@ class AuditRecord:
 def is_share(name: str) -> bool:
     """Whether a deciding metric is at most 1; by the whole curve it is a true-positive rate."""
     return name == "curve" or METRICS[name].share
-
-
-def replace_curve(mechanism: Mechanism, adjacency: str) -> TradeOff | None:
-    """The certified curve for one person's record in place of another's, or None.
-
-    Args:
-        mechanism: what is claimed.
-        adjacency: of the claim. An (ε, δ) that was stated for add-remove or zero-out holds twice:
-            from the data with x to those without, and on to those with x'. The curve is that of
-            (ε, δ) composed with itself, F(F(FPR)) with F the smaller of δ + e^ε FPR and
-            1 - e^-ε (1 - δ - FPR).
-
-    >>> curve = replace_curve(EpsilonDelta(1.0), "add-remove")
-    >>> round(curve.epsilon(delta=1e-9), 6), round(curve.advantage(), 5)
-    (2.0, 0.63212)
-    """
-    if adjacency == "replace":
-        return mechanism.curve("replace")
-    if not isinstance(mechanism, EpsilonDelta):
-        try:
-            return mechanism.curve("replace")
-        except validate.InputError:
-            return None
-    epsilon, delta = cast(float, mechanism.epsilon), mechanism.delta
-    twice = min(1.0, delta + math.exp(min(epsilon, LARGEST_EXPONENT)) * delta)
-    middle = 1.0 - math.exp(-epsilon) * (1.0 - 2.0 * delta)
-    return TradeOff.from_lines([(2.0 * epsilon, twice), (0.0, min(1.0, middle))])
 
 
 def record_of(run: str | Path | Run) -> AuditRecord:

@@ -7,12 +7,12 @@ every method, so ties need no luck: a score equal to the threshold always means 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dprime import validate
+from dprime.data import arrays
 from dprime.privacy_loss import Array
 
 
@@ -96,19 +96,10 @@ def _parted(world: Array, share: float, rng: np.random.Generator) -> tuple[Array
 
 def _checked(name: str, scores: ArrayLike) -> Array:
     """One row of real numbers, at least two, none of them NaN."""
-    remedy = "give one score for each trial, such as [0.3, 1.7, 0.9]"
-    try:
-        found: NDArray[Any] = np.asarray(scores)
-    except ValueError:  # rows of different lengths
-        raise validate.misfit(name, "ragged", "one row of numbers", remedy) from None
-    if found.dtype.kind not in "fiub":
-        raise validate.misfit(name, f"of type {found.dtype}", "numbers", remedy)
-    if found.ndim != 1:
-        raise validate.misfit(name, f"of shape {found.shape}", "one row of numbers", remedy)
-    if len(found) < 2:
-        counted = f"{len(found)} score" + "s" * (len(found) != 1)
-        raise validate.misfit(name, counted, "at least two scores", remedy)
-    row = found.astype(np.float64)
+    row = arrays.numbers(name, scores).astype(np.float64)
+    if row.ndim != 1 or len(row) < 2:
+        remedy = "give one score for each trial, such as [0.3, 1.7, 0.9]"
+        raise validate.misfit(name, f"of shape {row.shape}", "a row of two or more numbers", remedy)
     missing = int(np.isnan(row).sum())
     if missing:
         remedy = "say what a trial without a score means, such as -inf for not a member"

@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.table import Table
 
 from dprime import validate
-from dprime.audit.config import ADVERSARIES, FOR_TRIALS, AuditConfig
+from dprime.audit.config import ADVERSARIES, CHECKS, FOR_TRIALS, OF_NOISE, AuditConfig
 from dprime.audit.estimators import ESTIMATORS
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.files import SEVERAL, audits_in, seed_of, words_in
 from dprime.audit.lower import USUAL_METHOD, lower_bound
-from dprime.audit.record import AuditRecord, Measured
+from dprime.audit.record import AuditRecord
 from dprime.cli.options import (
     FOLDER,
     Address,
@@ -35,14 +35,16 @@ from dprime.cli.options import (
     interruptible,
     look_here,
     number_option,
+    number_options,
     text_option,
     whole,
+    with_options,
 )
 from dprime.metrics import OBSERVED, Reading
 from dprime.plain import to_json
 from dprime.runs.run import Run
 from dprime.runs.states import worker_lines
-from dprime.text import round_down, round_up
+from dprime.text import round_down
 
 if TYPE_CHECKING:
     from dprime.runs.backends import Backend
@@ -59,6 +61,33 @@ Confidence = Annotated[Text, number_option("Of the lower bound [0.95].")]
 Delta = Annotated[Text, number_option("δ at which ε is read [1e-5].")]
 
 
+NUMBERS = {
+    "epsilon": "The claim: ε at --delta; the noise is chosen for it.",
+    "noise_multiplier": "Noise over the clipping norm.",
+    "sample_rate": "Sampling rate.",
+    "expected_batch_size": "Divisor of every sum, if it is a public constant.",
+    "steps": "Training steps.",
+    "learning_rate": "Learning rate.",
+    "clip_norm": "C, the clipping norm.",
+    "records": "Use only the first N records.",
+    "record": "The index of the attacked record.",
+    "trials": "Trials in each world [1000].",
+    "block": "Trials that are stored together.",
+    "delta": "δ at which ε is read [1e-5].",
+    "fpr": "For --metric tpr.",
+    "prior": "For --metric precision or success.",
+    "min_tpr": "For --metric precision.",
+    "confidence": "Of the lower bound [0.95].",
+    "belief": "For di: the belief that counts [0.9].",
+    "belief_prior": "For di: belief before looking [0.5].",
+    "seed": "Random seed of the whole audit; not for a model that you release.",
+    "memory": "GB that training may take [2].",
+}
+COUNTS = ("steps", "records", "record", "trials", "block", "seed")
+OF_METRIC = ("fpr", "prior", "min_tpr")
+
+
+@with_options(number_options(NUMBERS), before="backend")
 def audit(
     file: Annotated[
         Path | None,
@@ -73,8 +102,6 @@ def audit(
     ] = None,
     data: Annotated[Text, text_option("The data set's name, e.g. digits, mnist.")] = None,
     data_dir: Annotated[Text, text_option("The folder of the data sets' files.")] = None,
-    records: Annotated[Text, number_option("Use so many records, from the first.")] = None,
-    record: Annotated[Text, number_option("The record in question, by its index.")] = None,
     model: Annotated[
         Text, text_option("linear, dense-64-32, conv-16-32 or module:function.")
     ] = None,
@@ -86,28 +113,11 @@ def audit(
             "of your own or with --expected-batch-size, zero-out without."
         ),
     ] = None,
-    epsilon: Annotated[
-        Text, number_option("The claim: ε at --delta; the noise is chosen for it.")
-    ] = None,
-    noise_multiplier: Annotated[Text, number_option("Noise over the clipping norm.")] = None,
-    sample_rate: Annotated[Text, number_option("Sampling rate.")] = None,
-    expected_batch_size: Annotated[
-        Text, number_option("Divisor of every sum, if it is a public constant.")
-    ] = None,
-    steps: Annotated[Text, number_option("Training steps.")] = None,
-    learning_rate: Annotated[Text, number_option("Of the training.")] = None,
-    clip_norm: Annotated[Text, number_option("C, the clipping norm.")] = None,
     sensitivity: Annotated[Text, text_option("global, or local (not DP).")] = None,
-    trials: Annotated[Text, number_option("Trials in each world [1000].")] = None,
-    block: Annotated[Text, number_option("Trials that are stored together.")] = None,
     metric: Annotated[
         Text,
         text_option(f"What decides: {', '.join(OBSERVED)} or curve; the whole curve if not given."),
     ] = None,
-    delta: Delta = None,
-    fpr: Annotated[Text, number_option("For --metric tpr.")] = None,
-    prior: Annotated[Text, number_option("For --metric precision or success.")] = None,
-    min_tpr: Annotated[Text, number_option("For --metric precision.")] = None,
     method: Annotated[
         Text,
         text_option(f"Of the lower bound: {', '.join(FOR_TRIALS)}; {USUAL_METHOD} if not given."),
@@ -115,14 +125,9 @@ def audit(
     assume: Annotated[
         Text, text_option("Accept an assumption that the method rests on: gaussian.")
     ] = None,
-    confidence: Confidence = None,
-    belief: Annotated[Text, number_option("For di: the belief that counts [0.9].")] = None,
-    belief_prior: Annotated[Text, number_option("For di: belief before looking [0.5].")] = None,
     column: Annotated[
         Text,
-        text_option(
-            "For attribute: the column in question, a name, an index or a one-hot group [0]."
-        ),
+        text_option("For attribute: the column, by name or index, or a one-hot group [0]."),
     ] = None,
     two_values: Annotated[
         Text,
@@ -133,14 +138,10 @@ def audit(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[
-        Text, number_option("Gives the whole audit; not for a model that you release.")
-    ] = None,
     seed_from: Annotated[
         Path | None, text_option("Take the seed of this run, to repeat it; no text shows a seed.")
     ] = None,
     device: Annotated[Text, text_option("cpu or cuda.")] = None,
-    memory: Annotated[Text, number_option("GB that training may take [2].")] = None,
     backend: Where = "here",
     workers: Workers = None,
     address: Address = None,
@@ -150,34 +151,30 @@ def audit(
     ] = None,
     fail_on: FailOn = "refuted",
     as_json: AsJson = False,
+    **numbers: Text,
 ) -> None:
     """Attack a training repeatedly to test its claim. Exit code 1 if the claim is refuted."""
     check_fail_on(fail_on)
     check_torch("an audit")
-    plain = {
+    texts = {
         "adversary": adversary, "data": data, "data_dir": data_dir, "model": model,
         "trainer": trainer, "adjacency": adjacency, "metric": metric, "method": method,
-        "device": device, "assume": assume,
+        "device": device, "assume": assume, "sensitivity": sensitivity,
     }  # fmt: skip
-    numbers = {"confidence": confidence, "delta": delta, "belief": belief,
-               "belief_prior": belief_prior, "memory": memory}  # fmt: skip
-    counts = {"records": records, "record": record, "trials": trials, "block": block, "seed": seed}
-    recipe = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate,
-              "learning_rate": learning_rate, "clip_norm": clip_norm,
-              "expected_batch_size": expected_batch_size}  # fmt: skip
-    conditions = {"fpr": fpr, "prior": prior, "min_tpr": min_tpr}
 
     def resolved(values: dict[str, Any]) -> AuditConfig:
         """What a file has, and over it what was given here."""
-        values = {**values, **_given(plain), **_numbers(numbers), **_counts(counts)}
-        described = _numbers(recipe) | _counts({"steps": steps})
-        if values.get("trainer") and epsilon is None:  # the function's recipe: this is the claim
-            claimed = ("noise_multiplier", "sample_rate", "steps")
-            _merge(values, "claim", {k: described.pop(k) for k in claimed if k in described})
-        _merge(values, "training", described)
-        _merge(values, "training", _given({"sensitivity": sensitivity}))
-        _merge(values, "claim", _numbers({"epsilon": epsilon}))
-        _merge(values, "conditions", _numbers(conditions))
+        given: dict[str, Any] = {n: text for n, text in texts.items() if text is not None}
+        for name, text in numbers.items():
+            if text is not None:
+                given[name] = (whole if name in COUNTS else validate.parse)(name, text)
+        values, claimed = dict(values), ["epsilon"]
+        if (trainer or values.get("trainer")) and "epsilon" not in given:
+            claimed += OF_NOISE  # the recipe of the user's own function is the claim
+        tables = {"claim": claimed, "training": CHECKS, "conditions": OF_METRIC}
+        for table, names in tables.items():
+            _merge(values, table, {name: given.pop(name) for name in names if name in given})
+        values |= given
         _merge(values, "options", _attribute(values.get("adversary"), column, two_values))
         return AuditConfig.from_words(values)
 
@@ -186,7 +183,7 @@ def audit(
 
     values = {} if file is None else words_in(file)
     if seed_from is not None:
-        _merge_seed(values, seed_from, seed)
+        _merge_seed(values, seed_from, numbers["seed"])
     if SEVERAL in values:
         folder = out or Path(FOLDER) / (file.stem if file else SEVERAL)
         several = {
@@ -217,12 +214,10 @@ def _tell_certified(configs: Mapping[str, AuditConfig]) -> None:
 
 def _attribute(adversary: object, column: Text, values: Text) -> dict[str, Any]:
     """The options of the adversary of that name; no other one has a column in question."""
-    given = _given({"column": column, "values": values})
-    if adversary != "attribute":
-        for name, text in given.items():
-            raise validate.refusal(
-                name, text, "left out for other adversaries", "give --adversary attribute"
-            )
+    for name, text in (("column", column), ("values", values)):
+        if text is not None and adversary != "attribute":
+            wanted, remedy = "left out for other adversaries", "give --adversary attribute"
+            raise validate.refusal(name, text, wanted, remedy)
     options: dict[str, Any] = {}
     if column is not None:
         parts = [part.strip() for part in column.split(",")]
@@ -246,7 +241,8 @@ def bound(
 ) -> None:
     """Bound ε from below by your attack's scores, each row a training (or a canary) of its own."""
     inside, outside = read_scores(scores)
-    options = _numbers({"delta": delta, "confidence": confidence})
+    given = {"delta": delta, "confidence": confidence}
+    options = {name: validate.parse(name, text) for name, text in given.items() if text is not None}
     found = lower_bound(inside, outside, method=method or USUAL_METHOD, **options)  # type: ignore[arg-type]
     if as_json:
         print(json.dumps({found.method: _bound_json(found)}, indent=2))
@@ -360,8 +356,7 @@ def audit_table(record: AuditRecord) -> Table:
         what = row.title
         if record.adversary == "attribute" and row.name == "advantage":  # none of membership
             what = "Advantage between the two values"
-        ends = reached_and_allowed(row)
-        table.add_row(what + ("" if number else " (decides)"), *ends)
+        table.add_row(what + ("" if number else " (decides)"), *row.shown)
     trials = f"{record.trials['in']:,} + {record.trials['out']:,} trials"
     method = record.method.method
     rest = "" if method == "band" else f"; the first row by {method}"
@@ -371,14 +366,6 @@ def audit_table(record: AuditRecord) -> Table:
     )
     table.caption_justify = "left"
     return table
-
-
-def reached_and_allowed(row: Measured) -> tuple[str, str]:
-    """Both numbers of a row, rounded to the safe side."""
-    return (
-        "inf" if row.reached is None else round_down(row.reached),
-        "any" if row.allowed is None else round_up(row.allowed),
-    )
 
 
 def identified_table(found: Mapping[str, Any]) -> Table:
@@ -406,19 +393,6 @@ def identified_table(found: Mapping[str, Any]) -> Table:
             what = f"ε′ {estimate['source']}"
             table.add_row(what, f"{estimate['value']:.4f}", f"{estimate['kind']}, no confidence")
     return table
-
-
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _numbers(texts: Mapping[str, Text]) -> dict[str, float]:
-    return {name: validate.parse(name, text) for name, text in texts.items() if text is not None}
-
-
-def _counts(texts: Mapping[str, Text]) -> dict[str, int]:
-    """Whole numbers, 0 among them."""
-    return {name: whole(name, text) for name, text in texts.items() if text is not None}
 
 
 def _merge(values: dict[str, Any], name: str, more: Mapping[str, Any]) -> None:

@@ -15,7 +15,6 @@ from rich.table import Table
 from dprime.audit.batch import Played, play_batch
 from dprime.audit.config import AuditConfig
 from dprime.audit.verdict import Outcome
-from dprime.cli.audits import reached_and_allowed
 from dprime.cli.options import INTERRUPTED, look_here
 from dprime.data.devices import device_title
 from dprime.metrics import Reading
@@ -88,7 +87,7 @@ def batch_table(played: list[Played]) -> Table:
     for each, what in zip(played, asked, strict=True):
         record = each.record
         table.add_row(
-            _starred(each), *([what] if apart else []), *reached_and_allowed(record.rows[0]),
+            _starred(each), *([what] if apart else []), *record.rows[0].shown,
             record.verdict.outcome, f"{record.blocks.trials:,}", f"{each.seconds:.1f} s",
         )  # fmt: skip
     return table

@@ -16,7 +16,7 @@ from dprime import text
 from dprime.curve import Estimate, LowerCurve, TradeOff
 from dprime.metrics import risk_profile
 from dprime.show.figures import Points, TradeOffFigure
-from dprime.text import round_down, round_up
+from dprime.text import round_down
 
 if TYPE_CHECKING:
     from dprime.audit.record import AuditRecord
@@ -40,13 +40,7 @@ def curve_html(curve: TradeOff | Estimate | LowerCurve) -> str:
 
 def audit_html(record: AuditRecord) -> str:
     """An audit: the verdict, what was reached beside what is allowed, and both curves."""
-    rows = [
-        (
-            row.title, "inf" if row.reached is None else round_down(row.reached),
-            "any" if row.allowed is None else round_up(row.allowed),
-        )
-        for row in record.rows
-    ]  # fmt: skip
+    rows = [(row.title, *row.shown) for row in record.rows]
     percent, method = f"{100 * record.config.confidence:g} %", record.method.method
     note = f"The first row decides. Reached: at {percent} confidence by the band, for all its rows "
     note += "together"

@@ -125,14 +125,15 @@ def chosen_threshold(held_out: Scores, sizes: Pair, metric: Reading, confidence:
 def _candidates(held_out: Scores) -> Array:
     """Thresholds at ranks of the largest `out` scores, and just below the smallest `in` scores."""
     inside, outside = held_out.inside, held_out.outside
-    upper = outside[len(outside) - _ranks(len(outside))]
-    lower = inside[_ranks(len(inside)) - 1]
+    upper = outside[len(outside) - threshold_ranks(len(outside))]
+    lower = inside[threshold_ranks(len(inside)) - 1]
     both = np.sort(np.concatenate([inside, outside]))
     below = np.maximum(np.searchsorted(both, lower) - 1, 0)  # the next smaller score
     return np.unique(np.concatenate([upper, both[below]]))
 
 
-def _ranks(trials: int) -> NDArray[np.int64]:
+def threshold_ranks(trials: int) -> NDArray[np.int64]:
+    """Ranks of held-out scores at which thresholds are tried, from either end."""
     return np.array(geometric_ranks(trials, LARGEST_RANK, RANK_RATIO))
 
 

@@ -1,0 +1,111 @@
+"""What an audit puts to the test: a mechanism, its curve, and what it says of replaced records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+from dprime import validate
+from dprime.curve import DRAWN, TradeOff
+from dprime.guarantees import EpsilonDelta
+from dprime.mechanisms import DPSGD, Mechanism
+from dprime.metrics import METRICS, MetricValue, Reading
+from dprime.shapes import LARGEST_EXPONENT
+
+SAME = 1e-6
+"""Two computations of one curve differ by less, relatively, on any machine."""
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What was claimed, with the numbers of its curve at the time of the audit.
+
+    Attributes:
+        mechanism: whose curve is claimed.
+        adjacency: that it is claimed for.
+        chosen_for: what the noise was chosen for.
+        metrics: numbers of the claimed curve, as `dprime risk` has them.
+        fpr: false-positive rates of the drawn curve.
+        tpr: true-positive rates of the drawn curve.
+    """
+
+    mechanism: Mechanism
+    adjacency: str
+    chosen_for: Mapping[str, float]
+    metrics: Mapping[str, Mapping[str, Any]]
+    fpr: tuple[float, ...]
+    tpr: tuple[float, ...]
+
+    @cached_property
+    def curve(self) -> TradeOff:
+        """The claimed curve, computed again."""
+        return self.mechanism.curve(self.adjacency)
+
+    @property
+    def described(self) -> str:
+        """The claim in a line."""
+        made = self.mechanism
+        if isinstance(made, EpsilonDelta):
+            return f"(ε, δ)-differential privacy with ε = {made.epsilon:g}, δ = {made.delta:g}"
+        if not isinstance(made, DPSGD):
+            numbers = {n: each for n, each in made.to_dict().items() if isinstance(each, float)}
+            listed = ", ".join(f"{name} = {each:g}" for name, each in numbers.items())
+            return f"{type(made).__name__} with {listed}" if listed else type(made).__name__
+        steps = "1 step" if made.steps == 1 else f"{made.steps:,} steps"
+        words = (
+            f"DP-SGD with noise multiplier {made.noise_multiplier:.6g}, sampling rate "
+            f"{made.sample_rate:.6g} and {steps}"
+        )
+        if "epsilon" in self.chosen_for:
+            epsilon, delta = self.chosen_for["epsilon"], self.chosen_for["delta"]
+            words += f"; the noise was chosen to keep ε at most {epsilon:g} at δ = {delta:g}"
+        return words
+
+    def same_as(self, other: Claim) -> bool:
+        """Whether two runs put the same curve to the test."""
+        own, others = (dict(zip(c.fpr, c.tpr, strict=True)) for c in (self, other))
+        # beside the common rates each run may keep the one at which it was decided
+        return all(
+            rate in own and rate in others
+            and math.isclose(own[rate], others[rate], rel_tol=SAME, abs_tol=1e-12)
+            for rate in DRAWN.tolist()
+        )  # fmt: skip
+
+    def profile(self) -> list[MetricValue]:
+        """The kept numbers with their titles and sentences, as `dprime risk` prints them."""
+        found = []
+        for name, kept in self.metrics.items():
+            reading = Reading(name, {each: kept[each] for each in METRICS[name].conditions})
+            value = math.inf if kept["value"] is None else float(kept["value"])
+            found.append(reading.valued(value))
+        return found
+
+
+def replace_curve(mechanism: Mechanism, adjacency: str) -> TradeOff | None:
+    """The certified curve for one person's record in place of another's, or None.
+
+    Args:
+        mechanism: what is claimed.
+        adjacency: of the claim. An (ε, δ) that was stated for add-remove or zero-out holds twice:
+            from the data with x to those without, and on to those with x'. The curve is that of
+            (ε, δ) composed with itself, F(F(FPR)) with F the smaller of δ + e^ε FPR and
+            1 - e^-ε (1 - δ - FPR).
+
+    >>> curve = replace_curve(EpsilonDelta(1.0), "add-remove")
+    >>> round(curve.epsilon(delta=1e-9), 6), round(curve.advantage(), 5)
+    (2.0, 0.63212)
+    """
+    if adjacency == "replace":
+        return mechanism.curve("replace")
+    if not isinstance(mechanism, EpsilonDelta):
+        try:
+            return mechanism.curve("replace")
+        except validate.InputError:
+            return None
+    epsilon, delta = cast(float, mechanism.epsilon), mechanism.delta
+    twice = min(1.0, delta + math.exp(min(epsilon, LARGEST_EXPONENT)) * delta)
+    middle = 1.0 - math.exp(-epsilon) * (1.0 - 2.0 * delta)
+    return TradeOff.from_lines([(2.0 * epsilon, twice), (0.0, min(1.0, middle))])
