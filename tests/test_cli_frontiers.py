@@ -32,12 +32,6 @@ def words(*arguments):
     return " ".join(shown(*arguments).split())
 
 
-def test_a_plan_is_that_of_python():
-    found = json.loads(shown("--precision", "0.6", *SMALL, "--plan-only", "--json"))
-    made = plan(0.6, pool_size=200, batch_size=20, epochs=1, probabilities=[0.2, 0.59])
-    assert found == to_json(made)
-
-
 def test_a_plan_of_the_usual_shares_with_steps():
     given = ["--precision", "1/2", "--batch", "100", "--steps", "40", "--min-tpr", "0.05"]
     found = json.loads(shown(*given, "--delta", "1e-6", "--plan-only", "--json"))
