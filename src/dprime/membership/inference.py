@@ -206,7 +206,7 @@ def infer(
         **work.describe(), "models": [cohort.describe() for cohort in cohorts],
         "claim": [curve and _claim_digest(curve) for curve in claims],
     }  # fmt: skip
-    with Run.open_or_create(file, "inference", described, work.blocks, request) as run:
+    with Run.open_or_create(file, "inference", described, len(work.blocks), request) as run:
         outputs = train_models(run, work, "models", backend, progress)
         if attacker is not None and shadow_file is not None:
             outputs.append(
