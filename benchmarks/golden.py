@@ -444,10 +444,7 @@ def inference() -> Values:
             [*ATTACKS.split(), "baseline"], shadows=16, targets=2, records=60, seed=1
         )
 
-        def claim(share: float, make: Any = make, name: str = name) -> Any:
-            return make(share).training.mechanism().curve() if name == "private" else None
-
-        made = api.infer(pool, others, make, config, claim=claim, progress=False)
+        made = api.infer(pool, others, make, config, progress=False)
         found[name] = {"verdict": made.verdict}
         for one in made.inferences[0].attacks:
             means = {

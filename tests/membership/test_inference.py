@@ -9,12 +9,12 @@ import pytest
 from dprime import InputError
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
-from dprime.membership import Cohort, InferenceConfig, Scored, answers, infer, outside
+from dprime.membership import Cohort, InferenceConfig, Scored, Trainers, answers, infer, outside
 from dprime.membership.confidence import precision_of_share
 from dprime.membership.inference import conclude
 from dprime.plain import to_json
 from dprime.text import round_up
-from pools import OPEN, OTHERS, POOL, PRIVATE, trainers
+from pools import OPEN, OTHERS, POOL, PRIVATE, by_hand, trainers
 
 CLAIM = TradeOff.gaussian(0.2)
 USUAL = InferenceConfig(seed=1)
@@ -23,7 +23,7 @@ USUAL = InferenceConfig(seed=1)
 def found_with(recipe=OPEN, claim=None, **given):
     made = trainers(recipe)
     config = InferenceConfig(**{"shadows": 24, "targets": 3, "seed": 6, **given})
-    (found,) = infer(POOL, OTHERS, made, config, claim=claim or made.claim).inferences
+    (found,) = infer(POOL, OTHERS, made, config, claim=claim).inferences
     return found
 
 
@@ -55,6 +55,8 @@ def test_without_privacy_members_are_found():
 
 def test_a_private_training_keeps_its_claim(private):
     assert private.verdict == "not refuted"
+    assert private.certified
+    assert private.claim.epsilon(1e-5) == trainers(PRIVATE).claim(0.5).epsilon(1e-5)
     assert private.allowed.precision == private.claim.precision(prior=0.5, min_tpr=0.01)
     limit = private.allowed.top_precision
     assert limit == precision_of_share(private.claim, 8 / len(POOL), 0.5)
@@ -75,6 +77,16 @@ def test_a_private_training_keeps_its_claim(private):
 def test_the_seed_gives_everything(private):
     again = found_with(PRIVATE, attacks=["lira-fixed", "rmia", "baseline"])
     assert to_json(again) == to_json(private)
+
+
+def test_a_training_function_is_held_to_what_is_claimed_of_it():
+    made, config = Trainers(PRIVATE, POOL, own=by_hand), InferenceConfig(["yeom"], targets=2)
+    (claimed,) = infer(POOL, OTHERS, made, config, claim=made.claim).inferences
+    assert claimed.allowed.precision == made.claim(0.5).precision(prior=0.5, min_tpr=0.01)
+    assert not claimed.certified
+    (free,) = infer(POOL, OTHERS, made, config).inferences
+    assert (free.verdict, free.allowed) == ("no claim", None)
+    assert "The training has no claim: nothing limits" in free.sentence
 
 
 @pytest.mark.slow
@@ -127,6 +139,7 @@ def test_too_few_answers_are_inconclusive():
     loose = TradeOff.gaussian(3.0)
     found = found_with(PRIVATE, lambda _: loose, attacks=["yeom"], targets=2, records=12)
     assert not found.telling
+    assert not found.certified  # what is only stated
     assert found.verdict == "inconclusive"
     assert "Inconclusive, because the answers are too few" in found.sentence
     lucky = replace(reached(scores_of(0.6)), targets_that_contradict=0)

@@ -177,7 +177,7 @@ def _found(
     if config.records is None:
         config = replace(config, records=min(MOST_RECORDS, len(pool)))
     return infer_from(
-        pool, others, trainers, config, claim=trainers.claim,
+        pool, others, trainers, config, claim=trainers.claim if trainers.own else None,
         file=path, shadow_file=request["shadow_file"], backend=backend, request=request,
     )  # fmt: skip
 

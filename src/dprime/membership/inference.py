@@ -164,8 +164,8 @@ def infer(
         population: records that no model is trained on, so none of the pool's.
         trainer: gives the trainer for a probability, so that batches can keep their size.
         config: what is attacked and asked; None for the usual.
-        claim: gives the curve of the targets' training for a probability. It counts as certified
-            where the engine trains, and as stated where a function of your own does.
+        claim: gives the curve that is claimed of the targets' training, for a probability. None
+            takes the certified curve of the engine's training, if it is private.
         file: of the run, which keeps what every model answers; None keeps nothing.
         shadow_file: of a run that keeps the shadow models' answers apart, for other inferences.
         backend: where models are trained; None for this process.
@@ -197,13 +197,16 @@ def infer(
     if attacker is not None and shadow_file is None:
         cohorts.append(attacker)
     work = Models(tuple(cohorts), pool, population)
-    certified = cohorts[0].trainer.training is not None
-    claims = [claim and claim(share) for share in config.probabilities]
+    certified = claim is None and cohorts[0].trainer.training is not None
+    claims = [
+        _certified(cohort.trainer) if claim is None else claim(share)
+        for share, cohort in zip(config.probabilities, cohorts, strict=False)
+    ]
     described |= {
         **work.describe(), "models": [cohort.describe() for cohort in cohorts],
         "claim": [curve and _claim_digest(curve) for curve in claims],
     }  # fmt: skip
-    with Run.open_or_create(file, "inference", described, work.blocks, request) as run:
+    with Run.open_or_create(file, "inference", described, len(work.blocks), request) as run:
         outputs = train_models(run, work, "models", backend, progress)
         if attacker is not None and shadow_file is not None:
             outputs.append(
@@ -237,6 +240,12 @@ def _attacker(
     for attack in attacks:
         attack.scorable(members)
     return cohort
+
+
+def _certified(trainer: Trainer) -> TradeOff | None:
+    """The curve of the engine's training on a part whose size is secret; None if not private."""
+    training = trainer.training
+    return training.mechanism().curve("add-remove") if training and training.private else None
 
 
 def _claim_digest(claim: TradeOff) -> list[float | None]:

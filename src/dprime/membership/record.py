@@ -71,7 +71,7 @@ class Inference:
         min_tpr: of the attackers that the certified precision is for.
         top_share: the share of records that are called members to test the claim.
         attacks: what each attack reached.
-        certified: whether the claim was computed from the training itself, not only stated.
+        certified: whether the claim was computed from the engine's training, not only stated.
         telling: whether answers that are all right would contradict the claim; else no attack can.
         claim: the curve that is claimed of the targets' training; None where it is not private.
         allowed: what the claim allows; None without one.
@@ -127,9 +127,8 @@ class Inference:
             "all records are."
         )
         if self.allowed is None:
-            return (
-                f"{reached} The training is not private: nothing limits what an attack may reach."
-            )
+            why = "is not private" if self.certified else "has no claim"
+            return f"{reached} The training {why}: nothing limits what an attack may reach."
         who = "certified curve" if self.certified else "claim"
         limit = f"For that share the {who} allows {round_up(100 * self.allowed.top_precision)} %"
         ends = {

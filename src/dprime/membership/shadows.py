@@ -139,11 +139,6 @@ class Cohort:
         """How many of them are trained and stored together."""
         return TOGETHER.get(self.device, TOGETHER_ON_GPU)
 
-    @property
-    def blocks(self) -> int:
-        """How many blocks they make."""
-        return -(-self.models // self.block)
-
     def members(self, records: int) -> Bools:
         """Which model has which record [model, record]; for simulations, not for secrets."""
         coins = np.random.default_rng([self.seed, 0]).random((self.models, records))
@@ -193,7 +188,7 @@ def answers(
     check_outside(population, pool)
     work = Models((cohort,), pool, population)
     config = {**work.describe(), **cohort.describe()}
-    with Run.open_or_create(file, "models", config, cohort.blocks) as run:
+    with Run.open_or_create(file, "models", config, len(work.blocks)) as run:
         return train_models(run, work, "shadow models", backend, progress)[0]
 
 
@@ -206,9 +201,13 @@ class Models:
     population: Dataset
 
     @property
-    def blocks(self) -> int:
-        """How many blocks there are."""
-        return sum(cohort.blocks for cohort in self.cohorts)
+    def blocks(self) -> list[tuple[Cohort, slice]]:
+        """Whose models are in each block, and which of the cohort's."""
+        return [
+            (cohort, slice(first, first + cohort.block))
+            for cohort in self.cohorts
+            for first in range(0, cohort.models, cohort.block)
+        ]
 
     def describe(self) -> dict[str, Any]:
         """What all cohorts have in common, in JSON values."""
@@ -219,8 +218,8 @@ class Models:
 
     def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
         """Train the models of a block, and ask them."""
-        cohort, number = self._place(block)
-        rows = slice(number * cohort.block, (number + 1) * cohort.block)
+        cohort, rows = self.blocks[block]
+        number = rows.start // cohort.block
         members = cohort.members(len(self.pool))[rows]
         part = TrainingData.parts(self.pool, members, cohort.probability)
         seed = np.random.SeedSequence([cohort.seed, 1 + number]).generate_state(1, np.uint64)[0]
@@ -231,14 +230,6 @@ class Models:
             for name in SIGNALS
         }
         return {"members": members, **signals}
-
-    def _place(self, block: int) -> tuple[Cohort, int]:
-        """Whose block it is, and which of the cohort's."""
-        for cohort in self.cohorts:
-            if block < cohort.blocks:
-                return cohort, block
-            block -= cohort.blocks
-        raise IndexError(block)
 
     def with_memory_fraction(self, fraction: float) -> Models:
         return self._with(lambda trainer: trainer.with_memory_fraction(fraction))

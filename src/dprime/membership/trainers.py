@@ -141,9 +141,9 @@ class Trainers:
         return EngineTrainer(self.network, training, self.compute)
 
     def claim(self, probability: float) -> TradeOff | None:
-        """The certified curve of such a training; None where it is not private.
+        """What such a training is held to: the recipe's curve, or for a training function its ε.
 
-        A training function is held to the ε of the recipe, or to its noise.
+        None without either.
         """
         if not self.recipe.private:
             return None
