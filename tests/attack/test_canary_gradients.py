@@ -179,15 +179,6 @@ def autograd(setting, vector, x, y):
     return one_gradient(model, each, x, y)
 
 
-def test_its_gradient_is_what_the_engine_takes():
-    setting = engine_setting(clip_norm=1e6, noise_multiplier=1e-6)
-    attack = AdaptivePoisoning(pgd_steps=2, size=0.2).craft(setting)
-    for weights, x, y, _, step in made_in(setting, attack):
-        for trial, vector in enumerate(weights):
-            expected = autograd(setting, vector, x[trial, 0], y[trial, 0])
-            torch.testing.assert_close(step.differing[0][trial], expected, rtol=1e-4, atol=1e-5)
-
-
 @pytest.mark.parametrize(("split", "mirrors"), [(IMAGES, False), (TABLE, True)])
 def test_the_other_record_is_the_one_whose_gradient_is_further_away(split, mirrors):
     """On the images the likeliest label; where both labels pull alike, the mirror image."""

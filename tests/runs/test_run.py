@@ -349,12 +349,13 @@ def test_a_file_that_was_cut_off(path, filled):
                 Run.open(path, verify=verify)
 
 
-def test_garbage_anywhere_is_noticed_or_harmless(path, filled):
+@pytest.mark.parametrize("count", [60, pytest.param(200, marks=pytest.mark.slow)])
+def test_garbage_anywhere_is_noticed_or_harmless(path, filled, count):
     """Whatever 64 bytes are overwritten, a run that opens holds what was put in."""
     whole = {n: np.concatenate([scores(b, MANY)[n] for b in range(3)]) for n in scores(0)}
     draw = np.random.default_rng(5)
     noticed = 0
-    for number, start in enumerate(draw.integers(0, len(filled) - 64, size=100)):
+    for number, start in enumerate(draw.integers(0, len(filled) - 64, size=count)):
         path.write_bytes(filled[:start] + draw.bytes(64) + filled[start + 64 :])
         for verify in (True, False)[: 1 + (number % 4 == 0)]:
             try:
@@ -371,7 +372,7 @@ def test_garbage_anywhere_is_noticed_or_harmless(path, filled):
                 said = str(error)
                 assert "must be a whole run, but it is damaged" in said
                 noticed += verify
-    assert noticed > 75  # nearly all of the file is in use
+    assert noticed > 0.75 * count  # nearly all of the file is in use
 
 
 def test_one_changed_number_in_a_block_is_noticed(path, filled):
