@@ -52,6 +52,15 @@ def test_the_curve_is_never_above_the_literature(epsilon, delta, prior):
     assert bounds.mahloujifar_precision_from_epsilon(epsilon) == pytest.approx(pure.precision(0.5))
 
 
+@REPEATABLE
+@given(st.floats(1e-3, 50.0), st.floats(1e-9, 0.1))
+def test_the_largest_mu_of_an_epsilon(epsilon, delta):
+    mu = bounds.mu_from_epsilon(epsilon, delta=delta)
+    assert TradeOff.gaussian(mu).delta(epsilon) <= delta
+    assert TradeOff.gaussian(mu * (1 + 1e-9)).delta(epsilon) > delta
+    assert choose(dprime.GDP(), epsilon=epsilon, delta=delta).mu == pytest.approx(mu, rel=1e-9)
+
+
 def test_check_values_of_the_literature():
     target = bounds.epsilon_from_belief(0.9)
     assert target == pytest.approx(math.log(9), rel=1e-14)

@@ -5,8 +5,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from dprime import DPSGD, GDP, choose
+from dprime import DPSGD, TradeOff
 from dprime.audit import epsilon_limit, largest_epsilon, plan
+from dprime.bounds import mu_from_epsilon
 from dprime.cli import app
 from dprime.metrics import Reading
 
@@ -20,7 +21,7 @@ def shown(*arguments):
 def test_an_epsilon_is_planned_as_in_python():
     words = ["--epsilon", "2", "--strength", "1.5", "--delta", "1e-6", "--metric", "epsilon"]
     found = json.loads(shown(*words, "--json"))
-    claim = choose(GDP(), epsilon=2.0, delta=1e-6).curve()
+    claim = TradeOff.gaussian(mu_from_epsilon(2.0, delta=1e-6))
     made = plan(claim, strength=1.5, metric=Reading("epsilon", {"delta": 1e-6}))
     assert (found["trials"], found["refuting"], found["least"]) == (
         made.trials, made.refuting, made.least,

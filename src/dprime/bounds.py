@@ -11,9 +11,9 @@ Most conversions are readings of a curve, or a choice of what keeps a reading be
 
 Its advantage, TPR, precision, belief, ε and δ are methods, certified and rounded up. Backwards,
 `choose(EpsilonDelta(delta=δ), precision=0.9, prior=0.1).epsilon` is the largest ε that keeps a
-precision, `choose(GDP(), epsilon=ε, delta=δ).mu` the largest μ, `choose(Gaussian(steps=k), ...)`
-gives the least noise, and `choose(PoolSampled(EpsilonDelta(ε, δ)), precision=0.9).prior` the
-largest prior.
+precision, `choose(GDP(), advantage=0.1).mu` the largest μ, `choose(Gaussian(steps=k), ...)` gives
+the least noise, and `choose(PoolSampled(EpsilonDelta(ε, δ)), precision=0.9).prior` the largest
+prior.
 
 Here is what remains. Each docstring says whether the number is a certified bound, exact, or an
 estimate. `noise_multiplier` is z = σ/C on the clipped sum, whatever the adjacency; one record moves
@@ -235,6 +235,28 @@ def empirical_epsilon_from_advantage(advantage: float, *, delta: float) -> float
     return TradeOff.gaussian(_mu(max(0.0, seen))).epsilon(delta)
 
 
+def mu_from_epsilon(epsilon: float, *, delta: float) -> float:
+    """The largest μ for which a Gaussian mechanism is (ε, δ)-DP, to the last digits.
+
+    Exact but for rounding (down), checked with the δ of its curve. `choose(GDP(), ...)` finds it to
+    twelve digits; here a claim of ε = 4 is one of 4 when it is printed.
+
+    >>> round(mu_from_epsilon(1.0, delta=1e-5), 5)
+    0.26805
+    """
+    epsilon = validate.positive("epsilon", epsilon)
+    delta = validate.inner_probability("delta", delta, example=1e-5)
+
+    def excess(mu: float) -> float:
+        return math.log(TradeOff.gaussian(mu).delta(epsilon)) - math.log(delta)
+
+    low = high = _rdp_mu(epsilon, delta)  # the RDP conversion is a bound
+    while excess(high) <= 0:
+        low, high = high, 2.0 * high
+    mu = float(scipy.optimize.brentq(excess, low * (1.0 - 1e-6), high, xtol=1e-300))
+    return _nudged(mu, -1.0, lambda value: TradeOff.gaussian(value).delta(epsilon) <= delta)
+
+
 # Rényi differential privacy -----------------------------------------------------------------------
 #
 # The conversion ε = ε_RDP + ln(1/δ)/(α - 1) is not the tightest one known, but it proves more than
@@ -306,15 +328,19 @@ def rdp_noise_multiplier_from_epsilon(
     epsilon = validate.positive("epsilon", epsilon)
     delta = validate.inner_probability("delta", delta, example=1e-5)
     moved = _moved(steps, adjacency)
-    # the root of μ²/2 + μ √(2 ln(1/δ)) = ε
-    spread = math.sqrt(-2.0 * math.log(delta))
-    mu = 2.0 * epsilon / (spread + math.sqrt(2.0 * epsilon - 2.0 * math.log(delta)))
-    return _nudged(moved / mu, 1.0, lambda z: _rdp_epsilon(moved / z, delta) <= epsilon)
+    noise = moved / _rdp_mu(epsilon, delta)
+    return _nudged(noise, 1.0, lambda z: _rdp_epsilon(moved / z, delta) <= epsilon)
 
 
 def _rdp_epsilon(mu: float, delta: float) -> float:
     """The minimum over α > 1 of α μ²/2 + ln(1/δ)/(α - 1), at α = 1 + √(2 ln(1/δ))/μ."""
     return mu * mu / 2 + mu * math.sqrt(-2.0 * math.log(delta))
+
+
+def _rdp_mu(epsilon: float, delta: float) -> float:
+    """Its inverse, the root of μ²/2 + μ √(2 ln(1/δ)) = ε."""
+    spread = math.sqrt(-2.0 * math.log(delta))
+    return 2.0 * epsilon / (spread + math.sqrt(2.0 * epsilon - 2.0 * math.log(delta)))
 
 
 # Deletion -----------------------------------------------------------------------------------------

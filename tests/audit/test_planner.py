@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
-from dprime import DPSGD, GDP, InputError, TradeOff, choose
+from dprime import DPSGD, InputError, TradeOff
 from dprime.audit import ClopperPearson, judge, lower_bound, power
 from dprime.audit.planner import (
     METHODS,
@@ -16,11 +16,12 @@ from dprime.audit.planner import (
     largest_epsilon,
     plan,
 )
+from dprime.bounds import mu_from_epsilon
 from dprime.metrics import Reading
 
 
 def mu_of(epsilon):
-    return choose(GDP(), epsilon=epsilon, delta=1e-5).mu
+    return mu_from_epsilon(epsilon, delta=1e-5)
 
 
 EPSILON_1, EPSILON_4 = TradeOff.gaussian(mu_of(1.0)), TradeOff.gaussian(mu_of(4.0))

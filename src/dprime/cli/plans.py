@@ -14,12 +14,11 @@ from dprime import validate
 from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.planner import METHODS, Criterion, Plan, epsilon_limit, largest_epsilon
 from dprime.audit.planner import plan as make_plan
+from dprime.bounds import mu_from_epsilon
 from dprime.cli.options import AsJson, number_option, text_option
 from dprime.curve import TradeOff
-from dprime.guarantees import GDP
 from dprime.mechanisms import DPSGD
 from dprime.metrics import OBSERVED, Reading
-from dprime.solve import choose
 from dprime.text import round_down
 
 Text = str | None
@@ -130,7 +129,7 @@ def _claim(
                 remedy = "leave it out, or give --noise-multiplier"
                 raise validate.refusal(name, given, "left out where ε is claimed", remedy)
         value = validate.parse("epsilon", epsilon)
-        return choose(GDP(), epsilon=value, delta=delta).curve()
+        return TradeOff.gaussian(mu_from_epsilon(value, delta=delta))
     texts = {"noise_multiplier": noise, "sample_rate": rate or "1", "steps": steps}
     numbers = {name: validate.parse(name, text) for name, text in texts.items() if text is not None}
     return DPSGD(**numbers).curve(adjacency)  # type: ignore[arg-type]
