@@ -259,7 +259,7 @@ def _own(described: Mapping[str, Any] | None, adjacency: str | None) -> tuple[st
         drawn = "full" if described["sample_rate"] == 1 else described["sampling"]
         public = PUBLIC if adjacency in (None, "add-remove") else PUBLIC_SIZE
         return (CLIPPED, BATCHES[drawn], public, SECRET)
-    return KINDS.get(described["name"], (STATED,))
+    return KINDS[described["name"]]
 
 
 # Numbers ------------------------------------------------------------------------------------------

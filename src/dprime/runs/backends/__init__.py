@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dprime import validate
 from dprime.runs.backends.base import Backend, End, Here, Outcome, Task, Work, WorkerPool
-from dprime.runs.backends.cluster import Ray
 from dprime.runs.backends.processes import Processes
+from dprime.runs.backends.ray import Ray
 
 __all__ = [
     "BACKENDS", "Backend", "End", "Here", "Outcome", "Processes", "Ray", "Task", "Work",

@@ -13,7 +13,8 @@ import pytest
 
 import dprime
 from dprime.audit import AuditConfig, begin
-from dprime.runs.backends import backend_named, cluster
+from dprime.runs.backends import backend_named
+from dprime.runs.backends import ray as cluster
 from dprime.runs.backends.base import End
 from dprime.runs.run import Run
 from dprime.runs.runner import execute
