@@ -13,6 +13,15 @@ LIBRARIES = {"torch": ("PyTorch", "train"), "opacus": ("Opacus", "opacus")}
 """What optional libraries are called, and the extra that installs them."""
 
 
+def load(module: str, name: str) -> Any:
+    """A name of a module that is above the caller, or is seldom needed.
+
+    >>> load("curve", "TradeOff").__name__
+    'TradeOff'
+    """
+    return getattr(import_module(f"dprime.{module}"), name)
+
+
 def lazy(
     package: str,
     places: Mapping[str, str],

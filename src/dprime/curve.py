@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import ClassVar, Literal, final
 
 import numpy as np
 import scipy
 
 from dprime import validate
+from dprime._lazy import load
 from dprime.privacy_loss import Array, PrivacyLoss
 from dprime.shapes import GaussianShape, Line, Polygon, Shape
 
@@ -59,7 +59,7 @@ class TradeOffMetrics:
 
     def _repr_html_(self) -> str:
         """What a notebook shows, made by a module that only a notebook needs."""
-        return str(import_module("dprime.show.notebook").curve_html(self))
+        return str(load("show.notebook", "curve_html")(self))
 
     def points(self, also: Sequence[float] = ()) -> tuple[Array, Array]:
         """(FPR, TPR) along the curve, close enough for a drawing on linear and logarithmic axes.

@@ -15,13 +15,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
-from importlib import import_module
 from inspect import isabstract
 from typing import Any, Literal, Self, TypeVar, get_args
 
 import numpy as np
 
 from dprime import privacy_loss, validate
+from dprime._lazy import load
 from dprime.composition import PrivacyLosses, Shuffled
 from dprime.curve import TradeOff
 from dprime.parameters import NOISE, RATE, SHARE, STEPS, Search, checked, one_of, steps_in_pass
@@ -107,7 +107,7 @@ class Mechanism(ABC):
         >>> Mechanism.from_dict({"name": "Gaussian", "noise_multiplier": 8.0, "steps": 30})
         Gaussian(noise_multiplier=8.0, steps=30)
         """
-        import_module("dprime.guarantees")  # so that all mechanisms are known
+        load("guarantees", "StatedGuarantee")  # so that all mechanisms are known
         remedy = "give what to_dict() returns"
         if not isinstance(values, Mapping) or "name" not in values:
             raise validate.misfit("mechanism", "without a name", "a mapping with a name", remedy)

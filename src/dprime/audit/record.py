@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import validate
+from dprime._lazy import load
 from dprime.audit.claim import Claim, replace_curve
 from dprime.audit.config import AuditConfig
 from dprime.audit.estimators.base import LowerBound
@@ -195,7 +195,7 @@ class AuditRecord:
 
     def _repr_html_(self) -> str:
         """What a notebook shows, made by a module that only a notebook needs."""
-        return str(import_module("dprime.show.notebook").audit_html(self))
+        return str(load("show.notebook", "audit_html")(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values, without the trials, the points of curves, and the seed."""

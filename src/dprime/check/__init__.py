@@ -6,9 +6,9 @@ Nothing is executed. A clean report names what was looked for; it never says tha
 private.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dprime._lazy import load
 from dprime.check.files import check
 from dprime.check.report import Report
 from dprime.check.rules import MEANINGS, RULES, Finding, Rule
@@ -22,5 +22,5 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is th
 
     def __getattr__(name: str) -> Any:
         if name == "check_description":  # it computes risks: SciPy is loaded with it
-            return import_module("dprime.check.saved").check_description
+            return load("check.saved", "check_description")
         raise AttributeError(f"module 'dprime.check' has no attribute {name!r}")

@@ -6,11 +6,12 @@ A command's module is imported when the command is called: SciPy and PyTorch are
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
+
+from dprime._lazy import load
 
 COMMANDS = {
     "risk": (
@@ -100,5 +101,5 @@ def imported(name: str) -> Any:
     """The command itself."""
     module, _ = COMMANDS[name]
     alone = typer.Typer(add_completion=False)
-    alone.command(name)(getattr(import_module(f"dprime.cli.{module}"), name))
+    alone.command(name)(load(f"cli.{module}", name))
     return typer.main.get_command(alone)
