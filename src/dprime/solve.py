@@ -99,8 +99,12 @@ class Target:
         What is rounded to 0 counts as safe only if it is.
         """
         value = self.reading.value(curve)
-        excess = math.log(max(self._risk(value), 1e-300)) - math.log(self._risk(self.value))
+        excess = math.log(max(self._risk(value), 1e-300)) - self._log_ceiling
         return min(excess, 0.0) if self.keeps(value) else max(excess, 5e-324)
+
+    @cached_property
+    def _log_ceiling(self) -> float:
+        return math.log(self._risk(self.value))
 
     def value_at(self, excess: float) -> float:
         """The metric's value with this excess."""
@@ -181,7 +185,8 @@ def solve(
     validate.one_of("whole", whole, ("steps", "epochs"))
     if isinstance(mechanism, PoolSampled):
         _check_pool(mechanism, target, adjacency, group_size)
-    goal = targets_of(mechanism, target)[0]
+    goals = targets_of(mechanism, target)
+    goal = goals[0]
     parameter, relation = _free_parameter(mechanism), goal.adjacency(adjacency)
     found, rate = mechanism.search(parameter), None
     if parameter == "probability":
@@ -189,7 +194,7 @@ def solve(
     if found.whole and whole == "epochs":
         rate = _rate(mechanism)
         found = replace(found, high=max(1, math.floor(MOST_STEPS * rate * (1 + 5e-13))))
-    problem = Problem(mechanism, parameter, target, goal, relation, group_size, found, rate)
+    problem = Problem(mechanism, parameter, target, goals, relation, group_size, found, rate)
     point = _search(problem)
     assert point.curve is not None
     return Solution(problem.completed(point.number), point.curve, parameter)
@@ -272,7 +277,7 @@ class Problem(Generic[AnyMechanism]):
     The search moves along a position v = +-ln(number), in which the risk rises.
 
     Attributes:
-        goal: the first of the targets.
+        goals: the targets; those of a pool whose probability is free hang on it.
         range: of the numbers that may be tried: values of the parameter, or whole epochs.
         rate: the sampling rate where epochs are counted; None elsewhere.
     """
@@ -280,7 +285,7 @@ class Problem(Generic[AnyMechanism]):
     mechanism: AnyMechanism
     parameter: str
     target: Mapping[str, float | None]
-    goal: Target
+    goals: list[Target]
     adjacency: str | None
     group_size: int
     range: Search
@@ -298,7 +303,14 @@ class Problem(Generic[AnyMechanism]):
             curve = self.pool_curve if self.parameter == "probability" else self._curve(made)
         except NotCertifiableError:
             return math.inf, None
-        return max(each.excess(curve) for each in targets_of(made, self.target)), curve
+        of_pool = self.parameter == "probability"
+        goals = targets_of(made, self.target) if of_pool else self.goals
+        return max(goal.excess(curve) for goal in goals), curve
+
+    @property
+    def goal(self) -> Target:
+        """The first of the targets."""
+        return self.goals[0]
 
     @cached_property
     def pool_curve(self) -> TradeOff:

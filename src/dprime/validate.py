@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Self, SupportsIndex
+from typing import Self
 
 WHOLE_TOLERANCE = 1e-9
 """How far from a whole number a float may lie and still count as one (2000.0 does)."""
@@ -134,7 +134,7 @@ def inner_probability(name: str, value: object, *, example: float | str = 0.5) -
 
 def whole(name: str, value: object, *, example: int = 1000, least: int = 1) -> int:
     """A whole number of at least 1, or another one; 2000.0 counts as 2000."""
-    if value is not True and value is not False and isinstance(value, SupportsIndex):
+    if value is not True and value is not False and hasattr(value, "__index__"):
         result = value.__index__()
     else:
         real = number(name, value, example=example)
