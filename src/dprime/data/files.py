@@ -58,9 +58,8 @@ class Source:
         if path is None:
             wanted = " or ".join(f"{self.folder}/{name}" for name in names)
             found = f"it is {None if data_dir is None else repr(str(data_dir))}"
-            remedy = f"get the file from {self.address} and set {VARIABLE} or data_dir"
             requirement = f"be a folder with {wanted} (or the same with .gz) in it"
-            raise MissingFileError.of("data_dir", requirement, found, remedy, data_dir)
+            raise MissingFileError.of("data_dir", requirement, found, self._get, data_dir)
         return path
 
     def fetch(self, name: str, version: int) -> Any:
@@ -73,17 +72,17 @@ class Source:
                 return datasets.fetch_openml(name, version=version, **options)
         except (OSError, ValueError) as error:
             requirement = f"able to send {name} for source 'openml'"
-            raise validate.refusal("openml.org", error, requirement, self._elsewhere) from None
+            remedy = f"try again later, or {self._get}"
+            raise validate.refusal("openml.org", error, requirement, remedy) from None
 
     def check_fetched(self, what: str, found: object, wanted: object) -> None:
         """Refuse a data set from OpenML that is another one than its name says."""
         if found != wanted:
-            raise validate.refusal(f"{what} on OpenML", found, str(wanted), self._elsewhere)
+            raise validate.refusal(f"{what} on OpenML", found, str(wanted), self._get)
 
     @property
-    def _elsewhere(self) -> str:
-        get = f"get the files from {self.address} and set {VARIABLE} or data_dir"
-        return f"try again later, or {get}"
+    def _get(self) -> str:
+        return f"get the file from {self.address} and set {VARIABLE} or data_dir"
 
 
 def folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
