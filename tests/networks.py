@@ -17,7 +17,6 @@ def plain_net(*layers, shape=(6,)):
 
 relu, pool, flat = nn.ReLU, nn.MaxPool2d, nn.Flatten
 NETWORKS = {
-    "linear": lambda: (nn.Linear(6, 3), (6,)),
     "linear without bias": lambda: (nn.Linear(6, 3, bias=False), (6,)),
     "three linear layers": lambda: plain_net(
         nn.Linear(6, 5), nn.Tanh(), nn.Sequential(nn.Linear(5, 4), nn.GELU()), nn.Linear(4, 3)
@@ -42,8 +41,9 @@ NETWORKS = {
     "conv with stride, padding, dilation": lambda: image_net(
         nn.LeakyReLU(), nn.Conv2d(4, 3, (3, 2), stride=(2, 1), padding=(1, 2), dilation=(2, 1))
     ),
-    "conv, same padding": lambda: image_net(relu(), nn.Conv2d(4, 3, 3, padding="same")),
-    "conv without bias": lambda: image_net(relu(), nn.Conv2d(4, 3, 3, bias=False)),
+    "conv without bias, same padding": lambda: image_net(
+        relu(), nn.Conv2d(4, 3, 3, padding="same", bias=False)
+    ),
     "conv of few positions": lambda: image_net(
         relu(), pool(3), nn.Conv2d(4, 40, 1), relu(), nn.Conv2d(40, 40, 2), relu()
     ),
@@ -61,9 +61,8 @@ NETWORKS = {
         nn.Linear(6, 8), nn.GroupNorm(1, 8), relu(), nn.Linear(8, 3)
     ),
     "layer norm": lambda: plain_net(nn.Linear(6, 8), nn.LayerNorm(8), relu(), nn.Linear(8, 3)),
-    "layer norm first": lambda: plain_net(nn.LayerNorm(6), nn.Linear(6, 3)),
-    "layer norm without bias": lambda: plain_net(
-        nn.Linear(6, 8), nn.LayerNorm(8, bias=False), nn.Linear(8, 3)
+    "layer norm first, without bias": lambda: plain_net(
+        nn.LayerNorm(6, bias=False), nn.Linear(6, 3)
     ),
     "layer norm at positions": lambda: plain_net(
         nn.Linear(4, 5), nn.LayerNorm(5), flat(), nn.Linear(35, 3), shape=(7, 4)

@@ -28,10 +28,10 @@ def net():
 
 
 NAMES = (
-    "three linear layers", "linear at positions", "long positions, by Gram", "layer norm first",
-    "layer norm at positions", "group norm on vectors", "group norm of one group",
+    "three linear layers", "linear at positions", "long positions, by Gram", "pools",
+    "layer norm first, without bias", "layer norm at positions", "layer norm on images",
+    "group norm on vectors", "group norm of one group", "group norms",
     "conv of one channel, and a maximum of overlapping cells", "conv twice, max pool with ties",
-    "pools", "group norms", "layer norm on images",
 )  # fmt: skip
 
 

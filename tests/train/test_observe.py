@@ -20,6 +20,7 @@ from dprime.train.gradients import clip_factors
 from dprime.train.losses import plain_cross_entropy
 from dprime.train.observers import AccuracyEvery, log_mixture
 from dprime.train.slices import Slices
+from networks import NETWORKS
 from planted import TOLD_BY_THE_OTHERS
 from trials import Keeper, Wrapped, blobs, clipped, dense, fast, gradient_of, pairs, set_flat
 
@@ -159,16 +160,10 @@ def test_clipping_is_never_exceeded():
     assert torch.equal(zeros, torch.ones(1, 3))
 
 
-IMAGE_NET = nn.Sequential(
-    nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 20, 2),
-    nn.Flatten(), nn.LayerNorm(180), nn.Linear(180, 3),
-)  # fmt: skip
-
-
 @pytest.mark.parametrize(("bound", "wrap"), [(1e-3, fast), (0.1, Wrapped), (1.0, fast)])
 def test_no_record_counts_with_more_than_the_bound(bound, wrap):
-    images = blobs(6, (1, 11, 11))
-    largest = []
+    model, shape = NETWORKS["group norms"]()
+    images, largest = blobs(6, shape), []
 
     class Watching(Observer):
         def see(self, step):
@@ -176,7 +171,7 @@ def test_no_record_counts_with_more_than_the_bound(bound, wrap):
 
     recipe = TrainingConfig(steps=6, learning_rate=0.5, clip_norm=bound, noise_multiplier=1.0)
     worlds = TrainingData.replace(images.take(range(5)), 2, images.take([5]))
-    train(wrap(IMAGE_NET), worlds, recipe, trials=8, seed=1, observers=[Watching()])
+    train(wrap(model), worlds, recipe, trials=8, seed=1, observers=[Watching()])
     assert max(largest) <= bound
     assert min(largest) > 0.9 * bound or bound == 1.0
 

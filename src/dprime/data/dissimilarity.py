@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -30,7 +29,7 @@ from torch import Tensor
 
 from dprime import validate
 from dprime.data.arrays import at_most, numbers
-from dprime.data.devices import device_named
+from dprime.data.devices import device_named, one_thread, single_precision
 
 MEASURES = ("ssim", "euclidean", "manhattan", "hamming", "cosine")
 DEFAULTS = {"image": "ssim", "binary": "hamming", "table": "manhattan"}
@@ -258,7 +257,7 @@ class _Comparison:
         threads = min(torch.get_num_threads(), _THREADS) if self.a.device.type == "cpu" else 1
         tile_of = lambda block: self.rule(self.a[block[0]], self.b[block[1]])  # noqa: E731
         one_each = ThreadPoolExecutor(threads, "tile", torch.set_num_threads, (1,))
-        with _own_settings(), one_each as pool:
+        with one_thread(), single_precision(), one_each as pool:
             for first in range(0, len(blocks), threads):
                 part = blocks[first : first + threads]
                 for (row, column), tile in zip(part, pool.map(tile_of, part), strict=True):
@@ -266,19 +265,6 @@ class _Comparison:
                     done += tile.numel()
                     if progress is not None:
                         progress(done, total)
-
-
-@contextmanager
-def _own_settings() -> Iterator[None]:
-    """One thread for each operation, no TF32 or bfloat16 in products; all is put back later."""
-    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
-    torch.set_num_threads(1)
-    torch.set_float32_matmul_precision("highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(precision)
-        torch.set_num_threads(threads)
 
 
 def _ends(index: _Indexes, scores: _Floats, keep: int) -> tuple[_Indexes, _Floats]:
