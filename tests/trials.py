@@ -134,8 +134,9 @@ def optimizer_of(training, model):
     )  # fmt: skip
 
 
-def batch_of(worlds, rate, streams, step, in_world):
+def batch_of(done, trial, streams, step):
     """Indexes into the union of both worlds that this trial trains on."""
+    worlds, rate, in_world = done.data, done.training.sample_rate, bool(done.in_world[trial])
     places = worlds.size
     drawn = [True] * places
     if rate < 1:
@@ -143,7 +144,7 @@ def batch_of(worlds, rate, streams, step, in_world):
     replaced = worlds.adjacency == "replace"
     rows = []
     for place in range(places):
-        if not drawn[place]:
+        if not drawn[place] or (worlds.members is not None and not worlds.members[trial][place]):
             continue
         if worlds.adjacency is None or place < worlds.first:
             rows.append(place)
@@ -154,12 +155,13 @@ def batch_of(worlds, rate, streams, step, in_world):
     return rows
 
 
-def slow_training(model, worlds, training, trial, seed, start, in_world=True, made=()):
+def slow_training(done, model, trial, start, made=()):
     """The final weights of one trial, computed record by record.
 
     `made` are functions of weights and step, whose gradients stand in for the differing records'.
     """
-    streams = Streams(seed, [trial])
+    worlds, training = done.data, done.training
+    streams = Streams(done.seed, [trial])
     set_flat(model, start.clone())
     optimizer = optimizer_of(training, model)
     loss = named_loss(training.loss)
@@ -177,7 +179,7 @@ def slow_training(model, worlds, training, trial, seed, start, in_world=True, ma
         for group in optimizer.param_groups:
             group["lr"] = training.rate_at(step)
         total = torch.zeros_like(start)
-        for row in batch_of(worlds, training.sample_rate, streams, step, in_world):
+        for row in batch_of(done, trial, streams, step):
             total += gradient(row)
         if training.noise_multiplier:
             sigma = training.sigma
@@ -187,9 +189,16 @@ def slow_training(model, worlds, training, trial, seed, start, in_world=True, ma
                 sigma *= float(change.norm()) / training.clip_norm
             noise = torch.tensor([sigma], dtype=torch.float64)
             add_normal(streams, total[None], noise, Purpose.NOISE, step)
-        average = total / (training.sample_rate * worlds.size)
+        average = total / (training.sample_rate * worlds.expected)
         sizes = [weight.numel() for weight in model.parameters()]
         for weight, part in zip(model.parameters(), average.split(sizes), strict=True):
             weight.grad = part.view(weight.shape).clone()
         optimizer.step()
     return flat(model)
+
+
+def assert_trained_as_a_plain_loop_does(done, model, starts, made=()):
+    """The first trials, from their first weights."""
+    for trial, start in enumerate(starts):
+        expected = slow_training(done, model, trial, start, made)
+        torch.testing.assert_close(done.weights[trial], expected, rtol=2e-4, atol=2e-5)

@@ -12,7 +12,17 @@ from dprime.train import (
     TrainingData,
     train,
 )
-from trials import Keeper, Wrapped, blobs, clipped, dense, fast, flat, pairs, slow_training
+from trials import (
+    Keeper,
+    Wrapped,
+    assert_trained_as_a_plain_loop_does,
+    blobs,
+    clipped,
+    dense,
+    fast,
+    flat,
+    pairs,
+)
 
 DATA = blobs(9, (5,))
 OTHER = blobs(1, (5,), seed=9)
@@ -55,19 +65,12 @@ CASES = [
 @pytest.mark.parametrize(("pair", "options"), CASES, ids=str)
 @pytest.mark.parametrize("wrap", [fast, Wrapped])
 def test_sampled_clipped_and_used_in_its_own_world(pair, options, wrap):
-    worlds, training = PAIRS[pair], TrainingConfig(**{**RECIPE, **options})
-    model = dense(5, 4, 3)
+    model, training = dense(5, 4, 3), TrainingConfig(**{**RECIPE, **options})
     done = train(
-        wrap(model), worlds, training, trials=4, seed=11,
-        initial="given", canary=Made(),
-    )  # fmt: skip
-    start = flat(dense(5, 4, 3))
-    for trial in range(4):
-        expected = slow_training(
-            dense(5, 4, 3), worlds, training, trial, 11, start, bool(done.in_world[trial]),
-            made=(loud, quiet),
-        )  # fmt: skip
-        torch.testing.assert_close(done.weights[trial], expected, rtol=2e-4, atol=2e-5)
+        wrap(model), PAIRS[pair], training, trials=4, seed=11, initial="given", canary=Made()
+    )
+    starts = flat(model).expand(4, -1)
+    assert_trained_as_a_plain_loop_does(done, model, starts, made=(loud, quiet))
 
 
 def test_the_records_own_gradient_counts_no_more():
