@@ -6,7 +6,6 @@ import torch
 from torch import nn
 
 from dprime.train import (
-    Compute,
     FinalAccuracy,
     LikelihoodRatio,
     LocalSensitivity,
@@ -30,6 +29,13 @@ C = 0.6
 RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 2.0}
 
 
+def watched(pair, *observers, model=None, trials=4, seed=5, **options):
+    """A training with these observers."""
+    data, training = PAIRS.get(pair, DATA), TrainingConfig(**RECIPE | options)
+    model = model or dense(5, 4, 3)
+    return train(model, data, training, trials=trials, seed=seed, observers=observers)
+
+
 def by_hand(worlds, weights):
     """Clipped gradients, norms and losses of every record of both worlds at some weights."""
     model = dense(5, 4, 3)
@@ -48,8 +54,7 @@ def test_everything_an_observer_sees(monkeypatch, pair, rate, records):
     if records is not None:
         monkeypatch.setattr("dprime.train.engine.slice_plan", lambda *_: Slices(3, records))
     worlds, keeper = PAIRS[pair], Keeper()
-    training = TrainingConfig(**RECIPE, sample_rate=rate)
-    done = train(dense(5, 4, 3), worlds, training, trials=4, seed=5, observers=[keeper])
+    done = watched(pair, keeper, sample_rate=rate)
     first = worlds.first
     differing = range(first, first + len(worlds.differing))
     for seen in keeper.steps:
@@ -86,23 +91,17 @@ def test_the_common_sum_without_clipping():
 @pytest.mark.parametrize("fault", TOLD_BY_THE_OTHERS)
 def test_the_common_sum_is_of_the_records_whatever_the_trainer_has_summed(fault):
     keeper = Keeper()
-    worlds = PAIRS["remove, first"]
     with TOLD_BY_THE_OTHERS[fault]():
-        training = TrainingConfig(**{**RECIPE, "steps": 1})
-        train(dense(5, 4, 3), worlds, training, trials=4, seed=5, observers=[keeper])
+        watched("remove, first", keeper, steps=1)
     for weights, common in zip(keeper.at(0, "weights"), keeper.at(0, "common"), strict=True):
-        expected = by_hand(worlds, weights)[0][1:].sum(0)
+        expected = by_hand(PAIRS["remove, first"], weights)[0][1:].sum(0)
         torch.testing.assert_close(common, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_watching_changes_nothing():
-    training = TrainingConfig(**RECIPE, sample_rate=0.4)
-    plain = train(dense(5, 4, 3), PAIRS["replace"], training, trials=4, seed=5)
-    watched = train(
-        dense(5, 4, 3), PAIRS["replace"], training, trials=4, seed=5,
-        observers=[Keeper(), LikelihoodRatio(), NoiseScale()],
-    )  # fmt: skip
-    assert torch.equal(plain.weights, watched.weights)
+    plain = watched("replace", sample_rate=0.4)
+    seen = watched("replace", Keeper(), LikelihoodRatio(), NoiseScale(), sample_rate=0.4)
+    assert torch.equal(plain.weights, seen.weights)
 
 
 def test_an_observer_that_asks_for_nothing_costs_no_norms(monkeypatch):
@@ -111,10 +110,11 @@ def test_an_observer_that_asks_for_nothing_costs_no_norms(monkeypatch):
     monkeypatch.setattr(
         "dprime.train.network.LayeredGradients.norms", lambda self: asked.append(1) or 1 / 0
     )
-    train(dense(5, 3), DATA, TrainingConfig(steps=2, learning_rate=0.1), observers=[Observer()])
+    bare = {"clip_norm": None, "noise_multiplier": 0.0}
+    watched("alone", Observer(), **bare)
     assert not asked
     with pytest.raises(ZeroDivisionError):
-        train(dense(5, 3), DATA, TrainingConfig(steps=2, learning_rate=0.1), observers=[Keeper()])
+        watched("alone", Keeper(), **bare)
 
 
 @pytest.mark.parametrize(
@@ -125,11 +125,9 @@ def test_noise_is_what_is_claimed(pair, sensitivity, rate):
     """Noise recovered from what was released: mean, variance, independence, in every trial."""
     keeper = Keeper()
     options = {"steps": 4, "sensitivity": sensitivity, "sample_rate": rate}
-    training = TrainingConfig(**RECIPE | options)
-    train(
-        dense(5, 40, 3), PAIRS[pair], training, trials=300, seed=8, observers=[keeper],
-        compute=Compute(memory=4.0),
-    )  # fmt: skip
+    sigma = watched(
+        pair, keeper, model=dense(5, 40, 3), trials=300, seed=8, **options
+    ).training.sigma
     released = [keeper.at(index, "noisy") - keeper.at(index, "own") for index in range(4)]
     sigmas = torch.stack([keeper.at(index, "sigma") for index in range(4)])
     noise = (torch.stack(released) / sigmas[:, :, None]).double()  # [step, trial, coordinate]
@@ -142,8 +140,8 @@ def test_noise_is_what_is_claimed(pair, sensitivity, rate):
         together = float((one * other).mean())
         assert abs(together) < 4.5 / np.sqrt(one.numel())
     if sensitivity == "global":
-        assert torch.equal(sigmas, torch.full_like(sigmas, training.sigma))
-        assert training.sigma == pytest.approx(1.001 * 2.0 * C)  # a thousandth for rounding
+        assert torch.equal(sigmas, torch.full_like(sigmas, sigma))
+        assert sigma == pytest.approx(1.001 * 2.0 * C)  # a thousandth for rounding
     else:
         assert (sigmas < 2.0 * C).all()
 
@@ -182,8 +180,8 @@ def test_no_record_counts_with_more_than_the_bound(bound, wrap):
 def test_likelihood_ratios_by_hand(pair, local):
     """Full batch: (‖noisy − D′ sum‖² − ‖noisy − D sum‖²)/(2σ²), added up."""
     keeper, ratio = Keeper(), LikelihoodRatio(every_step=True)
-    training = TrainingConfig(**RECIPE, sensitivity="local" if local else "global")
-    train(dense(5, 4, 3), PAIRS[pair], training, trials=6, seed=3, observers=[keeper, ratio])
+    options = {"trials": 6, "seed": 3, "sensitivity": "local" if local else "global"}
+    watched(pair, keeper, ratio, **options)
     total = torch.zeros(6, dtype=torch.float64)
     for step in range(3):
         noisy, ins, outs = (keeper.at(step, name).double() for name in ("noisy", "in", "out"))
@@ -191,7 +189,7 @@ def test_likelihood_ratios_by_hand(pair, local):
         total = total + (far - near) / (2 * keeper.at(step, "sigma").double() ** 2)
         np.testing.assert_allclose(ratio.logs[:, step], total.numpy(), rtol=1e-3, atol=1e-4)
     last = LikelihoodRatio()
-    train(dense(5, 4, 3), PAIRS[pair], training, trials=6, seed=3, observers=[last])
+    watched(pair, last, **options)
     np.testing.assert_allclose(last.logs[:, 0], ratio.logs[:, -1])
     beliefs = last.beliefs(prior=0.2)
     np.testing.assert_allclose(beliefs, 1 / (1 + 4 * np.exp(-last.logs)))
@@ -203,10 +201,8 @@ def test_likelihood_ratios_by_hand(pair, local):
 def test_likelihood_ratios_are_calibrated(pair, rate):
     """Over many trials E[e^L] = 1 in world out and E[e^-L] = 1 in world in: L is a true ratio."""
     ratio = LikelihoodRatio()
-    training = TrainingConfig(
-        steps=4, learning_rate=0.5, clip_norm=C, noise_multiplier=2.5, sample_rate=rate
-    )
-    done = train(dense(5, 3), PAIRS[pair], training, trials=8000, seed=3, observers=[ratio])
+    options = {"steps": 4, "noise_multiplier": 2.5, "sample_rate": rate}
+    done = watched(pair, ratio, model=dense(5, 3), trials=8000, seed=3, **options)
     logs = ratio.logs[:, 0]
     for values in (np.exp(logs[~done.in_world]), np.exp(-logs[done.in_world])):
         assert abs(values.mean() - 1) < 4.5 * values.std() / np.sqrt(len(values))
@@ -216,21 +212,19 @@ def test_likelihood_ratios_are_calibrated(pair, rate):
 def test_the_adversary_stays_below_the_certified_curve_and_near_it():
     """With a record whose gradient always fills C, the full-batch adversary reaches the claim."""
     ratio = LikelihoodRatio()
-    training = TrainingConfig(steps=5, learning_rate=1e-3, clip_norm=1e-3, noise_multiplier=3.0)
-    done = train(dense(5, 3), PAIRS["remove"], training, trials=20_000, seed=3, observers=[ratio])
+    options = {"steps": 5, "learning_rate": 1e-3, "clip_norm": 1e-3, "noise_multiplier": 3.0}
+    done = watched("remove", ratio, model=dense(5, 3), trials=20_000, seed=3, **options)
     says = ratio.logs[:, 0] > 0
     advantage = says[done.in_world].mean() - says[~done.in_world].mean()
-    claim = training.mechanism().curve().advantage()
+    claim = done.mechanism().curve().advantage()
     assert abs(advantage - claim) < 4.5 * np.sqrt(2 * 0.25 / 10_000)
 
 
 def test_final_accuracy_without_keeping_models_and_the_noise_that_was_added():
     observer, scale = FinalAccuracy(DATA), NoiseScale()
-    kept = train(
-        dense(5, 3), DATA, TrainingConfig(**RECIPE), trials=7, seed=2, observers=[observer, scale]
-    )
-    assert np.array_equal(observer.values, kept.accuracy(DATA))
-    assert np.array_equal(scale.sigmas, np.full((7, 3), TrainingConfig(**RECIPE).sigma))
+    done = watched("alone", observer, scale, trials=7)
+    assert np.array_equal(observer.values, done.accuracy(DATA))
+    assert np.array_equal(scale.sigmas, np.full((7, 3), done.training.sigma))
 
 
 # What the ready observers compute ----------------------------------------------------------------
@@ -276,8 +270,7 @@ def test_log_mixture_far_out():
 def test_local_sensitivity(pair, rate):
     """‖g(x)‖, or ‖g(x) − g(x′)‖, of the clipped gradients, whether they were drawn or not."""
     keeper, sensitivity = Keeper(), LocalSensitivity()
-    training = TrainingConfig(**RECIPE, sample_rate=rate)
-    train(dense(5, 4, 3), PAIRS[pair], training, trials=5, seed=5, observers=[keeper, sensitivity])
+    watched(pair, keeper, sensitivity, trials=5, sample_rate=rate)
     assert sensitivity.norms.shape == (5, 3)
     for index, found in enumerate(sensitivity.norms.T):
         seen = [step for step in keeper.steps if step["index"] == index]
@@ -296,14 +289,12 @@ def test_local_sensitivity(pair, rate):
 def test_accuracy_every_few_steps_is_that_of_shorter_trainings(every, after):
     """The model after k steps is the one that a training of k steps ends with."""
     held_out = blobs(200, (5,), seed=4)
-    recipe = {**RECIPE, "learning_rate": 3.0, "noise_multiplier": 0.2}
+    options = {"trials": 12, "learning_rate": 3.0, "noise_multiplier": 0.2}
     seen = AccuracyEvery(held_out, every)
-    longest = TrainingConfig(**{**recipe, "steps": 7})
-    train(dense(5, 3), DATA, longest, trials=12, seed=3, observers=[seen])
+    watched("alone", seen, steps=7, **options)
     assert seen.after == after
     for place, steps in enumerate(after):
-        short = TrainingConfig(**{**recipe, "steps": steps})
-        done = train(dense(5, 3), DATA, short, trials=12, seed=3)
+        done = watched("alone", steps=steps, **options)
         assert seen.values[:, place].tolist() == done.accuracy(held_out).tolist()
     assert len(np.unique(seen.values)) > 4
 
@@ -320,15 +311,14 @@ def test_accuracy_in_slices_goes_to_its_own_trials():
 
 
 @pytest.mark.parametrize(
-    ("make", "data", "noise", "message"),
+    ("make", "pair", "noise", "message"),
     [
-        (LikelihoodRatio, DATA, 1.0, "data must be two worlds and noise"),
-        (LikelihoodRatio, PAIRS["remove"], 0.0, "data must be two worlds and noise"),
-        (LocalSensitivity, DATA, 1.0, "data must be two worlds that differ in a record"),
-        (lambda: AccuracyEvery(DATA, 0), DATA, 1.0, "steps must be at least 1, but it is 0"),
+        (LikelihoodRatio, "alone", 1.0, "data must be two worlds and noise"),
+        (LikelihoodRatio, "remove", 0.0, "data must be two worlds and noise"),
+        (LocalSensitivity, "alone", 1.0, "data must be two worlds that differ in a record"),
+        (lambda: AccuracyEvery(DATA, 0), "alone", 1.0, "steps must be at least 1, but it is 0"),
     ],
 )
-def test_nothing_to_see(make, data, noise, message):
-    training = TrainingConfig(steps=1, learning_rate=0.1, clip_norm=1.0, noise_multiplier=noise)
+def test_nothing_to_see(make, pair, noise, message):
     with pytest.raises(ValueError, match=message):
-        train(dense(5, 3), data, training, observers=[make()])
+        watched(pair, make(), noise_multiplier=noise)
