@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dprime import data
-from dprime.data import adult, embedded, files, images, loaders, retail100, shokri
+from dprime.data import adult, files, images, loaders, retail100, shokri
 from dprime.validate import InputError
 
 ADDRESSES = {
@@ -133,8 +133,8 @@ def test_diabetes():
     """The constants enclose the file: only sex, which is 1 or 2, reaches 0 and 1."""
     parts = data.load("diabetes")
     assert (len(parts.train), len(parts.test), parts.train.classes) == (354, 88, None)
-    assert parts.train.columns == tuple(embedded.DIABETES_RANGES)
-    whole = embedded.diabetes(None)
+    assert parts.train.columns == tuple(loaders.DIABETES_RANGES)
+    whole = loaders._diabetes(None)
     assert (whole.labels.min(), whole.labels.max()) == (np.float32(25 / 350), np.float32(346 / 350))
     inner = np.delete(whole.records, 1, axis=1)
     assert 0 <= inner.min() < inner.max() < 1

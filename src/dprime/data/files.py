@@ -124,10 +124,15 @@ def broken(what: object, requirement: str) -> validate.InputError:
     return validate.misfit(str(what), "not", requirement, AGAIN)
 
 
-def check(path: Path, what: str, found: object, wanted: object) -> None:
+def refusal(path: object, what: str, found: object, wanted: object) -> validate.InputError:
+    """The same for a part of its contents."""
+    return validate.refusal(f"{what} in {path}", found, str(wanted), AGAIN)
+
+
+def check(path: object, what: str, found: object, wanted: object) -> None:
     """Refuse a file in which something is not as it must be."""
     if found != wanted:
-        raise validate.refusal(f"{what} in {path}", found, str(wanted), AGAIN)
+        raise refusal(path, what, found, wanted)
 
 
 def class_indexes(
@@ -135,14 +140,12 @@ def class_indexes(
 ) -> NDArray[np.int64]:
     """Labels that count from `first`, as class indexes from 0."""
     if labels.dtype.kind not in "iu":
-        raise validate.refusal(f"the labels in {path}", labels.dtype, "whole numbers", AGAIN)
+        raise refusal(path, "the labels", labels.dtype, "whole numbers")
     indexes: NDArray[np.int64] = labels.astype(np.int64).reshape(-1) - first
     wrong = (indexes < 0) | (indexes >= classes)
     if wrong.any():
-        place = wrong.argmax()
-        requirement = f"between {first} and {classes - 1 + first}"
-        name = f"label {place} in {path}"
-        raise validate.refusal(name, indexes[place] + first, requirement, AGAIN)
+        place, wanted = wrong.argmax(), f"between {first} and {classes - 1 + first}"
+        raise refusal(path, f"label {place}", indexes[place] + first, wanted)
     return indexes
 
 
