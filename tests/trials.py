@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from dprime.data.dataset import Dataset
-from dprime.train import Observer, TrainingData
+from dprime.train import Observer, TrainingConfig, TrainingData, train
 from dprime.train.losses import named_loss
 from dprime.train.noise import add_normal
 from dprime.train.optimizers import SGD
@@ -57,6 +57,22 @@ def pairs(data, other):
         "remove": remove, "replace": replaced, "add": TrainingData.add(data, other),
         "remove, first": replace(remove, place=0), "replace, within": replace(replaced, place=4),
     }  # fmt: skip
+
+
+SMALL, OTHER = blobs(9, (5,)), blobs(1, (5,), seed=9)
+PAIRS = pairs(SMALL, OTHER)
+C = 0.6
+RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 2.0}
+ENGINE = ("world", "initial", "blocks", "canary")
+
+
+def trained(pair, *observers, model=None, trials=4, seed=5, **options):
+    """A training on a pair of two small worlds, or on other data, with these observers."""
+    engine = {name: options.pop(name) for name in ENGINE if name in options}
+    return train(
+        model or dense(5, 4, 3), PAIRS.get(pair, pair), TrainingConfig(**RECIPE | options),
+        trials=trials, seed=seed, observers=observers, **engine,
+    )  # fmt: skip
 
 
 class Sums(Observer):
@@ -114,6 +130,13 @@ def gradient_of(model, loss, x, y):
     model.zero_grad()
     loss(model(x[None]), y[None])[0].backward()
     return torch.cat([weight.grad.flatten() for weight in model.parameters()])
+
+
+def gradients_of(model, weights, x, y):
+    """Every record's gradient of the cross-entropy [record, parameter]."""
+    set_flat(model, weights.clone())
+    loss = named_loss("cross-entropy")
+    return torch.stack([gradient_of(model, loss, *xy) for xy in zip(x, y, strict=True)])
 
 
 def clipped(gradient, clip_norm):
@@ -197,8 +220,8 @@ def slow_training(done, model, trial, start, made=()):
     return flat(model)
 
 
-def assert_trained_as_a_plain_loop_does(done, model, starts, made=()):
-    """The first trials, from their first weights."""
+def check_slowly(done, model, starts, made=()):
+    """The first trials end where a plain loop does, from their first weights."""
     for trial, start in enumerate(starts):
         expected = slow_training(done, model, trial, start, made)
         torch.testing.assert_close(done.weights[trial], expected, rtol=2e-4, atol=2e-5)

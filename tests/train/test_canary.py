@@ -4,31 +4,8 @@ import pytest
 import torch
 
 from dprime.data.dataset import Dataset
-from dprime.train import (
-    CanaryGradient,
-    LocalSensitivity,
-    NoiseScale,
-    TrainingConfig,
-    TrainingData,
-    train,
-)
-from trials import (
-    Keeper,
-    Wrapped,
-    assert_trained_as_a_plain_loop_does,
-    blobs,
-    clipped,
-    dense,
-    fast,
-    flat,
-    pairs,
-)
-
-DATA = blobs(9, (5,))
-OTHER = blobs(1, (5,), seed=9)
-PAIRS = pairs(DATA, OTHER)
-C = 0.6
-RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 0.7}
+from dprime.train import CanaryGradient, LocalSensitivity, NoiseScale, TrainingData
+from trials import SMALL, C, Keeper, Wrapped, check_slowly, clipped, dense, fast, flat, trained
 
 
 def loud(weights, index):
@@ -65,37 +42,29 @@ CASES = [
 @pytest.mark.parametrize(("pair", "options"), CASES, ids=str)
 @pytest.mark.parametrize("wrap", [fast, Wrapped])
 def test_sampled_clipped_and_used_in_its_own_world(pair, options, wrap):
-    model, training = dense(5, 4, 3), TrainingConfig(**{**RECIPE, **options})
-    done = train(
-        wrap(model), PAIRS[pair], training, trials=4, seed=11, initial="given", canary=Made()
-    )
+    model = dense(5, 4, 3)
+    done = trained(pair, model=wrap(model), seed=11, initial="given", canary=Made(), **options)
     starts = flat(model).expand(4, -1)
-    assert_trained_as_a_plain_loop_does(done, model, starts, made=(loud, quiet))
+    check_slowly(done, model, starts, made=(loud, quiet))
 
 
 def test_the_records_own_gradient_counts_no_more():
     """Whatever record stands in the place, only the canary is seen of it."""
-    common = DATA.take(range(8))
-    strange = Dataset.of(1e4 * OTHER.records, OTHER.labels, classes=3)
-    done = [
-        train(
-            dense(5, 4, 3), TrainingData.add(common, record),
-            TrainingConfig(**RECIPE, sample_rate=0.7), trials=4, seed=2, canary=Made(),
-        ).weights
-        for record in (OTHER, strange)
-    ]  # fmt: skip
-    assert torch.equal(*done)
+    record = SMALL.take([0])
+    strange = Dataset.of(1e4 * record.records, record.labels, classes=3)
+    first, second = (
+        trained(TrainingData.add(SMALL, x), canary=Made(), sample_rate=0.7).weights
+        for x in (record, strange)
+    )
+    assert torch.equal(first, second)
 
 
 @pytest.mark.parametrize("pair", ["remove", "replace", "add"])
 @pytest.mark.parametrize("options", [{"sensitivity": "local"}, {"sample_rate": 0.3}], ids=str)
 def test_observers_see_it_and_sensitivity_and_noise_are_the_canarys(pair, options):
-    worlds, canary = PAIRS[pair], Made()
-    keeper, noise, sensitivity = Keeper(), NoiseScale(), LocalSensitivity()
-    train(
-        dense(5, 4, 3), worlds, TrainingConfig(**RECIPE, **options), trials=4, seed=5,
-        canary=canary, observers=[keeper, noise, sensitivity],
-    )  # fmt: skip
+    canary, keeper, noise, sensitivity = Made(), Keeper(), NoiseScale(), LocalSensitivity()
+    done = trained(pair, keeper, noise, sensitivity, canary=canary, **options)
+    z = done.training.noise_multiplier
     assert {step["index"] for step in keeper.steps} == {0, 1, 2}
     two, local = pair == "replace", "sensitivity" in options
     for step in keeper.steps:
@@ -112,20 +81,19 @@ def test_observers_see_it_and_sensitivity_and_noise_are_the_canarys(pair, option
         at = (step["rows"], step["index"])
         torch.testing.assert_close(torch.tensor(sensitivity.norms[at]).float(), norms)
         # σ = z C LS/GS, GS = C or 2C; globally z C with a thousandth for rounding
-        scale = 0.7 * norms / (1 + two) if local else torch.full((len(norms),), 1.001 * 0.7 * C)
+        scale = z * norms / (1 + two) if local else torch.full_like(norms, 1.001 * z * C)
         torch.testing.assert_close(torch.tensor(noise.sigmas[at]).float(), scale)
 
 
 def test_slices_change_nothing(monkeypatch):
-    training = TrainingConfig(**RECIPE, sample_rate=0.4, block=5)
-    options = {"trials": 13, "seed": 4}
-    whole = train(dense(5, 4, 3), PAIRS["replace"], training, canary=Made(), **options)
+    options = {"trials": 13, "sample_rate": 0.4, "block": 5}
+    whole = trained("replace", canary=Made(), **options)
     monkeypatch.setattr("dprime.train.slices.CACHE", 1)
     canary = Made()
-    single = train(dense(5, 4, 3), PAIRS["replace"], training, canary=canary, **options)
+    single = trained("replace", canary=canary, **options)
     torch.testing.assert_close(single.weights, whole.weights, rtol=1e-4, atol=1e-6)
     assert sorted(canary.asked) == [(i, t, t + 1) for i in range(3) for t in range(13)]
-    block = train(dense(5, 4, 3), PAIRS["replace"], training, canary=Made(), blocks=[1], **options)
+    block = trained("replace", canary=Made(), blocks=[1], **options)
     torch.testing.assert_close(block.weights, whole.weights[5:10], rtol=1e-4, atol=1e-6)
 
 
@@ -135,4 +103,4 @@ def test_slices_change_nothing(monkeypatch):
 )
 def test_one_world_is_refused(options, canary, wanted):
     with pytest.raises(ValueError, match=f"data must be two worlds for {wanted}, but it is one"):
-        train(dense(5, 3), DATA, TrainingConfig(**RECIPE, **options), canary=canary)
+        trained(SMALL, canary=canary, **options)

@@ -23,7 +23,7 @@ from dprime.train import (
 )  # fmt: skip
 from dprime.train import engine as engine_module
 from dprime.train.slices import Slices, rows_of_slices, trials_of_blocks
-from trials import Wrapped, assert_trained_as_a_plain_loop_does, blobs, dense, fast, pairs
+from trials import Wrapped, blobs, check_slowly, dense, fast, pairs
 
 DATA = blobs(12, (5,))
 OTHER = blobs(1, (5,), seed=9)
@@ -63,7 +63,7 @@ def test_the_engine_trains_as_a_plain_loop_does(recipe, pair, wrap):
     done = train(wrap(model), worlds, RECIPES[recipe], trials=trials, seed=11)
     still = TrainingConfig(steps=1, learning_rate=1e-30)
     starts = train(model, worlds, still, trials=trials, seed=11).weights[:3]
-    assert_trained_as_a_plain_loop_does(done, model, starts)
+    check_slowly(done, model, starts)
 
 
 def test_local_sensitivity_is_not_dp():

@@ -12,22 +12,20 @@ from dprime.train.losses import plain_cross_entropy
 from dprime.train.network import Layered, layered
 from dprime.train.records import Records
 from networks import NETWORKS
-from trials import Wrapped, gradient_of, set_flat
+from trials import Wrapped, gradients_of
 
 TRIALS, RECORDS = 3, 5
 
 
 def slow_gradients(model, vector, x, y):
     """[record, parameter] by autograd, the outputs, and the derivatives by the records."""
-    set_flat(model, vector)
-    pairs = zip(x, y, strict=True)
-    gradients = [gradient_of(model, plain_cross_entropy, *xy) for xy in pairs]
+    gradients = gradients_of(model, vector, x, y)
     x = x.clone().requires_grad_(x.is_floating_point())
     outputs = model(x)
     by_records = x
     if x.requires_grad:
         by_records = torch.autograd.grad(plain_cross_entropy(outputs, y).sum(), x)[0]
-    return torch.stack(gradients), outputs.detach(), by_records
+    return gradients, outputs.detach(), by_records
 
 
 def close(actual, expected):

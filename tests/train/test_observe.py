@@ -21,28 +21,14 @@ from dprime.train.observers import AccuracyEvery, log_mixture
 from dprime.train.slices import Slices
 from networks import NETWORKS
 from planted import TOLD_BY_THE_OTHERS
-from trials import Keeper, Wrapped, blobs, clipped, dense, fast, gradient_of, pairs, set_flat
-
-DATA = blobs(9, (5,))
-PAIRS = pairs(DATA, blobs(1, (5,), seed=9))
-C = 0.6
-RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 2.0}
-
-
-def watched(pair, *observers, model=None, trials=4, seed=5, **options):
-    """A training with these observers."""
-    data, training = PAIRS.get(pair, DATA), TrainingConfig(**RECIPE | options)
-    model = model or dense(5, 4, 3)
-    return train(model, data, training, trials=trials, seed=seed, observers=observers)
+from trials import PAIRS, SMALL, C, Keeper, Wrapped, blobs, clipped, dense, gradients_of, trained
 
 
 def by_hand(worlds, weights):
     """Clipped gradients, norms and losses of every record of both worlds at some weights."""
     model = dense(5, 4, 3)
-    set_flat(model, weights.clone())
     x, y = torch.tensor(worlds.union.records), torch.tensor(worlds.union.labels)
-    pairs_of = zip(x, y, strict=True)
-    raw = torch.stack([gradient_of(model, plain_cross_entropy, *xy) for xy in pairs_of])
+    raw = gradients_of(model, weights, x, y)
     with torch.no_grad():
         losses = plain_cross_entropy(model(x), y)
     return torch.stack([clipped(g, C) for g in raw]), raw.norm(dim=1), losses
@@ -54,7 +40,7 @@ def test_everything_an_observer_sees(monkeypatch, pair, rate, records):
     if records is not None:
         monkeypatch.setattr("dprime.train.engine.slice_plan", lambda *_: Slices(3, records))
     worlds, keeper = PAIRS[pair], Keeper()
-    done = watched(pair, keeper, sample_rate=rate)
+    done = trained(pair, keeper, sample_rate=rate)
     first = worlds.first
     differing = range(first, first + len(worlds.differing))
     for seen in keeper.steps:
@@ -92,15 +78,15 @@ def test_the_common_sum_without_clipping():
 def test_the_common_sum_is_of_the_records_whatever_the_trainer_has_summed(fault):
     keeper = Keeper()
     with TOLD_BY_THE_OTHERS[fault]():
-        watched("remove, first", keeper, steps=1)
+        trained("remove, first", keeper, steps=1)
     for weights, common in zip(keeper.at(0, "weights"), keeper.at(0, "common"), strict=True):
         expected = by_hand(PAIRS["remove, first"], weights)[0][1:].sum(0)
         torch.testing.assert_close(common, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_watching_changes_nothing():
-    plain = watched("replace", sample_rate=0.4)
-    seen = watched("replace", Keeper(), LikelihoodRatio(), NoiseScale(), sample_rate=0.4)
+    plain = trained("replace", sample_rate=0.4)
+    seen = trained("replace", Keeper(), LikelihoodRatio(), NoiseScale(), sample_rate=0.4)
     assert torch.equal(plain.weights, seen.weights)
 
 
@@ -111,10 +97,10 @@ def test_an_observer_that_asks_for_nothing_costs_no_norms(monkeypatch):
         "dprime.train.network.LayeredGradients.norms", lambda self: asked.append(1) or 1 / 0
     )
     bare = {"clip_norm": None, "noise_multiplier": 0.0}
-    watched("alone", Observer(), **bare)
+    trained(SMALL, Observer(), **bare)
     assert not asked
     with pytest.raises(ZeroDivisionError):
-        watched("alone", Keeper(), **bare)
+        trained(SMALL, Keeper(), **bare)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +111,7 @@ def test_noise_is_what_is_claimed(pair, sensitivity, rate):
     """Noise recovered from what was released: mean, variance, independence, in every trial."""
     keeper = Keeper()
     options = {"steps": 4, "sensitivity": sensitivity, "sample_rate": rate}
-    sigma = watched(
+    sigma = trained(
         pair, keeper, model=dense(5, 40, 3), trials=300, seed=8, **options
     ).training.sigma
     released = [keeper.at(index, "noisy") - keeper.at(index, "own") for index in range(4)]
@@ -158,9 +144,10 @@ def test_clipping_is_never_exceeded():
     assert torch.equal(zeros, torch.ones(1, 3))
 
 
-@pytest.mark.parametrize(("bound", "wrap"), [(1e-3, fast), (0.1, Wrapped), (1.0, fast)])
+@pytest.mark.parametrize(("bound", "wrap"), [(1e-3, False), (0.1, True), (1.0, False)])
 def test_no_record_counts_with_more_than_the_bound(bound, wrap):
     model, shape = NETWORKS["group norms"]()
+    model = Wrapped(model) if wrap else model
     images, largest = blobs(6, shape), []
 
     class Watching(Observer):
@@ -169,7 +156,7 @@ def test_no_record_counts_with_more_than_the_bound(bound, wrap):
 
     recipe = TrainingConfig(steps=6, learning_rate=0.5, clip_norm=bound, noise_multiplier=1.0)
     worlds = TrainingData.replace(images.take(range(5)), 2, images.take([5]))
-    train(wrap(model), worlds, recipe, trials=8, seed=1, observers=[Watching()])
+    train(model, worlds, recipe, trials=8, seed=1, observers=[Watching()])
     assert max(largest) <= bound
     assert min(largest) > 0.9 * bound or bound == 1.0
 
@@ -181,7 +168,7 @@ def test_likelihood_ratios_by_hand(pair, local):
     """Full batch: (‖noisy − D′ sum‖² − ‖noisy − D sum‖²)/(2σ²), added up."""
     keeper, ratio = Keeper(), LikelihoodRatio(every_step=True)
     options = {"trials": 6, "seed": 3, "sensitivity": "local" if local else "global"}
-    watched(pair, keeper, ratio, **options)
+    trained(pair, keeper, ratio, **options)
     total = torch.zeros(6, dtype=torch.float64)
     for step in range(3):
         noisy, ins, outs = (keeper.at(step, name).double() for name in ("noisy", "in", "out"))
@@ -189,7 +176,7 @@ def test_likelihood_ratios_by_hand(pair, local):
         total = total + (far - near) / (2 * keeper.at(step, "sigma").double() ** 2)
         np.testing.assert_allclose(ratio.logs[:, step], total.numpy(), rtol=1e-3, atol=1e-4)
     last = LikelihoodRatio()
-    watched(pair, last, **options)
+    trained(pair, last, **options)
     np.testing.assert_allclose(last.logs[:, 0], ratio.logs[:, -1])
     beliefs = last.beliefs(prior=0.2)
     np.testing.assert_allclose(beliefs, 1 / (1 + 4 * np.exp(-last.logs)))
@@ -202,7 +189,7 @@ def test_likelihood_ratios_are_calibrated(pair, rate):
     """Over many trials E[e^L] = 1 in world out and E[e^-L] = 1 in world in: L is a true ratio."""
     ratio = LikelihoodRatio()
     options = {"steps": 4, "noise_multiplier": 2.5, "sample_rate": rate}
-    done = watched(pair, ratio, model=dense(5, 3), trials=8000, seed=3, **options)
+    done = trained(pair, ratio, model=dense(5, 3), trials=8000, seed=3, **options)
     logs = ratio.logs[:, 0]
     for values in (np.exp(logs[~done.in_world]), np.exp(-logs[done.in_world])):
         assert abs(values.mean() - 1) < 4.5 * values.std() / np.sqrt(len(values))
@@ -213,7 +200,7 @@ def test_the_adversary_stays_below_the_certified_curve_and_near_it():
     """With a record whose gradient always fills C, the full-batch adversary reaches the claim."""
     ratio = LikelihoodRatio()
     options = {"steps": 5, "learning_rate": 1e-3, "clip_norm": 1e-3, "noise_multiplier": 3.0}
-    done = watched("remove", ratio, model=dense(5, 3), trials=20_000, seed=3, **options)
+    done = trained("remove", ratio, model=dense(5, 3), trials=20_000, seed=3, **options)
     says = ratio.logs[:, 0] > 0
     advantage = says[done.in_world].mean() - says[~done.in_world].mean()
     claim = done.mechanism().curve().advantage()
@@ -221,9 +208,9 @@ def test_the_adversary_stays_below_the_certified_curve_and_near_it():
 
 
 def test_final_accuracy_without_keeping_models_and_the_noise_that_was_added():
-    observer, scale = FinalAccuracy(DATA), NoiseScale()
-    done = watched("alone", observer, scale, trials=7)
-    assert np.array_equal(observer.values, done.accuracy(DATA))
+    observer, scale = FinalAccuracy(SMALL), NoiseScale()
+    done = trained(SMALL, observer, scale, trials=7)
+    assert np.array_equal(observer.values, done.accuracy(SMALL))
     assert np.array_equal(scale.sigmas, np.full((7, 3), done.training.sigma))
 
 
@@ -270,7 +257,7 @@ def test_log_mixture_far_out():
 def test_local_sensitivity(pair, rate):
     """‖g(x)‖, or ‖g(x) − g(x′)‖, of the clipped gradients, whether they were drawn or not."""
     keeper, sensitivity = Keeper(), LocalSensitivity()
-    watched(pair, keeper, sensitivity, trials=5, sample_rate=rate)
+    trained(pair, keeper, sensitivity, trials=5, sample_rate=rate)
     assert sensitivity.norms.shape == (5, 3)
     for index, found in enumerate(sensitivity.norms.T):
         seen = [step for step in keeper.steps if step["index"] == index]
@@ -291,21 +278,21 @@ def test_accuracy_every_few_steps_is_that_of_shorter_trainings(every, after):
     held_out = blobs(200, (5,), seed=4)
     options = {"trials": 12, "learning_rate": 3.0, "noise_multiplier": 0.2}
     seen = AccuracyEvery(held_out, every)
-    watched("alone", seen, steps=7, **options)
+    trained(SMALL, seen, steps=7, **options)
     assert seen.after == after
     for place, steps in enumerate(after):
-        done = watched("alone", steps=steps, **options)
+        done = trained(SMALL, steps=steps, **options)
         assert seen.values[:, place].tolist() == done.accuracy(held_out).tolist()
     assert len(np.unique(seen.values)) > 4
 
 
 def test_accuracy_in_slices_goes_to_its_own_trials():
     """However little memory there is, and however the trials are cut."""
-    recipe = TrainingConfig(**{**RECIPE, "steps": 4, "learning_rate": 3.0}, block=3)
+    options = {"trials": 6, "steps": 4, "learning_rate": 3.0, "block": 3}
     found = []
     for blocks in (None, [0], [1]):
         seen = AccuracyEvery(blobs(300, (5,), seed=4), 2)
-        train(dense(5, 3), DATA, recipe, trials=6, seed=3, blocks=blocks, observers=[seen])
+        trained(SMALL, seen, blocks=blocks, **options)
         found.append(seen.values)
     np.testing.assert_array_equal(found[0], np.concatenate(found[1:]))
 
@@ -313,12 +300,12 @@ def test_accuracy_in_slices_goes_to_its_own_trials():
 @pytest.mark.parametrize(
     ("make", "pair", "noise", "message"),
     [
-        (LikelihoodRatio, "alone", 1.0, "data must be two worlds and noise"),
+        (LikelihoodRatio, SMALL, 1.0, "data must be two worlds and noise"),
         (LikelihoodRatio, "remove", 0.0, "data must be two worlds and noise"),
-        (LocalSensitivity, "alone", 1.0, "data must be two worlds that differ in a record"),
-        (lambda: AccuracyEvery(DATA, 0), "alone", 1.0, "steps must be at least 1, but it is 0"),
+        (LocalSensitivity, SMALL, 1.0, "data must be two worlds that differ in a record"),
+        (lambda: AccuracyEvery(SMALL, 0), SMALL, 1.0, "steps must be at least 1, but it is 0"),
     ],
 )
 def test_nothing_to_see(make, pair, noise, message):
     with pytest.raises(ValueError, match=message):
-        watched(pair, make(), noise_multiplier=noise)
+        trained(pair, make(), noise_multiplier=noise)
