@@ -63,7 +63,7 @@ SMALL, OTHER = blobs(9, (5,)), blobs(1, (5,), seed=9)
 PAIRS = pairs(SMALL, OTHER)
 C = 0.6
 RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 2.0}
-ENGINE = ("world", "initial", "blocks", "canary")
+ENGINE = ("world", "initial", "blocks", "canary", "keep_weights", "compute")
 
 
 def trained(pair, *observers, model=None, trials=4, seed=5, **options):
