@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from dprime.data.dataset import Dataset
-from dprime.train import Observer, TrainingData
+from dprime.train import Observer, TrainingConfig, TrainingData, train
 from dprime.train.losses import named_loss
 from dprime.train.noise import add_normal
 from dprime.train.optimizers import SGD
@@ -57,6 +57,22 @@ def pairs(data, other):
         "remove": remove, "replace": replaced, "add": TrainingData.add(data, other),
         "remove, first": replace(remove, place=0), "replace, within": replace(replaced, place=4),
     }  # fmt: skip
+
+
+SMALL, OTHER = blobs(9, (5,)), blobs(1, (5,), seed=9)
+PAIRS = pairs(SMALL, OTHER)
+C = 0.6
+RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 2.0}
+ENGINE = ("world", "initial", "blocks", "canary", "keep_weights", "compute")
+
+
+def trained(pair, *observers, model=None, trials=4, seed=5, **options):
+    """A training on a pair of two small worlds, or on other data, with these observers."""
+    engine = {name: options.pop(name) for name in ENGINE if name in options}
+    return train(
+        model or dense(5, 4, 3), PAIRS.get(pair, pair), TrainingConfig(**RECIPE | options),
+        trials=trials, seed=seed, observers=observers, **engine,
+    )  # fmt: skip
 
 
 class Sums(Observer):
@@ -116,6 +132,13 @@ def gradient_of(model, loss, x, y):
     return torch.cat([weight.grad.flatten() for weight in model.parameters()])
 
 
+def gradients_of(model, weights, x, y):
+    """Every record's gradient of the cross-entropy [record, parameter]."""
+    set_flat(model, weights.clone())
+    loss = named_loss("cross-entropy")
+    return torch.stack([gradient_of(model, loss, *xy) for xy in zip(x, y, strict=True)])
+
+
 def clipped(gradient, clip_norm):
     if clip_norm is None:
         return gradient
@@ -134,8 +157,9 @@ def optimizer_of(training, model):
     )  # fmt: skip
 
 
-def batch_of(worlds, rate, streams, step, in_world):
+def batch_of(done, trial, streams, step):
     """Indexes into the union of both worlds that this trial trains on."""
+    worlds, rate, in_world = done.data, done.training.sample_rate, bool(done.in_world[trial])
     places = worlds.size
     drawn = [True] * places
     if rate < 1:
@@ -143,7 +167,7 @@ def batch_of(worlds, rate, streams, step, in_world):
     replaced = worlds.adjacency == "replace"
     rows = []
     for place in range(places):
-        if not drawn[place]:
+        if not drawn[place] or (worlds.members is not None and not worlds.members[trial][place]):
             continue
         if worlds.adjacency is None or place < worlds.first:
             rows.append(place)
@@ -154,12 +178,13 @@ def batch_of(worlds, rate, streams, step, in_world):
     return rows
 
 
-def slow_training(model, worlds, training, trial, seed, start, in_world=True, made=()):
+def slow_training(done, model, trial, start, made=()):
     """The final weights of one trial, computed record by record.
 
     `made` are functions of weights and step, whose gradients stand in for the differing records'.
     """
-    streams = Streams(seed, [trial])
+    worlds, training = done.data, done.training
+    streams = Streams(done.seed, [trial])
     set_flat(model, start.clone())
     optimizer = optimizer_of(training, model)
     loss = named_loss(training.loss)
@@ -177,7 +202,7 @@ def slow_training(model, worlds, training, trial, seed, start, in_world=True, ma
         for group in optimizer.param_groups:
             group["lr"] = training.rate_at(step)
         total = torch.zeros_like(start)
-        for row in batch_of(worlds, training.sample_rate, streams, step, in_world):
+        for row in batch_of(done, trial, streams, step):
             total += gradient(row)
         if training.noise_multiplier:
             sigma = training.sigma
@@ -187,9 +212,16 @@ def slow_training(model, worlds, training, trial, seed, start, in_world=True, ma
                 sigma *= float(change.norm()) / training.clip_norm
             noise = torch.tensor([sigma], dtype=torch.float64)
             add_normal(streams, total[None], noise, Purpose.NOISE, step)
-        average = total / (training.sample_rate * worlds.size)
+        average = total / (training.sample_rate * worlds.expected)
         sizes = [weight.numel() for weight in model.parameters()]
         for weight, part in zip(model.parameters(), average.split(sizes), strict=True):
             weight.grad = part.view(weight.shape).clone()
         optimizer.step()
     return flat(model)
+
+
+def check_slowly(done, model, starts, made=()):
+    """The first trials end where a plain loop does, from their first weights."""
+    for trial, start in enumerate(starts):
+        expected = slow_training(done, model, trial, start, made)
+        torch.testing.assert_close(done.weights[trial], expected, rtol=2e-4, atol=2e-5)

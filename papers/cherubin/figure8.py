@@ -31,8 +31,8 @@ from torch.func import functional_call, grad, vmap
 from torch.utils.data import DataLoader
 
 from dprime.data import Dataset
+from dprime.data.devices import one_thread
 from dprime.monitor import AttributeInference, Monitor
-from dprime.train.workers import one_thread
 from papers.cherubin.cases import ADULT, network, secret, tensors
 from papers.cherubin.timing import ratio, seconds
 from papers.cherubin.trainings import CLIP_NORM, Recipe

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dprime import data
-from dprime.data import adult, embedded, files, images, loaders, retail100, shokri
+from dprime.data import adult, files, images, loaders, retail100, shokri
 from dprime.validate import InputError
 
 ADDRESSES = {
@@ -46,23 +46,14 @@ def refused(name, folder, *told):
 
 
 def same(one, other):
-    return all(
-        np.array_equal(a.records, b.records) and np.array_equal(a.labels, b.labels)
-        for a, b in ((one.train, other.train), (one.test, other.test))
-    )
+    found = [(parts.train.digest(), parts.test.digest()) for parts in (one, other)]
+    return found[0] == found[1]
 
 
-def rows_of(parts):
-    """Labels and records of both parts, in an order that does not depend on the split."""
-    return sorted_rows(
-        np.concatenate([parts.train.records, parts.test.records]),
-        np.concatenate([parts.train.labels, parts.test.labels]),
-    )
-
-
-def sorted_rows(records, labels):
-    rows = np.column_stack([np.asarray(labels, np.int64), np.asarray(records, np.int64)])
-    return rows[np.lexsort(rows.T)]
+def rows_of(*parts):
+    """Labels and records of all parts, in an order that does not depend on the split."""
+    rows = np.concatenate([np.column_stack([part.labels, part.records]) for part in parts])
+    return sorted(map(tuple, rows))
 
 
 # --- by name ------------------------------------------------------------------------------------
@@ -142,8 +133,8 @@ def test_diabetes():
     """The constants enclose the file: only sex, which is 1 or 2, reaches 0 and 1."""
     parts = data.load("diabetes")
     assert (len(parts.train), len(parts.test), parts.train.classes) == (354, 88, None)
-    assert parts.train.columns == tuple(embedded.DIABETES_RANGES)
-    whole = embedded.diabetes(None)
+    assert parts.train.columns == tuple(loaders.DIABETES_RANGES)
+    whole = loaders._diabetes(None)
     assert (whole.labels.min(), whole.labels.max()) == (np.float32(25 / 350), np.float32(346 / 350))
     inner = np.delete(whole.records, 1, axis=1)
     assert 0 <= inner.min() < inner.max() < 1
@@ -301,16 +292,22 @@ def test_location30_packed_and_published(tmp_path):
     parts = data.load("location30", tmp_path / "packed")
     assert (len(parts.train), len(parts.test)) == (48, 12)
     assert (parts.train.kind, parts.train.classes) == ("binary", 30)
-    assert np.array_equal(rows_of(parts), sorted_rows(records, labels.astype(int) - 1))
-    lines = [f'"{y}",' + ",".join(map(str, x)) for x, y in zip(records, labels, strict=True)]
-    write(tmp_path / "published" / "bangkok", "\n".join(lines).encode())
+    published = np.column_stack([labels - 1, records])
+    assert rows_of(parts.train, parts.test) == sorted(map(tuple, published))
+    write(tmp_path / "published" / "bangkok", "\n".join(lines(records, labels, '"')).encode())
     assert same(data.load("location30", tmp_path / "published"), parts)
+
+
+def lines(records, labels, quote=""):
+    """The published format."""
+    rows = zip(records, labels, strict=True)
+    return [f"{quote}{y}{quote}," + ",".join(map(str, x)) for x, y in rows]
 
 
 def purchases():
     records, labels = binary_rows(30, 600, 100)
     labels[:3] = 1, 20, 100  # labels of every length
-    return [f"{y}," + ",".join(map(str, x)) for x, y in zip(records, labels, strict=True)]
+    return lines(records, labels)
 
 
 @pytest.mark.parametrize(("end", "name"), [("\n", ""), ("\r\n", ".gz")])
@@ -321,7 +318,8 @@ def test_purchase100_is_what_a_csv_reader_reads(tmp_path, end, name, monkeypatch
     parts = data.load("purchase100", tmp_path)
     assert (len(parts.train), len(parts.test)) == (24, 6)
     assert (parts.train.kind, parts.train.classes) == ("binary", 100)
-    assert np.array_equal(rows_of(parts), sorted_rows(table[:, 1:], table[:, 0] - 1))
+    table[:, 0] -= 1
+    assert rows_of(parts.train, parts.test) == sorted(map(tuple, table))
 
 
 # --- CIFAR-10 -----------------------------------------------------------------------------------
@@ -424,9 +422,9 @@ def baskets_with(contents):
 
 
 def line_with(change):
-    lines = purchases()
-    lines[10] = change(lines[10])
-    return lambda folder: write(folder / "dataset_purchase", "\n".join(lines).encode())
+    made = purchases()
+    made[10] = change(made[10])
+    return lambda folder: write(folder / "dataset_purchase", "\n".join(made).encode())
 
 
 def label_with(label):

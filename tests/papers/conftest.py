@@ -2,11 +2,11 @@
 
 import pytest
 
-from dprime.train import workers
+from dprime.data import devices
 
 
 @pytest.fixture(autouse=True)
 def one_thread():
     """Networks this small only lose by threads."""
-    with workers.one_thread():
+    with devices.one_thread():
         yield

@@ -67,7 +67,12 @@ def test_the_differing_records_may_stand_anywhere(rate, place):
     assert not held[in_world, place + 1].any()
     assert not held[~in_world, place].any()
     spans = batch.spans(7)
-    assert sorted(place for span in spans for place in range(*span)) == list(range(len(x[0])))
+    order = [one for span in spans for one in range(*span)]
+    assert sorted(order) == list(range(len(x[0])))
+    assert place < 199 or order == sorted(order)
+    parts = [batch.part(*span)[0].x.expand(40, -1, -1) for span in spans]
+    assert torch.equal(torch.cat(parts, dim=1), x[:, order])
+    assert rate > 0.5 or torch.equal(x, batch.x[batch.rows])
     assert max(b - a for a, b in spans) <= 7
     assert spans[-1][0] <= batch.first < batch.first + 2 <= spans[-1][1]
 
@@ -77,19 +82,6 @@ def test_expected_size_is_public_and_the_same_in_both_worlds():
     assert sampler(PAIR, 0.1).expected == pytest.approx(20)
     assert sampler(TrainingData.add(DATA, OTHER), 0.1).expected == pytest.approx(20.1)
     assert sampler(TrainingData.alone(DATA), 1.0).expected == 200
-
-
-def test_records_are_handed_out_in_parts():
-    batch = sampler(PAIR, 0.2).batch(Streams(0, range(4)), 0, torch.ones(4, dtype=torch.bool))
-    places = batch.mask.shape[1]
-    spans = batch.spans(7)
-    assert [a for a, _ in spans[1:]] == [b for _, b in spans[:-1]]
-    assert (spans[0][0], spans[-1][1]) == (0, places)
-    assert max(b - a for a, b in spans) <= 7
-    assert spans[-1][1] - spans[-1][0] >= batch.differing
-    x = torch.cat([batch.part(*span)[0].x for span in spans], dim=1)
-    assert torch.equal(x, batch.x[batch.rows])
-    assert torch.equal(x[:, -1], torch.tensor(OTHER.records).expand(4, -1))
 
 
 def test_an_empty_batch():
@@ -113,21 +105,21 @@ def of_parts(rate, probability, step=0):
     return found, found.batch(Streams(1, range(30)), step, torch.ones(30).bool(), members), members
 
 
-@pytest.mark.parametrize(("probability", "masked"), [(0.7, True), (0.5, True), (0.3, False)])
-def test_all_of_each_part(probability, masked):
-    found, batch, members = of_parts(1.0, probability)
-    assert found.shares_records == masked
-    assert (batch.rows is None) == masked
-    assert torch.equal(counted(batch, 200), members.float())
-    assert found.expected == pytest.approx(200 * probability)
-
-
-@pytest.mark.parametrize(("rate", "probability"), [(0.9, 0.7), (0.9, 0.3), (0.1, 0.5)])
-def test_a_batch_is_drawn_from_the_trials_own_part(rate, probability):
-    _, batch, members = of_parts(rate, probability, step=2)
+@pytest.mark.parametrize(
+    ("rate", "probability", "masked"),
+    [
+        (1.0, 0.7, True), (1.0, 0.5, True), (1.0, 0.3, False), (0.9, 0.7, True),
+        (0.9, 0.3, False), (0.1, 0.5, False),
+    ],
+)  # fmt: skip
+def test_a_batch_is_drawn_from_the_trials_own_part(rate, probability, masked):
+    found, batch, members = of_parts(rate, probability, step=2)
     whole = sampler(TrainingData.alone(DATA), rate)
     drawn = counted(whole.batch(Streams(1, range(30)), 2, torch.ones(30).bool()), 200)
     assert torch.equal(counted(batch, 200), drawn * members)
+    assert rate < 1 or bool(drawn.all())
+    assert (found.shares_records, batch.rows is None) == (masked, masked)
+    assert found.expected == pytest.approx(200 * rate * probability)
 
 
 def test_a_trial_without_records_has_an_empty_batch():

@@ -24,37 +24,27 @@ class Centred(nn.Module):
         return x - x.mean(0)
 
 
-class OwnForward(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(4, 3)
-
+class OwnForward(Wrapped):
     def forward(self, x):
-        y = self.linear(x)
+        y = self.inner(x)
         return y / y.norm()
 
 
-class Choosing(nn.Module):
+class Choosing(nn.Linear):
     """An `if` on the data."""
 
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(4, 3)
-
     def forward(self, x):
-        return self.linear(x if x.max() < 100 else -x)
+        return super().forward(x if x.max() < 100 else -x)
 
 
-class Counting(nn.Module):
+class Counting(nn.Linear):
     """Gives another output at every call."""
 
-    def __init__(self):
-        super().__init__()
-        self.linear, self.calls = nn.Linear(4, 3), 0
+    calls = 0
 
     def forward(self, x):
         self.calls += 1
-        return self.linear(x) * self.calls
+        return super().forward(x) * self.calls
 
 
 def changed(change):
@@ -78,7 +68,7 @@ REFUSED = [
     (image_model(nn.InstanceNorm2d(8, track_running_stats=True)), IMAGES,
      r"layer '1' \(InstanceNorm2d\) mixes"),
     (nn.Sequential(Centred(), nn.Linear(4, 3)), DATA, r"layer '0' \(Centred\) mixes the records"),
-    (OwnForward(), DATA, r"OwnForward.forward mixes the records of a batch"),
+    (OwnForward(nn.Linear(4, 3)), DATA, r"OwnForward.forward mixes the records of a batch"),
     (nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5)), DATA,
      r"layer '1' \(Dropout\) draws random numbers of its own: remove it"),
     (nn.Sequential(nn.Linear(5, 3)), DATA,
@@ -89,10 +79,8 @@ REFUSED = [
      r"output must be of shape \(records, classes\), but it is of shape \(4, 2, 3\)"),
     ("resnet", DATA, "model must be a torch.nn.Module, but it is 'resnet'"),
     (nn.Sequential(nn.Linear(4, 3), nn.Flatten(0)), DATA, "one row for each of 4 records"),
-    (Choosing(), DATA, "an `if`, a mask or a number taken from the data decides"),
-    (Counting(), DATA, "Counting gives another one for the same records"),
-    (changed(lambda m: m[0].register_full_backward_hook(lambda *_: None)), DATA,
-     r"layer '0' \(Linear\) has a backward hook: remove it"),
+    (Choosing(4, 3), DATA, "an `if`, a mask or a number taken from the data decides"),
+    (Counting(4, 3), DATA, "Counting gives another one for the same records"),
     (changed(lambda m: m.register_full_backward_pre_hook(lambda *_: None)), DATA,
      r"layer 'model' \(Sequential\) has a backward hook: remove it"),
     (changed(lambda m: m[2].weight.register_hook(lambda g: g)), DATA,

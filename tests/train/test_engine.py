@@ -3,14 +3,12 @@
 import gc
 import itertools
 import weakref
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-import trials
 from dprime.data.dataset import Dataset
 from dprime.train import (
     SGD,
@@ -25,53 +23,48 @@ from dprime.train import (
 )  # fmt: skip
 from dprime.train import engine as engine_module
 from dprime.train.slices import Slices, rows_of_slices, trials_of_blocks
-from trials import Wrapped, blobs, dense, fast, pairs, slow_training
+from trials import PAIRS, RECIPE, SMALL, Wrapped, blobs, check_slowly, dense, fast, trained
 
-DATA = blobs(12, (5,))
-OTHER = blobs(1, (5,), seed=9)
-MEMBERS = np.random.default_rng(5).random((7, 12)) < 0.6
-PARTS = TrainingData.parts(DATA, MEMBERS, 0.6)
-PAIRS = {"alone": TrainingData.alone(DATA), **pairs(DATA, OTHER)}
-PRIVATE = {"steps": 4, "learning_rate": 0.5, "clip_norm": 0.8, "noise_multiplier": 0.7}
+MEMBERS = np.random.default_rng(5).random((7, 9)) < 0.6
+PARTS = TrainingData.parts(SMALL, MEMBERS, 0.6)
+WORLDS = {"alone": TrainingData.alone(SMALL), **PAIRS, "parts": PARTS}
+STILL = TrainingConfig(steps=1, learning_rate=1e-30)
 
 RECIPES = {
-    "full batch": TrainingConfig(**PRIVATE),
-    "poisson": TrainingConfig(**PRIVATE, sample_rate=0.3),
-    "poisson, masked": TrainingConfig(**PRIVATE, sample_rate=0.7),
-    "momentum": TrainingConfig(**PRIVATE, optimizer=SGD(momentum=0.9), schedule=Decay(0.5, 2)),
-    "nesterov": TrainingConfig(**PRIVATE, optimizer=SGD(momentum=0.9, nesterov=True)),
-    "adam": TrainingConfig(**PRIVATE, optimizer=Adam(), schedule=Cosine(warmup=1)),
+    "full batch": TrainingConfig(**RECIPE),
+    "poisson": TrainingConfig(**RECIPE, sample_rate=0.3),
+    "poisson, masked": TrainingConfig(**RECIPE, sample_rate=0.7),
+    "momentum": TrainingConfig(**RECIPE, optimizer=SGD(momentum=0.9), schedule=Decay(0.5, 2)),
+    "nesterov": TrainingConfig(**RECIPE, optimizer=SGD(momentum=0.9, nesterov=True)),
+    "adam": TrainingConfig(**RECIPE, optimizer=Adam(), schedule=Cosine(warmup=1)),
     "no privacy": TrainingConfig(steps=4, learning_rate=0.5),
     "clipping alone": TrainingConfig(steps=4, learning_rate=0.5, clip_norm=0.3),
-    "local": TrainingConfig(**PRIVATE, sensitivity="local"),
-    "local, poisson": TrainingConfig(**PRIVATE, sensitivity="local", sample_rate=0.4),
+    "local": TrainingConfig(**RECIPE, sensitivity="local"),
+    "local, poisson": TrainingConfig(**RECIPE, sensitivity="local", sample_rate=0.4),
 }
 GLOBAL = [recipe for recipe in RECIPES if "local" not in recipe]
 CASES = [
-    *zip(GLOBAL, itertools.cycle(PAIRS), itertools.repeat(fast)),
-    *zip(GLOBAL, itertools.cycle(reversed(PAIRS)), itertools.repeat(Wrapped)),
-    *(("poisson", pair, fast) for pair in PAIRS),
+    *zip(GLOBAL, itertools.cycle(["alone", *PAIRS]), itertools.repeat(fast)),
+    *zip(GLOBAL, itertools.cycle(reversed(["alone", *PAIRS])), itertools.repeat(Wrapped)),
+    *(("poisson", pair, fast) for pair in WORLDS),
     ("local", "remove", fast), ("local, poisson", "replace", fast),
     ("local, poisson", "add", Wrapped), ("local", "replace, within", Wrapped),
+    ("full batch", "parts", fast), ("poisson", "parts", Wrapped),
+    ("poisson, masked", "parts", fast), ("no privacy", "parts", Wrapped),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("recipe", "pair", "wrap"), CASES)
 def test_the_engine_trains_as_a_plain_loop_does(recipe, pair, wrap):
-    training, worlds = RECIPES[recipe], PAIRS[pair]
-    model = dense(5, 4, 3)
-    done = train(wrap(model), worlds, training, trials=3, seed=11)
-    starts = train(model, worlds, TrainingConfig(steps=1, learning_rate=1e-30), trials=3, seed=11)
-    for trial in range(3):
-        start = starts.weights[trial]
-        expected = slow_training(
-            dense(5, 4, 3), worlds, training, trial, 11, start, bool(done.in_world[trial])
-        )
-        torch.testing.assert_close(done.weights[trial], expected, rtol=2e-4, atol=2e-5)
+    """Of a pool, over the records of the trial's own part, divided by the expected size."""
+    model, worlds, trials = dense(5, 4, 3), WORLDS[pair], 7 if pair == "parts" else 3
+    done = train(wrap(model), worlds, RECIPES[recipe], trials=trials, seed=11)
+    starts = train(model, worlds, STILL, trials=trials, seed=11).weights[:3]
+    check_slowly(done, model, starts)
 
 
 def test_local_sensitivity_is_not_dp():
-    done = train(dense(5, 3), PAIRS["remove"], RECIPES["local"], seed=2)
+    done = trained("remove", sensitivity="local")
     assert done.label.startswith("not DP")
     assert "not DP" in repr(done)
     with pytest.raises(ValueError, match="not DP"):
@@ -79,10 +72,10 @@ def test_local_sensitivity_is_not_dp():
 
 
 def test_a_trial_does_not_depend_on_the_trials_beside_it(monkeypatch):
-    training = TrainingConfig(**PRIVATE, sample_rate=0.4, block=5)
-    whole = train(dense(5, 4, 3), PAIRS["replace"], training, trials=13, seed=4)
+    options = {"trials": 13, "sample_rate": 0.4, "block": 5}
+    whole = trained("replace", **options)
     monkeypatch.setattr("dprime.train.slices.CACHE", 1)
-    one_by_one = train(dense(5, 4, 3), PAIRS["replace"], training, trials=13, seed=4)
+    one_by_one = trained("replace", **options)
     torch.testing.assert_close(one_by_one.weights, whole.weights, rtol=1e-4, atol=1e-6)
 
 
@@ -91,25 +84,24 @@ def test_a_trial_does_not_depend_on_the_trials_beside_it(monkeypatch):
 )
 def test_a_batch_may_be_cut_anywhere(monkeypatch, pair, rate):
     """Also beside the differing records, wherever they stand."""
-    training = TrainingConfig(**PRIVATE, sample_rate=rate)
-    whole = train(dense(5, 4, 3), PAIRS[pair], training, trials=6, seed=4)
+    whole = trained(pair, trials=6, sample_rate=rate)
     for records in (1, 3, 5):
         sizes = Slices(4, max(records, len(PAIRS[pair].differing)))
         monkeypatch.setattr(engine_module, "slice_plan", lambda *_, sizes=sizes: sizes)
-        cut = train(dense(5, 4, 3), PAIRS[pair], training, trials=6, seed=4)
+        cut = trained(pair, trials=6, sample_rate=rate)
         torch.testing.assert_close(cut.weights, whole.weights, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("data", [DATA, PARTS], ids=["one", "parts"])
+@pytest.mark.parametrize("data", [SMALL, PARTS], ids=["one", "parts"])
 def test_a_block_run_alone_gives_the_same_bits(data):
-    training = TrainingConfig(**PRIVATE, sample_rate=0.4, block=3)
-    whole = train(dense(5, 4, 3), data, training, trials=7, seed=4)
+    options = {"trials": 7, "sample_rate": 0.4, "block": 3}
+    whole = trained(data, **options)
     for block, rows in [(0, slice(0, 3)), (1, slice(3, 6)), (2, slice(6, 7))]:
-        part = train(dense(5, 4, 3), data, training, trials=7, seed=4, blocks=[block])
+        part = trained(data, blocks=[block], **options)
         assert part.trials.tolist() == list(range(7))[rows]
         assert torch.equal(part.weights, whole.weights[rows])
     with pytest.raises(ValueError, match="blocks must be between 0 and 2, but it is 3"):
-        train(dense(5, 4, 3), data, training, trials=7, seed=4, blocks=[3])
+        trained(data, blocks=[3], **options)
 
 
 def test_slices_never_cross_a_block():
@@ -121,44 +113,20 @@ def test_slices_never_cross_a_block():
 
 
 def test_seeds():
-    training = TrainingConfig(**PRIVATE)
-    first, again, other = (
-        train(dense(5, 3), DATA, training, trials=2, seed=seed) for seed in (1, 1, 2)
-    )
-    assert torch.equal(first.weights, again.weights)
-    assert not torch.equal(first.weights, other.weights)
-    assert not torch.equal(first.weights[0], first.weights[1])
-    drawn = [train(dense(5, 3), DATA, training).seed for _ in range(2)]
-    assert drawn[0] != drawn[1]
+    first, again, other = (trained(SMALL, trials=2, seed=seed).weights for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert len({tuple(weights.tolist()) for weights in (*first, *other)}) == 4
 
 
 def test_worlds_of_the_trials():
-    training = TrainingConfig(steps=1, learning_rate=0.1)
     expected = {"in": [True] * 6, "out": [False] * 6, "alternate": [True, False] * 3}
     for world, in_world in expected.items():
-        done = train(dense(5, 3), PAIRS["remove"], training, trials=6, seed=1, world=world)
-        assert done.in_world.tolist() == in_world
-    many = train(dense(5, 3), PAIRS["remove"], training, trials=2000, seed=1, world="random")
-    assert abs(many.in_world.mean() - 0.5) < 4 * 0.5 / np.sqrt(2000)
-    some = train(
-        dense(5, 3), PAIRS["remove"], TrainingConfig(steps=1, learning_rate=0.1, block=100),
-        trials=2000, seed=1, world="random", blocks=[7],
-    )  # fmt: skip
-    assert some.in_world.tolist() == many.in_world[700:800].tolist()
-
-
-def test_both_worlds_draw_the_same_noise_and_batches():
-    """Trials that differ in nothing but the world differ by the one record alone."""
-    training = TrainingConfig(steps=1, learning_rate=1.0, clip_norm=1.0, noise_multiplier=5.0)
-    pair = TrainingData.remove(DATA, 3)
-    ins, outs = (
-        train(dense(5, 3), pair, training, trials=5, seed=3, world=world, initial="given").weights
-        for world in ("in", "out")
-    )
-    distance = (ins - outs).norm(dim=1) * len(DATA)
-    rounding = 5.0 * 2.0**-16 * ins.shape[1] ** 0.5  # both are on the grid of the noise
-    assert (distance <= 1.0 + rounding).all()
-    assert (distance > 0.1).all()
+        assert trained("remove", trials=6, world=world).in_world.tolist() == in_world
+    options = {"trials": 2000, "world": "random", "steps": 1}
+    many = trained("remove", **options).in_world
+    assert abs(many.mean() - 0.5) < 4 * 0.5 / np.sqrt(2000)
+    some = trained("remove", blocks=[7], block=100, **options).in_world
+    assert some.tolist() == many[700:800].tolist()
 
 
 @pytest.mark.parametrize("initial", ["given", "vector", "matrix"])
@@ -166,7 +134,7 @@ def test_initial_weights(initial):
     model = dense(5, 3)
     own = torch.cat([w.detach().flatten() for w in model.parameters()])
     given = {"given": "given", "vector": own, "matrix": own + torch.arange(4.0)[:, None]}[initial]
-    done = train(model, DATA, TrainingConfig(steps=1, learning_rate=1e-30), trials=4, initial=given)
+    done = train(model, SMALL, STILL, trials=4, initial=given)
     expected = given if initial == "matrix" else own.expand(4, -1)
     assert torch.equal(done.weights, expected)
 
@@ -174,28 +142,27 @@ def test_initial_weights(initial):
 def test_the_model_that_was_given_is_not_changed():
     model = dense(5, 3)
     before = [w.detach().clone() for w in model.parameters()]
-    done = train(model, DATA, TrainingConfig(**PRIVATE), trials=2, seed=0)
+    done = trained(SMALL, model=model)
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
-    outputs = done.model(1)(torch.tensor(DATA.records))
+    outputs = done.model(1)(torch.tensor(SMALL.records))
     weight, bias = done.weights[1][:15].view(3, 5), done.weights[1][15:]
-    torch.testing.assert_close(outputs, torch.tensor(DATA.records) @ weight.T + bias)
+    torch.testing.assert_close(outputs, torch.tensor(SMALL.records) @ weight.T + bias)
 
 
 def test_frozen_layers_stay():
     for wrap in (fast, Wrapped):
         model = dense(5, 4, 3)
         model[0].requires_grad_(False)
-        done = train(wrap(model), DATA, TrainingConfig(**PRIVATE), trials=2, seed=1)
+        done = trained(SMALL, model=wrap(model), trials=2)
         assert done.weights.shape == (2, 15)
         assert torch.equal(next(done.model(1).parameters()), model[0].weight)
 
 
 def test_trials_that_diverge_are_told():
-    huge = TrainingConfig(steps=20, learning_rate=1e30)
-    done = train(dense(5, 4, 3), DATA, huge, trials=3, seed=1)
+    done = train(dense(5, 4, 3), SMALL, TrainingConfig(20, 1e30), trials=3, seed=1)
     assert done.diverged.all()
     assert "3 of them diverged" in repr(done)
-    assert not train(dense(5, 3), DATA, TrainingConfig(**PRIVATE), trials=3, seed=1).diverged.any()
+    assert not trained(SMALL).diverged.any()
 
 
 def test_an_error_stops_the_other_slices():
@@ -207,9 +174,8 @@ def test_an_error_stops_the_other_slices():
             if step.index == 2:
                 raise KeyError("stop")
 
-    long = TrainingConfig(**{**PRIVATE, "steps": 5000})
     with pytest.raises(KeyError):
-        train(dense(5, 3), DATA, long, trials=8, seed=1, observers=[Failing()])
+        trained(SMALL, Failing(), trials=8, steps=5000)
     assert max(last) < 4999
 
 
@@ -249,59 +215,38 @@ BAD = [
 @pytest.mark.parametrize(("options", "message"), BAD, ids=lambda v: str(v)[:30])
 def test_bad_input_is_one_sentence(options, message):
     with pytest.raises(ValueError, match=message) as caught:
-        train(dense(5, 3), DATA, TrainingConfig(**PRIVATE), **{"trials": 2, **options})
+        trained(SMALL, model=dense(5, 3), **{"trials": 2, **options})
     assert "\n" not in str(caught.value)
 
 
 def test_final_weights_that_do_not_fit_or_are_not_kept():
-    done = train(dense(5, 3), DATA, TrainingConfig(**PRIVATE), trials=2, seed=0, keep_weights=False)
+    done = trained(SMALL, keep_weights=False)
     with pytest.raises(ValueError, match="not kept: train with keep_weights=True"):
-        done.accuracy(DATA)
+        done.accuracy(SMALL)
     few = Compute(memory=0.2)
     with pytest.raises(ValueError, match="final weights of 10000 trials must fit the memory"):
-        train(dense(5, 1000, 3), DATA, TrainingConfig(**PRIVATE), trials=10_000, compute=few)
+        trained(SMALL, model=dense(5, 1000, 3), trials=10_000, compute=few)
 
 
 # Parts of a pool ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("recipe", "wrap"),
-    [
-        ("full batch", fast), ("poisson", Wrapped), ("poisson, masked", fast),
-        ("no privacy", Wrapped),
-    ],
-)  # fmt: skip
-def test_each_trial_trains_on_its_own_part(monkeypatch, recipe, wrap):
-    """As a plain loop over the records of the part, divided by the expected size."""
-    training = RECIPES[recipe]
-    model = dense(5, 4, 3)
-    done = train(wrap(model), PARTS, training, seed=11)
-    starts = train(model, PARTS, TrainingConfig(steps=1, learning_rate=1e-30), seed=11)
-    loop = replace(training, learning_rate=training.learning_rate * 12 / PARTS.expected)
-    whole = trials.batch_of
-    for trial, own in enumerate(MEMBERS[:3]):
-        part_of = lambda *args, own=own: [row for row in whole(*args) if own[row]]  # noqa: E731
-        monkeypatch.setattr(trials, "batch_of", part_of)
-        start = starts.weights[trial]
-        expected = slow_training(dense(5, 4, 3), PAIRS["alone"], loop, trial, 11, start)
-        torch.testing.assert_close(done.weights[trial], expected, rtol=2e-4, atol=2e-5)
-    assert len(done) == 7
+def test_there_is_a_trial_for_each_part():
+    assert len(trained(PARTS, trials=None)) == 7
     with pytest.raises(ValueError, match="trials must be 7, one for each part of the pool, but"):
-        train(model, PARTS, training, trials=5)
+        trained(PARTS, trials=5)
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.3])
 def test_records_in_no_part_do_not_matter(rate):
     members = MEMBERS.copy()
     members[:, [2, 7]] = False
-    records = DATA.records.copy()
+    records = SMALL.records.copy()
     records[[2, 7]] = 100.0
-    other = Dataset.of(records, DATA.labels, classes=3)
-    recipe = TrainingConfig(**PRIVATE, sample_rate=rate)
+    other = Dataset.of(records, SMALL.labels, classes=3)
     first, second = (
-        train(dense(5, 3), TrainingData.parts(pool, members, 0.6), recipe, seed=1).weights
-        for pool in (DATA, other)
+        trained(TrainingData.parts(pool, members, 0.6), trials=7, sample_rate=rate).weights
+        for pool in (SMALL, other)
     )
     assert torch.equal(first, second)
 
@@ -320,7 +265,7 @@ def test_what_is_kept_of_a_pool_changes_nothing(monkeypatch, name, private):
     net = nn.Sequential(*CONVOLUTIONAL[name], nn.Flatten(), nn.Linear(36, 3))
     parts = TrainingData.parts(IMAGES, np.random.default_rng(1).random((5, 40)) < 0.5, 0.5)
     recipe = {"steps": 4, "learning_rate": 0.5, "sample_rate": 0.4}
-    training = TrainingConfig(**(PRIVATE if private else {}) | recipe)
+    training = TrainingConfig(**(RECIPE if private else {}) | recipe)
     pools = []
 
     class Looking(Observer):

@@ -11,94 +11,21 @@ from dprime.train.layers import AffineTrace
 from dprime.train.losses import plain_cross_entropy
 from dprime.train.network import Layered, layered
 from dprime.train.records import Records
-from trials import Wrapped, gradient_of, set_flat
+from networks import NETWORKS
+from trials import Wrapped, gradients_of
 
 TRIALS, RECORDS = 3, 5
 
 
-def image_net(*middle, channels=4, side=9):
-    """A convolution, some layers, and a linear layer on what they leave."""
-    front = nn.Sequential(nn.Conv2d(2, channels, 3), *middle, nn.Flatten())
-    width = front(torch.zeros(1, 2, side, side)).shape[1]
-    return nn.Sequential(*front, nn.Linear(width, 3)), (2, side, side)
-
-
-def plain_net(*layers, shape=(6,)):
-    return nn.Sequential(*layers), shape
-
-
-relu, pool, flat = nn.ReLU, nn.MaxPool2d, nn.Flatten
-MODELS = {
-    "linear": lambda: (nn.Linear(6, 3), (6,)),
-    "linear without bias": lambda: (nn.Linear(6, 3, bias=False), (6,)),
-    "three linear layers": lambda: plain_net(
-        nn.Linear(6, 5), nn.Tanh(), nn.Sequential(nn.Linear(5, 4), nn.GELU()), nn.Linear(4, 3)
-    ),
-    "linear at positions": lambda: plain_net(
-        nn.Linear(4, 5), relu(), flat(), nn.Linear(35, 3), shape=(7, 4)
-    ),
-    "long positions, by Gram": lambda: plain_net(
-        nn.Linear(30, 40), relu(), flat(), nn.Linear(80, 3), shape=(2, 30)
-    ),
-    "unflatten": lambda: plain_net(
-        nn.Unflatten(1, (2, 5, 5)), nn.Conv2d(2, 3, 2), nn.ELU(), flat(), nn.Linear(48, 3),
-        shape=(50,),
-    ),
-    "conv of one channel, and a maximum of overlapping cells": lambda: plain_net(
-        nn.Conv2d(1, 3, 4, stride=2, padding=1), nn.Tanh(), pool(2, 1), flat(), nn.Linear(27, 3),
-        shape=(1, 8, 8),
-    ),
-    "conv twice, max pool with ties": lambda: image_net(
-        relu(), pool(2), nn.Conv2d(4, 6, 2), nn.Tanh()
-    ),
-    "conv with stride, padding, dilation": lambda: image_net(
-        nn.LeakyReLU(), nn.Conv2d(4, 3, (3, 2), stride=(2, 1), padding=(1, 2), dilation=(2, 1))
-    ),
-    "conv, same padding": lambda: image_net(relu(), nn.Conv2d(4, 3, 3, padding="same")),
-    "conv without bias": lambda: image_net(relu(), nn.Conv2d(4, 3, 3, bias=False)),
-    "conv of few positions": lambda: image_net(
-        relu(), pool(3), nn.Conv2d(4, 40, 1), relu(), nn.Conv2d(40, 40, 2), relu()
-    ),
-    "pools": lambda: image_net(
-        nn.AvgPool2d(2), nn.Conv2d(4, 4, 2), nn.AdaptiveAvgPool2d(2), nn.Softplus()
-    ),
-    "group norm, not affine": lambda: image_net(nn.GroupNorm(2, 4, affine=False), relu()),
-    "group norms": lambda: image_net(
-        nn.GroupNorm(2, 4), relu(), pool(2), nn.Conv2d(4, 6, 2), nn.GroupNorm(3, 6)
-    ),
-    "group norm on vectors": lambda: plain_net(
-        nn.Linear(6, 8), nn.GroupNorm(2, 8), relu(), nn.Linear(8, 3)
-    ),
-    "layer norm": lambda: plain_net(nn.Linear(6, 8), nn.LayerNorm(8), relu(), nn.Linear(8, 3)),
-    "layer norm first": lambda: plain_net(nn.LayerNorm(6), nn.Linear(6, 3)),
-    "layer norm without bias": lambda: plain_net(
-        nn.Linear(6, 8), nn.LayerNorm(8, bias=False), nn.Linear(8, 3)
-    ),
-    "layer norm at positions": lambda: plain_net(
-        nn.Linear(4, 5), nn.LayerNorm(5), flat(), nn.Linear(35, 3), shape=(7, 4)
-    ),
-    "layer norm on images": lambda: image_net(nn.LayerNorm([4, 7, 7]), relu()),
-    "embedding": lambda: plain_net(
-        nn.Embedding(5, 4), flat(), nn.Linear(24, 3), shape=("words", 6)
-    ),
-    "embedding with padding": lambda: plain_net(
-        nn.Embedding(5, 4, padding_idx=0), nn.Tanh(), flat(), nn.Linear(24, 3),
-        shape=("words", 6),
-    ),
-}  # fmt: skip
-
-
 def slow_gradients(model, vector, x, y):
     """[record, parameter] by autograd, the outputs, and the derivatives by the records."""
-    set_flat(model, vector)
-    pairs = zip(x, y, strict=True)
-    gradients = [gradient_of(model, plain_cross_entropy, *xy) for xy in pairs]
+    gradients = gradients_of(model, vector, x, y)
     x = x.clone().requires_grad_(x.is_floating_point())
     outputs = model(x)
     by_records = x
     if x.requires_grad:
         by_records = torch.autograd.grad(plain_cross_entropy(outputs, y).sum(), x)[0]
-    return torch.stack(gradients), outputs.detach(), by_records
+    return gradients, outputs.detach(), by_records
 
 
 def close(actual, expected):
@@ -122,11 +49,11 @@ def check(network, weights, x, y, gradients, outputs):
         close(losses, plain_cross_entropy(out, labels))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_gradients_are_those_of_autograd(name):
     """On the fast path and the general one, for records that trials share and for their own."""
     torch.manual_seed(0)
-    model, shape = MODELS[name]()
+    model, shape = NETWORKS[name]()
     if shape[0] == "words":
         x = torch.randint(0, 5, (RECORDS, shape[1]))
     else:
@@ -172,7 +99,7 @@ def opacus_step(model, x, y, clip_norm):
 )
 def test_opacus_agrees_on_one_step(name, path):
     torch.manual_seed(1)
-    model, shape = MODELS[name]()
+    model, shape = NETWORKS[name]()
     x, y = torch.randn(8, *shape), torch.randint(0, 3, (8,))
     network = layered(model) if path == "fast" else Functional(Wrapped(model))
     found = network.gradients(
@@ -242,12 +169,8 @@ def test_a_hook_for_all_modules_takes_the_general_path():
 
 
 def test_tied_weights_on_the_general_path():
-    model = NOT_FAST["tied weights"]
-    torch.manual_seed(0)
-    x, y = torch.randn(4, 3), torch.randint(0, 3, (4,))
+    model, x, y = NOT_FAST["tied weights"], torch.randn(RECORDS, 3), torch.randint(0, 3, (RECORDS,))
     network = Functional(model)
-    found = network.gradients(
-        network.given_weights()[None], Records(x[None]), y[None], "cross-entropy"
-    )
-    expected = slow_gradients(model, network.given_weights(), x, y)[0]
-    close(found.norms()[0], expected.norm(dim=1))
+    weights = network.given_weights().expand(TRIALS, -1).clone()
+    exact = [z.expand(TRIALS, *z.shape) for z in slow_gradients(model, weights[0], x, y)[:2]]
+    check(network, weights, x[None], y[None], *exact)

@@ -57,22 +57,13 @@ def test_convolutions_are_normalised_in_groups_that_divide_them():
         assert model[1].num_groups == groups
 
 
+UNKNOWN = ("", "linear-3", "dense", "conv", "dense-0", "dense-4-", "Linear", "resnet-18")
+
+
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        *(
-            (name, DIGITS, f"a network that dprime knows, but it is '{name}'")
-            for name in (
-                "",
-                "linear-3",
-                "dense",
-                "conv",
-                "dense-0",
-                "dense-4-",
-                "Linear",
-                "resnet-18",
-            )
-        ),
+        *((name, DIGITS, f"network that dprime knows, but it is '{name}'") for name in UNKNOWN),
         ("conv-4", TABLE, "model must be dense or linear for a table, but it is convolutional"),
         ("conv-4-4-4", DIGITS, r"few enough for images of \(1, 8, 8\), but it is 3 convolutions"),
     ],

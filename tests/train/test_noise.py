@@ -15,9 +15,9 @@ from dprime.train.noise import add_normal
 from dprime.train.streams import Purpose, Streams
 
 
-def normals(seed, trials, count, step=0, purpose=Purpose.NOISE):
+def normals(seed, trials, count, step=0):
     target = torch.zeros(len(trials), count, dtype=torch.float64)
-    add_normal(Streams(seed, trials), target, torch.ones(len(trials)), purpose, step)
+    add_normal(Streams(seed, trials), target, torch.ones(len(trials)), Purpose.NOISE, step)
     return target
 
 
@@ -66,10 +66,20 @@ def test_the_sum_is_the_ideal_one_rounded(start, sigma, seed, trial, step):
     assert target[1].tolist() == slow_sum(streams, 1, start, rounded, step)
 
 
-def test_exact_arithmetic_changes_nothing_that_double_precision_decided(monkeypatch):
-    fast = normals(1, range(2), 1501, step=7)
-    monkeypatch.setattr(noise, "UNSURE", 0.5)  # every number is decided exactly
-    assert torch.equal(normals(1, range(2), 1501, step=7), fast)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"UNSURE": 0.5},  # every number is decided exactly
+        {"LEAST": 0.3, "MOST": 0.6},  # all radii beyond: the bits that were not drawn matter there
+        {"TOGETHER": 8}, {"TOGETHER": 64}, {"TOGETHER": 1000},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_how_it_is_computed_does_not_matter(monkeypatch, settings):
+    fast = normals(1, [0, 1, 9], 801, step=7)
+    for name, value in settings.items():
+        monkeypatch.setattr(noise, name, value)
+    assert torch.equal(normals(1, [0, 1, 9], 801, step=7), fast)
 
 
 def test_the_error_of_double_precision_is_a_third_of_what_is_allowed_at_most(monkeypatch):
@@ -110,15 +120,6 @@ def test_sums_within_a_hair_of_the_middle():
         assert 0.4 < above < 0.6
 
 
-def test_the_far_tail_and_the_centre_are_decided_exactly(monkeypatch):
-    """All radii below LEAST and above MOST: the bits that were not drawn matter there."""
-    monkeypatch.setattr(noise, "LEAST", 0.3)
-    monkeypatch.setattr(noise, "MOST", 0.6)
-    cut = normals(2, range(2), 801)
-    monkeypatch.undo()
-    assert torch.equal(cut, normals(2, range(2), 801))
-
-
 def test_tails_have_no_end():
     """The least radius that can be drawn is 9.3, and its next bits reach beyond any number."""
     radius, _, doubtful = noise._polar(torch.tensor([[0]]), torch.tensor([[0]]))
@@ -126,13 +127,6 @@ def test_tails_have_no_end():
     assert doubtful == [[0, 0]]
     lowest = noise._beginning((0, 0))
     assert math.isinf(float(noise.EXACT.sqrt(-2 * noise.EXACT.log(lowest)).b))
-
-
-@pytest.mark.parametrize("together", [8, 64, 1000, 4000])
-def test_pieces_do_not_matter(monkeypatch, together):
-    whole = normals(1, [0, 1, 2, 9], 1001)
-    monkeypatch.setattr(noise, "TOGETHER", together)
-    assert torch.equal(normals(1, [0, 1, 2, 9], 1001), whole)
 
 
 def test_normal_numbers_are_standard_normal():

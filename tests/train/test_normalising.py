@@ -1,8 +1,11 @@
 """A first convolution joined with its group normalisation, against PyTorch in double precision."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
+from torch.func import functional_call, jacrev
 
 from dprime.train.network import layered
 from dprime.train.normalising import NormalisedConv2d
@@ -23,36 +26,27 @@ CASES = {
 }
 
 
-def joined(conv, norm):
-    """The rule, its weights for every trial, and both layers in double precision."""
-    model = nn.Sequential(conv, norm)
-    network = layered(model)
-    (stage,) = network.stages
-    assert isinstance(stage.apply, NormalisedConv2d)
-    weights = network.given_weights() + 0.3 * torch.randn(TRIALS, network.size)
-    return network, stage, weights
-
-
 def exact(network, vector, records, errors):
     """Outputs, and every record's gradient of Σ errors·outputs, by autograd in double precision."""
-    model = network.model
-    torch.nn.utils.vector_to_parameters(vector, model.parameters())
-    model.double()
-    outputs, gradients = [], []
-    for record, error in zip(records.double(), errors.double(), strict=True):
-        y = model(record[None])
-        found = torch.autograd.grad((y * error).sum(), list(model.parameters()))
-        outputs.append(y[0].detach())
-        gradients.append(torch.cat([g.flatten() for g in found]))
-    model.float()
-    return torch.stack(outputs), torch.stack(gradients)
+    model = copy.deepcopy(network.model).double()
+
+    def output(vector, record):
+        weights = {p.name: p.view(vector[None])[0] for p in network.parameters}
+        return functional_call(model, weights, record[None])[0]
+
+    of_all = lambda v: torch.stack([output(v, record) for record in records.double()])  # noqa: E731
+    products = lambda v: (of_all(v) * errors.double()).flatten(1).sum(1)  # noqa: E731
+    return of_all(vector.double()), jacrev(products)(vector.double())
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(("shared", "stay", "level"), [(1, 1, 30.0), (1, 0, 0.0), (0, 0, 30.0)])
 def test_agrees_with_the_two_layers(case, shared, stay, level):
     torch.manual_seed(1)
-    network, stage, weights = joined(*CASES[case])
+    network = layered(nn.Sequential(*CASES[case]))
+    (stage,) = network.stages
+    assert isinstance(stage.apply, NormalisedConv2d)
+    weights = network.given_weights() + 0.3 * torch.randn(TRIALS, network.size)
     x = level + torch.randn(1 if shared else TRIALS, RECORDS, 2, 9, 8)
     records = Records(x, constant=stay)
     views = [p.view(weights) for p in stage.parameters]

@@ -123,7 +123,6 @@ def test_sampling_is_independent_between_records_steps_and_trials():
 def test_seeds():
     assert check_seed(2**256 - 1) == 2**256 - 1
     assert min(fresh_seed() for _ in range(100)) < 2**254 < max(fresh_seed() for _ in range(100))
-    assert len({fresh_seed() for _ in range(100)}) == 100
     for bad in (-1, 2**256, 1.5, "1", None):
         with pytest.raises(ValueError, match="seed must be a whole number from 0"):
             check_seed(bad)

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dprime import validate
 from dprime.data import files
 from dprime.data.arrays import read_only
 from dprime.data.dataset import Dataset, Split
@@ -128,14 +127,12 @@ def _rows(path: Path) -> list[list[str]]:
 def _dataset(origin: str, rows: Iterable[Sequence[str]]) -> Dataset:
     complete = []
     for number, row in enumerate(rows, start=1):
-        if len(row) != len(ATTRIBUTES) + 1:
-            name = f"the number of fields in row {number} of {origin}"
-            raise validate.refusal(name, len(row), str(len(ATTRIBUTES) + 1), files.AGAIN)
+        what = f"the number of fields in row {number}"
+        files.check(origin, what, len(row), len(ATTRIBUTES) + 1)
         if "?" not in row:
             complete.append(row)
     if not complete:
-        name = f"the number of complete rows in {origin}"
-        raise validate.refusal(name, 0, "at least 1", files.AGAIN)
+        raise files.refusal(origin, "the number of complete rows", 0, "at least 1")
     *attributes, incomes = zip(*complete, strict=True)
     by_name = dict(zip(ATTRIBUTES, attributes, strict=True))
     records = np.zeros((len(complete), len(COLUMNS)), dtype=np.float32)
@@ -163,7 +160,6 @@ def _places(
     """Where each text stands among the options."""
     unknown = sorted(set(texts) - set(options))
     if unknown:
-        requirement = "one of " + ", ".join(options)
-        raise validate.refusal(f"each {name} in {origin}", unknown[0], requirement, files.AGAIN)
+        raise files.refusal(origin, f"each {name}", unknown[0], f"one of {', '.join(options)}")
     place = {option: number for number, option in enumerate(options)}
     return np.array([place[text] for text in texts], dtype=np.int64)

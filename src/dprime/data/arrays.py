@@ -54,6 +54,14 @@ def read_only(array: NDArray[Number]) -> NDArray[Number]:
     return array
 
 
+def at_most(name: str, value: int, largest: int) -> int:
+    """A whole number from 1 to the largest that there is."""
+    value = validate.whole(name, value, example=min(3, largest))
+    if value > largest:
+        raise validate.refusal(name, value, f"at most {largest}", "ask for fewer")
+    return value
+
+
 def places(indices: ArrayLike, count: int) -> NDArray[np.intp]:
     """Indexes into `count` records, each of them checked."""
     given = np.asarray(indices)

@@ -23,12 +23,9 @@ def one_hot_group(name: str, names: Sequence[str]) -> tuple[str, ...]:
 def column_places(
     columns: Sequence[Column], names: Sequence[str], width: int | None = None
 ) -> tuple[int, ...]:
-    """Where columns stand, each given by index or by name.
+    """Where columns stand that differ, each given by index or by name.
 
-    Args:
-        columns: one or more, all different.
-        names: of all columns; empty where they have none.
-        width: how many columns there are; else as many as names.
+    There are `width` columns, else as many as names; `names` is empty where they have none.
 
     >>> column_places(("b", 0), ("a", "b"))
     (1, 0)

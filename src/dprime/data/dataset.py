@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dprime import validate
-from dprime.data.arrays import array_rows, frozen, numbers, places, read_only
+from dprime.data.arrays import array_rows, at_most, frozen, numbers, places, read_only
 from dprime.data.columns import Column, column_places, one_hot_group
 
 Kind = Literal["image", "binary", "table"]
@@ -98,19 +98,14 @@ class Dataset:
     ) -> Self:
         """Your own arrays as a data set: NumPy arrays, lists, or torch tensors.
 
+        Records are (n, features), (n, height, width) or (n, channels, height, width), labels are n
+        class indexes from 0 or n targets. Give `classes` if some may not occur in the labels.
+
         Without `kind` it is guessed: four axes are images, three are images with one channel (the
         axis is added), two are binary if they hold only 0 and 1, else a table. Without `classes`,
         whole labels are classes 0, 1, ... up to the largest that occurs, and other labels are
         targets of a regression. (Targets that happen to be whole would be taken for classes: build
         those with `Dataset(..., classes=None)`.)
-
-        Args:
-            records: (n, features), (n, height, width) or (n, channels, height, width).
-            labels: n class indexes from 0, or n targets.
-            name: what to call it in tables.
-            kind: "image", "binary" or "table".
-            classes: how many classes there are, if some may not occur in the labels.
-            sparse: whether nearly all numbers are zero.
 
         Examples:
             >>> Dataset.of([[0.5, 2.0], [1.5, 0.0], [0.0, 1.0]], [0, 2, 1])
@@ -153,18 +148,12 @@ class Dataset:
     def take(self, indices: ArrayLike) -> Dataset:
         """The records at these places, in this order; repetitions are kept.
 
-        Args:
-            indices: places from 0, or one True or False for each record.
+        The places count from 0, or there is one True or False for each record.
 
         Examples:
             >>> data = Dataset.of([[10.0], [11.0], [12.0]], [0, 1, 0])
             >>> data.take([2, 0]).records.ravel().tolist()
             [12.0, 10.0]
-            >>> data.take([3])
-            Traceback (most recent call last):
-            dprime.validate.InputError: \
-index must be between 0 and 2, but it is 3: the data set has 3 \
-records.
         """
         chosen = places(indices, len(self))
         records, labels = read_only(self.records[chosen]), read_only(self.labels[chosen])
@@ -178,18 +167,13 @@ records.
             >>> data.draw(3, seed=1)
             Dataset('data', 3 records of 1, table, 10 classes)
         """
-        size = validate.whole("size", size, example=min(len(self), 100))
-        if size > len(self):
-            remedy = f"draw {len(self)} or fewer"
-            raise validate.refusal("size", size, f"at most {len(self)}, the whole data set", remedy)
+        size = at_most("size", size, len(self))
         return self.take(_generator(seed).choice(len(self), size, replace=False))
 
     def split(self, test_share: float, seed: int) -> Split:
-        """A random partition into a part to train on and a part to test on.
+        """A random partition into a part to train on and a part to test on; a seed gives one.
 
-        Args:
-            test_share: the share of the test part, rounded to whole records, at least one.
-            seed: the same seed gives the same parts.
+        The share of the test part is rounded to whole records, at least one in each part.
 
         Examples:
             >>> data = Dataset.of(np.arange(10.0)[:, None], np.arange(10))
@@ -238,10 +222,7 @@ records.
         return state.hexdigest()
 
     def column(self, column: Column | tuple[Column, ...]) -> tuple[int, ...]:
-        """Where columns stand: one, several, or a one-hot group by what its names begin with.
-
-        Args:
-            column: an index, a name, several of them that differ, or the name of a group.
+        """Where columns stand: an index, a name, several that differ, or the name of a group.
 
         Examples:
             >>> names = ("age", "sex=Female", "sex=Male")

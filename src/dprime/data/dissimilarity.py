@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -29,8 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from dprime import validate
-from dprime.data.arrays import numbers
-from dprime.data.devices import device_named
+from dprime.data.arrays import at_most, numbers
+from dprime.data.devices import device_named, one_thread, single_precision
 
 MEASURES = ("ssim", "euclidean", "manhattan", "hamming", "cosine")
 DEFAULTS = {"image": "ssim", "binary": "hamming", "table": "manhattan"}
@@ -71,13 +70,9 @@ def dissimilarity(
 
     float64 records are compared in float64, float32 ones in float32; there, SSIM is within 1e-5.
 
-    Args:
-        a: Records: images (n, c, h, w), in [0, 1] for ssim, or a table (n, d).
-        b: Records of the same shape, any number of them.
-        measure: One of `MEASURES`. All but ssim take an image for a row of numbers.
-        device: Where PyTorch computes, such as "cpu" or "cuda".
-        memory: GB of work space. Default: 24 MB for each thread on the CPU, so that the work
-            stays in the caches, and 2 GB elsewhere.
+    Records are images (n, c, h, w), in [0, 1] for ssim, or a table (n, d). All measures but ssim
+    take an image for a row of numbers. `memory` is the GB of work space, by default 24 MB for each
+    thread on the CPU, so that the work stays in the caches, and 2 GB elsewhere.
 
     >>> dissimilarity([[0, 1, 1, 0]], [[0, 1, 1, 0], [1, 1, 1, 1]], "hamming")
     array([[0. , 0.5]])
@@ -128,7 +123,7 @@ class Ranking:
         return self._first(k, self.scores)
 
     def _first(self, k: int, keys: _Floats) -> Ranking:
-        k = _at_most("k", k, self.kept or len(self))
+        k = at_most("k", k, self.kept or len(self))
         index, partners = self.records, self.partners
         if partners is not None:
             index = index * (partners.max() + 1) + partners
@@ -150,21 +145,20 @@ def dataset_sensitivity(
 ) -> Ranking:
     """All neighbours D′ of D, ranked by how far they are from it (Bernau et al. 2021, def. 6).
 
+    The first entry is the D′ that differs most. "add-remove" scores every x in D by the sum of
+    d(x, ·) over D, "replace" every pair (x in D, x′ in the universe) by d(x, x′).
+
     Args:
-        records: D: images (n, c, h, w) or a table (n, d).
+        records: D, as for `dissimilarity`.
         universe: U ∖ D, the records that may come in; for replace only. One that is also in D does
             no harm: it is at 0 from itself.
-        adjacency: "add-remove" scores every x in D by the sum of d(x, ·) over D, "replace" every
-            pair (x in D, x′ in the universe) by d(x, x′).
-        measure: One of `MEASURES`; see `dissimilarity` and `default_measure`.
-        keep: Keep this many from the top and from the bottom only, so that the pairs need not fit
+        adjacency: "add-remove" or "replace".
+        measure: one of `MEASURES`; see `dissimilarity` and `default_measure`.
+        keep: keep this many from the top and from the bottom only, so that the pairs need not fit
             in memory. They are exactly those of the full ranking.
-        device: Where PyTorch computes, such as "cpu" or "cuda".
+        device: where PyTorch computes.
         memory: GB of work space, as for `dissimilarity`.
-        progress: Called with the number of pairs compared so far, and of all pairs.
-
-    Returns:
-        The ranking; its first entry is the D′ that differs most.
+        progress: called with the number of pairs compared so far, and of all pairs.
 
     >>> inside, outside = [[0.0], [1.0]], [[0.5], [3.0]]
     >>> pairs = dataset_sensitivity(inside, outside, adjacency="replace", measure="euclidean")
@@ -179,7 +173,7 @@ def dataset_sensitivity(
     given = {"records": records} | ({} if universe is None else {"universe": universe})
     compared = _Comparison.of(given, measure, device, memory)
     columns = len(compared.b) if replace else 1
-    keep = None if keep is None else _at_most("keep", keep, len(compared.a) * columns)
+    keep = None if keep is None else at_most("keep", keep, len(compared.a) * columns)
     if replace and keep is not None:
         index, scores = compared.extremes(keep, progress)
     else:
@@ -263,7 +257,7 @@ class _Comparison:
         threads = min(torch.get_num_threads(), _THREADS) if self.a.device.type == "cpu" else 1
         tile_of = lambda block: self.rule(self.a[block[0]], self.b[block[1]])  # noqa: E731
         one_each = ThreadPoolExecutor(threads, "tile", torch.set_num_threads, (1,))
-        with _own_settings(), one_each as pool:
+        with one_thread(), single_precision(), one_each as pool:
             for first in range(0, len(blocks), threads):
                 part = blocks[first : first + threads]
                 for (row, column), tile in zip(part, pool.map(tile_of, part), strict=True):
@@ -271,19 +265,6 @@ class _Comparison:
                     done += tile.numel()
                     if progress is not None:
                         progress(done, total)
-
-
-@contextmanager
-def _own_settings() -> Iterator[None]:
-    """One thread for each operation, no TF32 or bfloat16 in products; all is put back later."""
-    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
-    torch.set_num_threads(1)
-    torch.set_float32_matmul_precision("highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(precision)
-        torch.set_num_threads(threads)
 
 
 def _ends(index: _Indexes, scores: _Floats, keep: int) -> tuple[_Indexes, _Floats]:
@@ -393,10 +374,3 @@ def _checked(name: str, values: ArrayLike, measure: str) -> NDArray[Any]:
     if measure == "ssim" and not 0 <= low <= high <= 1:
         raise validate.refusal(name, extent, "within [0, 1] for ssim", "scale them, say by 1/255")
     return array
-
-
-def _at_most(name: str, value: int, largest: int) -> int:
-    value = validate.whole(name, value, example=min(3, largest))
-    if value > largest:
-        raise validate.refusal(name, value, f"at most {largest}", "ask for fewer")
-    return value

@@ -58,9 +58,8 @@ class Source:
         if path is None:
             wanted = " or ".join(f"{self.folder}/{name}" for name in names)
             found = f"it is {None if data_dir is None else repr(str(data_dir))}"
-            remedy = f"get the file from {self.address} and set {VARIABLE} or data_dir"
             requirement = f"be a folder with {wanted} (or the same with .gz) in it"
-            raise MissingFileError.of("data_dir", requirement, found, remedy, data_dir)
+            raise MissingFileError.of("data_dir", requirement, found, self._get, data_dir)
         return path
 
     def fetch(self, name: str, version: int) -> Any:
@@ -73,17 +72,17 @@ class Source:
                 return datasets.fetch_openml(name, version=version, **options)
         except (OSError, ValueError) as error:
             requirement = f"able to send {name} for source 'openml'"
-            raise validate.refusal("openml.org", error, requirement, self._elsewhere) from None
+            remedy = f"try again later, or {self._get}"
+            raise validate.refusal("openml.org", error, requirement, remedy) from None
 
     def check_fetched(self, what: str, found: object, wanted: object) -> None:
         """Refuse a data set from OpenML that is another one than its name says."""
         if found != wanted:
-            raise validate.refusal(f"{what} on OpenML", found, str(wanted), self._elsewhere)
+            raise validate.refusal(f"{what} on OpenML", found, str(wanted), self._get)
 
     @property
-    def _elsewhere(self) -> str:
-        get = f"get the files from {self.address} and set {VARIABLE} or data_dir"
-        return f"try again later, or {get}"
+    def _get(self) -> str:
+        return f"get the file from {self.address} and set {VARIABLE} or data_dir"
 
 
 def folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
@@ -125,10 +124,15 @@ def broken(what: object, requirement: str) -> validate.InputError:
     return validate.misfit(str(what), "not", requirement, AGAIN)
 
 
-def check(path: Path, what: str, found: object, wanted: object) -> None:
+def refusal(path: object, what: str, found: object, wanted: object) -> validate.InputError:
+    """The same for a part of its contents."""
+    return validate.refusal(f"{what} in {path}", found, str(wanted), AGAIN)
+
+
+def check(path: object, what: str, found: object, wanted: object) -> None:
     """Refuse a file in which something is not as it must be."""
     if found != wanted:
-        raise validate.refusal(f"{what} in {path}", found, str(wanted), AGAIN)
+        raise refusal(path, what, found, wanted)
 
 
 def class_indexes(
@@ -136,14 +140,12 @@ def class_indexes(
 ) -> NDArray[np.int64]:
     """Labels that count from `first`, as class indexes from 0."""
     if labels.dtype.kind not in "iu":
-        raise validate.refusal(f"the labels in {path}", labels.dtype, "whole numbers", AGAIN)
+        raise refusal(path, "the labels", labels.dtype, "whole numbers")
     indexes: NDArray[np.int64] = labels.astype(np.int64).reshape(-1) - first
     wrong = (indexes < 0) | (indexes >= classes)
     if wrong.any():
-        place = wrong.argmax()
-        requirement = f"between {first} and {classes - 1 + first}"
-        name = f"label {place} in {path}"
-        raise validate.refusal(name, indexes[place] + first, requirement, AGAIN)
+        place, wanted = wrong.argmax(), f"between {first} and {classes - 1 + first}"
+        raise refusal(path, f"label {place}", indexes[place] + first, wanted)
     return indexes
 
 

@@ -1,4 +1,4 @@
-"""The data sets that can be loaded by name."""
+"""The data sets that can be loaded by name; two of them come with scikit-learn."""
 
 from __future__ import annotations
 
@@ -6,13 +6,43 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from dprime import validate
-from dprime.data import adult, embedded, files, images, retail100, shokri
+from dprime.data import adult, files, images, retail100, shokri
 from dprime.data.dataset import Dataset, Split
 
 TEST_SHARE = 0.2
 SPLIT_SEED = 0
 """Data sets without an official test part are always split in this way."""
+
+BRIGHTEST = 16
+"""A pixel of the digits is a whole number up to this."""
+
+DIABETES_RANGES = {
+    "age": (18, 80), "sex": (1, 2), "bmi": (15, 45), "bp": (60, 140), "s1": (90, 310),
+    "s2": (40, 250), "s3": (20, 100), "s4": (2, 10), "s5": (3, 6.5), "s6": (50, 130),
+}  # fmt: skip
+"""Round numbers that enclose each measurement; constants, so that no record moves another."""
+
+LARGEST_PROGRESSION = 350
+"""The diabetes targets run from 25 to 346; they are divided by this."""
+
+
+def _digits(_data_dir: Path | None) -> Dataset:
+    """1,797 images of handwritten digits, 8×8, 10 classes."""
+    bunch = files.scikit_learn("sklearn.datasets").load_digits()
+    pixels = bunch.images[:, np.newaxis] / BRIGHTEST
+    return Dataset("digits", pixels, bunch.target, "image", 10)
+
+
+def _diabetes(_data_dir: Path | None) -> Dataset:
+    """442 patients with ten measurements; the target is how the disease went on in a year."""
+    bunch = files.scikit_learn("sklearn.datasets").load_diabetes(scaled=False)
+    records = files.unit_interval(bunch.data, list(DIABETES_RANGES.values()))
+    targets = bunch.target / LARGEST_PROGRESSION
+    return Dataset("diabetes", records, targets, "table", None, tuple(DIABETES_RANGES))
+
 
 Loader = Callable[[Path | None], Split]
 
@@ -23,8 +53,8 @@ def _split(whole: Callable[[Path | None], Dataset]) -> Loader:
 
 
 LOADERS: dict[str, Loader] = {
-    "digits": _split(embedded.digits),
-    "diabetes": _split(embedded.diabetes),
+    "digits": _split(_digits),
+    "diabetes": _split(_diabetes),
     "mnist": images.mnist,
     "adult": adult.load,
     "location30": _split(shokri.location30),

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dprime import validate
 from dprime.data import files
 from dprime.data.arrays import read_only
 from dprime.data.dataset import Dataset
@@ -41,11 +40,9 @@ def _read(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The purchases: the number of the basket, and the item. One basket is one line."""
     lines = [line.split() for line in files.read_text(path).splitlines()]
     words = [item for line in lines for item in line]
-    wrong = next(
-        (word for word in words if not (word.isdigit() and len(word) <= LONGEST_ITEM)), None
-    )
-    if wrong is not None:
-        raise validate.refusal(f"each item in {path}", wrong, "a whole number", files.AGAIN)
+    for word in words:
+        if not word.isdigit() or len(word) > LONGEST_ITEM:
+            raise files.refusal(path, "each item", word, "a whole number")
     baskets = np.repeat(np.arange(len(lines)), [len(line) for line in lines])
     return baskets, np.array(words, dtype=np.int64)
 
@@ -56,8 +53,7 @@ def _features(
     """(basket, item) of 0 and 1, the most frequent item first, ties by the item's number."""
     numbers, place = np.unique(items, return_inverse=True)
     if len(numbers) < ITEMS:
-        name = f"the number of items in {path}"
-        raise validate.refusal(name, len(numbers), f"at least {ITEMS}", files.AGAIN)
+        raise files.refusal(path, "the number of items", len(numbers), f"at least {ITEMS}")
     # One number for each pair of basket and item, so that an item counts once in a basket.
     basket, item = np.divmod(np.unique(baskets * len(numbers) + place), len(numbers))
     frequent = np.lexsort((numbers, -np.bincount(item)))[:ITEMS]

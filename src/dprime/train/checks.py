@@ -180,10 +180,9 @@ def _outputs(model: nn.Module, x: Tensor) -> Tensor:
     try:
         outputs = model(x)
     except (RuntimeError, ValueError, TypeError, IndexError) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".")
         wanted = f"accept records of shape {tuple(x.shape[1:])}"
         remedy = "fit its first layer, or its last pooling, to the data"
-        found = f"it fails on them ({reason})"
+        found = f"it fails on them ({_first_sentence(str(error))})"
         raise validate.InputError.of("The model", wanted, found, remedy) from None
     if not isinstance(outputs, Tensor) or outputs.shape[:1] != x.shape[:1]:
         wanted = f"a tensor with one row for each of {len(x)} records"
@@ -274,10 +273,7 @@ def _check_labels(outputs: Tensor, y: Tensor, loss: str | Loss) -> None:
             remedy = 'give class labels, or loss="squared-error" for a regression'
             raise validate.misfit("labels", "real numbers", "class indexes", remedy)
         if outputs.dim() != 2:
-            wanted, remedy = (
-                "of shape (records, classes)",
-                "end the model with one output per class",
-            )
+            wanted, remedy = "of shape (records, classes)", "return one output per class"
             raise validate.misfit("the model's output", _shape(outputs), wanted, remedy)
         worst = int(y.max()) if int(y.min()) >= 0 else int(y.min())
         if not 0 <= worst < classes:

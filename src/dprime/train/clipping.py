@@ -54,16 +54,11 @@ def median_clip_norm(
 ) -> ClipNorm:
     """The median norm of the records' gradients at fresh weights (Abadi et al. 2016, section 5).
 
-    Args:
-        model: as for `train`.
-        dataset: the records.
-        loss: as in `TrainingConfig`.
-        noise_multiplier: makes the median private: it is then read off a histogram of norms, each
-            count with Gaussian noise of this standard deviation. One record changes one count by
-            one, so this is the Gaussian mechanism with one step; for zero-out, a record that counts
-            for nothing is in no bin. None reads the exact median.
-        seed: of the weights and the noise.
-        compute: the device and its memory.
+    `noise_multiplier` makes the median private: it is then read off a histogram of norms, each
+    count with Gaussian noise of this standard deviation. One record changes one count by one, so
+    this is the Gaussian mechanism with one step; for zero-out, a record that counts for nothing is
+    in no bin. None reads the exact median. The seed is that of the weights and the noise, all else
+    is as for `train`.
 
     >>> from dprime.data import load
     >>> from dprime import Composition, DPSGD

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from dprime import validate
 from dprime.data.dataset import Dataset
+from dprime.data.devices import single_precision
 from dprime.seeds import check_seed, fresh_seed
 from dprime.train.batches import Batch, Sampler
 from dprime.train.checks import network_of
@@ -48,7 +49,7 @@ from dprime.train.slices import (
 )
 from dprime.train.streams import Purpose, Streams
 from dprime.train.trained import Trained
-from dprime.train.workers import each, freed_memory_kept, plain_autograd, single_precision
+from dprime.train.workers import each, freed_memory_kept, plain_autograd
 
 World = Literal["in", "out", "alternate", "random"]
 WORLDS = ("in", "out", "alternate", "random")

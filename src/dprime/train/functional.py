@@ -49,11 +49,8 @@ class Functional(Network):
     What the model's own code writes into its buffers or attributes is thrown away after each call,
     so that it reaches neither later records nor the trained model.
 
-    Args:
-        model: the module.
-        words: whether it wants its records as whole numbers, for an embedding.
-
     Attributes:
+        words: whether it wants its records as whole numbers, for an embedding.
         together: whether the gradients of all trials are made at once.
     """
 

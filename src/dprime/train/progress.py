@@ -26,10 +26,7 @@ class Advance(Protocol):
 def bar(title: str, trials: int, show: bool | None) -> Iterator[Advance]:
     """A progress bar on standard error.
 
-    Args:
-        title: what is being done.
-        trials: how many there are.
-        show: None shows it on a terminal once the work takes longer than two seconds.
+    `show` None shows it on a terminal once the work takes longer than two seconds.
     """
     if show is False or (show is None and not sys.stderr.isatty()):
         yield lambda trials, title=None: None

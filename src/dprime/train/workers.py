@@ -18,6 +18,7 @@ from typing import TypeVar
 import torch
 
 from dprime import validate
+from dprime.data.devices import one_thread
 
 Task = TypeVar("Task")
 
@@ -56,30 +57,6 @@ def each(
         for future in futures:
             if not future.cancelled():
                 future.result()
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Let PyTorch take one thread for an operation: work beside it has the other cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-@contextlib.contextmanager
-def single_precision() -> Iterator[None]:
-    """Make float32 products with all their digits, whatever the user's program allows elsewhere."""
-    allowed = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-    torch.set_float32_matmul_precision("highest")
-    torch.backends.cudnn.allow_tf32 = False
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(allowed[0])
-        torch.backends.cudnn.allow_tf32 = allowed[1]
 
 
 @contextlib.contextmanager
