@@ -46,7 +46,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Baseline:
+class Guessing:
     """What guessing reaches, given the conditions, and how a sentence names it."""
 
     value: Callable[[Mapping[str, float]], float]
@@ -98,7 +98,7 @@ class Metric:
     say: str | Callable[[float, Kind, Mapping[str, float]], str]
     conditions: Mapping[str, Condition] = field(default_factory=dict)
     stated: Mapping[str, float] = field(default_factory=dict)
-    baseline: Baseline | None = None
+    baseline: Guessing | None = None
     example: float | None = None
     share: bool = True
     rises: bool = True
@@ -384,7 +384,7 @@ _EXCEEDED = Condition(1e-3, "How often a belief may be exceeded [0.001].")
 _DELTA = Condition(1e-5, "δ at which ε is read [1e-5].", explicit=True, above_zero=True)
 _GUESS = Condition(None, "Probability that a guess without the model reconstructs a record.")
 _BELIEF_PRIOR = Condition(0.5, "Belief before looking [0.5].", "belief_prior")
-_BEFORE = Baseline(lambda at: at["prior"], "the prior, which an attacker has before looking")
+_BEFORE = Guessing(lambda at: at["prior"], "the prior, which an attacker has before looking")
 
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
@@ -409,7 +409,7 @@ METRICS: Mapping[str, Metric] = {
             "Bayes security",
             TradeOffMetrics.bayes_security,
             "On a scale from 0 (no protection) to 1 (perfect), this is {most} {x}.",
-            baseline=Baseline(lambda _: 1.0, "what guessing leaves"),
+            baseline=Guessing(lambda _: 1.0, "what guessing leaves"),
             example=0.9,
             rises=False,
         ),
@@ -419,7 +419,7 @@ METRICS: Mapping[str, Metric] = {
             TradeOffMetrics.tpr,
             "Wrongly accusing {fpr:%} of outsiders, an attacker finds {most} {x:%} of the members.",
             {"fpr": Condition(0.01, "False-positive rate at which the TPR is read [0.01].")},
-            baseline=Baseline(lambda at: at["fpr"], "the fpr, which blind guessing reaches"),
+            baseline=Guessing(lambda at: at["fpr"], "the fpr, which blind guessing reaches"),
             example=0.03,
             observation=Observation(
                 "a TPR at FPR {fpr}",
@@ -453,7 +453,7 @@ METRICS: Mapping[str, Metric] = {
             "Answering member or not, an attacker is right {most} {x:%} of the time; blind "
             "guessing gets {blind:%}.",
             {"prior": Condition(0.5)},
-            baseline=Baseline(
+            baseline=Guessing(
                 lambda at: max(at["prior"], 1.0 - at["prior"]),
                 "what always giving the likelier answer reaches",
             ),
@@ -527,7 +527,7 @@ METRICS: Mapping[str, Metric] = {
             "Where the likeliest value has {max_prior:%}, an attacker guesses a record's secret "
             "right {most} {x:%} of the time.",
             {"max_prior": Condition(None, "Probability of a secret attribute's likeliest value.")},
-            baseline=Baseline(
+            baseline=Guessing(
                 lambda at: at["max_prior"], "max_prior, which guessing the likeliest value gets"
             ),
             example=0.2,
@@ -540,7 +540,7 @@ METRICS: Mapping[str, Metric] = {
             "Where the best guess without the model is close enough to a record in {guess:%} of "
             "the cases, an attack that sees it reconstructs the record {most} {x:%} of the time.",
             {"guess": _GUESS},
-            baseline=Baseline(lambda at: at["guess"], "the guess, which needs no model"),
+            baseline=Guessing(lambda at: at["guess"], "the guess, which needs no model"),
             example=0.05,
         ),
         Metric(
@@ -551,7 +551,7 @@ METRICS: Mapping[str, Metric] = {
             "are right (of attackers who say so of at least {min_tnr:%} of the outsiders); saying "
             "it without a look gets {blind:%}.",
             {"prior": Condition(0.5), "min_tnr": Condition(0.01)},
-            baseline=Baseline(lambda at: 1.0 - at["prior"], "what is right without a look"),
+            baseline=Guessing(lambda at: 1.0 - at["prior"], "what is right without a look"),
             listed=False,
         ),
     )

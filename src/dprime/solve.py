@@ -261,7 +261,7 @@ def _rate(mechanism: Mechanism) -> float:
 
 
 @dataclass(frozen=True)
-class Point:
+class Candidate:
     """A number of the range that was tried, and its position."""
 
     v: float
@@ -339,24 +339,24 @@ class Problem(Generic[AnyMechanism]):
             number = min(high, max(low, math.exp(v if self.range.rises else -v)))
         return math.floor(number * (1 + 1e-14)) if self.range.whole else number
 
-    def at(self, v: float) -> Point:
+    def at(self, v: float) -> Candidate:
         """The point at a position, or at the nearer end of the range."""
         v = min(max(v, self.ends[0]), self.ends[1])
         number = self.number(v)
-        return Point(
+        return Candidate(
             self.position(number) if self.range.whole else v, number, *self.evaluate(number)
         )
 
 
-def _search(problem: Problem[AnyMechanism]) -> Point:
+def _search(problem: Problem[AnyMechanism]) -> Candidate:
     """The riskiest number that is safe, within the tolerance; every candidate is evaluated.
 
     From the guess the search walks, faster and faster, until it has a safe and an unsafe number,
     and then narrows the two: by the line through both, and by halves at every third turn.
     """
     ends, whole = problem.ends, problem.range.whole
-    safe: Point | None = None
-    unsafe: Point | None = None
+    safe: Candidate | None = None
+    unsafe: Candidate | None = None
     v, stride = problem.position(_first_guess(problem)), 0.02
     for turn in range(MOST_EVALUATIONS):
         now = problem.at(v)
@@ -386,13 +386,13 @@ def _search(problem: Problem[AnyMechanism]) -> Point:
     return safe
 
 
-def _tolerance(point: Point) -> float:
+def _tolerance(point: Candidate) -> float:
     shape = None if point.curve is None else point.curve.shape
     few = isinstance(shape, Polygon) and len(shape.left.rise) + len(shape.right.rise) <= FEW_CORNERS
     return POLISHED if few or isinstance(shape, GaussianShape) else TOLERANCE
 
 
-def _closed(safe: Point, unsafe: Point, *, whole: bool) -> bool:
+def _closed(safe: Candidate, unsafe: Candidate, *, whole: bool) -> bool:
     """Whether nothing is left between a safe and an unsafe number: the risk jumps there."""
     if whole:
         return unsafe.number - safe.number <= 1
@@ -402,7 +402,9 @@ def _closed(safe: Point, unsafe: Point, *, whole: bool) -> bool:
     return unsafe.v - safe.v <= nearest * max(1.0, abs(safe.v))
 
 
-def _between(problem: Problem[AnyMechanism], safe: Point, unsafe: Point, *, halve: bool) -> float:
+def _between(
+    problem: Problem[AnyMechanism], safe: Candidate, unsafe: Candidate, *, halve: bool
+) -> float:
     """Where the line through both points is just below the ceiling, or half-way."""
     share, whole = 0.5, problem.range.whole
     if not halve and unsafe.excess < 5 and safe.excess > -5:
@@ -461,7 +463,7 @@ def _pool_guess(problem: Problem[AnyMechanism]) -> float:
 
 
 def _everything_is_safe(
-    problem: Problem[AnyMechanism], end: Point, which: str
+    problem: Problem[AnyMechanism], end: Candidate, which: str
 ) -> validate.InputError:
     goal = problem.goal
     every = f"at every {problem.parameter} {which}"
@@ -477,7 +479,7 @@ def _everything_is_safe(
     )
 
 
-def _impossible(problem: Problem[AnyMechanism], end: Point) -> validate.InputError:
+def _impossible(problem: Problem[AnyMechanism], end: Candidate) -> validate.InputError:
     goal, name = problem.goal, problem.parameter
     where, which = f"{name} {end.number:g}", f" at any {name} {_range_to(problem, end)}"
     if units := _units(problem):
@@ -501,7 +503,7 @@ def _units(problem: Problem[AnyMechanism]) -> str:
     return "steps" if problem.rate is None else "epochs"
 
 
-def _range_to(problem: Problem[AnyMechanism], end: Point) -> str:
+def _range_to(problem: Problem[AnyMechanism], end: Candidate) -> str:
     return f"from {end.number:g} up" if end.number == problem.range.low else f"up to {end.number:g}"
 
 

@@ -135,7 +135,7 @@ def inner_probability(name: str, value: object, *, example: float | str = 0.5) -
 def whole(name: str, value: object, *, example: int = 1000, least: int = 1) -> int:
     """A whole number of at least 1, or another one; 2000.0 counts as 2000."""
     if value is not True and value is not False and hasattr(value, "__index__"):
-        result = value.__index__()
+        result: int = value.__index__()
     else:
         real = number(name, value, example=example)
         result = round(real)
