@@ -9,7 +9,6 @@ import scipy
 from dprime import DPSGD, InputError, TradeOff
 from dprime.audit import ClopperPearson, judge, lower_bound, power
 from dprime.audit.planner import (
-    METHODS,
     best_possible,
     detectable,
     epsilon_limit,
@@ -68,7 +67,7 @@ def test_the_gaussian_chance_is_that_of_drawn_t_statistics():
         null = np.sort((rng.normal(size=400_000) + target * root) / spread)
         limit = null[int(0.9 * len(null))]
         seen = np.mean((rng.normal(size=400_000) + d_prime * root) / spread >= limit)
-        assert abs(power.gaussian_chance(goal, trials, target) - seen) < 0.006
+        assert abs(power.chance(goal, "gaussian", trials) - seen) < 0.006
 
 
 @pytest.mark.parametrize(
@@ -98,8 +97,7 @@ CASES = [  # where the chance is neither small nor nearly certain
 @pytest.mark.parametrize(("metric", "method", "trials"), CASES, ids=lambda x: getattr(x, "name", x))
 def test_chances_are_those_of_the_real_estimators(metric, method, trials):
     goal = goal_of(EPSILON_4, metric)
-    chance = {"band": power.band_chance, "clopper-pearson": power.clopper_pearson_chance}[method]
-    expected = chance(goal, trials)
+    expected = power.chance(goal, method, trials)
     assert 0.15 < expected < 0.95
     drawn = power.BANDS if method == "band" else power.CHOICES
     seen = share_reaching(goal, method, trials, 300)
@@ -173,7 +171,7 @@ def test_lost_trials_count_in_what_would_have_been_noticed(lost, metric):
 )
 def test_what_can_be_shown_at_epsilon_1_and_4(claim, trials, least, most):
     goal = goal_of(claim, Reading("epsilon"))
-    chance = power.gaussian_chance(goal, trials, mu_of(goal.target))
+    chance = power.chance(goal, "gaussian", trials)
     assert least < chance < best_possible(trials, claim) < most
     seen = share_reaching(goal, "gaussian", trials, 400)
     assert abs(seen - chance) < error_of(chance, 400)
@@ -204,12 +202,9 @@ def test_the_best_possible_test_has_the_power_that_is_stated():
 def test_no_method_does_better_than_the_best_possible(metric, trials):
     goal = goal_of(EPSILON_4, metric)
     limit = best_possible(trials, EPSILON_4, metric=metric)
-    index = scipy.optimize.brentq(
-        lambda mu: metric.value(TradeOff.gaussian(mu)) - goal.target, 0.0, 2.0
-    )
-    assert power.gaussian_chance(goal, trials, index) <= limit + 1e-6
-    assert power.band_chance(goal, trials) <= limit + 0.05
-    assert power.clopper_pearson_chance(goal, trials) <= limit + 0.05
+    assert power.chance(goal, "gaussian", trials) <= limit + 1e-6
+    for method in ("band", "clopper-pearson"):
+        assert power.chance(goal, method, trials) <= limit + 0.05
 
 
 def test_the_largest_epsilon():
@@ -247,14 +242,12 @@ def test_the_limit_of_every_method(trials, delta):
 
 def test_counts_given_ranks_have_the_right_law():
     """Against scores that are really drawn: counts at ranks, jointly with the ranks' own rates."""
-    goal = power.Goal(ADVANTAGE, 0.1, 1.0, 0.95)
-    ranks, trials, draws = np.array([1.0, 5.0, 20.0]), 50, 20_000
-    positives, missed = power._drawn(goal.d_prime, trials, ranks, draws)
+    ranks, trials, draws = np.array([1, 5, 20]), 50, 20_000
+    positives, missed = power.drawn(1.0, trials, ranks, draws)
     rng = np.random.default_rng(6)
     inside = np.sort(rng.normal(1.0, 1.0, (draws, trials)), axis=1)
     outside = np.sort(rng.normal(0.0, 1.0, (draws, trials)), axis=1)
-    at = ranks.astype(int)
-    upper, lower = outside[:, trials - at], inside[:, at - 1]
+    upper, lower = outside[:, trials - ranks], inside[:, ranks - 1]
     real = np.hstack(
         [
             scipy.special.ndtr(-upper), (inside[:, None] <= upper[:, :, None]).sum(2),
@@ -316,7 +309,10 @@ NOTHING = TradeOff.gaussian(0.0)
         (lambda: plan(EPSILON_4, reach=1.0), "reach must be strictly between 0 and 1"),
         (lambda: plan(EPSILON_4, strength=1.0), "strength must be above 1 to judge by the curve"),
         (lambda: plan(EPSILON_4, method="clopper-pearson"), "method must be band to judge by the"),
-        (lambda: plan(EPSILON_4, method="bayesian"), f"method must be one of {', '.join(METHODS)}"),
+        (
+            lambda: plan(EPSILON_4, method="bayesian"),
+            f"method must be one of {', '.join(power.METHODS)}",
+        ),
         (lambda: plan(NOTHING, **BY_EPSILON), "claimed ε at δ 1e-05 must be above 0, which blind"),
         (lambda: plan(NOTHING), "claimed advantage must be above 0, which blind"),
         (
