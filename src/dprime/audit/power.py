@@ -17,6 +17,7 @@ from typing import final
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from dprime.audit.estimators import band, clopper_pearson, gaussian
 from dprime.audit.estimators.base import each_of_two, upper_ends
@@ -39,6 +40,8 @@ MOST_TRIALS = 10**9
 
 PRECISE = 1.05
 """Numbers that rest on drawn thresholds are found up to this factor, and rounded up."""
+
+Ranks = NDArray[np.int64]
 
 Drawn = tuple[Array, Array]
 """The true error rate of one world at thresholds at its ranks, and the other world's errors there,
@@ -229,7 +232,7 @@ def _fnr(d_prime: float, fpr: Array) -> Array:
     return np.asarray(scipy.special.ndtr(-scipy.special.ndtri(fpr) - d_prime))
 
 
-def drawn(d_prime: float, trials: int, ranks: Array, draws: int) -> tuple[Drawn, Drawn]:
+def drawn(d_prime: float, trials: int, ranks: Ranks, draws: int) -> tuple[Drawn, Drawn]:
     """Ranks of the largest `out` scores, and of the smallest `in` scores, of the same trials."""
     rng = np.random.default_rng(0)
     at_ranks = []
@@ -245,7 +248,7 @@ def drawn(d_prime: float, trials: int, ranks: Array, draws: int) -> tuple[Drawn,
 
 
 def _counts(
-    known: Array, ranks: Array, trials: int, points: Array, rng: np.random.Generator
+    known: Array, ranks: Ranks, trials: int, points: Array, rng: np.random.Generator
 ) -> Array:
     """How many of `trials` uniform numbers lie below each point, given those at the ranks.
 
