@@ -27,14 +27,6 @@ WEAK = GDP(0.1)
 CLAIM = GDP(1.0)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def small(**options):
     return engine_setting(**{"noise_multiplier": 2.0, "records": 6, **options})
 

@@ -16,14 +16,6 @@ from games import GAMES, IMAGES, engine_setting, played, quick, setting_for
 DATA = IMAGES.train.take(range(6))
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.mark.parametrize("name", ["di", "malicious-dataset", "api-access"])
 def test_blocks_can_be_played_in_any_order_and_again(name):
     setting = engine_setting()

@@ -9,7 +9,6 @@ import scipy
 from dprime import DPSGD, InputError, TradeOff
 from dprime.audit import ClopperPearson, judge, lower_bound, power
 from dprime.audit.planner import (
-    METHODS,
     best_possible,
     detectable,
     epsilon_limit,
@@ -38,13 +37,23 @@ def audits(d_prime, trials, repetitions, seed=1):
 
 def share_reaching(goal, method, trials, repetitions):
     """How often the real estimator reaches the goal."""
-    reached = 0
-    for inside, outside in audits(goal.d_prime, trials, repetitions):
-        bound = lower_bound(
-            inside, outside, confidence=goal.confidence, method=method, metric=goal.metric
-        )
-        reached += bound.value(goal.metric) >= goal.target
-    return reached / repetitions
+    options = {"confidence": goal.confidence, "method": method, "metric": goal.metric}
+    drawn = audits(goal.d_prime, trials, repetitions)
+    return np.mean(
+        [lower_bound(*each, **options).value(goal.metric) >= goal.target for each in drawn]
+    )
+
+
+def share_refuting(claim, criterion, d_prime, trials, method="band", lost=0):
+    """How often the real audit refutes the claim, in 300 of them."""
+    metric = None if criterion == "curve" else criterion
+    refuted = 0
+    for inside, outside in audits(d_prime, trials, 300):
+        inside[:lost], outside[:lost] = -math.inf, math.inf
+        bound = lower_bound(inside, outside, method=method, metric=metric, assume="gaussian")
+        assert bound.lost == lost
+        refuted += judge(bound, claim, criterion).refuted
+    return refuted / 300
 
 
 def goal_of(claim, metric, reach=0.85):
@@ -68,7 +77,7 @@ def test_the_gaussian_chance_is_that_of_drawn_t_statistics():
         null = np.sort((rng.normal(size=400_000) + target * root) / spread)
         limit = null[int(0.9 * len(null))]
         seen = np.mean((rng.normal(size=400_000) + d_prime * root) / spread >= limit)
-        assert abs(power.gaussian_chance(goal, trials, target) - seen) < 0.006
+        assert abs(power.chance(goal, "gaussian", trials) - seen) < 0.006
 
 
 @pytest.mark.parametrize(
@@ -98,8 +107,7 @@ CASES = [  # where the chance is neither small nor nearly certain
 @pytest.mark.parametrize(("metric", "method", "trials"), CASES, ids=lambda x: getattr(x, "name", x))
 def test_chances_are_those_of_the_real_estimators(metric, method, trials):
     goal = goal_of(EPSILON_4, metric)
-    chance = {"band": power.band_chance, "clopper-pearson": power.clopper_pearson_chance}[method]
-    expected = chance(goal, trials)
+    expected = power.chance(goal, method, trials)
     assert 0.15 < expected < 0.95
     drawn = power.BANDS if method == "band" else power.CHOICES
     seen = share_reaching(goal, method, trials, 300)
@@ -109,11 +117,8 @@ def test_chances_are_those_of_the_real_estimators(metric, method, trials):
 @pytest.mark.parametrize("method", ["gaussian", "band"])
 def test_claims_that_are_false_are_refuted_as_often_as_promised(method):
     made = plan(EPSILON_4, strength=1.5, metric=ADVANTAGE, method=method, power=0.9)
-    refuted = 0
-    for inside, outside in audits(made.d_prime, made.refuting, 400):
-        bound = lower_bound(inside, outside, method=method, metric=ADVANTAGE, assume="gaussian")
-        refuted += judge(bound, EPSILON_4, ADVANTAGE).refuted
-    assert abs(refuted / 400 - 0.9) < error_of(0.9, 400, power.BANDS if method == "band" else 1e9)
+    seen = share_refuting(EPSILON_4, ADVANTAGE, made.d_prime, made.refuting, method)
+    assert abs(seen - 0.9) < error_of(0.9, 300, power.BANDS if method == "band" else 1e9)
     assert made.trials < made.refuting
 
 
@@ -130,36 +135,25 @@ def test_half_of_the_noise_is_refuted_by_the_curve_as_often_as_promised(claim, m
     made = plan(claim, method=method)
     assert made.metric == "curve"
     assert made.strength == 2.0
-    refuted = 0
-    for inside, outside in audits(made.d_prime, made.trials, 300):
-        bound = lower_bound(inside, outside, method=method, assume="gaussian")
-        refuted += judge(bound, claim, "curve").refuted
-    assert refuted / 300 > 0.8 - error_of(0.8, 300, power.BANDS)
-    assert refuted / 300 < 0.88 + error_of(0.8, 300, power.BANDS)
+    error = error_of(0.8, 300, power.BANDS)
+    seen = share_refuting(claim, "curve", made.d_prime, made.trials, method)
+    assert 0.8 - error < seen < 0.88 + error
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
 @pytest.mark.parametrize("trials", [300, 3000])
 def test_what_is_called_detectable_is_noticed_in_four_of_five_audits(claim, trials):
     d_prime = detectable(claim, "curve", trials=trials)
-    refuted = sum(
-        judge(lower_bound(*each), claim, "curve").refuted for each in audits(d_prime, trials, 300)
-    )
-    assert abs(refuted / 300 - 0.8) < error_of(0.8, 300, power.BANDS)
+    seen = share_refuting(claim, "curve", d_prime, trials)
+    assert abs(seen - 0.8) < error_of(0.8, 300, power.BANDS)
 
 
-@pytest.mark.parametrize("lost", [3, 40, 60])
-@pytest.mark.parametrize("metric", ["curve", ADVANTAGE], ids=["curve", "advantage"])
+@pytest.mark.parametrize(("metric", "lost"), [("curve", 3), ("curve", 60), (ADVANTAGE, 40)])
 def test_lost_trials_count_in_what_would_have_been_noticed(lost, metric):
     d_prime = detectable(EPSILON_4, metric, trials=500, lost=lost)
     assert d_prime > detectable(EPSILON_4, metric, trials=500)
-    refuted = 0
-    for inside, outside in audits(d_prime, 500, 300):
-        inside[:lost], outside[:lost] = -math.inf, math.inf
-        bound = lower_bound(inside, outside)
-        assert bound.lost == lost
-        refuted += judge(bound, EPSILON_4, metric).refuted
-    assert abs(refuted / 300 - 0.8) < error_of(0.8, 300, power.BANDS)
+    seen = share_refuting(EPSILON_4, metric, d_prime, 500, lost=lost)
+    assert abs(seen - 0.8) < error_of(0.8, 300, power.BANDS)
     assert detectable(EPSILON_4, metric, trials=500, lost=500) is None
 
 
@@ -173,7 +167,7 @@ def test_lost_trials_count_in_what_would_have_been_noticed(lost, metric):
 )
 def test_what_can_be_shown_at_epsilon_1_and_4(claim, trials, least, most):
     goal = goal_of(claim, Reading("epsilon"))
-    chance = power.gaussian_chance(goal, trials, mu_of(goal.target))
+    chance = power.chance(goal, "gaussian", trials)
     assert least < chance < best_possible(trials, claim) < most
     seen = share_reaching(goal, "gaussian", trials, 400)
     assert abs(seen - chance) < error_of(chance, 400)
@@ -204,12 +198,9 @@ def test_the_best_possible_test_has_the_power_that_is_stated():
 def test_no_method_does_better_than_the_best_possible(metric, trials):
     goal = goal_of(EPSILON_4, metric)
     limit = best_possible(trials, EPSILON_4, metric=metric)
-    index = scipy.optimize.brentq(
-        lambda mu: metric.value(TradeOff.gaussian(mu)) - goal.target, 0.0, 2.0
-    )
-    assert power.gaussian_chance(goal, trials, index) <= limit + 1e-6
-    assert power.band_chance(goal, trials) <= limit + 0.05
-    assert power.clopper_pearson_chance(goal, trials) <= limit + 0.05
+    assert power.chance(goal, "gaussian", trials) <= limit + 1e-6
+    for method in ("band", "clopper-pearson"):
+        assert power.chance(goal, method, trials) <= limit + 0.05
 
 
 def test_the_largest_epsilon():
@@ -247,14 +238,12 @@ def test_the_limit_of_every_method(trials, delta):
 
 def test_counts_given_ranks_have_the_right_law():
     """Against scores that are really drawn: counts at ranks, jointly with the ranks' own rates."""
-    goal = power.Goal(ADVANTAGE, 0.1, 1.0, 0.95)
-    ranks, trials, draws = np.array([1.0, 5.0, 20.0]), 50, 20_000
-    positives, missed = power._drawn(goal.d_prime, trials, ranks, draws)
+    ranks, trials, draws = np.array([1, 5, 20]), 50, 20_000
+    positives, missed = power.drawn(1.0, trials, ranks, draws)
     rng = np.random.default_rng(6)
     inside = np.sort(rng.normal(1.0, 1.0, (draws, trials)), axis=1)
     outside = np.sort(rng.normal(0.0, 1.0, (draws, trials)), axis=1)
-    at = ranks.astype(int)
-    upper, lower = outside[:, trials - at], inside[:, at - 1]
+    upper, lower = outside[:, trials - ranks], inside[:, ranks - 1]
     real = np.hstack(
         [
             scipy.special.ndtr(-upper), (inside[:, None] <= upper[:, :, None]).sum(2),
@@ -316,7 +305,10 @@ NOTHING = TradeOff.gaussian(0.0)
         (lambda: plan(EPSILON_4, reach=1.0), "reach must be strictly between 0 and 1"),
         (lambda: plan(EPSILON_4, strength=1.0), "strength must be above 1 to judge by the curve"),
         (lambda: plan(EPSILON_4, method="clopper-pearson"), "method must be band to judge by the"),
-        (lambda: plan(EPSILON_4, method="bayesian"), f"method must be one of {', '.join(METHODS)}"),
+        (
+            lambda: plan(EPSILON_4, method="bayesian"),
+            f"method must be one of {', '.join(power.METHODS)}",
+        ),
         (lambda: plan(NOTHING, **BY_EPSILON), "claimed ε at δ 1e-05 must be above 0, which blind"),
         (lambda: plan(NOTHING), "claimed advantage must be above 0, which blind"),
         (

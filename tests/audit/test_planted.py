@@ -8,7 +8,6 @@ from contextlib import nullcontext
 from functools import cache, partial
 
 import pytest
-import torch
 
 import dprime
 from dprime.attack import (
@@ -89,16 +88,7 @@ def test_sampling_accounted_at_a_tenth_of_its_rate():
     assert outcomes[0.02] <= 1
 
 
-@pytest.fixture
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_thread")
 def test_batch_normalisation():
     noise, claim = claimed(steps=5)
     digits = load("digits").train.take(range(SIZE - 1))

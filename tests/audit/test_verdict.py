@@ -22,30 +22,31 @@ def scores(d_prime=1.5, size=2000, seed=0):
     return rng.normal(d_prime, 1, size), rng.normal(0, 1, size)
 
 
+def judged(claim, metric="curve", method="band", **options):
+    """The verdict on the usual scores; a number claims a Gaussian curve."""
+    claim = TradeOff.gaussian(claim) if isinstance(claim, float) else claim
+    return judge(lower_bound(*scores(), method=method, **options), claim, metric)
+
+
 def test_a_claim_below_the_attack_is_refuted():
-    bound = lower_bound(*scores(), method="band")
-    verdict = judge(bound, TradeOff.gaussian(0.8), ADVANTAGE)
+    verdict = judged(0.8, ADVANTAGE)
     assert isinstance(verdict, Verdict)
     assert verdict.refuted
-    assert verdict.outcome == "refuted"
-    assert verdict.detects is None
-    assert verdict.reached == bound.curve.advantage() > verdict.allowed
+    assert (verdict.outcome, verdict.detects, verdict.confidence) == ("refuted", None, 0.95)
+    assert verdict.reached == lower_bound(*scores()).curve.advantage() > verdict.allowed
     assert verdict.allowed == TradeOff.gaussian(0.8).advantage()
-    assert verdict.confidence == 0.95
     assert verdict.sentence.endswith("; the claim allows 0.3109: the claim is refuted.")
 
 
 def test_a_claim_that_is_not_refuted_comes_with_what_would_have_been_noticed():
-    verdict = judge(lower_bound(*scores(), method="band"), TradeOff.gaussian(1.5), ADVANTAGE)
-    assert not verdict.refuted
-    assert verdict.sentence.startswith(
-        "At 95 % confidence this attacker reaches an advantage of at least 0.4"
-    )
-    assert verdict.outcome == "not refuted"
+    verdict = judged(1.5, ADVANTAGE)
+    assert (verdict.refuted, verdict.outcome) == (False, "not refuted")
     assert 1.5 < verdict.detects < 1.8
     noticed = round_up(math.erf(verdict.detects / math.sqrt(8)), 3)
-    assert verdict.sentence.endswith(
-        "; the claim allows 0.5468: the claim is not refuted, which does not prove it. With 80 % "
+    start, _, end = verdict.sentence.partition("; ")
+    assert start.startswith("At 95 % confidence this attacker reaches an advantage of at least 0.4")
+    assert end == (
+        "the claim allows 0.5468: the claim is not refuted, which does not prove it. With 80 % "
         f"power this audit would have noticed an attacker whose true advantage is {noticed} or "
         "more, if its scores are Gaussian."
     )
@@ -68,14 +69,13 @@ def test_every_metric_judges(method, metric):
 
 def test_by_the_curve_one_point_is_enough():
     """A claim can keep the advantage and still be refuted where false alarms are few."""
-    bound = lower_bound(*scores(), method="band")
     claim = TradeOff.from_lines([(1.0, 0.0), (0.0, 0.6)])
-    assert not judge(bound, claim, ADVANTAGE).refuted
-    verdict = judge(bound, claim, "curve")
+    assert not judged(claim, ADVANTAGE).refuted
+    verdict = judged(claim)
     assert verdict.refuted
     assert "reaches a TPR at FPR 0." in verdict.sentence
     fpr = float(verdict.sentence.split("FPR ")[1].split(" ")[0])
-    assert verdict.reached == pytest.approx(bound.curve.tpr(fpr), rel=1e-4)
+    assert verdict.reached == pytest.approx(lower_bound(*scores()).curve.tpr(fpr), rel=1e-4)
 
 
 @given(
@@ -97,14 +97,16 @@ def test_by_the_curve_agrees_with_looking_everywhere(points, mu):
 
 
 def test_a_gaussian_lower_curve_against_a_claim():
-    bound = lower_bound(*scores(), method="gaussian", assume="gaussian")
-    assert bound.objection is None
-    verdict = judge(bound, TradeOff.gaussian(1.0), "curve")
+    accepted = {"method": "gaussian", "assume": "gaussian"}
+    verdict = judged(1.0, **accepted)
     assert verdict.refuted
     assert "assuming that the scores are Gaussian in both worlds" in verdict.sentence
-    assert not judge(bound, TradeOff.gaussian(1.5), "curve").refuted
-    polygon = TradeOff.from_lines([(1.0, 0.0)])
-    assert judge(bound, polygon, "curve").refuted
+    assert not judged(1.5, **accepted).refuted
+    assert judged(TradeOff.from_lines([(1.0, 0.0)]), **accepted).refuted
+    nobody = judged(0.1, method="gaussian")
+    assert nobody.outcome == "inconclusive"
+    assert nobody.reached > nobody.allowed
+    assert 'Accept it with assume="gaussian" if you know that it holds.' in nobody.sentence
 
 
 @pytest.mark.parametrize("claim", [EpsilonDelta(0.3, 0.0), EpsilonDelta(1.0, 0.0)], ids=str)
@@ -116,34 +118,23 @@ def test_a_gaussian_curve_far_above_a_pure_claim_refutes_it(claim):
     assert verdict.metric.conditions["fpr"] > 1e-10
 
 
-def test_an_assumption_that_nobody_accepted_refutes_nothing():
-    verdict = judge(lower_bound(*scores(), method="gaussian"), TradeOff.gaussian(0.1), "curve")
-    assert verdict.outcome == "inconclusive"
-    assert verdict.reached > verdict.allowed
-    assert 'Accept it with assume="gaussian" if you know that it holds.' in verdict.sentence
-
-
 def test_what_does_not_decide_refutes_nothing():
     rng = np.random.default_rng(0)
-    claim = TradeOff.gaussian(0.01)
-    epsilon = Reading("epsilon")
-    bayesian = judge(lower_bound(*scores(), method="bayesian"), claim, epsilon)
-    assert bayesian.outcome == "inconclusive"
-    assert bayesian.reached > bayesian.allowed
+    epsilon, fair = Reading("epsilon"), Mahloujifar(family="gaussian")
+    bayesian = judged(0.01, epsilon, "bayesian")
+    assert (bayesian.outcome, bayesian.reached > bayesian.allowed) == ("inconclusive", True)
     assert bayesian.sentence.startswith("With a posterior probability of 95 % this attacker")
     assert "confidence" not in bayesian.sentence
     assert "this bound exceeds the claim but does not refute it" in bayesian.sentence
     assert "Jeffreys" in bayesian.sentence
-    laplace = lower_bound(
-        rng.laplace(2, 1, 999), rng.laplace(0, 1, 999), method="gaussian", assume="gaussian"
-    )
-    objected = judge(laplace, claim, ADVANTAGE)
-    assert objected.outcome == "inconclusive"
-    assert objected.sentence.endswith("The scores of world in do not look Gaussian.")
-    assumed = lower_bound(*scores(), method=Mahloujifar(family="gaussian"))
-    assert judge(assumed, claim, ADVANTAGE).outcome == "inconclusive"
-    unfair = lower_bound(rng.normal(9, 1, 1500), rng.normal(0, 1, 500), method="steinke")
-    assert judge(unfair, claim, epsilon).outcome == "inconclusive"
+    assert judged(0.01, ADVANTAGE, fair).outcome == "inconclusive"
+    laplace = rng.laplace(2, 1, 999), rng.laplace(0, 1, 999)
+    unfair = rng.normal(9, 1, 1500), rng.normal(0, 1, 500)
+    for drawn, method, metric in ((laplace, "gaussian", ADVANTAGE), (unfair, "steinke", epsilon)):
+        bound = lower_bound(*drawn, method=method, assume="gaussian")
+        found = judge(bound, TradeOff.gaussian(0.01), metric)
+        assert found.outcome == "inconclusive"
+        assert found.sentence.endswith(bound.objection)
 
 
 def test_too_few_trials_are_inconclusive_and_the_number_that_would_do_does():
@@ -222,11 +213,10 @@ def test_numbers_in_print_never_contradict_the_verdict():
 
 
 def test_what_is_no_claim_and_no_metric():
-    bound = lower_bound(*scores(), method="band")
     with pytest.raises(ValueError, match="claim must be a TradeOff, but it is of type Estimate"):
-        judge(bound, Estimate(GaussianShape(1.0), "central limit"), ADVANTAGE)
+        judged(Estimate(GaussianShape(1.0), "central limit"), ADVANTAGE)
     with pytest.raises(ValueError, match='metric must be a Reading or "curve", but it is \'adv'):
-        judge(bound, TradeOff.gaussian(1.0), "advantage")
+        judged(1.0, "advantage")
 
 
 def test_half_of_the_noise_is_named_only_where_it_doubles_the_d_prime():

@@ -27,8 +27,9 @@ from dprime.attack import (
     function_named,
 )
 from dprime.attack.trainer import Trainer
+from dprime.audit.claim import check_local_claim
 from dprime.audit.conclude import bound_of, check_seeded, conclude, scores_of
-from dprime.audit.config import AuditConfig, check_local_claim, usual_block
+from dprime.audit.config import AuditConfig, usual_block
 from dprime.audit.files import check_names
 from dprime.audit.game import Game
 from dprime.audit.record import AuditRecord, record_of

@@ -109,3 +109,16 @@ def replace_curve(mechanism: Mechanism, adjacency: str) -> TradeOff | None:
     twice = min(1.0, delta + math.exp(min(epsilon, LARGEST_EXPONENT)) * delta)
     middle = 1.0 - math.exp(-epsilon) * (1.0 - 2.0 * delta)
     return TradeOff.from_lines([(2.0 * epsilon, twice), (0.0, min(1.0, middle))])
+
+
+def check_local_claim(sensitivity: str, sample_rate: float, adjacency: str | None) -> None:
+    """Refuse what no curve is known for.
+
+    Noise scaled to ‖g(x) − g(x′)‖ says nothing of what both gradients have in common, and with
+    sampled batches that shows whether the record was drawn.
+    """
+    if sensitivity == "local" and adjacency == "replace" and sample_rate < 1:
+        raise validate.misfit(
+            "claim", "missing", "given for local sensitivity with replaced records and sampled "
+            "batches, for which no curve is known", "take full batches, or leave the adjacency out",
+        )  # fmt: skip

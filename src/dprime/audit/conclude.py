@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dprime import validate
 from dprime.attack import Adversary, AttackTarget
 from dprime.audit import caveats
-from dprime.audit.config import FOR_TRIALS, AuditConfig
-from dprime.audit.estimators import Estimator
+from dprime.audit.config import AuditConfig
+from dprime.audit.estimators import FOR_TRIALS, Estimator
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.identifiability import Identifiability, identify
 from dprime.audit.lower import lower_bound

@@ -16,7 +16,8 @@ from typing import Any, cast
 
 from dprime import validate
 from dprime.audit import caveats
-from dprime.audit.estimators import ESTIMATORS, Estimator
+from dprime.audit.claim import check_local_claim
+from dprime.audit.estimators import ESTIMATORS, FOR_TRIALS, Estimator
 from dprime.audit.estimators.base import ASSUMABLE
 from dprime.audit.files import check_names
 from dprime.audit.lower import USUAL_METHOD
@@ -30,9 +31,6 @@ from dprime.metrics import OBSERVED, Reading
 from dprime.plain import to_json
 from dprime.seeds import check_seed, fresh_seed
 from dprime.solve import choose
-
-FOR_TRIALS = ("clopper-pearson", "band", "gaussian", "bayesian")
-"""Methods for trials of two worlds; the one-run methods are for canaries."""
 
 ADVERSARIES: Mapping[str, tuple[str, ...]] = {
     "di": (),
@@ -55,9 +53,9 @@ TRAINING = {
 }  # fmt: skip
 """What a training is where nothing else is said; its noise is given, or chosen for the claim."""
 
-LOSSES = ("cross-entropy", "squared-error", "binary-cross-entropy")
 OF_NOISE = ("noise_multiplier", "sample_rate", "steps")
 CLAIMS = ("epsilon", "belief", "delta", "composition", *OF_NOISE)
+TABLES = ("options", "training", "claim", "chosen_for", "conditions")
 
 
 def _choice(*options: str) -> Callable[[str, object], str]:
@@ -74,7 +72,7 @@ CHECKS: Mapping[str, Callable[[str, Any], object]] = {
     "momentum": validate.below_one,
     "sensitivity": _choice("global", "local"),
     "optimizer": _choice("sgd", "adam"),
-    "loss": _choice(*LOSSES),
+    "loss": _choice("cross-entropy", "squared-error", "binary-cross-entropy"),
 }
 """How each value of a training is checked."""
 
@@ -145,11 +143,10 @@ class AuditConfig:
     contents: tuple[str | None, ...] = ()
 
     def __post_init__(self) -> None:
-        trials = validate.whole("trials", self.trials)
-        if trials < 2:
-            raise validate.refusal("trials", trials, "at least 2 in each world", "give 1000")
-        object.__setattr__(self, "trials", trials)
-        object.__setattr__(self, "block", validate.whole("block", self.block))
+        for name in ("trials", "block"):
+            object.__setattr__(self, name, validate.whole(name, getattr(self, name)))
+        if self.trials < 2:
+            raise validate.refusal("trials", self.trials, "at least 2 in each world", "give 1000")
         check_seed(self.seed)
         validate.one_of("adjacency", self.adjacency, ADJACENCIES)
         validate.positive("memory", self.memory, example=2.0)
@@ -159,10 +156,8 @@ class AuditConfig:
         validate.inner_probability("confidence", self.confidence, example=0.95)
         if self.assume is not None:
             validate.one_of("assume", self.assume, ASSUMABLE)
-        if not self.in_python:  # there a method may be an object, of which the run keeps the text
-            self._check_method()
-
-    def _check_method(self) -> None:
+        if self.in_python:  # there a method may be an object, of which the run keeps the text
+            return
         name = self.method_name
         if not isinstance(self.method, Estimator) or name in ESTIMATORS:
             validate.one_of("method", name, FOR_TRIALS)
@@ -201,7 +196,7 @@ adversary?
             values["seed"] = fresh_seed()
         if values["block"] is None:
             values["block"] = usual_block(own)
-        values["claim"] = _stated(claim, training, values["adjacency"], values["delta"], own=own)
+        values["claim"] = _stated(claim, training, values["adjacency"], values["delta"], own)
         config = cls(**values)
         if not own and "noise_multiplier" not in training:
             return config._solved(claim)
@@ -218,7 +213,7 @@ adversary?
         if "chosen_for" not in values:
             wanted, remedy = "begun by this version of dprime", "begin it anew"
             raise validate.misfit("run", "begun by an earlier one", wanted, remedy)
-        values["criterion"] = _criterion(values.pop("metric"), values.pop("conditions"))
+        values["criterion"] = criterion_from(values.pop("metric"), values.pop("conditions"))
         values["claim"] = Mechanism.from_dict(values["claim"])
         values["contents"] = tuple(values.get("contents", ()))
         return cls(**values)
@@ -284,13 +279,12 @@ adversary?
         delta = claim.get("delta", self.delta)
         target = {name: claim[name] for name in ("epsilon", "belief") if name in claim}
         if claim.get("composition") == "rdp":
-            if open_claim.sample_rate != 1.0:
-                rate = open_claim.sample_rate
+            rate, steps = open_claim.sample_rate, cast(int, open_claim.steps)
+            if rate != 1.0:
                 raise validate.refusal("sample_rate", rate, "1 for Rényi composition", "give tight")
-            assert open_claim.steps is not None
             epsilon = target.get("epsilon") or epsilon_from_belief(target["belief"])
             noise = rdp_noise_multiplier_from_epsilon(
-                epsilon, delta=delta, steps=open_claim.steps, adjacency=self.adjacency
+                epsilon, delta=delta, steps=steps, adjacency=self.adjacency
             )
             solved = open_claim.with_parameter("noise_multiplier", noise)
         else:
@@ -305,22 +299,20 @@ adversary?
 def _checked(words: Mapping[str, Any]) -> dict[str, Any]:
     """The words with what they leave out, of known names and of the right types."""
     usual: dict[str, Any] = {
-        f.name: f.default if f.default_factory is MISSING else f.default_factory()
+        f.name: None if f.default is MISSING else f.default
         for f in dataclasses.fields(AuditConfig)
         if f.name not in ("criterion", "contents")
     }
-    usual = {name: None if value is MISSING else value for name, value in usual.items()}
-    usual |= {"claim": {}, "metric": "curve", "conditions": {}}
+    usual |= {"metric": "curve"} | {name: {} for name in TABLES}
     check_names("settings", words, usual)
     values = {**usual, **words}
     adversary = validate.one_of("adversary", values["adversary"], tuple(ADVERSARIES))
     check_names("options", values["options"], ADVERSARIES[adversary])
     check_names("chosen_for", values["chosen_for"], ("epsilon", "belief", "delta"))
-    for name in ("data", "model", "device"):
-        _check_text(name, values[name])
-    for name in ("data_dir", "trainer"):
-        if values[name] is not None:
-            _check_text(name, values[name])
+    for name in ("data", "model", "device", "data_dir", "trainer"):
+        given = values[name]
+        if not (isinstance(given, str) and given) and (given, usual[name]) != (None, None):
+            raise validate.refusal(name, given, "a text that is not empty", "give a name")
     validate.one_of("data", values["data"], names())
     if values["records"] is not None:
         values["records"] = validate.whole("records", values["records"])
@@ -330,28 +322,25 @@ def _checked(words: Mapping[str, Any]) -> dict[str, Any]:
     if metric == "epsilon":
         conditions = {"delta": values["delta"], **conditions}
     _check_claim(values["claim"])
+    check_names("training", values["training"], CHECKS)
+    recipe = {
+        name: value if value is None else CHECKS[name](name, value)
+        for name, value in values["training"].items()
+    }  # complete but for its noise; of a function of the user's own, what was said
     return values | {
-        "criterion": _criterion(metric, conditions),
-        "training": _training(values["training"], own=values["trainer"] is not None),
+        "criterion": criterion_from(metric, conditions),
+        "training": recipe if values["trainer"] is not None else {**TRAINING, **recipe},
     }
 
 
-def _criterion(metric: str, conditions: Mapping[str, float]) -> Criterion:
+def criterion_from(metric: str, conditions: Mapping[str, float]) -> Criterion:
+    """The metric with its own conditions, or the curve, which has none."""
     if metric != "curve":
         return Reading(metric, conditions)
     for name, value in conditions.items():
         remedy = "leave it out, or name a metric that has it"
         raise validate.refusal(name, value, "left out to judge by the curve", remedy)
     return "curve"
-
-
-def _training(given: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
-    """A recipe, complete but for its noise; of a function of the user's own what was said."""
-    check_names("training", given, CHECKS)
-    checked = {
-        name: value if value is None else CHECKS[name](name, value) for name, value in given.items()
-    }
-    return checked if own else {**TRAINING, **checked}
 
 
 def _check_claim(claim: Mapping[str, Any]) -> None:
@@ -362,10 +351,8 @@ def _check_claim(claim: Mapping[str, Any]) -> None:
     validate.one_of("composition", claim.get("composition", "tight"), ("tight", "rdp"))
     claimed = [name for name in ("epsilon", "belief", *OF_NOISE) if name in claim]
     if len(claimed) > 1 and claimed[0] not in OF_NOISE:
-        shown, wanted = (
-            f"{claimed[0]} and {claimed[1]}",
-            "an epsilon, a belief, or the numbers of a training",
-        )
+        wanted = "an epsilon, a belief, or the numbers of a training"
+        shown = f"{claimed[0]} and {claimed[1]}"
         raise validate.misfit("claim", shown, wanted, "leave one of them out")
     for name in ("delta", "composition"):
         if name in claim and not {"epsilon", "belief"} & set(claim):
@@ -374,12 +361,7 @@ def _check_claim(claim: Mapping[str, Any]) -> None:
 
 
 def _stated(
-    claim: Mapping[str, Any],
-    training: Mapping[str, Any],
-    adjacency: str,
-    delta: float,
-    *,
-    own: bool,
+    claim: Mapping[str, Any], training: Mapping[str, Any], adjacency: str, delta: float, own: bool
 ) -> Mechanism:
     """The claimed mechanism, its noise left open where it is to be chosen."""
     given = own or "noise_multiplier" in training
@@ -405,19 +387,6 @@ def _stated(
     return DPSGD(**{**numbers, **{name: claim[name] for name in OF_NOISE if name in claim}})
 
 
-def check_local_claim(sensitivity: str, sample_rate: float, adjacency: str | None) -> None:
-    """Refuse what no curve is known for.
-
-    Noise scaled to ‖g(x) − g(x′)‖ says nothing of what both gradients have in common, and with
-    sampled batches that shows whether the record was drawn.
-    """
-    if sensitivity == "local" and adjacency == "replace" and sample_rate < 1:
-        raise validate.misfit(
-            "claim", "missing", "given for local sensitivity with replaced records and sampled "
-            "batches, for which no curve is known", "take full batches, or leave the adjacency out",
-        )  # fmt: skip
-
-
 def blocks_of(trials: int, block: int) -> int:
     """How many blocks make so many trials in each world.
 
@@ -430,8 +399,3 @@ def blocks_of(trials: int, block: int) -> int:
 def usual_block(own_trainer: bool) -> int:
     """Trials in a block: many for the engine, few for a training function of the user's own."""
     return 10 if own_trainer else 200
-
-
-def _check_text(name: str, given: object) -> None:
-    if not isinstance(given, str) or not given:
-        raise validate.refusal(name, given, "a text that is not empty", "give a name")

@@ -52,7 +52,6 @@ class PointEstimate:
 
     @property
     def sentence(self) -> str:
-        """What it is and what it is not."""
         return f"ε′ = {self.value:.4g} {self.source}, a point estimate with no confidence."
 
 
@@ -146,28 +145,31 @@ def identify(
     """
     validate.inner_probability("delta", delta, example="1e-5")
     inside, _ = worlds(logs, in_world)
-    seen, predicted = advantage(logs, in_world, prior=prior), None
-    # B eq. 5, corrected: section 5.3 prints it without the logarithm. The prior cancels.
-    largest = max(0.0, float(np.max(inside)))
-    found: dict[str, PointEstimate | None] = {"sensitivities": None, "sensitivities_rdp": None}
+    seen = advantage(logs, in_world, prior=prior)
+    predicted = exact = rdp = by_advantage = by_paper = None
     if noise is not None and sensitivities is not None:
         predicted = predicted_advantage(noise, sensitivities)
         mu = float(np.max(distances(noise, sensitivities)))  # the worst trial counts
         exact = TradeOff.gaussian(mu).epsilon(delta)
         # Σ ε_RDP,t(α) = α μ²/2 (B section 4.4), so all steps are one step with z = 1/μ
         rdp = bounds.rdp_epsilon_from_noise_multiplier(1.0 / mu, delta=delta) if mu > 0 else 0.0
-        of_sensitivities = "from the local sensitivities, composed"
-        found["sensitivities"] = PointEstimate(exact, f"{of_sensitivities} exactly")
-        found["sensitivities_rdp"] = PointEstimate(rdp, f"{of_sensitivities} by RDP")
-    found["belief"] = PointEstimate(largest, "from the largest final belief")
-    found |= {"advantage": None, "advantage_classical": None}
     if prior == 0.5:  # only then the answer "belief above ½" has the largest advantage
-        exact, classical = epsilons_from_advantage(seen.value, delta)
-        found["advantage"] = PointEstimate(exact, "from the advantage, exact for Gaussian noise")
-        by_paper = "from the advantage, by B's eq. 6 as corrected"
-        found["advantage_classical"] = PointEstimate(classical, by_paper)
+        by_advantage, by_paper = epsilons_from_advantage(seen.value, delta)
+    # B eq. 5, corrected: section 5.3 prints it without the logarithm. The prior cancels.
+    largest = max(0.0, float(np.max(inside)))
+    found = {
+        "sensitivities": (exact, "the local sensitivities, composed exactly"),
+        "sensitivities_rdp": (rdp, "the local sensitivities, composed by RDP"),
+        "belief": (largest, "the largest final belief"),
+        "advantage": (by_advantage, "the advantage, exact for Gaussian noise"),
+        "advantage_classical": (by_paper, "the advantage, by B's eq. 6 as corrected"),
+    }
+    epsilons = {
+        name: None if value is None else PointEstimate(value, f"from {source}")
+        for name, (value, source) in found.items()
+    }
     exceeded = exceedance(logs, in_world, belief=belief, prior=prior, confidence=confidence)
-    return Identifiability(seen, predicted, exceeded, found)
+    return Identifiability(seen, predicted, exceeded, epsilons)
 
 
 def advantage(logs: ArrayLike, in_world: ArrayLike, *, prior: float = 0.5) -> Mean:

@@ -12,8 +12,8 @@ of trials, which `plan` finds.
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, final
@@ -22,11 +22,19 @@ import numpy as np
 import scipy
 
 from dprime import validate
-from dprime.audit import power as chances
+from dprime.audit.estimators import ESTIMATORS
 from dprime.audit.estimators.base import each_of_two
 from dprime.audit.estimators.gaussian import OBJECTION_LEVEL
 from dprime.audit.lower import USUAL_METHOD
-from dprime.audit.power import Goal
+from dprime.audit.power import (
+    METHODS,
+    MOST_TRIALS,
+    Goal,
+    chance,
+    fewest_trials,
+    gaussian_index,
+    least_trials,
+)
 from dprime.curve import LowerCurve, TradeOff
 from dprime.metrics import BLIND, Reading, audited
 from dprime.shapes import GaussianShape, Polygon
@@ -34,16 +42,6 @@ from dprime.text import round_down
 
 Criterion = Reading | Literal["curve"]
 """What a claim is judged by: one metric, or the whole curve."""
-
-METHODS = ("band", "clopper-pearson", "gaussian")
-BY_CURVE = ("band", "gaussian")
-"""Methods whose curve holds everywhere at once: a claim may be judged by any point of it."""
-
-MOST_TRIALS = 10**9
-"""More trials a world than this count as too many."""
-
-PRECISE = 1.05
-"""Numbers that rest on drawn thresholds are found up to this factor, and rounded up."""
 
 POWER = 0.8
 """The usual probability with which an audit should notice what it looks for."""
@@ -70,23 +68,21 @@ REACH, DEEP = 3.719, 6.0
 class Plan:
     """How many trials a world an audit needs.
 
+    A number of trials is None where it does not apply, and where a billion are too few.
+
     Attributes:
-        metric: what the claim is judged by, or "curve".
-        claimed: the metric's value on the claimed curve; None for the curve.
-        target: what the bound should reach; None for the curve.
+        metric: what the claim is judged by, or "curve", which has no single value to reach.
+        claimed: the metric's value on the claimed curve.
+        target: what the bound should reach: the share `reach` of it, counted from blind guessing.
         method: of the bound.
         confidence: of the bound.
         power: the probability with which the target should be reached, or the claim refuted.
-        reach: the share of the claimed value, counted from what blind guessing has; None for the
-            curve.
+        reach: the share of the claimed value that is the target.
         strength: the attacker's d′ over the most that keeps the claim.
         d_prime: the attacker's d′; its curve is taken to be Gaussian.
-        trials: that reach the target, or for the curve refute the claim; None where a billion do
-            not.
-        refuting: that show more than the claim allows, where the attacker does better than it
-            (`strength` above 1); None otherwise, or where a billion do not.
-        least: no valid bound reaches the target with fewer; None for the curve, and as for
-            `trials`.
+        trials: that reach the target, or for the curve refute the claim.
+        refuting: that show more than the claim allows, for a `strength` above 1.
+        least: no valid bound reaches the target with fewer.
     """
 
     metric: Criterion
@@ -106,22 +102,19 @@ class Plan:
         """The plan in plain words."""
         bound = f"the {self.method} bound at {100 * self.confidence:g} % confidence"
         often, parts = f"in {100 * self.power:g} % of audits", []
-        if isinstance(self.metric, Reading) and self.target is not None:
-            assert self.claimed is not None
-            assert self.reach is not None
+        never, by = f"Not even {MOST_TRIALS:,} trials a world", "the whole curve"
+        if isinstance(self.metric, Reading) and self.claimed and self.target and self.reach:
+            by = self.metric.phrase.partition(" ")[2]
             goal = f"{self.metric.phrase} of at least {round_down(self.target)}"
             share = f"{100 * self.reach:g} % of what is claimed ({round_down(self.claimed)})"
             parts.append(
-                f"Not even {MOST_TRIALS:,} trials a world let the {self.method} bound show {goal}."
+                f"{never} let the {self.method} bound show {goal}."
                 if self.trials is None
                 else f"With {self.trials:,} trials a world, {bound} shows {goal}, {share}, {often}."
             )
         if self.strength > 1:
-            by = "the whole curve"
-            if isinstance(self.metric, Reading):
-                by = self.metric.phrase.partition(" ")[2]
             parts.append(
-                f"Not even {MOST_TRIALS:,} trials a world refute the claim so often by {by}."
+                f"{never} refute the claim so often by {by}."
                 if self.refuting is None
                 else f"With {self.refuting:,} trials a world, {bound} refutes the claim {often}, "
                 f"judged by {by}."
@@ -174,42 +167,41 @@ def plan(
     9148
     """
     method = validate.one_of("method", method, METHODS)
-    share, sure = _level("power", power), _level("confidence", confidence)
-    wanted = validate.inner_probability("reach", reach)
+    power, confidence = _level("power", power), _level("confidence", confidence)
+    share = validate.inner_probability("reach", reach)
     usual = TWICE if metric == "curve" else 1.0
     strength = usual if strength is None else validate.positive("strength", strength, example=1.5)
     check_curve(metric, method)
     d_prime = strength * claimed_index(claim, metric)
-    truth = (claim, metric, method, sure, share)
-    refuting = None if strength <= 1 else refuting_trials(*truth, d_prime)
+    claimed = target = trials = least = None
+    if metric != "curve":
+        claimed, target = _values(claim, metric, share)
+        goal = Goal(metric, target, d_prime, confidence)
+        trials, least = fewest_trials(goal, method, power), least_trials(goal, power)
+    elif strength <= 1:
+        remedy = "give for example 2, which half of the claimed noise amounts to"
+        raise validate.refusal("strength", strength, "above 1 to judge by the curve", remedy)
+    elif not d_prime:
+        wanted, remedy = "above 0, which blind guessing has", "there is nothing to find: claim more"
+        raise validate.misfit("the claimed advantage", "0", wanted, remedy)
+    refuting = None
+    if strength > 1:
+        refuting = refuting_trials(claim, metric, method, confidence, power, d_prime)
     if metric == "curve":
-        if strength <= 1:
-            remedy = "give for example 2, which half of the claimed noise amounts to"
-            raise validate.refusal("strength", strength, "above 1 to judge by the curve", remedy)
-        if not d_prime:
-            remedy = "there is nothing to find: claim more"
-            requirement = "above 0, which blind guessing has"
-            raise validate.misfit("the claimed advantage", "0", requirement, remedy)
-        return Plan(
-            metric, None, None, method, sure, share, None, strength, d_prime, refuting, refuting,
-            None,
-        )  # fmt: skip
-    claimed, target = _values(claim, metric, wanted)
-    goal = Goal(metric, target, d_prime, sure)
+        trials = refuting
     return Plan(
-        metric, claimed, target, method, sure, share, wanted, strength, d_prime,
-        trials=_trials(goal, method, share), refuting=refuting, least=_least(goal, share),
+        metric, claimed, target, method, confidence, power, None if metric == "curve" else share,
+        strength, d_prime, trials, refuting, least,
     )  # fmt: skip
 
 
 def check_curve(metric: object, method: object) -> None:
     """Refuse to judge by the curve with a method that bounds one point of it."""
-    if metric == "curve":
-        if method not in BY_CURVE:
-            remedy = "choose the method band, or name a metric"
-            raise validate.refusal("method", method, "band to judge by the curve", remedy)
-    else:
+    if metric != "curve":
         audited(metric, or_curve=True)
+    elif not (made := ESTIMATORS.get(str(method))) or not made.whole_curve:
+        remedy = "choose the method band, or name a metric"
+        raise validate.refusal("method", method, "band to judge by the curve", remedy)
 
 
 def vacuous(claim: TradeOff, metric: Criterion) -> bool:
@@ -217,11 +209,8 @@ def vacuous(claim: TradeOff, metric: Criterion) -> bool:
     if metric == "curve":
         return claim.advantage() >= 1.0
     allowed = metric.value(claim)
-    return not math.isfinite(allowed) or allowed >= metric.value(_PERFECT)
-
-
-_PERFECT = LowerCurve(Polygon.from_points([(0.0, 1.0)]), 1.0, "perfect")
-"""Of an attacker who is always right."""
+    always_right = LowerCurve(Polygon.from_points([(0.0, 1.0)]), 1.0, "perfect")
+    return not math.isfinite(allowed) or allowed >= metric.value(always_right)
 
 
 def claimed_index(claim: TradeOff, metric: Criterion) -> float:
@@ -234,8 +223,8 @@ def claimed_index(claim: TradeOff, metric: Criterion) -> float:
     """
     if metric == "curve":
         return _index_below(claim, REACH)
-    claimed = _finite(metric.title, metric.value(claim))
-    return _gaussian_index(metric, claimed) if claimed > metric.value(BLIND) else 0.0
+    claimed = _claimed(claim, metric)
+    return gaussian_index(metric, claimed) if claimed > metric.value(BLIND) else 0.0
 
 
 def _index_below(claim: TradeOff, reach: float) -> float:
@@ -266,77 +255,50 @@ def detectable(
 ) -> float | None:
     """The smallest d′ of an attacker who refutes a claim with this power; None where none does.
 
-    The attacker's true curve is taken to be Gaussian, as for `plan`.
-
-    Args:
-        claim: the certified curve.
-        metric: what the claim is judged by, or "curve".
-        method: of the bound.
-        confidence: of the bound.
-        trials: in each world.
-        lost: those in each world that failed and count against the attacker; for "band" only.
-        power: the probability with which the claim should be refuted.
+    The arguments are those of `plan`, with the `trials` in each world. Of these, `lost` failed and
+    count against the attacker, which is known for "band" only.
 
     >>> claim = TradeOff.gaussian(0.9249)  # ε = 4 at δ = 1e-5
     >>> round(detectable(claim, "curve", trials=1000), 2), detectable(claim, "curve", trials=3)
     (1.18, None)
     """
-    if vacuous(claim, metric):
-        return None
+    goal = _refuting(claim, metric, confidence, STRONGEST)
 
     def enough(d_prime: float) -> bool:
-        return _chance(claim, metric, method, confidence, d_prime, trials, lost) >= power
+        found = chance(dataclasses.replace(goal, d_prime=d_prime), method, trials, lost)
+        return found >= _unobjected(method, power)
 
-    low, high = min(claimed_index(claim, metric), STRONGEST), STRONGEST
-    if not enough(high):
+    if not goal.reachable or not enough(STRONGEST):
         return None
+    low, high = min(claimed_index(claim, metric), STRONGEST), STRONGEST
     while high - low > 1e-3 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
 
 
-def _chance(
-    claim: TradeOff,
-    metric: Criterion,
-    method: str,
-    confidence: float,
-    d_prime: float,
-    trials: int,
-    lost: int = 0,
-) -> float:
-    """The chance that a bound refutes the claim."""
-    objected = 1.0 - OBJECTION_LEVEL if method == "gaussian" else 1.0
-    if metric == "curve":
-        if method == "band":
-            return chances.band_above_chance(claim, d_prime, 1.0 - confidence, trials, lost)
-        # judged at many places, so the bound must pass the claim somewhere
-        goal = Goal(Reading("d_prime"), _index_below(claim, DEEP), d_prime, confidence)
-        return objected * chances.gaussian_chance(goal, trials, goal.target)
-    goal = Goal(metric, above(metric.value(claim)), d_prime, confidence)
-    if method == "gaussian":
-        index = _gaussian_index(metric, goal.target)
-        return objected * chances.gaussian_chance(goal, trials, index)
-    if method == "band":
-        return chances.band_chance(goal, trials, lost)
-    return chances.clopper_pearson_chance(goal, trials)
-
-
 @lru_cache(64)
 def refuting_trials(
-    claim: TradeOff, metric: Criterion, method: str, confidence: float, share: float, d_prime: float
+    claim: TradeOff, metric: Criterion, method: str, confidence: float, power: float, d_prime: float
 ) -> int | None:
     """The trials a world that refute the claim with this power; None where a billion do not."""
-    if metric != "curve" and method != "gaussian":
-        goal = Goal(metric, above(metric.value(claim)), d_prime, confidence)
-        return _trials(goal, method, share)
-    if vacuous(claim, metric) or (method == "gaussian" and share >= 1.0 - OBJECTION_LEVEL):
-        return None
-    precise = PRECISE if method == "band" else 1.0
-    count = _fewest(
-        lambda n: _chance(claim, metric, method, confidence, d_prime, n) >= share, 2, precise
-    )
-    return _rounded(count) if method == "band" else count
+    goal = _refuting(claim, metric, confidence, d_prime)
+    return fewest_trials(goal, method, _unobjected(method, power))
+
+
+def _refuting(claim: TradeOff, metric: Criterion, confidence: float, d_prime: float) -> Goal:
+    """To show more than the claim allows."""
+    if metric == "curve":  # judged at many places, so the bound must pass the claim somewhere
+        return Goal(Reading("d_prime"), _index_below(claim, DEEP), d_prime, confidence, claim)
+    return Goal(metric, above(metric.value(claim)), d_prime, confidence)
+
+
+def _unobjected(method: str, power: float) -> float:
+    """The share that must reach the goal of the audits to whose scores the method has no objection.
+
+    The Gaussian method's test objects to some Gaussian scores, and such an audit refutes nothing.
+    """
+    return power / (1.0 - OBJECTION_LEVEL) if method == "gaussian" else power
 
 
 def largest_epsilon(trials: int, *, delta: float = 1e-5, confidence: float = 0.95) -> float:
@@ -350,7 +312,7 @@ def largest_epsilon(trials: int, *, delta: float = 1e-5, confidence: float = 0.9
     >>> round(largest_epsilon(1000), 2)
     5.6
     """
-    count, below, alpha = _counting(trials, delta, confidence)
+    count, below, alpha = _checked(trials, delta, confidence)
     error = -math.expm1(math.log(each_of_two(alpha)) / count)
     return max(0.0, math.log(max(1.0 - below - error, error)) - math.log(error))
 
@@ -369,12 +331,12 @@ def epsilon_limit(trials: int, *, delta: float = 1e-5, confidence: float = 0.95)
     >>> round(epsilon_limit(1000), 2)
     6.5
     """
-    count, below, alpha = _counting(trials, delta, confidence)
+    count, below, alpha = _checked(trials, delta, confidence)
     wrong = -math.expm1(math.log(alpha) / (2 * count))
     return max(0.0, math.log(max((1.0 - below) / wrong - 1.0, 1.0)))
 
 
-def _counting(trials: int, delta: float, confidence: float) -> tuple[int, float, float]:
+def _checked(trials: int, delta: float, confidence: float) -> tuple[int, float, float]:
     """The number of trials, δ, and α."""
     count = validate.whole("trials", trials)
     below = validate.below_one("delta", delta, example="1e-5")
@@ -411,26 +373,26 @@ def best_possible(
     reading = metric or Reading("epsilon")
     claimed, target = _values(claim, reading, validate.inner_probability("reach", reach))
     alpha = 1.0 - _level("confidence", confidence)
-    gap = _gaussian_index(reading, claimed) - _gaussian_index(reading, target)
+    gap = gaussian_index(reading, claimed) - gaussian_index(reading, target)
     quantile = float(scipy.special.ndtri(1.0 - alpha))
     return float(scipy.special.ndtr(math.sqrt(count / 2) * gap - quantile))
 
 
 def _values(claim: TradeOff, metric: Reading, reach: float) -> tuple[float, float]:
     """What is claimed, and the target: the same share of the way from blind guessing."""
-    claimed = _finite(metric.title, metric.value(claim))
-    blind = metric.value(BLIND)
+    claimed, blind = _claimed(claim, metric), metric.value(BLIND)
     if claimed <= blind:
         remedy = "there is nothing to find: claim more, or ask for another metric"
-        requirement = f"above {blind:g}, which blind guessing has"
-        raise validate.refusal(f"the claimed {metric.title}", claimed, requirement, remedy)
+        wanted = f"above {blind:g}, which blind guessing has"
+        raise validate.refusal(f"the claimed {metric.title}", claimed, wanted, remedy)
     return claimed, blind + reach * (claimed - blind)
 
 
-def _finite(name: str, value: float) -> float:
+def _claimed(claim: TradeOff, metric: Reading) -> float:
+    value = metric.value(claim)
     if not math.isfinite(value):
         remedy = "ask for a metric that the claim bounds, such as the advantage"
-        raise validate.refusal(f"the claimed {name}", value, "finite", remedy)
+        raise validate.refusal(f"the claimed {metric.title}", value, "finite", remedy)
     return value
 
 
@@ -440,60 +402,3 @@ def _level(name: str, value: float) -> float:
     if share < 0.5:
         raise validate.refusal(name, value, "at least 0.5", "give a probability such as 0.9")
     return share
-
-
-def _gaussian_index(metric: Reading, value: float) -> float:
-    """The μ whose Gaussian curve has this value."""
-    high = 1.0
-    while metric.value(TradeOff.gaussian(high)) < value:
-        high *= 2.0
-    return float(
-        scipy.optimize.brentq(
-            lambda mu: metric.value(TradeOff.gaussian(mu)) - value, 0.0, high, xtol=1e-12
-        )
-    )
-
-
-def _least(goal: Goal, share: float) -> int | None:
-    """The trials with which the test of `best_possible` has this power."""
-    gap = goal.d_prime - _gaussian_index(goal.metric, goal.target)
-    if gap <= 0:
-        return None
-    spread = scipy.special.ndtri(goal.confidence) + scipy.special.ndtri(share)
-    count = math.ceil(2.0 * (float(spread) / gap) ** 2)
-    return count if count <= MOST_TRIALS else None
-
-
-def _trials(goal: Goal, method: str, share: float) -> int | None:
-    """The trials a world with which a method reaches the goal so often."""
-    if goal.metric.value(TradeOff.gaussian(goal.d_prime)) <= goal.target or share >= 1:
-        return None
-    if method == "gaussian":
-        index = _gaussian_index(goal.metric, goal.target)
-        return _fewest(lambda n: chances.gaussian_chance(goal, n, index) >= share, 2)
-    start = _least(goal, share)  # both are valid for all scores, so fewer are never enough
-    if start is None:
-        return None
-    chance = chances.band_chance if method == "band" else chances.clopper_pearson_chance
-    return _rounded(_fewest(lambda n: chance(goal, n) >= share, start, PRECISE))
-
-
-def _fewest(enough: Callable[[int], bool], start: int, precise: float = 1.0) -> int | None:
-    """The smallest number from `start` on that is enough, up to a factor."""
-    low, high = start - 1, max(start, 2)
-    while not enough(high):
-        if high >= MOST_TRIALS:
-            return None
-        low, high = high, min(2 * high, MOST_TRIALS)
-    while high - low > 1 and high > precise * low:
-        middle = math.isqrt(low * high) if high > 2 * low else (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
-def _rounded(count: int | None) -> int | None:
-    """Rounded up to two digits: no more are known."""
-    if count is None:
-        return None
-    unit: int = 10 ** max(0, len(str(count)) - 2)
-    return -(-count // unit) * unit

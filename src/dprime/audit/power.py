@@ -10,18 +10,24 @@ drawn, so a billion trials cost no more than a hundred.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import lru_cache
+from typing import final
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
-from dprime.audit.estimators import band, base, clopper_pearson, gaussian
+from dprime.audit.estimators import band, clopper_pearson, gaussian
+from dprime.audit.estimators.base import each_of_two, upper_ends
 from dprime.curve import LowerCurve, TradeOff
 from dprime.metrics import Reading
 from dprime.privacy_loss import Array
 from dprime.shapes import Point, Polygon
+
+METHODS = ("band", "clopper-pearson", "gaussian")
+"""The methods whose chance is known, with their default options."""
 
 CHOICES, COUNTS = 100, 8
 """How often the choice of a threshold is drawn, and the errors that are counted at each."""
@@ -29,7 +35,20 @@ CHOICES, COUNTS = 100, 8
 BANDS = 500
 """How often a band is drawn."""
 
+MOST_TRIALS = 10**9
+"""More trials a world than this count as too many."""
 
+PRECISE = 1.05
+"""Numbers that rest on drawn thresholds are found up to this factor, and rounded up."""
+
+Ranks = NDArray[np.int64]
+
+Drawn = tuple[Array, Array]
+"""The true error rate of one world at thresholds at its ranks, and the other world's errors there,
+each drawn many times [draw, rank]."""
+
+
+@final
 @dataclass(frozen=True)
 class Goal:
     """What a bound should reach, and what is true.
@@ -39,72 +58,125 @@ class Goal:
         target: the value that the bound should reach.
         d_prime: of the attacker's true curve, taken to be Gaussian.
         confidence: of the bound.
+        claim: a curve that some point of the bound should lie above; a Gaussian bound does where
+            its d′ reaches the target.
     """
 
     metric: Reading
     target: float
     d_prime: float
     confidence: float
+    claim: TradeOff | None = None
 
     @property
     def alpha(self) -> float:
         """The share of audits that may claim too much."""
         return 1.0 - self.confidence
 
-    def fnr(self, fpr: Array) -> Array:
-        """The attacker's false-negative rate at a false-positive rate; also the other way round."""
-        return _fnr(self.d_prime, fpr)
+    @property
+    def index(self) -> float:
+        """The d′ of the target."""
+        return self.target if self.claim is not None else gaussian_index(self.metric, self.target)
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the truth lies above the target."""
+        if self.claim is not None:
+            return self.d_prime > self.target
+        return self.metric.value(TradeOff.gaussian(self.d_prime)) > self.target
+
+    def reached(self, points: Iterable[Point]) -> bool:
+        """Whether the curve through these points has the target."""
+        curve = LowerCurve(Polygon.from_points(points), 1.0, "points")
+        return self.metric.value(curve) >= self.target
 
 
-def _fnr(d_prime: float, fpr: Array) -> Array:
-    return np.asarray(scipy.special.ndtr(-scipy.special.ndtri(fpr) - d_prime))
+@lru_cache(64)
+def gaussian_index(metric: Reading, value: float) -> float:
+    """The μ whose Gaussian curve has this value."""
+    high = 1.0
+    while metric.value(TradeOff.gaussian(high)) < value:
+        high *= 2.0
+    return _root(lambda mu: metric.value(TradeOff.gaussian(mu)) - value, 0.0, high, 1e-12)
 
 
-def _curve(points: Sequence[Point]) -> LowerCurve:
-    return LowerCurve(Polygon.from_points(points), 1.0, "points")
+def least_trials(goal: Goal, power: float) -> int | None:
+    """The trials with which the test of `best_possible` has this power."""
+    gap = goal.d_prime - goal.index
+    if gap <= 0:
+        return None
+    spread = scipy.special.ndtri(goal.confidence) + scipy.special.ndtri(power)
+    count = math.ceil(2.0 * (float(spread) / gap) ** 2)
+    return count if count <= MOST_TRIALS else None
 
 
-def gaussian_chance(goal: Goal, trials: int, target: float) -> float:
-    """The chance that the Gaussian bound on d′ reaches a d′ of `target`.
+def fewest_trials(goal: Goal, method: str, power: float) -> int | None:
+    """The trials a world with which a method reaches the goal so often.
 
-    The bound is at least `target` where T >= t, t the value that a noncentral t of that d′ exceeds
-    with probability alpha; the truth's T is a noncentral t as well (`estimators.gaussian`).
+    Chances that are drawn give them up to a factor, rounded up to two digits: no more are known.
+    """
+    if power >= 1 or not goal.reachable:
+        return None
+    exact = method == "gaussian"
+    # Without an assumption on the scores no bound takes fewer than the best possible test.
+    start = 2 if exact or goal.claim is not None else least_trials(goal, power)
+    if start is None:
+        return None
+    low, high = start - 1, max(start, 2)
+    while chance(goal, method, high) < power:
+        if high >= MOST_TRIALS:
+            return None
+        low, high = high, min(2 * high, MOST_TRIALS)
+    while high - low > 1 and high > (1.0 if exact else PRECISE) * low:
+        middle = math.isqrt(low * high) if high > 2 * low else (low + high) // 2
+        low, high = (middle, high) if chance(goal, method, middle) < power else (low, middle)
+    unit: int = 1 if exact else 10 ** max(0, len(str(high)) - 2)
+    return -(-high // unit) * unit
+
+
+def chance(goal: Goal, method: str, trials: int, lost: int = 0) -> float:
+    """The chance that a method's bound reaches the goal.
+
+    Args:
+        goal: what it should reach.
+        method: one of `METHODS`.
+        trials: in each world.
+        lost: those in each world that failed and count against the attacker; for "band" only.
+    """
+    if method == "gaussian":
+        return _gaussian(goal, trials)
+    return _band(goal, trials, lost) if method == "band" else _clopper_pearson(goal, trials)
+
+
+def _gaussian(goal: Goal, trials: int) -> float:
+    """The chance that a noncentral t exceeds the least one whose bound has the goal's d′.
+
+    The bound reaches that d′ where T >= t, t the value that a noncentral t of that d′ exceeds with
+    probability alpha; the truth's T is a noncentral t as well (`estimators.gaussian`).
     """
     freedom, root = 2 * trials - 2, math.sqrt(trials / 2)
-    limit = _exceeded(goal.alpha, freedom, target * root)
+    wanted = goal.index * root
+    high = wanted + 2.0
+    while gaussian.tail(high, freedom, wanted) > goal.alpha:
+        high *= 2
+    limit = _root(
+        lambda t: gaussian.tail(t, freedom, wanted) - goal.alpha, max(wanted / 2, 1e-6), high, 1e-9
+    )
     return gaussian.tail(limit, freedom, goal.d_prime * root)
 
 
-def _exceeded(alpha: float, freedom: int, noncentrality: float) -> float:
-    """The t that a noncentral t exceeds with probability alpha < 1/2."""
-    high = noncentrality + 2.0
-    while gaussian.tail(high, freedom, noncentrality) > alpha:
-        high *= 2
-    low = max(noncentrality / 2, 1e-6)
-    return float(
-        scipy.optimize.brentq(
-            lambda t: gaussian.tail(t, freedom, noncentrality) - alpha, low, high, xtol=1e-9
-        )
-    )
-
-
-def clopper_pearson_chance(goal: Goal, trials: int) -> float:
-    """The chance of Clopper-Pearson with its threshold chosen on held-out trials."""
+def _clopper_pearson(goal: Goal, trials: int) -> float:
+    """The share of drawn audits that reach the goal, their threshold chosen on held-out trials."""
     held = max(1, int(clopper_pearson.HELD_OUT * trials))
-    counted, level = trials - held, base.each_of_two(goal.alpha)
+    counted, level = trials - held, each_of_two(goal.alpha)
     fpr = _chosen_rates(goal, held, counted)[:, None]
     rng = np.random.default_rng(1)
-    ends = [
-        upper_ends(
-            rng.binomial(counted, rates, (CHOICES, COUNTS)).astype(np.float64), counted, level
-        ).ravel()
-        for rates in (fpr, goal.fnr(fpr))
-    ]
-    reached = [
-        goal.metric.value(_curve([(alarms, 1.0 - missed)])) >= goal.target
-        for alarms, missed in zip(*ends, strict=True)
-    ]
-    return float(np.mean(reached))
+    alarms, missed = (
+        upper_ends(rng.binomial(counted, rates, (CHOICES, COUNTS)), counted, level).ravel()
+        for rates in (fpr, _fnr(goal.d_prime, fpr))
+    )
+    points = zip(alarms, 1.0 - missed, strict=True)
+    return float(np.mean([goal.reached([point]) for point in points]))
 
 
 def _chosen_rates(goal: Goal, held: int, counted: int) -> Array:
@@ -113,104 +185,78 @@ def _chosen_rates(goal: Goal, held: int, counted: int) -> Array:
     Its candidates are ranks of the held-out scores: at the r-th largest `out` score r - 1 lie above
     and the missed members are drawn; at the r-th smallest `in` score it is the other way round.
     """
-    ranks = clopper_pearson.threshold_ranks(held).astype(np.float64)
-    positives, missed = _drawn(goal.d_prime, held, ranks, CHOICES)
-    sizes, level = (held, held), base.each_of_two(goal.alpha)
-    rates = np.concatenate([positives.rates, goal.fnr(missed.rates)], axis=1)
-    fixed = (ranks - 1).astype(int).tolist()
-    best = []
-    for by_out, by_in in zip(positives.errors.astype(int), missed.errors.astype(int), strict=True):
-        pairs = [
-            *zip(fixed, by_out.tolist(), strict=True),
-            *zip(by_in.tolist(), fixed, strict=True),
-        ]
-        anticipated = [
-            clopper_pearson.anticipated_bound(pair, sizes, (counted, counted), level, goal.metric)
-            for pair in pairs
-        ]
-        best.append(int(np.argmax(anticipated)))
+    ranks = clopper_pearson.threshold_ranks(held)
+    (fpr, missed), (fnr, alarms) = drawn(goal.d_prime, held, ranks, CHOICES)
+    rates = np.concatenate([fpr, _fnr(goal.d_prime, fnr)], axis=1)
+    fixed = np.broadcast_to(ranks - 1, fpr.shape)
+    errors = np.dstack([np.hstack([fixed, alarms]), np.hstack([missed, fixed])]).astype(int)
+    sizes, level = ((held, held), (counted, counted)), each_of_two(goal.alpha)
+    best = [
+        clopper_pearson.best_of([(a, m) for a, m in each], *sizes, level, goal.metric)
+        for each in errors.tolist()
+    ]
     return np.asarray(rates[np.arange(CHOICES), best])
 
 
-def band_chance(goal: Goal, trials: int, lost: int = 0) -> float:
-    """The chance of the band: the share of drawn bands that reach the target."""
-    fixed, left, right = _band_ends(goal.d_prime, goal.alpha, trials, lost)
-    reached = 0
-    for fnr, fpr in zip(left, right, strict=True):
-        points = [*zip(fixed, 1.0 - fnr, strict=True), *zip(fpr, 1.0 - fixed, strict=True)]
-        reached += bool(points) and goal.metric.value(_curve(points)) >= goal.target
-    return reached / BANDS
-
-
-def band_above_chance(
-    claim: TradeOff, d_prime: float, alpha: float, trials: int, lost: int = 0
-) -> float:
-    """The chance that some point of the band lies above a claimed curve."""
-    fixed, left, right = _band_ends(d_prime, alpha, trials, lost)
-    fnr = 1.0 - np.array([claim.shape.tpr(rate) for rate in fixed.tolist()])
-    fpr = np.array([claim.shape.fpr(1.0 - rate) for rate in fixed.tolist()])
-    above = np.concatenate([left <= fnr, right <= fpr], axis=1)
-    return float(above.any(axis=1).mean())
-
-
-def _band_ends(d_prime: float, alpha: float, trials: int, lost: int) -> tuple[Array, Array, Array]:
-    """The upper ends of rates that a band's ranks fix, and drawn ones [draw, rank] of the others.
+def _band(goal: Goal, trials: int, lost: int) -> float:
+    """The share of drawn bands that reach the goal.
 
     The ranks are those of the expected direction that tell something. A lost trial counts against
     the attacker: it has the largest score of world `out`, or the smallest of world `in`, so the
     first ranks are those of lost trials. At the others either rate of `out`, then of `in`, is
     fixed; the other one follows from drawn counts of missed members, then of false alarms.
     """
-    ranks = np.asarray(band.Band().ranks(trials), dtype=np.float64)
-    level = base.each_of_two((1.0 - band.TURNED) * alpha / (2 * len(ranks)))
+    ranks = np.array(band.Band().ranks(trials))
+    level = each_of_two((1.0 - band.TURNED) * goal.alpha / (2 * len(ranks)))
     ranks = ranks[ranks > lost]
     if not len(ranks):
-        return np.empty(0), np.empty((BANDS, 0)), np.empty((BANDS, 0))
+        return 0.0
     fixed = upper_ends(ranks - 1, trials, level)
-    drawn = _drawn(d_prime, trials - lost, ranks - lost, BANDS)
-    left, right = (upper_ends(each.errors + lost, trials, level) for each in drawn)
-    return fixed, left, right
+    missed, alarms = (
+        upper_ends(errors + lost, trials, level)
+        for _, errors in drawn(goal.d_prime, trials - lost, ranks - lost, BANDS)
+    )
+    if goal.claim is not None:
+        fnr = 1.0 - np.array([goal.claim.shape.tpr(rate) for rate in fixed.tolist()])
+        fpr = np.array([goal.claim.shape.fpr(1.0 - rate) for rate in fixed.tolist()])
+        return float((np.hstack([missed <= fnr, alarms <= fpr])).any(axis=1).mean())
+    reached = (
+        goal.reached([*zip(fixed, 1.0 - fnr, strict=True), *zip(fpr, 1.0 - fixed, strict=True)])
+        for fnr, fpr in zip(missed, alarms, strict=True)
+    )
+    return sum(reached) / BANDS
 
 
-class _Drawn(NamedTuple):
-    """Thresholds at ranks of one world, drawn many times [draw, rank]."""
-
-    rates: Array
-    """The true error rate of that world."""
-
-    errors: Array
-    """Errors among the trials of the other world."""
+def _fnr(d_prime: float, fpr: Array) -> Array:
+    """The attacker's false-negative rate at a false-positive rate; also the other way round."""
+    return np.asarray(scipy.special.ndtr(-scipy.special.ndtri(fpr) - d_prime))
 
 
-def _drawn(d_prime: float, trials: int, ranks: Array, draws: int) -> tuple[_Drawn, _Drawn]:
+def drawn(d_prime: float, trials: int, ranks: Ranks, draws: int) -> tuple[Drawn, Drawn]:
     """Ranks of the largest `out` scores, and of the smallest `in` scores, of the same trials."""
     rng = np.random.default_rng(0)
-    positives, missed = (_order_statistics(trials, ranks, draws, rng) for _ in range(2))
+    at_ranks = []
+    for _ in range(2):  # of uniform numbers, these are sums of exponentials over their total
+        sums = rng.gamma(np.diff(ranks, prepend=0), size=(draws, len(ranks))).cumsum(axis=1)
+        rest = rng.gamma(trials + 1 - ranks[-1], size=(draws, 1))
+        at_ranks.append(sums / (sums[:, -1:] + rest))
+    positives, missed = at_ranks
     return (
-        _Drawn(positives, _counts(missed, ranks, trials, _fnr(d_prime, positives), rng)),
-        _Drawn(missed, _counts(positives, ranks, trials, _fnr(d_prime, missed), rng)),
+        (positives, _counts(missed, ranks, trials, _fnr(d_prime, positives), rng)),
+        (missed, _counts(positives, ranks, trials, _fnr(d_prime, missed), rng)),
     )
 
 
-def _order_statistics(trials: int, ranks: Array, draws: int, rng: np.random.Generator) -> Array:
-    """The numbers at these ranks among uniform ones: sums of exponentials over their total."""
-    sums = rng.gamma(np.diff(ranks, prepend=0), size=(draws, len(ranks))).cumsum(axis=1)
-    rest = rng.gamma(trials + 1 - ranks[-1], size=(draws, 1))
-    return np.asarray(sums / (sums[:, -1:] + rest))
-
-
 def _counts(
-    known: Array, ranks: Array, trials: int, points: Array, rng: np.random.Generator
+    known: Array, ranks: Ranks, trials: int, points: Array, rng: np.random.Generator
 ) -> Array:
     """How many of `trials` uniform numbers lie below each point, given those at the ranks.
 
     Between two numbers that are known the others are uniform, so each count is binomial. The points
     [draw, place] descend; they are taken from the smallest on, each then known to the next.
     """
-    lows, highs = (
-        np.pad(known, ((0, 0), (1, 0))),
-        np.pad(known, ((0, 0), (0, 1)), constant_values=1),
-    )
+    lows = np.pad(known, ((0, 0), (1, 0)))
+    highs = np.pad(known, ((0, 0), (0, 1)), constant_values=1)
     low_counts, high_counts = np.append(0, ranks), np.append(ranks - 1, trials)
     rows = np.arange(len(known))
     last, last_count = np.zeros(len(known)), np.zeros(len(known))
@@ -228,8 +274,5 @@ def _counts(
     return counts
 
 
-def upper_ends(errors: Array, trials: int, level: float) -> Array:
-    """`estimators.base.upper_end` of many counts."""
-    some = np.minimum(errors, trials - 0.5)
-    ends = scipy.special.betainccinv(some + 1.0, trials - some, level)
-    return np.where(errors >= trials, 1.0, ends)
+def _root(excess: Callable[[float], float], low: float, high: float, precision: float) -> float:
+    return float(scipy.optimize.brentq(excess, low, high, xtol=precision))

@@ -12,8 +12,6 @@ import scipy
 from dprime import validate
 from dprime.audit.estimators.base import ASSUMABLE, LowerBound, checked_claim
 from dprime.audit.planner import (
-    METHODS,
-    MOST_TRIALS,
     POWER,
     TWICE,
     Criterion,
@@ -23,6 +21,7 @@ from dprime.audit.planner import (
     refuting_trials,
     vacuous,
 )
+from dprime.audit.power import METHODS, MOST_TRIALS
 from dprime.curve import LowerCurve, TradeOff
 from dprime.metrics import Reading, audited
 from dprime.privacy_loss import Array

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from dprime import validate
-from dprime.audit.config import ADVERSARIES, CHECKS, FOR_TRIALS, OF_NOISE, AuditConfig
-from dprime.audit.estimators import ESTIMATORS
+from dprime.audit.config import ADVERSARIES, CHECKS, OF_NOISE, AuditConfig
+from dprime.audit.estimators import ESTIMATORS, FOR_TRIALS
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.files import SEVERAL, audits_in, seed_of, words_in
 from dprime.audit.lower import USUAL_METHOD, lower_bound

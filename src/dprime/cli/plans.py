@@ -11,9 +11,11 @@ import typer
 from rich.console import Console
 
 from dprime import validate
+from dprime.audit.config import criterion_from
 from dprime.audit.lower import USUAL_METHOD
-from dprime.audit.planner import METHODS, Criterion, Plan, epsilon_limit, largest_epsilon
+from dprime.audit.planner import Plan, epsilon_limit, largest_epsilon
 from dprime.audit.planner import plan as make_plan
+from dprime.audit.power import METHODS
 from dprime.bounds import mu_from_epsilon
 from dprime.cli.options import AsJson, number_option, text_option
 from dprime.curve import TradeOff
@@ -61,7 +63,10 @@ def plan(
     at_delta = validate.parse("delta", delta) if delta is not None else 1e-5
     claim = _claim(epsilon, noise_multiplier, sample_rate, steps, adjacency, at_delta)
     conditions = {"delta": delta, "fpr": fpr, "prior": prior, "min_tpr": min_tpr}
-    asked = _criterion(metric, conditions, epsilon is not None)
+    at = {name: validate.parse(name, text) for name, text in conditions.items() if text is not None}
+    if epsilon is not None and metric != "epsilon":
+        at.pop("delta", None)  # it belongs to the claim
+    asked = criterion_from("curve" if metric is None else metric, at)
     made = make_plan(claim, metric=asked, method=method or USUAL_METHOD, **options)
     limits = _limits(trials, at_delta, made.confidence)
     typed = {
@@ -88,19 +93,6 @@ def plan(
             f"{round_down(limits['epsilon_limit'])} by any method that assumes nothing.",
             highlight=False,
         )
-
-
-def _criterion(metric: Text, texts: Mapping[str, Text], of_epsilon: bool) -> Criterion:
-    """The metric with its own conditions, or the curve, which has none."""
-    given = {name: validate.parse(name, text) for name, text in texts.items() if text is not None}
-    if of_epsilon and metric != "epsilon":
-        given.pop("delta", None)  # it belongs to the claim
-    if metric not in (None, "curve"):
-        return Reading(metric, given)
-    for name, value in given.items():
-        remedy = "leave it out, or name a metric that has it"
-        raise validate.refusal(name, value, "left out to judge by the curve", remedy)
-    return "curve"
 
 
 def _command(made: Plan, typed: Mapping[str, Text]) -> str | None:

@@ -15,8 +15,12 @@ ESTIMATORS: Mapping[str, type[Estimator]] = {
 }
 """What a method's name stands for, with default options."""
 
+FOR_TRIALS = tuple(name for name, made in ESTIMATORS.items() if not made.one_run)
+"""Methods for trials of two worlds."""
+
 __all__ = [
     "ESTIMATORS",
+    "FOR_TRIALS",
     "Band",
     "Bayesian",
     "ClopperPearson",

@@ -72,6 +72,7 @@ class Band(Estimator):
     ratio: float = 3.0
 
     name: ClassVar[str] = "band"
+    whole_curve: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         validate.inner_probability("largest_rank", self.largest_rank, example=0.35)

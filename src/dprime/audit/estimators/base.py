@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Literal
 
+import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from dprime import validate
 from dprime.audit.scores import Scores
 from dprime.curve import LowerCurve, TradeOff
 from dprime.metrics import Reading
+from dprime.privacy_loss import Array
 from dprime.shapes import Shape
 from dprime.text import round_down
 
@@ -139,6 +142,12 @@ class Estimator(ABC):
 
     name: ClassVar[str]
 
+    one_run: ClassVar[bool] = False
+    """Whether the scores are those of one run's canaries, and not of trials of two worlds."""
+
+    whole_curve: ClassVar[bool] = False
+    """Whether the lower curve holds everywhere at once, so that a claim may be judged by it."""
+
     @abstractmethod
     def bound(
         self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
@@ -204,10 +213,15 @@ def upper_end(errors: float, trials: int, level: float) -> float:
     >>> round(upper_end(0, 1000, 0.025), 6)
     0.003682
     """
-    if errors >= trials:
-        return 1.0
+    return float(upper_ends(errors, trials, level))
+
+
+def upper_ends(errors: ArrayLike, trials: int, level: float) -> Array:
+    """`upper_end` of many counts."""
+    some = np.less(errors, trials)
+    rest = np.where(some, errors, trials - 0.5)  # where there is a quantile
     # The survival form keeps the digits of a small level.
-    return float(scipy.special.betainccinv(errors + 1.0, trials - errors, level))
+    return np.where(some, scipy.special.betainccinv(rest + 1.0, trials - rest, level), 1.0)
 
 
 def geometric_ranks(trials: int, largest: float, ratio: float) -> list[int]:

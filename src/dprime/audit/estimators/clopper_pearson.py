@@ -16,6 +16,7 @@ trials that are held out for it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Literal, final
@@ -115,11 +116,15 @@ def chosen_threshold(held_out: Scores, sizes: Pair, metric: Reading, confidence:
     # What `Scores` counts, for all candidates at once.
     alarms = held_out.sizes[1] - np.searchsorted(held_out.outside, candidates, side="right")
     missed = np.searchsorted(held_out.inside, candidates, side="right")
-    anticipated = [
-        anticipated_bound(errors, held_out.sizes, sizes, level, metric)
-        for errors in zip(alarms.tolist(), missed.tolist(), strict=True)
-    ]
-    return float(candidates[int(np.argmax(anticipated))])
+    errors = zip(alarms.tolist(), missed.tolist(), strict=True)
+    return float(candidates[best_of(errors, held_out.sizes, sizes, level, metric)])
+
+
+def best_of(
+    errors: Iterable[Pair], held_out: Pair, counted: Pair, level: float, metric: Reading
+) -> int:
+    """Which of these false positives and false negatives anticipates the most."""
+    return int(np.argmax([_anticipated(e, held_out, counted, level, metric) for e in errors]))
 
 
 def _candidates(held_out: Scores) -> Array:
@@ -138,7 +143,7 @@ def threshold_ranks(trials: int) -> NDArray[np.int64]:
 
 
 @lru_cache(REMEMBERED)
-def anticipated_bound(
+def _anticipated(
     errors: Pair, held_out: Pair, counted: Pair, level: float, metric: Reading
 ) -> float:
     """The metric's bound if the counted trials erred as often as the held-out ones may."""

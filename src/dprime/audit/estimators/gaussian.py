@@ -67,6 +67,7 @@ class GaussianScores(Estimator):
     """
 
     name: ClassVar[str] = "gaussian"
+    whole_curve: ClassVar[bool] = True
 
     def bound(
         self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int

@@ -157,6 +157,7 @@ class Steinke(Estimator):
     delta_term: Literal["exact", "published"] = "exact"
 
     name: ClassVar[str] = "steinke"
+    one_run: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_guesses(self.guesses)
@@ -260,6 +261,7 @@ class Mahloujifar(Estimator):
     family: Literal["epsilon-delta", "gaussian"] = "epsilon-delta"
 
     name: ClassVar[str] = "mahloujifar"
+    one_run: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_guesses(self.guesses)
