@@ -25,7 +25,7 @@ from dprime.data.devices import device_title
 from dprime.membership import plan
 from dprime.membership.confidence import over_repetitions
 from dprime.membership.frontiers import FrontierRecord, MeasuredPoint, frontier
-from dprime.membership.planner import DELTA, MIN_TPR, Plan
+from dprime.membership.planner import DELTA, MIN_TPR, PoolPlan
 from dprime.plain import to_json
 from dprime.runs import run_file
 from dprime.show.figures import FrontierFigure, FrontierPoint, FrontierSeries
@@ -186,7 +186,7 @@ def _write(place: Path, found: Frontiers, made: Made) -> None:
 
 
 def _read(
-    place: Path, plans: Mapping[str, Plan], data: str, chosen: Training
+    place: Path, plans: Mapping[str, PoolPlan], data: str, chosen: Training
 ) -> tuple[Frontiers, Made]:
     """Accuracies of another time; that they belong to these points is checked by the noise."""
     kept = json.loads(place.read_text())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dprime.audit.identifiability import Identifiability, PointEstimate, identify
     from dprime.audit.lower import lower_bound
     from dprime.audit.planner import (
-        Plan,
+        AuditPlan,
         best_possible,
         epsilon_limit,
         largest_epsilon,
@@ -53,7 +53,7 @@ MODULES = {
     "files": ("audits_in", "words_in"),
     "identifiability": ("Identifiability", "PointEstimate", "identify"),
     "lower": ("lower_bound",),
-    "planner": ("Plan", "best_possible", "epsilon_limit", "largest_epsilon", "plan"),
+    "planner": ("AuditPlan", "best_possible", "epsilon_limit", "largest_epsilon", "plan"),
     "record": ("AuditRecord", "record_of"),
     "verdict": ("Verdict", "judge"),
 }  # fmt: skip
@@ -66,6 +66,7 @@ __getattr__ = lazy(__name__, PLACES, library="torch", needing=NEED_TORCH)
 
 __all__ = [
     "AuditConfig",
+    "AuditPlan",
     "AuditRecord",
     "Band",
     "Bayesian",
@@ -75,7 +76,6 @@ __all__ = [
     "Identifiability",
     "LowerBound",
     "Mahloujifar",
-    "Plan",
     "Played",
     "PointEstimate",
     "Steinke",

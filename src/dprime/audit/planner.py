@@ -65,7 +65,7 @@ REACH, DEEP = 3.719, 6.0
 
 @final
 @dataclass(frozen=True)
-class Plan:
+class AuditPlan:
     """How many trials a world an audit needs.
 
     A number of trials is None where it does not apply, and where a billion are too few.
@@ -138,7 +138,7 @@ def plan(
     method: str = USUAL_METHOD,
     power: float = POWER,
     reach: float = 0.85,
-) -> Plan:
+) -> AuditPlan:
     """How many trials a world a bound needs to come near a claim, or to refute it.
 
     Args:
@@ -189,7 +189,7 @@ def plan(
         refuting = refuting_trials(claim, metric, method, confidence, power, d_prime)
     if metric == "curve":
         trials = refuting
-    return Plan(
+    return AuditPlan(
         metric, claimed, target, method, confidence, power, None if metric == "curve" else share,
         strength, d_prime, trials, refuting, least,
     )  # fmt: skip

@@ -33,7 +33,7 @@ from dprime.cli.pools import pool_named
 from dprime.cli.tables import interval_cell, plain_table, show
 from dprime.data import Split
 from dprime.mechanisms import DEFAULT_ADJACENCY
-from dprime.membership.planner import DELTA, MIN_TPR, Plan, plan
+from dprime.membership.planner import DELTA, MIN_TPR, PoolPlan, plan
 from dprime.plain import to_json
 from dprime.text import round_up
 
@@ -130,7 +130,7 @@ def finish_frontier(request: Request, path: Path, backend: Backend, as_json: boo
     _told(_trained(made, split, request, path, backend), path, as_json)
 
 
-def _planned(request: Request) -> tuple[Split, Plan]:
+def _planned(request: Request) -> tuple[Split, PoolPlan]:
     """The data and the points of a request."""
     split = pool_named(request["data"], request["data_dir"], "records", request["records"])
     names = ("epochs", "steps", "min_tpr", "delta")
@@ -167,7 +167,7 @@ def _list(name: str, text: str) -> list[float]:
 
 
 def _trained(
-    made: Plan, split: Split, request: Request, path: Path, backend: Backend
+    made: PoolPlan, split: Split, request: Request, path: Path, backend: Backend
 ) -> FrontierRecord:
     """Train at every point; an interrupted run says how to go on."""
     from dprime.membership.frontiers import frontier as train_all  # noqa: PLC0415  it needs PyTorch
@@ -207,7 +207,7 @@ def _draw(found: FrontierRecord, path: Path) -> Path:
         raise validate.refusal("chart", str(path), wanted, "give another place") from None
 
 
-def plan_table(made: Plan) -> Table:
+def plan_table(made: PoolPlan) -> Table:
     """The noise that each share needs, by the curve and by the theorem."""
     table = plain_table(
         f"Precision at most {made.target:g}, for attackers with a TPR of {made.min_tpr:g} or more",

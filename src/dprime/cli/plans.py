@@ -13,7 +13,7 @@ from rich.console import Console
 from dprime import validate
 from dprime.audit.config import criterion_from
 from dprime.audit.lower import USUAL_METHOD
-from dprime.audit.planner import Plan, epsilon_limit, largest_epsilon
+from dprime.audit.planner import AuditPlan, epsilon_limit, largest_epsilon
 from dprime.audit.planner import plan as make_plan
 from dprime.audit.power import METHODS
 from dprime.bounds import mu_from_epsilon
@@ -95,7 +95,7 @@ def plan(
         )
 
 
-def _command(made: Plan, typed: Mapping[str, Text]) -> str | None:
+def _command(made: AuditPlan, typed: Mapping[str, Text]) -> str | None:
     """The audit that was planned, with the options as they were typed."""
     trials = made.refuting if made.strength > 1 else made.trials
     if trials is None:

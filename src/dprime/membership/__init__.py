@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dprime._lazy import lazy
 from dprime.membership.attacks import ATTACKS, Evidence, MembershipAttack, attack_named
-from dprime.membership.planner import Plan, plan
+from dprime.membership.planner import PoolPlan, plan
 from dprime.membership.pool import Draw, draw, outside
 from dprime.membership.pool_files import PoolFacts, mechanism_of, sample
 from dprime.membership.signals import Signals, signals_of
@@ -42,8 +42,8 @@ __all__ = [
     "InferenceRecord",
     "MembershipAttack",
     "ModelOutputs",
-    "Plan",
     "PoolFacts",
+    "PoolPlan",
     "Recipe",
     "Scored",
     "Signals",

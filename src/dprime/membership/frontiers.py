@@ -1,6 +1,6 @@
 """At an equal bound on precision: which share of the pool gives the best model.
 
-    Plan ──► at each π: draws from the pool, one training each, all at once ──► FrontierRecord
+    PoolPlan ──► at each π: draws from the pool, one training each, all at once ──► FrontierRecord
 
 Every point of a plan keeps the same bound, so what is left to compare is accuracy (Thudi et al.
 2024, figures 5 and 6). The models are thrown away. The bound is for one released model: choosing π
@@ -25,7 +25,7 @@ from dprime import validate
 from dprime.attack.trainer import EngineTrainer
 from dprime.data.dataset import Dataset, Split
 from dprime.membership.confidence import Interval, over_repetitions
-from dprime.membership.planner import Plan, Point
+from dprime.membership.planner import Point, PoolPlan
 from dprime.membership.pool import check_distinct, draw
 from dprime.plain import to_json
 from dprime.runs.arrays import Arrays
@@ -79,7 +79,7 @@ class MeasuredPoint(Point):
 
 @final
 @dataclass(frozen=True, eq=False)
-class FrontierRecord(Plan):
+class FrontierRecord(PoolPlan):
     """Accuracy against π at an equal bound on precision: what a run keeps, and tables show.
 
     Attributes:
@@ -157,7 +157,7 @@ def _setting(point: Point) -> str:
 
 
 def frontier(
-    plan: Plan,
+    plan: PoolPlan,
     data: Split,
     model: nn.Module,
     *,
@@ -234,7 +234,7 @@ def frontier(
     return record
 
 
-def _config(plan: Plan, work: _Trainings, seed: int | None) -> dict[str, Any]:
+def _config(plan: PoolPlan, work: _Trainings, seed: int | None) -> dict[str, Any]:
     """What a frontier's run is, in JSON values."""
     trainers = [trainer.describe() for _, trainer in work.jobs]
     return {
@@ -256,7 +256,7 @@ def _checked_rates(given: float | Sequence[float]) -> tuple[float, ...]:
     return tuple(dict.fromkeys(validate.positive("learning_rate", rate) for rate in rates))
 
 
-def _check_data(plan: Plan, data: Split) -> None:
+def _check_data(plan: PoolPlan, data: Split) -> None:
     if len(data.train) != plan.pool_size:
         raise validate.misfit(
             "plan", f"for a pool of {plan.pool_size:,}", f"for the {len(data.train):,} records",

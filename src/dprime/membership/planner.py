@@ -1,6 +1,6 @@
 """At an equal bound on precision: how much noise each share of the pool needs.
 
-    target precision ρ + pool, batch, length ──► for each π the noise that keeps it ──► Plan
+    target precision ρ + pool, batch, length ──► for each π the noise that keeps it ──► PoolPlan
 
 Notation: π is the probability with which each of the N records of the pool is drawn, B the batch
 size, ρ the target. An attacker who finds at least the share t (`min_tpr`) of the members is right
@@ -82,7 +82,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PoolPlan:
     """Points that all keep one target.
 
     Attributes:
@@ -135,7 +135,7 @@ def plan(
     probabilities: Iterable[float] | None = None,
     min_tpr: float = MIN_TPR,
     delta: float = DELTA,
-) -> Plan:
+) -> PoolPlan:
     """The noise that each share of the pool needs to keep one bound on precision.
 
     Args:
@@ -187,7 +187,7 @@ def plan(
             by_theorem=_by_theorem(probability, training, target, share, at_delta),
         )  # fmt: skip
         points.append(point)
-    return Plan(target, share, at_delta, records, batch, epochs, given, tuple(points))
+    return PoolPlan(target, share, at_delta, records, batch, epochs, given, tuple(points))
 
 
 def usual_probabilities(precision: float, least: float = 0.0) -> list[float]:
