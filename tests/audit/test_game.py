@@ -4,14 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
 from dprime.attack import ApiAccess, Attack, AttackTarget, FunctionTrainer, Probes
 from dprime.audit.config import blocks_of
 from dprime.audit.game import Game
 from dprime.train import TrainingData
-from games import GAMES, IMAGES, engine_setting, played, quick, setting_for
+from games import GAMES, IMAGES, Constant, engine_setting, played, quick, setting_for
 
 DATA = IMAGES.train.take(range(6))
 
@@ -52,22 +50,9 @@ def test_a_model_that_has_diverged_is_least_like_in(name, adjacency):
     assert np.isfinite(found["score"][~found["diverged"]]).all()
 
 
-class Losing(nn.Module):
-    """A model that diverged in some trials."""
-
-    def __init__(self, value):
-        super().__init__()
-        self.value = value
-
-    def forward(self, x):
-        logits = torch.zeros(len(x), 10)
-        logits[:, 0] = self.value
-        return logits
-
-
 def test_only_the_models_that_diverged_are_counted():
     values = iter([1.0, float("nan"), 2.0, 3.0, float("nan"), 4.0])
-    trainer = FunctionTrainer(lambda dataset, seed: Losing(next(values)))
+    trainer = FunctionTrainer(lambda dataset, seed: Constant(next(values)))
     setting = AttackTarget(trainer, DATA)
     found = played(setting, ApiAccess().craft(setting), trials=3)
     assert found["diverged"].tolist() == [False, True, False, False, True, False]
@@ -83,7 +68,7 @@ class Remembering:
 
     def __call__(self, dataset, seed):
         self.given.append((dataset, seed))
-        return Losing(0.0)
+        return Constant(0.0)
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
@@ -112,7 +97,7 @@ def test_ones_own_function_gets_its_worlds_data_set_and_a_seed_of_its_own(adjace
 
 
 def test_the_score_is_that_of_the_probes():
-    trainer = FunctionTrainer(lambda dataset, seed: Losing(2.0))
+    trainer = FunctionTrainer(lambda dataset, seed: Constant(2.0))
     worlds = TrainingData.remove(DATA, 0)
     label_0 = DATA.take([int(np.flatnonzero(DATA.labels == 0)[0])])
     loss = float(np.log(9 + np.e**2) - 2)

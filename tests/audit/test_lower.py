@@ -19,6 +19,7 @@ from dprime.audit import (
     Mahloujifar,
     Steinke,
     lower_bound,
+    rejects,
 )
 from dprime.audit.estimators import ESTIMATORS
 from dprime.metrics import Reading
@@ -73,6 +74,22 @@ def test_a_larger_delta_claims_less(seed, method):
         for d in (0.0, 1e-5, 1e-2, 0.2)
     ]
     assert all(after <= before + 1e-5 for before, after in itertools.pairwise(found))
+
+
+@given(
+    seed=st.integers(0, 50), method=st.sampled_from(RANKED),
+    sizes=st.tuples(st.integers(2, 200), st.integers(2, 200)),
+)  # fmt: skip
+def test_only_the_order_of_the_scores_counts(seed, method, sizes):
+    inside, outside = scores(seed, sizes=sizes)
+    plain = lower_bound(inside, outside, seed=seed, method=method)
+    bends = [np.exp, np.arctan, lambda x: x**3]
+    if method not in FIXED:  # nothing is held out, so the order of the trials says nothing
+        bends += [np.sort, np.random.default_rng(seed).permutation]
+    for bent in bends:
+        same = lower_bound(bent(inside), bent(outside), seed=seed, method=method)
+        assert same.epsilon == plain.epsilon
+        assert plain.curve is None or same.curve.advantage() == plain.curve.advantage()
 
 
 @pytest.mark.parametrize("method", RANKED)
@@ -163,6 +180,17 @@ def test_it_imports_without_torch():
     assert done.stdout == "0.0\n"
 
 
+def bounded(**options):
+    return lower_bound([1.0, 2.0], [0.0, 1.0], **options)
+
+
+PURE = TradeOff.from_lines([(1.0, 0.0)])
+
+
+def rejected(claim=PURE, **options):
+    return rejects(claim, [1, 2], [3, 4], **options)
+
+
 REFUSED = [
     ({"delta": 1.0}, "delta must be below 1, but it is 1.0"),
     ({"delta": -1e-5}, "delta must be between 0 and 1, but it is -1e-05"),
@@ -182,6 +210,8 @@ REFUSED = [
     ((Mahloujifar, {"guesses": 2.5}), "guesses must be a whole number, but it is 2.5"),
     ((Mahloujifar, {"family": "laplace"}), "family must be one of epsilon-delta, gaussian"),
     ({"method": Steinke(guesses=5)}, "guesses must be at most the 4 canaries, but it is 5"),
+    ((rejected, {"claim": 1.0}), "claim must be a TradeOff, but it is of type float"),
+    ((rejected, {"confidence": 95}), "confidence must be strictly between 0 and 1, but it is 95"),
 ]
 
 
@@ -190,7 +220,3 @@ def test_what_is_refused(options, words):
     call, given = options if isinstance(options, tuple) else (bounded, options)
     with pytest.raises(InputError, match=words):
         call(**given)
-
-
-def bounded(**options):
-    return lower_bound([1.0, 2.0], [0.0, 1.0], **options)
