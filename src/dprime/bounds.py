@@ -127,7 +127,7 @@ def classical_noise_multiplier_from_epsilon(
     """
     epsilon = validate.positive("epsilon", epsilon)
     if epsilon > 1 and not beyond_proof:
-        raise validate.refusal(
+        raise validate.invalid_value(
             "epsilon",
             epsilon,
             "at most 1, where the classical calibration is proved",
@@ -213,7 +213,7 @@ def epsilon_from_belief(belief: float, *, prior: float = 0.5) -> float:
     prior = validate.inner_probability("prior", prior)
     if belief < prior:
         requirement = f"at least the prior ({prior:g}), which epsilon = 0 allows"
-        raise validate.refusal("belief", belief, requirement, "give a larger one")
+        raise validate.invalid_value("belief", belief, requirement, "give a larger one")
     epsilon = max(0.0, _logit(belief) - _logit(prior))  # B eq. 5
     return _nudged(epsilon, -1.0, lambda e: e == 0 or _largest_belief(e, prior) <= belief)
 
@@ -231,7 +231,7 @@ def empirical_epsilon_from_advantage(advantage: float, *, delta: float) -> float
     seen = validate.number("advantage", advantage, example=0.2)
     if not -1 <= seen < 1:
         remedy = "give a number such as 0.2"
-        raise validate.refusal("advantage", advantage, "at least -1 and below 1", remedy)
+        raise validate.invalid_value("advantage", advantage, "at least -1 and below 1", remedy)
     return TradeOff.gaussian(_mu(max(0.0, seen))).epsilon(delta)
 
 
@@ -277,7 +277,7 @@ def epsilon_from_rdp(rdp: Sequence[float], *, orders: Sequence[float], delta: fl
     alphas = [validate.number("orders", order, example=2.0) for order in orders]
     if not values or len(values) != len(alphas) or min(alphas) <= 1:
         requirement = f"as many as rdp ({len(values)}), at least one, and above 1"
-        raise validate.refusal("orders", list(orders), requirement, "give such as [2.0, 4.0]")
+        raise validate.invalid_value("orders", list(orders), requirement, "give such as [2.0, 4.0]")
     pairs = zip(values, alphas, strict=True)
     return min(value - math.log(delta) / (alpha - 1) for value, alpha in pairs)  # Mi Proposition 3
 
@@ -390,7 +390,7 @@ def _moved(steps: object, adjacency: object) -> float:
     """How far one record moves the clipped sums of all steps together, in clipping norms."""
     count = validate.whole("steps", steps)
     if count > MOST_STEPS:
-        raise validate.refusal("steps", steps, f"at most {MOST_STEPS}", "give fewer steps")
+        raise validate.invalid_value("steps", steps, f"at most {MOST_STEPS}", "give fewer steps")
     relation = validate.one_of("adjacency", adjacency, tuple(SENSITIVITY))
     return SENSITIVITY[relation] * math.sqrt(count)
 

@@ -107,11 +107,11 @@ def _pooled(mechanism: Mechanism, prior: float | None) -> PoolSampled:
     if isinstance(mechanism, PoolSampled):
         if prior is not None:
             remedy = "the pool's own probability is the prior"
-            raise validate.refusal("prior", prior, "left out for a pool", remedy)
+            raise validate.invalid_value("prior", prior, "left out for a pool", remedy)
         return mechanism
     if prior is None:
         remedy = "give the share of the pool that was trained on, such as 0.1"
-        raise validate.misfit("prior", "missing", "given", remedy)
+        raise validate.invalid_input("prior", "missing", "given", remedy)
     return PoolSampled(mechanism, validate.inner_probability("prior", prior, example=0.1))
 
 
@@ -131,7 +131,7 @@ def chance_unused(
     count = validate.whole("records", records, example=10)
     if count > LARGEST_COUNT:
         requirement = f"at most {LARGEST_COUNT:g}"
-        raise validate.misfit("records", "larger", requirement, "give the number of records")
+        raise validate.invalid_input("records", "larger", requirement, "give the number of records")
     prior = validate.inner_probability("prior", prior, example=0.1)
     t = validate.rate("output_probability", output_probability)
     return _chance_unused(count, prior, _Reach(_checked(curve), t))
@@ -162,7 +162,7 @@ def deletion_capacity(
         epsilon = _checked(curve).shape.epsilon(0.0)
         if math.isinf(epsilon):
             remedy = "give a probability such as 0.01: no ε holds for all that this model shows"
-            raise validate.misfit("output_probability", "missing", "given", remedy)
+            raise validate.invalid_input("output_probability", "missing", "given", remedy)
         return bounds.deletion_capacity(target, epsilon=epsilon, prior=prior)
     t = validate.rate("output_probability", output_probability)
     reach = _Reach(_checked(curve), t)
@@ -221,7 +221,7 @@ def _checked(curve: object) -> TradeOff:
     if isinstance(curve, TradeOff):
         return curve
     remedy = "give what mechanism.curve() returns"
-    raise validate.misfit("curve", type(curve).__name__, "a certified TradeOff", remedy)
+    raise validate.invalid_input("curve", type(curve).__name__, "a certified TradeOff", remedy)
 
 
 def _capacity(

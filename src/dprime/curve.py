@@ -218,7 +218,9 @@ class TradeOffMetrics:
         """Some metrics limit what follows from a curve, which a lower curve cannot do."""
         if self.kind == "lower bound":
             remedy = "read its tpr or its precision, or this of a certified curve"
-            raise validate.misfit(name, "read off a lower curve", "read off an upper one", remedy)
+            raise validate.invalid_input(
+                name, "read off a lower curve", "read off an upper one", remedy
+            )
 
     def d_prime(self, floor: float = INDEX_FLOOR) -> float:
         """How far apart the worlds are: the smallest mu whose Gaussian curve lies above this one
@@ -230,7 +232,7 @@ class TradeOffMetrics:
         floor = validate.inner_probability("floor", floor, example=INDEX_FLOOR)
         if floor >= 0.5:
             remedy = f"give a small error rate such as {INDEX_FLOOR}"
-            raise validate.refusal("floor", floor, "below 0.5", remedy)
+            raise validate.invalid_value("floor", floor, "below 0.5", remedy)
         index = self.shape.gaussian_mu(floor)
         if self.kind == "lower bound" and math.isinf(index):
             # The curve passes above (floor, 1 - floor), which shows this mu and no more.

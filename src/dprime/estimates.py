@@ -106,7 +106,7 @@ def attribute_inference_central_limit(
         if not (0 <= a <= 1 + 1e-9 and 0 <= b <= 1 + 1e-9 and abs(c) <= a * b * (1 + 1e-9)):
             requirement = "norms of at most 1 and their inner product"
             remedy = "give clipped gradients in units of the clipping norm"
-            raise validate.refusal("gradients", step, requirement, remedy)
+            raise validate.invalid_value("gradients", step, requirement, remedy)
         # (A - B)^2 + 2 A B (1 - e^(-d^2/2z^2)), d their distance: the same, and nothing cancels.
         ahead, other = (math.exp(min(v / (2 * z**2), 300.0)) for v in (a * a, b * b))
         apart = max(0.0, a * a + b * b - 2.0 * c) / (2 * z**2)

@@ -51,10 +51,10 @@ class StatedGuarantee(Mechanism):
         if adjacency != self.adjacency:
             needed = f"{self.adjacency!r} for this {name}"
             remedy = f'state the guarantee for it with {name}(..., adjacency="{adjacency}")'
-            raise validate.refusal("adjacency", adjacency, needed, remedy)
+            raise validate.invalid_value("adjacency", adjacency, needed, remedy)
         if group_size > 1:
             remedy = "dprime derives none for groups; state the guarantee for the group itself"
-            raise validate.refusal("group_size", group_size, f"1 for {name}", remedy)
+            raise validate.invalid_value("group_size", group_size, f"1 for {name}", remedy)
         return self.stated_losses()
 
 

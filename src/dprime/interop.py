@@ -44,13 +44,15 @@ def from_opacus_history(
         except (TypeError, ValueError):
             requirement = "of triples (noise, rate, steps)"
             remedy = "pass accountant.history as it is"
-            raise validate.refusal("history", entry, requirement, remedy) from None
+            raise validate.invalid_value("history", entry, requirement, remedy) from None
         checked = DPSGD(noise, rate, steps)
         key = (checked._required("noise_multiplier"), checked._required("sample_rate"))
         merged[key] = merged.get(key, 0) + int(checked._required("steps"))
     if not merged:
         remedy = "train first, or give the phases by hand"
-        raise validate.misfit("history", "empty", "of at least one (noise, rate, steps)", remedy)
+        raise validate.invalid_input(
+            "history", "empty", "of at least one (noise, rate, steps)", remedy
+        )
     sized = not public_constants
     return _together([DPSGD(*key, steps, public_size=sized) for key, steps in merged.items()])
 
@@ -124,7 +126,7 @@ def _leaves(event: Any, count: int, adjacency: str) -> list[Mechanism]:  # noqa:
             return _randomized_response(event, count, adjacency)
         case kind:
             remedy = "describe what was run with dprime's own mechanisms"
-            raise validate.refusal("event", kind, "of a covered kind", remedy)
+            raise validate.invalid_value("event", kind, "of a covered kind", remedy)
 
 
 def _randomized_response(event: Any, count: int, adjacency: str) -> list[Mechanism]:
@@ -135,10 +137,10 @@ def _randomized_response(event: Any, count: int, adjacency: str) -> list[Mechani
     if adjacency != "replace":
         remedy = 'one answer is exchanged for another, so give adjacency="replace"'
         requirement = "'replace' for randomised response"
-        raise validate.refusal("adjacency", adjacency, requirement, remedy)
+        raise validate.invalid_value("adjacency", adjacency, requirement, remedy)
     if not share > 0:
         remedy = "the answer is the truth, and nothing hides it"
-        raise validate.refusal("noise_parameter", share, "above 0", remedy)
+        raise validate.invalid_value("noise_parameter", share, "above 0", remedy)
     return [RandomizedResponse(math.log1p(buckets * (1.0 / share - 1.0)), buckets, count)]
 
 
@@ -146,5 +148,5 @@ def _gaussian_noise(sampled: Any) -> float:
     kind, outer = type(sampled.event).__name__, type(sampled).__name__
     if kind != "GaussianDpEvent":
         remedy = "only sampled Gaussians are covered"
-        raise validate.refusal("event", kind, f"a Gaussian inside {outer}", remedy)
+        raise validate.invalid_value("event", kind, f"a Gaussian inside {outer}", remedy)
     return float(sampled.event.noise_multiplier)

@@ -110,17 +110,19 @@ class Mechanism(ABC):
         load("guarantees", "StatedGuarantee")  # so that all mechanisms are known
         remedy = "give what to_dict() returns"
         if not isinstance(values, Mapping) or "name" not in values:
-            raise validate.misfit("mechanism", "without a name", "a mapping with a name", remedy)
+            raise validate.invalid_input(
+                "mechanism", "without a name", "a mapping with a name", remedy
+            )
         given = dict(values)
         kinds = {name: kind for name, kind in _KINDS.items() if not isabstract(kind)}
         kind = kinds[validate.one_of("mechanism", given.pop("name"), tuple(kinds))]
         known = {each.name: each for each in fields(kind)}
         for name, value in given.items():
             if name not in known:
-                raise validate.refusal(name, value, f"left out for {kind.__name__}", remedy)
+                raise validate.invalid_value(name, value, f"left out for {kind.__name__}", remedy)
         for name, each in known.items():
             if name not in given and each.default is MISSING:
-                raise validate.misfit(name, "missing", f"given for {kind.__name__}", remedy)
+                raise validate.invalid_input(name, "missing", f"given for {kind.__name__}", remedy)
         left_out = dict.fromkeys(name for name, each in known.items() if "search" in each.metadata)
         read = {name: _parameter(value) for name, value in given.items()}
         return kind.of_parameters(**{**left_out, **read})
@@ -149,7 +151,7 @@ class Mechanism(ABC):
         value = getattr(self, name)
         if value is None:
             remedy = "set it, or let dprime.choose find it for a target"
-            raise validate.misfit(name, "missing", "given to compute a curve", remedy)
+            raise validate.invalid_input(name, "missing", "given to compute a curve", remedy)
         return float(value)
 
 
@@ -198,7 +200,7 @@ class Gaussian(Mechanism):
 def _either(name: str, value: object) -> bool:
     if isinstance(value, bool):
         return value
-    raise validate.refusal(name, value, "true or false", "leave it out for false")
+    raise validate.invalid_value(name, value, "true or false", "leave it out for false")
 
 
 @dataclass(frozen=True)
@@ -283,11 +285,11 @@ class DPSGD(Mechanism):
                 "batches with Poisson sampling"
             )
             needed = "poisson for the add-remove adjacency"
-            raise validate.refusal("sampling", self.sampling, needed, remedy)
+            raise validate.invalid_value("sampling", self.sampling, needed, remedy)
         if group_size > 1:
             remedy = "no bound for groups is proved there; use Poisson sampling and add-remove"
             needed = f"1 for {self.sampling} sampling"
-            raise validate.refusal("group_size", group_size, needed, remedy)
+            raise validate.invalid_value("group_size", group_size, needed, remedy)
 
 
 def _poisson(z: float, q: float, steps: int, adjacency: str, group_size: int) -> PrivacyLosses:
@@ -297,7 +299,7 @@ def _poisson(z: float, q: float, steps: int, adjacency: str, group_size: int) ->
     if exchange and group_size > 1:
         needed = "1 for the replace adjacency with sampled batches"
         remedy = 'no bound is proved there; use adjacency="add-remove"'
-        raise validate.refusal("group_size", group_size, needed, remedy)
+        raise validate.invalid_value("group_size", group_size, needed, remedy)
     loss = privacy_loss.subsampled_gaussian(z, q, steps, replace=exchange, group_size=group_size)
     return PrivacyLosses(parts=((loss, steps),))
 
@@ -326,7 +328,9 @@ def _fixed_size_loss(z: float, q: float, steps: int) -> PrivacyLoss:
 def _mechanism(name: str, value: object) -> Mechanism:
     if isinstance(value, Mechanism):
         return value
-    raise validate.refusal(name, value, "a mechanism", "give for example DPSGD(1.1, 0.01, 1000)")
+    raise validate.invalid_value(
+        name, value, "a mechanism", "give for example DPSGD(1.1, 0.01, 1000)"
+    )
 
 
 def _mechanisms(name: str, value: object) -> tuple[Mechanism, ...]:
@@ -394,7 +398,9 @@ class Composition(Mechanism):
 def _training(name: str, value: object) -> Mechanism:
     if isinstance(value, PoolSampled):
         remedy = "give its training, and the product of both probabilities"
-        raise validate.misfit(name, "a PoolSampled", "what was run on the records drawn", remedy)
+        raise validate.invalid_input(
+            name, "a PoolSampled", "what was run on the records drawn", remedy
+        )
     return _mechanism(name, value)
 
 
@@ -421,7 +427,7 @@ class PoolSampled(Mechanism):
     def check_together(self) -> None:
         if self.least is not None and (self.probability is None or self.least > self.probability):
             remedy = "give the smallest one"
-            raise validate.refusal("least", self.least, "at most the probability", remedy)
+            raise validate.invalid_value("least", self.least, "at most the probability", remedy)
 
     def free_parameters(self) -> list[str]:
         return [*super().free_parameters(), *self.training.free_parameters()]
@@ -457,14 +463,14 @@ class PoolSampled(Mechanism):
                 "a record of the pool was drawn or not, and nobody knows how many were; ask for "
                 "add-remove"
             )
-            raise validate.refusal("adjacency", adjacency, "'add-remove' for a pool", remedy)
+            raise validate.invalid_value("adjacency", adjacency, "'add-remove' for a pool", remedy)
         if group_size > 1:
             remedy = (
                 "each record has a coin of its own, so that some record of a person was drawn is "
                 "likelier than the probability; draw whole people, and use "
                 f"training.curve(group_size={group_size})"
             )
-            raise validate.refusal("group_size", group_size, "1 for a pool", remedy)
+            raise validate.invalid_value("group_size", group_size, "1 for a pool", remedy)
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         """Those of the training; who was drawn from the pool is a question of adding a record."""

@@ -166,11 +166,13 @@ class Reading:
         for name in given:
             if name not in known:
                 remedy = f"{self.name} takes {', '.join(known) or 'no condition'}"
-                raise validate.refusal(name, given[name], f"left out for {self.name}", remedy)
+                raise validate.invalid_value(name, given[name], f"left out for {self.name}", remedy)
         for name, condition in known.items():
             value = given.get(name, condition.default)
             if value is None:
-                raise validate.misfit(name, "missing", f"given with {self.name}", example(name))
+                raise validate.invalid_input(
+                    name, "missing", f"given with {self.name}", example(name)
+                )
             values[name] = value
         object.__setattr__(self, "conditions", MappingProxyType(values))
         self.value(BLIND)  # the curve checks the conditions' values
@@ -199,7 +201,7 @@ class Reading:
         """How an audit speaks of it; an error where an audit cannot bound it."""
         if self.metric.observation is None:
             remedy = f"give one of {', '.join(OBSERVED)}"
-            raise validate.refusal("metric", self.name, "one that an audit can bound", remedy)
+            raise validate.invalid_value("metric", self.name, "one that an audit can bound", remedy)
         return self.metric.observation
 
     @property
@@ -253,7 +255,7 @@ def profile(**conditions: float | None) -> tuple[Reading, ...]:
     for name, value in given.items():
         if name not in OPTIONS:
             remedy = f"the conditions are {', '.join(OPTIONS)}"
-            raise validate.refusal(name, value, "left out", remedy)
+            raise validate.invalid_value(name, value, "left out", remedy)
     readings = []
     for metric in METRICS.values():
         conditions = {
@@ -309,7 +311,7 @@ def audited(metric: object, *, or_curve: bool = False) -> Reading:
         return metric
     also = ' or "curve"' if or_curve else ""
     remedy = f'give a Reading such as Reading("advantage"){also and "," + also}'
-    raise validate.refusal("metric", metric, f"a Reading{also}", remedy)
+    raise validate.invalid_value("metric", metric, f"a Reading{also}", remedy)
 
 
 def example(condition: str) -> str:

@@ -56,7 +56,7 @@ def limited(
         number = check(name, value)
         if not least <= number <= most:
             bound = f"at least {least:g}" if number < least else f"at most {most:,}"
-            raise validate.refusal(name, number, bound, why)
+            raise validate.invalid_value(name, number, bound, why)
         return number
 
     return limit

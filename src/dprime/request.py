@@ -89,7 +89,7 @@ def training_request(texts: Texts, missing: str = GIVE_IT) -> DPSGD:
     mechanism = _described(texts)
     for name in mechanism.free_parameters():
         remedy = missing.format(option=f"--{name.replace('_', '-')}")
-        raise validate.misfit(name, "missing", "given", remedy)
+        raise validate.invalid_input(name, "missing", "given", remedy)
     return mechanism
 
 
@@ -124,7 +124,9 @@ def choose_options(texts: Texts, target: str, value: str, free: str) -> dict[str
     given = {level(name): texts[name] for name in NAMES if name in texts and name != free}
     for name in _described(given).free_parameters():
         if name != free:
-            raise validate.misfit(name, "missing", "given", "give it, or make it the free one")
+            raise validate.invalid_input(
+                name, "missing", "given", "give it, or make it the free one"
+            )
     return {target: value, **given}
 
 
@@ -187,7 +189,7 @@ def _adjacency(texts: Texts, mechanism: DPSGD, goals: Mapping[str, float]) -> st
     adjacency = texts.get("adjacency", mechanism.default_adjacency)
     if "max_prior" in texts and adjacency != "replace":
         requirement = "'replace' to ask about a secret (max_prior)"
-        raise validate.refusal("adjacency", adjacency, requirement, "add --adjacency replace")
+        raise validate.invalid_value("adjacency", adjacency, requirement, "add --adjacency replace")
     return validate.one_of("adjacency", adjacency, ADJACENCIES)
 
 

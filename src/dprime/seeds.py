@@ -37,7 +37,7 @@ not shown): leave it out, and one that nobody can guess is drawn.
         return int(seed)  # type: ignore[call-overload,no-any-return]
     remedy = "leave it out, and one that nobody can guess is drawn"
     requirement = f"a whole number from 0 to 2^{SEED_BITS} - 1"
-    raise validate.misfit("seed", "not one (seeds are not shown)", requirement, remedy)
+    raise validate.invalid_input("seed", "not one (seeds are not shown)", requirement, remedy)
 
 
 def derived_seed(seed: int, *purpose: int) -> int:

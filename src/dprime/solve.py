@@ -55,7 +55,7 @@ class Target:
         if metric.rises and metric.baseline is not None and value <= blind:
             requirement = f"above {blind:g} ({metric.baseline.words})"
             remedy = f"no mechanism goes lower, so ask for more than {blind:g}"
-            raise validate.refusal(name, value, requirement, remedy)
+            raise validate.invalid_value(name, value, requirement, remedy)
 
     @staticmethod
     def of(given: Mapping[str, float | None]) -> Target:
@@ -74,11 +74,11 @@ class Target:
         for condition, number in present.items():
             if condition not in known:
                 remedy = f"{name} takes {', '.join(known) or 'no condition'}"
-                raise validate.refusal(condition, number, f"left out for {name}", remedy)
+                raise validate.invalid_value(condition, number, f"left out for {name}", remedy)
         for condition, each in known.items():
             if each.explicit and condition not in present:
                 remedy = example(condition)
-                raise validate.misfit(condition, "missing", f"given with {name}", remedy)
+                raise validate.invalid_input(condition, "missing", f"given with {name}", remedy)
         return Target(certifiable(name, present), value)
 
     def adjacency(self, given: str | None) -> str | None:
@@ -86,7 +86,7 @@ class Target:
         needed = self.reading.metric.adjacency
         if needed and given not in (None, needed):
             requirement = f"{needed!r} for the target {self.reading.name}"
-            raise validate.refusal("adjacency", given, requirement, "leave it out")
+            raise validate.invalid_value("adjacency", given, requirement, "leave it out")
         return needed or given
 
     def keeps(self, value: float) -> bool:
@@ -181,7 +181,7 @@ def solve(
     0.1
     """
     if not isinstance(mechanism, Mechanism):
-        raise validate.refusal("mechanism", mechanism, "a mechanism", EXAMPLE)
+        raise validate.invalid_value("mechanism", mechanism, "a mechanism", EXAMPLE)
     validate.one_of("whole", whole, ("steps", "epochs"))
     if isinstance(mechanism, PoolSampled):
         _check_pool(mechanism, target, adjacency, group_size)
@@ -227,15 +227,19 @@ def _check_pool(
     given = {name: value for name, value in target.items() if value is not None}
     if "prior" in given:
         remedy = "the pool's own probability is the prior"
-        raise validate.refusal("prior", given["prior"], "left out for a pool", remedy)
+        raise validate.invalid_value("prior", given["prior"], "left out for a pool", remedy)
     if pool.probability is None and not {"precision", "belief"} & set(given):
         requirement = "precision or belief to choose a pool's probability"
         remedy = "the other risks do not grow with it"
-        raise validate.refusal("The target", ", ".join(given) or "missing", requirement, remedy)
+        raise validate.invalid_value(
+            "The target", ", ".join(given) or "missing", requirement, remedy
+        )
     for name in given:
         if name in TARGETS and METRICS[name].adjacency:
             remedy = "it compares two versions of a record; choose for the training alone"
-            raise validate.refusal("The target", name, "about who was drawn for a pool", remedy)
+            raise validate.invalid_value(
+                "The target", name, "about who was drawn for a pool", remedy
+            )
     pool.check_question(adjacency or pool.default_adjacency, group_size)
 
 
@@ -256,7 +260,7 @@ def _rate(mechanism: Mechanism) -> float:
     rate: float | None = getattr(getattr(mechanism, "training", mechanism), "sample_rate", None)
     if rate is None:
         requirement = "'steps' for a mechanism without a sampling rate"
-        raise validate.refusal("whole", "epochs", requirement, "leave it out")
+        raise validate.invalid_value("whole", "epochs", requirement, "leave it out")
     return rate
 
 

@@ -24,7 +24,7 @@ class InputError(ValueError):
         value: what it was, where that is a value.
         remedy: what to do.
 
-    >>> error = refusal("delta", 2, "below 1", "give a number such as 1e-5")
+    >>> error = invalid_value("delta", 2, "below 1", "give a number such as 1e-5")
     >>> print(error)
     delta must be below 1, but it is 2: give a number such as 1e-5.
     >>> error.parameter, error.requirement, error.value
@@ -47,13 +47,13 @@ class InputError(ValueError):
         return error
 
 
-def refusal(name: str, value: object, requirement: str, remedy: str) -> InputError:
+def invalid_value(name: str, value: object, requirement: str, remedy: str) -> InputError:
     """The error for a value that can be shown."""
     shown = repr(value) if isinstance(value, str) else str(value)
     return InputError.of(name, f"be {requirement}", f"it is {shown}", remedy, value)
 
 
-def misfit(name: str, description: str, requirement: str, remedy: str) -> InputError:
+def invalid_input(name: str, description: str, requirement: str, remedy: str) -> InputError:
     """The same for an input that is described rather than shown ("of shape (3, 4)")."""
     return InputError.of(name, f"be {requirement}", f"it is {description}", remedy)
 
@@ -65,7 +65,7 @@ def parse(name: str, text: str) -> float:
         return float(numerator) / (float(denominator) if slash else 1.0)
     except (ValueError, ZeroDivisionError):
         remedy = "give a number such as 0.01 or 256/60000"
-        raise refusal(name, text, "a number", remedy) from None
+        raise invalid_value(name, text, "a number", remedy) from None
 
 
 def number(name: str, value: object, *, example: float | str = 1.0) -> float:
@@ -75,11 +75,11 @@ def number(name: str, value: object, *, example: float | str = 1.0) -> float:
         try:
             result = float(value)
         except OverflowError:
-            raise refusal(name, "too large", "a finite number", remedy) from None
+            raise invalid_value(name, "too large", "a finite number", remedy) from None
     else:
-        raise refusal(name, value, "a number", remedy)
+        raise invalid_value(name, value, "a number", remedy)
     if not math.isfinite(result):
-        raise refusal(name, value, "a finite number", remedy)
+        raise invalid_value(name, value, "a finite number", remedy)
     return result
 
 
@@ -87,7 +87,7 @@ def positive(name: str, value: object, *, example: float | str = 1.0) -> float:
     """A number above 0."""
     result = number(name, value, example=example)
     if result <= 0:
-        raise refusal(name, value, "above 0", f"give a number such as {example}")
+        raise invalid_value(name, value, "above 0", f"give a number such as {example}")
     return result
 
 
@@ -95,7 +95,7 @@ def at_least_zero(name: str, value: object, *, example: float | str = 1.0) -> fl
     """A number that is 0 or more."""
     result = number(name, value, example=example)
     if result < 0:
-        raise refusal(name, value, "0 or more", f"give a number such as {example}")
+        raise invalid_value(name, value, "0 or more", f"give a number such as {example}")
     return result
 
 
@@ -103,7 +103,7 @@ def rate(name: str, value: object, *, example: float | str = 0.01) -> float:
     """A share above 0 and at most 1."""
     result = number(name, value, example=example)
     if not 0 < result <= 1:
-        raise refusal(name, value, "above 0 and at most 1", f"give a share such as {example}")
+        raise invalid_value(name, value, "above 0 and at most 1", f"give a share such as {example}")
     return result
 
 
@@ -111,7 +111,7 @@ def probability(name: str, value: object, *, example: float | str = 0.01) -> flo
     """A number from 0 to 1, both included."""
     result = number(name, value, example=example)
     if not 0 <= result <= 1:
-        raise refusal(name, value, "between 0 and 1", f"give a probability such as {example}")
+        raise invalid_value(name, value, "between 0 and 1", f"give a probability such as {example}")
     return result
 
 
@@ -119,7 +119,7 @@ def below_one(name: str, value: object, *, example: float | str = 0.1) -> float:
     """A number from 0 up to, but not including, 1."""
     result = probability(name, value, example=example)
     if result == 1:
-        raise refusal(name, value, "below 1", f"give a number such as {example}")
+        raise invalid_value(name, value, "below 1", f"give a number such as {example}")
     return result
 
 
@@ -128,7 +128,7 @@ def inner_probability(name: str, value: object, *, example: float | str = 0.5) -
     result = number(name, value, example=example)
     if not 0 < result < 1:
         remedy = f"give a probability such as {example}"
-        raise refusal(name, value, "strictly between 0 and 1", remedy)
+        raise invalid_value(name, value, "strictly between 0 and 1", remedy)
     return result
 
 
@@ -140,9 +140,13 @@ def whole(name: str, value: object, *, example: int = 1000, least: int = 1) -> i
         real = number(name, value, example=example)
         result = round(real)
         if abs(real - result) > WHOLE_TOLERANCE:
-            raise refusal(name, value, "a whole number", f"give a whole number such as {example}")
+            raise invalid_value(
+                name, value, "a whole number", f"give a whole number such as {example}"
+            )
     if result < least:
-        raise refusal(name, value, f"at least {least}", f"give a whole number such as {example}")
+        raise invalid_value(
+            name, value, f"at least {least}", f"give a whole number such as {example}"
+        )
     return result
 
 
@@ -150,7 +154,9 @@ def one_of(name: str, value: object, options: Sequence[str]) -> str:
     """One word out of a list."""
     if isinstance(value, str) and value in options:
         return value
-    raise refusal(name, value, "one of " + ", ".join(options), f"give for example {options[0]}")
+    raise invalid_value(
+        name, value, "one of " + ", ".join(options), f"give for example {options[0]}"
+    )
 
 
 def exactly_one(names: str, given: Mapping[str, object], remedy: str) -> str:

@@ -60,7 +60,7 @@ class AttackTarget:
         object.__setattr__(self, "adjacency", self.adjacency or holds)
         validate.one_of("adjacency", self.adjacency, ADJACENCIES)
         if self.adjacency == "add-remove" and holds != "add-remove":
-            raise validate.refusal(
+            raise validate.invalid_value(
                 "adjacency", self.adjacency, "'zero-out' or 'replace' for sums that are divided by "
                 "the sampling rate times the number of records",
                 "give the training an expected_batch_size, or leave the adjacency out",
@@ -68,7 +68,7 @@ class AttackTarget:
         if self.adjacency == "zero-out" and recipe is None:
             remedy = "it is called with a record less, so give add-remove or replace"
             wanted = "'add-remove' or 'replace' for a training function of your own"
-            raise validate.refusal("adjacency", self.adjacency, wanted, remedy)
+            raise validate.invalid_value("adjacency", self.adjacency, wanted, remedy)
 
     @property
     def shadow_seed(self) -> int:
@@ -79,7 +79,7 @@ class AttackTarget:
         """The trainer, if it shows its updates."""
         if isinstance(self.trainer, EngineTrainer):
             return self.trainer
-        raise validate.misfit(
+        raise validate.invalid_input(
             "adversary", adversary, "one that needs nothing but a model",
             "give api-access or static-poisoning for a training function of your own",
         )  # fmt: skip

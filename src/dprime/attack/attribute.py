@@ -72,25 +72,25 @@ class OneAttribute(Adversary):
             rows = tuple(_row(row) for row in _sequence(self.values))
             if len(rows) != 2 or rows[0] == rows[1]:
                 remedy = "give two, such as 0 and 1"
-                raise validate.misfit("values", _shown(rows), "two that differ", remedy)
+                raise validate.invalid_input("values", _shown(rows), "two that differ", remedy)
             object.__setattr__(self, "values", rows)
 
     def check(self, target: AttackTarget) -> None:
         """Refuse what cannot be attacked, before any training."""
         recipe = target.engine(self.name).training
         if recipe.noise_multiplier == 0 or recipe.clip_norm is None:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "training", "without noise or clipping", "private for attribute",
                 "give a noise_multiplier and a clip_norm",
             )  # fmt: skip
         if target.adjacency != "replace":
             remedy = 'give adjacency="replace" (--adjacency replace)'
             wanted = "replace for attribute, where the record is there with one value or another"
-            raise validate.refusal("adjacency", target.adjacency, wanted, remedy)
+            raise validate.invalid_value("adjacency", target.adjacency, wanted, remedy)
         dataset = target.dataset
         if dataset.records.ndim != 2:
             remedy = "give a table"
-            raise validate.misfit("dataset", "images", "a table for attribute", remedy)
+            raise validate.invalid_input("dataset", "images", "a table for attribute", remedy)
         if (named := self._record(target)) is not None:
             check_record(named, len(dataset))
         self._pair(dataset)
@@ -130,7 +130,7 @@ class OneAttribute(Adversary):
             many = len(places) > 1
             wanted = f"two different settings of {len(places)} column{'s' if many else ''}"
             remedy = "give two categories" if many and names else "give two, such as 0 and 1"
-            raise validate.misfit("values", _shown(self.values), wanted, remedy)
+            raise validate.invalid_input("values", _shown(self.values), wanted, remedy)
         return places, (first, second)
 
 
@@ -150,7 +150,7 @@ def usual_values(records: NDArray[Any], places: Sequence[int]) -> tuple[Values, 
     low, high = float(column.min()), float(column.max())
     if low == high:
         remedy = "give values, two that may be"
-        raise validate.refusal("values", low, "two, but only one occurs", remedy)
+        raise validate.invalid_value("values", low, "two, but only one occurs", remedy)
     return (low,), (high,)
 
 

@@ -53,7 +53,7 @@ class DI(Adversary):
 def noisy_worlds(target: AttackTarget, adversary: str) -> TrainingData:
     """The natural worlds, for an adversary that weighs noisy sums."""
     if target.engine(adversary).training.noise_multiplier == 0:
-        raise validate.misfit(
+        raise validate.invalid_input(
             "noise_multiplier", "0", f"above 0 for {adversary}, which weighs likelihoods",
             "give malicious-dataset for a training without noise",
         )  # fmt: skip

@@ -140,14 +140,14 @@ def grid_scores(
     own = [_recorded("gradients", each, released.shape) for each in gradients]
     if len(own) not in (1, 2):
         remedy = "give the record's, and for replaced records the other's"
-        raise validate.refusal("gradients", len(own), "one or two tensors", remedy)
+        raise validate.invalid_value("gradients", len(own), "one or two tensors", remedy)
     sigma = torch.full((len(released),), validate.positive("noise", noise, example=1.0))
     rate = validate.rate("sample_rate", sample_rate)
     count = released.shape[2]
     tensors = [count] if sizes is None else [validate.whole("sizes", size) for size in sizes]
     if sum(tensors) != count:
         remedy = "give the number of weights of each tensor"
-        raise validate.refusal("sizes", tensors, f"numbers that add up to {count}", remedy)
+        raise validate.invalid_value("sizes", tensors, f"numbers that add up to {count}", remedy)
     pairs = layouts(tensors)
     logs = _no_logs(len(released), pairs)
     for step in range(released.shape[1]):
@@ -284,13 +284,13 @@ def _recorded(name: str, given: ArrayLike | Tensor, shape: torch.Size | None = N
     remedy = "give recorded sums, one row for each trial and step"
     found = given.detach().cpu() if isinstance(given, Tensor) else torch.tensor(np.asarray(given))
     if not found.is_floating_point():
-        raise validate.misfit(name, f"of type {found.dtype}", "real numbers", remedy)
+        raise validate.invalid_input(name, f"of type {found.dtype}", "real numbers", remedy)
     if found.dim() != 3:
         shown = f"of shape {tuple(found.shape)}"
-        raise validate.misfit(name, shown, "of shape (trial, step, parameter)", remedy)
+        raise validate.invalid_input(name, shown, "of shape (trial, step, parameter)", remedy)
     wanted = found.shape if shape is None else shape
     try:
         return found.double().expand(wanted)
     except RuntimeError:
         shown, must = f"of shape {tuple(found.shape)}", f"of shape {tuple(wanted)}"
-        raise validate.misfit(name, shown, must, remedy) from None
+        raise validate.invalid_input(name, shown, must, remedy) from None

@@ -33,7 +33,7 @@ def natural_worlds(target: AttackTarget) -> TrainingData:
     if target.adjacency == "replace":
         if target.pool is None:
             remedy = "give records that may take another's place"
-            raise validate.misfit("pool", "missing", "given for replace", remedy)
+            raise validate.invalid_input("pool", "missing", "given for replace", remedy)
         others = target.pool.records[:LOOKED_AT]
         ranking = dataset_sensitivity(
             head.records, others, adjacency="replace", measure=measure, keep=1

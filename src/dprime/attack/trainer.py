@@ -189,7 +189,7 @@ class FunctionTrainer(Trainer):
         """One model, as it is used after training."""
         model = self.function(dataset, seed)
         if not isinstance(model, nn.Module):
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "trainer", f"a function that returned {type(model).__name__}",
                 "one that returns the trained nn.Module", "return the model at its end",
             )  # fmt: skip
@@ -220,13 +220,13 @@ def function_named(path: str) -> TrainingFunction:
     module, colon, name = path.partition(":")
     remedy = "give module:function, with the module where Python finds it"
     if not (module and colon and name):
-        raise validate.refusal("trainer", path, "of the form module:function", remedy)
+        raise validate.invalid_value("trainer", path, "of the form module:function", remedy)
     try:
         found = getattr(importlib.import_module(module), name, None)
     except Exception as error:  # a module may raise anything while it is imported
         reason = f"{type(error).__name__}: {error}"
-        raise validate.refusal("trainer", path, f"importable ({reason})", remedy) from None
+        raise validate.invalid_value("trainer", path, f"importable ({reason})", remedy) from None
     if not callable(found):
-        raise validate.refusal("trainer", path, f"a function in {module}", remedy)
+        raise validate.invalid_value("trainer", path, f"a function in {module}", remedy)
     function: TrainingFunction = found
     return function

@@ -132,7 +132,7 @@ def config_of(run: Run, *, named: bool = False) -> AuditConfig:
     """
     if run.kind != "audit":
         wanted, remedy = "that of an audit", f"dprime resume {run.path.name} goes on with it"
-        raise validate.misfit("run", f"that of another kind, {run.kind}", wanted, remedy)
+        raise validate.invalid_input("run", f"that of another kind, {run.kind}", wanted, remedy)
     values = run.request or run.config
     if named and isinstance(values.get("trainer"), Mapping):
         remedy = (
@@ -140,7 +140,7 @@ def config_of(run: Run, *, named: bool = False) -> AuditConfig:
             f"that describe it and --out {run.path.name}"
         )
         shown = "one that was begun in Python, with objects that have no name"
-        raise validate.misfit("run", shown, "begun by dprime audit", remedy)
+        raise validate.invalid_input("run", shown, "begun by dprime audit", remedy)
     return AuditConfig.from_dict(values)
 
 
@@ -158,7 +158,7 @@ def target_of(config: AuditConfig, split: Split | None = None) -> AttackTarget:
         if not 2 <= config.records <= len(dataset):
             remedy = f"{config.data} has {len(dataset):,}"
             wanted = f"from 2 to {len(dataset):,}"
-            raise validate.refusal("records", config.records, wanted, remedy)
+            raise validate.invalid_value("records", config.records, wanted, remedy)
         dataset = dataset.take(range(config.records))
     if config.record is not None:
         check_record(config.record, len(dataset))
@@ -265,10 +265,12 @@ def _checked_claim(claim: object, target: AttackTarget) -> Mechanism:
         return claim
     if claim is not None:
         remedy = "give what was run, such as dprime.DPSGD(…) or dprime.EpsilonDelta(4.0, 1e-5)"
-        raise validate.misfit("claim", f"of type {type(claim).__name__}", "a mechanism", remedy)
+        raise validate.invalid_input(
+            "claim", f"of type {type(claim).__name__}", "a mechanism", remedy
+        )
     training = target.trainer.training
     if training is None:
-        raise validate.misfit(
+        raise validate.invalid_input(
             "claim", "missing", "given for a training function of your own",
             "give the mechanism that is claimed, such as dprime.DPSGD(…)",
         )  # fmt: skip
@@ -340,7 +342,7 @@ def _crafted(attacker: Adversary, target: AttackTarget) -> Attack:
     except Exception as error:  # whatever the user's code raises
         if target.trainer.training is not None:
             raise
-        raise validate.misfit(
+        raise validate.invalid_input(
             "trainer", f"one that failed with {describe(error)}",
             "able to train the adversary's own models", "mend it and resume the run",
         ) from error  # fmt: skip

@@ -118,7 +118,7 @@ def check_local_claim(sensitivity: str, sample_rate: float, adjacency: str | Non
     sampled batches that shows whether the record was drawn.
     """
     if sensitivity == "local" and adjacency == "replace" and sample_rate < 1:
-        raise validate.misfit(
+        raise validate.invalid_input(
             "claim", "missing", "given for local sensitivity with replaced records and sampled "
             "batches, for which no curve is known", "take full batches, or leave the adjacency out",
         )  # fmt: skip

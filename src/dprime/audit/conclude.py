@@ -46,7 +46,7 @@ def conclude(
     if not arrays:
         shown = f"without a finished block, the last one failed with {run.state().last_error}"
         remedy = "mend that and resume the run"
-        raise validate.misfit("run", shown, "played at least in part", remedy)
+        raise validate.invalid_input("run", shown, "played at least in part", remedy)
     inside, outside = scores_of(arrays)
     check_seeded(target, inside, outside)
     bounds = _bounds(config, inside, outside)
@@ -173,7 +173,7 @@ def check_seeded(target: AttackTarget, inside: Floats, outside: Floats) -> None:
         shown = "one whose trainings of a world all gave the same score"
         wanted = "a training function that draws its random numbers from its seed"
         remedy = "it ignores the seed or adds hardly any noise, so a world has one trial"
-        raise validate.misfit("trainer", shown, wanted, remedy)
+        raise validate.invalid_input("trainer", shown, wanted, remedy)
 
 
 def _proved(target: AttackTarget, delta: float) -> float | None:

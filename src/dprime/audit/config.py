@@ -146,7 +146,9 @@ class AuditConfig:
         for name in ("trials", "block"):
             object.__setattr__(self, name, validate.whole(name, getattr(self, name)))
         if self.trials < 2:
-            raise validate.refusal("trials", self.trials, "at least 2 in each world", "give 1000")
+            raise validate.invalid_value(
+                "trials", self.trials, "at least 2 in each world", "give 1000"
+            )
         check_seed(self.seed)
         validate.one_of("adjacency", self.adjacency, ADJACENCIES)
         validate.positive("memory", self.memory, example=2.0)
@@ -164,7 +166,9 @@ class AuditConfig:
         check_curve(self.criterion, name)
         if name == "bayesian" and self.criterion != Reading("epsilon", {"delta": self.delta}):
             wanted = f"one that bounds more than ε at δ = {self.delta:g}"
-            raise validate.refusal("method", name, wanted, 'give method="band", or judge by ε')
+            raise validate.invalid_value(
+                "method", name, wanted, 'give method="band", or judge by ε'
+            )
 
     @classmethod
     def from_words(cls, words: Mapping[str, Any] | None = None, /, **more: Any) -> AuditConfig:
@@ -203,7 +207,7 @@ adversary?
         told = config.chosen_for
         if "epsilon" in told and not config.curve.epsilon(told["delta"]) <= told["epsilon"]:
             wanted, remedy = "what the claimed noise keeps", "leave it out"
-            raise validate.refusal("chosen_for", dict(told), wanted, remedy)
+            raise validate.invalid_value("chosen_for", dict(told), wanted, remedy)
         return config
 
     @classmethod
@@ -212,7 +216,7 @@ adversary?
         values = dict(kept)
         if "chosen_for" not in values:
             wanted, remedy = "begun by this version of dprime", "begin it anew"
-            raise validate.misfit("run", "begun by an earlier one", wanted, remedy)
+            raise validate.invalid_input("run", "begun by an earlier one", wanted, remedy)
         values["criterion"] = criterion_from(values.pop("metric"), values.pop("conditions"))
         values["claim"] = Mechanism.from_dict(values["claim"])
         values["contents"] = tuple(values.get("contents", ()))
@@ -281,7 +285,9 @@ adversary?
         if claim.get("composition") == "rdp":
             rate, steps = open_claim.sample_rate, cast(int, open_claim.steps)
             if rate != 1.0:
-                raise validate.refusal("sample_rate", rate, "1 for Rényi composition", "give tight")
+                raise validate.invalid_value(
+                    "sample_rate", rate, "1 for Rényi composition", "give tight"
+                )
             epsilon = target.get("epsilon") or epsilon_from_belief(target["belief"])
             noise = rdp_noise_multiplier_from_epsilon(
                 epsilon, delta=delta, steps=steps, adjacency=self.adjacency
@@ -312,7 +318,7 @@ def _checked(words: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("data", "model", "device", "data_dir", "trainer"):
         given = values[name]
         if not (isinstance(given, str) and given) and (given, usual[name]) != (None, None):
-            raise validate.refusal(name, given, "a text that is not empty", "give a name")
+            raise validate.invalid_value(name, given, "a text that is not empty", "give a name")
     validate.one_of("data", values["data"], names())
     if values["records"] is not None:
         values["records"] = validate.whole("records", values["records"])
@@ -339,7 +345,7 @@ def criterion_from(metric: str, conditions: Mapping[str, float]) -> Criterion:
         return Reading(metric, conditions)
     for name, value in conditions.items():
         remedy = "leave it out, or name a metric that has it"
-        raise validate.refusal(name, value, "left out to judge by the curve", remedy)
+        raise validate.invalid_value(name, value, "left out to judge by the curve", remedy)
     return "curve"
 
 
@@ -353,11 +359,11 @@ def _check_claim(claim: Mapping[str, Any]) -> None:
     if len(claimed) > 1 and claimed[0] not in OF_NOISE:
         wanted = "an epsilon, a belief, or the numbers of a training"
         shown = f"{claimed[0]} and {claimed[1]}"
-        raise validate.misfit("claim", shown, wanted, "leave one of them out")
+        raise validate.invalid_input("claim", shown, wanted, "leave one of them out")
     for name in ("delta", "composition"):
         if name in claim and not {"epsilon", "belief"} & set(claim):
             wanted = "an epsilon or a belief with it"
-            raise validate.misfit("claim", f"a {name} alone", wanted, "give both")
+            raise validate.invalid_input("claim", f"a {name} alone", wanted, "give both")
 
 
 def _stated(
@@ -372,15 +378,15 @@ def _stated(
     if "belief" in claim and given:
         remedy = "leave the noise_multiplier out, or claim an epsilon"
         wanted = "one that the noise is chosen for"
-        raise validate.refusal("belief", claim["belief"], wanted, remedy)
+        raise validate.invalid_value("belief", claim["belief"], wanted, remedy)
     if own and not claim:
-        raise validate.misfit(
+        raise validate.invalid_input(
             "claim", "missing", "given for a training function of your own",
             "give epsilon and delta, or noise_multiplier, sample_rate and steps",
         )  # fmt: skip
     if not given and not {"epsilon", "belief"} & set(claim):
         remedy = "give it, or an ε to claim"
-        raise validate.misfit("noise_multiplier", "missing", "given in the training", remedy)
+        raise validate.invalid_input("noise_multiplier", "missing", "given in the training", remedy)
     if not own:
         check_local_claim(training["sensitivity"], training["sample_rate"], adjacency)
     numbers = {} if own else {name: training.get(name) for name in OF_NOISE}

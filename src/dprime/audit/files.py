@@ -37,9 +37,9 @@ def words_in(path: str | Path) -> dict[str, Any]:
     except OSError as error:
         wanted = f"a file to read ({error.strerror})"
         remedy = "give the path of a TOML file"
-        raise validate.refusal("settings", str(path), wanted, remedy) from None
+        raise validate.invalid_value("settings", str(path), wanted, remedy) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise validate.refusal("settings", str(path), "TOML", str(error)) from None
+        raise validate.invalid_value("settings", str(path), "TOML", str(error)) from None
 
 
 def audits_in(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -52,7 +52,7 @@ def audits_in(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """
     listed = values[SEVERAL]
     if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed):
-        raise validate.refusal(
+        raise validate.invalid_value(
             SEVERAL, listed, "a list of tables", f"begin each with [[{SEVERAL}]]"
         )
     common = {name: value for name, value in values.items() if name != SEVERAL}
@@ -62,9 +62,11 @@ def audits_in(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         name = own.pop("name", "")
         if not isinstance(name, str) or not RUN_NAME.fullmatch(name):
             wanted = "letters, digits, spaces and , . = -, the first a letter or a digit"
-            raise validate.refusal("name", name, wanted, f"give one in each of [[{SEVERAL}]]")
+            raise validate.invalid_value("name", name, wanted, f"give one in each of [[{SEVERAL}]]")
         if name in found:
-            raise validate.refusal("name", name, f"of one of [[{SEVERAL}]] only", "give another")
+            raise validate.invalid_value(
+                "name", name, f"of one of [[{SEVERAL}]] only", "give another"
+            )
         found[name] = _over(common, own)
     return found
 
@@ -100,7 +102,7 @@ def check_names(name: str, given: Any, known: Iterable[str] | None = None) -> No
         remedy = (
             f"give some of {', '.join(names_known)}" if names_known else "give names and values"
         )
-        raise validate.refusal(name, given, "a table of names and values", remedy)
+        raise validate.invalid_value(name, given, "a table of names and values", remedy)
     for one in given:
         if names_known is not None and one not in names_known:
             near = difflib.get_close_matches(one, names_known, 1)

@@ -245,10 +245,14 @@ def worlds(logs: ArrayLike, in_world: ArrayLike) -> tuple[Row, Row]:
     if inside.dtype != np.bool_ or inside.shape != final.shape:
         shown = f"{inside.dtype} of shape {inside.shape}"
         wanted = f"true or false for each of {len(final)} trials"
-        raise validate.misfit("in_world", shown, wanted, "give for example [True, False, True]")
+        raise validate.invalid_input(
+            "in_world", shown, wanted, "give for example [True, False, True]"
+        )
     if inside.all() or not inside.any():
         shown = f"{'in' if inside.all() else 'out'} in every trial"
-        raise validate.misfit("in_world", shown, "of both worlds", "run trials in each world")
+        raise validate.invalid_input(
+            "in_world", shown, "of both worlds", "run trials in each world"
+        )
     return final[inside], final[~inside]
 
 
@@ -259,16 +263,16 @@ def distances(noise: ArrayLike, sensitivities: ArrayLike) -> Row:
     for name, values in (("noise", sigma), ("sensitivities", seen)):
         if not (np.isfinite(values).all() and (values >= 0).all()):
             remedy = "mend that number"
-            raise validate.misfit(name, "not", "finite and 0 or more everywhere", remedy)
+            raise validate.invalid_input(name, "not", "finite and 0 or more everywhere", remedy)
     try:
         sigma, seen = np.broadcast_arrays(sigma, seen)
     except ValueError:
         wanted = f"one number, or of the shape {seen.shape} of sensitivities"
         remedy = "give one σ for each step, or for each trial and step"
-        raise validate.misfit("noise", f"of shape {sigma.shape}", wanted, remedy) from None
+        raise validate.invalid_input("noise", f"of shape {sigma.shape}", wanted, remedy) from None
     if np.any((sigma == 0) & (seen > 0)):
         wanted, remedy = "above 0 in every step with a sensitivity", "give the noise that was added"
-        raise validate.misfit("noise", "0 in one of them", wanted, remedy)
+        raise validate.invalid_input("noise", "0 in one of them", wanted, remedy)
     ratios = np.divide(seen, sigma, out=np.zeros(seen.shape), where=seen > 0)
     return np.asarray(np.linalg.norm(ratios, axis=1))
 
@@ -279,7 +283,7 @@ def _array(name: str, values: ArrayLike) -> Row:
     if found.ndim > 2 or found.size == 0 or np.isnan(found).any():
         shown = f"of shape {found.shape}" if found.ndim > 2 or not found.size else "with NaN"
         wanted = "of at most two dimensions, not empty, and free of NaN"
-        raise validate.misfit(name, shown, wanted, "give numbers [trial, step]")
+        raise validate.invalid_input(name, shown, wanted, "give numbers [trial, step]")
     return found
 
 

@@ -71,4 +71,4 @@ def _estimator(method: str | Estimator) -> Estimator:
 def _seed(seed: object) -> int:
     if isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0:
         return seed
-    raise validate.refusal("seed", seed, "a whole number, 0 or more", "give for example 0")
+    raise validate.invalid_value("seed", seed, "a whole number, 0 or more", "give for example 0")

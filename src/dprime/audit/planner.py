@@ -180,10 +180,10 @@ def plan(
         trials, least = fewest_trials(goal, method, power), least_trials(goal, power)
     elif strength <= 1:
         remedy = "give for example 2, which half of the claimed noise amounts to"
-        raise validate.refusal("strength", strength, "above 1 to judge by the curve", remedy)
+        raise validate.invalid_value("strength", strength, "above 1 to judge by the curve", remedy)
     elif not d_prime:
         wanted, remedy = "above 0, which blind guessing has", "there is nothing to find: claim more"
-        raise validate.misfit("the claimed advantage", "0", wanted, remedy)
+        raise validate.invalid_input("the claimed advantage", "0", wanted, remedy)
     refuting = None
     if strength > 1:
         refuting = refuting_trials(claim, metric, method, confidence, power, d_prime)
@@ -201,7 +201,7 @@ def check_curve(metric: object, method: object) -> None:
         audited(metric, or_curve=True)
     elif not (made := ESTIMATORS.get(str(method))) or not made.whole_curve:
         remedy = "choose the method band, or name a metric"
-        raise validate.refusal("method", method, "band to judge by the curve", remedy)
+        raise validate.invalid_value("method", method, "band to judge by the curve", remedy)
 
 
 def vacuous(claim: TradeOff, metric: Criterion) -> bool:
@@ -384,7 +384,7 @@ def _values(claim: TradeOff, metric: Reading, reach: float) -> tuple[float, floa
     if claimed <= blind:
         remedy = "there is nothing to find: claim more, or ask for another metric"
         wanted = f"above {blind:g}, which blind guessing has"
-        raise validate.refusal(f"the claimed {metric.title}", claimed, wanted, remedy)
+        raise validate.invalid_value(f"the claimed {metric.title}", claimed, wanted, remedy)
     return claimed, blind + reach * (claimed - blind)
 
 
@@ -392,7 +392,7 @@ def _claimed(claim: TradeOff, metric: Reading) -> float:
     value = metric.value(claim)
     if not math.isfinite(value):
         remedy = "ask for a metric that the claim bounds, such as the advantage"
-        raise validate.refusal(f"the claimed {metric.title}", value, "finite", remedy)
+        raise validate.invalid_value(f"the claimed {metric.title}", value, "finite", remedy)
     return value
 
 
@@ -400,5 +400,5 @@ def _level(name: str, value: float) -> float:
     """A probability of at least one half, as confidences and powers are."""
     share = validate.inner_probability(name, value, example=0.9)
     if share < 0.5:
-        raise validate.refusal(name, value, "at least 0.5", "give a probability such as 0.9")
+        raise validate.invalid_value(name, value, "at least 0.5", "give a probability such as 0.9")
     return share

@@ -321,7 +321,7 @@ a.run.
     except (KeyError, TypeError, AttributeError, IndexError) as error:  # none that dprime writes
         shown = f"one whose result has another form ({type(error).__name__}: {error})"
         remedy = f"dprime resume {run.path.name} makes it anew"
-        raise validate.misfit("run", shown, "concluded by dprime", remedy) from error
+        raise validate.invalid_input("run", shown, "concluded by dprime", remedy) from error
 
 
 def _read(run: Run, kept: Mapping[str, Any]) -> AuditRecord:
@@ -368,7 +368,7 @@ def _concluded(run: Run) -> dict[str, Any]:
     kept, name = run.result, run.path.name
     if run.kind != "audit":
         remedy = f"dprime report {name} prints its tables"
-        raise validate.misfit(
+        raise validate.invalid_input(
             "run", f"that of another kind, {run.kind}", "that of an audit", remedy
         )
     if kept is not None and "rows" in kept:
@@ -377,7 +377,7 @@ def _concluded(run: Run) -> dict[str, Any]:
     again = "call dprime.audit.audit again with the same path"
     remedy = again if in_python else f"dprime resume {name}"
     if kept is not None:
-        raise validate.misfit("run", "of another version", "concluded by this one", remedy)
+        raise validate.invalid_input("run", "of another version", "concluded by this one", remedy)
     state = run.state()
     shown = f"played in {state.done} of {state.blocks} blocks"
-    raise validate.misfit("run", shown, "concluded", remedy)
+    raise validate.invalid_input("run", shown, "concluded", remedy)

@@ -99,9 +99,11 @@ def _checked(name: str, scores: ArrayLike) -> Array:
     row = arrays.numbers(name, scores).astype(np.float64)
     if row.ndim != 1 or len(row) < 2:
         remedy = "give one score for each trial, such as [0.3, 1.7, 0.9]"
-        raise validate.misfit(name, f"of shape {row.shape}", "a row of two or more numbers", remedy)
+        raise validate.invalid_input(
+            name, f"of shape {row.shape}", "a row of two or more numbers", remedy
+        )
     missing = int(np.isnan(row).sum())
     if missing:
         remedy = "say what a trial without a score means, such as -inf for not a member"
-        raise validate.misfit(name, f"NaN in {missing} of {len(row)}", "free of NaN", remedy)
+        raise validate.invalid_input(name, f"NaN in {missing} of {len(row)}", "free of NaN", remedy)
     return row

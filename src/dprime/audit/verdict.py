@@ -206,7 +206,7 @@ def _by(metric: object, bound: LowerBound, claim: TradeOff) -> Reading:
 def _curve(bound: LowerBound) -> LowerCurve:
     if bound.curve is None:
         remedy = 'judge by its ε, or use a method that bounds the curve, such as "band"'
-        raise validate.misfit("metric", '"curve"', f"an ε for {bound.method}", remedy)
+        raise validate.invalid_input("metric", '"curve"', f"an ε for {bound.method}", remedy)
     return bound.curve
 
 

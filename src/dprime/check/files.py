@@ -43,7 +43,7 @@ def check(path: str | Path, *, records: int | None = None, delta: float | None =
         return check_saved(str(path), values, records=records, delta=delta)
     source = read_source(path, _text(path, content))
     if path.suffix not in SCRIPTS and not _is_script(source):
-        raise validate.misfit(str(path), "a text of another kind", "a script", REMEDY)
+        raise validate.invalid_input(str(path), "a text of another kind", "a script", REMEDY)
     return check_script(source, records=records)
 
 
@@ -58,15 +58,19 @@ def _is_script(source: Source) -> bool:
 
 def _content(path: Path) -> bytes:
     if path.is_dir():
-        raise validate.misfit(str(path), "a folder", "a file", "name the training script in it")
+        raise validate.invalid_input(
+            str(path), "a folder", "a file", "name the training script in it"
+        )
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        raise validate.misfit(str(path), "missing", "a file", REMEDY) from None
+        raise validate.invalid_input(str(path), "missing", "a file", REMEDY) from None
     except OSError as error:
-        raise validate.misfit(str(path), f"not ({error})", "a file to read", REMEDY) from None
+        raise validate.invalid_input(
+            str(path), f"not ({error})", "a file to read", REMEDY
+        ) from None
     if not content.strip():
-        raise validate.misfit(str(path), "empty", "a file with something in it", REMEDY)
+        raise validate.invalid_input(str(path), "empty", "a file with something in it", REMEDY)
     return content
 
 
@@ -77,5 +81,5 @@ def _text(path: Path, content: bytes) -> str:
     except (UnicodeDecodeError, SyntaxError):
         text = "\0"
     if "\0" in text:
-        raise validate.misfit(str(path), "a binary file of another kind", "a text", REMEDY)
+        raise validate.invalid_input(str(path), "a binary file of another kind", "a text", REMEDY)
     return text

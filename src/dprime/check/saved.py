@@ -53,7 +53,9 @@ def check_description(
     """
     if not isinstance(values, Mapping) or not values:
         remedy = "give noise_multiplier, sample_rate and steps"
-        raise validate.misfit(path, "something else", "a JSON object that describes a run", remedy)
+        raise validate.invalid_input(
+            path, "something else", "a JSON object that describes a run", remedy
+        )
     for key in values:
         validate.one_of(f"key in {path}", key, KEYS)
     run = _Run({**values}, records, delta)
@@ -132,7 +134,9 @@ class _Run:
             return from_opacus_history(self.values["history"])
         noise = self._noise()
         if noise is None:
-            raise validate.misfit("noise_multiplier", "missing", "given", "add it to the file")
+            raise validate.invalid_input(
+                "noise_multiplier", "missing", "given", "add it to the file"
+            )
         rate = self._rate()
         return DPSGD(noise, rate, self._steps(rate), sampling=self.sampling)  # type: ignore[arg-type]
 
@@ -143,11 +147,13 @@ class _Run:
             return validate.rate("sample_rate", given["sample_rate"])
         size = validate.whole("batch_size", given["batch_size"], example=256)
         if self.records is None:
-            raise validate.misfit("records", "missing", "given with batch_size", "add it")
+            raise validate.invalid_input("records", "missing", "given with batch_size", "add it")
         if size > self.records:
             remedy = "mend one of the two"
             more = f"{size:,} for {self.records:,}"
-            raise validate.misfit("batch_size", more, "at most the number of records", remedy)
+            raise validate.invalid_input(
+                "batch_size", more, "at most the number of records", remedy
+            )
         if not self._rounded():
             return size / self.records
         # A loader may leave out a last batch that is not full: more passes in as many steps.
@@ -158,7 +164,7 @@ class _Run:
         """Whether a pass has as few batches as it may have; assumed where a number of steps is."""
         said = self.values.get("drop_last", self.values.get("steps") is not None)
         if not isinstance(said, bool):
-            raise validate.refusal("drop_last", said, "true or false", "mend it")
+            raise validate.invalid_value("drop_last", said, "true or false", "mend it")
         return said
 
     def _rounded(self) -> bool:
@@ -199,7 +205,7 @@ def checked_history(history: Any) -> list[tuple[float, float, int]]:
     remedy = "pass accountant.history as it is"
     if not isinstance(history, list | tuple):
         kind = f"of the type {type(history).__name__}"
-        raise validate.misfit("history", kind, "a list of (noise, rate, steps)", remedy)
+        raise validate.invalid_input("history", kind, "a list of (noise, rate, steps)", remedy)
     checked = []
     for entry in history:
         if not isinstance(entry, list | tuple) or len(entry) != 3:
@@ -241,7 +247,7 @@ def read_saved(path: Path, start: bytes) -> object:
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise validate.misfit(
+        raise validate.invalid_input(
             str(path), f"not ({error})", "JSON that can be read", "mend it"
         ) from None
 
@@ -249,13 +255,13 @@ def read_saved(path: Path, start: bytes) -> object:
 def _load(path: Path) -> object:
     if find_spec("torch") is None:
         lacking = "installed to read a checkpoint"
-        raise validate.misfit("PyTorch", "missing", lacking, text.install("train"))
+        raise validate.invalid_input("PyTorch", "missing", lacking, text.install("train"))
     import torch  # noqa: PLC0415  only checkpoints need it
 
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # whatever torch raises: the file is not what it should be
-        raise validate.misfit(
+        raise validate.invalid_input(
             str(path), "of another kind", "a checkpoint of plain values and tensors",
             "save state_dicts, not objects; the accountant's is enough",
         ) from None  # fmt: skip
@@ -320,7 +326,7 @@ def _refuse_several(path: str, saved: Mapping[str, Any]) -> None:
     if len(counts) > 1:
         shown = f"one with {len(counts)} ({', '.join(map(str, counts))})"
         remedy = "check each alone; for one training, give the history of all of them together"
-        raise validate.misfit(path, shown, "a checkpoint with one accountant", remedy)
+        raise validate.invalid_input(path, shown, "a checkpoint with one accountant", remedy)
 
 
 def _is_accountant(value: object) -> bool:

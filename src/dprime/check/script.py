@@ -38,7 +38,7 @@ def check_script(source: Source, *, records: int | None = None) -> Report:
     try:
         trace = Walker().read(tree)
     except RecursionError:
-        raise validate.misfit(
+        raise validate.invalid_input(
             source.path, "nested too deeply", "a script that can be followed", "make it simpler"
         ) from None
     found = list(dict.fromkeys([*_nothing_private(trace), *_looks(trace, records)]))

@@ -40,12 +40,12 @@ class Source:
             return ast.parse(self.code)
         except SyntaxError as error:
             place = self.place(error.lineno or 1)
-            raise validate.misfit(
+            raise validate.invalid_input(
                 self.path, f"not ({error.msg}, {place})", "a Python script that can be read",
                 "mend that line",
             ) from None  # fmt: skip
         except (ValueError, RecursionError, MemoryError) as error:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 self.path, f"not ({error})", "a Python script that can be read", "give a script"
             ) from None
 
@@ -85,7 +85,7 @@ def read_source(path: Path, text: str) -> Source:
             (n, _text(c["source"])) for n, c in enumerate(cells, 1) if c["cell_type"] == "code"
         ]
     except (ValueError, KeyError, TypeError):
-        raise validate.misfit(
+        raise validate.invalid_input(
             str(path), "not one", "a notebook with cells", "save it again with Jupyter"
         ) from None
     lines: list[str] = []

@@ -58,10 +58,10 @@ def _ledger(path: str, state: Mapping[str, Any]) -> Ledger:
         validate.one_of("adjacency", state.get("adjacency"), ADJACENCIES)
         return Ledger.from_state(state["ledger"])
     except (TypeError, KeyError, IndexError):
-        raise validate.misfit(path, "another", "a monitor's state", remedy) from None
+        raise validate.invalid_input(path, "another", "a monitor's state", remedy) from None
     except validate.InputError as error:
         damage = f"damaged ({str(error).rstrip('.')})"
-        raise validate.misfit(path, damage, "a monitor's state", remedy) from None
+        raise validate.invalid_input(path, damage, "a monitor's state", remedy) from None
 
 
 def _reading(path: str, ledger: Ledger, state: Mapping[str, Any], delta: float) -> Reading:
@@ -91,7 +91,9 @@ def _noise_ends(path: str, state: Mapping[str, Any]) -> NoiseEnds:
         return NoiseEnds.from_state(state["noise"])
     except (TypeError, ValueError, KeyError):
         remedy = "save Monitor.state_dict() again"
-        raise validate.misfit(path, "damaged (its noise)", "a monitor's state", remedy) from None
+        raise validate.invalid_input(
+            path, "damaged (its noise)", "a monitor's state", remedy
+        ) from None
 
 
 def _besides(path: str, state: Mapping[str, Any]) -> dict[str, Mechanism | None]:
@@ -100,7 +102,7 @@ def _besides(path: str, state: Mapping[str, Any]) -> dict[str, Mechanism | None]
     listed = state.get("besides", [])
     if not isinstance(listed, list | tuple) or not all(isinstance(e, Mapping) for e in listed):
         remedy = "save Monitor.state_dict() again"
-        raise validate.misfit(path, "damaged (its besides)", "a monitor's state", remedy)
+        raise validate.invalid_input(path, "damaged (its besides)", "a monitor's state", remedy)
     for place, described in enumerate(listed, 1):
         name = str(described.get("name", "unnamed"))
         label = name if len(listed) == 1 else f"{place}. {name}"

@@ -217,7 +217,7 @@ def _attribute(adversary: object, column: Text, values: Text) -> dict[str, Any]:
     for name, text in (("column", column), ("values", values)):
         if text is not None and adversary != "attribute":
             wanted, remedy = "left out for other adversaries", "give --adversary attribute"
-            raise validate.refusal(name, text, wanted, remedy)
+            raise validate.invalid_value(name, text, wanted, remedy)
     options: dict[str, Any] = {}
     if column is not None:
         parts = [part.strip() for part in column.split(",")]
@@ -281,14 +281,14 @@ def read_scores(path: Path) -> tuple[list[float], list[float]]:
             columns = list(reader.fieldnames or ())
             rows = [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise validate.refusal(
+        raise validate.invalid_value(
             "scores", str(path), f"a CSV file to read ({error})", "give its path"
         ) from None
     if not {"score", "world"} <= set(columns):
         shown = f"one with {', '.join(columns) or 'nothing'}"
         remedy = "give a header with score and world, and in or out as the world"
         wanted = "a CSV file with the columns score and world"
-        raise validate.misfit("scores", shown, wanted, remedy)
+        raise validate.invalid_input("scores", shown, wanted, remedy)
     found: dict[str, list[float]] = {"in": [], "out": []}
     for number, row in rows:
         world = (row["world"] or "").strip().lower()
@@ -406,6 +406,6 @@ def _merge_seed(values: dict[str, Any], run: Path, seed: Text) -> None:
     """The seed of another run, which wins over what a file has."""
     if seed is not None:
         wanted = "given without --seed"
-        raise validate.refusal("seed_from", str(run), wanted, "leave one of them out")
+        raise validate.invalid_value("seed_from", str(run), wanted, "leave one of them out")
     with Run.open(run, verify=False) as other:
         values["seed"] = other.seed

@@ -48,7 +48,7 @@ def _share(pool: str | None) -> float:
     """The probability with which a record of the pool was trained on."""
     if pool is None:
         remedy = "add --pool with the share of the pool that was trained on, such as 0.1"
-        raise validate.misfit("pool", "missing", "given", remedy)
+        raise validate.invalid_input("pool", "missing", "given", remedy)
     return validate.inner_probability("pool", validate.parse("pool", pool), example=0.1)
 
 

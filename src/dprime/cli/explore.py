@@ -65,7 +65,7 @@ def _say(address: str, token: str | None, folder: Path, as_json: bool) -> None:
 def _port(text: str) -> int:
     number = validate.parse("port", text)
     if not number.is_integer():
-        raise validate.refusal("port", text, "a whole number", f"give for example {PORT}")
+        raise validate.invalid_value("port", text, "a whole number", f"give for example {PORT}")
     return int(number)
 
 

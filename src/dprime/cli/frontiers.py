@@ -152,10 +152,12 @@ def _check_files(plan_only: bool, out: Path | None, chart: Path | None) -> None:
     for name, path in (("out", out), ("chart", chart)):
         if plan_only and path is not None:
             remedy = "leave it out, or leave out --plan-only"
-            raise validate.refusal(name, str(path), "left out where nothing is trained", remedy)
+            raise validate.invalid_value(
+                name, str(path), "left out where nothing is trained", remedy
+            )
     if chart is not None and chart.suffix.lower() not in PICTURES:
         wanted = f"a file that ends in {', '.join(PICTURES)}"
-        raise validate.refusal("chart", str(chart), wanted, f"end it in {PICTURES[0]}")
+        raise validate.invalid_value("chart", str(chart), wanted, f"end it in {PICTURES[0]}")
     if chart is not None:
         from dprime.show.needs import check_drawing  # noqa: PLC0415  only a chart needs it
 
@@ -204,7 +206,7 @@ def _draw(found: FrontierRecord, path: Path) -> Path:
         return figure.save(path)
     except OSError as error:
         wanted = f"a place to write to ({error.strerror})"
-        raise validate.refusal("chart", str(path), wanted, "give another place") from None
+        raise validate.invalid_value("chart", str(path), wanted, "give another place") from None
 
 
 def plan_table(made: PoolPlan) -> Table:

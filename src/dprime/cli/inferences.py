@@ -199,7 +199,7 @@ def _check_folder(charts: Path) -> None:
         charts.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         wanted = f"a folder to write to ({error.strerror})"
-        raise validate.refusal("charts", str(charts), wanted, "give another place") from None
+        raise validate.invalid_value("charts", str(charts), wanted, "give another place") from None
 
 
 def _check_left_out(engine: dict[str, Text]) -> None:
@@ -207,7 +207,7 @@ def _check_left_out(engine: dict[str, Text]) -> None:
     for name, given in engine.items():
         if given is not None:
             remedy = "leave it out; batch, epochs and noise_multiplier are what you claim of it"
-            raise validate.refusal(name, given, "left out with a trainer of your own", remedy)
+            raise validate.invalid_value(name, given, "left out with a trainer of your own", remedy)
 
 
 def found_table(found: Mapping[str, Any], data: str) -> Table:

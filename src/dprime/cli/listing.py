@@ -35,7 +35,9 @@ def runs(
 ) -> None:
     """List the runs in a folder, or watch them."""
     if not folder.is_dir():
-        raise validate.refusal("folder", str(folder), "a folder", "give the one that runs are in")
+        raise validate.invalid_value(
+            "folder", str(folder), "a folder", "give the one that runs are in"
+        )
     if as_json:
         _print_json(folder)
     elif watch:

@@ -87,7 +87,7 @@ def whole(name: str, text: str) -> int:
     value = validate.parse(name, text)
     if value >= 0 and value.is_integer():
         return int(value)
-    raise validate.refusal(name, text, "a whole number, 0 or more", "give for example 10")
+    raise validate.invalid_value(name, text, "a whole number, 0 or more", "give for example 10")
 
 
 def numbers_given(
@@ -115,7 +115,7 @@ def check_torch(work: str) -> None:
     """Say what is missing before an import fails with less to go on."""
     if find_spec("torch") is None:
         lacking = f"installed for {work}"
-        raise validate.misfit("PyTorch", "missing", lacking, text.install("train"))
+        raise validate.invalid_input("PyTorch", "missing", lacking, text.install("train"))
 
 
 def backend_asked(

@@ -119,7 +119,7 @@ def _claim(
         for name, given in (("sample_rate", rate), ("steps", steps), ("adjacency", adjacency)):
             if given is not None:
                 remedy = "leave it out, or give --noise-multiplier"
-                raise validate.refusal(name, given, "left out where ε is claimed", remedy)
+                raise validate.invalid_value(name, given, "left out where ε is claimed", remedy)
         value = validate.parse("epsilon", epsilon)
         return TradeOff.gaussian(mu_from_epsilon(value, delta=delta))
     texts = {"noise_multiplier": noise, "sample_rate": rate or "1", "steps": steps}

@@ -19,7 +19,7 @@ def pool_named(name: str, folder: str | None, option: str, count: int | None) ->
     if count is not None:
         if not 2 <= count <= len(pool):
             remedy = f"{name} has {len(pool):,} distinct ones"
-            raise validate.refusal(option, count, f"from 2 to {len(pool):,}", remedy)
+            raise validate.invalid_value(option, count, f"from 2 to {len(pool):,}", remedy)
         pool = pool.take(range(count))
     return Split(pool, split.test)
 

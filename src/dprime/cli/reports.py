@@ -110,13 +110,13 @@ def _sorted_out(
     runs = [path for path in given if path not in pages]
     if len(pages) > 1:
         shown = " and ".join(map(str, pages))
-        raise validate.misfit("pdf", shown, "one file", "leave the others out")
+        raise validate.invalid_input("pdf", shown, "one file", "leave the others out")
     if not runs:
-        raise validate.misfit("RUN", "missing", "given", "give the run's file")
+        raise validate.invalid_input("RUN", "missing", "given", "give the run's file")
     first, *more = runs
     if more and not others:
         shown = " and ".join(map(str, runs))
-        raise validate.misfit("RUN", shown, "one file", "add other runs by --with")
+        raise validate.invalid_input("RUN", shown, "one file", "add other runs by --with")
     return first, pages[0] if pages else None, others + more
 
 
@@ -124,10 +124,10 @@ def _check_name(name: str, path: Path, endings: Sequence[str]) -> None:
     """Refuse a name of another kind of file, and a file that dprime has not written."""
     if path.suffix.lower() not in endings:
         wanted = f"a file that ends in {' or '.join(endings)}"
-        raise validate.refusal(name, str(path), wanted, f"end it in {endings[0]}")
+        raise validate.invalid_value(name, str(path), wanted, f"end it in {endings[0]}")
     if path.exists() and not _ours(path):
         wanted = "a new file or one that dprime report has written"
-        raise validate.refusal(name, str(path), wanted, "give another name")
+        raise validate.invalid_value(name, str(path), wanted, "give another name")
 
 
 def _ours(path: Path) -> bool:
@@ -140,7 +140,7 @@ def _ours(path: Path) -> bool:
 def _picture(kind: str | None, charts: Path | None) -> str:
     if kind is not None and charts is None:
         remedy = "add --charts FOLDER"
-        raise validate.refusal("format", kind, "given with a folder for the charts", remedy)
+        raise validate.invalid_value("format", kind, "given with a folder for the charts", remedy)
     return validate.one_of("format", kind or "svg", PICTURES)
 
 
@@ -184,5 +184,5 @@ def _write(name: str, path: Path, write: Callable[[Path], object]) -> Path:
         write(path)
     except OSError as error:
         wanted = f"a place to write to ({error.strerror})"
-        raise validate.refusal(name, str(path), wanted, "give another place") from None
+        raise validate.invalid_value(name, str(path), wanted, "give another place") from None
     return path

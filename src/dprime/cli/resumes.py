@@ -70,15 +70,17 @@ def _without_names(run: Path, kind: str) -> validate.InputError:
         f"dprime {command} with the options that describe it and --out {run}"
     )
     shown = "one that was begun in Python, with objects that have no name"
-    return validate.misfit("run", shown, "described by names", remedy)
+    return validate.invalid_input("run", shown, "described by names", remedy)
 
 
 def _no_result(remedy: str) -> validate.InputError:
-    return validate.misfit("run", "that of shadow models alone", "one with a result", remedy)
+    return validate.invalid_input("run", "that of shadow models alone", "one with a result", remedy)
 
 
 def _earlier() -> validate.InputError:
-    return validate.misfit("run", "of an earlier one", "of this version of dprime", "infer again")
+    return validate.invalid_input(
+        "run", "of an earlier one", "of this version of dprime", "infer again"
+    )
 
 
 def print_kept(path: Path, kind: str, result: Mapping[str, Any] | None) -> None:
@@ -87,7 +89,7 @@ def print_kept(path: Path, kind: str, result: Mapping[str, Any] | None) -> None:
         raise _no_result("report the inference that they were trained for")
     if result is None:
         remedy = f"dprime resume {path.name}"
-        raise validate.misfit("run", "not concluded yet", "concluded", remedy)
+        raise validate.invalid_input("run", "not concluded yet", "concluded", remedy)
     if kind == "frontier":
         from dprime.cli.frontiers import frontier_table  # noqa: PLC0415
 

@@ -23,9 +23,9 @@ def numbers(name: str, values: ArrayLike) -> NDArray[Any]:
     try:
         array = np.asarray(values)
     except (ValueError, TypeError, RuntimeError):  # ragged lists; tensors on a device or with grad
-        raise validate.refusal(name, type(values), requirement, remedy) from None
+        raise validate.invalid_value(name, type(values), requirement, remedy) from None
     if array.dtype.kind not in "biuf":
-        raise validate.refusal(name, array.dtype, requirement, remedy)
+        raise validate.invalid_value(name, array.dtype, requirement, remedy)
     return array
 
 
@@ -58,7 +58,7 @@ def at_most(name: str, value: int, largest: int) -> int:
     """A whole number from 1 to the largest that there is."""
     value = validate.whole(name, value, example=min(3, largest))
     if value > largest:
-        raise validate.refusal(name, value, f"at most {largest}", "ask for fewer")
+        raise validate.invalid_value(name, value, f"at most {largest}", "ask for fewer")
     return value
 
 
@@ -68,15 +68,19 @@ def places(indices: ArrayLike, count: int) -> NDArray[np.intp]:
     if given.dtype == bool and given.shape == (count,):
         given = np.flatnonzero(given)
     if given.size == 0:
-        raise validate.refusal("the number of indices", 0, "at least 1", "take one record or more")
+        raise validate.invalid_value(
+            "the number of indices", 0, "at least 1", "take one record or more"
+        )
     if given.ndim != 1 or given.dtype.kind not in "iu":
         shown = given.shape if given.ndim != 1 or given.dtype == bool else given.dtype
         requirement = f"a list of whole numbers, or {count} times True or False"
-        raise validate.refusal("indices", shown, requirement, "give a list such as [0, 1]")
+        raise validate.invalid_value("indices", shown, requirement, "give a list such as [0, 1]")
     wrong = (given < 0) | (given >= count)
     if wrong.any():
         remedy = f"the data set has {count} record{'s' if count > 1 else ''}"
-        raise validate.refusal("index", given[wrong.argmax()], f"between 0 and {count - 1}", remedy)
+        raise validate.invalid_value(
+            "index", given[wrong.argmax()], f"between 0 and {count - 1}", remedy
+        )
     return given.astype(np.intp, copy=False)
 
 

@@ -32,12 +32,12 @@ def column_places(
     """
     if not columns:
         remedy = "name the attribute's columns"
-        raise validate.misfit("attribute", "empty", "at least one column", remedy)
+        raise validate.invalid_input("attribute", "empty", "at least one column", remedy)
     known = len(names) if width is None else width
     found = tuple(_place(column, names, known) for column in columns)
     if len(set(found)) < len(found):
         remedy = "name each once"
-        raise validate.refusal("attribute", list(columns), "of columns that differ", remedy)
+        raise validate.invalid_value("attribute", list(columns), "of columns that differ", remedy)
     return found
 
 
@@ -47,13 +47,13 @@ def _place(column: Column, names: Sequence[str], width: int) -> int:
             return list(names).index(column)
         shown = ", ".join([*names[:6], f"... ({len(names)} in all)"] if len(names) > 6 else names)
         remedy = f"give one of {shown}" if names else "give columns=, their names, or an index"
-        raise validate.refusal("attribute", column, "a column of the data", remedy)
+        raise validate.invalid_value("attribute", column, "a column of the data", remedy)
     if isinstance(column, int | np.integer) and not isinstance(column, bool):
         if 0 <= column < width:
             return int(column)
         wanted = f"a column from 0 to {width - 1}" if width > 0 else "a column from 0 on"
-        raise validate.refusal("attribute", column, wanted, "give an index that the data has")
-    raise validate.refusal("attribute", column, "an index or a name", "give for example 0")
+        raise validate.invalid_value("attribute", column, wanted, "give an index that the data has")
+    raise validate.invalid_value("attribute", column, "an index or a name", "give for example 0")
 
 
 def group_name(places: Sequence[int], names: Sequence[str]) -> str | None:
@@ -110,6 +110,6 @@ def value_numbers(text: str, places: Sequence[int], names: Sequence[str]) -> tup
     full = [names[place] if names else "" for place in places]
     if text not in known and text not in full:
         remedy = f"give two of {', '.join(known)}"
-        raise validate.refusal("values", text, "two categories of the group", remedy)
+        raise validate.invalid_value("values", text, "two categories of the group", remedy)
     at = known.index(text) if text in known else full.index(text)
     return tuple(float(place == at) for place in range(len(places)))

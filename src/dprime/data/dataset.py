@@ -69,7 +69,7 @@ class Dataset:
         if labels.shape != (len(self.records),):
             requirement = f"({len(self.records)},) as there are {len(self.records)} records"
             remedy = "give one label for each record"
-            raise validate.refusal("the shape of labels", labels.shape, requirement, remedy)
+            raise validate.invalid_value("the shape of labels", labels.shape, requirement, remedy)
         if self.classes is None:
             put(self, "labels", frozen(labels, np.float32))
             _check_finite("targets", self.labels)
@@ -79,11 +79,13 @@ class Dataset:
         put(self, "columns", tuple(self.columns))
         if self.columns and self.records.ndim != 2:
             remedy = "name the columns of tables only"
-            raise validate.refusal("columns", len(self.columns), "left out for images", remedy)
+            raise validate.invalid_value(
+                "columns", len(self.columns), "left out for images", remedy
+            )
         if self.columns and len(self.columns) != self.records.shape[1]:
             requirement = f"{self.records.shape[1]} names, one for each feature"
             remedy = "name every column or none"
-            raise validate.refusal("columns", len(self.columns), requirement, remedy)
+            raise validate.invalid_value("columns", len(self.columns), requirement, remedy)
 
     @classmethod
     def of(
@@ -185,7 +187,9 @@ class Dataset:
         size = round(share * len(self))
         if not 0 < size < len(self):
             requirement = f"a share that leaves at least one of {len(self)} records in each part"
-            raise validate.refusal("test_share", test_share, requirement, "try 0.5 or add records")
+            raise validate.invalid_value(
+                "test_share", test_share, requirement, "try 0.5 or add records"
+            )
         order = _generator(seed).permutation(len(self))
         return Split(train=self.take(order[size:]), test=self.take(order[:size]))
 
@@ -231,7 +235,9 @@ class Dataset:
             ((0,), (1, 2), (2, 0))
         """
         if self.records.ndim != 2:
-            raise validate.misfit("attribute", "of images", "a column of a table", "give a table")
+            raise validate.invalid_input(
+                "attribute", "of images", "a column of a table", "give a table"
+            )
         named = column if isinstance(column, tuple) else (column,)
         first = named[0] if len(named) == 1 else None
         if isinstance(first, str) and first not in self.columns:
@@ -252,11 +258,11 @@ def _check_records(records: NDArray[np.float32], kind: Kind) -> None:
     name = "the shape of records"
     if records.size == 0:
         remedy = "give at least one record with one feature"
-        raise validate.refusal(name, records.shape, "without a 0", remedy)
+        raise validate.invalid_value(name, records.shape, "without a 0", remedy)
     if records.ndim != AXES[kind]:
         axes = "(n, channels, height, width)" if kind == "image" else "(n, features)"
         remedy = "reshape the records or name another kind"
-        raise validate.refusal(name, records.shape, f"{axes} for kind {kind!r}", remedy)
+        raise validate.invalid_value(name, records.shape, f"{axes} for kind {kind!r}", remedy)
     _check_finite("records", records)
     if kind == "binary":
         wrong = (records != 0) & (records != 1)
@@ -265,7 +271,7 @@ def _check_records(records: NDArray[np.float32], kind: Kind) -> None:
             name = f"feature {feature} of record {record}"
             remedy = 'round the features or name the kind "table"'
             value = records[record, feature]
-            raise validate.refusal(name, value, "0 or 1 in binary data", remedy)
+            raise validate.invalid_value(name, value, "0 or 1 in binary data", remedy)
 
 
 def _check_finite(name: str, values: NDArray[np.float32]) -> None:
@@ -275,7 +281,7 @@ def _check_finite(name: str, values: NDArray[np.float32]) -> None:
     wrong = (~np.isfinite(values)).reshape(len(values), -1).any(axis=1)
     name = f"the number of {name} with NaN, infinity or more than float32 holds"
     remedy = f"drop or repair them, beginning with record {wrong.argmax()}"
-    raise validate.refusal(name, wrong.sum(), "0", remedy)
+    raise validate.invalid_value(name, wrong.sum(), "0", remedy)
 
 
 def _check_classes(labels: NDArray[Any], classes: int) -> None:
@@ -287,7 +293,9 @@ def _check_classes(labels: NDArray[Any], classes: int) -> None:
         first = good.argmin()
         requirement = f"a whole number from 0 to {classes - 1}"
         remedy = "number the classes from 0, or give classes"
-        raise validate.refusal(f"the label of record {first}", labels[first], requirement, remedy)
+        raise validate.invalid_value(
+            f"the label of record {first}", labels[first], requirement, remedy
+        )
 
 
 def _generator(seed: int) -> np.random.Generator:

@@ -19,7 +19,7 @@ def device_named(device: str | torch.device) -> torch.device:
         torch.zeros(1, device=found).item()
     except (RuntimeError, AssertionError, NotImplementedError, TypeError):
         remedy = "give cpu, or cuda with a GPU"
-        raise validate.refusal("device", str(device), "available", remedy) from None
+        raise validate.invalid_value("device", str(device), "available", remedy) from None
     return found
 
 

@@ -169,7 +169,7 @@ def dataset_sensitivity(
     if replace == (universe is None):
         wanted, found = ("given", None) if replace else ("None", "given")
         remedy = "give the records outside of D for replace, and none for add-remove"
-        raise validate.refusal("universe", found, f"{wanted} for {adjacency}", remedy)
+        raise validate.invalid_value("universe", found, f"{wanted} for {adjacency}", remedy)
     given = {"records": records} | ({} if universe is None else {"universe": universe})
     compared = _Comparison.of(given, measure, device, memory)
     columns = len(compared.b) if replace else 1
@@ -207,7 +207,7 @@ class _Comparison:
         if first.shape[1:] != second.shape[1:]:
             shapes = [f"records of shape {x.shape[1:]}" for x in arrays]
             requirement = f"{shapes[0]} like {names[0]}"
-            raise validate.refusal(names[1], shapes[1], requirement, "give the same shape")
+            raise validate.invalid_value(names[1], shapes[1], requirement, "give the same shape")
         place = device_named(device)
         usual = CPU_MEMORY if place.type == "cpu" else GPU_MEMORY
         memory = validate.positive("memory", usual if memory is None else memory, example=2.0)
@@ -361,16 +361,20 @@ def _checked(name: str, values: ArrayLike, measure: str) -> NDArray[Any]:
     shape = f"of shape {array.shape}"
     if array.ndim not in (2, 4):
         remedy = "give one row for each record, or (n, 1, h, w) for grey images"
-        raise validate.refusal(name, shape, "images (n, c, h, w) or a table (n, d)", remedy)
+        raise validate.invalid_value(name, shape, "images (n, c, h, w) or a table (n, d)", remedy)
     if array.size == 0:
-        raise validate.refusal(name, shape, "not empty", "give at least one record")
+        raise validate.invalid_value(name, shape, "not empty", "give at least one record")
     low, high = float(array.min()), float(array.max())  # both are NaN if there is one
     extent = f"from {low:g} to {high:g}"
     if not np.isfinite([low, high]).all():
-        raise validate.refusal(name, extent, "finite", "drop or repair records with NaN or inf")
+        raise validate.invalid_value(
+            name, extent, "finite", "drop or repair records with NaN or inf"
+        )
     if measure == "ssim" and (array.ndim != 4 or min(array.shape[2:]) < 3):
         remedy = "choose another measure, such as euclidean"
-        raise validate.refusal(name, shape, "images of at least 3 × 3 for ssim", remedy)
+        raise validate.invalid_value(name, shape, "images of at least 3 × 3 for ssim", remedy)
     if measure == "ssim" and not 0 <= low <= high <= 1:
-        raise validate.refusal(name, extent, "within [0, 1] for ssim", "scale them, say by 1/255")
+        raise validate.invalid_value(
+            name, extent, "within [0, 1] for ssim", "scale them, say by 1/255"
+        )
     return array

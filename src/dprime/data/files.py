@@ -73,12 +73,12 @@ class Source:
         except (OSError, ValueError) as error:
             requirement = f"able to send {name} for source 'openml'"
             remedy = f"try again later, or {self._get}"
-            raise validate.refusal("openml.org", error, requirement, remedy) from None
+            raise validate.invalid_value("openml.org", error, requirement, remedy) from None
 
     def check_fetched(self, what: str, found: object, wanted: object) -> None:
         """Refuse a data set from OpenML that is another one than its name says."""
         if found != wanted:
-            raise validate.refusal(f"{what} on OpenML", found, str(wanted), self._get)
+            raise validate.invalid_value(f"{what} on OpenML", found, str(wanted), self._get)
 
     @property
     def _get(self) -> str:
@@ -121,12 +121,12 @@ def read_arrays(path: Path, *keys: str) -> list[NDArray[Any]]:
 
 def broken(what: object, requirement: str) -> validate.InputError:
     """The error for a file that is not what it should be."""
-    return validate.misfit(str(what), "not", requirement, AGAIN)
+    return validate.invalid_input(str(what), "not", requirement, AGAIN)
 
 
 def refusal(path: object, what: str, found: object, wanted: object) -> validate.InputError:
     """The same for a part of its contents."""
-    return validate.refusal(f"{what} in {path}", found, str(wanted), AGAIN)
+    return validate.invalid_value(f"{what} in {path}", found, str(wanted), AGAIN)
 
 
 def check(path: object, what: str, found: object, wanted: object) -> None:

@@ -113,7 +113,7 @@ def load(
     if source == "openml":
         if name not in OPENML:
             requirement = f"'files' for {name}, as OpenML is read for {' and '.join(OPENML)} only"
-            raise validate.refusal("source", source, requirement, "leave it out")
+            raise validate.invalid_value("source", source, requirement, "leave it out")
         return OPENML[name]()
     validate.one_of("source", source, ("files", "openml"))
     return LOADERS[name](files.folder(data_dir))

@@ -96,7 +96,9 @@ def over_repetitions(values: ArrayLike, *, confidence: float = 0.95, cells: int 
     given = arrays.numbers("values", values).astype(np.float64)
     if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all():
         remedy = "repeat with another target model"
-        raise validate.misfit("values", f"{given.tolist()}", "two or more finite numbers", remedy)
+        raise validate.invalid_input(
+            "values", f"{given.tolist()}", "two or more finite numbers", remedy
+        )
     level = 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
     mean, error = float(given.mean()), float(given.std(ddof=1)) / math.sqrt(len(given))
     tail = level / (2 * validate.whole("cells", cells, example=12))
@@ -199,7 +201,7 @@ def contradicts(
     correct, flagged = _counts(correct, flagged)
     if flagged > validate.whole("records", records):
         remedy = "count all records that could have been flagged as members"
-        raise validate.refusal("records", records, f"at least the {flagged} flagged", remedy)
+        raise validate.invalid_value("records", records, f"at least the {flagged} flagged", remedy)
     pi = validate.inner_probability("prior", prior)
     level = 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
     level /= validate.whole("choices", choices, example=40)
@@ -215,5 +217,7 @@ def _counts(correct: int, flagged: int) -> tuple[int, int]:
     """Whole numbers, 0 <= correct <= flagged."""
     if not 0 <= correct <= flagged:
         remedy = "count the members among those flagged"
-        raise validate.refusal("correct", correct, f"between 0 and the {flagged} flagged", remedy)
+        raise validate.invalid_value(
+            "correct", correct, f"between 0 and the {flagged} flagged", remedy
+        )
     return int(correct), int(flagged)

@@ -252,19 +252,21 @@ def _config(plan: PoolPlan, work: _Trainings, seed: int | None) -> dict[str, Any
 def _checked_rates(given: float | Sequence[float]) -> tuple[float, ...]:
     rates = given if isinstance(given, Sequence) else [given]
     if not rates:
-        raise validate.misfit("learning_rate", "empty", "one or more", "give for example 1.0")
+        raise validate.invalid_input(
+            "learning_rate", "empty", "one or more", "give for example 1.0"
+        )
     return tuple(dict.fromkeys(validate.positive("learning_rate", rate) for rate in rates))
 
 
 def _check_data(plan: PoolPlan, data: Split) -> None:
     if len(data.train) != plan.pool_size:
-        raise validate.misfit(
+        raise validate.invalid_input(
             "plan", f"for a pool of {plan.pool_size:,}", f"for the {len(data.train):,} records",
             "plan with this pool_size",
         )  # fmt: skip
     if data.train.classes is None:
         remedy = "give for example digits"
-        raise validate.misfit("data", "a regression", "one with classes to predict", remedy)
+        raise validate.invalid_input("data", "a regression", "one with classes to predict", remedy)
     check_distinct(data.train.hashes())
 
 
@@ -274,7 +276,9 @@ def _test_parts(test: Dataset, halve: bool) -> tuple[Dataset, Dataset | None]:
         return test, None
     if len(test) < 2:
         remedy = "give one learning rate, or more test records"
-        raise validate.misfit("test part", "one record", "two or more to choose a rate by", remedy)
+        raise validate.invalid_input(
+            "test part", "one record", "two or more to choose a rate by", remedy
+        )
     return test.take(range(1, len(test), 2)), test.take(range(0, len(test), 2))
 
 

@@ -91,9 +91,11 @@ class InferenceConfig:
         names = [attack.name for attack in self.chosen]
         if not names or len(set(names)) < len(names):
             wanted, shown = "one attack or more, each once", "one twice" if names else "empty"
-            raise validate.misfit("attacks", shown, wanted, "give lira,rmia")
+            raise validate.invalid_input("attacks", shown, wanted, "give lira,rmia")
         if not self.probabilities:
-            raise validate.misfit("probabilities", "empty", "one π or more", "give for example 0.5")
+            raise validate.invalid_input(
+                "probabilities", "empty", "one π or more", "give for example 0.5"
+            )
         for share in self.probabilities:
             validate.inner_probability("probability", share)
         validate.inner_probability("shadow_probability", self.shadow_probability)
@@ -106,7 +108,7 @@ class InferenceConfig:
         validate.rate("top_share", self.top_share)
         if self.top_share < self.min_tpr:
             limit = f"at most {self.top_share:g}, the share called members"
-            raise validate.refusal("min_tpr", self.min_tpr, limit, "give a smaller one")
+            raise validate.invalid_value("min_tpr", self.min_tpr, limit, "give a smaller one")
 
     @property
     def chosen(self) -> tuple[MembershipAttack, ...]:
@@ -125,7 +127,7 @@ class InferenceConfig:
         count = validate.whole("records", self.records, example=1000)
         if count > len(pool):
             remedy = f"the pool has {len(pool):,}"
-            raise validate.refusal("records", count, f"at most {len(pool):,}", remedy)
+            raise validate.invalid_value("records", count, f"at most {len(pool):,}", remedy)
         return count
 
     def shares(self, probability: float) -> tuple[float, ...]:
@@ -186,7 +188,7 @@ def infer(
     described = config.describe(pool)
     if pool.classes is None:
         remedy = "the attacks need the probability of a class"
-        raise validate.misfit("pool", "a regression", "records with classes", remedy)
+        raise validate.invalid_input("pool", "a regression", "records with classes", remedy)
     check_distinct(pool.hashes())
     check_outside(population, pool)
     attacker = _attacker(trainer, config, pool)
@@ -337,7 +339,7 @@ def _check_finite(name: str, outputs: Sequence[ModelOutputs]) -> None:
         lost = int((~each.pool.known).any(axis=1).sum())
         if lost:
             shown = f"such that {lost} of {len(each)} diverged"
-            raise validate.misfit(name, shown, "finite", "give a smaller learning rate")
+            raise validate.invalid_input(name, shown, "finite", "give a smaller learning rate")
 
 
 def _seed(config: InferenceConfig, *purpose: int) -> int:

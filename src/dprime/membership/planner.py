@@ -164,7 +164,9 @@ def plan(
     )
     if batch > records:
         remedy = "give a smaller batch or a larger pool"
-        raise validate.refusal("batch", batch_size, f"at most {records:,}, the whole pool", remedy)
+        raise validate.invalid_value(
+            "batch", batch_size, f"at most {records:,}, the whole pool", remedy
+        )
     share = validate.rate("min_tpr", min_tpr)
     at_delta = validate.inner_probability("delta", delta, example="1e-5")
     if probabilities is None:
@@ -173,7 +175,7 @@ def plan(
         drawn = [_drawable(each, target, batch, records) for each in probabilities]
     if not drawn:
         remedy = "give for example 0.1, 0.3 and 0.5"
-        raise validate.misfit("probabilities", "empty", "one or more", remedy)
+        raise validate.invalid_input("probabilities", "empty", "one or more", remedy)
     given = None if steps is None else validate.whole("steps", steps)
     points = []
     for probability in sorted(set(drawn)):
@@ -202,7 +204,7 @@ def usual_probabilities(precision: float, least: float = 0.0) -> list[float]:
     """
     target = validate.inner_probability("precision", precision, example=0.731)
     if least >= target:
-        raise validate.refusal(
+        raise validate.invalid_value(
             "precision", precision, f"above {least:g}, the least π that leaves a batch",
             "no π meets the target; give a smaller batch or a larger pool",
         )  # fmt: skip
@@ -224,12 +226,12 @@ def _drawable(probability: float, target: float, batch: float, records: int) -> 
     """A probability that leaves room below the target, and a batch."""
     value = validate.inner_probability("probability", probability, example=0.1)
     if value >= target:
-        raise validate.refusal(
+        raise validate.invalid_value(
             "probability", probability, f"below the target precision {target:g}",
             'whoever always answers "member" is right that often, so no noise meets the target',
         )  # fmt: skip
     if value * records < batch * (1 - 1e-12):
-        raise validate.refusal(
+        raise validate.invalid_value(
             "probability", probability,
             f"at least {batch / records:.3g}, or the drawn part is smaller than a batch",
             f"draw more of the {records:,} records, or give a batch of at most {value * records:g}",

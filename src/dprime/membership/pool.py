@@ -73,7 +73,7 @@ class Draw:
         if members.dtype != bool or members.ndim != 1:
             shown = f"{members.dtype} of shape {members.shape}"
             remedy = "give one True or False for each record, or use draw(…)"
-            raise validate.misfit("members", shown, "bool of shape [record]", remedy)
+            raise validate.invalid_input("members", shown, "bool of shape [record]", remedy)
         chances = _probabilities(self.probability, check_size(len(members)))
         object.__setattr__(self, "members", arrays.read_only(members))
         object.__setattr__(self, "probability", chances)
@@ -158,12 +158,12 @@ class Draw:
         The latter whatever was drawn, so that the refusal tells nothing.
         """
         if length != len(self.members):
-            raise validate.misfit(
+            raise validate.invalid_input(
                 name, f"{length:,} records long", f"the pool of {len(self.members):,} records",
                 "give the one that was drawn from, in its order",
             )  # fmt: skip
         if (chance := self.empty_probability) > EMPTY_DRAW:
-            raise validate.refusal(
+            raise validate.invalid_value(
                 "the chance of an empty draw", f"{chance:.2g}",
                 f"at most {EMPTY_DRAW:g} to make a data set of it",
                 "give a larger pool or a larger probability",
@@ -247,7 +247,7 @@ def check_distinct(rows: Iterable[bytes], name: Callable[[int], str] = "record {
         return
     count = place + 1 - len(seen)
     times = "1 repetition" if count == 1 else f"{count:,} repetitions"
-    raise validate.misfit(
+    raise validate.invalid_input(
         "pool",
         f"one with {times}, first {name(first[1])} that is the same as {name(first[0])}",
         "of distinct records",
@@ -288,7 +288,9 @@ def check_size(count: int) -> int:
     """A pool from which one can draw without telling who."""
     if count < 2:
         remedy = "give a pool of many records"
-        raise validate.refusal("the number of records in the pool", count, "at least 2", remedy)
+        raise validate.invalid_value(
+            "the number of records in the pool", count, "at least 2", remedy
+        )
     return count
 
 
@@ -300,7 +302,7 @@ def _probabilities(given: ArrayLike, count: int) -> float | Floats:
     if values.shape != (count,):
         requirement = f"one number, or of shape ({count},)"
         remedy = "give one for each record of the pool"
-        raise validate.misfit("probability", f"of shape {values.shape}", requirement, remedy)
+        raise validate.invalid_input("probability", f"of shape {values.shape}", requirement, remedy)
     check_probabilities(values, "the probability of record {}".format)
     return arrays.read_only(values)
 

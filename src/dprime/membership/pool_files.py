@@ -91,7 +91,7 @@ def mechanism_of(path: str | Path, training: Mechanism) -> PoolSampled:
     except (OSError, UnicodeDecodeError, json.JSONDecodeError):
         known = None
     if not isinstance(known, dict) or known.get("format") != FORMAT:
-        raise validate.refusal("path", str(path), requirement, "give the path of one")
+        raise validate.invalid_value("path", str(path), requirement, "give the path of one")
     name = f"probability in {Path(path).name}"
     largest = validate.inner_probability(name, known.get("probability"))
     least = validate.inner_probability(name, known.get("smallest_probability", largest))
@@ -140,7 +140,7 @@ def sample(
     compared = [name for name in records.columns if name not in (*left_out, probability_column)]
     if not compared:
         remedy = "leave a column to tell records apart by"
-        raise validate.misfit("ignore", "all of them", "some of the columns", remedy)
+        raise validate.invalid_input("ignore", "all of them", "some of the columns", remedy)
     check_distinct(records.rows(compared), records.place)
     seed_path = paths.get("seed_file")
     kept = _read_seed(seed_path) if seed_path and seed_path.exists() else None
@@ -167,7 +167,7 @@ def _facts(drawn: Draw, column: str | None, batch: int | None) -> PoolFacts:
     if size is not None and size > drawn.expected:
         requirement = f"at most the expected size of the draw, {drawn.expected:,.10g}"
         remedy = "give a smaller batch, a larger pool or a larger probability"
-        raise validate.refusal("batch", size, requirement, remedy)
+        raise validate.invalid_value("batch", size, requirement, remedy)
     return PoolFacts(
         pool_records=len(drawn.members),
         probability=drawn.largest,
@@ -193,7 +193,9 @@ def _column(name: str, column: str, columns: tuple[str, ...]) -> str:
     if columns.count(column) == 1:
         return column
     listed = ", ".join(each for each in columns if each) or "none: it has no names"
-    raise validate.refusal(name, column, f"one of the pool's columns ({listed})", "give its name")
+    raise validate.invalid_value(
+        name, column, f"one of the pool's columns ({listed})", "give its name"
+    )
 
 
 def _new_paths(
@@ -203,22 +205,22 @@ def _new_paths(
     source, made = Path(pool), Path(out)
     if source.suffix.lower() in FORMS and made.suffix.lower() != source.suffix.lower():
         requirement = f"a file that ends in {source.suffix}, as the pool"
-        raise validate.refusal("out", str(out), requirement, "the form stays the same")
+        raise validate.invalid_value("out", str(out), requirement, "the form stays the same")
     named = {name: Path(path) for name, path in secret.items() if path is not None}
     new = {"out": made, "the public file": made.with_name(made.name + ENDING), **named}
     taken: dict[Path, str] = {source.resolve(): "pool"}
     for name, path in new.items():
         if (other := taken.setdefault(path.resolve(), name)) != name:
             requirement = f"another file than {other}"
-            raise validate.refusal(name, str(path), requirement, "give another name")
+            raise validate.invalid_value(name, str(path), requirement, "give another name")
     for name, path in new.items():
         if not path.parent.is_dir():
             requirement = "in a folder that is there"
-            raise validate.refusal(name, str(path), requirement, "make the folder first")
+            raise validate.invalid_value(name, str(path), requirement, "make the folder first")
         if path.is_dir() or (path.exists() and name != "seed_file" and not force):
             forced = "" if path.is_dir() else ", or write over it with force"
             remedy = f"give another name{forced}"
-            raise validate.refusal(name, str(path), "a file that is not there yet", remedy)
+            raise validate.invalid_value(name, str(path), "a file that is not there yet", remedy)
     return new
 
 
@@ -232,11 +234,11 @@ def _read_seed(path: Path) -> int:
             return int(text, 16)
     except OSError as error:
         requirement = f"a file that can be read ({error.strerror or error})"
-        raise validate.refusal("seed_file", str(path), requirement, remedy) from None
+        raise validate.invalid_value("seed_file", str(path), requirement, remedy) from None
     except ValueError:
         pass
     requirement = f"a file of {digits} hexadecimal digits"
-    raise validate.refusal("seed_file", str(path), requirement, remedy)
+    raise validate.invalid_value("seed_file", str(path), requirement, remedy)
 
 
 def others_can_read(path: str | Path) -> bool:
@@ -274,7 +276,7 @@ def write_together(outputs: Sequence[Output]) -> None:
     except OSError as error:
         requirement = f"a file that can be written ({error.strerror or error})"
         remedy = "give a place that you can write to"
-        raise validate.refusal(output.name, str(output.path), requirement, remedy) from None
+        raise validate.invalid_value(output.name, str(output.path), requirement, remedy) from None
     finally:
         for part in parts:
             part.unlink(missing_ok=True)

@@ -72,7 +72,7 @@ class TextPool(PoolFile):
         self._bytes = path.read_bytes()
         if b"\0" in self._bytes:
             requirement = "text in UTF-8 or another encoding with one byte for a comma"
-            raise validate.misfit("pool", "something else", requirement, "save it as UTF-8")
+            raise validate.invalid_input("pool", "something else", requirement, "save it as UTF-8")
         self._delimiter = delimiter
         rows = self._parsed()
         header, _, self._header_end, _ = next(rows, ([], 0, 0, 1))
@@ -83,7 +83,7 @@ class TextPool(PoolFile):
             if len(fields) != len(header):
                 name = f"the number of fields in line {line}"
                 wanted = f"{len(header)}, as in the header"
-                raise validate.refusal(name, len(fields), wanted, "mend the line")
+                raise validate.invalid_value(name, len(fields), wanted, "mend the line")
             spans.append((start, stop, line))
         self._spans = np.array(spans, dtype=np.int64).reshape(-1, 3)
 
@@ -102,7 +102,7 @@ class TextPool(PoolFile):
                 first = reader.line_num
         except csv.Error as error:
             requirement = f"CSV that can be read (line {reader.line_num}: {error})"
-            raise validate.misfit("pool", "not", requirement, "mend the line") from None
+            raise validate.invalid_input("pool", "not", requirement, "mend the line") from None
         finally:
             csv.field_size_limit(longest)
 
@@ -138,7 +138,7 @@ def _check_header(columns: tuple[str, ...]) -> None:
     """Refuse a first line of data: whoever stands there would be drawn for certain."""
     if not columns:
         remedy = "give a header and one line for each record"
-        raise validate.misfit("pool", "empty", "a file with a header and records", remedy)
+        raise validate.invalid_input("pool", "empty", "a file with a header and records", remedy)
     if list(columns) == [str(place) for place in range(len(columns))]:
         return
     for name in columns:
@@ -148,7 +148,7 @@ def _check_header(columns: tuple[str, ...]) -> None:
             continue
         remedy = "add a line with the columns' names, for the first line is always kept"
         shown = f"one with the number {name} for a name"
-        raise validate.misfit("the first line", shown, "the header", remedy)
+        raise validate.invalid_input("the first line", shown, "the header", remedy)
 
 
 class ArrayPool(PoolFile):
@@ -171,7 +171,7 @@ class ArrayPool(PoolFile):
             shown = ", ".join(f"{name or 'it'} of {len(a):,}" for name, a in self._columns.items())
             remedy = "keep what does not belong to the records in another file"
             wanted = "of arrays of one length, the number of records"
-            raise validate.misfit("pool", f"of {shown or 'a single number'}", wanted, remedy)
+            raise validate.invalid_input("pool", f"of {shown or 'a single number'}", wanted, remedy)
         self._count = len(next(iter(self._columns.values())))
         if self._packing is None and loaded.dtype.names:
             self._columns = {name: loaded[name] for name in loaded.dtype.names}
@@ -179,7 +179,9 @@ class ArrayPool(PoolFile):
         for name, array in self._columns.items():
             if array.dtype.kind not in PLAIN or array.dtype.char in PADDED:
                 shown, remedy = f"of {array.dtype}", "save each of its parts as an array"
-                raise validate.misfit(name or "the array", shown, "of numbers or text", remedy)
+                raise validate.invalid_input(
+                    name or "the array", shown, "of numbers or text", remedy
+                )
 
     def __len__(self) -> int:
         return self._count
@@ -191,7 +193,7 @@ class ArrayPool(PoolFile):
         values = self._columns[column]
         if values.ndim != 1 or values.dtype.kind not in "fiu":
             shown, wanted = f"{values.dtype} of shape {values.shape}", "one number for each record"
-            raise validate.misfit(column, shown, wanted, "name another array")
+            raise validate.invalid_input(column, shown, wanted, "name another array")
         return values.astype(np.float64)
 
     def write(self, members: Bools, stream: BinaryIO) -> None:
@@ -212,7 +214,7 @@ class ParquetPool(PoolFile):
     def __init__(self, path: Path) -> None:
         if find_spec("pyarrow") is None:
             lacking = "installed for a Parquet file"
-            raise validate.misfit("pyarrow", "missing", lacking, text.install("parquet"))
+            raise validate.invalid_input("pyarrow", "missing", lacking, text.install("parquet"))
         import pyarrow.compute  # noqa: PLC0415  only this form needs it
         import pyarrow.parquet  # noqa: PLC0415
 
@@ -252,7 +254,7 @@ class ParquetPool(PoolFile):
         types, values = self._pyarrow.types, self._table.column(column)
         if not (types.is_floating(values.type) or types.is_integer(values.type)):
             wanted, remedy = "a column of numbers", "name another column"
-            raise validate.misfit(column, f"of {values.type}", wanted, remedy)
+            raise validate.invalid_input(column, f"of {values.type}", wanted, remedy)
         numbers: Floats = values.cast(self._pyarrow.float64()).to_numpy()
         return numbers
 
@@ -284,7 +286,7 @@ def open_pool(path: str | Path) -> PoolFile:
     form = FORMS.get(place.suffix.lower())
     if form is None:
         endings = f"a file that ends in {', '.join(FORMS)}"
-        raise validate.refusal("pool", str(path), endings, "convert it")
+        raise validate.invalid_value("pool", str(path), endings, "convert it")
     try:
         place.stat()  # a missing file reads the same in every form
         return form(place)
@@ -294,4 +296,4 @@ def open_pool(path: str | Path) -> PoolFile:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0].rstrip(".")
         wanted = f"a {place.suffix.lower()} file that can be read ({reason})"
         remedy = "give the path of a whole file, without objects of Python"
-        raise validate.refusal("pool", str(path), wanted, remedy) from None
+        raise validate.invalid_value("pool", str(path), wanted, remedy) from None

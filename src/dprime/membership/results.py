@@ -73,7 +73,9 @@ def roc(scores: ArrayLike, members: ArrayLike) -> Roc:
     inside, outside = int(truth.sum()), int((~truth).sum())
     if not inside or not outside:
         remedy = "score members and others"
-        raise validate.misfit("members", f"{inside} of {len(truth)}", "some of the records", remedy)
+        raise validate.invalid_input(
+            "members", f"{inside} of {len(truth)}", "some of the records", remedy
+        )
     ranked = np.where(np.isnan(values), -np.inf, values)
     order = np.argsort(-ranked, kind="stable")
     last = np.flatnonzero(np.append(ranked[order][1:] != ranked[order][:-1], True))
@@ -185,7 +187,7 @@ def shuffled_best(
     flagged, _, _ = _accepted(values, truth)
     if not len(flagged):
         remedy = "give scores that are not all NaN"
-        raise validate.misfit("scores", "NaN everywhere", "numbers", remedy)
+        raise validate.invalid_input("scores", "NaN everywhere", "numbers", remedy)
     best = np.empty(times)
     for turn in range(times):
         best[turn] = (np.cumsum(rng.permutation(truth))[flagged - 1] / flagged).max()
@@ -231,7 +233,7 @@ def held_out_precision(
     values, truth = _checked(scores, members)
     if len(values) < 2:
         remedy = "score more records"
-        raise validate.misfit("scores", "for 1 record", "for two records or more", remedy)
+        raise validate.invalid_input("scores", "for 1 record", "for two records or more", remedy)
     least = validate.whole("least", least, example=LEAST_FLAGGED)
     halves = np.array_split(rng.permutation(len(values)), 2)
     found = [
@@ -272,7 +274,11 @@ def _checked(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Bools]:
     truth: NDArray[Any] = arrays.numbers("members", members)
     if values.shape != truth.shape or not values.size:
         shown, wanted = f"of shape {truth.shape}", f"of shape {values.shape}"
-        raise validate.misfit("members", shown, wanted, "give one score and truth for each record")
+        raise validate.invalid_input(
+            "members", shown, wanted, "give one score and truth for each record"
+        )
     if not np.isin(truth, (0, 1)).all():
-        raise validate.misfit("members", "other numbers", "True or False", "give True for a member")
+        raise validate.invalid_input(
+            "members", "other numbers", "True or False", "give True for a member"
+        )
     return values.ravel(), truth.ravel().astype(bool)

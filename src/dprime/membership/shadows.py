@@ -102,7 +102,9 @@ def score(
     """
     places = np.fromiter(records, dtype=np.int64)
     if not len(places):
-        raise validate.misfit("records", "empty", "one place in the pool or more", "give range(9)")
+        raise validate.invalid_input(
+            "records", "empty", "one place in the pool or more", "give range(9)"
+        )
     scores = [attack.scores(targets.evidence(n, shadows, places)) for n in range(len(targets))]
     return Scored(attack.name, np.stack(scores), targets.members[:, places])
 
@@ -275,5 +277,5 @@ def _trained(
             # whatever a model of the user's own may raise
             wanted = f"a function whose model answers records of {part.common.name} ({error})"
             remedy = f"give it {part.common.classes} outputs, one for each class"
-            raise validate.misfit("trainer", "another", wanted, remedy) from None
+            raise validate.invalid_input("trainer", "another", wanted, remedy) from None
     return answered

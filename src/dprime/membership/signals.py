@@ -55,10 +55,10 @@ class Signals:
             if given.ndim == 0 or (getattr(self, name) > 0).any():
                 remedy = "give ln p, or build signals with Signals.from_logits"
                 shown = "a single number" if given.ndim == 0 else f"up to {given.max():g}"
-                raise validate.misfit(name, shown, "logarithms, 0 at most", remedy)
+                raise validate.invalid_input(name, shown, "logarithms, 0 at most", remedy)
         if self.log_p.shape != self.log1m_p.shape:
             shapes = f"of shape {self.log1m_p.shape}", f"of shape {self.log_p.shape}"
-            raise validate.misfit("log1m_p", *shapes, "give both for each model and record")
+            raise validate.invalid_input("log1m_p", *shapes, "give both for each model and record")
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
@@ -74,7 +74,7 @@ class Signals:
         outputs = arrays.numbers("logits", logits).astype(np.float64)
         if outputs.ndim < 2 or not outputs.shape[-1]:
             remedy = "give one number for each class"
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "logits", f"of shape {outputs.shape}", "[..., record, class]", remedy
             )
         *_, records, classes = outputs.shape
@@ -145,7 +145,7 @@ def signals_of(model: nn.Module | Trained, records: Dataset, *, device: str = "c
     """
     if records.classes is None:
         remedy = "membership attacks need the probability of a class"
-        raise validate.misfit("records", "a regression", "records with classes", remedy)
+        raise validate.invalid_input("records", "a regression", "records with classes", remedy)
     from dprime.train import Trained  # noqa: PLC0415 - all else here works without PyTorch
 
     if isinstance(model, Trained):
@@ -176,7 +176,7 @@ def _outputs_of_trials(
     weights, network = trained.weights, trained.network
     if weights is None:
         remedy = "train with keep_weights=True"
-        raise validate.misfit("model", "without its weights", "trained and kept", remedy)
+        raise validate.invalid_input("model", "without its weights", "trained and kept", remedy)
     place = device_named(device)
     room = room_on(place)
     network.model.to(place)
@@ -210,9 +210,9 @@ def _classes(labels: NDArray[Any], records: int, classes: int) -> NDArray[np.int
     remedy = "give the true class of each record"
     if labels.shape != (records,):
         wanted = f"of shape ({records},)"
-        raise validate.misfit("labels", f"of shape {labels.shape}", wanted, remedy)
+        raise validate.invalid_input("labels", f"of shape {labels.shape}", wanted, remedy)
     outside = (labels < 0) | (labels >= classes) | (labels != np.floor(labels))
     if outside.any():
         wanted = f"whole numbers from 0 to {classes - 1}"
-        raise validate.misfit("labels", f"{labels[outside][0]} for a record", wanted, remedy)
+        raise validate.invalid_input("labels", f"{labels[outside][0]} for a record", wanted, remedy)
     return labels.astype(np.int64)

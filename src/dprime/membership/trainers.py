@@ -69,7 +69,7 @@ class Recipe:
                 validate.positive(name, getattr(self, name))
         if self.epsilon is not None and self.noise_multiplier is not None:
             remedy = "give one of them"
-            raise validate.misfit("noise_multiplier", "given too", "left out with ε", remedy)
+            raise validate.invalid_input("noise_multiplier", "given too", "left out with ε", remedy)
 
     @property
     def private(self) -> bool:
@@ -82,7 +82,7 @@ class Recipe:
         if self.batch > expected:
             remedy = "give a smaller batch, a larger pool or a larger probability"
             limit = f"at most the {expected:,.0f} records that are expected of the pool"
-            raise validate.refusal("batch", self.batch, limit, remedy)
+            raise validate.invalid_value("batch", self.batch, limit, remedy)
         rate = self.batch / expected
         steps = steps_from_epochs(self.epochs, rate)
         noise = self.noise_multiplier or 0.0

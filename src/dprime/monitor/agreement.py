@@ -63,12 +63,12 @@ def refuse_strangers(data: tuple[Tensor, Tensor], batches: Batches) -> None:
     known = {row.tobytes() for row in records.cpu().numpy()}
     for seen, labels in batches:
         if any(row.tobytes() not in known for row in seen.to(records.dtype).cpu().numpy()):
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "data", "without the records that the model is given", "of the same records",
                 "give data=, a pair of tensors with the records as the model sees them",
             )  # fmt: skip
         if labels.shape[1:] != targets.shape[1:]:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "data", f"with targets of shape {tuple(targets.shape)}",
                 f"with targets as the criterion has them, {tuple(labels.shape)}",
                 "give data=, a pair of tensors with the targets in that shape",
@@ -77,7 +77,7 @@ def refuse_strangers(data: tuple[Tensor, Tensor], batches: Batches) -> None:
 
 def refusal() -> validate.InputError:
     """For a training whose loss is another from its first step on."""
-    return validate.misfit(
+    return validate.invalid_input(
         "gradients that are analysed", "others than those that Opacus clipped", "the training's",
         REMEDY,
     )  # fmt: skip

@@ -87,17 +87,17 @@ class Attached:
 
     def __post_init__(self) -> None:
         if not isinstance(self.optimizer, DPOptimizer):
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "optimizer", f"a {type(self.optimizer).__name__}", "Opacus' own",
                 "give the one that make_private returned",
             )  # fmt: skip
         if not hasattr(getattr(self.privacy_engine, "accountant", None), "history"):
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "privacy_engine", f"a {type(self.privacy_engine).__name__}", "Opacus' own",
                 "give the PrivacyEngine whose make_private was called",
             )  # fmt: skip
         if self.ghost and not hasattr(self.model, "max_grad_norm"):
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "model", f"a {type(self.model).__name__}", "what make_private returned",
                 "in ghost mode that is what clips",
             )  # fmt: skip
@@ -120,7 +120,7 @@ class Attached:
             inspect.getclosurevars(hook).nonlocals.get("self") if inspect.isfunction(hook) else None
         )
         if hasattr(told, "history") and told is not self.privacy_engine.accountant:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "privacy_engine", "another one", "the one that made the optimizer",
                 "give the PrivacyEngine whose make_private was called",
             )  # fmt: skip
@@ -133,7 +133,7 @@ class Attached:
         if not all(seen) or not any(seen) or not makes_gradients:
             some = "of some weights" if any(seen) and not all(seen) else "any weight"
             lacking = f"one without {some} of the optimizer" if not all(seen) else "the plain one"
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "model", lacking, "the one that is trained", "give what make_private returned"
             )
 
@@ -141,26 +141,26 @@ class Attached:
         """PyTorch shares the noise between both parts of a number: each has z/√2."""
         if any(p.is_complex() for p in self.parameters()):
             remedy = "train torch.view_as_real of them"
-            raise validate.misfit("weights", "complex", "real numbers", remedy)
+            raise validate.invalid_input("weights", "complex", "real numbers", remedy)
 
     def _refuse_adaptive(self) -> None:
         """Only with public batch sizes, and not in ghost mode: see above."""
         if not self.adaptive:
             return
         if self.ghost:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "clipping", "adaptive", "flat in ghost mode",
                 "Opacus 1.6 does not clip each record for itself there, and older releases record "
                 "the wrong noise; use flat clipping",
             )  # fmt: skip
         if self.poisson:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "clipping", "adaptive with Poisson batches", "flat where batch sizes are secret",
                 "no analysis covers a count divided by a secret size; use flat clipping, or "
                 "make_private(poisson_sampling=False)",
             )  # fmt: skip
         if _release() < FIRST_ADAPTIVE:
-            raise validate.refusal(
+            raise validate.invalid_value(
                 "opacus", opacus.__version__, "1.6 or later for adaptive clipping",
                 "older releases do not keep the noise that was asked for",
             )  # fmt: skip

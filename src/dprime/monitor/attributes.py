@@ -63,18 +63,18 @@ class Attribute:
         self._check_shapes()
         if len(self.values) < 2:
             remedy = "give two or more, or nothing is to be guessed"
-            raise validate.refusal(
+            raise validate.invalid_value(
                 f"the number of values of {self.name}", len(self.values), "at least 2", remedy
             )
         if len(self.values) > MOST_VALUES:
             remedy = 'give values="extremes", or a list of fewer'
-            raise validate.refusal(
+            raise validate.invalid_value(
                 f"the number of values of {self.name}", len(self.values),
                 f"at most {MOST_VALUES}", remedy,
             )  # fmt: skip
         if len(np.unique(self.values, axis=0)) < len(self.values):
             shown = ", ".join(self.labels[:6])
-            raise validate.misfit(
+            raise validate.invalid_input(
                 f"values of {self.name}", shown, "all different", "give each once"
             )
         if self.prior is not None:
@@ -90,13 +90,13 @@ class Attribute:
         if self.values.ndim != 2 or self.values.shape[1] != width:
             shape = f"of shape {self.values.shape}"
             remedy = f"give {width} number{'s' if width > 1 else ''} for each value"
-            raise validate.misfit(f"values of {self.name}", shape, "[value, column]", remedy)
+            raise validate.invalid_input(f"values of {self.name}", shape, "[value, column]", remedy)
         if not np.isfinite(self.values).all():
             remedy = "leave out what is NaN or infinite"
-            raise validate.misfit(f"values of {self.name}", "not", "finite numbers", remedy)
+            raise validate.invalid_input(f"values of {self.name}", "not", "finite numbers", remedy)
         if len(self.labels) != len(self.values):
             wanted_labels = f"{len(self.values)}, one for each value"
-            raise validate.refusal(
+            raise validate.invalid_value(
                 f"the number of labels of {self.name}", len(self.labels), wanted_labels,
                 "name every value",
             )  # fmt: skip
@@ -182,7 +182,7 @@ class Attribute:
             rows = np.array([_member(called, v, places, labels, names, rows) for v in values], int)
         elif values != "all":
             remedy = 'give "all", or a list of its columns'
-            raise validate.refusal("values", values, "those of a one-hot group", remedy)
+            raise validate.invalid_value("values", values, "those of a one-hot group", remedy)
         chosen = None
         if damaging is not None:
             chosen = rows.tolist().index(_member(called, damaging, places, labels, names, rows))
@@ -205,16 +205,18 @@ class Attribute:
         """
         if not attributes or not all(isinstance(one, cls) for one in attributes):
             remedy = "give for example age and sex, each an Attribute"
-            raise validate.refusal("attributes", list(attributes), "one Attribute or more", remedy)
+            raise validate.invalid_value(
+                "attributes", list(attributes), "one Attribute or more", remedy
+            )
         places = tuple(place for one in attributes for place in one.places)
         called = name or " and ".join(one.name for one in attributes)
         if len(set(places)) < len(places):
             remedy = "name each column once"
-            raise validate.refusal("attributes", called, "of columns that differ", remedy)
+            raise validate.invalid_value("attributes", called, "of columns that differ", remedy)
         size = int(np.prod([len(one.values) for one in attributes]))
         if size > MOST_VALUES:
             remedy = "give fewer values of each, such as the extremes"
-            raise validate.refusal(
+            raise validate.invalid_value(
                 f"the number of combinations of {called}", size, f"at most {MOST_VALUES}", remedy
             )
         picks = list(itertools.product(*(range(len(one.values)) for one in attributes)))
@@ -249,12 +251,12 @@ class Attribute:
         """Refuse records that have no such columns."""
         if records.ndim != 2:
             remedy = "analyse tables only"
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "records", f"of shape {tuple(records.shape)}", "[n, features]", remedy
             )
         if max(self.places) >= records.shape[1]:
             remedy = "give an index that the data has"
-            raise validate.refusal(
+            raise validate.invalid_value(
                 "attribute", max(self.places), f"a column from 0 to {records.shape[1] - 1}", remedy
             )
 
@@ -272,7 +274,9 @@ class Attribute:
             _check_place(name, place, len(self.values))
         if first % len(self.values) == second % len(self.values):
             remedy = "give the places of two values"
-            raise validate.refusal("second", second, f"another value than first, {first}", remedy)
+            raise validate.invalid_value(
+                "second", second, f"another value than first, {first}", remedy
+            )
         pair = tuple(self.values[first].tolist()), tuple(self.values[second].tolist())
         return OneAttribute(self.places, pair, record)
 
@@ -347,10 +351,12 @@ def _table(
         records, names = np.asarray(data), tuple(columns)
     if records.ndim != 2 or not len(records):
         remedy = "give a table of one record or more"
-        raise validate.misfit("data", f"of shape {records.shape}", "records [n, features]", remedy)
+        raise validate.invalid_input(
+            "data", f"of shape {records.shape}", "records [n, features]", remedy
+        )
     if names and len(names) != records.shape[1]:
         remedy = "name every column or none"
-        raise validate.refusal("columns", len(names), f"{records.shape[1]} names", remedy)
+        raise validate.invalid_value("columns", len(names), f"{records.shape[1]} names", remedy)
     return records, names
 
 
@@ -365,7 +371,7 @@ def _check_place(name: str, place: object, count: int) -> None:
     counts = isinstance(place, int | np.integer) and not isinstance(place, bool)
     if not counts or not -count <= place < count:  # type: ignore[operator]
         remedy = "give the place of one of the values"
-        raise validate.refusal(name, place, f"a whole number from 0 to {count - 1}", remedy)
+        raise validate.invalid_value(name, place, f"a whole number from 0 to {count - 1}", remedy)
 
 
 def _check_finite(column: Column, table: NDArray[Any] | None, place: int) -> None:
@@ -376,7 +382,9 @@ def _check_finite(column: Column, table: NDArray[Any] | None, place: int) -> Non
     if missing:
         shown = f"NaN or infinite in {missing:,} of {len(table):,} records"
         remedy = "leave those out, or give them a value as the training does"
-        raise validate.misfit(f"column {column} of the data", shown, "of finite numbers", remedy)
+        raise validate.invalid_input(
+            f"column {column} of the data", shown, "of finite numbers", remedy
+        )
 
 
 def _column_values(
@@ -386,21 +394,21 @@ def _column_values(
     if isinstance(values, str):
         if values not in ("all", "extremes"):
             remedy = 'give values="all", "extremes", or a list'
-            raise validate.refusal("values", values, "all, extremes or a list", remedy)
+            raise validate.invalid_value("values", values, "all, extremes or a list", remedy)
         if column is None:
             remedy = "give data=, or a list of values"
-            raise validate.refusal("values", values, "a list where no data is given", remedy)
+            raise validate.invalid_value("values", values, "a list where no data is given", remedy)
         found = np.unique(column).astype(np.float64)
         return found if values == "all" else np.unique(found[[0, -1]])
     found = np.array([validate.number(f"each value of {name}", value) for value in values])
     if len(np.unique(found)) < len(found):
         remedy = "give each once"
-        raise validate.refusal(f"values of {name}", list(values), "all different", remedy)
+        raise validate.invalid_value(f"values of {name}", list(values), "all different", remedy)
     if column is not None:
         for value in found:
             if not _is_close(column, value).any():
                 remedy = "give one that does, or leave data out to give values of your own"
-                raise validate.refusal(
+                raise validate.invalid_value(
                     f"each value of {name}", float(value), "one that occurs in the data", remedy
                 )
     return found
@@ -418,7 +426,7 @@ def _nearest(name: str, values: NDArray[np.float64], wanted: float) -> int:
     if not close.any():
         shown = ", ".join(f"{value:g}" for value in values[:6])
         remedy = f"give one such as {shown}"
-        raise validate.refusal("damaging", wanted, f"one of the values of {name}", remedy)
+        raise validate.invalid_value("damaging", wanted, f"one of the values of {name}", remedy)
     return int(close.argmax())
 
 
@@ -429,7 +437,7 @@ def _group(group: str | Sequence[Column], names: Sequence[str]) -> tuple[Column,
     found = one_hot_group(group, names)
     if not found:
         remedy = "give the columns themselves" if names else "give columns=, their names"
-        raise validate.refusal(
+        raise validate.invalid_value(
             "attribute", group, "what the names of a group's columns begin with", remedy
         )
     return found
@@ -439,7 +447,7 @@ def _occurring(name: str, group: NDArray[Any]) -> NDArray[np.bool_]:
     """Which columns of a group are ever 1; refuse what is not a one-hot group."""
     if not (np.isin(group, (0, 1)).all() and (group.sum(axis=1) == 1).all()):
         remedy = "give the columns of which one is 1 in each record"
-        raise validate.misfit(
+        raise validate.invalid_input(
             f"attribute {name}", "columns with none or several of them 1, or other numbers",
             "a one-hot group", remedy,
         )  # fmt: skip
@@ -463,7 +471,7 @@ def _member(
     if not known:
         shown = ", ".join(labels[row] for row in rows[:6])
         remedy = f"give one such as {shown}"
-        raise validate.refusal(
+        raise validate.invalid_value(
             f"each value of {name}", wanted, "one of the group that occurs", remedy
         )
     return int(known[0])
@@ -477,12 +485,14 @@ def _checked_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:
     shares = tuple(validate.probability("each share of prior", share) for share in prior)
     if len(shares) != count:
         remedy = "give one for each value, in their order"
-        raise validate.refusal("the number of shares in prior", len(shares), str(count), remedy)
+        raise validate.invalid_value(
+            "the number of shares in prior", len(shares), str(count), remedy
+        )
     total = sum(shares)
     if abs(total - 1) > 1e-6:
         remedy = "divide them by their sum"
-        raise validate.refusal("the sum of prior", round(total, 6), "1", remedy)
+        raise validate.invalid_value("the sum of prior", round(total, 6), "1", remedy)
     if max(shares) == 1:
         remedy = "leave out the values that nobody has, or the prior"
-        raise validate.refusal("the largest share of prior", 1, "below 1", remedy)
+        raise validate.invalid_value("the largest share of prior", 1, "below 1", remedy)
     return shares

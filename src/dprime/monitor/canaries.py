@@ -55,7 +55,7 @@ class Canaries(Watcher):
         self.count = validate.whole("count", count, example=1000)
         if self.count < FEWEST:
             remedy = "fewer show nothing; give for example 1000"
-            raise validate.refusal("count", count, f"at least {FEWEST}", remedy)
+            raise validate.invalid_value("count", count, f"at least {FEWEST}", remedy)
         self.confidence = validate.inner_probability("confidence", confidence, example=0.95)
         self._seed = fresh_seed() if seed is None else _seed(seed)
         self._steps = 0
@@ -78,18 +78,18 @@ class Canaries(Watcher):
     def start(self, training: Attached) -> None:
         """Refuse a second training, and one whose claim is not about adding one record."""
         if self._training is not None:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "canaries", "those of another training", "new ones for each training",
                 f"make a {type(self).__name__} for this one",
             )  # fmt: skip
         if not training.poisson:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "data_loader", "not Poisson", "a Poisson one for canaries",
                 "a canary is in or out, and adding a record to shuffled batches is not covered by "
                 "any certified curve; call make_private with poisson_sampling=True",
             )  # fmt: skip
         if distributed.is_available() and distributed.is_initialized():
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "training", "distributed", "on one process for canaries",
                 "audit a training of the same settings on one process",
             )  # fmt: skip
@@ -110,7 +110,7 @@ class Canaries(Watcher):
             delta: of the bound on ε.
         """
         if not self._steps:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "result", "asked for before any step", "asked for after the training", "train first"
             )
         notes = self._notes()
@@ -206,7 +206,9 @@ class Canaries(Watcher):
         for name, own in (("kind", self.name), ("count", self.count)):
             if state.get(name) != own:
                 remedy = "make the canaries as they were made for the training that was saved"
-                raise validate.refusal(f"the state's {name}", state.get(name), repr(own), remedy)
+                raise validate.invalid_value(
+                    f"the state's {name}", state.get(name), repr(own), remedy
+                )
         self._seed = int(state["seed"])
         self._steps, self._lost = int(state["steps"]), int(state["lost"])
 
@@ -219,4 +221,6 @@ def saved(array: Array) -> Tensor:
 def _seed(seed: object) -> int:
     if isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0:
         return seed
-    raise validate.refusal("seed", seed, "a whole number, 0 or more", "leave it out for a secret")
+    raise validate.invalid_value(
+        "seed", seed, "a whole number, 0 or more", "leave it out for a secret"
+    )

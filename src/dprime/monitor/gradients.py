@@ -93,7 +93,7 @@ class GradientCanaries(Canaries):
         super().start(training)
         if self.count > training.size:
             remedy = "each canary needs a weight of its own; use fewer"
-            raise validate.refusal("count", self.count, f"at most {training.size:,}", remedy)
+            raise validate.invalid_value("count", self.count, f"at most {training.size:,}", remedy)
         self._draw_places()
 
     def _draw_places(self) -> None:

@@ -121,17 +121,17 @@ class AttributeInference(Watcher):
     def start(self, training: Attached) -> None:
         """Make a twin of the model, and look at what cannot be analysed."""
         if self._training is not None:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "AttributeInference", "used for another training already", "new for each training",
                 "make another one",
             )  # fmt: skip
         if hasattr(training.optimizer, "max_grad_norms"):
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "clipping", "layer by layer", "of the whole gradient for attribute inference",
                 'give clipping="flat" to make_private',
             )  # fmt: skip
         if training.noise_multiplier <= 0:
-            raise validate.refusal(
+            raise validate.invalid_value(
                 "noise_multiplier", training.noise_multiplier, "above 0 for attribute inference",
                 "give a noise such as 1.1",
             )  # fmt: skip
@@ -304,7 +304,7 @@ class AttributeInference(Watcher):
             yield self._data
             return
         if not self._batches:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "the batch", "not seen", "seen at every step",
                 "give the criterion, a module, to the monitor, or call monitor.batch(x, y)",
             )  # fmt: skip
@@ -315,7 +315,7 @@ class AttributeInference(Watcher):
         if attribute.name in self._reached or longest == 0:
             return
         if difference <= UNMOVED * longest:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 f"attribute {attribute.name}", "without effect on every gradient",
                 "one that the model sees", "check its columns, and whether the model drops them",
             )  # fmt: skip
@@ -397,7 +397,7 @@ class AttributeInference(Watcher):
     def _refuse_unseen(self) -> None:
         if not len(self.steps):
             remedy = "train first"
-            raise validate.misfit("steps", "none", "at least one that was seen", remedy)
+            raise validate.invalid_input("steps", "none", "at least one that was seen", remedy)
 
     # Checkpoints
 
@@ -431,13 +431,13 @@ class AttributeInference(Watcher):
         steps = Steps.from_state(state["steps"])
         if tuple(steps.differences) != tuple(self.attributes):
             remedy = "give the attributes that it was saved with"
-            raise validate.refusal(
+            raise validate.invalid_value(
                 "the checkpoint's attributes", ", ".join(steps.differences),
                 ", ".join(self.attributes), remedy,
             )  # fmt: skip
         if (saved := state["analysed"]) != self._analysed_how():
             remedy = "go on with the values and the analysis that it was saved with"
-            raise validate.refusal(
+            raise validate.invalid_value(
                 "the checkpoint's analysis", saved, str(self._analysed_how()), remedy
             )
         self._settle()
@@ -486,7 +486,7 @@ def _all_records(data: Any) -> tuple[Tensor, Tensor]:
     except (TypeError, ValueError) as error:
         remedy = "give data=, a pair of tensors"
         reason = f"a {type(data).__name__} that gives no pairs ({error})"
-        raise validate.misfit("data", reason, "records with targets", remedy) from None
+        raise validate.invalid_input("data", reason, "records with targets", remedy) from None
     records, targets = zip(*parts, strict=True)
     return torch.cat(records), torch.cat(targets)
 
@@ -506,17 +506,19 @@ def _notes(training: Attached) -> Iterator[str]:
 def _refuse_no_function(loss: Any) -> None:
     if loss is not None and not callable(loss):
         remedy = "give one of outputs and targets that returns one loss a record"
-        raise validate.refusal("loss", loss, "a function", remedy)
+        raise validate.invalid_value("loss", loss, "a function", remedy)
 
 
 def _checked(attributes: Sequence[Attribute]) -> Sequence[Attribute]:
     if not attributes or not all(isinstance(one, Attribute) for one in attributes):
         remedy = 'give for example Attribute.column("age", "extremes", data=records)'
-        raise validate.refusal("attributes", list(attributes), "one Attribute or more", remedy)
+        raise validate.invalid_value(
+            "attributes", list(attributes), "one Attribute or more", remedy
+        )
     names = [one.name for one in attributes]
     if len(set(names)) < len(names):
         remedy = "give each a name of its own with name="
-        raise validate.refusal("attributes", ", ".join(names), "of different names", remedy)
+        raise validate.invalid_value("attributes", ", ".join(names), "of different names", remedy)
     return attributes
 
 

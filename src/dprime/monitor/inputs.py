@@ -97,7 +97,7 @@ class InputCanaries(Canaries):
         super().__init__(len(records), seed=seed, confidence=confidence)
         if len(labels) != len(records):
             remedy = "give one label for each"
-            raise validate.refusal("labels", len(labels), f"{len(records)} of them", remedy)
+            raise validate.invalid_value("labels", len(labels), f"{len(records)} of them", remedy)
         self.records, self.labels = records, labels
         self.every = validate.whole("every", every, example=5)
         self._loss = loss
@@ -168,7 +168,7 @@ class InputCanaries(Canaries):
         """See that the loader has the canaries."""
         super().start(training)
         if self._mixed is None or training.data_loader.dataset is not self._mixed:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "data_loader", "over another data set", "over the canaries' mixed(dataset)",
                 "make the DataLoader from it, then call make_private",
             )  # fmt: skip
@@ -176,7 +176,7 @@ class InputCanaries(Canaries):
             criterion = getattr(training.criterion, "criterion", training.criterion)
             if criterion is None:
                 remedy = "give it to the monitor as criterion, or to the canaries as loss"
-                raise validate.misfit("loss", "missing", "given for input canaries", remedy)
+                raise validate.invalid_input("loss", "missing", "given for input canaries", remedy)
             self._loss = criterion
         self._bare = without_hooks(training.module).eval()
         names = {id(p): name for name, p in training.module.named_parameters()}
@@ -252,7 +252,7 @@ class InputCanaries(Canaries):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on with the same coins and score."""
         if self._mixed is not None and state.get("seed") != self._seed:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "seed", "another one", "that of the training that was saved",
                 "give it when the canaries are made, so that the same records are mixed in",
             )  # fmt: skip
@@ -288,7 +288,7 @@ class Mixed(Dataset[Any]):
             return self.dataset[index]
         if not self._inside[index - own]:
             remedy = "take batches from a DataLoader, which skips it"
-            raise validate.misfit("index", "an empty place", "that of a record", remedy)
+            raise validate.invalid_input("index", "an empty place", "that of a record", remedy)
         label = self.labels[index - own]
         as_own = isinstance(self.dataset[0][1], Tensor)
         return self.records[index - own], label if as_own else label.item()
@@ -317,7 +317,7 @@ def _record_of(pair: Any) -> Tensor:
         if isinstance(record, Tensor) and record.is_floating_point():
             return record
     remedy = "give a data set of such pairs"
-    raise validate.misfit(
+    raise validate.invalid_input(
         "dataset", f"of {type(pair).__name__}", "of pairs (tensor of numbers, label)", remedy
     )
 
@@ -329,7 +329,7 @@ def _label_of(pair: Any) -> Tensor:
         found = torch.as_tensor(label)
         if found.numel() == 1:
             return found
-    raise validate.misfit(
+    raise validate.invalid_input(
         "dataset", "one with other labels", "one whose labels are a number each",
         "make records and labels yourself and give them to InputCanaries",
     )  # fmt: skip

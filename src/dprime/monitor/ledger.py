@@ -318,7 +318,7 @@ def _whole(value: object, least: int) -> bool:
 
 
 def _damaged(name: str, value: object, requirement: str) -> validate.InputError:
-    return validate.refusal(
+    return validate.invalid_value(
         f"the ledger's {name}", value, requirement, "give what state_dict() returned"
     )
 

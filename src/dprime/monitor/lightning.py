@@ -40,7 +40,7 @@ class LightningMonitor(Callback):
         """Find the monitor, and go on from a checkpoint that was loaded before."""
         found = self._given or getattr(pl_module, "monitor", None)
         if not isinstance(found, Monitor):
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "monitor",
                 "missing",
                 "given",

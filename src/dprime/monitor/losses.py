@@ -30,7 +30,7 @@ def loss_of(criterion: Any) -> Loss:
     reduction = _reduction(criterion, inner)
     averages = reduction == "mean"
     if averages and _weight(inner) is not None:
-        raise validate.misfit(
+        raise validate.invalid_input(
             "criterion", "one that divides by the batch's weights", "of each record alone",
             "give loss=, which weighs every record for itself",
         )  # fmt: skip
@@ -43,7 +43,7 @@ def loss_of(criterion: Any) -> Loss:
     if callable(inner) and "reduction" in _arguments(inner):
         return partial(_each, partial(inner, reduction="none"), reduction)
     shown = "missing" if criterion is None else f"a {type(inner).__name__}"
-    raise validate.misfit(
+    raise validate.invalid_input(
         "criterion", shown, "one whose reduction can be turned off",
         "give loss=, a function of outputs and targets that returns one loss a record",
     )  # fmt: skip
@@ -100,7 +100,7 @@ def _each(alone: Loss, reduction: str, outputs: Tensor, targets: Tensor) -> Tens
     if losses.ndim < 2:
         return losses
     if reduction == "none":
-        raise validate.misfit(
+        raise validate.invalid_input(
             "criterion", "one that leaves a record's outputs apart", "one that adds them up",
             "give loss=, a function of outputs and targets that returns one loss a record",
         )  # fmt: skip
@@ -110,7 +110,7 @@ def _each(alone: Loss, reduction: str, outputs: Tensor, targets: Tensor) -> Tens
 
 def _other_shapes(outputs: Tensor, targets: Tensor) -> validate.InputError:
     """Something happens to the model's outputs before the criterion sees them."""
-    return validate.misfit(
+    return validate.invalid_input(
         "criterion", f"given outputs {tuple(outputs.shape)} and targets {tuple(targets.shape)}",
         "of outputs and targets that belong together",
         "give loss=, a function that brings the model's own outputs into the shape of the targets",

@@ -176,7 +176,9 @@ class Monitor:
         """
         if not self.plan.known:
             remedy = "give epochs or steps when attaching"
-            raise validate.misfit("the planned end", "missing", "known for a forecast", remedy)
+            raise validate.invalid_input(
+                "the planned end", "missing", "known for a forecast", remedy
+            )
         return risk_profile(_curve(self._future(), self.adjacency), self.readings)
 
     def answer(self) -> MetricValue:
@@ -476,7 +478,9 @@ def _refuse_second(**objects: Any) -> None:
     for name, thing in objects.items():
         if hasattr(thing, MARK):
             remedy = f"take the first one off with {name}.{MARK}.detach()"
-            raise validate.misfit(name, "already attached", "watched by one monitor only", remedy)
+            raise validate.invalid_input(
+                name, "already attached", "watched by one monitor only", remedy
+            )
 
 
 def _adjacency(asked: str | None, training: Attached, public: PublicConstants | None) -> str:
@@ -491,7 +495,7 @@ def _adjacency(asked: str | None, training: Attached, public: PublicConstants | 
     validate.one_of("adjacency", asked, ADJACENCIES)
     if asked == "add-remove" and not training.poisson:
         remedy = "leave it out, or use make_private(poisson_sampling=True)"
-        raise validate.refusal(
+        raise validate.invalid_value(
             "adjacency", asked, "'replace' or 'zero-out' without Poisson sampling", remedy
         )
     if asked == "add-remove" and public is None:
@@ -499,7 +503,7 @@ def _adjacency(asked: str | None, training: Attached, public: PublicConstants | 
             "leave it out, or state rate, divisor and steps as constants with "
             "Monitor(..., public=PublicConstants(sample_rate, expected_batch_size, steps))"
         )
-        raise validate.refusal(
+        raise validate.invalid_value(
             "adjacency", asked, "'zero-out' or 'replace' where Opacus counts the records", remedy
         )
     return asked
@@ -511,9 +515,9 @@ def _constants(given: object, training: Attached) -> PublicConstants | None:
         return None
     if not isinstance(given, PublicConstants):
         remedy = "give PublicConstants(sample_rate=0.01, expected_batch_size=600, steps=500)"
-        raise validate.refusal("public", given, "PublicConstants", remedy)
+        raise validate.invalid_value("public", given, "PublicConstants", remedy)
     if not training.poisson:
-        raise validate.misfit(
+        raise validate.invalid_input(
             "public", "given", "left out without Poisson sampling",
             "use make_private(poisson_sampling=True), or leave it out",
         )  # fmt: skip
@@ -523,7 +527,9 @@ def _constants(given: object, training: Attached) -> PublicConstants | None:
             "draw with DPDataLoader(data, sample_rate=...), and set "
             "optimizer.expected_batch_size to the constant before you attach"
         )
-        raise validate.misfit("public", f"another one ({other})", "as in the training", remedy)
+        raise validate.invalid_input(
+            "public", f"another one ({other})", "as in the training", remedy
+        )
     return given
 
 
@@ -532,28 +538,28 @@ def _watchers(given: Any) -> tuple[Watcher, ...]:
     if isinstance(given, Sequence) and all(isinstance(one, Watcher) for one in given):
         return tuple(given)
     remedy = "give for example watchers=[GradientCanaries()]"
-    raise validate.refusal("watchers", given, "a list of watchers", remedy)
+    raise validate.invalid_value("watchers", given, "a list of watchers", remedy)
 
 
 def _readings(conditions: object) -> tuple[Reading, ...]:
     if conditions is None or isinstance(conditions, Mapping):
         return profile(**(conditions or {}))
     remedy = 'give for example {"delta": 1e-6}'
-    raise validate.refusal("conditions", conditions, "a mapping of names to numbers", remedy)
+    raise validate.invalid_value("conditions", conditions, "a mapping of names to numbers", remedy)
 
 
 def _sink(show: Any) -> Callable[[str], object] | None:
     if show is None or callable(show):
         return show  # type: ignore[no-any-return]
     remedy = "leave it out for lines on stderr, or give for example logger.info"
-    raise validate.refusal("show", show, "a function that takes a line, or None", remedy)
+    raise validate.invalid_value("show", show, "a function that takes a line, or None", remedy)
 
 
 def _mechanisms(given: Any) -> tuple[Mechanism, ...]:
     if isinstance(given, Sequence) and all(isinstance(one, Mechanism) for one in given):
         return tuple(given)
     remedy = "give for example besides=[clip_norm.cost]"
-    raise validate.refusal("besides", given, "a list of mechanisms", remedy)
+    raise validate.invalid_value("besides", given, "a list of mechanisms", remedy)
 
 
 def _wanted(every: object) -> bool:
@@ -565,16 +571,16 @@ def _refuse_other(saved: dict[str, Any], own: dict[str, Any]) -> None:
     """Refuse a checkpoint of another training."""
     if "ledger" not in saved or "version" not in saved:
         remedy = "give what the monitor's state_dict() returned"
-        raise validate.misfit("state", "another one", "a monitor's", remedy)
+        raise validate.invalid_input("state", "another one", "a monitor's", remedy)
     if saved["version"] != STATE_VERSION:
         remedy = "load it with the release of dprime that saved it"
-        raise validate.refusal("version", saved["version"], str(STATE_VERSION), remedy)
+        raise validate.invalid_value("version", saved["version"], str(STATE_VERSION), remedy)
     if saved["adjacency"] == "add-remove" and own["adjacency"] == "zero-out":
         saved = {**saved, "adjacency": "zero-out"}  # the same steps, of which less is claimed
     for name in ("sampling", "sample_rate", "adjacency", "public"):
         if saved.get(name) != own[name] and (name != "public" or own[name]):
             remedy = "load it into the training it was saved from"
-            raise validate.refusal(
+            raise validate.invalid_value(
                 f"the checkpoint's {name}", saved.get(name), str(own[name]), remedy
             )
     if saved.get("besides", []) != own["besides"]:
@@ -584,11 +590,11 @@ def _refuse_other(saved: dict[str, Any], own: dict[str, Any]) -> None:
             for state in (saved, own)
         )
         wanted = "as in the training that goes on: " + wanted
-        raise validate.misfit("the checkpoint's besides", described, wanted, remedy)
+        raise validate.invalid_input("the checkpoint's besides", described, wanted, remedy)
     names, ours = ([name for name, _ in state["watchers"]] for state in (saved, own))
     if names != ours:
         remedy = "attach the same watchers in the same order"
         wanted = ", ".join(ours) or "none"
-        raise validate.misfit(
+        raise validate.invalid_input(
             "the checkpoint's watchers", ", ".join(names) or "none", wanted, remedy
         )

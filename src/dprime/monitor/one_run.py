@@ -225,7 +225,7 @@ def one_run(
     count = len(inside)
     if count < FEWEST:
         remedy = "fewer show nothing; give for example 1000"
-        raise validate.refusal("count", count, f"at least {FEWEST} canaries", remedy)
+        raise validate.invalid_value("count", count, f"at least {FEWEST} canaries", remedy)
     delta = validate.inner_probability("delta", delta, example="1e-5")
     confidence = validate.inner_probability("confidence", confidence, example=0.95)
     claim = None if claim is None else checked_claim(claim)

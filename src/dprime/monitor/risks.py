@@ -197,7 +197,7 @@ class AttributeRisk:
         prior, place = self.attribute.prior, self.attribute.damaging
         if prior is None or place is None:
             remedy = "give both to the attribute"
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "prior and damaging", "not both given", "given for a precision", remedy
             )
         share = prior[place]

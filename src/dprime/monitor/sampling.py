@@ -451,7 +451,7 @@ def _length(data_loader: Any, sampler: Any) -> int:
     except TypeError:
         length = 0
     if length < 1:
-        raise validate.misfit(
+        raise validate.invalid_input(
             "data_loader", "one without a length", "one whose sampling rate is known",
             "give the loader that make_private returned, over a data set with a length",
         )  # fmt: skip

@@ -102,7 +102,7 @@ class TrainerMonitor(TrainerCallback):
                 saved: dict[str, Any] = torch.load(folder / FILE, weights_only=True)
                 if saved.get(TRAINING) == number:
                     return saved
-        raise validate.misfit(
+        raise validate.invalid_input(
             "the checkpoint", "one without it, or with that of another training",
             "one with the monitor's state of this training",
             "give its folder as TrainerMonitor(monitor, checkpoint=...), or call "

@@ -153,7 +153,7 @@ class Twin:
         targets = completions.targets.repeat_interleave(len(completions.values), dim=0)
         losses = self.loss(outputs, targets)
         if losses.numel() != len(targets):
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "loss", f"of shape {tuple(losses.shape)} for {len(targets)} records",
                 "one a record",
                 'give loss=, a function that does not average, such as one with reduction="none"',
@@ -164,7 +164,7 @@ class Twin:
         """The gradient of the summed loss at each layer's output."""
         losses = self._lost(self._module(x), completions)
         if not self._calls:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "model", "without a layer that was called and is trained", "made of layers",
                 "call the layers themselves in forward",
             )  # fmt: skip
@@ -207,13 +207,13 @@ class Twin:
         if self._given is None:  # called for its own gradients
             return output
         if len(inputs) != 1 or not isinstance(output, Tensor):
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "model", f"one with a {type(layer).__name__} of several inputs or outputs",
                 "made of layers with one tensor in and one out", "analyse another model",
             )  # fmt: skip
         assert self._input is not None
         if len(inputs[0]) != len(self._input) or len(output) != len(self._input):
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "model", f"one whose {type(layer).__name__} sees {len(inputs[0])} rows for "
                 f"{len(self._input)} records", "one that treats records one by one",
                 "keep the records in the first dimension",
@@ -272,7 +272,7 @@ def _bare(module: nn.Module, made: dict[int, nn.Module]) -> nn.Module:
     if id(module) in made:
         return made[id(module)]
     if isinstance(module, _BatchNorm):
-        raise validate.misfit(
+        raise validate.invalid_input(
             "model", f"one with {type(module).__name__}", "one that treats records one by one",
             "normalise by groups or layers instead",
         )  # fmt: skip
@@ -311,7 +311,7 @@ def _with_twins(own: Any, value: Any, made: dict[int, nn.Module]) -> Any:
 
 
 def _reached(module: nn.Module, inputs: tuple[Any, ...]) -> None:
-    raise validate.misfit(
+    raise validate.invalid_input(
         "model", f"one that reaches a {type(module).__name__} past its own attributes",
         "one that calls its layers as attributes, such as self.layer(x)",
         "do not keep layers in functions or other objects",
@@ -333,7 +333,7 @@ def _own_weights(
         own = {name: id(weight) for name, weight in theirs.named_parameters(recurse=False)}
         names = tuple(name for name, identity in own.items() if identity in moved)
         if seen & {own[name] for name in names}:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "model", "one in which two layers share a weight", "one whose weights are its own",
                 "give each layer a weight of its own",
             )  # fmt: skip

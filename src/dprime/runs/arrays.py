@@ -36,19 +36,21 @@ def pack(arrays: Arrays) -> Packed:
     remedy = "return a mapping such as {'scores': array} with the trial first in every array"
     if not isinstance(arrays, Mapping) or not arrays:
         shown = f"{type(arrays).__name__} {arrays!r:.50}"
-        raise validate.misfit("arrays", shown, "a mapping of names to arrays", remedy)
+        raise validate.invalid_input("arrays", shown, "a mapping of names to arrays", remedy)
     for name, array in arrays.items():
         known = isinstance(name, str) and isinstance(array, np.ndarray) and array.ndim > 0
         if not known or array.dtype.hasobject:
             shown = f"{type(array).__name__} of shape {np.shape(array)}"
-            raise validate.misfit(f"arrays[{name!r}]", shown, "an array of trials", remedy)
+            raise validate.invalid_input(f"arrays[{name!r}]", shown, "an array of trials", remedy)
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) != 1:
-        raise validate.misfit("arrays", f"{lengths}", "of one length, the block's trials", remedy)
+        raise validate.invalid_input(
+            "arrays", f"{lengths}", "of one length, the block's trials", remedy
+        )
     size = sum(array.nbytes for array in arrays.values())
     if size > LARGEST_BLOCK:
         limit = f"at most {LARGEST_BLOCK:,} bytes"
-        raise validate.misfit("arrays", f"{size:,} bytes", limit, "run smaller blocks")
+        raise validate.invalid_input("arrays", f"{size:,} bytes", limit, "run smaller blocks")
     buffer, layout = io.BytesIO(), []
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():

@@ -34,7 +34,7 @@ def about(
     """The texts that a new run holds."""
     if not isinstance(config, Mapping):
         remedy = "give for example {'adversary': 'gradient', 'seed': 1}"
-        raise validate.refusal("config", config, "a mapping of JSON values", remedy)
+        raise validate.invalid_value("config", config, "a mapping of JSON values", remedy)
     text = json_text("config", config)
     seed = config.get("seed", ...)
     if seed is not None:
@@ -65,7 +65,9 @@ def json_text(name: str, value: Mapping[str, Any]) -> str:
         return json.dumps(dict(value), allow_nan=False)
     except (TypeError, ValueError) as error:
         remedy = "use finite numbers, texts, lists and mappings, and None for what has no value"
-        raise validate.misfit(name, f"not ({error})", "made of JSON values", remedy) from None
+        raise validate.invalid_input(
+            name, f"not ({error})", "made of JSON values", remedy
+        ) from None
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str] | None:

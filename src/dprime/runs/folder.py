@@ -67,7 +67,9 @@ def list_runs(folder: str | os.PathLike[str]) -> tuple[list[Summary], dict[str, 
     """
     place = Path(folder)
     if not place.is_dir():
-        raise validate.refusal("folder", str(folder), "a folder", "give the folder of the runs")
+        raise validate.invalid_value(
+            "folder", str(folder), "a folder", "give the folder of the runs"
+        )
     runs, others = [], {}
     for path in run_file.candidates(place):
         try:

@@ -197,7 +197,9 @@ give another path, or the settings that it was made with.
         """
         if text := self._text("seed"):
             return int(text)
-        raise validate.misfit("run", "one whose seed is a secret", "one that keeps its seed", "")
+        raise validate.invalid_input(
+            "run", "one whose seed is a secret", "one that keeps its seed", ""
+        )
 
     @property
     def created(self) -> datetime:
@@ -271,7 +273,7 @@ give another path, or the settings that it was made with.
         packed = pack(arrays)
         for block, layout in self._rows("SELECT number, layout FROM blocks WHERE finished LIMIT 1"):
             if packed.layout != layout:
-                raise validate.misfit(
+                raise validate.invalid_input(
                     "arrays", packed.layout, f"like those of block {block}, {layout}",
                     "return arrays of the same names, types and shapes for every block",
                 )  # fmt: skip
@@ -340,7 +342,7 @@ give another path, or the settings that it was made with.
         rows = self._rows("SELECT attempts FROM blocks WHERE number = ?", block)
         if not rows:
             limits = f"between 0 and {self.state().blocks - 1}"
-            raise validate.refusal("block", block, limits, "give a block of this run")
+            raise validate.invalid_value("block", block, limits, "give a block of this run")
         return int(rows[0][0])
 
     @contextlib.contextmanager
@@ -366,7 +368,7 @@ give another path, or the settings that it was made with.
         if self.state().done and self.pending() and begun != dprime.__version__:
             shown = f"begun by {begun} and played in part"
             remedy = f"begin it anew, or finish it with dprime {begun}"
-            raise validate.misfit("run", shown, f"of dprime {dprime.__version__}", remedy)
+            raise validate.invalid_input("run", shown, f"of dprime {dprime.__version__}", remedy)
 
     def check_complete(self, what: str) -> None:
         """Refuse to conclude where blocks are missing, whose contents are `what`."""
@@ -385,7 +387,7 @@ give another path, or the settings that it was made with.
             apart = (f"{self.state().blocks} blocks", f"{blocks} blocks")
         if apart is not None:
             shown, asked = apart
-            raise validate.misfit(
+            raise validate.invalid_input(
                 self.path.name, f"of {shown}", f"of the same settings ({asked})",
                 "give another path, or the settings that it was made with",
             )  # fmt: skip
@@ -395,7 +397,7 @@ give another path, or the settings that it was made with.
         self.attempts(block)
         if self._blocks("state = 'done' AND number = ?", block):
             remedy = "leave it: a finished block is never replaced"
-            raise validate.misfit(f"block {block}", "done", "not yet done", remedy)
+            raise validate.invalid_input(f"block {block}", "done", "not yet done", remedy)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

@@ -167,7 +167,7 @@ def locked(path: Path) -> sqlite3.Connection:
     except BaseException as error:
         lock.close()
         if isinstance(error, sqlite3.OperationalError) and _code(error) == sqlite3.SQLITE_BUSY:
-            raise validate.misfit(str(path), *IN_USE) from None
+            raise validate.invalid_input(str(path), *IN_USE) from None
         raise
     return lock
 
@@ -207,7 +207,7 @@ def explain_errors(path: Path) -> Iterator[None]:
             raise _unusable(path, str(error)) from error
         if code not in EXPLAINED:
             raise
-        raise validate.misfit(str(path), *EXPLAINED[code]) from error
+        raise validate.invalid_input(str(path), *EXPLAINED[code]) from error
 
 
 def put(db: sqlite3.Connection, table: str, *values: object, **more: object) -> None:
@@ -240,7 +240,7 @@ def sidecar(path: Path, ending: str) -> Path:
 
 def damaged(path: Path, where: str = "") -> validate.InputError:
     """The error for a file that was cut off or overwritten somewhere."""
-    return validate.misfit(str(path), f"damaged {where}".strip(), *DAMAGED)
+    return validate.invalid_input(str(path), f"damaged {where}".strip(), *DAMAGED)
 
 
 def is_run(path: Path) -> bool:
@@ -281,7 +281,7 @@ def _write(path: Path, about: Mapping[str, str], blocks: int) -> None:
 def _check_free(path: Path) -> None:
     if os.path.lexists(path):
         remedy = "give another name, or resume that run"
-        raise validate.refusal("path", str(path), "the name of no file yet", remedy)
+        raise validate.invalid_value("path", str(path), "the name of no file yet", remedy)
 
 
 def _pragma(db: sqlite3.Connection, name: str) -> int:
@@ -291,13 +291,13 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
 def _check_kind(db: sqlite3.Connection, path: Path) -> None:
     """Refuse what is not a run, or a run of another format."""
     if _pragma(db, "application_id") != APPLICATION:
-        raise validate.misfit(str(path), *NO_RUN)
+        raise validate.invalid_input(str(path), *NO_RUN)
     version = _pragma(db, "user_version")
     if version != FORMAT:
         other = "a newer" if version > FORMAT else "an older"
         remedy = f"read it with {other} dprime than this one ({dprime.__version__})"
         requirement = f"a run of format {FORMAT}"
-        raise validate.misfit(str(path), f"of format {version}", requirement, remedy)
+        raise validate.invalid_input(str(path), f"of format {version}", requirement, remedy)
 
 
 def _check_digests(db: sqlite3.Connection, path: Path, whole: bool) -> None:
@@ -326,9 +326,9 @@ def _missing(path: Path) -> validate.InputError:
     similar = difflib.get_close_matches(path.name, there, n=3, cutoff=0.4) or there[:3]
     hint = f"did you mean {' or '.join(similar)}" if similar else "there is no run in its folder"
     shown = f"{str(path)!r}, which is {'a folder' if path.is_dir() else 'not there'}"
-    return validate.misfit("path", shown, "a run's file", hint)
+    return validate.invalid_input("path", shown, "a run's file", hint)
 
 
 def _unusable(path: Path, reason: str) -> validate.InputError:
     remedy = "check its folder, the rights to it and the disk; every finished block is kept"
-    return validate.misfit(str(path), f"not ({reason})", "a file that can be used", remedy)
+    return validate.invalid_input(str(path), f"not ({reason})", "a file that can be used", remedy)

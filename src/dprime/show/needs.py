@@ -27,4 +27,4 @@ def _check(what: str, modules: tuple[str, ...], extra: str) -> None:
     if missing:
         lacking = f"without {', '.join(missing)}"
         wanted = f"installed for {what}"
-        raise validate.misfit(f"dprime[{extra}]", lacking, wanted, text.install(extra))
+        raise validate.invalid_input(f"dprime[{extra}]", lacking, wanted, text.install(extra))

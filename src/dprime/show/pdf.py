@@ -38,7 +38,7 @@ def chromium() -> str:
             "install it (apt install chromium, or brew install --cask chromium) or print the HTML "
             "file from any browser"
         )
-        raise validate.misfit("Chromium", "missing", "installed for a PDF", remedy)
+        raise validate.invalid_input("Chromium", "missing", "installed for a PDF", remedy)
     return found
 
 
@@ -51,14 +51,14 @@ def write_pdf(html: str | Path, pdf: str | Path) -> Path:
     """
     source, target = Path(html).resolve(), Path(pdf).resolve()
     if not source.is_file():
-        raise validate.refusal("html", str(html), "a file", "write the report first")
+        raise validate.invalid_value("html", str(html), "a file", "write the report first")
     browser = chromium()
     with tempfile.TemporaryDirectory() as folder:
         printed = Path(folder) / "report.pdf"
         done = _run(browser, source, printed, Path(folder) / "profile")
         if done.returncode or not printed.is_file():
             reason = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1]
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "Chromium", f"one that printed nothing ({reason})", "able to print the report",
                 "print the HTML file from a browser",
             )  # fmt: skip

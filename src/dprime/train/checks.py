@@ -26,7 +26,9 @@ FOLLOWED = 2
 def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Network:
     """The model in the form in which it is trained, or a sentence why it cannot be."""
     if not isinstance(model, nn.Module):
-        raise validate.refusal("model", model, "a torch.nn.Module", "give a layer or a network")
+        raise validate.invalid_value(
+            "model", model, "a torch.nn.Module", "give a layer or a network"
+        )
     _refuse_code_in_the_gradients(model)
     model = _copied(model).to(device=x.device, dtype=torch.float32).train()
     for module in model.modules():
@@ -34,7 +36,7 @@ def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Netw
             setattr(module, "inplace", False)  # noqa: B010
     if not parameters_of(model):
         remedy = "give one in which at least one weight has requires_grad"
-        raise validate.misfit("model", "without any weight to train", "trainable", remedy)
+        raise validate.invalid_input("model", "without any weight to train", "trainable", remedy)
     _refuse_batch_normalisation(model)
     tried = copy.deepcopy(model)  # what it remembers of the data goes with it
     words = _wants_words(tried, x[:1])
@@ -187,7 +189,7 @@ def _outputs(model: nn.Module, x: Tensor) -> Tensor:
     if not isinstance(outputs, Tensor) or outputs.shape[:1] != x.shape[:1]:
         wanted = f"a tensor with one row for each of {len(x)} records"
         remedy = "return one row of outputs per record"
-        raise validate.misfit("the model's output", _shape(outputs), wanted, remedy)
+        raise validate.invalid_input("the model's output", _shape(outputs), wanted, remedy)
     return outputs
 
 
@@ -271,20 +273,20 @@ def _check_labels(outputs: Tensor, y: Tensor, loss: str | Loss) -> None:
         classes = outputs.shape[1] if outputs.dim() > 1 else 1
         if y.is_floating_point():
             remedy = 'give class labels, or loss="squared-error" for a regression'
-            raise validate.misfit("labels", "real numbers", "class indexes", remedy)
+            raise validate.invalid_input("labels", "real numbers", "class indexes", remedy)
         if outputs.dim() != 2:
             wanted, remedy = "of shape (records, classes)", "return one output per class"
-            raise validate.misfit("the model's output", _shape(outputs), wanted, remedy)
+            raise validate.invalid_input("the model's output", _shape(outputs), wanted, remedy)
         worst = int(y.max()) if int(y.min()) >= 0 else int(y.min())
         if not 0 <= worst < classes:
             remedy = "give the model one output per class, and count classes from 0"
-            raise validate.refusal("labels", worst, f"between 0 and {classes - 1}", remedy)
+            raise validate.invalid_value("labels", worst, f"between 0 and {classes - 1}", remedy)
     elif isinstance(loss, str):
         if outputs.dim() != 2 or outputs.shape[1] != 1:
             wanted, remedy = f"of shape (records, 1) for {loss}", "end the model with one output"
-            raise validate.misfit("the model's output", _shape(outputs), wanted, remedy)
+            raise validate.invalid_input("the model's output", _shape(outputs), wanted, remedy)
         if loss == "binary-cross-entropy" and not bool(((y == 0) | (y == 1)).all()):
-            raise validate.refusal("labels", y.max().item(), "0 or 1", "give labels 0 and 1")
+            raise validate.invalid_value("labels", y.max().item(), "0 or 1", "give labels 0 and 1")
 
 
 def _check_loss(loss: Loss, outputs: Tensor, y: Tensor) -> None:
@@ -293,9 +295,9 @@ def _check_loss(loss: Loss, outputs: Tensor, y: Tensor) -> None:
         shown = _shape(losses) if isinstance(losses, Tensor) else f"{losses}"
         wanted = f"one number per record, of shape ({len(outputs)},)"
         remedy = "return the losses without summing or averaging (reduction='none')"
-        raise validate.misfit("loss", shown, wanted, remedy)
+        raise validate.invalid_input("loss", shown, wanted, remedy)
     alone = [loss(outputs[i : i + 1], y[i : i + 1]).flatten()[0] for i in range(len(outputs))]
     if not _close(losses, torch.stack(alone)):
         shown, wanted = "different for a record among others", "a function of each record alone"
         remedy = "return each record's own loss (reduction='none')"
-        raise validate.misfit("loss", shown, wanted, remedy)
+        raise validate.invalid_input("loss", shown, wanted, remedy)

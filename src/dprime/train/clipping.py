@@ -75,7 +75,9 @@ def median_clip_norm(
     if noise_multiplier is None:
         if not len(known):
             shown = "NaN for every record"
-            raise validate.misfit("the gradients' norms", shown, "numbers", "repair the records")
+            raise validate.invalid_input(
+                "the gradients' norms", shown, "numbers", "repair the records"
+            )
         sentence = (
             "read from the data without noise: no guarantee of the training covers it; read it "
             "from public records, or privately with noise_multiplier"

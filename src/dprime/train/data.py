@@ -42,7 +42,9 @@ class TrainingData:
     def __post_init__(self) -> None:
         if self.place is not None and self.place not in range(len(self.common) + 1):
             wanted = f"a whole number from 0 to {len(self.common)}, the number of common records"
-            raise validate.refusal("place", self.place, wanted, "give None to put the record last")
+            raise validate.invalid_value(
+                "place", self.place, wanted, "give None to put the record last"
+            )
 
     @classmethod
     def of(cls, data: Dataset | TrainingData) -> TrainingData:
@@ -66,7 +68,7 @@ class TrainingData:
         if len(dataset) == 1:
             remedy = "give a data set of at least 2 records"
             wanted = "more than the record that is removed"
-            raise validate.misfit("dataset", "one record", wanted, remedy)
+            raise validate.invalid_input("dataset", "one record", wanted, remedy)
         return cls(dataset.take(_others(dataset, index)), dataset.take([index]))
 
     @classmethod
@@ -100,7 +102,7 @@ class TrainingData:
         if kept.ndim != 2 or kept.shape[1] != len(pool) or not len(kept):
             wanted = f"[trial, {len(pool)} records]"
             remedy = "give one True or False for each trial and record of the pool"
-            raise validate.misfit("members", f"of shape {kept.shape}", wanted, remedy)
+            raise validate.invalid_input("members", f"of shape {kept.shape}", wanted, remedy)
         kept.setflags(write=False)
         return cls(pool, members=kept, probability=_probabilities(probability, len(pool)))
 
@@ -166,7 +168,7 @@ def check_record(record: object, size: int) -> int:
     if isinstance(record, int | np.integer) and 0 <= int(record) < size:
         return int(record)
     remedy = "give the index of a record in the data"
-    raise validate.refusal("record", record, f"an index from 0 to {size - 1}", remedy)
+    raise validate.invalid_value("record", record, f"an index from 0 to {size - 1}", remedy)
 
 
 def _others(dataset: Dataset, index: int) -> NDArray[np.int64]:
@@ -178,7 +180,9 @@ def _check_single(name: str, record: Dataset, dataset: Dataset) -> None:
     wanted = (1, *dataset.records.shape[1:])
     if shape != wanted:
         remedy = "give one record of the data set's own shape, such as pool.take([7])"
-        raise validate.misfit(name, f"of shape {shape}", f"one record of shape {wanted}", remedy)
+        raise validate.invalid_input(
+            name, f"of shape {shape}", f"one record of shape {wanted}", remedy
+        )
 
 
 def joined(first: Dataset, second: Dataset) -> Dataset:
@@ -197,7 +201,7 @@ def _probabilities(given: ArrayLike, records: int) -> float | NDArray[np.float64
         return validate.rate("probability", float(values))
     if values.shape != (records,):
         found, remedy = f"of shape {values.shape}", "give one for each record of the pool"
-        raise validate.misfit("probability", found, f"of shape ({records},)", remedy)
+        raise validate.invalid_input("probability", found, f"of shape ({records},)", remedy)
     for value in (values.min(), values.max()):
         validate.rate("probability", float(value))
     values.setflags(write=False)

@@ -196,10 +196,14 @@ def _check_two_worlds(
         return
     remedy = "give TrainingData.remove(…) or TrainingData.replace(…)"
     if canary is not None:
-        raise validate.misfit("data", "one world", "two worlds for a canary gradient", remedy)
+        raise validate.invalid_input(
+            "data", "one world", "two worlds for a canary gradient", remedy
+        )
     if training.sensitivity == "local":
         remedy += ", or sensitivity='global'"
-        raise validate.misfit("data", "one world", "two worlds for local sensitivity", remedy)
+        raise validate.invalid_input(
+            "data", "one world", "two worlds for local sensitivity", remedy
+        )
 
 
 def _count(trials: int | None, data: TrainingData) -> int:
@@ -209,7 +213,9 @@ def _count(trials: int | None, data: TrainingData) -> int:
     count = validate.whole("trials", trials)
     if parts is not None and count != parts:
         remedy = "leave it out"
-        raise validate.refusal("trials", trials, f"{parts}, one for each part of the pool", remedy)
+        raise validate.invalid_value(
+            "trials", trials, f"{parts}, one for each part of the pool", remedy
+        )
     return count
 
 
@@ -229,7 +235,9 @@ def _initial(initial: object, network: Network, count: int) -> Tensor | None:
         if initial.shape not in ((network.size,), (count, network.size)):
             wanted = f"of shape ({network.size},) or ({count}, {network.size})"
             remedy = "give one number per weight of the model"
-            raise validate.misfit("initial", f"of shape {tuple(initial.shape)}", wanted, remedy)
+            raise validate.invalid_input(
+                "initial", f"of shape {tuple(initial.shape)}", wanted, remedy
+            )
         return initial.to(torch.float32)  # with fewer digits norms would be lost
     validate.one_of("initial", initial, ("fresh", "given"))
     return network.given_weights() if initial == "given" else None

@@ -33,7 +33,7 @@ def accuracy(
     """The share of records whose class each model predicts [trial]."""
     if dataset.classes is None:
         remedy = "use mean_loss for a regression"
-        raise validate.misfit("dataset", "a regression", "one with classes", remedy)
+        raise validate.invalid_input("dataset", "a regression", "one with classes", remedy)
     if loss == "binary-cross-entropy":
         return mean_score(network, weights, dataset, lambda out, y: (out[..., 0] > 0) == (y > 0))
     return mean_score(network, weights, dataset, lambda out, y: out.argmax(-1) == y)

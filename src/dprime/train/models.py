@@ -30,7 +30,7 @@ def network_named(name: str, dataset: Dataset) -> nn.Module:
             return network
         wanted = "a function that returns a network"
     remedy = "give module:function that returns an nn.Module"
-    raise validate.refusal("model", name, wanted, remedy)
+    raise validate.invalid_value("model", name, wanted, remedy)
 
 
 def model_named(name: str, dataset: Dataset) -> nn.Module:
@@ -51,7 +51,7 @@ def model_named(name: str, dataset: Dataset) -> nn.Module:
     found = NAME.fullmatch(name)
     if found is None or (found[1] == "linear") == bool(found[2]):
         remedy = "give linear, dense-64-32 or conv-16-32, with widths of your own"
-        raise validate.refusal("model", name, "a network that dprime knows", remedy)
+        raise validate.invalid_value("model", name, "a network that dprime knows", remedy)
     widths = [int(width) for width in found[2].split("-")[1:]]
     shape = dataset.records.shape[1:]
     outputs = dataset.classes or 1
@@ -70,7 +70,9 @@ def _dense(widths: list[int]) -> nn.Module:
 def _convolutional(filters: list[int], shape: tuple[int, ...], outputs: int) -> nn.Module:
     if len(shape) != 3:
         remedy = "give dense-… for a table"
-        raise validate.misfit("model", "convolutional", "dense or linear for a table", remedy)
+        raise validate.invalid_input(
+            "model", "convolutional", "dense or linear for a table", remedy
+        )
     channels, *sides = shape
     layers: list[nn.Module] = []
     for width in filters:
@@ -80,5 +82,5 @@ def _convolutional(filters: list[int], shape: tuple[int, ...], outputs: int) -> 
         channels, sides = width, [(side - 2) // 2 for side in sides]
     if min(sides) < 1:
         found, wanted = f"{len(filters)} convolutions", f"few enough for images of {shape}"
-        raise validate.misfit("model", found, wanted, "give fewer of them")
+        raise validate.invalid_input("model", found, wanted, "give fewer of them")
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(channels * math.prod(sides), outputs))

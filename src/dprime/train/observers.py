@@ -31,7 +31,7 @@ class LikelihoodRatio(Observer):
 
     def begin(self, run: EngineContext) -> None:
         if run.data.adjacency is None or run.training.noise_multiplier == 0:
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "data", "one world, or without noise", "two worlds and noise to tell them apart by",
                 "give TrainingData.remove(…) or TrainingData.replace(…) and a noise_multiplier",
             )  # fmt: skip
@@ -92,7 +92,9 @@ class LocalSensitivity(Observer):
     def begin(self, run: EngineContext) -> None:
         if run.data.adjacency is None:
             remedy = "give TrainingData.remove(…) or TrainingData.replace(…)"
-            raise validate.misfit("data", "one world", "two worlds that differ in a record", remedy)
+            raise validate.invalid_input(
+                "data", "one world", "two worlds that differ in a record", remedy
+            )
         self.norms = np.zeros((len(run.trials), run.training.steps))
 
     def see(self, step: Step) -> None:

@@ -50,7 +50,7 @@ class SGD(Optimizer):
         validate.below_one("momentum", self.momentum, example=0.9)
         if self.nesterov and self.momentum == 0:
             remedy = "give a number such as 0.9, or nesterov=False"
-            raise validate.refusal("momentum", self.momentum, "above 0 with nesterov", remedy)
+            raise validate.invalid_value("momentum", self.momentum, "above 0 with nesterov", remedy)
 
     def start(self, weights: Tensor) -> State:
         return (torch.zeros_like(weights),) if self.momentum else ()

@@ -33,7 +33,7 @@ def _clip_norm(name: str, value: object) -> float:
     norm, (least, most) = validate.positive(name, value, example=3.0), CLIP_NORMS
     if not least <= norm <= most:
         wanted = f"between {least:g} and {most:g}, which float32 holds"
-        raise validate.refusal(name, norm, wanted, "scale the loss")
+        raise validate.invalid_value(name, norm, wanted, "scale the loss")
     return norm
 
 
@@ -100,7 +100,7 @@ class TrainingConfig:
         validate.one_of("sensitivity", self.sensitivity, ("global", "local"))
         if self.clip_norm is None and (self.noise_multiplier or self.sensitivity == "local"):
             remedy = "give a number such as 3.0, or noise_multiplier=0 to train without privacy"
-            raise validate.refusal("clip_norm", None, "given when noise is added", remedy)
+            raise validate.invalid_value("clip_norm", None, "given when noise is added", remedy)
         named_loss(self.loss)
 
     @property

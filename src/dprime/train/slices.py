@@ -75,7 +75,7 @@ def slice_plan(
         needed = -(-(least + memory - room) // (1 << 20))
         wanted = f"at least {needed} MB for this model and data"
         remedy = f"give memory={math.ceil(needed / 102.4) / 10} (in GB) or more"
-        raise validate.misfit("memory", f"{memory >> 20} MB", wanted, remedy)
+        raise validate.invalid_input("memory", f"{memory >> 20} MB", wanted, remedy)
     side_by_side = 1
     if on_processor:
         most = (workers or torch.get_num_threads()) if network.side_by_side else 1
@@ -97,7 +97,7 @@ def trials_of_blocks(count: int, block: int, blocks: Sequence[int] | None) -> ND
     for number in blocks:
         if number not in range(total):
             remedy = f"{count} trials in blocks of {block} make {total}"
-            raise validate.refusal("blocks", number, f"between 0 and {total - 1}", remedy)
+            raise validate.invalid_value("blocks", number, f"between 0 and {total - 1}", remedy)
     return np.concatenate([np.arange(b * block, min((b + 1) * block, count)) for b in blocks])
 
 

@@ -293,7 +293,7 @@ def _texts(request: Request, others: Sequence[str]) -> dict[str, str]:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             remedy = f"did you mean {near[0]}" if near else "leave it out"
-            raise validate.refusal("parameter", name, "known", remedy)
+            raise validate.invalid_value("parameter", name, "known", remedy)
     return {name: text for name, text in request.query_params.items() if name in NAMES}
 
 
@@ -321,11 +321,13 @@ def _sentence(problem: dict[str, Any]) -> str:
     """What is wrong with a parameter, in the words of `validate`."""
     name, given, limits = problem["loc"][-1], problem.get("input"), problem.get("ctx", {})
     if problem["type"] == "missing":
-        return str(validate.misfit(name, "missing", "given", "add it to the address"))
+        return str(validate.invalid_input(name, "missing", "given", "add it to the address"))
     if problem["type"] == "string_too_long":
         wanted = f"at most {limits['max_length']} characters"
-        return str(validate.misfit(name, f"{len(str(given))}", wanted, "give it shorter"))
-    return str(validate.refusal(name, given, f"{limits.get('expected', 'right')}", "give that"))
+        return str(validate.invalid_input(name, f"{len(str(given))}", wanted, "give it shorter"))
+    return str(
+        validate.invalid_value(name, given, f"{limits.get('expected', 'right')}", "give that")
+    )
 
 
 SENTENCES = {

@@ -63,7 +63,7 @@ characters: leave it out, and one is drawn.
     """
     if re.fullmatch(rf"[A-Za-z0-9_-]{{{LEAST_TOKEN},256}}", token):
         return token
-    raise validate.misfit(
+    raise validate.invalid_input(
         "token", f"of {len(token)} characters", f"at least {LEAST_TOKEN} letters, digits, - or _",
         "leave it out, and one is drawn",
     )  # fmt: skip

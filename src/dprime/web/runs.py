@@ -153,5 +153,7 @@ def checked_folder(folder: str | os.PathLike[str]) -> Path:
     """A folder that is there."""
     place = Path(folder)
     if not place.is_dir():
-        raise validate.refusal("folder", str(folder), "a folder", "give the one that runs are in")
+        raise validate.invalid_value(
+            "folder", str(folder), "a folder", "give the one that runs are in"
+        )
     return place

@@ -76,7 +76,9 @@ def place_for(host: str | None, port: int, token: str | None) -> Place:
     43
     """
     if not 0 <= port <= 65535:
-        raise validate.refusal("port", port, "between 0 and 65535", f"give for example {PORT}")
+        raise validate.invalid_value(
+            "port", port, "between 0 and 65535", f"give for example {PORT}"
+        )
     if token is not None:
         checked_token(token)
     elif host is not None:
@@ -96,12 +98,12 @@ def listening(place: Place) -> socket.socket:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             remedy = "end what uses it, or give another with --port"
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "port", f"{place.port}, which is in use", "free", remedy
             ) from None
         remedy = "give an address of this machine, or leave it out"
         shown = f"{place.host!r} ({error.strerror or error})"
-        raise validate.misfit("host", shown, "one to listen on", remedy) from None
+        raise validate.invalid_input("host", shown, "one to listen on", remedy) from None
     return listener
 
 

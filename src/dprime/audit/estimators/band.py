@@ -77,7 +77,9 @@ class Band(Estimator):
     def __post_init__(self) -> None:
         validate.inner_probability("largest_rank", self.largest_rank, example=0.35)
         if validate.number("ratio", self.ratio, example=3.0) <= 1:
-            raise validate.refusal("ratio", self.ratio, "above 1", "give a number such as 3.0")
+            raise validate.invalid_value(
+                "ratio", self.ratio, "above 1", "give a number such as 3.0"
+            )
 
     def bound(
         self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int

@@ -93,7 +93,7 @@ class LowerBound:
         if metric == self._asked:
             return self.epsilon
         remedy = 'use a method that bounds the curve, such as "band"'
-        raise validate.misfit(
+        raise validate.invalid_input(
             "metric", metric.title, f"{self._asked.title} for {self.method}", remedy
         )
 
@@ -189,7 +189,7 @@ def checked_claim(claim: object) -> TradeOff:
     if isinstance(claim, TradeOff):
         return claim
     remedy = "give the certified curve of a mechanism"
-    raise validate.misfit("claim", f"of type {type(claim).__name__}", "a TradeOff", remedy)
+    raise validate.invalid_input("claim", f"of type {type(claim).__name__}", "a TradeOff", remedy)
 
 
 def each_of_two(alpha: float) -> float:

@@ -108,7 +108,7 @@ def guess(scores: Scores, guesses: int | None = None) -> Guessed:
     guesses = round(canaries**GUESS_POWER) if guesses is None else guesses
     if guesses > canaries:
         remedy = "leave it out, or give fewer"
-        raise validate.refusal("guesses", guesses, f"at most the {canaries} canaries", remedy)
+        raise validate.invalid_value("guesses", guesses, f"at most the {canaries} canaries", remedy)
     as_in, as_out = (guesses + 1) // 2, guesses // 2
     first, last = canaries - as_in, max(as_out - 1, 0)  # the last ones guessed, in order of score
     parted = np.partition(np.concatenate([scores.inside, scores.outside]), (first, last))

@@ -106,7 +106,7 @@ class MembershipAttack(ABC):
         for part in self.needs:
             if getattr(evidence, part) is None:
                 remedy = "ask the target or the shadow models; Evidence says about which records"
-                raise validate.misfit(
+                raise validate.invalid_input(
                     f"evidence.{part}", "missing", f"given for {self.name}", remedy
                 )
         scorable: Bools = np.ones(evidence.records, dtype=bool)
@@ -139,7 +139,7 @@ class MembershipAttack(ABC):
                 *self._alternatives(),
                 "or, in Python, give such records no score with missing='nan'",
             )  # fmt: skip
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "shadow models", f"such that {lacks}", f"at least {least} every record",
                 ", ".join(remedies),
             )  # fmt: skip
@@ -172,13 +172,15 @@ def _check_shape(part: str, shape: tuple[int, ...], wanted: tuple[int | None, ..
     if len(shape) != len(wanted) or not all(fits):
         axes = zip(("model", "record")[-len(wanted) :], wanted, strict=True)
         shown = ", ".join(axis if n is None else f"{n} {axis}s" for axis, n in axes)
-        raise validate.misfit(part, f"of shape {shape}", f"[{shown}]", "the parts belong together")
+        raise validate.invalid_input(
+            part, f"of shape {shape}", f"[{shown}]", "the parts belong together"
+        )
 
 
 def _check_known(part: str, given: Signals) -> None:
     """Shadow models must have finite answers: one that diverged tells nothing."""
     if lost := int((~given.known).sum()):
         remedy = "leave out models that diverged, and build signals with Signals.from_logits"
-        raise validate.misfit(
+        raise validate.invalid_input(
             part, f"without an answer in {lost} places", "finite everywhere", remedy
         )

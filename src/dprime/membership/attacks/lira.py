@@ -96,7 +96,7 @@ class LiRA(MembershipAttack):
             if not freedom[0]:
                 wanted = "two models on one side for some record"
                 remedy = "train more shadow models"
-                raise validate.misfit("members", "such that no record has", wanted, remedy)
+                raise validate.invalid_input("members", "such that no record has", wanted, remedy)
         deviation = np.sqrt(squares / np.maximum(freedom, 1))
         deviation = np.maximum(deviation, LEAST_DEVIATION)
         with np.errstate(invalid="ignore"):  # a target that diverged has no φ

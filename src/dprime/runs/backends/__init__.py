@@ -34,7 +34,7 @@ def backend_named(
         if value is not None and option not in options:
             owners = [each for each, its in BACKENDS.items() if option in its]
             remedy = f"give the backend {' or '.join(owners)}"
-            raise validate.refusal(option, value, f"left out for {name}", remedy)
+            raise validate.invalid_value(option, value, f"left out for {name}", remedy)
     if name == "processes":
         return Processes(workers, time_limit)
     return Ray(address, time_limit, device) if name == "ray" else Here()

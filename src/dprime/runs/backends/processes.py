@@ -57,7 +57,7 @@ class Processes(Backend):
         try:
             packed = pickle.dumps(work)
         except Exception as error:  # whatever a class of the user's own may raise
-            raise validate.misfit(
+            raise validate.invalid_input(
                 "work", f"one that cannot be sent to a process ({error})",
                 "made of importable parts",
                 'define functions and networks in a module, or give backend="here"',

@@ -86,7 +86,9 @@ def library() -> Any:
         return import_module("ray")
     except ImportError:
         remedy = text.install("ray")
-        raise validate.misfit("backend", "ray, which is not installed", "there", remedy) from None
+        raise validate.invalid_input(
+            "backend", "ray, which is not installed", "there", remedy
+        ) from None
 
 
 def _connect(ray: Any, address: str | None) -> None:

@@ -46,7 +46,9 @@ class AccuracyFigure(Figure):
 
     def __post_init__(self) -> None:
         if not self.points:
-            raise validate.misfit("points", "empty", "one point or more", "give an AccuracyPoint")
+            raise validate.invalid_input(
+                "points", "empty", "one point or more", "give an AccuracyPoint"
+            )
 
     @property
     def name(self) -> str:

@@ -53,7 +53,7 @@ class BayesSecurityFigure(Figure):
         sizes = {len(self.epochs), len(self.membership), len(self.any_attribute)}
         if len(sizes) > 1 or 0 in sizes:
             remedy = "give both numbers for each epoch"
-            raise validate.misfit("epochs", "not", "as many as the numbers", remedy)
+            raise validate.invalid_input("epochs", "not", "as many as the numbers", remedy)
 
     @classmethod
     def of(

@@ -87,7 +87,7 @@ class BeliefFigure(Figure):
         if bound is not None:
             if len(bound) != count:
                 remedy = f"give one number for each of the {count} steps"
-                raise validate.misfit("bound", f"{len(bound)} numbers", "one a step", remedy)
+                raise validate.invalid_input("bound", f"{len(bound)} numbers", "one a step", remedy)
             limits = tuple((int(step), float(bound[step - 1])) for step in steps)
         return cls(
             Spread.of(beliefs(inside[:, steps - 1], prior), steps),

@@ -86,7 +86,7 @@ def pencils(name: str, count: int) -> tuple[Pencil, ...]:
     """One pencil a line; more lines than there are pencils could not be told apart."""
     if not 1 <= count <= len(PENCILS):
         remedy = f"put 1 to {len(PENCILS)} lines into a drawing"
-        raise validate.misfit(name, f"{count} lines", "few enough to tell apart", remedy)
+        raise validate.invalid_input(name, f"{count} lines", "few enough to tell apart", remedy)
     return PENCILS[:count]
 
 
@@ -171,7 +171,7 @@ def check_interval(name: str, low: float, value: float, high: float) -> None:
     if not low <= value <= high:
         shown = f"{low}, {value}, {high}"
         remedy = "give the value between the ends of its interval"
-        raise validate.misfit(f"low, {name}, high", shown, "ascending", remedy)
+        raise validate.invalid_input(f"low, {name}, high", shown, "ascending", remedy)
 
 
 def share_range(low: float, high: float) -> str:

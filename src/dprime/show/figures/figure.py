@@ -118,7 +118,7 @@ class Figure(ABC):
         kind = place.suffix.removeprefix(".")
         if kind not in FORMATS:
             remedy = f"end it in .{', .'.join(FORMATS)}"
-            raise validate.refusal("path", str(path), "the name of a picture", remedy)
+            raise validate.invalid_value("path", str(path), "the name of a picture", remedy)
         if kind == "png":
             place.write_bytes(self.png(theme))
         elif kind == "svg":

@@ -59,7 +59,9 @@ class FrontierPoint:
             validate.at_least_zero("noise_multiplier", self.noise_multiplier)
         if (self.low is None) != (self.high is None):
             remedy = "give both ends of the interval, or none"
-            raise validate.misfit("low, high", "one of them", "both given or both None", remedy)
+            raise validate.invalid_input(
+                "low, high", "one of them", "both given or both None", remedy
+            )
         if self.low is not None and self.high is not None:
             comparing.check_interval("accuracy", self.low, self.accuracy, self.high)
 
@@ -75,7 +77,9 @@ class FrontierSeries:
     def __post_init__(self) -> None:
         validate.inner_probability("precision", self.precision, example=0.9)
         if not self.points:
-            raise validate.misfit("points", "empty", "one point or more", "give a FrontierPoint")
+            raise validate.invalid_input(
+                "points", "empty", "one point or more", "give a FrontierPoint"
+            )
 
     @property
     def ordered(self) -> list[FrontierPoint]:

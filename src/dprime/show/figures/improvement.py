@@ -89,7 +89,7 @@ class ImprovementFigure(Figure):
     def __post_init__(self) -> None:
         if not self.points:
             remedy = "give an ImprovementPoint"
-            raise validate.misfit("points", "empty", "one point or more", remedy)
+            raise validate.invalid_input("points", "empty", "one point or more", remedy)
         if self.thresholds is not None:
             validate.whole("thresholds", self.thresholds, example=40)
         validate.inner_probability("confidence", self.confidence, example=0.95)

@@ -38,7 +38,7 @@ class Rung:
         if not self.low <= self.value <= self.high:
             shown = f"{self.low}, {self.value}, {self.high}"
             remedy = "give the value between the ends of its interval"
-            raise validate.misfit("low, value, high", shown, "ascending", remedy)
+            raise validate.invalid_input("low, value, high", shown, "ascending", remedy)
 
 
 @final
@@ -60,7 +60,7 @@ class LadderFigure(Figure):
 
     def __post_init__(self) -> None:
         if not self.rungs:
-            raise validate.misfit("rungs", "empty", "one adversary or more", "give a Rung")
+            raise validate.invalid_input("rungs", "empty", "one adversary or more", "give a Rung")
         validate.inner_probability("confidence", self.confidence, example=0.95)
 
     @property

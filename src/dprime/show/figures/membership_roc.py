@@ -54,7 +54,7 @@ class RocCurve:
         sizes = {len(self.fpr), len(self.low), len(self.high)}
         if len(sizes) > 1:
             remedy = "give both ends of an interval for each rate"
-            raise validate.misfit("low and high", "not", "as many as the rates", remedy)
+            raise validate.invalid_input("low and high", "not", "as many as the rates", remedy)
         for low, tpr, high in zip(self.low, self.tpr, self.high, strict=True):
             comparing.check_interval("tpr", low, tpr, high)
 
@@ -108,7 +108,7 @@ class MembershipRocFigure(Figure):
                 shown = f"{curve.fpr[-1]} in the curve of {curve.label}"
                 remedy = "attack more records, or name a smaller least_fpr"
                 requirement = f"{self.least_fpr} (least_fpr) or more"
-                raise validate.misfit("the largest fpr", shown, requirement, remedy)
+                raise validate.invalid_input("the largest fpr", shown, requirement, remedy)
 
     @property
     def name(self) -> str:

@@ -75,7 +75,9 @@ class PrecisionLine:
 
     def __post_init__(self) -> None:
         if not self.points:
-            raise validate.misfit("points", "empty", "one point or more", "give a PrecisionPoint")
+            raise validate.invalid_input(
+                "points", "empty", "one point or more", "give a PrecisionPoint"
+            )
 
 
 @final
@@ -105,7 +107,9 @@ class PrecisionOverPriorFigure(Figure):
 
     def __post_init__(self) -> None:
         if not self.lines:
-            raise validate.misfit("lines", "empty", "one line or more", "give a PrecisionLine")
+            raise validate.invalid_input(
+                "lines", "empty", "one line or more", "give a PrecisionLine"
+            )
         validate.inner_probability("confidence", self.confidence, example=0.95)
 
     @property

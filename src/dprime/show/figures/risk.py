@@ -88,7 +88,9 @@ class RiskFigure(Figure):
         validate.one_of("adjacency", self.adjacency, ADJACENCIES)
         if len(self.values) != len(self.risks) or not self.values:
             shown = f"{len(self.values)} values and {len(self.risks)} risks"
-            raise validate.misfit("risks", shown, "as many as the values", "give one for each")
+            raise validate.invalid_input(
+                "risks", shown, "as many as the values", "give one for each"
+            )
 
     @classmethod
     def of(

@@ -39,7 +39,9 @@ class SecurityLine:
 
     def __post_init__(self) -> None:
         if not self.points:
-            raise validate.misfit("points", "empty", "one pair or more", "give (x, security)")
+            raise validate.invalid_input(
+                "points", "empty", "one pair or more", "give (x, security)"
+            )
         for x, security in self.points:
             validate.at_least_zero("x", x)
             validate.probability("security", security, example=0.9)
@@ -82,7 +84,9 @@ class SecurityFigure(Figure):
         certified = sum(line.kind == "certified" for line in self.lines)
         if certified > CERTIFIED:
             remedy = "draw the others in a figure of their own"
-            raise validate.misfit("lines", f"{certified} certified", f"{CERTIFIED} at most", remedy)
+            raise validate.invalid_input(
+                "lines", f"{certified} certified", f"{CERTIFIED} at most", remedy
+            )
         validate.one_of("across", self.across, ("epochs", "accuracy"))
 
     @property

@@ -55,13 +55,13 @@ class Points:
         if len(self.fpr) != len(self.tpr) or not self.fpr:
             sizes = f"{len(self.fpr)} and {len(self.tpr)} numbers"
             remedy = "give a true-positive rate for each false-positive rate"
-            raise validate.misfit("points", sizes, "two lists of the same length", remedy)
+            raise validate.invalid_input("points", sizes, "two lists of the same length", remedy)
         for name in ("fpr", "tpr"):
             checked = tuple(validate.probability(name, value) for value in getattr(self, name))
             object.__setattr__(self, name, checked)
         if any(b <= a for a, b in zip(self.fpr, self.fpr[1:], strict=False)):
             remedy = "sort the points and name each rate once"
-            raise validate.misfit("fpr", "not", "ascending", remedy)
+            raise validate.invalid_input("fpr", "not", "ascending", remedy)
 
     @classmethod
     def of(cls, curve: TradeOffMetrics, also: Sequence[float] = ()) -> Self:
@@ -126,7 +126,9 @@ class TradeOffFigure(Figure):
         if self.lower is not None:
             if self.confidence is None:
                 remedy = "say with which confidence the lower curve holds, such as 0.95"
-                raise validate.misfit("confidence", "missing", "given for a lower curve", remedy)
+                raise validate.invalid_input(
+                    "confidence", "missing", "given for a lower curve", remedy
+                )
             validate.inner_probability("confidence", self.confidence, example=0.95)
 
     @classmethod

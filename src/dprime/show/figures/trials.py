@@ -52,10 +52,12 @@ def by_step(name: str, values: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2 or 0 in array.shape:
         remedy = "give one row a trial and one column a step"
-        raise validate.misfit(name, f"of shape {array.shape}", "a table [trial, step]", remedy)
+        raise validate.invalid_input(
+            name, f"of shape {array.shape}", "a table [trial, step]", remedy
+        )
     kept = np.array(np.isfinite(array).all(axis=1))
     if not kept.any():
-        raise validate.misfit(
+        raise validate.invalid_input(
             name, "without a finite trial", "finite in a trial at least", "look for what diverged"
         )
     return array[kept], kept
@@ -67,11 +69,11 @@ def two_worlds(name: str, values: ArrayLike, in_world: ArrayLike) -> tuple[Float
     inside = np.asarray(in_world).astype(bool)
     if inside.shape != kept.shape:
         remedy = f"give one truth value for each of the {len(kept)} trials"
-        raise validate.misfit("in_world", f"of shape {inside.shape}", "[trial]", remedy)
+        raise validate.invalid_input("in_world", f"of shape {inside.shape}", "[trial]", remedy)
     inside = inside[kept]
     if inside.all() or not inside.any():
         remedy = "play trials with the record and without it"
-        raise validate.misfit(name, "of one world", "of both worlds", remedy)
+        raise validate.invalid_input(name, "of one world", "of both worlds", remedy)
     return array[inside], array[~inside], int((~kept).sum())
 
 
@@ -79,13 +81,13 @@ def finite_scores(name: str, scores: ArrayLike) -> Floats:
     """The finite ones of a list of scores [trial]."""
     array = np.asarray(scores, dtype=np.float64)
     if array.ndim != 1:
-        raise validate.misfit(
+        raise validate.invalid_input(
             name, f"of shape {array.shape}", "a list of numbers", "give one score a trial"
         )
     kept = array[np.isfinite(array)]
     if not len(kept):
         remedy = "give one finite score at least"
-        raise validate.misfit(name, "without a finite score", "a list of scores", remedy)
+        raise validate.invalid_input(name, "without a finite score", "a list of scores", remedy)
     return kept
 
 
