@@ -22,7 +22,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from dprime.train.records import PoolFacts, Records
+from dprime.train.records import PreparedRecords, Records
 
 ROUNDING = 8 * torch.finfo(torch.float32).eps
 """Relative error that is allowed for in a sum of products of mixed sign."""
@@ -119,7 +119,7 @@ class AffineTrace(LayerTrace):
     def __init__(
         self, x: Callable[[], Tensor], probe: Tensor, bias: bool,
         unpack: Callable[[Tensor], Tensor] = lambda sums: sums,
-        measured: PoolFacts | None = None, direct: Callable[[Tensor], Tensor] | None = None,
+        measured: PreparedRecords | None = None, direct: Callable[[Tensor], Tensor] | None = None,
     ) -> None:  # fmt: skip
         self._x, self.probe, self.bias, self.unpack = x, probe, bias, unpack
         self.measured, self._direct = measured, direct
@@ -318,7 +318,9 @@ class Linear(LayerRule):
         trace = AffineTrace(x.detach, probe, self.bias, measured=measured)
         return (probe.unflatten(2, inner) if inner else probe.squeeze(2)), trace
 
-    def _affine(self, weights: Sequence[Tensor], x: Tensor, measured: PoolFacts | None) -> Tensor:
+    def _affine(
+        self, weights: Sequence[Tensor], x: Tensor, measured: PreparedRecords | None
+    ) -> Tensor:
         w = weights[0]
         R, outputs, inputs = w.shape
         if measured is not None and measured.rows is not None:

@@ -52,23 +52,23 @@ class Records:
             return kept
 
     @property
-    def measured(self) -> PoolFacts | None:
+    def measured(self) -> PreparedRecords | None:
         """What is known of constant vectors [1, n, in]; None for any other records."""
         return self.made(self._measure) if self.constant and self.x.dim() == 3 else None
 
-    def _measure(self, x: Tensor) -> PoolFacts:
+    def _measure(self, x: Tensor) -> PreparedRecords:
         """Norms of records [1, n, in], and the sparse form of those declared sparse."""
         squares = (x * x).sum(-1)
         if not (x.is_cpu and self.sparse):
-            return PoolFacts(squares)
+            return PreparedRecords(squares)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PyTorch calls its sparse rows a beta
             columns = x[0].mT.contiguous().double().to_sparse_csr()
-            return PoolFacts(squares, x[0].to_sparse_csr(), columns)
+            return PreparedRecords(squares, x[0].to_sparse_csr(), columns)
 
 
 @dataclass(frozen=True)
-class PoolFacts:
+class PreparedRecords:
     """Constant records that all trials share: their squared norms, and a sparse form if any."""
 
     squares: Tensor  # [1, n]
