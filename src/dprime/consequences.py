@@ -182,7 +182,7 @@ class _Reach:
         self.rates = [t]  # P(S | j used), at most
 
     def ratio(self, used: int) -> float:
-        """P(S | `used` of them) over t, at most: the curve, applied so many times."""
+        """P(S | `used` of them) over t, at most: the curve, applied `used` times."""
         while len(self.rates) <= used:
             last = self.rates[-1]
             self.rates.append(min(1.0, max(last, self.curve.tpr(last))))

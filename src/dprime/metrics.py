@@ -123,7 +123,7 @@ class MetricValue:
     sentence: str
 
     def as_json(self) -> dict[str, object]:
-        """Plain values; an infinite epsilon is null with a note, never NaN or Infinity."""
+        """JSON values; an infinite epsilon is null with a note, never NaN or Infinity."""
         finite = math.isfinite(self.value)
         note = {} if finite else {"note": "no finite value can be certified"}
         value = self.value if finite else None

@@ -29,7 +29,7 @@ TOLERANCE, POLISHED = 5e-4, 1e-12
 general, and where a curve has a closed form."""
 
 FEW_CORNERS = 64
-"""A curve with at most so many corners is a closed form: it costs nothing to read one more."""
+"""A curve with at most this many corners is a closed form: reading one more costs nothing."""
 
 MOST_EVALUATIONS = 200
 

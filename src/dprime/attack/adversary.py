@@ -86,7 +86,7 @@ class AttackTarget:
 
 
 class Scorer(Observer, ABC):
-    """Watches the trials of a run and gives each a score: higher speaks for world `in`.
+    """Watches the trials of a run and gives each a score: a higher one is evidence for world `in`.
 
     Attributes:
         scores: one for each of the run's trials.
@@ -126,7 +126,7 @@ class Probes:
 
     Attributes:
         records: one, or one of each world.
-        sign: −1 where a low loss speaks for world `in`, else 1.
+        sign: −1 where a low loss is evidence for world `in`, else 1.
         diverged_score: that of a model that has diverged and has no loss, settled before the
             trials.
     """

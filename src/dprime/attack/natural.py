@@ -21,7 +21,7 @@ from dprime.train import TrainingData
 
 @dataclass(frozen=True)
 class ApiAccess(Adversary):
-    """Asks the model about a natural record: a low loss speaks for its presence."""
+    """Asks the model about a natural record: a low loss is evidence that it was in."""
 
     name = "api-access"
     sees = "model"

@@ -200,7 +200,7 @@ def audit(
     """Let an adversary try to refute a claim.
 
     Args:
-        adversary: a name such as "malicious-dataset", or an adversary with options of its own.
+        adversary: a name such as "malicious-dataset", or an adversary with its options.
         target: what is attacked: trainer, data, adjacency, seed.
         claim: the mechanism whose certified curve is claimed; None takes the engine's own recipe.
         path: of the run's file; where it exists and was made with the same configuration, the audit

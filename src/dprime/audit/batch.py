@@ -39,7 +39,7 @@ def play_batch(
     backend: Backend | None = None,
     progress: bool | None = None,
 ) -> Iterator[Played]:
-    """Play one after the other, each in a file of its own in the folder.
+    """Play one after the other, each in its own file in the folder.
 
     A run that is there already is gone on with; a finished one is concluded anew.
 
@@ -49,7 +49,7 @@ def play_batch(
         backend: where; in this process unless given.
         progress: whether to show a bar; None shows it for long work on a terminal.
     """
-    for each in configs.values():  # what is wrong with one is said before the first is played
+    for each in configs.values():  # all are validated before the first is played
         adversary_of(each), each.curve
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ ALWAYS = (
     "The random numbers: no adversary guesses the seed. noise-grid looks for noise that a "
     "generator made in single precision, the others see no pattern in the noise.",
 )
-"""Of every audit."""
+"""What no audit sees."""
 
 ENGINE = (
     "Number of steps, learning rate, schedule, sampling rate, clipping norm C and divisor: both "

@@ -19,7 +19,7 @@ ROUNDING = 1e-6
 """Two ways to the same ε differ by less, relatively."""
 
 WRONG_WAY = -4.0
-"""Scores point the wrong way round where the area under their ROC curve lies so many standard
+"""Scores point the wrong way round where the area under their ROC curve lies this many standard
 errors below one half."""
 
 

@@ -51,7 +51,7 @@ TRAINING = {
     "steps": 30, "learning_rate": 0.1, "clip_norm": 1.0, "sample_rate": 1.0,
     "expected_batch_size": None, "sensitivity": "global", "optimizer": "sgd", "momentum": 0.0,
 }  # fmt: skip
-"""What a training is where nothing else is said; its noise is given, or chosen for the claim."""
+"""The default training; its noise is given, or chosen for the claim."""
 
 OF_NOISE = ("noise_multiplier", "sample_rate", "steps")
 CLAIMS = ("epsilon", "belief", "delta", "composition", *OF_NOISE)
@@ -394,7 +394,7 @@ def _stated(
 
 
 def blocks_of(trials: int, block: int) -> int:
-    """How many blocks make so many trials in each world.
+    """How many blocks make this number of trials in each world.
 
     >>> blocks_of(1000, 300)
     7

@@ -72,7 +72,7 @@ def audits_in(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _over(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """What an audit has of its own wins, in tables name by name."""
+    """The settings of one audit override the common ones, in tables name by name."""
     merged = dict(common)
     for name, value in own.items():
         before = merged.get(name)
@@ -82,7 +82,7 @@ def _over(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def path_of(folder: Path, name: str) -> Path:
-    """Of an audit's run."""
+    """The run file of an audit in the folder."""
     return folder / f"{name}.run"
 
 

@@ -1,4 +1,4 @@
-"""Before the trials: how many are needed, and what so many could show at all.
+"""Before the trials: how many are needed, and what a number of them could show at all.
 
     claim + metric + method ──► plan ──► trials a world, and how many refute a claim that is false
 

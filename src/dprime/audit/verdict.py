@@ -84,7 +84,7 @@ def judge(bound: LowerBound, claim: TradeOff, metric: Criterion) -> Verdict:
 
     Args:
         bound: from `lower_bound`.
-        claim: the certified curve of what is said to have been run.
+        claim: the certified curve of what was claimed.
         metric: a `Reading`, or "curve".
 
     >>> from dprime.audit import lower_bound

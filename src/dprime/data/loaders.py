@@ -84,7 +84,7 @@ def load(
     """A data set by its name, in a part to train on and a part to test on.
 
     `digits` and `diabetes` come with scikit-learn. All others are read from files that you have:
-    below `data_dir`, each in a folder of its own. MNIST, Adult and CIFAR-10 have an official test
+    below `data_dir`, each in its own folder. MNIST, Adult and CIFAR-10 have an official test
     part; of the others a fifth is set aside, always the same records.
 
     `retail100` stands in the place of Purchase-100 and is not Purchase-100.

@@ -21,7 +21,7 @@ from dprime.data import arrays
 from dprime.text import interval_text
 
 HALVINGS = 60
-"""Of an interval, until a float has no more digits."""
+"""Halvings of an interval, until a float has no more digits."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from dprime.train.optimizers import Optimizer
 from dprime.train.progress import bar
 
 CONFIDENCE = 0.95
-"""Of every interval of a mean."""
+"""The confidence of every interval of a mean."""
 
 
 @final
@@ -84,7 +84,7 @@ class FrontierRecord(PoolPlan):
 
     Attributes:
         points: of the plan, each with what was measured.
-        repetitions: trainings at each point, each on a draw of its own.
+        repetitions: trainings at each point, each on another draw.
         learning_rates: that were tried at each point.
         best: π of the point with the best mean final accuracy.
         tied: π of other points whose interval overlaps that of the best: they may be as good. The
@@ -294,7 +294,7 @@ class _Trainings:
     seed: int = field(repr=False)
 
     def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
-        """All repetitions of a training at once, each on a draw of its own."""
+        """All repetitions of a training at once, each on another draw."""
         point, trainer = self.jobs[block]
         bits = int(np.float64(point.probability).view(np.uint64))
         own, *drawn = (derived_seed(self.seed, bits, n) for n in range(1 + self.repetitions))

@@ -1,7 +1,7 @@
 """The records of a run, and which of them each trial trains on.
 
 Either all trials have all records, or the trials have two data sets that differ in one record: D,
-world `in`, and its neighbour D′, world `out`; or each trial has a part of a pool of its own.
+world `in`, and its neighbour D′, world `out`; or each trial has another part of a pool.
 
 Both worlds are kept as one list: the records that they share, and among them, side by side, the one
 or two in which they differ. A trial's world is then a mask over these places of that list, and
@@ -88,7 +88,7 @@ class TrainingData:
     def parts(
         cls, pool: Dataset, members: ArrayLike, probability: float | ArrayLike
     ) -> TrainingData:
-        """Each trial has records of its own, each kept with its probability, independently.
+        """Each trial has other records, each kept with its probability, independently.
 
         Everything public follows from the probabilities alone, never from who was drawn: sums are
         divided by the expected batch size. For a certificate of who was drawn, give the training

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprime.show.figures import words
+from dprime.text import odds
 
 numbers = st.floats(1e-9, 1e6)
 
@@ -51,8 +52,8 @@ def test_certainty_and_nothing():
 
 @given(st.floats(1e-7, 0.0999))
 def test_a_chance_is_never_told_smaller_than_it_is(chance):
-    assert 1 / read(words.once_in(chance).split()[2]) >= Decimal(chance) * Decimal("0.999999")
+    assert 1 / read(odds(chance).split()[2]) >= Decimal(chance) * Decimal("0.999999")
 
 
 def test_a_chance_that_is_no_rarity_is_a_share():
-    assert words.once_in(0.25) == "25 % of the time"
+    assert odds(0.25) == "25 % of the time"

@@ -166,7 +166,7 @@ class Steinke(Estimator):
     def bound(
         self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
     ) -> LowerBound:
-        """The largest epsilon that so many right guesses reject."""
+        """The largest epsilon that this number of right guesses rejects."""
         p_value = exact_p_value if self.delta_term == "exact" else published_p_value
         seen, level = guess(scores, self.guesses), AGREEING * (1.0 - confidence)
         epsilon = _epsilon(p_value, seen, delta, level)
@@ -270,7 +270,7 @@ class Mahloujifar(Estimator):
     def bound(
         self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
     ) -> LowerBound:
-        """The largest parameter of the family that so many right guesses reject."""
+        """The largest parameter of the family that this number of right guesses rejects."""
         seen, level = guess(scores, self.guesses), AGREEING * (1.0 - confidence)
         if self.family == "gaussian":
             return self._bound(
@@ -365,7 +365,7 @@ def _check_guesses(guesses: int | None) -> None:
 
 
 def unfair(scores: Scores) -> str | None:
-    """An objection where fair coins would hardly put so many canaries in (or out)."""
+    """An objection where fair coins make this number of canaries in (or out) improbable."""
     inside, outside = scores.sizes
     fewer = scipy.special.bdtr(min(inside, outside), inside + outside, 0.5)
     if 2 * fewer >= UNFAIR:

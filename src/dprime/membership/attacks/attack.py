@@ -98,7 +98,7 @@ class MembershipAttack(ABC):
         validate.one_of("missing", self.missing, ("error", "nan"))
 
     def scores(self, evidence: Evidence) -> Floats:
-        """One score for each record: the higher, the more it speaks for "member".
+        """One score for each record: a higher one is evidence for "member".
 
         NaN where no score can be given, which counts as "not a member": where the target has no
         finite answer, and where shadow models are missing and the attack allows that.

@@ -1,7 +1,7 @@
 """Blocks in processes on this machine, one thread each.
 
 A process is started anew when it dies, when its block takes too long, and never otherwise. Each has
-a pipe of its own, so that one that is killed in the middle of a message disturbs no other.
+its own pipe, so that one that is killed in the middle of a message disturbs no other.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from dprime.show.figures import marks, words
 from dprime.show.figures.figure import OUTLINE, Figure, Row
 from dprime.show.figures.risk import mechanism_with
 from dprime.show.figures.trials import Floats, Spread, drawn_steps, two_worlds
+from dprime.text import odds
 
 if TYPE_CHECKING:
     import altair as alt
@@ -111,7 +112,7 @@ class BeliefFigure(Figure):
         certified = words.percent_up(self.bound[-1][1])
         if certified == "100 %":
             return f"{said}; no limit below certainty is certified."
-        return f"{said}; above {certified} it ends at most {words.once_in(self.exceeded)}."
+        return f"{said}; above {certified} it ends at most {odds(self.exceeded)}."
 
     @property
     def text(self) -> str:
@@ -128,7 +129,7 @@ class BeliefFigure(Figure):
         if self.bound:
             told += (
                 f" Certified: after the last step the belief exceeds "
-                f"{words.percent_up(self.bound[-1][1])} at most {words.once_in(self.exceeded)}; "
+                f"{words.percent_up(self.bound[-1][1])} at most {odds(self.exceeded)}; "
                 "each step's limit holds for that step alone."
             )
         if self.left_out:

@@ -74,17 +74,6 @@ def percent(share: float, digits: int = DIGITS) -> str:
     return f"{_plain(text)} %"
 
 
-def once_in(probability: float) -> str:
-    """A chance as people say it, never smaller than it is.
-
-    >>> once_in(0.001), once_in(0.0033)
-    ('once in 1,000 times', 'once in 303 times')
-    """
-    if probability >= 0.1:
-        return f"{percent_up(probability)} of the time"
-    return f"once in {math.floor(float(round_down(1 / probability))):,} times"
-
-
 def counted(number: int, word: str) -> str:
     """A number of things.
 
