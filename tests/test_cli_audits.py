@@ -9,13 +9,13 @@ import time
 
 import numpy as np
 import pytest
-import torch
 
 from commands import as_json, refused
 from dprime.attack import ADVERSARIES
 from dprime.audit import lower_bound
 from dprime.audit.estimators import ESTIMATORS
 from dprime.audit.game import Game
+from dprime.data import devices
 from dprime.runs.run import Run
 
 AUDIT = ["audit", "--epsilon", "4", "--records", "8", "--steps", "2", "--seed", "1"]
@@ -24,10 +24,8 @@ FEW = ["--trials", "12", "--block", "8"]
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    with devices.one_thread():
+        yield
 
 
 # audit and resume ---------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ from opacus import PrivacyEngine
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from dprime.data import devices
+
 RECORDS, FEATURES = 60, 4
 
 
@@ -82,10 +84,8 @@ class Maker:
 @pytest.fixture(autouse=True)
 def one_thread():
     """Networks this small only lose by threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    with devices.one_thread():
+        yield
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import torch
 
 from dprime.attack import EngineTrainer
 from dprime.audit import audit
+from dprime.data import devices
 from dprime.data.dataset import Split
 from dprime.membership.frontiers import frontier
 from dprime.membership.planner import plan
@@ -21,10 +21,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def one_thread():
     """As workers have it: then sums are added in the same order."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    with devices.one_thread():
+        yield
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
