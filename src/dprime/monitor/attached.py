@@ -317,10 +317,9 @@ class Attached:
             kinds.add(p.dtype)
             for name in ("grad_sample", "_norm_sample"):
                 found = p.__dict__.get(name)
-                if isinstance(found, list):
-                    kinds.update([part.dtype for part in found])
-                elif found is not None:
-                    kinds.add(found.dtype)
+                if found is not None:
+                    parts = found if isinstance(found, list) else [found]
+                    kinds.update([part.dtype for part in parts])
         return _rounding_in(frozenset(kinds))
 
     @property
@@ -390,7 +389,12 @@ class Attached:
 
         Momentum and weight decay go on moving those.
         """
-        return [p for p in self.in_groups() if p.requires_grad or p.grad is not None]
+        return [
+            p
+            for group in self.optimizer.param_groups
+            for p in group["params"]
+            if p.requires_grad or p.grad is not None
+        ]
 
     def summed(self) -> Iterator[Tensor]:
         """The clipped sum of the batch so far, one flat part for each parameter."""

@@ -132,8 +132,10 @@ class Contents:
     @property
     def frozen_late(self) -> bool:
         """Whether a frozen weight has a gradient: it would be applied without clipping or noise."""
-        frozen = [p.grad for p in self._trained if not p.requires_grad]
-        return any(grad is not None and bool(grad.any()) for grad in frozen)
+        for p in self._trained:
+            if not p.requires_grad and p.grad is not None and bool(p.grad.any()):
+                return True
+        return False
 
     def written(self) -> bool:
         """Whether anything was written to since; it may have been put back."""

@@ -23,6 +23,8 @@ ELEMENTWISE = (
 
 MEANS = ("mean", "batchmean")
 
+FEW = 1024
+
 
 def losses_of(training: Attached) -> list[nn.Module]:
     """The losses of PyTorch in the criterion and in the model that may mix the records."""
@@ -37,9 +39,18 @@ def leaves_labels_out(loss: Any, given: Sequence[Any], training: Attached) -> bo
     """
     if not isinstance(loss, DIVIDING) or loss.reduction != "mean" or training.ghost:
         return False
-    parts = [value for value in given if isinstance(value, Tensor)]
-    labels = [part for part in parts if not part.is_floating_point()]
-    return any(bool(part.eq(loss.ignore_index).any()) for part in labels)
+    for part in given:
+        labels = isinstance(part, Tensor) and not part.is_floating_point()
+        if labels and _has(part, loss.ignore_index):
+            return True
+    return False
+
+
+def _has(labels: Tensor, value: int) -> bool:
+    """Whether a value is among some labels; a list of few is searched faster than a tensor."""
+    if labels.numel() <= FEW:
+        return value in labels.flatten().tolist()
+    return bool(labels.eq(value).any())
 
 
 def spreads(loss: Any, given: Sequence[Any]) -> bool:
@@ -50,8 +61,10 @@ def spreads(loss: Any, given: Sequence[Any]) -> bool:
     >>> spreads(nn.MSELoss(), (outputs, torch.zeros(5))), spreads(nn.MSELoss(), (outputs, outputs))
     (True, False)
     """
+    if not isinstance(loss, ELEMENTWISE):
+        return False
     pair = [value for value in given if isinstance(value, Tensor)][:2]
-    if not isinstance(loss, ELEMENTWISE) or len(pair) < 2 or pair[0].shape == pair[1].shape:
+    if len(pair) < 2 or pair[0].shape == pair[1].shape:
         return False
     outputs, targets = pair
     if min(outputs.numel(), targets.numel()) < 2:  # one number for all records, or no record

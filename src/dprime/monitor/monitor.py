@@ -343,18 +343,24 @@ class Monitor:
         reader, sampling = self._reader, self.training.sampling
         if step.reason:
             yield checks.REASONS[step.reason]
-        holds = {
-            checks.SCHEDULED: reader.scheduled,
-            checks.NOISE_SCHEDULED: reader.noise_scheduled,
-            checks.FEWER: reader.fewer,
-            checks.ENCODED: reader.encoded,
-            checks.LEFT_OUT: step.left_out and step.sampling == "poisson",
-            checks.LEFT_OPEN: len(sampling.left_open) > 1,
-            checks.CHOSEN: len(sampling.unused) > 1 or max(sampling.unused, default=0) > 1,
-            checks.ORDERED: sampling.reorderable and not step.uncovered,
-            checks.PAST_THE_END: self._past_the_end(),
-        }
-        yield from (sentence for sentence, so in holds.items() if so)
+        if reader.scheduled:
+            yield checks.SCHEDULED
+        if reader.noise_scheduled:
+            yield checks.NOISE_SCHEDULED
+        if reader.fewer:
+            yield checks.FEWER
+        if reader.encoded:
+            yield checks.ENCODED
+        if step.left_out and step.sampling == "poisson":
+            yield checks.LEFT_OUT
+        if len(sampling.left_open) > 1:
+            yield checks.LEFT_OPEN
+        if sampling.unused - {0, 1} or len(sampling.unused) > 1:
+            yield checks.CHOSEN
+        if sampling.reorderable and not step.uncovered:
+            yield checks.ORDERED
+        if self._past_the_end():
+            yield checks.PAST_THE_END
 
     def _between_loops(self, beginning: bool) -> None:
         """A loop over the loader begins or has ended."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -56,6 +56,7 @@ class StepReader:
         self.encoded = False
         self.contents = Contents(training.roots, training.may_move)
         self._public = public
+        self._partial = isinstance(criteria.own_criterion(training.criterion), partial)
         self._own = training.untouched()
         self.weights = tuple(training.parameters())
         self._settings: Settings | None = None
@@ -91,7 +92,9 @@ class StepReader:
     def called(self, inputs: Sequence[Any]) -> None:
         """The model was called with records that may be trained on."""
         sampling = self.training.sampling
-        self.encoded = self.encoded or any(getattr(given, "grad_fn", None) for given in inputs)
+        for given in inputs:
+            if getattr(given, "grad_fn", None) is not None:
+                self.encoded = True
         if sampling.kind == "shuffle":
             passes = sampling.passes
             if passes != self._latest:  # another pass gives every record again
@@ -331,53 +334,56 @@ class StepReader:
 
     def _uncovered(self, batches: int, drawn: Found | str) -> str:
         """The first reason why no guarantee covers the step; empty for none."""
-        self._found.update(self._of_sampling(batches, drawn), self._of_training())
+        self._look_at_sampling(batches, drawn)
+        self._look_at_training()
+        if not self._found:
+            return ""
         if self.training.noise_multiplier == 0.0:  # that is the reason
             self._found -= {checks.SAME_NOISE, checks.RESET}
         return next((reason for reason in checks.REASONS if reason in self._found), "")
 
-    def _of_sampling(self, batches: int, drawn: Found | str) -> Iterator[str]:
-        """Reasons in how the records of the step were drawn."""
-        sampling = self.training.sampling
+    def _look_at_sampling(self, batches: int, drawn: Found | str) -> None:
+        """Find reasons in how the records of the step were drawn."""
+        sampling, found = self.training.sampling, self._found
         if drawn in DRAWN:
-            yield DRAWN[drawn]
+            found.add(DRAWN[drawn])
         if self._repeats.step(self._parts):
-            yield checks.REPEATED
+            found.add(checks.REPEATED)
         if sampling.kind == "unknown":
-            yield checks.UNSAMPLED
+            found.add(checks.UNSAMPLED)
         if sampling.altered:
-            yield checks.ALTERED
+            found.add(checks.ALTERED)
         if sampling.kind == "shuffle" and sampling.under_way > 1:
-            yield checks.AT_ONCE
+            found.add(checks.AT_ONCE)
         if batches > 1 and len(self._passes) > 1:
-            yield checks.TWO_PASSES
+            found.add(checks.TWO_PASSES)
         if batches > 1 and self.training.poisson and self.adjacency == "replace":
-            yield checks.ADDED_UP
+            found.add(checks.ADDED_UP)
 
-    def _of_training(self) -> Iterator[str]:
-        """Reasons in what the training is made of now."""
-        training = self.training
+    def _look_at_training(self) -> None:
+        """Find reasons in what the training is made of now."""
+        training, found = self.training, self._found
         own = (
             self._own and training.untouched_noise and "scale_grad" not in vars(training.optimizer)
         )
         if not (own and self._noises and self._clipped_to and self._parts):
-            yield checks.REPLACED
+            found.add(checks.REPLACED)
         if training.ghost and training.noise_hidden:
-            yield checks.HIDDEN
+            found.add(checks.HIDDEN)
         if training.fills_empty_batches:
-            yield checks.FILLED
+            found.add(checks.FILLED)
         if not training.attached_weights.issuperset(map(id, self.weights)):
-            yield checks.LATER
+            found.add(checks.LATER)
         if self._one_record.blind:
-            yield checks.UNSEEN
-        if criteria.function_divides_by_weights(training):
-            yield checks.DIVIDED
-        if criteria.averages_unscaled(training):
-            yield checks.UNSCALED
+            found.add(checks.UNSEEN)
+        if self._partial and criteria.function_divides_by_weights(training):
+            found.add(checks.DIVIDED)
+        if not training.ghost and criteria.averages_unscaled(training):
+            found.add(checks.UNSCALED)
         if self._public and self._public.misfit(training, self._steps):
-            yield checks.NOT_PUBLIC
+            found.add(checks.NOT_PUBLIC)
         for layer in self._may_mix():
-            yield from checks.reasons_in(layer, training)
+            found.update(checks.reasons_in(layer, training))
 
     def _may_mix(self) -> list[nn.Module]:
         """The layers and losses that mix records in some mode, sought again after a change."""

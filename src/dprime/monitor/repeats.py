@@ -47,6 +47,9 @@ each quarter of a record, where the first batch varies most: what is padded is a
 MOST_FETCHES = 128
 """Runs of a batch that are looked at."""
 
+MOST_SIZES = 1_000
+"""Sizes of batches for which the places of these values are kept."""
+
 REMEMBERED = 50_000
 """Batches, and states of generators, that are remembered."""
 
@@ -72,6 +75,7 @@ class Repeats:
         self._last: list[tuple[int, Values]] = []
         self._of_rows = 0.0
         self._columns: dict[int, Values] = {}  # that are looked at, by the width of a record
+        self._places: dict[tuple[int, int], Values] = {}  # by the number of records and that width
 
     def see(self, records: Tensor) -> None:
         """A batch went through the model and may become part of a step."""
@@ -80,21 +84,33 @@ class Repeats:
 
     def _values(self, records: Tensor) -> Values:
         """Some values of some records, kept until the step."""
-        rows = _in_numpy(records.detach())
-        rows = rows.reshape(rows.shape[0], -1)
-        width = rows.shape[1]
-        columns = self._columns.get(width)
-        if columns is None:
-            columns = _columns(rows)
-            if len(rows) > 1:  # a single one does not vary
-                self._columns[width] = columns
-        runs = RUNS if width > RUNS * RUN else 1
-        records_apart = 1 + (rows.shape[0] - 1) * runs // MOST_FETCHES
-        some = rows[::records_apart][:, columns]
+        held = _in_numpy(records.detach())
+        size, width = records.shape[0], records.numel() // records.shape[0]
+        places = self._places.get((size, width))
+        if places is None:
+            places = self._looked_at(held.reshape(size, width))
+        some = held.reshape(-1)[places]
         if isinstance(some, Tensor):
             some = some.float().cpu().numpy()
         values: Values = some.astype(np.float64)
         return values
+
+    def _looked_at(self, rows: Any) -> Values:
+        """Places of the values that are looked at, in all the values of a batch of this size."""
+        size, width = rows.shape
+        columns = self._columns.get(width)
+        if columns is None:
+            columns = _columns(rows)
+            if size == 1:  # a single one does not vary
+                return columns[None]
+            self._columns[width] = columns
+        runs = RUNS if width > RUNS * RUN else 1
+        records_apart = 1 + (size - 1) * runs // MOST_FETCHES
+        places: Values = np.add.outer(np.arange(0, size, records_apart) * width, columns)
+        if len(self._places) == MOST_SIZES:
+            self._places.clear()
+        self._places[size, width] = places
+        return places
 
     def forget(self) -> None:
         """What comes again from here on is no repetition."""

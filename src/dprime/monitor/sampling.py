@@ -201,7 +201,12 @@ class Sampling:
         if not self.waiting:
             return 1, "elsewhere"
         if len(self.waiting) == len(parts) == 1 and self.waiting[0].records == parts[0]:
-            return 1, "skipped" if self._use(self.waiting) else ""  # as nearly always
+            batch, last = self.waiting[0], self._of_last_step
+            if last is not None and batch.of is last and batch.rate:  # as nearly always
+                self.waiting, self._begun = [], []
+                self.left_out, self.used_rate = 0, batch.rate
+                return 1, ""
+            return 1, "skipped" if self._use(self.waiting) else ""
         own = self._next_ones()
         fewer = len(parts) == 1 and parts[0] < own[0].records
         used = [] if fewer and self._loses_records else self._matched(parts)

@@ -86,10 +86,14 @@ class Steps:
         hooks.after_any_step(self._stepped)
         for scheduler in (_NoiseScheduler, _GradClipScheduler):
             hooks.wrap_all(scheduler, "step", self._schedule)
-        entrance = self.training.entrance
-        inner = isinstance(self.training.model, nn.Module) and entrance is not self.training.model
-        hooks.before_call(entrance, self._entered, first=inner)
-        hooks.before_call(self.training.module, self._called, named=True)
+        entrance, module = self.training.entrance, self.training.module
+        if entrance is module and not module._forward_pre_hooks:
+            hooks.before_call(module, self._entered_and_called, named=True)
+        else:
+            wrapper = self.training.model
+            inner = isinstance(wrapper, nn.Module) and entrance is not wrapper
+            hooks.before_call(entrance, self._entered, first=inner)
+            hooks.before_call(module, self._called, named=True)
         hooks.after_call(self.training.module, self._answered)
         for layer in self.training.hooked():
             hooks.before_call(layer, self._layer_called)
@@ -146,6 +150,16 @@ class Steps:
         if self._learns(module):
             self._settle_late()
             self.reader.entered()
+
+    def _entered_and_called(
+        self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]
+    ) -> None:
+        if self._learns(module):
+            self._settle_late()
+            self.reader.entered()
+            self.reader.called((*inputs, *named.values()))
+        elif not torch.compiler.is_compiling():
+            self.training.sampling.looked_at()
 
     def _called(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         if self._learns(module):
