@@ -303,7 +303,7 @@ class Attached:
             return float(self.model.max_grad_norm)  # type: ignore[arg-type]
         if isinstance(self.optimizer, DPPerLayerOptimizer):
             return float(torch.norm(torch.Tensor(self.optimizer.max_grad_norms), p=2))
-        return self.clip_norm
+        return float(self.optimizer.max_grad_norm)
 
     def rounding(self, weights: Sequence[nn.Parameter]) -> float:
         """How far a clipped norm can exceed C because numbers have few digits, as a factor.
@@ -312,14 +312,13 @@ class Attached:
         record's gradients or norms where autocast gives them fewer digits: five roundings for each
         record, of half an ε of the precision. bfloat16 reached 1.010 C; 1 + 4 ε is 1.031.
         """
-        kinds = set()
-        for p in weights:
-            kinds.add(p.dtype)
-            for name in ("grad_sample", "_norm_sample"):
-                found = p.__dict__.get(name)
-                if found is not None:
-                    parts = found if isinstance(found, list) else [found]
-                    kinds.update([part.dtype for part in parts])
+        kinds = {p.dtype for p in weights}
+        for name in ("grad_sample", "_norm_sample") if self.ghost else ("grad_sample",):
+            for found in [p.__dict__.get(name) for p in weights]:
+                if isinstance(found, list):
+                    kinds.update([part.dtype for part in found])
+                elif found is not None:
+                    kinds.add(found.dtype)
         return _rounding_in(frozenset(kinds))
 
     @property

@@ -296,10 +296,11 @@ class Contents:
 
     def _in_place(self) -> bool:
         """Whether every tensor and every module is where it was."""
-        if not _same(self._trained_now(), self._trained):
-            return False
         lengths, held = self._held
-        return list(map(len, self._places)) == lengths and _same(_values_in(self._places), held)
+        now = [*self._trained_now(), *chain.from_iterable(map(dict.values, self._places))]
+        if len(now) != len(held) or not all(map(is_, now, held)):
+            return False
+        return [*map(len, self._places)] == lengths
 
     def _rearranged(self) -> Change:
         """Which tensors are new or in the place of others; from then on they are looked at."""
@@ -343,7 +344,8 @@ class Contents:
         modules = [module for root in self._roots for module in modules_of(root)]
         self._with_extra = [m for m in modules if type(m).get_extra_state is not NO_EXTRA]
         self._places = [d for m in modules for d in (m._modules, m._parameters, m._buffers)]
-        self._held = list(map(len, self._places)), _values_in(self._places)
+        held = [*trained, *chain.from_iterable(map(dict.values, self._places))]
+        self._held = [*map(len, self._places)], held
         self._slots, self._trained = slots, trained
         others = _others(slots.values(), trained)
         self._rest = [t for t in others if not _one_number(t)]
@@ -429,14 +431,6 @@ def _close(norm: float, other: float) -> bool:
 def _power(number: int) -> bool:
     """Whether it is 1, 2, 4, 8, ..."""
     return number & (number - 1) == 0
-
-
-def _values_in(places: Sequence[dict[str, Any]]) -> list[Any]:
-    return list(chain.from_iterable(map(dict.values, places)))
-
-
-def _same(some: Sequence[Any], others: Sequence[Any]) -> bool:
-    return len(some) == len(others) and all(map(is_, some, others))
 
 
 def _others(tensors: Iterable[Tensor], but: Sequence[Tensor]) -> list[Tensor]:

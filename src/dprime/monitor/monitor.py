@@ -268,6 +268,8 @@ class Monitor:
         return self.ledger.steps - sum(others)
 
     def _past_the_end(self) -> bool:
+        if not self.plan.known:
+            return False
         end = self._planned_steps()
         return end is not None and self.ledger.steps > end and self._steps_made() > end
 

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from dprime.monitor import checks, criteria
-from dprime.monitor.attached import Attached, Settings
+from dprime.monitor.attached import Attached, Settings, own_criterion
 from dprime.monitor.contents import Change, Contents, differ, modules_of, norms_of
 from dprime.monitor.ledger import Ledger, Step
 from dprime.monitor.one_record import Norms, OneRecord
@@ -56,7 +56,7 @@ class StepReader:
         self.encoded = False
         self.contents = Contents(training.roots, training.may_move)
         self._public = public
-        self._partial = isinstance(criteria.own_criterion(training.criterion), partial)
+        self._partial = isinstance(own_criterion(training.criterion), partial)
         self._own = training.untouched()
         self.weights = tuple(training.parameters())
         self._settings: Settings | None = None

@@ -84,16 +84,15 @@ class Repeats:
 
     def _values(self, records: Tensor) -> Values:
         """Some values of some records, kept until the step."""
-        held = _in_numpy(records.detach())
+        held = _in_numpy(records.detach() if records.requires_grad else records)
         size, width = records.shape[0], records.numel() // records.shape[0]
         places = self._places.get((size, width))
         if places is None:
             places = self._looked_at(held.reshape(size, width))
-        some = held.reshape(-1)[places]
-        if isinstance(some, Tensor):
-            some = some.float().cpu().numpy()
-        values: Values = some.astype(np.float64)
-        return values
+        if isinstance(held, Tensor):
+            return held.reshape(-1)[places].float().cpu().numpy()
+        values: Values = held.take(places)
+        return values if values.dtype == np.float32 else values.astype(np.float32)
 
     def _looked_at(self, rows: Any) -> Values:
         """Places of the values that are looked at, in all the values of a batch of this size."""
