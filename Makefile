@@ -22,7 +22,7 @@ test-all: $(READY)
 # The monitor with the oldest release of Opacus that it supports.
 oldest: $(READY)
 	$(BIN)/pip install --quiet --no-deps --upgrade --target $(VENV)/oldest opacus==1.5.4
-	PYTHONPATH=$(VENV)/oldest $(BIN)/python -m pytest --quiet -p no:cacheprovider tests/monitor
+	PYTHONPATH=$(VENV)/oldest $(BIN)/python -m pytest --quiet -p no:cacheprovider tests/monitor tests/canaries tests/attributes
 
 # The explorer and a report in a real browser. Installs Chromium and a Java runtime (for the HTML
 # checker) from Debian's packages where they are missing, and Playwright.

@@ -36,11 +36,11 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dprime.attack import AttackTarget, EngineTrainer
 from dprime.attack.attribute import OneAttribute
+from dprime.attributes.attribute import Attribute
+from dprime.attributes.inference import AttributeInference
 from dprime.audit.game import Game
 from dprime.data import Dataset, load
 from dprime.data.adult import RANGES
-from dprime.monitor.attributes import Attribute
-from dprime.monitor.inference import AttributeInference
 from dprime.monitor.monitor import Monitor
 from dprime.train import TrainingConfig
 from measure import say

@@ -29,10 +29,10 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 import dprime
+from dprime.canaries.gradients import GradientCanaries, log_ratio
+from dprime.canaries.one_run import one_run
 from dprime.data import load
-from dprime.monitor.gradients import GradientCanaries, log_ratio
 from dprime.monitor.monitor import Monitor
-from dprime.monitor.one_run import one_run
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))

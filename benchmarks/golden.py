@@ -51,7 +51,7 @@ NAMES = """
     dprime.audit: Band ClopperPearson Mahloujifar Steinke
     dprime.membership: infer InferenceConfig Recipe frontier draw plan_pool=plan
     dprime.monitor: Monitor NoiseTails GradientCanaries InputCanaries Attribute AttributeInference
-    dprime.monitor.one_run: one_run
+    dprime.canaries.one_run: one_run
     dprime.check: check
     dprime.show: card
     opacus: PrivacyEngine

@@ -23,10 +23,10 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 import dprime
+from dprime.canaries.base import Canaries
+from dprime.canaries.gradients import GradientCanaries
+from dprime.canaries.inputs import InputCanaries
 from dprime.data import load
-from dprime.monitor.canaries import Canaries
-from dprime.monitor.gradients import GradientCanaries
-from dprime.monitor.inputs import InputCanaries
 from dprime.monitor.monitor import Monitor
 
 ROOT = Path(__file__).resolve().parent.parent

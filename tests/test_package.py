@@ -26,6 +26,8 @@ LIBRARIES = {
     "audit": {"torch"},
     "membership": {"torch", "pyarrow"},
     "monitor": {"torch", "opacus", "lightning", "transformers"},
+    "canaries": {"torch", "opacus"},
+    "attributes": {"torch"},
     "check": {"torch"},
     "show": {"altair", "vl_convert", "jinja2"},
     "web": {"anyio", "fastapi", "starlette", "uvicorn", "pydantic", "vl_convert"},

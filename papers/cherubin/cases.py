@@ -10,9 +10,9 @@ import torch
 from torch import nn
 from torch.utils.data import TensorDataset
 
+from dprime.attributes import Attribute
 from dprime.data import Dataset
 from dprime.data.adult import RANGES
-from dprime.monitor import Attribute
 
 OTHER = "other"
 """The name of an attribute to compare with."""

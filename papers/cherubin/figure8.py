@@ -30,9 +30,10 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.utils.data import DataLoader
 
+from dprime.attributes import AttributeInference
 from dprime.data import Dataset
 from dprime.data.devices import one_thread
-from dprime.monitor import AttributeInference, Monitor
+from dprime.monitor import Monitor
 from papers.cherubin.cases import ADULT, network, secret, tensors
 from papers.cherubin.timing import ratio, seconds
 from papers.cherubin.trainings import CLIP_NORM, Recipe

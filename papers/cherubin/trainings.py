@@ -30,10 +30,11 @@ from opacus import PrivacyEngine
 from torch import nn
 from torch.utils.data import DataLoader
 
+from dprime.attributes import AttributeInference, AttributeRisk
+from dprime.attributes.risks import FORMS, Form
 from dprime.data import Split
 from dprime.data.devices import device_title, one_thread
-from dprime.monitor import AttributeInference, AttributeRisk, Monitor
-from dprime.monitor.risks import FORMS, Form
+from dprime.monitor import Monitor
 from papers.cherubin.cases import CASES, OTHER, Case, network, secrets, tensors
 from papers.cherubin.securities import noise_of
 from papers.reproduce import SEED, Kept, Scale, add_options, kept_in, plainly, scale_of

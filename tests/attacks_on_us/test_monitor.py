@@ -214,13 +214,13 @@ class TestGhost:
         assert not_covered(training, "a part of a gradient was not clipped")
 
     def test_a_loss_that_mixes_records(self):
-        class Mixed(nn.Module):
+        class DatasetWithCanaries(nn.Module):
             reduction = "mean"
 
             def forward(self, out, y):
                 return nn.functional.cross_entropy(10.0 * out.mean(0) + out, y, reduction="none")
 
-        training = Training("ghost", criterion=Mixed()).train()
+        training = Training("ghost", criterion=DatasetWithCanaries()).train()
         assert not_covered(training, "a part of a gradient was not clipped")
 
     @pytest.mark.parametrize("net", ["lstm", "embedding", "convolution"])

@@ -10,9 +10,10 @@ from opacus.validators import ModuleValidator
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from dprime.attributes import Attribute, AttributeInference
 from dprime.check.script import check_script
 from dprime.check.source import Source
-from dprime.monitor import Attribute, AttributeInference, Monitor, PrivacyWarning
+from dprime.monitor import Monitor, PrivacyWarning
 from dprime.monitor.checks import mixes
 from dprime.monitor.ledger import Unprotected
 

@@ -16,8 +16,8 @@ from torch import nn
 from dprime.attack import AttackTarget, EngineTrainer, adversary_named
 from dprime.audit import AuditConfig, begin, record_of, words_in
 from dprime.audit.game import Game
+from dprime.canaries import GradientCanaries
 from dprime.membership import draw
-from dprime.monitor import GradientCanaries
 from dprime.runs.folder import summary_of
 from dprime.runs.run import Run
 from dprime.seeds import check_seed, fresh_seed

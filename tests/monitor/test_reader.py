@@ -174,7 +174,7 @@ class TestMistakes:
         watch(made)
         with pytest.warns(PrivacyWarning) as caught:
             made.train()
-        assert caught[0].filename.endswith("conftest.py")
+        assert caught[0].filename.endswith("private_training.py")
 
     def test_a_loop_over_the_loader_that_is_not_private(self, private):
         made = private()

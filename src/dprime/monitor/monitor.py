@@ -25,13 +25,11 @@ from dprime.monitor.ledger import Ledger, Step
 from dprime.monitor.plan import Plan
 from dprime.monitor.public import PublicConstants
 from dprime.monitor.reader import LEFT, StepReader, taken_over
+from dprime.monitor.state import STATE_VERSION, refuse_other
 from dprime.monitor.steps import Steps
 from dprime.monitor.tails import NoiseEnds, with_tails
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import NotCertifiableError
-
-STATE_VERSION = 1
-"""Of what `state_dict` returns."""
 
 PASSED_BY = ("dprime.monitor", "opacus.", "torch.optim", "torch.utils.")
 """Modules between a warning and the user's line."""
@@ -65,14 +63,10 @@ class Monitor:
     and a `PrivacyWarning`.
 
     Args:
-        privacy_engine: Opacus' own.
-        model: what `make_private` returned.
-        optimizer: Opacus' optimizer.
-        data_loader: that gives the batches.
+        privacy_engine, model, optimizer, data_loader: Opacus' own, as `make_private` returned them.
         criterion: the loss; a module's calls are seen, so that watchers get the labels.
         watchers: see every step too.
-        epochs: the planned end, for the forecast.
-        steps: the same in steps.
+        epochs, steps: the planned end, for the forecast; one of them.
         conditions: of the metrics, by name, such as `{"delta": 1e-6}`; `prior` is that of precision
             and success, `belief_prior` that of a belief.
         adjacency: "zero-out" for Poisson batches (one record counts for nothing, the number of
@@ -268,8 +262,6 @@ class Monitor:
         return self.ledger.steps - sum(others)
 
     def _past_the_end(self) -> bool:
-        if not self.plan.known:
-            return False
         end = self._planned_steps()
         return end is not None and self.ledger.steps > end and self._steps_made() > end
 
@@ -361,7 +353,7 @@ class Monitor:
             yield checks.CHOSEN
         if sampling.reorderable and not step.uncovered:
             yield checks.ORDERED
-        if self._past_the_end():
+        if self.plan.known and self._past_the_end():
             yield checks.PAST_THE_END
 
     def _between_loops(self, beginning: bool) -> None:
@@ -431,7 +423,7 @@ class Monitor:
         besides, is refused. Another planned end is a warning, and so is a state that does not have
         the steps that were seen before it is loaded.
         """
-        _refuse_other(state, self.state_dict())
+        refuse_other(state, self.state_dict())
         ledger = Ledger.from_state(state["ledger"])
         if self._seen and ledger.first(self.ledger.steps).entries != self.ledger.entries:
             self._warn(checks.FORGOTTEN)
@@ -573,36 +565,3 @@ def _mechanisms(given: Any) -> tuple[Mechanism, ...]:
 def _wanted(every: object) -> bool:
     """Whether lines are wanted at all."""
     return every is not None and validate.one_of("every", every, ("epoch",)) == "epoch"
-
-
-def _refuse_other(saved: dict[str, Any], own: dict[str, Any]) -> None:
-    """Refuse a checkpoint of another training."""
-    if "ledger" not in saved or "version" not in saved:
-        remedy = "give what the monitor's state_dict() returned"
-        raise validate.invalid_input("state", "another one", "a monitor's", remedy)
-    if saved["version"] != STATE_VERSION:
-        remedy = "load it with the release of dprime that saved it"
-        raise validate.invalid_value("version", saved["version"], str(STATE_VERSION), remedy)
-    if saved["adjacency"] == "add-remove" and own["adjacency"] == "zero-out":
-        saved = {**saved, "adjacency": "zero-out"}  # the same steps, of which less is claimed
-    for name in ("sampling", "sample_rate", "adjacency", "public"):
-        if saved.get(name) != own[name] and (name != "public" or own[name]):
-            remedy = "load it into the training it was saved from"
-            raise validate.invalid_value(
-                f"the checkpoint's {name}", saved.get(name), str(own[name]), remedy
-            )
-    if saved.get("besides", []) != own["besides"]:
-        remedy = "attach with the same mechanisms in besides, because their cost goes on counting"
-        described, wanted = (
-            ", ".join(str(each["name"]) for each in state.get("besides", [])) or "none"
-            for state in (saved, own)
-        )
-        wanted = "as in the training that goes on: " + wanted
-        raise validate.invalid_input("the checkpoint's besides", described, wanted, remedy)
-    names, ours = ([name for name, _ in state["watchers"]] for state in (saved, own))
-    if names != ours:
-        remedy = "attach the same watchers in the same order"
-        wanted = ", ".join(ours) or "none"
-        raise validate.invalid_input(
-            "the checkpoint's watchers", ", ".join(names) or "none", wanted, remedy
-        )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dprime.monitor.factors import ALL, Factors, Rows
+from dprime.attributes.factors import ALL, Factors, Rows
 
 CLIP_MARGIN = 1e-6
 """Opacus clips by C/(norm + this)."""

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from dprime import validate
+from dprime.attributes.twin import Twin
 from dprime.monitor.attached import Attached
-from dprime.monitor.twin import Twin
 
 Batches = Sequence[tuple[Tensor, Tensor]]
 """Records and targets, part by part."""

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dprime import validate
+from dprime.attributes.twin import Loss
 from dprime.monitor.attached import own_criterion
-from dprime.monitor.twin import Loss
 from dprime.train.losses import cross_entropy
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 Indices = NDArray[np.int64]
 
 
-class Places:
+class WeightIndex:
     """Weights out of all parameters, in ascending order.
 
     Args:
@@ -23,7 +23,7 @@ class Places:
         owner: [place], which parameter.
         offset: [place], where in it.
 
-    >>> places = Places(np.array([1, 4]), [torch.zeros(2, 2), torch.zeros(3)])
+    >>> places = WeightIndex(np.array([1, 4]), [torch.zeros(2, 2), torch.zeros(3)])
     >>> places.owner.tolist(), places.offset.tolist()
     ([0, 1], [1, 0])
     >>> places.read([torch.tensor([5.0, 6.0, 7.0, 8.0]), torch.tensor([1.0, 2.0, 3.0])])

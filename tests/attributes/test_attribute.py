@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from dprime.attributes.attribute import Attribute, SeenValues
 from dprime.data import Dataset, load
-from dprime.monitor.attributes import Attribute, SeenValues
 from dprime.monitor.checks import PrivacyWarning
 
 COLUMNS = ("age", "sex=Female", "sex=Male", "race=A", "race=B", "race=C")

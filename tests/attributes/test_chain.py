@@ -5,9 +5,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from dprime.monitor.chain import Chain
-from dprime.monitor.pairs import Completions
-from dprime.monitor.twin import Twin
+from dprime.attributes.chain import Chain
+from dprime.attributes.completion_gradients import Completions
+from dprime.attributes.twin import Twin
 
 
 def loss(outputs, targets):

@@ -5,8 +5,8 @@ import pytest
 
 from dprime import DPSGD, TradeOff
 from dprime.audit.estimators.one_run import AGREEING, Guessed, least_total
-from dprime.monitor.gradients import log_ratio
-from dprime.monitor.one_run import (
+from dprime.canaries.gradients import log_ratio
+from dprime.canaries.one_run import (
     GRID,
     lower_epsilon,
     one_run,

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from torch import Tensor, distributed
 
 from dprime import validate
+from dprime.canaries.one_run import FEWEST, OneRun, one_run
 from dprime.curve import TradeOff
 from dprime.interop import from_opacus_history
 from dprime.monitor.attached import Attached
 from dprime.monitor.ledger import Unprotected
-from dprime.monitor.one_run import FEWEST, OneRun, one_run
 from dprime.monitor.tails import without_tails
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import Array

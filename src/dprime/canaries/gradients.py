@@ -46,9 +46,9 @@ from opacus.optimizers import DPPerLayerOptimizer
 from torch import Tensor, nn
 
 from dprime import validate
+from dprime.canaries.base import BATCHES, PLACES, Canaries, saved
+from dprime.canaries.weight_index import Indices, WeightIndex
 from dprime.monitor.attached import Attached
-from dprime.monitor.canaries import BATCHES, PLACES, Canaries, saved
-from dprime.monitor.places import Indices, Places
 from dprime.parameters import LEAST_NOISE
 from dprime.privacy_loss import Array
 
@@ -101,7 +101,7 @@ class GradientCanaries(Canaries):
         assert self._training is not None
         rng, optimizer = self._stream(PLACES), self._training.optimizer
         flat = np.sort(rng.choice(self._training.size, self.count, replace=False))
-        self._places = Places(flat.astype(np.int64), list(self._training.parameters()))
+        self._places = WeightIndex(flat.astype(np.int64), list(self._training.parameters()))
         self._signs = rng.choice([-1.0, 1.0], self.count)
         self._known_inside = self._inside
         self._reach = np.ones(self.count)

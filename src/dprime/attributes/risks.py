@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime import estimates, validate
+from dprime.attributes.attribute import Attribute
+from dprime.attributes.worst_pair import MAX_CLIPPED_DISTANCE, membership_term
 from dprime.curve import Estimate, TradeOff
-from dprime.monitor.attributes import Attribute
-from dprime.monitor.extremes import FARTHEST, membership_term
 from dprime.shapes import GaussianShape
 
 Form = Literal["central-limit", "closed-form"]
@@ -34,7 +34,7 @@ TWO_VALUES = 0.5
 
 
 @dataclass
-class Steps:
+class StepTerms:
     """What is kept of every step: no record, but numbers that depend on who was in the batch.
 
     Attributes:
@@ -53,7 +53,7 @@ class Steps:
         return len(self.rates)
 
     @classmethod
-    def of(cls, names: tuple[str, ...]) -> Steps:
+    def of(cls, names: tuple[str, ...]) -> StepTerms:
         """None yet, of these attributes."""
         return cls(
             differences={name: array("d") for name in names},
@@ -64,7 +64,7 @@ class Steps:
         """What each step adds to μ², for an attribute, or for membership where it is None."""
         q, z = np.array(self.rates), np.array(self.noises)
         if form == "closed-form":
-            reach = FARTHEST if name is None else np.array(self.differences[name])
+            reach = MAX_CLIPPED_DISTANCE if name is None else np.array(self.differences[name])
             return np.asarray((q * reach / z) ** 2)
         if name is None:
             return np.asarray(q**2 * np.array([membership_term(noise) for noise in z]))
@@ -87,7 +87,7 @@ class Steps:
             for differences, terms in zip(
                 self.differences.values(), self.terms.values(), strict=True
             ):
-                differences[place] = FARTHEST
+                differences[place] = MAX_CLIPPED_DISTANCE
                 terms[place] = membership_term(self.noises[place])
 
     def state_dict(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Steps:
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Steps:
+    def from_state(cls, state: dict[str, Any]) -> StepTerms:
         """Those that were saved."""
         return cls(
             array("d", state["rates"]),
@@ -127,7 +127,7 @@ class Moment:
     membership: float
 
 
-def over_epochs(steps: Steps, name: str, form: str, least: float = 0.0) -> list[Moment]:
+def over_epochs(steps: StepTerms, name: str, form: str, least: float = 0.0) -> list[Moment]:
     """The security at the end of every epoch, and at the end; none is below `least`."""
     passes = np.cumsum(np.array(steps.rates))
     mine, theirs = (np.sqrt(np.cumsum(steps.squares(which, form))) for which in (name, None))

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from dprime import validate
-from dprime.monitor.chain import Chain
-from dprime.monitor.factors import Direct, Factors, OuterProducts, Substituted, linear
-from dprime.monitor.pairs import Completions, Gradients, total
+from dprime.attributes.chain import Chain
+from dprime.attributes.completion_gradients import Completions, Gradients, total
+from dprime.attributes.factors import Direct, Factors, OuterProducts, Substituted, linear
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """(outputs [record, ...], labels [record, ...]) → losses [record]."""

@@ -10,13 +10,13 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader
 
-from dprime.monitor.attributes import Attribute
+from dprime.attributes.attribute import Attribute
+from dprime.attributes.inference import CHECKED_EVERY, AttributeInference
+from dprime.attributes.losses import loss_of
+from dprime.attributes.worst_pair import membership
+from dprime.canaries.gradients import GradientCanaries
+from dprime.canaries.inputs import InputCanaries
 from dprime.monitor.checks import PrivacyWarning
-from dprime.monitor.extremes import membership
-from dprime.monitor.gradients import GradientCanaries
-from dprime.monitor.inference import CHECKED_EVERY, AttributeInference
-from dprime.monitor.inputs import InputCanaries
-from dprime.monitor.losses import loss_of
 from dprime.monitor.monitor import Monitor
 
 pytestmark = [

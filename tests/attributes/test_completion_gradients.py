@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from dprime.monitor import extremes
-from dprime.monitor.extremes import Largest, approximate, full, membership_term
-from dprime.monitor.pairs import CLIP_MARGIN, Completions
-from dprime.monitor.twin import Twin
+from dprime.attributes import worst_pair
+from dprime.attributes.completion_gradients import CLIP_MARGIN, Completions
+from dprime.attributes.twin import Twin
+from dprime.attributes.worst_pair import WorstPair, approximate, full, membership_term
 
 CLASSES = 3
 FEATURES = 8
@@ -303,7 +303,7 @@ def test_parts_make_the_whole(seed, z):
     values = torch.linspace(-2, 2, 20)[:, None].tolist()
     module, completions = made("dense", 12, values=values, seed=seed)
     whole = full(gradients(module, completions), z)
-    parts = Largest()
+    parts = WorstPair()
     for rows in (slice(0, 5), slice(5, 6), slice(6, 12)):
         parts = full(gradients(module, completions.only(rows)), z, parts)
     assert parts.difference == pytest.approx(whole.difference, rel=1e-9)
@@ -316,9 +316,9 @@ def test_most_records_are_not_looked_at(monkeypatch):
     module, completions = made("dense", 200, values=values, seed=3)
     found = gradients(module, completions)
     looked = []
-    exact = extremes._exact
+    exact = worst_pair._exact
     monkeypatch.setattr(
-        extremes, "_exact", lambda g, rows, z: looked.append(rows) or exact(g, rows, z)
+        worst_pair, "_exact", lambda g, rows, z: looked.append(rows) or exact(g, rows, z)
     )
     pruned = full(found, 2.0)
     assert 0 < sum(map(len, looked)) < 60

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dprime.monitor.factors import ALL, Rows
-from dprime.monitor.pairs import Gradients
+from dprime.attributes.completion_gradients import Gradients
+from dprime.attributes.factors import ALL, Rows
 
-FARTHEST = 2.0
+MAX_CLIPPED_DISTANCE = 2.0
 """Two gradients of norm at most C are no further apart, in units of C."""
 
 LARGEST_EXPONENT = 300.0
@@ -54,7 +54,7 @@ AT_ONCE = 1 << 21
 
 
 @dataclass(frozen=True)
-class Largest:
+class WorstPair:
     """The largest of both over records that were looked at.
 
     Attributes:
@@ -69,15 +69,17 @@ class Largest:
     place: int = -1
     pair: tuple[int, int] = (-1, -1)
 
-    def merged(self, other: Largest) -> Largest:
+    def merged(self, other: WorstPair) -> WorstPair:
         """The larger of each."""
         ahead = other if other.term > self.term else self
-        return Largest(max(self.difference, other.difference), ahead.term, ahead.place, ahead.pair)
+        return WorstPair(
+            max(self.difference, other.difference), ahead.term, ahead.place, ahead.pair
+        )
 
 
-def membership(noise_multiplier: float) -> Largest:
+def membership(noise_multiplier: float) -> WorstPair:
     """What clipping allows at most: one record replaced by any other."""
-    return Largest(FARTHEST, membership_term(noise_multiplier))
+    return WorstPair(MAX_CLIPPED_DISTANCE, membership_term(noise_multiplier))
 
 
 def membership_term(noise_multiplier: float) -> float:
@@ -89,7 +91,9 @@ def membership_term(noise_multiplier: float) -> float:
     return 4 * math.sinh(min(1 / noise_multiplier**2, 2 * LARGEST_EXPONENT))
 
 
-def full(gradients: Gradients, noise_multiplier: float, known: Largest | None = None) -> Largest:
+def full(
+    gradients: Gradients, noise_multiplier: float, known: WorstPair | None = None
+) -> WorstPair:
     """The largest over all pairs of values of all records.
 
     Records that cannot exceed what others reach are left out, by bounds that are certain: distances
@@ -100,7 +104,7 @@ def full(gradients: Gradients, noise_multiplier: float, known: Largest | None = 
         noise_multiplier: z.
         known: what other records reach.
     """
-    found = known or Largest()
+    found = known or WorstPair()
     records, completions = gradients.norms.shape
     rows = torch.arange(records, device=gradients.norms.device)
     if noise_multiplier >= LEAST_NOISE:
@@ -117,14 +121,14 @@ def full(gradients: Gradients, noise_multiplier: float, known: Largest | None = 
 
 
 def approximate(
-    gradients: Gradients, noise_multiplier: float, known: Largest | None = None
-) -> Largest:
+    gradients: Gradients, noise_multiplier: float, known: WorstPair | None = None
+) -> WorstPair:
     """Bounds from the distances to the mean of a record's gradients, never below `full`.
 
     R ≤ 2 max ‖g_s − mean‖ (Cherubin et al. 2024, section 5.4), and for the term, with D that bound,
     (max a − min a)² + 2 (max a)² (1 − e^(−D²/2z²)).
     """
-    known = known or Largest()
+    known = known or WorstPair()
     squares = _squares(gradients)
     around = gradients.from_mean(dtype=ROUGH).amax(dim=1)
     slack = SLACK * squares.amax(dim=1)
@@ -140,33 +144,33 @@ def approximate(
     return known
 
 
-def _around_mean(gradients: Gradients, rows: Tensor, z: float) -> Largest:
+def _around_mean(gradients: Gradients, rows: Tensor, z: float) -> WorstPair:
     """The bounds of some records, from their exact distances.
 
     ‖g_a − mean‖² is the mean of d(a, b)² over b, less half of the mean of d(b, c)² over all pairs.
     """
     if not len(rows):
-        return Largest()
+        return WorstPair()
     squares, squared = gradients.exactly(rows)
     around = squared.mean(dim=2).amax(dim=1) - squared.mean(dim=(1, 2)) / 2
     distance = _distance_bound(around * (1 + ROUNDING))
     term = _term_bound(_growth(squares, z), distance, z)
     best = int(term.argmax())
-    return Largest(float(distance.max()), float(term[best]), int(rows[best]))
+    return WorstPair(float(distance.max()), float(term[best]), int(rows[best]))
 
 
-def _exact(gradients: Gradients, rows: Tensor, z: float) -> Largest:
+def _exact(gradients: Gradients, rows: Tensor, z: float) -> WorstPair:
     """Over all pairs of values of some records."""
     if not len(rows):
-        return Largest()
+        return WorstPair()
     squares, squared = gradients.exactly(rows)
     a = _growth(squares, z)
     terms = _terms(a[:, :, None], a[:, None, :], squared, z)
     best = int(terms.argmax())
     count = squared.shape[1]
     row, pair = divmod(best, count * count)
-    return Largest(
-        min(float(squared.max().sqrt()), FARTHEST),
+    return WorstPair(
+        min(float(squared.max().sqrt()), MAX_CLIPPED_DISTANCE),
         min(float(terms.view(-1)[best]), membership_term(z)),
         int(rows[row]),
         divmod(pair, count),
@@ -205,20 +209,20 @@ def _in_the_middle(values: int, parts: int) -> Tensor:
     return ((torch.arange(parts) + 0.5) * values / parts).long()
 
 
-def _foremost(bounds: tuple[Tensor, Tensor], found: Largest) -> Tensor:
+def _foremost(bounds: tuple[Tensor, Tensor], found: WorstPair) -> Tensor:
     """The places of the records with the largest bounds, where these exceed what was found."""
     first: Tensor = torch.cat([bound.topk(FEW).indices for bound in bounds]).unique()
     return first[torch.isin(first, _above(bounds, found))]
 
 
-def _above(bounds: tuple[Tensor, Tensor], found: Largest) -> Tensor:
+def _above(bounds: tuple[Tensor, Tensor], found: WorstPair) -> Tensor:
     """The places of records that may exceed what was found."""
     difference, term = ((bound * (1 + SLACK)).double() for bound in bounds)
     return ((difference > found.difference) | (term > found.term)).nonzero()[:, 0]
 
 
 def _candidates(
-    lower: tuple[Tensor, Tensor], upper: tuple[Tensor, Tensor], known: Largest
+    lower: tuple[Tensor, Tensor], upper: tuple[Tensor, Tensor], known: WorstPair
 ) -> Tensor:
     """Records whose upper bound reaches what some record has for certain."""
     keep = torch.zeros_like(lower[0], dtype=torch.bool)
@@ -241,7 +245,7 @@ def _term_bound(a: Tensor, distance: Tensor, z: float) -> Tensor:
 
 def _distance_bound(around: Tensor) -> Tensor:
     """From the largest squared distance to the mean to the diameter [record]."""
-    return (2 * around.double().sqrt()).clamp(max=FARTHEST)
+    return (2 * around.double().sqrt()).clamp(max=MAX_CLIPPED_DISTANCE)
 
 
 def _growth(squares: Tensor, z: float) -> Tensor:

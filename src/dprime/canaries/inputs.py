@@ -40,10 +40,10 @@ from torch import Tensor, func, nn
 from torch.utils.data import Dataset
 
 from dprime import validate
+from dprime.canaries.base import PLACES, RECORDS, Canaries, saved
+from dprime.canaries.gradients import log_ratio
+from dprime.canaries.weight_index import WeightIndex
 from dprime.monitor.attached import Attached
-from dprime.monitor.canaries import PLACES, RECORDS, Canaries, saved
-from dprime.monitor.gradients import log_ratio
-from dprime.monitor.places import Places
 from dprime.privacy_loss import Array
 
 MOST_NUMBERS = 2**24
@@ -161,7 +161,7 @@ class InputCanaries(Canaries):
         analyse the model on `dataset` itself.
         """
         _record_of(dataset[0])
-        self._mixed = Mixed(dataset, self.records, self.labels, self._inside)
+        self._mixed = DatasetWithCanaries(dataset, self.records, self.labels, self._inside)
         return self._mixed
 
     def start(self, training: Attached) -> None:
@@ -184,7 +184,7 @@ class InputCanaries(Canaries):
 
         shuffled = self._stream(PLACES).permutation(training.size)
         chosen = np.sort(shuffled[: WEIGHTS_PER_CANARY * self.count])
-        self._places = Places(chosen, list(training.parameters()))
+        self._places = WeightIndex(chosen, list(training.parameters()))
 
     def after_noise(self, training: Attached) -> None:
         """Look at the canaries, where it is the step's turn."""
@@ -261,21 +261,21 @@ class InputCanaries(Canaries):
         self._norm = state["norm"]
 
 
-class Mixed(Dataset[Any]):
+class DatasetWithCanaries(Dataset[Any]):
     """A data set with places for further records behind its own, some of which are empty."""
 
     def __init__(
         self, dataset: Any, records: Tensor, labels: Tensor, inside: NDArray[np.bool_]
     ) -> None:
-        self.dataset, self.records, self.labels = dataset, records, labels
+        self.without_canaries, self.records, self.labels = dataset, records, labels
         self._inside = inside
 
     def __len__(self) -> int:
-        return len(self.dataset) + len(self.records)
+        return len(self.without_canaries) + len(self.records)
 
     def filled(self, indices: Sequence[int]) -> list[int]:
         """Those of some places that have a record."""
-        own = len(self.dataset)
+        own = len(self.without_canaries)
         return [i for i in indices if i < own or self._inside[i - own]]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
@@ -283,14 +283,14 @@ class Mixed(Dataset[Any]):
         return [self[i] for i in self.filled(indices)]
 
     def __getitem__(self, index: int) -> Any:
-        own = len(self.dataset)
+        own = len(self.without_canaries)
         if index < own:
-            return self.dataset[index]
+            return self.without_canaries[index]
         if not self._inside[index - own]:
             remedy = "take batches from a DataLoader, which skips it"
             raise validate.invalid_input("index", "an empty place", "that of a record", remedy)
         label = self.labels[index - own]
-        as_own = isinstance(self.dataset[0][1], Tensor)
+        as_own = isinstance(self.without_canaries[0][1], Tensor)
         return self.records[index - own], label if as_own else label.item()
 
 

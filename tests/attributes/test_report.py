@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from dprime.attributes.attribute import Attribute, SeenValues
+from dprime.attributes.report import lines
+from dprime.attributes.risks import AttributeRisk
 from dprime.curve import Estimate
-from dprime.monitor.attribute_report import lines
-from dprime.monitor.attributes import Attribute, SeenValues
 from dprime.monitor.checks import PrivacyWarning
-from dprime.monitor.risks import AttributeRisk
 from dprime.shapes import GaussianShape
 
 

@@ -20,18 +20,17 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from dprime import estimates, validate
+from dprime.attributes import gradient_check, report, worst_pair
+from dprime.attributes.attribute import Attribute, SeenValues
+from dprime.attributes.completion_gradients import Completions
+from dprime.attributes.losses import loss_of
+from dprime.attributes.risks import FORMS, AttributeRisk, Form, Moment, StepTerms, over_epochs
+from dprime.attributes.twin import Twin
+from dprime.attributes.worst_pair import WorstPair
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
-from dprime.monitor import agreement, attribute_report, extremes
 from dprime.monitor.attached import Attached
-from dprime.monitor.attributes import Attribute, SeenValues
 from dprime.monitor.checks import PrivacyWarning
-from dprime.monitor.extremes import Largest
-from dprime.monitor.inputs import Mixed
-from dprime.monitor.losses import loss_of
-from dprime.monitor.pairs import Completions
-from dprime.monitor.risks import FORMS, AttributeRisk, Form, Moment, Steps, over_epochs
-from dprime.monitor.twin import Twin
 from dprime.monitor.watcher import Watcher
 from dprime.train.workers import cores
 
@@ -47,14 +46,14 @@ UNCHECKED = (
 )
 
 BEHIND = 2
-"""Steps whose analysis may be under way while the training goes on, on another core."""
+"""StepTerms whose analysis may be under way while the training goes on, on another core."""
 
 CHECKED_EVERY = 10
-"""Steps after which the gradients are held against those of Opacus again."""
+"""StepTerms after which the gradients are held against those of Opacus again."""
 
-ANALYSES: dict[str, Callable[..., Largest]] = {
-    "full": extremes.full,
-    "approximate": extremes.approximate,
+ANALYSES: dict[str, Callable[..., WorstPair]] = {
+    "full": worst_pair.full,
+    "approximate": worst_pair.approximate,
 }
 
 
@@ -98,18 +97,18 @@ class AttributeInference(Watcher):
         self.every = validate.whole("every", every, example=1)
         _refuse_no_function(loss)
         self.notes: list[str] = []
-        self._worst: dict[str, list[Largest]] | None = None
+        self._worst: dict[str, list[WorstPair]] | None = None
         if keep_worst:
             self._worst = {name: [] for name in self.attributes}
-        self._steps = Steps.of(tuple(self.attributes))
+        self._steps = StepTerms.of(tuple(self.attributes))
         self._training: Attached | None = None
         self._loss, self._data = loss, data
         self._twin: Twin | None = None
         self._batches: list[tuple[Tensor, Tensor]] = []
-        self._last: dict[str, Largest] = {}
+        self._last: dict[str, WorstPair] = {}
         self._reached: set[str] = set()
         self._beside: ThreadPoolExecutor | None = None
-        self._under_way: deque[tuple[float, float, Future[dict[str, Largest]] | None]] = deque()
+        self._under_way: deque[tuple[float, float, Future[dict[str, WorstPair]] | None]] = deque()
         self._noise = math.nan
         self._waited = self.every
         self._agreed_at: int | None = None
@@ -167,7 +166,7 @@ class AttributeInference(Watcher):
         """Whether this step is analysed: each so many, and where the noise has changed."""
         return self._waited >= self.every or noise != self._noise
 
-    def _begun(self, training: Attached, noise: float) -> Future[dict[str, Largest]]:
+    def _begun(self, training: Attached, noise: float) -> Future[dict[str, WorstPair]]:
         """A look at the step, beside the training where that leaves a core free."""
         assert self._twin is not None
         for seen in self._seen.values():
@@ -180,7 +179,7 @@ class AttributeInference(Watcher):
         if training.device().type == "cpu" and torch.get_num_threads() < cores():
             self._beside = self._beside or _another_thread()
             return self._beside.submit(analyse)
-        look: Future[dict[str, Largest]] = Future()
+        look: Future[dict[str, WorstPair]] = Future()
         look.set_result(analyse())
         return look
 
@@ -191,7 +190,7 @@ class AttributeInference(Watcher):
             if look is not None:
                 self._last = look.result()
             if self._doubted:
-                self._last = dict.fromkeys(self.attributes, extremes.membership(noise))
+                self._last = dict.fromkeys(self.attributes, worst_pair.membership(noise))
             self._steps.rates.append(rate)
             self._steps.noises.append(noise)
             for name, found in self._last.items():
@@ -201,20 +200,20 @@ class AttributeInference(Watcher):
                     self._worst[name].append(found)
 
     @property
-    def steps(self) -> Steps:
+    def steps(self) -> StepTerms:
         """What every step so far showed."""
         self._settle()
         return self._steps
 
     @property
-    def worst(self) -> dict[str, list[Largest]] | None:
+    def worst(self) -> dict[str, list[WorstPair]] | None:
         """Which record showed most at each step, where it was asked for."""
         self._settle()
         return self._worst
 
     @property
     def _taken(self) -> int:
-        """Steps so far."""
+        """StepTerms so far."""
         return len(self._steps) + len(self._under_way)
 
     def _agrees(self, training: Attached) -> bool:
@@ -225,16 +224,16 @@ class AttributeInference(Watcher):
         assert self._twin is not None
         taken, before = self._taken, self._agreed_at
         due = before is None or taken >= before + CHECKED_EVERY
-        if not due or not self._batches or not agreement.can_be_checked(training.module):
+        if not due or not self._batches or not gradient_check.can_be_checked(training.module):
             return True
         self._settle()
         if before is None and self.over == "data" and not _has_canaries(training):
-            agreement.refuse_strangers(self._data, self._batches)
-        if agreement.agrees(self._twin, training, self._batches):
+            gradient_check.refuse_strangers(self._data, self._batches)
+        if gradient_check.agrees(self._twin, training, self._batches):
             self._agreed_at = taken
             return True
         if before is None:
-            raise agreement.refusal()
+            raise gradient_check.refusal()
         return False
 
     def _doubt(self) -> None:
@@ -248,7 +247,7 @@ class AttributeInference(Watcher):
             "were analysed, so these steps count as they would against membership."
         )
         self.notes.append(note)
-        warnings.warn(f"{note} To mend it, {agreement.REMEDY}.", PrivacyWarning, stacklevel=2)
+        warnings.warn(f"{note} To mend it, {gradient_check.REMEDY}.", PrivacyWarning, stacklevel=2)
 
     def _analysed(
         self,
@@ -257,7 +256,7 @@ class AttributeInference(Watcher):
         device: torch.device,
         weights: Sequence[Tensor],
         batches: Sequence[tuple[Tensor, Tensor]],
-    ) -> dict[str, Largest]:
+    ) -> dict[str, WorstPair]:
         """At these weights, for every attribute."""
         assert self._twin is not None
         looked_at = [self._data] if self.over == "data" else batches
@@ -274,12 +273,12 @@ class AttributeInference(Watcher):
         noise: float,
         device: torch.device,
         looked_at: Sequence[tuple[Tensor, Tensor]],
-    ) -> Largest:
+    ) -> WorstPair:
         """Over the records that are looked at, part by part."""
         assert self._twin is not None
         search = ANALYSES[self.analysis]
         columns = torch.tensor(attribute.places, device=device)
-        found, longest, first = Largest(), 0.0, 0
+        found, longest, first = WorstPair(), 0.0, 0
         for records, targets in looked_at:
             values = torch.tensor(attribute.values, dtype=records.dtype, device=device)
             size = max(1, NUMBERS_AT_ONCE // (len(values) * self._twin.widest))
@@ -289,7 +288,7 @@ class AttributeInference(Watcher):
                 gradients = self._twin.gradients(completions, clip_norm)
                 if not bool(gradients.norms.isfinite().all()):
                     self._overflown += 1
-                    return extremes.membership(noise)
+                    return worst_pair.membership(noise)
                 longest = max(longest, float(gradients.norms.max()))
                 fresh = search(gradients, noise, found)
                 ahead = fresh.term > found.term  # its place counts from the first of this part
@@ -387,7 +386,7 @@ class AttributeInference(Watcher):
             notes.append(
                 f"One step in {self.every} was analysed; the others count as the one before them."
             )
-        return attribute_report.lines(title, self.risks(form), fpr, notes)
+        return report.lines(title, self.risks(form), fpr, notes)
 
     def _named(self, name: str | None) -> str:
         if name is None and len(self.attributes) == 1:
@@ -428,7 +427,7 @@ class AttributeInference(Watcher):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what was saved, with the same attributes."""
-        steps = Steps.from_state(state["steps"])
+        steps = StepTerms.from_state(state["steps"])
         if tuple(steps.differences) != tuple(self.attributes):
             remedy = "give the attributes that it was saved with"
             raise validate.invalid_value(
@@ -465,13 +464,13 @@ def _another_thread() -> ThreadPoolExecutor:
 
 
 def _has_canaries(training: Attached) -> bool:
-    return isinstance(training.data_loader.dataset, Mixed)
+    return hasattr(training.data_loader.dataset, "without_canaries")
 
 
 def _users_own(training: Attached) -> Any:
     """The records of the loader, without canaries."""
     dataset = training.data_loader.dataset
-    return dataset.dataset if isinstance(dataset, Mixed) else dataset
+    return getattr(dataset, "without_canaries", dataset)
 
 
 def _all_records(data: Any) -> tuple[Tensor, Tensor]:
@@ -522,10 +521,10 @@ def _checked(attributes: Sequence[Attribute]) -> Sequence[Attribute]:
     return attributes
 
 
-def _plain(found: Largest) -> list[Any]:
+def _plain(found: WorstPair) -> list[Any]:
     return [found.difference, found.term, found.place, list(found.pair)]
 
 
-def _largest(saved: Sequence[Any]) -> Largest:
+def _largest(saved: Sequence[Any]) -> WorstPair:
     difference, term, place, (first, second) = saved
-    return Largest(difference, term, place, (first, second))
+    return WorstPair(difference, term, place, (first, second))

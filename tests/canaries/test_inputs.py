@@ -6,8 +6,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
+from dprime.canaries.inputs import InputCanaries, without_hooks
 from dprime.monitor.attached import Attached
-from dprime.monitor.inputs import InputCanaries, without_hooks
 from dprime.monitor.monitor import Monitor
 from planted_opacus import MISTAKES, MODES, OPACUS_WARNS, made_private, network, toy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dprime import estimates
-from dprime.monitor.risks import TWO_VALUES, AttributeRisk
+from dprime.attributes.risks import TWO_VALUES, AttributeRisk
 from dprime.text import given, percent_up, round_down
 
 LEAK = (

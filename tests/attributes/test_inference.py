@@ -10,15 +10,15 @@ import torch.nn.functional as F
 from torch import nn
 
 from dprime import estimates
+from dprime.attributes import inference
+from dprime.attributes.attribute import Attribute
+from dprime.attributes.inference import AttributeInference
+from dprime.attributes.losses import loss_of
+from dprime.attributes.report import ESTIMATES, LEAK
+from dprime.attributes.worst_pair import membership_term
 from dprime.data import Dataset
 from dprime.mechanisms import DPSGD, Gaussian
-from dprime.monitor import inference
-from dprime.monitor.attribute_report import ESTIMATES, LEAK
-from dprime.monitor.attributes import Attribute
 from dprime.monitor.checks import PrivacyWarning
-from dprime.monitor.extremes import membership_term
-from dprime.monitor.inference import AttributeInference
-from dprime.monitor.losses import loss_of
 from dprime.monitor.monitor import Monitor
 from watching import certified
 

@@ -61,7 +61,7 @@ FEWEST = 50
 GRID = 20
 """So many numbers of guesses are looked at, up to half the canaries."""
 
-FARTHEST = 60.0
+MAX_D_PRIME = 60.0
 """Two bell curves that are never confused."""
 
 Outcome = Literal["refuted", "not refuted", "inconclusive", "no claim"]
@@ -349,7 +349,7 @@ def _d_prime_for(right: int, guesses: int, count: int) -> float:
 
     if excess(0.0) >= 0:
         return 0.0
-    return float(scipy.optimize.brentq(excess, 0.0, FARTHEST, xtol=1e-6))
+    return float(scipy.optimize.brentq(excess, 0.0, MAX_D_PRIME, xtol=1e-6))
 
 
 def _expected_share(d_prime: float, guessed: float) -> float:

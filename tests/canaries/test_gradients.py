@@ -4,9 +4,9 @@ import torch
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 
 from dprime import DPSGD
-from dprime.monitor import gradients
+from dprime.canaries import gradients
+from dprime.canaries.gradients import GradientCanaries, log_ratio
 from dprime.monitor.attached import Attached
-from dprime.monitor.gradients import GradientCanaries, log_ratio
 from dprime.monitor.monitor import Monitor
 from planted_opacus import MISTAKES, MODES, OPACUS_WARNS, made_private, network, toy
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from dprime import DPSGD
+from dprime.canaries.base import BATCHES, COINS, PLACES, RECORDS
+from dprime.canaries.gradients import GradientCanaries
 from dprime.monitor.attached import Attached
-from dprime.monitor.canaries import BATCHES, COINS, PLACES, RECORDS
-from dprime.monitor.gradients import GradientCanaries
 from dprime.monitor.ledger import Step
 from dprime.monitor.monitor import Monitor
 from planted_opacus import OPACUS_WARNS, made_private, network, toy
