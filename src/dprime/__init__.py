@@ -66,7 +66,7 @@ __all__ = [
     "risk_profile",
 ]
 
-__version__ = "0.14.0"
+__version__ = "0.15.0"
 
 MODULE_NAMES = {
     "curve": ("Estimate", "LowerCurve", "TradeOff", "best"),

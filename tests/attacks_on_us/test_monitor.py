@@ -642,10 +642,10 @@ class TestNumberOfRecords:
 
 def test_warnings_are_sentences():
     """Each has its cause, and what to do, after a colon."""
-    from dprime.monitor.checks import REASONS
+    from dprime.monitor.problems import Problem
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for sentence in REASONS.values():
+        for sentence in (problem.warning for problem in Problem):
             assert ":" in sentence
             assert sentence.endswith(".")

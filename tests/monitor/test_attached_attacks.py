@@ -9,8 +9,9 @@ import torch
 from opacus.optimizers import DPOptimizer
 from torch import nn
 
-from dprime.monitor import PrivacyWarning, Unprotected, checks
+from dprime.monitor import PrivacyWarning, Unprotected
 from dprime.monitor.monitor import Monitor
+from dprime.monitor.problems import Problem
 from watching import ADAPTIVE, watch, watch_shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
@@ -35,7 +36,7 @@ def test_settings_that_are_tensors_change_in_place(private, name):
     monitor = watch(made)
     with pytest.warns(PrivacyWarning, match="was changed during the training"):
         two_steps(made, lambda: getattr(made.optimizer, name).mul_(2.0))
-    assert reason(monitor) == checks.RESET
+    assert reason(monitor) == Problem.RESET
 
 
 @pytest.mark.skipif(opacus.__version__ < "1.6", reason="adaptive clipping needs Opacus 1.6")
@@ -45,7 +46,7 @@ def test_what_adapts_the_clipping_is_not_to_be_changed(private, name):
     monitor = watch_shuffled(made)
     with pytest.warns(PrivacyWarning, match="was changed during the training"):
         two_steps(made, lambda: setattr(made.optimizer, name, 0.9))
-    assert reason(monitor) == checks.RESET
+    assert reason(monitor) == Problem.RESET
 
 
 def test_methods_that_only_look_like_those_of_opacus(private, monkeypatch):
@@ -60,7 +61,7 @@ def test_methods_that_only_look_like_those_of_opacus(private, monkeypatch):
     monitor = watch(made)
     with pytest.warns(PrivacyWarning):
         two_steps(made)
-    assert reason(monitor) == checks.REPLACED
+    assert reason(monitor) == Problem.REPLACED
 
 
 def test_an_optimizer_that_sees_other_gradients(private):
@@ -74,7 +75,7 @@ def test_an_optimizer_that_sees_other_gradients(private):
     monitor = watch(made)
     with pytest.warns(PrivacyWarning):
         two_steps(made)
-    assert reason(monitor) == checks.REPLACED
+    assert reason(monitor) == Problem.REPLACED
 
 
 def test_the_plain_model_and_a_part_of_it_are_refused(private):
@@ -122,7 +123,7 @@ def test_a_generator_that_nobody_seeded_has_a_seed_that_all_know(private):
     monitor = watch(made)
     with pytest.warns(PrivacyWarning, match=r"call its seed\(\)"):
         two_steps(made)
-    assert reason(monitor) == checks.KNOWN_SEED
+    assert reason(monitor) == Problem.KNOWN_SEED
 
 
 def test_batches_from_such_a_generator(private):
@@ -130,4 +131,4 @@ def test_batches_from_such_a_generator(private):
     monitor = watch(made)
     with pytest.warns(PrivacyWarning, match=r"call its seed\(\)"):
         two_steps(made)
-    assert reason(monitor) == checks.KNOWN_SEED
+    assert reason(monitor) == Problem.KNOWN_SEED

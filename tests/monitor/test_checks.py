@@ -5,18 +5,16 @@ from torch import nn
 
 from dprime.monitor.attached import Attached
 from dprime.monitor.checks import (
-    MIXED,
     NOT_RETURNED,
-    REASONS,
     SHUFFLED,
-    UNKNOWN,
     at_start,
     disagreement,
     mixes,
     outside,
     recorded_for,
 )
-from dprime.monitor.ledger import LITTLE_NOISE, NO_NOISE, Ledger, Step
+from dprime.monitor.ledger import Ledger, Step
+from dprime.monitor.problems import Problem
 from watching import ASK
 
 
@@ -50,11 +48,11 @@ def test_what_can_be_seen_before_the_first_step(private):
     training = Attached(made.engine, **made.named())
     sentences = list(at_start(training, 0.1))
     assert len(sentences) == 4
-    assert REASONS[MIXED] in sentences
+    assert Problem.MIXED.warning in sentences
     assert list(outside(training)) == ["2.weight", "2.bias", "3.weight", "3.bias"]
     assert "(2.weight, 2.bias, 3.weight, ...)" in sentences[2]
-    assert all(sentence.endswith(".") for sentence in [*sentences, UNKNOWN, *REASONS.values()])
-    assert {NO_NOISE, LITTLE_NOISE} < set(REASONS)
+    assert all(sentence.endswith(".") for sentence in sentences)
+    assert all(problem.warning.endswith(".") for problem in Problem)
 
 
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from dprime.monitor import PrivacyWarning, checks
+from dprime.monitor.problems import Problem
 from watching import watch
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
@@ -66,7 +67,7 @@ def found(made, wanted, train=None):
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])
 @pytest.mark.parametrize("start", [float("nan"), float("inf"), -float("inf")])
 def test_a_bank_among_values_that_are_not_finite(private, mode, start):
-    found(private(mode, net=Keeping(bank, bank=torch.full((3, 4), start))), checks.BUFFERS)
+    found(private(mode, net=Keeping(bank, bank=torch.full((3, 4), start))), Problem.BUFFERS)
 
 
 def test_a_bank_that_pytorch_does_not_count(private):
@@ -74,11 +75,11 @@ def test_a_bank_that_pytorch_does_not_count(private):
         layer.bank.data[0] = x[0]
 
     net = Keeping(keep, bank=torch.full((3, 4), float("nan")))
-    found(private(net=net), checks.BUFFERS)
+    found(private(net=net), Problem.BUFFERS)
 
 
 def test_a_bank_beside_a_huge_value(private):
-    found(private(net=Keeping(bank, bank=[[1e30] * 4] * 2)), checks.BUFFERS)
+    found(private(net=Keeping(bank, bank=[[1e30] * 4] * 2)), Problem.BUFFERS)
 
 
 def test_weights_beside_a_nan(private):
@@ -93,7 +94,7 @@ def test_weights_beside_a_nan(private):
             with torch.no_grad():
                 net[0].weight[3] += 1.0
 
-    found(made, checks.MOVED, train)
+    found(made, Problem.MOVED, train)
 
 
 def test_values_that_stay_are_no_change(private):
@@ -126,7 +127,7 @@ def take(layer, x):
     [(turn, 1.0), (count_large, 1763500000000000000), (take, float("nan"))],
 )
 def test_one_number_is_compared_exactly(private, keep, start):
-    found(private(net=Keeping(keep, number=start)), checks.BUFFERS)
+    found(private(net=Keeping(keep, number=start)), Problem.BUFFERS)
 
 
 def test_a_large_count_of_the_calls_is_no_change(private):
@@ -159,7 +160,7 @@ HELD = {
 def test_what_is_saved_besides(private, held):
     monitor = watch(made := private(net=Saving(HELD[held])))
     made.train()
-    assert reason(monitor) == checks.BUFFERS
+    assert reason(monitor) == Problem.BUFFERS
 
 
 @pytest.mark.parametrize("held", HELD)
@@ -194,7 +195,7 @@ def shorten(gradients):
 
 def test_gradients_that_are_scaled_after_ghost_clipping(private):
     made = private("ghost")
-    found(made, checks.CHANGED, lambda: ghost_steps(made, scale))
+    found(made, Problem.CHANGED, lambda: ghost_steps(made, scale))
 
 
 def test_a_projection_after_ghost_clipping_stays_certified(private):
@@ -217,7 +218,7 @@ def test_the_noise_is_taken_off_before_the_step(private, mode):
             p.grad.data.copy_(p.summed_grad / 10)
 
     inner(made).register_step_pre_hook(swap)
-    found(made, checks.OUTSIDE)
+    found(made, Problem.OUTSIDE)
 
 
 @pytest.mark.parametrize("counted", [True, False])
@@ -229,7 +230,7 @@ def test_weights_that_are_written_before_the_step(private, counted):
             (p.detach() if counted else p.data).add_(p.summed_grad)
 
     inner(made).register_step_pre_hook(write)
-    found(made, checks.OUTSIDE)
+    found(made, Problem.OUTSIDE)
 
 
 @pytest.mark.parametrize("later", [True, False])
@@ -248,7 +249,7 @@ def test_weights_that_are_written_after_the_step(private, later):
 
     if not later:
         inner(made).register_step_post_hook(write)
-    found(made, checks.MOVED, train)
+    found(made, Problem.MOVED, train)
 
 
 def test_weights_that_are_written_after_the_last_step(private):
@@ -291,7 +292,7 @@ def test_only_the_head_is_in_training(private):
             weight.detach().sub_(ascent)
             made.optimizer.step()
 
-    found(made, checks.MOVED, train)
+    found(made, Problem.MOVED, train)
 
 
 def test_evaluations_are_no_training(private):
@@ -375,7 +376,7 @@ def test_an_optimizer_within_the_step_with_gradients_of_its_own(private, through
                 p.grad.add_(p.summed_grad)
 
     made = looking_ahead(private, Lookahead, closure)
-    found(made, checks.OUTSIDE, lambda: made.step(*next(iter(made.loader))))
+    found(made, Problem.OUTSIDE, lambda: made.step(*next(iter(made.loader))))
 
 
 def test_the_optimizer_within_the_step_makes_no_other(private):
@@ -387,7 +388,7 @@ def test_the_optimizer_within_the_step_makes_no_other(private):
         made.criterion(made.model(torch.ones(5, 4)), torch.ones(5).long()).backward()
         inner(made).base.step()
 
-    found(made, checks.OUTSIDE, train)
+    found(made, Problem.OUTSIDE, train)
 
 
 @pytest.mark.skipif(opacus.__version__ < "1.6", reason="came with Opacus 1.6")
@@ -412,4 +413,4 @@ def test_weights_that_a_hook_from_before_puts_in_for_one_call(private, mode, wra
 
     called.register_forward_pre_hook(put_in)
     called.register_forward_hook(take_out)
-    found(made, checks.MOVED, train)
+    found(made, Problem.MOVED, train)

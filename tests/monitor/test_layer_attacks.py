@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
 from dprime.monitor import Monitor, PrivacyWarning, checks
+from dprime.monitor.problems import Problem
 from watching import ASK, MODES, watch
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
@@ -77,7 +78,7 @@ def certified(monitor):
 @pytest.mark.parametrize("loss", [nn.MSELoss, nn.L1Loss, nn.SmoothL1Loss, nn.HuberLoss])
 def test_outputs_that_meet_the_targets_of_other_records(private, mode, loss):
     found = trained(private, nn.Linear(4, 1), numbers(4), numbers(), mode, loss())
-    assert reasons(found) == {checks.SPREAD}
+    assert reasons(found) == {Problem.SPREAD}
     assert certified(trained(private, nn.Linear(4, 1), numbers(4), numbers(1), mode, loss()))
 
 
@@ -85,7 +86,7 @@ def test_a_loss_that_is_held_by_the_criterion_spreads_too(private):
     found = trained(
         private, nn.Linear(4, 1), numbers(4), numbers(), criterion=Holds(nn.MSELoss()).eval()
     )
-    assert reasons(found) == {checks.SPREAD}
+    assert reasons(found) == {Problem.SPREAD}
 
 
 @pytest.mark.filterwarnings("ignore:Using a target size")
@@ -133,7 +134,7 @@ def image(padding):
 class TestMemory:
     def test_a_convolution_that_reads_other_records(self, private):
         found = trained(private, over_time(), numbers(7, 6), classes())
-        assert reasons(found) == {checks.MISREAD}
+        assert reasons(found) == {Problem.MISREAD}
 
     def test_what_is_made_contiguous_is_fine(self, private):
         net = over_time()
@@ -154,7 +155,7 @@ class TestMemory:
             net(x)
             found[mode] = reasons(trained(private, net, x, classes(), mode))
         assert found["hooks"] == found["functorch"] == set()
-        assert checks.MISREAD in found["ghost"] or checks.TOO_LONG in found["ghost"]
+        assert Problem.MISREAD in found["ghost"] or Problem.TOO_LONG in found["ghost"]
 
     def test_what_opacus_reads_there(self):
         """The premise: with channels last it reads the own record's wrong places only."""
@@ -185,7 +186,7 @@ class TestClassWeights:
     )
     def test_the_mean_divides_by_them(self, private, criterion):
         found = trained(private, nn.Linear(4, 2), numbers(4), classes(2), criterion=criterion)
-        assert reasons(found) == {checks.DIVIDED}
+        assert reasons(found) == {Problem.DIVIDED}
 
     def test_a_loss_inside_the_model(self, private):
         class Model(nn.Module):
@@ -205,12 +206,12 @@ class TestClassWeights:
                 made.optimizer.zero_grad()
                 made.model(x, y).backward()
                 made.optimizer.step()
-        assert reasons(monitor) == {checks.DIVIDED}
+        assert reasons(monitor) == {Problem.DIVIDED}
 
     def test_labels_that_a_held_loss_leaves_out(self, private):
         criterion = Holds(nn.CrossEntropyLoss(ignore_index=1))
         found = trained(private, nn.Linear(4, 3), numbers(4), classes(), criterion=criterion)
-        assert reasons(found) == {checks.DIVIDED}
+        assert reasons(found) == {Problem.DIVIDED}
 
     @pytest.mark.parametrize(
         "criterion",
@@ -243,7 +244,7 @@ class TestCheckpoints:
         found = trained(private, tied(), numbers(4), classes(4), "ghost")
         # What is hidden may also make the sum too long for its records, by the numbers drawn.
         assert reasons(found)
-        assert reasons(found) <= {checks.UNSEEN, checks.TOO_LONG}
+        assert reasons(found) <= {Problem.UNSEEN, Problem.TOO_LONG}
 
     @pytest.mark.parametrize(("mode", "reentrant"), [("ghost", False), ("hooks", True)])
     def test_checkpoints_are_fine(self, private, mode, reentrant):
@@ -264,7 +265,7 @@ class TestGhostLayers:
         x = numbers(1, 5, 5)
         for mode in ("circular", "reflect", "replicate"):
             found = trained(private, around(padding_mode=mode), x, classes(), "ghost")
-            assert reasons(found) == {checks.UNFIT}
+            assert reasons(found) == {Problem.UNFIT}
 
     def test_it_is_fine_in_other_modes_or_with_a_layer_that_pads(self, private):
         x, layers = numbers(1, 5, 5), around(padding_mode="circular")
@@ -279,7 +280,7 @@ class TestGhostLayers:
             return self.out(self.bag(ids.flatten(), starts))
 
         ids = torch.randint(20, (RECORDS, 5))
-        for mode, expected in (("ghost", {checks.UNFIT}), ("hooks", set())):
+        for mode, expected in (("ghost", {Problem.UNFIT}), ("hooks", set())):
             net = Calls(does, bag=nn.EmbeddingBag(20, 4, mode="sum"), out=nn.Linear(4, 3))
             assert reasons(trained(private, net, ids, classes(), mode)) == expected
 
@@ -305,7 +306,7 @@ class TestSoftmax:
     @pytest.mark.filterwarnings("ignore:Implicit dimension")
     def test_over_the_records(self, private, softmax, mode):
         found = trained(private, attention(softmax), numbers(6, 4), classes(), mode)
-        assert checks.MIXED in reasons(found)
+        assert Problem.MIXED in reasons(found)
 
     @pytest.mark.parametrize("softmax", [nn.Softmax(1), nn.LogSoftmax(-1), nn.Softmin(2)])
     def test_over_tokens_or_features_is_fine(self, private, softmax):
@@ -318,7 +319,7 @@ class TestSoftmax:
         net = Calls(does, softmax=nn.Softmax(), out=nn.Linear(4, 3))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            assert reasons(trained(private, net, numbers(4), classes())) == {checks.MIXED}
+            assert reasons(trained(private, net, numbers(4), classes())) == {Problem.MIXED}
 
     def test_of_a_weight_or_over_time_first_is_fine(self, private):
         """The first batch has four records by chance, as many as the mixture has weights."""
@@ -336,13 +337,13 @@ class TestSoftmax:
     def test_in_the_criterion(self, private, mode):
         criterion = Holds(nn.NLLLoss(), nn.LogSoftmax(0))
         found = trained(private, nn.Linear(4, 3), numbers(4), classes(), mode, criterion)
-        assert reasons(found) == {checks.MIXED}
+        assert reasons(found) == {Problem.MIXED}
 
     def test_a_norm_over_the_batch_in_the_criterion(self, private):
         norm = nn.BatchNorm1d(3, affine=False, track_running_stats=False)
         criterion = Holds(nn.CrossEntropyLoss(), norm)
         found = trained(private, nn.Linear(4, 3), numbers(4), classes(), criterion=criterion)
-        assert reasons(found) == {checks.MIXED}
+        assert reasons(found) == {Problem.MIXED}
 
 
 class TestEncoders:
@@ -371,7 +372,7 @@ class TestReductions:
     def test_a_mean_that_is_not_undone(self, private, criterion):
         options = {"criterion": criterion, "loss_reduction": "sum"}
         found = trained(private, nn.Linear(4, 3), numbers(4), classes(), **options)
-        assert reasons(found) == {checks.UNSCALED}
+        assert reasons(found) == {Problem.UNSCALED}
 
     def test_a_sum_that_is_multiplied(self, private):
         criterion = nn.CrossEntropyLoss(reduction="sum")

@@ -7,14 +7,13 @@ from dprime import DPSGD, Composition
 from dprime.mechanisms import Gaussian, Mechanism
 from dprime.metrics import risk_profile
 from dprime.monitor.ledger import (
-    LITTLE_NOISE,
-    NO_NOISE,
     Accumulated,
     EmptyBatches,
     Ledger,
     Step,
     Unprotected,
 )
+from dprime.monitor.problems import Problem
 from dprime.monitor.tails import NoiseTails
 
 
@@ -51,8 +50,8 @@ def test_the_state_comes_back():
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (Step(0.0, 0.1), NO_NOISE),
-        (Step(1e-4, 0.1), LITTLE_NOISE),
+        (Step(0.0, 0.1), Problem.NO_NOISE),
+        (Step(1e-4, 0.1), Problem.LITTLE_NOISE),
         (Step(1.0, 0.1, uncovered="why"), "why"),
     ],
 )

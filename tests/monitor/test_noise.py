@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from dprime.monitor import PrivacyWarning, Unprotected, checks
+from dprime.monitor import PrivacyWarning, Unprotected
+from dprime.monitor.problems import Problem
 from watching import watch
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
@@ -34,7 +35,7 @@ def test_a_generator_that_is_seeded_in_every_step(private, mode):
         noise, monitor = sums_of(made, seed_anew=True)
     assert float((noise[1] - noise[0]).norm()) < 1e-4 * float(noise[0].norm())
     assert isinstance(monitor.ledger.mechanism(), Unprotected)
-    assert monitor.ledger.last.uncovered == checks.SAME_NOISE
+    assert monitor.ledger.last.uncovered == Problem.SAME_NOISE
 
 
 def test_a_generator_of_its_own_that_is_set_back(private):

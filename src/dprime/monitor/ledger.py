@@ -18,12 +18,10 @@ import numpy as np
 from dprime import validate
 from dprime.composition import PrivacyLosses
 from dprime.mechanisms import DPSGD, Composition, Mechanism
+from dprime.monitor.problems import Problem
 from dprime.parameters import LEAST_NOISE, checked, steps_in_pass
 from dprime.privacy_loss import PrivacyLoss
 
-NO_NOISE = "no noise was added"
-LITTLE_NOISE = "the noise is too small to hide anything"
-UNKNOWN_SAMPLING = "the sampling of the batches is not known"
 SAMPLINGS = ("poisson", "shuffle")
 
 MANY_NOISES = 64
@@ -163,10 +161,10 @@ class Step:
         if self.uncovered:
             return self.uncovered
         if self.sampling not in SAMPLINGS:
-            return UNKNOWN_SAMPLING
+            return Problem.UNSAMPLED
         if self.noise_multiplier >= LEAST_NOISE:
             return ""
-        return LITTLE_NOISE if self.noise_multiplier else NO_NOISE
+        return Problem.LITTLE_NOISE if self.noise_multiplier else Problem.NO_NOISE
 
 
 class Ledger:
@@ -275,7 +273,8 @@ class Ledger:
 
     def state_dict(self) -> list[list[Any]]:
         """Plain values."""
-        return [[*asdict(step).values(), count] for step, count in self._entries]
+        plain = [(replace(step, uncovered=str(step.uncovered)), n) for step, n in self._entries]
+        return [[*asdict(step).values(), count] for step, count in plain]
 
     @classmethod
     def from_state(cls, rows: Iterable[Sequence[Any]]) -> Ledger:

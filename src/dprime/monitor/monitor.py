@@ -23,6 +23,7 @@ from dprime.monitor.epochs import AtEpoch, Epochs
 from dprime.monitor.hooks import MARK
 from dprime.monitor.ledger import Ledger, Step
 from dprime.monitor.plan import Plan
+from dprime.monitor.problems import Problem
 from dprime.monitor.public import PublicConstants
 from dprime.monitor.reader import LEFT, StepReader, taken_over
 from dprime.monitor.state import STATE_VERSION, refuse_other
@@ -137,7 +138,7 @@ class Monitor:
             for sentence in checks.at_start(self.training, self._delta):
                 self._warn(sentence)
             if reason := getattr(optimizer, LEFT, ""):
-                self._warn(checks.REASONS[reason])
+                self._warn(Problem(reason).warning)
         except BaseException:
             self.detach()
             raise
@@ -282,7 +283,7 @@ class Monitor:
             sampling=sampling.kind,
             batches=last.batches if last else 1,
             passing=last.passing if last else 0,
-            uncovered=checks.UNSAMPLED if sampling.kind == "unknown" else "",
+            uncovered=Problem.UNSAMPLED if sampling.kind == "unknown" else "",
         )
 
     def _future(self) -> Mechanism | None:
@@ -336,7 +337,7 @@ class Monitor:
         """Why the step is not covered, and what it rests on besides."""
         reader, sampling = self._reader, self.training.sampling
         if step.reason:
-            yield checks.REASONS[step.reason]
+            yield Problem(step.reason).warning
         if reader.scheduled:
             yield checks.SCHEDULED
         if reader.noise_scheduled:
@@ -370,9 +371,9 @@ class Monitor:
 
     def _trained_elsewhere(self) -> None:
         """Count, once, that weights are changed by something else than a step that was made."""
-        if all(step.uncovered != checks.OUTSIDE for step, _ in self.ledger.entries):
+        if all(step.uncovered != Problem.OUTSIDE for step, _ in self.ledger.entries):
             self.ledger.add(self._reader.outside())
-            self._warn(checks.REASONS[checks.OUTSIDE])
+            self._warn(Problem.OUTSIDE.warning)
 
     def _compare_accountant(self) -> None:
         accountant = self.training.privacy_engine.accountant

@@ -15,6 +15,7 @@ from dprime.monitor.attached import Attached, Settings, own_criterion
 from dprime.monitor.contents import Change, Contents, differ, modules_of, norms_of
 from dprime.monitor.ledger import Ledger, Step
 from dprime.monitor.one_record import Norms, OneRecord
+from dprime.monitor.problems import Problem
 from dprime.monitor.projection import Projection
 from dprime.monitor.public import PublicConstants
 from dprime.monitor.repeats import Generators, Repeats, first_records
@@ -25,9 +26,9 @@ SUM_TOLERANCE = 1e-3
 """Share of its bound by which rounding may lengthen a sum."""
 
 DRAWN = {
-    "elsewhere": checks.ELSEWHERE,
-    "more": checks.MULTIPLIED,
-    "skipped": checks.SKIPPED,
+    "elsewhere": Problem.ELSEWHERE,
+    "more": Problem.MULTIPLIED,
+    "skipped": Problem.SKIPPED,
 }
 """What is odd about the batches of a step, as a reason."""
 
@@ -115,26 +116,26 @@ class StepReader:
     def judged(self, loss: nn.Module, given: Sequence[Any]) -> None:
         """A loss of PyTorch is about to be called with these."""
         if criteria.spreads(loss, given):
-            self._found.add(checks.SPREAD)
+            self._found.add(Problem.SPREAD)
         if criteria.leaves_labels_out(loss, given, self.training):
-            self._found.add(checks.DIVIDED)
+            self._found.add(Problem.DIVIDED)
 
     def normalised(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
         """A softmax is about to be called."""
         if self._rows.normalised(layer, inputs):
-            self._found.add(checks.MIXED)
+            self._found.add(Problem.MIXED)
 
     def layer_called(self, layer: Any, inputs: tuple[Any, ...]) -> None:
         """A layer, whose gradients have one row for each record, is about to be called."""
         if self._rows.misread(layer, inputs):
-            self._found.add(checks.MISREAD)
+            self._found.add(Problem.MISREAD)
         if self._rows.added_unevenly(layer, inputs):
-            self._found.add(checks.UNEVEN)
+            self._found.add(Problem.UNEVEN)
 
     def packed(self, layer: Any, inputs: tuple[Any, ...]) -> None:
         """A recurrent layer of Opacus is about to be called."""
         if self._rows.reordered(layer, inputs):
-            self._found.add(checks.REORDERED)
+            self._found.add(Problem.REORDERED)
 
     def entered(self) -> None:
         """The model is about to be called on records that may be trained on."""
@@ -143,7 +144,7 @@ class StepReader:
     def _changed(self, change: Change) -> None:
         """Something else than a private step changed weights or buffers."""
         if change:
-            self._found.add(checks.MOVED if change == "weights" else checks.BUFFERS)
+            self._found.add(Problem.MOVED if change == "weights" else Problem.BUFFERS)
 
     def settled(self) -> None:
         """The step is over: the weights are what it made of them."""
@@ -162,17 +163,17 @@ class StepReader:
         self._clipped_to = max(self._clipped_to, clipped_to)
         bound = clipped_to * self._rounding * (1.0 + SUM_TOLERANCE)
         if by_hand or self._norms.exceeded(factors, bound):
-            self._found.add(checks.REPLACED)
+            self._found.add(Problem.REPLACED)
         if self._norms.stale():
-            self._found.add(checks.STALE)
+            self._found.add(Problem.STALE)
         if any(getattr(p, "_post_accumulate_grad_hooks", None) for p in weights):
-            self._found.add(checks.CHANGED)
+            self._found.add(Problem.CHANGED)
         if losses is None:
             return
         if losses.shape != factors.shape and max(losses.numel(), len(factors)) > 1:
-            self._found.add(checks.LOSSES)
+            self._found.add(Problem.LOSSES)
         if self._one_record.exceeds(losses, factors, weights):
-            self._found.add(checks.TOO_LONG)
+            self._found.add(Problem.TOO_LONG)
 
     def backward_done(self) -> None:
         """A backward call of ghost mode is over: the gradients should stay as they are now."""
@@ -206,13 +207,13 @@ class StepReader:
             self._passes.add(training.sampling.passes)
         if training.ghost:
             if self._touched():
-                self._found.add(checks.CHANGED)
+                self._found.add(Problem.CHANGED)
             self._parts += self._in_loss
             self.cleared()
         else:
             rows = training.rows(weights)
             if rows.count(rows[0]) < len(rows):
-                self._found.add(checks.UNEVEN)
+                self._found.add(Problem.UNEVEN)
             self._parts += rows[0]
 
     def _touched(self) -> bool:
@@ -241,13 +242,13 @@ class StepReader:
         change, norms = self.contents.changed(sums)
         self._changed(change or self.contents.counted())
         if self.contents.frozen_late:
-            self._found.add(checks.LATER)
+            self._found.add(Problem.LATER)
         length = math.hypot(*norms)
         longest = sum(self._parts) * self._clipped_to * self._rounding
         if not math.isfinite(length):
-            self._found.add(checks.NOT_FINITE)
+            self._found.add(Problem.NOT_FINITE)
         elif length > longest * (1.0 + SUM_TOLERANCE):
-            self._found.add(checks.TOO_LONG)
+            self._found.add(Problem.TOO_LONG)
 
     def scheduled_by(self, step: Callable[[], Any]) -> None:
         """A scheduler of Opacus changes noise or clipping."""
@@ -265,7 +266,7 @@ class StepReader:
         """The settings as they are now; it is noted if they were changed by hand."""
         now = self.training.settings
         if self._settings not in (None, now):
-            self._found.add(checks.RESET)
+            self._found.add(Problem.RESET)
         self._settings = now
         return now
 
@@ -274,7 +275,7 @@ class StepReader:
         self.contents.forget()
         self._rate_before = self._settings[2][0] if self._settings else None
         self._settings = None
-        self._found -= {checks.RESET, checks.MOVED, checks.BUFFERS}
+        self._found -= {Problem.RESET, Problem.MOVED, Problem.BUFFERS}
 
     def noised(self) -> None:
         """The noise is being added."""
@@ -282,9 +283,9 @@ class StepReader:
         training = self.training
         generator = training.optimizer.generator
         if self._generators.again(generator, self.weights[0].device):
-            self._found.add(checks.SAME_NOISE)
+            self._found.add(Problem.SAME_NOISE)
         if any(map(self._generators.is_known, {generator, training.sampling.generator} - {None})):
-            self._found.add(checks.KNOWN_SEED)
+            self._found.add(Problem.KNOWN_SEED)
         stated, norm = settings[0], training.clip_norm
         reach = (self._clipped_to or norm) * self._rounding
         self._noises = stated, stated if norm == reach else stated * norm / reach
@@ -301,7 +302,7 @@ class StepReader:
             if sampling.used_rate not in (
                 self._rate_before, self._settings and self._settings[2][0]
             ):  # fmt: skip
-                self._found.add(checks.RESET)
+                self._found.add(Problem.RESET)
         stated, noise = self._noises or (self.training.noise_multiplier, 0.0)
         self._steps += 1
         step = self._step(
@@ -323,7 +324,7 @@ class StepReader:
         """Another optimizer has stepped: what stands in the ledger for it."""
         sampling = self.training.sampling
         return Step(
-            0.0, sampling.rate, sampling.kind, passing=self.passing, uncovered=checks.OUTSIDE
+            0.0, sampling.rate, sampling.kind, passing=self.passing, uncovered=Problem.OUTSIDE
         )
 
     @property
@@ -339,8 +340,8 @@ class StepReader:
         if not self._found:
             return ""
         if self.training.noise_multiplier == 0.0:  # that is the reason
-            self._found -= {checks.SAME_NOISE, checks.RESET}
-        return next((reason for reason in checks.REASONS if reason in self._found), "")
+            self._found -= {Problem.SAME_NOISE, Problem.RESET}
+        return next((problem for problem in Problem if problem in self._found), "")
 
     def _look_at_sampling(self, batches: int, drawn: Found | str) -> None:
         """Find reasons in how the records of the step were drawn."""
@@ -348,17 +349,17 @@ class StepReader:
         if drawn in DRAWN:
             found.add(DRAWN[drawn])
         if self._repeats.step(self._parts):
-            found.add(checks.REPEATED)
+            found.add(Problem.REPEATED)
         if sampling.kind == "unknown":
-            found.add(checks.UNSAMPLED)
+            found.add(Problem.UNSAMPLED)
         if sampling.altered:
-            found.add(checks.ALTERED)
+            found.add(Problem.ALTERED)
         if sampling.kind == "shuffle" and sampling.under_way > 1:
-            found.add(checks.AT_ONCE)
+            found.add(Problem.AT_ONCE)
         if batches > 1 and len(self._passes) > 1:
-            found.add(checks.TWO_PASSES)
+            found.add(Problem.TWO_PASSES)
         if batches > 1 and self.training.poisson and self.adjacency == "replace":
-            found.add(checks.ADDED_UP)
+            found.add(Problem.ADDED_UP)
 
     def _look_at_training(self) -> None:
         """Find reasons in what the training is made of now."""
@@ -367,21 +368,21 @@ class StepReader:
             self._own and training.untouched_noise and "scale_grad" not in vars(training.optimizer)
         )
         if not (own and self._noises and self._clipped_to and self._parts):
-            found.add(checks.REPLACED)
+            found.add(Problem.REPLACED)
         if training.ghost and training.noise_hidden:
-            found.add(checks.HIDDEN)
+            found.add(Problem.HIDDEN)
         if training.fills_empty_batches:
-            found.add(checks.FILLED)
+            found.add(Problem.FILLED)
         if not training.attached_weights.issuperset(map(id, self.weights)):
-            found.add(checks.LATER)
+            found.add(Problem.LATER)
         if self._one_record.blind:
-            found.add(checks.UNSEEN)
+            found.add(Problem.UNSEEN)
         if self._partial and criteria.function_divides_by_weights(training):
-            found.add(checks.DIVIDED)
+            found.add(Problem.DIVIDED)
         if not training.ghost and criteria.averages_unscaled(training):
-            found.add(checks.UNSCALED)
+            found.add(Problem.UNSCALED)
         if self._public and self._public.misfit(training, self._steps):
-            found.add(checks.NOT_PUBLIC)
+            found.add(Problem.NOT_PUBLIC)
         for layer in self._may_mix():
             found.update(checks.reasons_in(layer, training))
 
@@ -414,11 +415,11 @@ def taken_over(training: Attached) -> Ledger:
         batches = max(1, round(float(rate) / sampling.rate))
         fits = checks.recorded_for(sampling.rate, batches, float(rate))
         own, batches = (sampling.rate, batches) if fits else (float(rate), 1)
-        unknown = reason or (checks.UNSAMPLED if sampling.kind == "unknown" else "")
+        unknown = reason or (Problem.UNSAMPLED if sampling.kind == "unknown" else "")
         step = Step(float(noise), own, sampling.kind, batches, uncovered=unknown)
         if sampling.kind == "shuffle":
             step = replace(step, passing=ledger.last.passing + 1 if ledger.last else 1)
         ledger = ledger.extended(step, int(steps), sampling.length)
     if reason and not ledger.steps:
-        ledger.add(Step(0.0, sampling.rate, sampling.kind, uncovered=checks.OUTSIDE))
+        ledger.add(Step(0.0, sampling.rate, sampling.kind, uncovered=Problem.OUTSIDE))
     return ledger
