@@ -15,7 +15,7 @@ from dprime.check.script import check_script
 from dprime.check.source import Source
 from dprime.monitor import Monitor, PrivacyWarning
 from dprime.monitor.checks import mixes
-from dprime.monitor.ledger import Unprotected
+from dprime.monitor.ledger import NoGuarantee
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
@@ -93,7 +93,7 @@ def test_check_and_monitor_say_the_same_of_a_script(text, private):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(text, made)
-    assert isinstance(made["monitor"].mechanism(), Unprotected) == (not private)
+    assert isinstance(made["monitor"].mechanism(), NoGuarantee) == (not private)
 
 
 def test_a_shortened_sum_is_private_only_with_one_length():
@@ -105,7 +105,7 @@ def test_a_shortened_sum_is_private_only_with_one_length():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             exec(script("ghost", change), made)
-        assert isinstance(made["monitor"].mechanism(), Unprotected), change
+        assert isinstance(made["monitor"].mechanism(), NoGuarantee), change
 
 
 def test_the_fix_of_opacus_leaves_statistics():
@@ -143,7 +143,7 @@ def test_running_statistics_give_a_record_away():
             criterion(model(x), y).backward()
             optimizer.step()
     assert float(net[0].running_mean.max()) > 1e3  # 0 without the record
-    assert isinstance(monitor.mechanism(), Unprotected)
+    assert isinstance(monitor.mechanism(), NoGuarantee)
 
 
 def attached(accountant="rdp", watchers=(), noise=1.0, steps=12):

@@ -8,9 +8,9 @@ import torch
 from dprime import DPSGD
 from dprime.canaries.base import BATCHES, COINS, PLACES, RECORDS
 from dprime.canaries.gradients import GradientCanaries
-from dprime.monitor.attached import Attached
-from dprime.monitor.ledger import Step
+from dprime.monitor.ledger import StepRecord
 from dprime.monitor.monitor import Monitor
+from dprime.monitor.opacus_training import OpacusTraining
 from planted_opacus import OPACUS_WARNS, made_private, network, toy
 
 pytestmark = [pytest.mark.filterwarnings(warning) for warning in OPACUS_WARNS]
@@ -81,7 +81,7 @@ def test_the_report_is_empty_before_the_first_step_and_the_result_is_refused():
 def test_no_noise_stated_is_no_claim():
     canaries = GradientCanaries(60, seed=1)
     private = made_private(network(), toy(), batch=10, noise=0.0)
-    training = Attached(**private.parts())
+    training = OpacusTraining(**private.parts())
     canaries.start(training)
     optimizer = private.optimizer
     right = optimizer.add_noise
@@ -135,7 +135,7 @@ def test_where_the_monitor_certifies_nothing_the_accountant_is_held_to_its_word(
     private, monitor = attached(canaries)
     private.train(40)
     rate = monitor.training.sample_rate
-    monitor.ledger.add(Step(0.0, rate))
+    monitor.ledger.add(StepRecord(0.0, rate))
     private.engine.accountant.history = [(1.0, rate, recorded)]
     found = canaries.result()
     if sentence:
@@ -179,4 +179,4 @@ def test_bad_input_is_one_sentence(options, sentence):
 def test_batches_that_are_not_poisson_are_refused():
     private = made_private(network(), toy(), noise=1.0, batch=10, poisson_sampling=False)
     with pytest.raises(ValueError, match="data_loader must be a Poisson one for canaries"):
-        GradientCanaries(60).start(Attached(**private.parts()))
+        GradientCanaries(60).start(OpacusTraining(**private.parts()))

@@ -6,8 +6,8 @@ from opacus.utils.batch_memory_manager import BatchMemoryManager
 from dprime import DPSGD
 from dprime.canaries import gradients
 from dprime.canaries.gradients import GradientCanaries, log_ratio
-from dprime.monitor.attached import Attached
 from dprime.monitor.monitor import Monitor
+from dprime.monitor.opacus_training import OpacusTraining
 from planted_opacus import MISTAKES, MODES, OPACUS_WARNS, made_private, network, toy
 
 pytestmark = [pytest.mark.filterwarnings(warning) for warning in OPACUS_WARNS]
@@ -91,7 +91,7 @@ def step():
         private = made_private(
             network(), toy(), noise=NOISE, batch=100, mode=mode, clip_norm=clip_norm
         )
-        training = Attached(**private.parts())
+        training = OpacusTraining(**private.parts())
         canaries = GradientCanaries(COUNT, seed=3)
         canaries.start(training)
         x, y = next(iter(private.loader))
@@ -146,7 +146,7 @@ def test_every_canary_has_a_weight_of_its_own(step):
 def test_more_canaries_than_weights_are_refused():
     private = made_private(network(), toy(), noise=1.0)
     with pytest.raises(ValueError, match="count must be at most 579, but it is 1000"):
-        GradientCanaries().start(Attached(**private.parts()))
+        GradientCanaries().start(OpacusTraining(**private.parts()))
 
 
 def test_a_step_that_is_not_finite_adds_nothing_and_is_told(step):

@@ -7,8 +7,8 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from dprime.canaries.inputs import InputCanaries, without_hooks
-from dprime.monitor.attached import Attached
 from dprime.monitor.monitor import Monitor
+from dprime.monitor.opacus_training import OpacusTraining
 from planted_opacus import MISTAKES, MODES, OPACUS_WARNS, made_private, network, toy
 
 pytestmark = [pytest.mark.filterwarnings(warning) for warning in OPACUS_WARNS]
@@ -246,14 +246,14 @@ def test_a_loader_over_other_data_is_refused():
     with pytest.raises(
         ValueError, match=r"data_loader must be over the canaries' mixed\(dataset\)"
     ):
-        canaries.start(Attached(**private.parts()))
+        canaries.start(OpacusTraining(**private.parts()))
 
 
 def test_a_missing_loss_is_refused():
     canaries = InputCanaries.crafted(DATA, 60, **PUBLIC)
     private = made_private(model(), canaries.mixed(DATA), noise=1.0)
     with pytest.raises(ValueError, match="loss must be given for input canaries"):
-        canaries.start(Attached(**(private.parts() | {"criterion": None})))
+        canaries.start(OpacusTraining(**(private.parts() | {"criterion": None})))
 
 
 @pytest.mark.parametrize(

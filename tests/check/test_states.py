@@ -7,7 +7,7 @@ from dprime import DPSGD, Composition, Gaussian, Laplace
 from dprime.check import check
 from dprime.check.saved import check_saved
 from dprime.check.states import TAILS_UNKNOWN
-from dprime.monitor import Ledger, Step
+from dprime.monitor import Ledger, StepRecord
 from dprime.monitor.tails import NoiseTails
 
 
@@ -26,13 +26,15 @@ def ledger_state(*entries, adjacency="add-remove"):
 
 def test_a_monitor_s_state_is_read(tmp_path):
     path = tmp_path / "monitor.pt"
-    torch.save(ledger_state((Step(1.0, 0.01), 50)), path)
+    torch.save(ledger_state((StepRecord(1.0, 0.01), 50)), path)
     assert codes(check(path)) == []
     assert risk(check(path)).mechanism == DPSGD(1.0, 0.01, 50)
     assert codes(check(path, records=10, delta=0.5)) == ["DP501"]
-    torch.save(ledger_state((Step(1.0, 0.5, "shuffle", passing=1), 2), adjacency="replace"), path)
+    torch.save(
+        ledger_state((StepRecord(1.0, 0.5, "shuffle", pass_index=1), 2), adjacency="replace"), path
+    )
     assert codes(check(path)) == ["DP101"]
-    torch.save(ledger_state((Step(0.0, 0.01), 50)), path)
+    torch.save(ledger_state((StepRecord(0.0, 0.01), 50)), path)
     report = check(path)
     assert (codes(report), report.reading.risks) == (["DP408"], ())
     torch.save(ledger_state(), path)
@@ -40,12 +42,12 @@ def test_a_monitor_s_state_is_read(tmp_path):
     torch.save({"ledger": 3, "adjacency": "add-remove"}, path)
     with pytest.raises(ValueError, match="must be a monitor's state"):
         check(path)
-    torch.save(ledger_state((Step(1.0, 0.01), 50)) | {"warnings": ["Look here."]}, path)
+    torch.save(ledger_state((StepRecord(1.0, 0.01), 50)) | {"warnings": ["Look here."]}, path)
     assert check(path).unclear == ("The monitor warned: Look here.", TAILS_UNKNOWN)
 
 
 def test_the_tails_of_the_noise_are_composed():
-    state, steps = ledger_state((Step(1.0, 0.01), 50)), DPSGD(1.0, 0.01, 50)
+    state, steps = ledger_state((StepRecord(1.0, 0.01), 50)), DPSGD(1.0, 0.01, 50)
     plain = check_saved("run.pt", state | {"noise": {"at": 5.768, "weights": 1000}})
     tails = NoiseTails(5.768, 1000, ((1.0, 0.01, 50, 1),))
     assert risk(plain).mechanism == Composition(steps, tails)
@@ -59,7 +61,7 @@ def test_the_tails_of_the_noise_are_composed():
 
 def besides(*mechanisms):
     described = [mechanism.to_dict() for mechanism in mechanisms]
-    return ledger_state((Step(1.0, 0.01), 50)) | {"besides": described}
+    return ledger_state((StepRecord(1.0, 0.01), 50)) | {"besides": described}
 
 
 def test_what_read_the_data_besides_is_composed_and_named():
@@ -87,13 +89,13 @@ def test_what_read_the_data_besides_is_composed_and_named():
     ],
 )
 def test_what_cannot_be_read_takes_the_number_away(described):
-    state = ledger_state((Step(1.0, 0.01), 50)) | {"besides": [described]}
+    state = ledger_state((StepRecord(1.0, 0.01), 50)) | {"besides": [described]}
     reading = check_saved("run.pt", state).reading
     assert reading.risks == ()
     assert described.get("name", "unnamed") in reading.missing[0]
 
 
-GOOD_ROW = Ledger([(Step(1.0, 0.01), 50)]).state_dict()[0]
+GOOD_ROW = Ledger([(StepRecord(1.0, 0.01), 50)]).state_dict()[0]
 
 
 @pytest.mark.parametrize(
@@ -108,13 +110,13 @@ def test_a_damaged_ledger_is_refused_and_not_read_as_less(place, value):
 
 
 def test_damaged_besides_are_refused():
-    state = ledger_state((Step(1.0, 0.01), 50)) | {"besides": "Gaussian"}
+    state = ledger_state((StepRecord(1.0, 0.01), 50)) | {"besides": "Gaussian"}
     with pytest.raises(ValueError, match="damaged"):
         check_saved("run.pt", state)
 
 
 def test_in_a_file_with_both_the_monitor_s_state_is_read():
-    monitor = ledger_state((Step(1.0, 0.01), 50))
+    monitor = ledger_state((StepRecord(1.0, 0.01), 50))
     both = {"acc": {"history": [(1.0, 0.01, 50)], "mechanism": "rdp"}, "monitor": monitor}
     report = check_saved("run.pt", both)
     assert codes(report) == []
@@ -123,7 +125,7 @@ def test_in_a_file_with_both_the_monitor_s_state_is_read():
 
 
 def test_steps_that_the_monitor_did_not_see_take_the_number_away():
-    monitor = ledger_state((Step(1.0, 0.01), 50))
+    monitor = ledger_state((StepRecord(1.0, 0.01), 50))
     more = {"acc": {"history": [(1.0, 0.01, 51)], "mechanism": "rdp"}, "monitor": monitor}
     report = check_saved("run.pt", more)
     assert [each.sentence for each in report.findings] == [
@@ -139,7 +141,7 @@ def test_steps_that_the_monitor_did_not_see_take_the_number_away():
 
 
 def test_the_monitor_is_not_advised_where_it_is_attached():
-    state = ledger_state((Step(1.0, 0.01), 50))
+    state = ledger_state((StepRecord(1.0, 0.01), 50))
     assert "attach dprime.monitor" not in check_saved("run.pt", state).summary()
     accountant = {"history": [(1.0, 0.01, 50)], "mechanism": "rdp"}
     assert "attach dprime.monitor" in check_saved("run.pt", accountant).summary()

@@ -9,7 +9,7 @@ import torch
 from opacus.optimizers import DPOptimizer
 from torch import nn
 
-from dprime.monitor import PrivacyWarning, Unprotected
+from dprime.monitor import NoGuarantee, PrivacyWarning
 from dprime.monitor.monitor import Monitor
 from dprime.monitor.problems import Problem
 from watching import ADAPTIVE, watch, watch_shuffled
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 
 def reason(monitor):
     mechanism = monitor.ledger.mechanism()
-    return mechanism.reason if isinstance(mechanism, Unprotected) else ""
+    return mechanism.reason if isinstance(mechanism, NoGuarantee) else ""
 
 
 def two_steps(made, between=lambda: None):

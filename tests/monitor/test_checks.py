@@ -3,7 +3,6 @@
 import pytest
 from torch import nn
 
-from dprime.monitor.attached import Attached
 from dprime.monitor.checks import (
     NOT_RETURNED,
     SHUFFLED,
@@ -13,7 +12,8 @@ from dprime.monitor.checks import (
     outside,
     recorded_for,
 )
-from dprime.monitor.ledger import Ledger, Step
+from dprime.monitor.ledger import Ledger, StepRecord
+from dprime.monitor.opacus_training import OpacusTraining
 from dprime.monitor.problems import Problem
 from watching import ASK
 
@@ -39,13 +39,13 @@ def test_layers_that_mix_records(layer, found):
 
 def test_nothing_is_wrong_with_a_plain_training(private):
     made = private()
-    assert list(at_start(Attached(made.engine, **made.named()), 1e-3)) == []
+    assert list(at_start(OpacusTraining(made.engine, **made.named()), 1e-3)) == []
 
 
 def test_what_can_be_seen_before_the_first_step(private):
     made = private(trained=lambda net: net[0].parameters(), poisson_sampling=False)
     made.model._module.append(nn.BatchNorm1d(2))
-    training = Attached(made.engine, **made.named())
+    training = OpacusTraining(made.engine, **made.named())
     sentences = list(at_start(training, 0.1))
     assert len(sentences) == 4
     assert Problem.MIXED.warning in sentences
@@ -58,13 +58,13 @@ def test_what_can_be_seen_before_the_first_step(private):
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])
 def test_the_loader_from_before_make_private_is_named(private, mode):
     made = private(mode)
-    sentences = list(at_start(Attached(made.engine, **made.named()), ASK["delta"]))
+    sentences = list(at_start(OpacusTraining(made.engine, **made.named()), ASK["delta"]))
     assert sentences == []
     made.loader = private.loader()
-    sentences = list(at_start(Attached(made.engine, **made.named()), ASK["delta"]))
+    sentences = list(at_start(OpacusTraining(made.engine, **made.named()), ASK["delta"]))
     assert sentences == [NOT_RETURNED]
     made = private(mode, poisson_sampling=False)
-    assert list(at_start(Attached(made.engine, **made.named()), ASK["delta"])) == [SHUFFLED]
+    assert list(at_start(OpacusTraining(made.engine, **made.named()), ASK["delta"])) == [SHUFFLED]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,8 @@ def test_what_opacus_records_for_a_rate(rate, batches, recorded, agree):
 
 
 def test_entries_are_compared_by_noise_and_rate_and_not_by_order():
-    ledger = Ledger([(Step(1.0, 0.1), 3), (Step(2.0, 0.1, batches=2), 4), (Step(1.0, 0.1), 1)])
+    ledger = Ledger(
+        [(StepRecord(1.0, 0.1), 3), (StepRecord(2.0, 0.1, batches=2), 4), (StepRecord(1.0, 0.1), 1)]
+    )
     assert disagreement([(2.0, 0.2, 4), (1.0, 0.1, 4)], ledger) is None
     assert "noise multipliers or rates" in disagreement([(1.0, 0.2, 4), (2.0, 0.1, 4)], ledger)

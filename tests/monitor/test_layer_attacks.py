@@ -67,7 +67,7 @@ def trained(private, net, x, y, mode="hooks", criterion=None, **options):
 
 
 def reasons(monitor):
-    return {step.uncovered for step, _ in monitor.ledger.entries} - {""}
+    return {step.problem for step, _ in monitor.ledger.entries} - {""}
 
 
 def certified(monitor):

@@ -10,15 +10,15 @@ from dprime.monitor.ledger import (
     Accumulated,
     EmptyBatches,
     Ledger,
-    Step,
-    Unprotected,
+    NoGuarantee,
+    StepRecord,
 )
 from dprime.monitor.problems import Problem
 from dprime.monitor.tails import NoiseTails
 
 
 def shuffled(noise, passing, **more):
-    return Step(noise, 0.25, "shuffle", passing=passing, **more)
+    return StepRecord(noise, 0.25, "shuffle", pass_index=passing, **more)
 
 
 def test_nothing_was_spent():
@@ -29,20 +29,22 @@ def test_nothing_was_spent():
 def test_equal_steps_are_one_entry_and_one_mechanism():
     ledger = Ledger()
     for noise in (1.0, 1.0, 2.0, 1.0):
-        ledger.add(Step(noise, 0.1))
+        ledger.add(StepRecord(noise, 0.1))
     assert [count for _, count in ledger.entries] == [2, 1, 1]
     assert ledger.mechanism() == Composition(DPSGD(1.0, 0.1, 3), DPSGD(2.0, 0.1, 1))
     assert ledger.mechanism(Gaussian(9.0)).mechanisms[0] == Gaussian(9.0)
 
 
 def test_the_first_steps_again():
-    ledger = Ledger([(Step(1.0, 0.1), 5), (Step(2.0, 0.1), 5)])
-    assert ledger.first(7).entries == ((Step(1.0, 0.1), 5), (Step(2.0, 0.1), 2))
+    ledger = Ledger([(StepRecord(1.0, 0.1), 5), (StepRecord(2.0, 0.1), 5)])
+    assert ledger.first(7).entries == ((StepRecord(1.0, 0.1), 5), (StepRecord(2.0, 0.1), 2))
     assert ledger.first(0).mechanism() is None
 
 
 def test_the_state_comes_back():
-    ledger = Ledger([(Step(1.0, 0.1), 5), (shuffled(2.0, 3, uncovered="why", stated=1.5), 2)])
+    ledger = Ledger(
+        [(StepRecord(1.0, 0.1), 5), (shuffled(2.0, 3, problem="why", nominal_noise=1.5), 2)]
+    )
     again = Ledger.from_state(ledger.state_dict())
     assert (again.entries, again.steps, again.batches) == (ledger.entries, 7, 7)
 
@@ -50,21 +52,21 @@ def test_the_state_comes_back():
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (Step(0.0, 0.1), Problem.NO_NOISE),
-        (Step(1e-4, 0.1), Problem.LITTLE_NOISE),
-        (Step(1.0, 0.1, uncovered="why"), "why"),
+        (StepRecord(0.0, 0.1), Problem.NO_NOISE),
+        (StepRecord(1e-4, 0.1), Problem.LITTLE_NOISE),
+        (StepRecord(1.0, 0.1, problem="why"), "why"),
     ],
 )
 def test_one_step_without_protection_leaves_none(bad, reason):
-    found = Ledger([(Step(1.0, 0.1), 5), (bad, 1)]).mechanism()
-    assert found == Unprotected(6, reason)
+    found = Ledger([(StepRecord(1.0, 0.1), 5), (bad, 1)]).mechanism()
+    assert found == NoGuarantee(6, reason)
     curve = Composition(DPSGD(1.0, 0.1, 10), found).curve()
     assert (curve.advantage(), curve.epsilon(1e-5)) == (1.0, math.inf)
     assert [answer.value for answer in risk_profile(curve)][:2] == [1.0, 0.0]
 
 
 def test_batches_that_are_added_up_are_not_one_larger_batch():
-    step = Step(1.0, 0.02, batches=3)
+    step = StepRecord(1.0, 0.02, batches=3)
     found = Ledger([(step, 50)]).mechanism()
     assert found == Accumulated(DPSGD(1.0, 0.02, 50), 3)
     group = DPSGD(1.0, 0.02, 50).curve(group_size=3)
@@ -84,7 +86,7 @@ def test_a_pass_costs_its_least_noise(noises):
 def test_passes_of_several_noises_are_counted_once(rate):
     """The ledger saw where each pass ends, so no phase may begin inside one."""
     noises = [4.0, 2.0, 4.0, 3.0, 2.0]
-    steps = [(Step(z, rate, "shuffle", passing=i), 1 + i) for i, z in enumerate(noises)]
+    steps = [(StepRecord(z, rate, "shuffle", pass_index=i), 1 + i) for i, z in enumerate(noises)]
     curve = Ledger(steps).mechanism().curve("replace")
     assert curve.d_prime() ** 2 == pytest.approx(sum(4 / z**2 for z in noises), rel=1e-9)
 
@@ -136,9 +138,9 @@ NEWER = [1.0, 0.0625, "poisson", 1, 0, "", None, 2, 60, 500]
         (2, "unknown", "sampling"),
         (3, 0, "batches"),
         (3, 1.5, "batches"),
-        (4, -1, "passing"),
-        (5, None, "uncovered"),
-        (6, -2.0, "stated"),
+        (4, -1, "pass_index"),
+        (5, None, "problem"),
+        (6, -2.0, "nominal_noise"),
         (7, -3, "number of steps must be 1 or more, but it is -3"),
         (7, True, "number of steps"),
     ],
@@ -162,20 +164,20 @@ def test_a_row_of_another_length_is_refused():
 
 
 def test_unknown_sampling_never_vanishes():
-    found = Ledger([(Step(1.0, 0.1), 5), (Step(1.0, 0.1, "Poisson"), 500)]).mechanism()
-    assert found == Unprotected(505, "the sampling of the batches is not known")
-    known = Ledger([(Step(1.0, 0.1, "unknown", uncovered="why"), 5)])
+    found = Ledger([(StepRecord(1.0, 0.1), 5), (StepRecord(1.0, 0.1, "Poisson"), 500)]).mechanism()
+    assert found == NoGuarantee(505, "the sampling of the batches is not known")
+    known = Ledger([(StepRecord(1.0, 0.1, "unknown", problem="why"), 5)])
     assert Ledger.from_state(known.state_dict()).entries == known.entries
 
 
 def test_a_forecast_of_poisson_batches_only_adds_steps():
-    now = Step(1.0, 0.1)
+    now = StepRecord(1.0, 0.1)
     assert Ledger([(now, 3)]).extended(now, 4, 10).mechanism() == DPSGD(1.0, 0.1, 7)
 
 
 def test_many_noises_are_rounded_to_the_safe_side():
     noises = [1.0 + 0.001 * i for i in range(200)]
-    ledger = Ledger([(Step(noise, 0.01), 5) for noise in noises])
+    ledger = Ledger([(StepRecord(noise, 0.01), 5) for noise in noises])
     found = ledger.mechanism()
     assert len(found.mechanisms) < 50
     exact = Composition(*(DPSGD(noise, 0.01, 5) for noise in noises)).curve().advantage()
@@ -186,7 +188,7 @@ def test_many_noises_are_rounded_to_the_safe_side():
 @pytest.mark.parametrize(
     "part",
     [
-        Unprotected(3, "no noise was added"),
+        NoGuarantee(3, "no noise was added"),
         Accumulated(DPSGD(1.0, 0.01, 100), batches=3),
         EmptyBatches(200, ((0.01, 100), (0.02, 5))),
         NoiseTails(5.768, 1000, ((1.0, 0.01, 50, 1),)),

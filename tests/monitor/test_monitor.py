@@ -19,7 +19,7 @@ from dprime.interop import from_opacus_history
 from dprime.mechanisms import Gaussian
 from dprime.monitor import Monitor, PrivacyWarning, Watcher
 from dprime.monitor.hooks import _Listener
-from dprime.monitor.ledger import Step
+from dprime.monitor.ledger import StepRecord
 from dprime.text import round_up
 from watching import ASK, MODES, RATE, certified, values, watch, watch_shuffled
 
@@ -173,7 +173,7 @@ class TestShown:
         made = private(noise=0.001)
         lines = []
         monitor = watch(made, show=lines.append, metric="epsilon")
-        monitor.ledger.add(Step(0.001, 0.3, batches=4000), 6)  # mixes too many Gaussians
+        monitor.ledger.add(StepRecord(0.001, 0.3, batches=4000), 6)  # mixes too many Gaussians
         made.engine.accountant.history = [(0.001, 1200.0, 6)]
         made.train()
         assert lines[-1].endswith("ε at δ 0.001 no limit now.")

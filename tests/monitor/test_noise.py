@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dprime.monitor import PrivacyWarning, Unprotected
+from dprime.monitor import NoGuarantee, PrivacyWarning
 from dprime.monitor.problems import Problem
 from watching import watch
 
@@ -34,8 +34,8 @@ def test_a_generator_that_is_seeded_in_every_step(private, mode):
     with pytest.warns(PrivacyWarning, match="seed once, before the training"):
         noise, monitor = sums_of(made, seed_anew=True)
     assert float((noise[1] - noise[0]).norm()) < 1e-4 * float(noise[0].norm())
-    assert isinstance(monitor.ledger.mechanism(), Unprotected)
-    assert monitor.ledger.last.uncovered == Problem.SAME_NOISE
+    assert isinstance(monitor.ledger.mechanism(), NoGuarantee)
+    assert monitor.ledger.last.problem == Problem.SAME_NOISE
 
 
 def test_a_generator_of_its_own_that_is_set_back(private):
@@ -47,7 +47,7 @@ def test_a_generator_of_its_own_that_is_set_back(private):
     own.manual_seed(1)
     with pytest.warns(PrivacyWarning, match="seed once"):
         made.step(*next(batches))
-    assert isinstance(monitor.ledger.mechanism(), Unprotected)
+    assert isinstance(monitor.ledger.mechanism(), NoGuarantee)
 
 
 def test_seeding_before_the_training_is_no_repetition(private):

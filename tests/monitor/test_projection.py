@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from dprime.monitor.projection import Projection
+from dprime.monitor.projection import SumProjection
 
 
 def gradients(seed, length=3.0):
@@ -16,7 +16,7 @@ def gradients(seed, length=3.0):
 
 def told(*changes, lengths=(3.0, 3.0, 3.0)):
     """Whether each step fits; a change is made to the gradients in place."""
-    projection, fits = Projection(), []
+    projection, fits = SumProjection(), []
     for seed, (change, length) in enumerate(zip(changes, lengths, strict=False)):
         parameters = [nn.Parameter(torch.zeros_like(each)) for each in gradients(0)]
         for parameter, gradient in zip(parameters, gradients(seed, length), strict=True):

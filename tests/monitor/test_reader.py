@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, RandomSampler, TensorDataset, default_c
 from dprime import DPSGD, Composition
 from dprime.mechanisms import Gaussian
 from dprime.monitor import PrivacyWarning, checks
-from dprime.monitor.ledger import Accumulated, EmptyBatches, Ledger, Unprotected
+from dprime.monitor.ledger import Accumulated, EmptyBatches, Ledger, NoGuarantee
 from watching import ADAPTIVE, RATE, certified, values, watch, watch_shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
@@ -54,7 +54,7 @@ class TestNotPoisson:
         added_up(made, 4)  # two batches are left over
         with pytest.warns(PrivacyWarning, match="batches of two passes"):
             added_up(made, 4)
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
 
     def test_two_loops_at_once_are_not_covered(self, private):
         made = private(poisson_sampling=False)
@@ -67,7 +67,7 @@ class TestNotPoisson:
         both = (batch for pair in zip(made.loader, made.loader, strict=True) for batch in pair)
         with pytest.warns(PrivacyWarning, match="Two loops over the data loader"):
             made.train(loader=both)
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
 
     def test_adding_a_record_is_refused(self, private):
         with pytest.raises(
@@ -145,7 +145,7 @@ class TestMistakes:
         ]
         with pytest.warns(PrivacyWarning, match="counts as one without noise"):
             made.train()
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
 
     def test_noise_that_was_replaced_before(self, private):
         made = private()
@@ -159,7 +159,7 @@ class TestMistakes:
         monitor = watch(made)
         with pytest.warns(PrivacyWarning, match="Opacus' own clipping and noise"):
             made.train()
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
 
     @since_1_6
     def test_random_records_in_empty_batches(self, private):
@@ -167,7 +167,7 @@ class TestMistakes:
         monitor = watch(made)
         with pytest.warns(PrivacyWarning, match="leave rand_on_empty out"):
             made.train()
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
 
     def test_the_warning_is_at_the_users_line(self, private):
         made = private(noise=0.0)
@@ -201,7 +201,7 @@ class TestMistakes:
         made.step(records, labels)
         with pytest.warns(PrivacyWarning, match="one step for each batch"):
             made.step(records, labels)
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
 
     def test_a_layer_that_mixes_records_comes_in_later(self, private):
         made = private(net=nn.Sequential(nn.Linear(4, 3), nn.Identity(), nn.Linear(3, 2)))
@@ -216,7 +216,7 @@ class TestMistakes:
         made.model._module[1].train()
         with pytest.warns(PrivacyWarning, match="mixes the records of a batch"):
             made.train(loader=[batch for batch in made.loader if len(batch[0]) > 1])
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
 
     def test_weights_that_another_optimizer_trains(self, private):
         made = private(trained=lambda net: net[0].parameters())
@@ -233,7 +233,7 @@ class TestMistakes:
         assert monitor.ledger.mechanism() == DPSGD(1.0, RATE, 6)
         with pytest.warns(PrivacyWarning, match="without clipping or noise"):
             other.step()
-        assert monitor.ledger.mechanism() == Unprotected(
+        assert monitor.ledger.mechanism() == NoGuarantee(
             7, "weights were trained outside the optimizer"
         )
         train()
@@ -248,7 +248,7 @@ class TestMistakes:
         made.criterion(made.model(records), labels).backward()
         with pytest.warns(PrivacyWarning, match="call only the step of the optimizer"):
             made.optimizer.original_optimizer.step()
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
         made.optimizer.step()
         assert len(monitor.warnings) == 1
 
@@ -267,7 +267,7 @@ class TestMistakes:
             net[0].weight.add_(0.1)
         with pytest.warns(PrivacyWarning, match="without clipping or noise"):
             made.step(*next(iter(made.loader)))
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
 
     def test_other_models_may_be_trained_beside(self, private):
         made, other = private(), nn.Linear(4, 2)
@@ -292,7 +292,7 @@ class TestMistakes:
         change(next(made.model.parameters()))
         with pytest.warns(PrivacyWarning, match="Gradients were changed between"):
             made.optimizer.step()
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
 
     def test_noise_that_is_not_what_the_optimizer_says(self, private):
         made = private("ghost")
@@ -300,7 +300,7 @@ class TestMistakes:
         made.optimizer._adjusted_noise_multiplier = 0.01
         with pytest.warns(PrivacyWarning, match="other noise than its noise multiplier says"):
             made.train()
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
 
     @pytest.mark.parametrize(
         ("tampered", "sentence"),
@@ -391,7 +391,7 @@ class TestWhichBatches:
             pytest.warns(PrivacyWarning, match="batches of two passes"),
         ):
             skipped(made, 4, passes=2)
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
 
     def test_a_skipped_sum_of_one_pass_is_a_larger_batch(self, private):
         made = private(poisson_sampling=False)
@@ -410,7 +410,7 @@ class TestWhichBatches:
         both = [p.grad.clone() for p in made.model.parameters()]
         with pytest.warns(PrivacyWarning, match="drawn and no step was made of them"):
             made.optimizer.step()
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
         again = private("ghost")
         again.criterion(again.model(records), labels).backward()
         alone = [p.grad for p in again.model.parameters()]
@@ -430,7 +430,7 @@ class TestWhichBatches:
         assert monitor.warnings == []
         with pytest.warns(PrivacyWarning, match="A batch was used again"):
             made.step(records.clone(), labels)
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
         del batches
 
     def test_a_list_of_batches_is_good_for_one_epoch(self, private):
@@ -449,7 +449,7 @@ class TestWhichBatches:
         records, labels = next(iter(made.loader))
         with pytest.warns(PrivacyWarning, match="one record may count several times"):
             made.step(records.repeat(4, 1), labels.repeat(4))
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
 
     def test_repeated_records_do_not_pass_for_batches_that_are_at_hand(self, private):
         made = private(poisson_sampling=False)
@@ -458,7 +458,7 @@ class TestWhichBatches:
         records, labels = next(iter(made.loader))
         with pytest.warns(PrivacyWarning, match="one record may count several times"):
             made.step(records.repeat(4, 1), labels.repeat(4))
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
 
     def test_one_batch_several_times_is_not_several_batches(self, private):
         made = private(loader=many(private), poisson_sampling=False)
@@ -470,7 +470,7 @@ class TestWhichBatches:
         made.step(records, labels)
         with pytest.warns(PrivacyWarning, match="A batch was used again"):
             made.step(records, labels)
-        assert isinstance(monitor.mechanism(), Unprotected)
+        assert isinstance(monitor.mechanism(), NoGuarantee)
 
     def test_records_that_the_collate_function_leaves_out(self, private):
         def sound(items):

@@ -6,7 +6,7 @@ from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
 
 from dprime import DPSGD
 from dprime.monitor import PrivacyWarning, checks
-from dprime.monitor.ledger import Unprotected
+from dprime.monitor.ledger import NoGuarantee
 from watching import RATE, watch, watch_shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
@@ -23,7 +23,7 @@ def has_large(records):
 
 
 def void(monitor):
-    return isinstance(monitor.mechanism(), Unprotected)
+    return isinstance(monitor.mechanism(), NoGuarantee)
 
 
 def evaluate(made):

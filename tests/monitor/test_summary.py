@@ -5,7 +5,7 @@ import pytest
 from dprime import DPSGD, Composition
 from dprime.curve import TradeOff
 from dprime.metrics import risk_profile
-from dprime.monitor.ledger import Unprotected
+from dprime.monitor.ledger import NoGuarantee
 from dprime.monitor.summary import bounded, line, place, report
 
 ANSWERS = risk_profile(TradeOff.gaussian(0.5))
@@ -29,12 +29,12 @@ def test_ceilings_go_up_and_floors_down():
     found = {answer.name: bounded(answer) for answer in ANSWERS}
     assert found["advantage"] == "at most 0.1975"  # 0.19741
     assert found["bayes_security"] == "at least 0.8025"  # 0.80259
-    nothing = risk_profile(Unprotected(1, "why").curve())
+    nothing = risk_profile(NoGuarantee(1, "why").curve())
     assert {a.name: bounded(a) for a in nothing}["epsilon"] == "no limit"
 
 
 def test_the_line_of_a_training_without_protection():
-    assert line("here", ANSWERS[0], None, Unprotected(3, "why")) == "here: not private, why."
+    assert line("here", ANSWERS[0], None, NoGuarantee(3, "why")) == "here: not private, why."
 
 
 def test_many_parts_are_not_all_described():

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 from dprime import DPSGD, Composition
-from dprime.monitor.ledger import Ledger, Step, Unprotected
+from dprime.monitor.ledger import Ledger, NoGuarantee, StepRecord
 from dprime.monitor.tails import (
     FLOAT32_END,
     FLOAT64_END,
@@ -117,7 +117,11 @@ def test_a_replaced_record_counts_twice_the_shift(rate):
 
 
 def test_phases_of_a_training():
-    steps = [(Step(1.0, 0.1), 5), (Step(2.0, 0.1, batches=3), 2), (Step(1.0, 0.1), 5)]
+    steps = [
+        (StepRecord(1.0, 0.1), 5),
+        (StepRecord(2.0, 0.1, batches=3), 2),
+        (StepRecord(1.0, 0.1), 5),
+    ]
     tails = tails_of(steps, NoiseEnds(FLOAT32_END, 100))
     assert tails.phases == ((1.0, 0.1, 10, 1), (2.0, pytest.approx(0.3), 2, 3))
     one, three = leaving(1.0, FLOAT32_END, 100), leaving(1.5, FLOAT32_END, 100)
@@ -125,14 +129,14 @@ def test_phases_of_a_training():
     twice = leaving(2.0, FLOAT32_END, 100)
     assert tails.probability("replace") > 1.0 * twice
     assert tails.curve().delta(100.0) == pytest.approx(tails.probability("add-remove"), rel=1e-6)
-    passes = [(Step(1.0, 0.1, "shuffle", passing=n), 10) for n in (1, 2)]
-    weaker = [(Step(0.5, 0.1, "shuffle", passing=2), 1)]
+    passes = [(StepRecord(1.0, 0.1, "shuffle", pass_index=n), 10) for n in (1, 2)]
+    weaker = [(StepRecord(0.5, 0.1, "shuffle", pass_index=2), 1)]
     found = tails_of(passes + weaker, NoiseEnds(FLOAT32_END, 100))
     assert found.phases == ((1.0, 1.0, 1, 1), (0.5, 1.0, 1, 1))
 
 
 def test_many_noises_are_brought_to_a_grid():
-    steps = [(Step(1.0 + n / 1000, 0.1), 1) for n in range(500)]
+    steps = [(StepRecord(1.0 + n / 1000, 0.1), 1) for n in range(500)]
     tails = tails_of(steps, NoiseEnds(FLOAT32_END, 10))
     assert len(tails.phases) < 100
     exact = sum(0.1 * leaving(1 / (1.0 + n / 1000), FLOAT32_END, 10) for n in range(500))
@@ -140,11 +144,11 @@ def test_many_noises_are_brought_to_a_grid():
 
 
 def test_where_no_tails_are_counted():
-    ledger = Ledger([(Step(1.0, 0.1), 5)])
+    ledger = Ledger([(StepRecord(1.0, 0.1), 5)])
     training, ends = ledger.mechanism(), NoiseEnds(FLOAT32_END, 10)
     assert with_tails(training, ledger, NoiseEnds(None, 10)) is training
     assert with_tails(None, Ledger(), ends) is None
-    bare = Unprotected(5, "why")
+    bare = NoGuarantee(5, "why")
     assert with_tails(bare, ledger, ends) is bare
     both = with_tails(training, ledger, ends)
     assert isinstance(both, Composition)

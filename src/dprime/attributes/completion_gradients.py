@@ -60,7 +60,7 @@ class Completions:
         return Completions(self.records[rows], self.targets[rows], self.columns, self.values)
 
 
-class Gradients:
+class CompletionGradients:
     """The clipped gradients of completions, in units of the clipping norm.
 
     Args:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from dprime import validate
 from dprime.attributes.twin import Twin
-from dprime.monitor.attached import Attached
+from dprime.monitor.opacus_training import OpacusTraining
 
 Batches = Sequence[tuple[Tensor, Tensor]]
 """Records and targets, part by part."""
@@ -37,7 +37,7 @@ def can_be_checked(module: nn.Module) -> bool:
     return not any(isinstance(part, nn.modules.dropout._DropoutNd) for part in module.modules())
 
 
-def agrees(twin: Twin, training: Attached, batches: Batches) -> bool:
+def agrees(twin: Twin, training: OpacusTraining, batches: Batches) -> bool:
     """Whether the clipped gradients of the step's batch add up to what Opacus has.
 
     Gradients that are no numbers agree with everything: they are not analysed at all.

@@ -29,8 +29,8 @@ from dprime.attributes.twin import Twin
 from dprime.attributes.worst_pair import WorstPair
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
-from dprime.monitor.attached import Attached
 from dprime.monitor.checks import PrivacyWarning
+from dprime.monitor.opacus_training import OpacusTraining
 from dprime.monitor.watcher import Watcher
 from dprime.train.workers import cores
 
@@ -101,7 +101,7 @@ class AttributeInference(Watcher):
         if keep_worst:
             self._worst = {name: [] for name in self.attributes}
         self._steps = StepTerms.of(tuple(self.attributes))
-        self._training: Attached | None = None
+        self._training: OpacusTraining | None = None
         self._loss, self._data = loss, data
         self._twin: Twin | None = None
         self._batches: list[tuple[Tensor, Tensor]] = []
@@ -117,7 +117,7 @@ class AttributeInference(Watcher):
 
     # What is seen
 
-    def start(self, training: Attached) -> None:
+    def start(self, training: OpacusTraining) -> None:
         """Make a twin of the model, and look at what cannot be analysed."""
         if self._training is not None:
             raise validate.invalid_input(
@@ -145,7 +145,7 @@ class AttributeInference(Watcher):
         """Keep the records until the step."""
         self._batches.append((records.detach(), targets.detach()))
 
-    def clipped(self, training: Attached) -> None:
+    def clipped(self, training: OpacusTraining) -> None:
         """Analyse the step; the weights are those that its gradients were taken at."""
         noise = training.noise_multiplier * training.clip_norm / training.clipped_to
         self._waited += 1
@@ -166,7 +166,7 @@ class AttributeInference(Watcher):
         """Whether this step is analysed: each so many, and where the noise has changed."""
         return self._waited >= self.every or noise != self._noise
 
-    def _begun(self, training: Attached, noise: float) -> Future[dict[str, WorstPair]]:
+    def _begun(self, training: OpacusTraining, noise: float) -> Future[dict[str, WorstPair]]:
         """A look at the step, beside the training where that leaves a core free."""
         assert self._twin is not None
         for seen in self._seen.values():
@@ -216,7 +216,7 @@ class AttributeInference(Watcher):
         """StepTerms so far."""
         return len(self._steps) + len(self._under_way)
 
-    def _agrees(self, training: Attached) -> bool:
+    def _agrees(self, training: OpacusTraining) -> bool:
         """Hold the gradients against those of Opacus, now and then.
 
         A training that differs from the first step on is refused.
@@ -463,11 +463,11 @@ def _another_thread() -> ThreadPoolExecutor:
     return beside
 
 
-def _has_canaries(training: Attached) -> bool:
+def _has_canaries(training: OpacusTraining) -> bool:
     return hasattr(training.data_loader.dataset, "without_canaries")
 
 
-def _users_own(training: Attached) -> Any:
+def _users_own(training: OpacusTraining) -> Any:
     """The records of the loader, without canaries."""
     dataset = training.data_loader.dataset
     return getattr(dataset, "without_canaries", dataset)
@@ -490,7 +490,7 @@ def _all_records(data: Any) -> tuple[Tensor, Tensor]:
     return torch.cat(records), torch.cat(targets)
 
 
-def _notes(training: Attached) -> Iterator[str]:
+def _notes(training: OpacusTraining) -> Iterator[str]:
     """What a reader must know of this training."""
     if any(
         isinstance(module, nn.modules.dropout._DropoutNd) for module in training.module.modules()

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from dprime import validate
 from dprime.attributes.twin import Loss
-from dprime.monitor.attached import own_criterion
+from dprime.monitor.opacus_training import own_criterion
 from dprime.train.losses import cross_entropy
 
 

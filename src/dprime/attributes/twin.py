@@ -1,6 +1,6 @@
 """A twin of a model, which shows the factors of every record's gradient and keeps its weights.
 
-completions ──► twin ──► inputs and errors of each layer ──► factors ──► Gradients
+completions ──► twin ──► inputs and errors of each layer ──► factors ──► CompletionGradients
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from dprime import validate
 from dprime.attributes.chain import Chain
-from dprime.attributes.completion_gradients import Completions, Gradients, total
+from dprime.attributes.completion_gradients import CompletionGradients, Completions, total
 from dprime.attributes.factors import Direct, Factors, OuterProducts, Substituted, linear
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -103,13 +103,13 @@ class Twin:
         }
         return sums, clip_norm * float(torch.linalg.vector_norm(gradients.norms))
 
-    def gradients(self, completions: Completions, clip_norm: float) -> Gradients:
+    def gradients(self, completions: Completions, clip_norm: float) -> CompletionGradients:
         """At the weights as they are now; they are good until the next call."""
         now = self._held or [theirs.data for _, theirs in self._weights]
         for (mine, _), weight in zip(self._weights, now, strict=True):
             mine.data = weight
         found = self._in_chain(completions) if self._chain else self._in_general(completions)
-        return Gradients(found, clip_norm)
+        return CompletionGradients(found, clip_norm)
 
     def _in_chain(self, completions: Completions) -> list[Factors]:
         """Of a chain of linear layers, fast."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dprime.attributes.completion_gradients import Gradients
+from dprime.attributes.completion_gradients import CompletionGradients
 from dprime.attributes.factors import ALL, Rows
 
 MAX_CLIPPED_DISTANCE = 2.0
@@ -92,7 +92,7 @@ def membership_term(noise_multiplier: float) -> float:
 
 
 def full(
-    gradients: Gradients, noise_multiplier: float, known: WorstPair | None = None
+    gradients: CompletionGradients, noise_multiplier: float, known: WorstPair | None = None
 ) -> WorstPair:
     """The largest over all pairs of values of all records.
 
@@ -121,7 +121,7 @@ def full(
 
 
 def approximate(
-    gradients: Gradients, noise_multiplier: float, known: WorstPair | None = None
+    gradients: CompletionGradients, noise_multiplier: float, known: WorstPair | None = None
 ) -> WorstPair:
     """Bounds from the distances to the mean of a record's gradients, never below `full`.
 
@@ -144,7 +144,7 @@ def approximate(
     return known
 
 
-def _around_mean(gradients: Gradients, rows: Tensor, z: float) -> WorstPair:
+def _around_mean(gradients: CompletionGradients, rows: Tensor, z: float) -> WorstPair:
     """The bounds of some records, from their exact distances.
 
     ‖g_a − mean‖² is the mean of d(a, b)² over b, less half of the mean of d(b, c)² over all pairs.
@@ -159,7 +159,7 @@ def _around_mean(gradients: Gradients, rows: Tensor, z: float) -> WorstPair:
     return WorstPair(float(distance.max()), float(term[best]), int(rows[best]))
 
 
-def _exact(gradients: Gradients, rows: Tensor, z: float) -> WorstPair:
+def _exact(gradients: CompletionGradients, rows: Tensor, z: float) -> WorstPair:
     """Over all pairs of values of some records."""
     if not len(rows):
         return WorstPair()
@@ -178,7 +178,7 @@ def _exact(gradients: Gradients, rows: Tensor, z: float) -> WorstPair:
 
 
 def _upper_bounds(
-    gradients: Gradients, rows: Tensor, landmarks: int, z: float
+    gradients: CompletionGradients, rows: Tensor, landmarks: int, z: float
 ) -> tuple[Tensor, Tensor]:
     """What no pair of values of a record exceeds, difference and term [record].
 
@@ -253,5 +253,5 @@ def _growth(squares: Tensor, z: float) -> Tensor:
     return (squares / (2 * z**2)).clamp(max=LARGEST_EXPONENT).exp()
 
 
-def _squares(gradients: Gradients) -> Tensor:
+def _squares(gradients: CompletionGradients) -> Tensor:
     return gradients.norms**2

@@ -25,8 +25,8 @@ from dprime import validate
 from dprime.canaries.one_run import FEWEST, OneRun, one_run
 from dprime.curve import TradeOff
 from dprime.interop import from_opacus_history
-from dprime.monitor.attached import Attached
-from dprime.monitor.ledger import Unprotected
+from dprime.monitor.ledger import NoGuarantee
+from dprime.monitor.opacus_training import OpacusTraining
 from dprime.monitor.tails import without_tails
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import Array
@@ -60,7 +60,7 @@ class Canaries(Watcher):
         self._seed = fresh_seed() if seed is None else _seed(seed)
         self._steps = 0
         self._lost = 0
-        self._training: Attached | None = None
+        self._training: OpacusTraining | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(count={self.count})"
@@ -75,7 +75,7 @@ class Canaries(Watcher):
         """How each canary's coin fell."""
         return self._stream(COINS).random(self.count) < 0.5
 
-    def start(self, training: Attached) -> None:
+    def start(self, training: OpacusTraining) -> None:
         """Refuse a second training, and one whose claim is not about adding one record."""
         if self._training is not None:
             raise validate.invalid_input(
@@ -141,7 +141,7 @@ class Canaries(Watcher):
         large the claimed ε is.
         """
         mechanism = None if self._training is None else without_tails(self._training.claim())
-        if mechanism is None or isinstance(mechanism, Unprotected):
+        if mechanism is None or isinstance(mechanism, NoGuarantee):
             return None
         return mechanism.curve(PUBLIC_SIZE)
 

@@ -48,7 +48,7 @@ from torch import Tensor, nn
 from dprime import validate
 from dprime.canaries.base import BATCHES, PLACES, Canaries, saved
 from dprime.canaries.weight_index import Indices, WeightIndex
-from dprime.monitor.attached import Attached
+from dprime.monitor.opacus_training import OpacusTraining
 from dprime.parameters import LEAST_NOISE
 from dprime.privacy_loss import Array
 
@@ -88,7 +88,7 @@ class GradientCanaries(Canaries):
         self._repeated = np.zeros(self.count)
         self._before: Array | None = None
 
-    def start(self, training: Attached) -> None:
+    def start(self, training: OpacusTraining) -> None:
         """Give each canary a weight of its own."""
         super().start(training)
         if self.count > training.size:
@@ -109,7 +109,7 @@ class GradientCanaries(Canaries):
             norms = np.array([float(norm) for norm in optimizer.max_grad_norms])
             self._reach = norms[self._places.owner] / self._training.clip_norm
 
-    def before_noise(self, training: Attached) -> None:
+    def before_noise(self, training: OpacusTraining) -> None:
         """Note the user's own sum, and add the canaries whose turn it is."""
         self._own = self._read(training.summed())
         turns = self._stream(BATCHES, self._steps).random(self.count) < training.sample_rate
@@ -117,7 +117,7 @@ class GradientCanaries(Canaries):
         if len(drawn):
             (self._add_clipped if training.ghost else self._add_through_clipping)(training, drawn)
 
-    def after_noise(self, training: Attached) -> None:
+    def after_noise(self, training: OpacusTraining) -> None:
         """Take the step into every score."""
         x = self._signs * (self._read(training.noisy()) - self._own) / training.clip_norm
         self._lost += not np.isfinite(x).all()
@@ -135,7 +135,7 @@ class GradientCanaries(Canaries):
         numbers: Array = self._places.read(flat).detach().double().cpu().numpy()
         return numbers
 
-    def _add_through_clipping(self, training: Attached, drawn: Indices) -> None:
+    def _add_through_clipping(self, training: OpacusTraining, drawn: Indices) -> None:
         """As one more physical batch of records: Opacus clips them and adds them to the sum."""
         parameters: list[Any] = list(training.parameters())
         kept = [p.grad_sample for p in parameters]
@@ -159,7 +159,7 @@ class GradientCanaries(Canaries):
         rows[where[0].to(rows.device), where[1].to(rows.device)] = values.to(rows)
         return rows.view(len(drawn), *parameter.shape)
 
-    def _add_clipped(self, training: Attached, drawn: Indices) -> None:
+    def _add_clipped(self, training: OpacusTraining, drawn: Indices) -> None:
         """Where the loss clips, canaries are added as they should come out of it."""
         values = self._signs[drawn] * self._reach[drawn] * training.clip_norm
         owners, sums = self._places.owner[drawn], list(training.summed())

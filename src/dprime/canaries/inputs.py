@@ -43,7 +43,7 @@ from dprime import validate
 from dprime.canaries.base import PLACES, RECORDS, Canaries, saved
 from dprime.canaries.gradients import log_ratio
 from dprime.canaries.weight_index import WeightIndex
-from dprime.monitor.attached import Attached
+from dprime.monitor.opacus_training import OpacusTraining
 from dprime.privacy_loss import Array
 
 MOST_NUMBERS = 2**24
@@ -164,7 +164,7 @@ class InputCanaries(Canaries):
         self._mixed = DatasetWithCanaries(dataset, self.records, self.labels, self._inside)
         return self._mixed
 
-    def start(self, training: Attached) -> None:
+    def start(self, training: OpacusTraining) -> None:
         """See that the loader has the canaries."""
         super().start(training)
         if self._mixed is None or training.data_loader.dataset is not self._mixed:
@@ -186,7 +186,7 @@ class InputCanaries(Canaries):
         chosen = np.sort(shuffled[: WEIGHTS_PER_CANARY * self.count])
         self._places = WeightIndex(chosen, list(training.parameters()))
 
-    def after_noise(self, training: Attached) -> None:
+    def after_noise(self, training: OpacusTraining) -> None:
         """Look at the canaries, where it is the step's turn."""
         self._steps += 1
         if self._steps % self.every:
@@ -196,7 +196,7 @@ class InputCanaries(Canaries):
         shares = self._shares(training, noisy)
         self._total += log_ratio(shares, STANDS_OUT, 1.0, training.sample_rate)
 
-    def _shares(self, training: Attached, noisy: Tensor) -> Array:
+    def _shares(self, training: OpacusTraining, noisy: Tensor) -> Array:
         """[canary]: how much of each direction is in the noisy sum, over the typical error."""
         rows = self._directions(training).double()
         squares = rows @ rows.T + RIDGE * torch.eye(self.count).to(rows)
@@ -208,7 +208,7 @@ class InputCanaries(Canaries):
         numbers: Array = (shares / typical).cpu().numpy()
         return numbers
 
-    def _directions(self, training: Attached) -> Tensor:
+    def _directions(self, training: OpacusTraining) -> Tensor:
         """[canary, chosen weight]: gradients at the weights as they are, of length 1 or 0."""
         weights = {n: p.detach() for n, p in zip(self._names, training.parameters(), strict=True)}
         gradients = func.vmap(func.grad(self._loss_of_one), in_dims=(None, 0, 0))

@@ -11,7 +11,7 @@ from dprime.check.report import Report
 from dprime.check.risk import Reading, certified
 from dprime.check.rules import Finding
 from dprime.mechanisms import ADJACENCIES, DPSGD, Gaussian, Mechanism
-from dprime.monitor.ledger import Ledger, Unprotected
+from dprime.monitor.ledger import Ledger, NoGuarantee
 from dprime.monitor.tails import NoiseEnds, with_tails
 
 LOOKED_FOR = ("DP101", "DP201", "DP307", "DP408", "DP409", "DP413", "DP501", "DP502", "DP601")
@@ -79,7 +79,7 @@ def _reading(path: str, ledger: Ledger, state: Mapping[str, Any], delta: float) 
     if "noise" in state:
         mechanism = with_tails(mechanism, ledger, _noise_ends(path, state))
     assert mechanism is not None
-    assert not isinstance(mechanism, Unprotected)
+    assert not isinstance(mechanism, NoGuarantee)
     try:
         return Reading((certified(about, mechanism, state["adjacency"], delta),))
     except validate.InputError as error:

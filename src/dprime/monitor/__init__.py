@@ -6,22 +6,22 @@ make_private ──► Monitor ──► steps seen ──► ledger ──► c
 from typing import TYPE_CHECKING
 
 from dprime._lazy import lazy
-from dprime.monitor.ledger import Accumulated, EmptyBatches, Ledger, Step, Unprotected
+from dprime.monitor.ledger import Accumulated, EmptyBatches, Ledger, NoGuarantee, StepRecord
 from dprime.monitor.public import PublicConstants
 from dprime.monitor.tails import NoiseTails
 
 if TYPE_CHECKING:
-    from dprime.monitor.attached import Attached
     from dprime.monitor.checks import PrivacyWarning
     from dprime.monitor.epochs import AtEpoch
     from dprime.monitor.lightning import LightningMonitor
     from dprime.monitor.monitor import Monitor
+    from dprime.monitor.opacus_training import OpacusTraining
     from dprime.monitor.trainer import TrainerMonitor
     from dprime.monitor.watcher import Watcher
 
 NEED_OPACUS = {
     "AtEpoch": "epochs",
-    "Attached": "attached",
+    "OpacusTraining": "opacus_training",
     "LightningMonitor": "lightning",
     "Monitor": "monitor",
     "PrivacyWarning": "checks",
@@ -37,16 +37,16 @@ __getattr__ = lazy(__name__, {}, library="opacus", needing=NEED_OPACUS)
 __all__ = [
     "Accumulated",
     "AtEpoch",
-    "Attached",
     "EmptyBatches",
     "Ledger",
     "LightningMonitor",
     "Monitor",
+    "NoGuarantee",
     "NoiseTails",
+    "OpacusTraining",
     "PrivacyWarning",
     "PublicConstants",
-    "Step",
+    "StepRecord",
     "TrainerMonitor",
-    "Unprotected",
     "Watcher",
 ]

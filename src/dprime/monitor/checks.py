@@ -16,9 +16,9 @@ from dprime import text
 from dprime.interop import gdp_epsilon
 from dprime.mechanisms import Mechanism
 from dprime.monitor import criteria
-from dprime.monitor.attached import Attached
 from dprime.monitor.contents import modules_of
-from dprime.monitor.ledger import Ledger, Step, Unprotected
+from dprime.monitor.ledger import Ledger, NoGuarantee, StepRecord
+from dprime.monitor.opacus_training import OpacusTraining
 from dprime.monitor.problems import Problem
 from dprime.text import given
 
@@ -110,7 +110,7 @@ PAST_THE_END = (
 )
 
 
-def at_start(training: Attached, delta: float) -> Iterator[str]:
+def at_start(training: OpacusTraining, delta: float) -> Iterator[str]:
     """What can be seen before the first step."""
     if training.made_poisson and not training.poisson:
         yield NOT_RETURNED
@@ -144,13 +144,13 @@ def may_mix(layer: nn.Module) -> bool:
     return isinstance(layer, (*MIXING, *criteria.DIVIDING)) or _pads_otherwise(layer)
 
 
-def softmaxes(training: Attached) -> list[nn.Module]:
+def softmaxes(training: OpacusTraining) -> list[nn.Module]:
     """The layers of model and criterion that may have their softmax over the records."""
     layers = (layer for root in training.roots for layer in modules_of(root))
     return [layer for layer in layers if isinstance(layer, SOFTMAXES)]
 
 
-def mixes(module: nn.Module, training: Attached | None = None) -> bool:
+def mixes(module: nn.Module, training: OpacusTraining | None = None) -> bool:
     """Whether a layer makes one record's output depend on the others, or keeps their statistics.
 
     Some layers do so only in the mode of a training.
@@ -158,7 +158,7 @@ def mixes(module: nn.Module, training: Attached | None = None) -> bool:
     return any(_mixes(layer, training) for layer in modules_of(module))
 
 
-def reasons_in(layer: nn.Module, training: Attached) -> Iterator[str]:
+def reasons_in(layer: nn.Module, training: OpacusTraining) -> Iterator[str]:
     """Why a layer or a loss voids the guarantee of a training, without what is under it."""
     if isinstance(layer, criteria.DIVIDING):
         if criteria.divides_by_weights(layer, training):
@@ -170,7 +170,7 @@ def reasons_in(layer: nn.Module, training: Attached) -> Iterator[str]:
         yield Problem.UNFIT
 
 
-def _mixes(layer: nn.Module, training: Attached | None) -> bool:
+def _mixes(layer: nn.Module, training: OpacusTraining | None) -> bool:
     """Whether a layer mixes records by itself."""
     if training is not None and _mixes_in(layer, training):
         return True
@@ -181,7 +181,7 @@ def _mixes(layer: nn.Module, training: Attached | None) -> bool:
     return isinstance(layer, _BatchNorm) and (layer.training or layer.running_mean is None)
 
 
-def _mixes_in(layer: nn.Module, training: Attached) -> bool:
+def _mixes_in(layer: nn.Module, training: OpacusTraining) -> bool:
     """Whether a layer whose weights are trained mixes records where they come first."""
     if isinstance(layer, (nn.Embedding, nn.EmbeddingBag)):
         # Autograd divides by a token's count in the batch; the other modes do not call it.
@@ -193,7 +193,7 @@ def _mixes_in(layer: nn.Module, training: Attached) -> bool:
     return False
 
 
-def unfit_for_ghost(layer: nn.Module, training: Attached) -> bool:
+def unfit_for_ghost(layer: nn.Module, training: OpacusTraining) -> bool:
     """Whether ghost mode clips by norms of wrong gradients for a layer.
 
     Opacus' own functions count a word once that comes several times in a bag, and pad with zeros
@@ -214,7 +214,7 @@ def _pads_otherwise(layer: nn.Module) -> bool:
     return type(layer) in CONVOLUTIONS and layer.padding_mode != "zeros"
 
 
-def outside(training: Attached) -> dict[str, nn.Parameter]:
+def outside(training: OpacusTraining) -> dict[str, nn.Parameter]:
     """Parameters that could be trained, but not by the optimizer that was attached."""
     trained = {id(p) for p in training.parameters()}
     return {
@@ -269,7 +269,7 @@ def too_low(
     """The ε of Opacus' accountant "gdp", where more is proved for the same steps."""
     kind = getattr(accountant, "mechanism", lambda: "")()
     history = list(accountant.history)
-    if kind != "gdp" or mechanism is None or isinstance(mechanism, Unprotected) or not history:
+    if kind != "gdp" or mechanism is None or isinstance(mechanism, NoGuarantee) or not history:
         return None
     own, proved = gdp_epsilon(history, delta), mechanism.curve(adjacency).epsilon(delta)
     if own >= proved:
@@ -277,9 +277,9 @@ def too_low(
     return f'{text.two_epsilons(own, proved, delta)} Use PrivacyEngine(accountant="prv").'
 
 
-def elsewhere(step: Step) -> bool:
+def elsewhere(step: StepRecord) -> bool:
     """Whether it stands for what another optimizer did."""
-    return step.uncovered == Problem.OUTSIDE and not step.noise_multiplier
+    return step.problem == Problem.OUTSIDE and not step.noise_multiplier
 
 
 def recorded_for(rate: float, batches: int, recorded: float) -> bool:

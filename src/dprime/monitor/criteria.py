@@ -9,8 +9,8 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dprime.monitor.attached import Attached, own_criterion
 from dprime.monitor.contents import modules_of
+from dprime.monitor.opacus_training import OpacusTraining, own_criterion
 
 DIVIDING = (nn.CrossEntropyLoss, nn.NLLLoss)
 """With reduction="mean" they divide by what the labels of a batch count for."""
@@ -26,13 +26,13 @@ MEANS = ("mean", "batchmean")
 FEW = 1024
 
 
-def losses_of(training: Attached) -> list[nn.Module]:
+def losses_of(training: OpacusTraining) -> list[nn.Module]:
     """The losses of PyTorch in the criterion and in the model that may mix the records."""
     layers = (layer for root in training.roots for layer in modules_of(root))
     return [layer for layer in layers if isinstance(layer, (*DIVIDING, *ELEMENTWISE))]
 
 
-def leaves_labels_out(loss: Any, given: Sequence[Any], training: Attached) -> bool:
+def leaves_labels_out(loss: Any, given: Sequence[Any], training: OpacusTraining) -> bool:
     """Whether a loss is about to divide by the number of labels that it does not leave out.
 
     Ghost mode takes the loss of each record, and weighs it alone.
@@ -72,13 +72,13 @@ def spreads(loss: Any, given: Sequence[Any]) -> bool:
     return outputs.dim() != targets.dim() or outputs.shape[0] != targets.shape[0]
 
 
-def divides_by_weights(loss: nn.Module, training: Attached) -> bool:
+def divides_by_weights(loss: nn.Module, training: OpacusTraining) -> bool:
     """Whether a loss divides by the class weights of the records."""
     weighs = isinstance(loss, DIVIDING) and loss.weight is not None
     return weighs and loss.reduction == "mean" and not training.ghost
 
 
-def function_divides_by_weights(training: Attached) -> bool:
+def function_divides_by_weights(training: OpacusTraining) -> bool:
     """Whether that is so for a criterion that is a function of PyTorch."""
     inner = own_criterion(training.criterion)
     if not isinstance(inner, partial) or inner.func not in (F.cross_entropy, F.nll_loss):
@@ -86,17 +86,17 @@ def function_divides_by_weights(training: Attached) -> bool:
     return inner.keywords.get("weight") is not None and reduction(inner) == "mean"
 
 
-def averages_unscaled(training: Attached) -> bool:
+def averages_unscaled(training: OpacusTraining) -> bool:
     """Whether the criterion divides by the size of the batch, which Opacus does not undo."""
     return _undone(training) == "sum" and reduction(training.criterion) in MEANS
 
 
-def sums_scaled(training: Attached) -> bool:
+def sums_scaled(training: OpacusTraining) -> bool:
     """Whether the criterion sums, and Opacus multiplies by the size of the batch all the same."""
     return _undone(training) == "mean" and reduction(training.criterion) == "sum"
 
 
-def _undone(training: Attached) -> str:
+def _undone(training: OpacusTraining) -> str:
     """What Opacus takes the criterion to do; ghost mode compares the two itself."""
     return "" if training.ghost else str(training.optimizer.loss_reduction)
 

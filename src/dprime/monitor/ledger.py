@@ -2,7 +2,7 @@
 
     steps, in order ──► Ledger ──► Mechanism (DPSGD, Composition, ...) ──► certified curve
 
-A step that nothing covers is kept with the reason, and the whole is then `Unprotected`.
+A step that nothing covers is kept with the reason, and the whole is then `NoGuarantee`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ NOISE_GRID = 0.005
 
 
 @dataclass(frozen=True)
-class Unprotected(Mechanism):
+class NoGuarantee(Mechanism):
     """Steps of which at least one is covered by no guarantee: an attacker may learn everything.
 
-    >>> Unprotected(100, "no noise was added").curve().advantage()
+    >>> NoGuarantee(100, "no noise was added").curve().advantage()
     1.0
     """
 
@@ -123,7 +123,7 @@ class EmptyBatches(GivesAway):
 
 
 @dataclass(frozen=True)
-class Step:
+class StepRecord:
     """One step of the optimizer.
 
     Attributes:
@@ -132,9 +132,9 @@ class Step:
         sampling: "poisson", or "shuffle" where a pass over the loader gives every record at most
             once.
         batches: added up before the noise.
-        passing: the number of the pass over the loader; 0 for Poisson, where passes mean nothing.
-        uncovered: why no guarantee covers the step; empty where one does.
-        stated: what the optimizer calls its noise multiplier, where that is not the noise it adds.
+        pass_index: number of the pass over the loader; 0 for Poisson, where passes mean nothing.
+        problem: why no guarantee covers the step; empty where one does.
+        nominal_noise: the optimizer's noise multiplier, where it adds other noise.
         left_out: empty batches before it that no step was made of.
         records: in the data, where there were any; else 0.
 
@@ -144,22 +144,22 @@ class Step:
     sample_rate: float
     sampling: str = "poisson"
     batches: int = 1
-    passing: int = 0
-    uncovered: str = ""
-    stated: float | None = None
+    pass_index: int = 0
+    problem: str = ""
+    nominal_noise: float | None = None
     left_out: int = 0
     records: int = 0
 
     @property
     def recorded(self) -> float:
         """The noise multiplier that Opacus' accountant should have recorded."""
-        return self.noise_multiplier if self.stated is None else self.stated
+        return self.noise_multiplier if self.nominal_noise is None else self.nominal_noise
 
     @property
     def reason(self) -> str:
         """Why the step hides nothing; empty where it does."""
-        if self.uncovered:
-            return self.uncovered
+        if self.problem:
+            return self.problem
         if self.sampling not in SAMPLINGS:
             return Problem.UNSAMPLED
         if self.noise_multiplier >= LEAST_NOISE:
@@ -175,30 +175,30 @@ class Ledger:
         batches: of the loader, that they are made of.
 
     >>> ledger = Ledger()
-    >>> ledger.add(Step(1.0, 0.01), 500)
-    >>> ledger.add(Step(1.5, 0.01), 500)
+    >>> ledger.add(StepRecord(1.0, 0.01), 500)
+    >>> ledger.add(StepRecord(1.5, 0.01), 500)
     >>> round(ledger.mechanism().curve().advantage(), 3)
     0.132
     """
 
-    def __init__(self, entries: Iterable[tuple[Step, int]] = ()) -> None:
-        self._entries: list[tuple[Step, int]] = []
+    def __init__(self, entries: Iterable[tuple[StepRecord, int]] = ()) -> None:
+        self._entries: list[tuple[StepRecord, int]] = []
         self.steps = 0
         self.batches = 0
         for step, count in entries:
             self.add(step, count)
 
     @property
-    def entries(self) -> tuple[tuple[Step, int], ...]:
+    def entries(self) -> tuple[tuple[StepRecord, int], ...]:
         """Each kind of step, and how many of it came in a row."""
         return tuple(self._entries)
 
     @property
-    def last(self) -> Step | None:
+    def last(self) -> StepRecord | None:
         """The latest step."""
         return self._entries[-1][0] if self._entries else None
 
-    def add(self, step: Step, count: int = 1) -> None:
+    def add(self, step: StepRecord, count: int = 1) -> None:
         """Count a step, or several equal ones."""
         last = self.last
         if last is step or last == step:
@@ -218,11 +218,11 @@ class Ledger:
             part.add(step, min(count, steps - part.steps))
         return part
 
-    def batches_in_pass(self, passing: int) -> int:
+    def batches_in_pass(self, pass_index: int) -> int:
         """Batches that the latest steps took of a pass over the loader."""
         taken = 0
         for step, count in reversed(self._entries):
-            if step.passing != passing:
+            if step.pass_index != pass_index:
                 break
             taken += step.batches * count
         return taken
@@ -231,12 +231,12 @@ class Ledger:
         """Batches that steps took of a pass over the loader, on average; one pass is left out."""
         taken: dict[int, int] = {}
         for step, count in self._entries:
-            if step.sampling == "shuffle" and step.passing != but:
-                taken[step.passing] = taken.get(step.passing, 0) + step.batches * count
+            if step.sampling == "shuffle" and step.pass_index != but:
+                taken[step.pass_index] = taken.get(step.pass_index, 0) + step.batches * count
         return sum(taken.values()) // len(taken) if taken else None
 
     def extended(
-        self, step: Step, steps: int, batches_in_epoch: int, *, left: bool = False
+        self, step: StepRecord, steps: int, batches_in_epoch: int, *, left: bool = False
     ) -> Ledger:
         """What it will be after so many steps more like this one, epoch after epoch.
 
@@ -247,14 +247,14 @@ class Ledger:
             future.add(step, steps)
             return future
         in_epoch = max(1, batches_in_epoch // step.batches)
-        begun = self.batches_in_pass(step.passing) // step.batches
+        begun = self.batches_in_pass(step.pass_index) // step.batches
         if left:
-            begun, step = 0, replace(step, passing=step.passing + 1)
+            begun, step = 0, replace(step, pass_index=step.pass_index + 1)
         while steps > 0:
             now = min(steps, max(0, in_epoch - begun))
             if now > 0:
                 future.add(step, now)
-            steps, begun, step = steps - now, 0, replace(step, passing=step.passing + 1)
+            steps, begun, step = steps - now, 0, replace(step, pass_index=step.pass_index + 1)
         return future
 
     def mechanism(self, *others: Mechanism, public_size: bool = False) -> Mechanism | None:
@@ -264,7 +264,7 @@ class Ledger:
         """
         reasons = [step.reason for step, _ in self._entries if step.reason]
         if reasons:
-            return Unprotected(self.steps, reasons[0])
+            return NoGuarantee(self.steps, reasons[0])
         sampled, left_out = _sampled(self._entries, public_size), _left_out(self._entries)
         parts = [*others, *sampled, *_shuffled(self._entries), *left_out]
         if len(parts) < 2:
@@ -273,7 +273,7 @@ class Ledger:
 
     def state_dict(self) -> list[list[Any]]:
         """Plain values."""
-        plain = [(replace(step, uncovered=str(step.uncovered)), n) for step, n in self._entries]
+        plain = [(replace(step, problem=str(step.problem)), n) for step, n in self._entries]
         return [[*asdict(step).values(), count] for step, count in plain]
 
     @classmethod
@@ -282,21 +282,21 @@ class Ledger:
         return cls(_row(row) for row in rows)
 
 
-def _row(row: Sequence[Any]) -> tuple[Step, int]:
+def _row(row: Sequence[Any]) -> tuple[StepRecord, int]:
     """One row of a state, if every value of it can be."""
-    known = len(fields(Step))
+    known = len(fields(StepRecord))
     if len(row) not in (known - 1, known + 1):  # the last two are newer than some states
         raise _damaged("row", row, f"one of {known + 1} values")
-    step, count = Step(*row[:-1]), row[-1]
-    stated = 0.0 if step.stated is None else step.stated
+    step, count = StepRecord(*row[:-1]), row[-1]
+    stated = 0.0 if step.nominal_noise is None else step.nominal_noise
     fit = {
         "noise_multiplier": _number(step.noise_multiplier) and step.noise_multiplier >= 0.0,
-        "stated": _number(stated) and stated >= 0.0,
+        "nominal_noise": _number(stated) and stated >= 0.0,
         "sample_rate": _number(step.sample_rate) and 0.0 < step.sample_rate <= 1.0,
-        "sampling": step.sampling in SAMPLINGS or (step.sampling == "unknown" and step.uncovered),
+        "sampling": step.sampling in SAMPLINGS or (step.sampling == "unknown" and step.problem),
         "batches": _whole(step.batches, least=1),
-        "passing": _whole(step.passing, least=0),
-        "uncovered": isinstance(step.uncovered, str),
+        "pass_index": _whole(step.pass_index, least=0),
+        "problem": isinstance(step.problem, str),
         "left_out": _whole(step.left_out, least=0),
         "records": _whole(step.records, least=int(step.left_out > 0)),
     }
@@ -322,7 +322,7 @@ def _damaged(name: str, value: object, requirement: str) -> validate.InputError:
     )
 
 
-def _sampled(entries: Iterable[tuple[Step, int]], public_size: bool) -> list[Mechanism]:
+def _sampled(entries: Iterable[tuple[StepRecord, int]], public_size: bool) -> list[Mechanism]:
     """Poisson steps: those with the same noise, rate and batches together.
 
     A batch that was left out counts as a step: that it was empty is seen.
@@ -341,7 +341,7 @@ def _sampled(entries: Iterable[tuple[Step, int]], public_size: bool) -> list[Mec
     return parts
 
 
-def _left_out(entries: Iterable[tuple[Step, int]]) -> list[Mechanism]:
+def _left_out(entries: Iterable[tuple[StepRecord, int]]) -> list[Mechanism]:
     """Who leaves out one empty batch would have left out any other."""
     records = [step.records for step, _ in entries if step.left_out]
     drawn: dict[float, int] = {}
@@ -363,15 +363,15 @@ def on_grid(total: dict[tuple[float, float, int], int]) -> dict[tuple[float, flo
     return fewer
 
 
-def _shuffled(entries: Iterable[tuple[Step, int]]) -> list[Mechanism]:
+def _shuffled(entries: Iterable[tuple[StepRecord, int]]) -> list[Mechanism]:
     """Passes in which a record is at most once: it loses most in the step with the least noise."""
     least: dict[int, tuple[float, float, int]] = {}  # pass ──► noise, rate of a step, steps
     for step, count in entries:
         if step.sampling == "shuffle":
             rate = min(1.0, step.sample_rate * step.batches)
-            noise, largest, steps = least.get(step.passing, (math.inf, 0.0, 0))
+            noise, largest, steps = least.get(step.pass_index, (math.inf, 0.0, 0))
             smaller = min(noise, step.noise_multiplier)
-            least[step.passing] = smaller, max(largest, rate), steps + count
+            least[step.pass_index] = smaller, max(largest, rate), steps + count
     total: dict[tuple[float, float], tuple[int, int]] = {}
     for noise, rate, steps in least.values():
         passes, before = total.get((noise, rate), (0, 0))

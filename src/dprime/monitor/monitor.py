@@ -17,17 +17,17 @@ from dprime.curve import TradeOff
 from dprime.mechanisms import ADJACENCIES, Mechanism
 from dprime.metrics import MetricValue, Reading, conditions_of, profile, risk_profile
 from dprime.monitor import checks, summary
-from dprime.monitor.attached import Attached
 from dprime.monitor.checks import PrivacyWarning
 from dprime.monitor.epochs import AtEpoch, Epochs
 from dprime.monitor.hooks import MARK
-from dprime.monitor.ledger import Ledger, Step
+from dprime.monitor.ledger import Ledger, StepRecord
+from dprime.monitor.opacus_training import OpacusTraining
 from dprime.monitor.plan import Plan
+from dprime.monitor.probe import OptimizerProbe
 from dprime.monitor.problems import Problem
 from dprime.monitor.public import PublicConstants
-from dprime.monitor.reader import LEFT, StepReader, taken_over
+from dprime.monitor.reader import LEFT, StepReader, ledger_from_accountant
 from dprime.monitor.state import STATE_VERSION, refuse_other
-from dprime.monitor.steps import Steps
 from dprime.monitor.tails import NoiseEnds, with_tails
 from dprime.monitor.watcher import Watcher
 from dprime.privacy_loss import NotCertifiableError
@@ -108,7 +108,7 @@ class Monitor:
         ideal_noise: bool = False,
     ) -> None:
         _refuse_second(privacy_engine=privacy_engine, optimizer=optimizer)
-        self.training = Attached(
+        self.training = OpacusTraining(
             privacy_engine, model, optimizer, data_loader, criterion, self.mechanism
         )
         self.watchers = _watchers(watchers)
@@ -122,19 +122,19 @@ class Monitor:
         self.besides = _mechanisms(besides)
         self._noise_ends = NoiseEnds.of(privacy_engine, optimizer, ideal_noise)
         self.warnings: list[str] = []
-        self.ledger = taken_over(self.training)
+        self.ledger = ledger_from_accountant(self.training)
         self._unseen = self.ledger.steps
         self._seen = False
         self._detached = False
         self._epochs = Epochs(self.training.sampling, self.ledger.batches)
         self._reader = StepReader(self.training, self.adjacency, self.public)
         self._reader.follow(self.ledger)
-        self._steps = Steps(
+        self._probe = OptimizerProbe(
             self.training, self._reader, self.watchers, self._book, self._trained_elsewhere,
             self._between_loops, self.detach,
         )  # fmt: skip
         try:
-            self._steps.watch()
+            self._probe.watch()
             for sentence in checks.at_start(self.training, self._delta):
                 self._warn(sentence)
             if reason := getattr(optimizer, LEFT, ""):
@@ -225,7 +225,7 @@ class Monitor:
             self.adjacency,
             self.risk(),
             self.forecast() if self.plan.known and not self._past_the_end() else None,
-            [*self.warnings, *([] if self._detached or self._steps.as_left() else [checks.NOW])],
+            [*self.warnings, *([] if self._detached or self._probe.as_left() else [checks.NOW])],
             findings,
             ideal_noise=self._noise_ends.ideal,
         )
@@ -271,19 +271,19 @@ class Monitor:
         last = self.ledger.last
         return self.plan.end(last.batches if last else 1, self.training.sampling.length)
 
-    def _now(self) -> Step:
+    def _now(self) -> StepRecord:
         """A step as the next one will be, as far as can be told."""
         last, sampling = self.ledger.last, self.training.sampling
         noise = self.training.noise_multiplier
-        if last and last.stated:  # the noise has been another one than the optimizer says
-            noise *= last.noise_multiplier / last.stated
-        return Step(
+        if last and last.nominal_noise:  # the noise has been another one than the optimizer says
+            noise *= last.noise_multiplier / last.nominal_noise
+        return StepRecord(
             noise_multiplier=noise,
             sample_rate=sampling.rate,
             sampling=sampling.kind,
             batches=last.batches if last else 1,
-            passing=last.passing if last else 0,
-            uncovered=Problem.UNSAMPLED if sampling.kind == "unknown" else "",
+            pass_index=last.pass_index if last else 0,
+            problem=Problem.UNSAMPLED if sampling.kind == "unknown" else "",
         )
 
     def _future(self) -> Mechanism | None:
@@ -291,8 +291,8 @@ class Monitor:
         if left <= 0:
             return self.mechanism()
         now, sampling = self._now(), self.training.sampling
-        over = sampling.left or now.passing != self._reader.passing
-        usual = self.ledger.usual_pass(but=None if over else now.passing)
+        over = sampling.left or now.pass_index != self._reader.pass_index
+        usual = self.ledger.usual_pass(but=None if over else now.pass_index)
         in_pass = min(usual or sampling.length, sampling.length)
         return self._composed(self.ledger.extended(now, left, in_pass, left=over))
 
@@ -311,7 +311,7 @@ class Monitor:
 
     def batch(self, records: Tensor, targets: Tensor) -> None:
         """Hand over a batch by hand, where the criterion is not a module."""
-        self._steps.batch(records, targets)
+        self._probe.batch(records, targets)
 
     def _book(self) -> None:
         """Count the step that is about to change the weights."""
@@ -333,7 +333,7 @@ class Monitor:
             self._compare_accountant()
             self._end_epoch()
 
-    def _conditions(self, step: Step) -> Iterator[str]:
+    def _conditions(self, step: StepRecord) -> Iterator[str]:
         """Why the step is not covered, and what it rests on besides."""
         reader, sampling = self._reader, self.training.sampling
         if step.reason:
@@ -352,7 +352,7 @@ class Monitor:
             yield checks.LEFT_OPEN
         if sampling.unused - {0, 1} or len(sampling.unused) > 1:
             yield checks.CHOSEN
-        if sampling.reorderable and not step.uncovered:
+        if sampling.reorderable and not step.problem:
             yield checks.ORDERED
         if self.plan.known and self._past_the_end():
             yield checks.PAST_THE_END
@@ -371,7 +371,7 @@ class Monitor:
 
     def _trained_elsewhere(self) -> None:
         """Count, once, that weights are changed by something else than a step that was made."""
-        if all(step.uncovered != Problem.OUTSIDE for step, _ in self.ledger.entries):
+        if all(step.problem != Problem.OUTSIDE for step, _ in self.ledger.entries):
             self.ledger.add(self._reader.outside())
             self._warn(Problem.OUTSIDE.warning)
 
@@ -448,7 +448,7 @@ class Monitor:
 
     def detach(self) -> None:
         """Take everything off the training's objects; what was seen stays readable."""
-        self._steps.release()
+        self._probe.release()
         self._detached = True
         reasons = (step.reason for step, _ in self.ledger.entries if step.reason)
         vars(self.training.optimizer).pop(LEFT, None)
@@ -484,7 +484,7 @@ def _refuse_second(**objects: Any) -> None:
             )
 
 
-def _adjacency(asked: str | None, training: Attached, public: PublicConstants | None) -> str:
+def _adjacency(asked: str | None, training: OpacusTraining, public: PublicConstants | None) -> str:
     """What was asked for, or what the sampling has a guarantee for.
 
     Opacus takes rate, divisor and number of steps from the number of records, so that adding one
@@ -510,7 +510,7 @@ def _adjacency(asked: str | None, training: Attached, public: PublicConstants | 
     return asked
 
 
-def _constants(given: object, training: Attached) -> PublicConstants | None:
+def _constants(given: object, training: OpacusTraining) -> PublicConstants | None:
     """Public constants that the training has now."""
     if given is None:
         return None

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dprime.monitor.attached import is_opacus_own
+from dprime.monitor.opacus_training import is_opacus_own
 
 TOLERANCE = 0.02
 """Share of a norm that ghost mode may be off by rounding: it sums products that may cancel."""

@@ -21,7 +21,7 @@ ADDED = 1e-6
 """What PyTorch adds to a norm before it divides by it."""
 
 
-class Projection:
+class SumProjection:
     """The ball or the box that the sums of a training are projected onto, if any.
 
     Copies of the gradients are kept in the first step, and later only where the first was changed.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dprime import validate
 
 if TYPE_CHECKING:
-    from dprime.monitor.attached import Attached
+    from dprime.monitor.opacus_training import OpacusTraining
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class PublicConstants:
         validate.positive("expected_batch_size", self.expected_batch_size, example=600)
         object.__setattr__(self, "steps", validate.whole("steps", self.steps))
 
-    def misfit(self, training: Attached, steps: int) -> str:
+    def misfit(self, training: OpacusTraining, steps: int) -> str:
         """Which constant the training does not have after so many steps; empty for none."""
         optimizer = training.optimizer
         if not math.isclose(training.sample_rate, self.sample_rate, rel_tol=1e-12):

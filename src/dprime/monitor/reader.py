@@ -11,12 +11,12 @@ from typing import Any
 from torch import Tensor, nn
 
 from dprime.monitor import checks, criteria
-from dprime.monitor.attached import Attached, Settings, own_criterion
 from dprime.monitor.contents import Change, Contents, differ, modules_of, norms_of
-from dprime.monitor.ledger import Ledger, Step
+from dprime.monitor.ledger import Ledger, StepRecord
 from dprime.monitor.one_record import Norms, OneRecord
+from dprime.monitor.opacus_training import OpacusTraining, Settings, own_criterion
 from dprime.monitor.problems import Problem
-from dprime.monitor.projection import Projection
+from dprime.monitor.projection import SumProjection
 from dprime.monitor.public import PublicConstants
 from dprime.monitor.repeats import Generators, Repeats, first_records
 from dprime.monitor.rows import Rows
@@ -47,7 +47,7 @@ class StepReader:
     """
 
     def __init__(
-        self, training: Attached, adjacency: str, public: PublicConstants | None = None
+        self, training: OpacusTraining, adjacency: str, public: PublicConstants | None = None
     ) -> None:
         self.training = training
         self.adjacency = adjacency
@@ -74,8 +74,8 @@ class StepReader:
         self._generators = Generators()
         self._in_loss: list[int] = []
         self._rows = Rows(training)
-        self._projection = Projection()
-        self._step = lru_cache(maxsize=1)(Step)  # most steps are like the one before
+        self._projection = SumProjection()
+        self._step = lru_cache(maxsize=1)(StepRecord)  # most steps are like the one before
         self._gradients: list[tuple[Tensor, int]] = []
         self._lengths: list[Tensor] = []
         self._begin()
@@ -290,7 +290,7 @@ class StepReader:
         reach = (self._clipped_to or norm) * self._rounding
         self._noises = stated, stated if norm == reach else stated * norm / reach
 
-    def read(self) -> Step:
+    def read(self) -> StepRecord:
         """The step that was just made, to be added to the ledger."""
         sampling = self.training.sampling
         batches, found = self.training.accumulated, ""
@@ -310,25 +310,25 @@ class StepReader:
             sampling.used_rate,
             sampling.kind,
             batches,
-            self.passing,
+            self.pass_index,
             self._uncovered(batches, found),
             None if stated == noise else stated,
             sampling.left_out,
             (self.training.records or 1) if sampling.left_out else 0,
         )
-        self.fewer = self.fewer or (found == "fewer" and not step.uncovered)
+        self.fewer = self.fewer or (found == "fewer" and not step.problem)
         self._begin()
         return step
 
-    def outside(self) -> Step:
+    def outside(self) -> StepRecord:
         """Another optimizer has stepped: what stands in the ledger for it."""
         sampling = self.training.sampling
-        return Step(
-            0.0, sampling.rate, sampling.kind, passing=self.passing, uncovered=Problem.OUTSIDE
+        return StepRecord(
+            0.0, sampling.rate, sampling.kind, pass_index=self.pass_index, problem=Problem.OUTSIDE
         )
 
     @property
-    def passing(self) -> int:
+    def pass_index(self) -> int:
         """The number of the latest pass, where passes count."""
         sampling = self.training.sampling
         return self._passes_before + sampling.passes if sampling.kind == "shuffle" else 0
@@ -399,11 +399,11 @@ class StepReader:
         self._steps = ledger.steps
         self._generators = Generators()  # of a checkpoint the random numbers may be restored too
         self.accept()
-        passes = [step.passing for step, _ in ledger.entries]
+        passes = [step.pass_index for step, _ in ledger.entries]
         self._passes_before = max(passes, default=0)
 
 
-def taken_over(training: Attached) -> Ledger:
+def ledger_from_accountant(training: OpacusTraining) -> Ledger:
     """What the accountant had recorded before the monitor was attached, believed as it is.
 
     Its passes over the data are taken to have been complete. What a monitor that was taken off
@@ -416,10 +416,10 @@ def taken_over(training: Attached) -> Ledger:
         fits = checks.recorded_for(sampling.rate, batches, float(rate))
         own, batches = (sampling.rate, batches) if fits else (float(rate), 1)
         unknown = reason or (Problem.UNSAMPLED if sampling.kind == "unknown" else "")
-        step = Step(float(noise), own, sampling.kind, batches, uncovered=unknown)
+        step = StepRecord(float(noise), own, sampling.kind, batches, problem=unknown)
         if sampling.kind == "shuffle":
-            step = replace(step, passing=ledger.last.passing + 1 if ledger.last else 1)
+            step = replace(step, pass_index=ledger.last.pass_index + 1 if ledger.last else 1)
         ledger = ledger.extended(step, int(steps), sampling.length)
     if reason and not ledger.steps:
-        ledger.add(Step(0.0, sampling.rate, sampling.kind, uncovered=Problem.OUTSIDE))
+        ledger.add(StepRecord(0.0, sampling.rate, sampling.kind, problem=Problem.OUTSIDE))
     return ledger

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 from torch.utils.data import SequentialSampler
 
-from dprime.monitor.attached import Attached
+from dprime.monitor.opacus_training import OpacusTraining
 
 SURE = 8
 """Steps with left out records after which an unchanging number of rows is no coincidence."""
@@ -33,7 +33,7 @@ class Rows:
 
     """
 
-    def __init__(self, training: Attached) -> None:
+    def __init__(self, training: OpacusTraining) -> None:
         self._batch_dim = 0 if getattr(training.model, "batch_first", True) else 1
         self._weights = training.parameters
         self._of_weight: dict[int, int] = {}

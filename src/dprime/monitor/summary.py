@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dprime import text
 from dprime.mechanisms import Composition, Mechanism
 from dprime.metrics import MetricValue
-from dprime.monitor.ledger import Accumulated, Unprotected
+from dprime.monitor.ledger import Accumulated, NoGuarantee
 from dprime.monitor.tails import NoiseTails
 from dprime.text import round_up
 
@@ -56,7 +56,7 @@ def line(
     where: str, spent: MetricValue, forecast: MetricValue | None, mechanism: Mechanism | None
 ) -> str:
     """One sentence."""
-    if isinstance(mechanism, Unprotected):
+    if isinstance(mechanism, NoGuarantee):
         return f"{where}: not private, {mechanism.reason}."
     end = "" if forecast is None else f", {bounded(forecast)} at the planned end"
     return f"{where}: {spent.title} {bounded(spent)} now{end}."
@@ -76,7 +76,7 @@ def report(
     """The table, the warnings, and what the watchers found."""
     lines = [f"Privacy of this training ({where})", *_described(mechanism, adjacency), ""]
     lines += _table(spent, forecast)
-    if isinstance(mechanism, Unprotected):
+    if isinstance(mechanism, NoGuarantee):
         lines.append(f"Not private: {mechanism.reason}.")
     else:
         lines += [text.certified(adjacency), *_rests_on(mechanism, adjacency, ideal_noise)]
@@ -115,7 +115,7 @@ def _described(mechanism: Mechanism | None, adjacency: str) -> list[str]:
 
 
 def _part(mechanism: Mechanism, adjacency: str) -> str:
-    if isinstance(mechanism, Unprotected):
+    if isinstance(mechanism, NoGuarantee):
         return f"{mechanism.steps:,} steps, not all of them covered by a guarantee"
     if isinstance(mechanism, Accumulated):
         inner = text.describe(mechanism.training.to_dict(), adjacency)

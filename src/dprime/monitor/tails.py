@@ -42,7 +42,7 @@ import numpy as np
 
 from dprime import validate
 from dprime.mechanisms import Composition, Mechanism
-from dprime.monitor.ledger import MANY_NOISES, GivesAway, Ledger, Step, Unprotected, on_grid
+from dprime.monitor.ledger import MANY_NOISES, GivesAway, Ledger, NoGuarantee, StepRecord, on_grid
 
 FLOAT32_END, CURAND_END, FLOAT64_END = (math.sqrt(2 * b * math.log(2)) for b in (24, 33, 53))
 """R by the digits of u."""
@@ -119,7 +119,7 @@ def _end_of(parameter: Any) -> float:
     return CURAND_END if parameter.is_cuda and torch.version.cuda else FLOAT32_END
 
 
-def tails_of(entries: Iterable[tuple[Step, int]], ends: NoiseEnds) -> NoiseTails | None:
+def tails_of(entries: Iterable[tuple[StepRecord, int]], ends: NoiseEnds) -> NoiseTails | None:
     """Those of steps that a guarantee covers; None where there are none.
 
     Poisson batches that are added up can have a record several times, so it is moved as many times
@@ -132,8 +132,8 @@ def tails_of(entries: Iterable[tuple[Step, int]], ends: NoiseEnds) -> NoiseTails
     passes: dict[int, float] = {}
     for step, count in entries:
         if step.sampling == "shuffle":
-            least = passes.get(step.passing, math.inf)
-            passes[step.passing] = min(least, step.noise_multiplier)
+            least = passes.get(step.pass_index, math.inf)
+            passes[step.pass_index] = min(least, step.noise_multiplier)
         else:
             drawn = min(1.0, step.sample_rate * step.batches)
             key = (step.noise_multiplier, drawn, step.batches)
@@ -157,7 +157,7 @@ def without_tails(mechanism: Mechanism | None) -> Mechanism | None:
 def with_tails(mechanism: Mechanism | None, ledger: Ledger, ends: NoiseEnds) -> Mechanism | None:
     """What was run, with the tails of its noise; as it is where no guarantee covers it anyway."""
     tails = tails_of(ledger.entries, ends)
-    if mechanism is None or tails is None or isinstance(mechanism, Unprotected):
+    if mechanism is None or tails is None or isinstance(mechanism, NoGuarantee):
         return mechanism
     parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
     return Composition(*parts, tails)

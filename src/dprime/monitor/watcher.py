@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from dprime.monitor.attached import Attached
+from dprime.monitor.opacus_training import OpacusTraining
 
 
 class Watcher:
@@ -25,19 +25,19 @@ class Watcher:
     name: ClassVar[str]
     needs_batches: ClassVar[bool] = False
 
-    def start(self, training: Attached) -> None:
+    def start(self, training: OpacusTraining) -> None:
         """The training was attached to."""
 
     def batch(self, records: Tensor, targets: Tensor) -> None:
         """Records and labels that the next step is made of."""
 
-    def clipped(self, training: Attached) -> None:
+    def clipped(self, training: OpacusTraining) -> None:
         """The clipped sum of the batch is in `p.summed_grad`, and no watcher has added to it."""
 
-    def before_noise(self, training: Attached) -> None:
+    def before_noise(self, training: OpacusTraining) -> None:
         """The clipped sum is in `p.summed_grad`; what is added to it now gets the noise too."""
 
-    def after_noise(self, training: Attached) -> None:
+    def after_noise(self, training: OpacusTraining) -> None:
         """The noisy sum is in `p.grad`, not yet divided by the batch size; weights as before."""
 
     def report(self) -> str:

@@ -52,7 +52,7 @@ FINE = 1.2e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Attached:
+class OpacusTraining:
     """The objects of one training, as `PrivacyEngine.make_private` returned them.
 
     Adaptive clipping makes the clipping norm follow a count of the records that were not clipped.
@@ -168,7 +168,7 @@ class Attached:
     def claim(self) -> Mechanism | None:
         """What the monitor certifies of the steps that are over; None before the first.
 
-        It has what was read from the data besides, and is `Unprotected` with the reason where no
+        It has what was read from the data besides, and is `NoGuarantee` with the reason where no
         guarantee covers a step. While a step is being made it is not in it yet.
         """
         return self.claimed()

@@ -14,9 +14,9 @@ from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
 from dprime.monitor import checks, criteria
-from dprime.monitor.attached import Attached, own_criterion
 from dprime.monitor.contents import modules_of, norms_of
 from dprime.monitor.hooks import Hooks, let_hooks_run
+from dprime.monitor.opacus_training import OpacusTraining, own_criterion
 from dprime.monitor.reader import StepReader
 from dprime.monitor.watcher import Watcher
 
@@ -24,7 +24,7 @@ Noisy = tuple[nn.Parameter, Tensor, int]
 """A weight, its gradient with the noise, and how often that was written to."""
 
 
-class Steps:
+class OptimizerProbe:
     """Wraps the optimizer's own clipping, noise and step, until `release`.
 
     Opacus clips (once for each part of a batch), adds the noise, tells its accountant, and then
@@ -43,7 +43,7 @@ class Steps:
 
     def __init__(
         self,
-        training: Attached,
+        training: OpacusTraining,
         reader: StepReader,
         watchers: Sequence[Watcher],
         made: Callable[[], None],

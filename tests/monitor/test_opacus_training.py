@@ -6,7 +6,7 @@ import torch
 from opacus.utils.adaptive_clipping import PrivacyEngineAdaptiveClipping
 from torch import nn
 
-from dprime.monitor.attached import Attached
+from dprime.monitor.opacus_training import OpacusTraining
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 
@@ -23,7 +23,7 @@ ADAPTIVE = {
 
 
 def attached(made, **changed):
-    return Attached(made.engine, **{**made.named(), **changed})
+    return OpacusTraining(made.engine, **{**made.named(), **changed})
 
 
 def test_what_is_read(private):
@@ -99,7 +99,7 @@ def test_a_model_that_is_not_trained_is_refused(private):
 
 def test_an_engine_without_an_accountant_is_refused(private):
     with pytest.raises(ValueError, match="privacy_engine must be Opacus' own, but it is a object"):
-        Attached(object(), **private().named())
+        OpacusTraining(object(), **private().named())
 
 
 def test_adaptive_clipping_with_poisson_batches_is_refused(private):
@@ -125,9 +125,9 @@ def test_another_engine_than_the_one_that_made_the_optimizer_is_refused(private)
     made, other = private(), private()
     sentence = "privacy_engine must be the one that made the optimizer, but it is another one"
     with pytest.raises(ValueError, match=sentence):
-        Attached(other.engine, **made.named())
+        OpacusTraining(other.engine, **made.named())
     made.optimizer.attach_step_hook(lambda _: None)  # whom it tells cannot be seen
-    Attached(other.engine, **made.named())
+    OpacusTraining(other.engine, **made.named())
 
 
 @pytest.mark.parametrize("seen", ["criterion", "engine", "optimizer"])
@@ -138,7 +138,7 @@ def test_adaptive_clipping_in_ghost_mode_is_refused(private, seen):
         made.optimizer._adjusted_noise_multiplier = 1.0
     changed = {} if seen == "criterion" else {"criterion": None}
     with pytest.raises(ValueError, match="clipping must be flat in ghost mode, but it is adaptive"):
-        Attached(engine, **{**made.named(), **changed})
+        OpacusTraining(engine, **{**made.named(), **changed})
 
 
 def moved(made, norm, records):
@@ -173,7 +173,7 @@ def linear():
 
 @pytest.mark.parametrize("batch", [30, 200])
 def test_a_step_of_adaptive_clipping_costs_what_its_noise_says(batch):
-    """The sum that the docstring of `Attached` has, for both of Opacus' ways."""
+    """The sum that the docstring of `OpacusTraining` has, for both of Opacus' ways."""
     for noise, count_noise in ((1.0, 2.0), (1.3, batch / 20)):
         raised = (noise**-2 - (2 * count_noise) ** -2) ** -0.5
         assert (2 / raised) ** 2 + 1 / count_noise**2 == pytest.approx((2 / noise) ** 2)
