@@ -14,8 +14,9 @@ from typing import Any
 
 from dprime import validate
 from dprime.mechanisms import ADJACENCIES, DPSGD, Mechanism, PoolSampled
-from dprime.metrics import METRICS, OPTIONS, TARGETS, MetricValue, Reading, profile
+from dprime.metrics import OPTIONS, TARGETS, MetricValue, Reading, profile
 from dprime.parameters import steps_from_epochs
+from dprime.registry import METRICS
 from dprime.solve import choose
 
 Texts = Mapping[str, str]

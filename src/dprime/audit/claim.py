@@ -12,7 +12,8 @@ from dprime import validate
 from dprime.curve import DRAWN, TradeOff
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD, Mechanism
-from dprime.metrics import METRICS, MetricValue, Reading
+from dprime.metrics import MetricValue, Reading
+from dprime.registry import METRICS
 from dprime.shapes import LARGEST_EXPONENT
 
 SAME = 1e-6
