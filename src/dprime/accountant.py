@@ -33,8 +33,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dprime.halves import Line
 from dprime.privacy_loss import Array, NotCertifiableError, PrivacyLoss
-from dprime.shapes import Line
 
 Part = tuple[PrivacyLoss, int]
 """A loss and how many times it occurs."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from dprime import validate
 from dprime.curve import Estimate, TradeOff
+from dprime.halves import Line
 from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY
-from dprime.shapes import GaussianShape, Line, Shape
+from dprime.shapes import GaussianShape, Shape
 
 CAPPED = ", capped by the certified curve"
 """What the source of an estimate ends with where the certified curve allows less."""
