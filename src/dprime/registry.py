@@ -302,6 +302,32 @@ _ENTRIES = (
         baseline=Guessing(lambda at: 1.0 - at["prior"], "what is right without a look"),
         listed=False,
     ),
+    Metric(
+        "reconstruction_trust",
+        "Trust in a reconstruction",
+        # Thudi et al. 2024, corollary 5.3: "it came out close to x" is a way to say "member" of x.
+        # So x is named first. An attack that may put out any record picks the one that shows most.
+        "Name any record without looking at the model: if an attack then reconstructs it, it was "
+        "trained on with a probability of {most} {x:%} (for attacks that reconstruct it in at "
+        "least {min_tpr:%} of the trainings that use it); without an attack it is {prior:%}. A "
+        "record that the attack picks after seeing the model is not covered.",
+        {"prior": Condition(None), "min_tpr": Condition(0.01)},
+        read=TradeOffMetrics.precision,
+        listed=False,
+    ),
+    Metric(
+        "generalisation_gap",
+        "Generalisation gap",
+        # Corollary 5.4: a loss in [0, B] differs in expectation by B times the total variation.
+        "For every record, the expected loss of a model trained without it and that of a model "
+        "trained with it differ by {most} {x} (a loss between 0 and {loss_bound}, the mean over "
+        "trainings).",
+        {"loss_bound": Condition(1.0)},
+        read=lambda curve, loss_bound: (
+            validate.positive("loss_bound", loss_bound) * curve.advantage()
+        ),
+        listed=False,
+    ),
 )
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _ENTRIES}
 """Every metric, in the order in which people ask."""

@@ -19,6 +19,9 @@ from dprime import validate
 from dprime.halves import LARGEST_EXPONENT, LAST_DIGIT, Half, Line, joined, matched
 from dprime.privacy_loss import Array, PrivacyLoss
 
+Point = tuple[float, float]
+"""(FPR, TPR) of one test."""
+
 FAR_OUT = 40
 """Phi of this is 1 in floating point, Phi of its negative 0."""
 
@@ -164,7 +167,7 @@ class Polygon:
         return Polygon(*joined(Half.under_lines(forward), Half.under_lines(backward)))
 
     @staticmethod
-    def from_points(points: Iterable[tuple[float, float]]) -> Polygon:
+    def from_points(points: Iterable[Point]) -> Polygon:
         """The smallest curve over these tests: the concave hull of (0, 0), (1, 1) and the points.
 
         Between two tests one can toss a coin, so nothing less is the curve of an attacker who has
@@ -291,10 +294,10 @@ def _below_slope_one(epsilon: float, other_delta: float) -> float:
     return min(1.0, -math.expm1(epsilon) + math.exp(epsilon) * other_delta)
 
 
-def _hull(points: Iterable[tuple[float, float]]) -> tuple[Array, Array]:
+def _hull(points: Iterable[Point]) -> tuple[Array, Array]:
     """The vertices of the concave hull, from (0, 0) to (1, 1)."""
     given = [(validate.probability("fpr", x), validate.probability("tpr", y)) for x, y in points]
-    hull: list[tuple[float, float]] = []
+    hull: list[Point] = []
     for x, y in sorted({(0.0, 0.0), (1.0, 1.0), *given}):
         while len(hull) > 1:
             (x0, y0), (x1, y1) = hull[-2:]
