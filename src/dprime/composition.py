@@ -15,13 +15,8 @@ from dprime.shapes import Polygon
 class Shuffled:
     """A phase on shuffled batches: in each pass over the data, one step at most has a given record.
 
-    Attributes:
-        noise_multiplier: of every step.
-        steps: how many there are.
-        in_pass: the fewest steps of a complete pass.
-        whole: whether every complete pass has just as many.
-        distance: how far the record moves the sum of its step, in clipping norms.
-
+    A pass has `in_pass` steps at least, and exactly as many where it is `whole`. The record moves
+    the sum of its step by `distance` clipping norms.
     """
 
     noise_multiplier: float
@@ -48,26 +43,16 @@ class Shuffled:
 
 @dataclass(frozen=True)
 class PrivacyLosses:
-    """What a mechanism adds to a composition.
+    """What a mechanism adds to a composition."""
 
-    Attributes:
-        mu_squared: of its Gaussian part, which is exact.
-        parts: to convolve.
-        shuffled: phases on shuffled batches, in their order.
+    mu_squared: float = 0.0  # of the Gaussian part, which is exact
+    parts: tuple[Part, ...] = ()  # to convolve
+    shuffled: tuple[Shuffled, ...] = ()  # phases on shuffled batches, in their order
 
-    """
-
-    mu_squared: float = 0.0
-    parts: tuple[Part, ...] = ()
-    shuffled: tuple[Shuffled, ...] = ()
-
-    def plus(self, other: PrivacyLosses) -> PrivacyLosses:
-        """Both together, the other one later."""
-        return PrivacyLosses(
-            self.mu_squared + other.mu_squared,
-            self.parts + other.parts,
-            self.shuffled + other.shuffled,
-        )
+    def plus(self, later: PrivacyLosses) -> PrivacyLosses:
+        """Both together."""
+        mu_squared = self.mu_squared + later.mu_squared
+        return PrivacyLosses(mu_squared, self.parts + later.parts, self.shuffled + later.shuffled)
 
     def curve(self) -> TradeOff:
         """The certified curve of everything that was added."""

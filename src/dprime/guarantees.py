@@ -58,10 +58,13 @@ class StatedGuarantee(Mechanism):
             raise validate.invalid_value("group_size", group_size, f"1 for {name}", remedy)
         return self.stated_losses()
 
+    def _repeated(self, loss: PrivacyLoss) -> PrivacyLosses:
+        return PrivacyLosses(parts=((loss, int(self._required("steps"))),))
 
-def _each(check: Callable[..., float], **options: Any) -> Check:
+
+def _each(check: Callable[..., float]) -> Check:
     """A check of every number of a tuple."""
-    return lambda name, value: tuple(check(name, each, **options) for each in value)  # type: ignore[attr-defined]
+    return lambda name, value: tuple(check(name, each) for each in value)  # type: ignore[attr-defined]
 
 
 def _order(name: str, value: object) -> float:
@@ -71,11 +74,26 @@ def _order(name: str, value: object) -> float:
     return order
 
 
-RHO = checked(partial(validate.positive, example=0.1), Search(1e-12, 1e4, rises=True))
+def _check_lengths(name: str, other: str, values: Sequence[float], others: Sequence[float]) -> None:
+    if len(values) != len(others) or not values:
+        needed = f"be as many as {other} and at least one"
+        raise validate.InputError.of(name, needed, f"there are {len(values)} and {len(others)}")
+
+
 EPSILON = checked(
     limited(validate.positive, "a larger one guarantees nothing", most=LARGEST_EPSILON),
     Search(1e-7, LARGEST_EPSILON, rises=True),
 )
+SCALE = checked(
+    limited(validate.positive, "less noise guarantees nothing", least=1 / LARGEST_EPSILON),
+    Search(1 / LARGEST_EPSILON, 1e5, rises=False),
+)
+RHO = checked(partial(validate.positive, example=0.1), Search(1e-12, 1e4, rises=True))
+MU = checked(validate.positive, Search(1e-7, 500.0, rises=True))
+DELTA = checked(partial(validate.below_one, example="1e-5"))
+XI = checked(partial(validate.at_least_zero, example=0))
+CATEGORIES = checked(partial(validate.whole, example=2, least=2))
+LINES = checked(lambda name, value: tuple(checked_lines(value, name)))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -86,19 +104,12 @@ class Laplace(StatedGuarantee):
     1.0
     """
 
-    noise_multiplier: float | None = field(
-        default=None,
-        metadata=checked(
-            limited(validate.positive, "less noise guarantees nothing", least=1 / LARGEST_EPSILON),
-            Search(1 / LARGEST_EPSILON, 1e5, rises=False),
-        ),
-    )
+    noise_multiplier: float | None = field(default=None, metadata=SCALE)
     steps: int | None = field(default=1, metadata=STEPS)
 
     def stated_losses(self) -> PrivacyLosses:
         """Epsilon = 1 / noise_multiplier a step."""
-        loss = privacy_loss.laplace(1.0 / self._required("noise_multiplier"))
-        return PrivacyLosses(parts=((loss, int(self._required("steps"))),))
+        return self._repeated(privacy_loss.laplace(1.0 / self._required("noise_multiplier")))
 
 
 @dataclass(frozen=True)
@@ -106,22 +117,17 @@ class RandomizedResponse(StatedGuarantee):
     """The true answer out of `categories` with e^epsilon times the odds of any other.
 
     A person's answer is exchanged for another one, so it is stated for "replace".
-
-    >>> round(RandomizedResponse(epsilon=1.0).curve().advantage(), 5)
-    0.46212
     """
 
     epsilon: float | None = field(default=None, metadata=EPSILON)
-    categories: int = field(
-        default=2, metadata=checked(partial(validate.whole, example=2, least=2))
-    )
+    categories: int = field(default=2, metadata=CATEGORIES)
     steps: int | None = field(default=1, metadata=STEPS)
     adjacency: str = field(default="replace", kw_only=True, metadata=ADJACENCY)
 
     def stated_losses(self) -> PrivacyLosses:
         """Three atoms a step, composed without rounding."""
-        loss = privacy_loss.randomized_response(self._required("epsilon"), self.categories)
-        return PrivacyLosses(parts=((loss, int(self._required("steps"))),))
+        epsilon = self._required("epsilon")
+        return self._repeated(privacy_loss.randomized_response(epsilon, self.categories))
 
 
 @dataclass(frozen=True)
@@ -133,13 +139,12 @@ class EpsilonDelta(StatedGuarantee):
     """
 
     epsilon: float | None = field(default=None, metadata=EPSILON)
-    delta: float = field(default=0.0, metadata=checked(partial(validate.below_one, example="1e-5")))
+    delta: float = field(default=0.0, metadata=DELTA)
     steps: int | None = field(default=1, metadata=STEPS)
 
     def stated_losses(self) -> PrivacyLosses:
         """The worst pair with this guarantee (Kairouz, Oh and Viswanath 2015)."""
-        loss = privacy_loss.two_points(self._required("epsilon"), self.delta)
-        return PrivacyLosses(parts=((loss, int(self._required("steps"))),))
+        return self._repeated(privacy_loss.two_points(self._required("epsilon"), self.delta))
 
 
 @dataclass(frozen=True)
@@ -151,13 +156,11 @@ class EpsilonDeltaProfile(StatedGuarantee):
     1.0
     """
 
-    points: tuple[Line, ...] = field(
-        metadata=checked(lambda name, value: tuple(checked_lines(value, name)))  # type: ignore[arg-type]
-    )
+    points: tuple[Line, ...] = field(metadata=LINES)
 
     def stated_losses(self) -> PrivacyLosses:
         """The pair whose curve is the envelope of the points' lines."""
-        return _from_lines(list(self.points))
+        return _from_lines(self.points)
 
 
 @dataclass(frozen=True)
@@ -173,10 +176,7 @@ class RDP(StatedGuarantee):
     epsilons: tuple[float, ...] = field(metadata=checked(_each(validate.at_least_zero)))
 
     def check_together(self) -> None:
-        if len(self.orders) != len(self.epsilons) or not self.orders:
-            counts = f"there are {len(self.orders)} and {len(self.epsilons)}"
-            needed, remedy = "as many as epsilons and at least one", "one epsilon for each order"
-            raise validate.InputError.of("orders", f"be {needed}", counts, f"give {remedy}")
+        _check_lengths("orders", "epsilons", self.orders, self.epsilons)
 
     def stated_losses(self) -> PrivacyLosses:
         """The intersection of what each order allows a test."""
@@ -185,14 +185,10 @@ class RDP(StatedGuarantee):
 
 @dataclass(frozen=True)
 class ZCDP(StatedGuarantee):
-    """Zero-concentrated DP: Renyi divergence at most xi + rho alpha at every order alpha > 1.
-
-    >>> 0.79 < ZCDP(rho=0.02).curve().epsilon(delta=1e-5) < 0.80
-    True
-    """
+    """Zero-concentrated DP: Renyi divergence at most xi + rho alpha at every order alpha > 1."""
 
     rho: float | None = field(default=None, metadata=RHO)
-    xi: float = field(default=0.0, metadata=checked(partial(validate.at_least_zero, example=0)))
+    xi: float = field(default=0.0, metadata=XI)
 
     def stated_losses(self) -> PrivacyLosses:
         """Orders close together from just above 1 to far out."""
@@ -202,15 +198,9 @@ class ZCDP(StatedGuarantee):
 
 @dataclass(frozen=True)
 class GDP(StatedGuarantee):
-    """mu-Gaussian DP: at most as distinguishable as N(mu, 1) from N(0, 1).
+    """mu-Gaussian DP: at most as distinguishable as N(mu, 1) from N(0, 1)."""
 
-    >>> round(GDP(mu=1.0).curve().advantage(), 5)
-    0.38292
-    """
-
-    mu: float | None = field(
-        default=None, metadata=checked(validate.positive, Search(1e-7, 500.0, rises=True))
-    )
+    mu: float | None = field(default=None, metadata=MU)
 
     def stated_losses(self) -> PrivacyLosses:
         return PrivacyLosses(mu_squared=self._required("mu") ** 2)
@@ -232,12 +222,8 @@ class PLD(StatedGuarantee):
     masses: tuple[float, ...] = field(metadata=checked(_each(validate.probability)))
 
     def check_together(self) -> None:
-        losses, masses = self.loss_values, self.masses
-        if len(losses) != len(masses) or not losses:
-            counts = f"there are {len(masses)} and {len(losses)}"
-            needed, remedy = "as many as loss_values and at least one", "one mass for each loss"
-            raise validate.InputError.of("masses", f"be {needed}", counts, f"give {remedy}")
-        for world, total in (("in", sum(masses)), ("out", float(self._pair().q.sum()))):
+        _check_lengths("masses", "loss_values", self.masses, self.loss_values)
+        for world, total in (("in", sum(self.masses)), ("out", float(self._pair().q.sum()))):
             if not total <= 1 + 1e-6:
                 needed = "add up to at most 1 in each world"
                 remedy = "give probabilities of losses ln(P/Q) in world 'in'"
@@ -246,7 +232,7 @@ class PLD(StatedGuarantee):
 
     def _pair(self) -> PrivacyLoss:
         loss, p = np.array(self.loss_values), np.array(self.masses)
-        # PrivacyLosses beyond the number range count as infinite, impossible ones not at all.
+        # Losses beyond the number range count as infinite, impossible ones not at all.
         kept = (p > 0) & (loss <= LARGEST_EXPONENT)
         loss, p = loss[kept], p[kept]
         with np.errstate(over="ignore"):

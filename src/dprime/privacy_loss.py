@@ -211,6 +211,23 @@ def subsampled_gaussian(
     return from_mixtures(world_in, world_out, steps, revealed=revealed)
 
 
+def fixed_size_gaussian(noise_multiplier: float, sample_rate: float, steps: int) -> PrivacyLoss:
+    """A step on a uniform batch of fixed size, one record replaced.
+
+    Balle, Barthe and Gaboardi 2018, theorem 9: delta'(ln(1 + q(e^eps - 1))) <= q delta(eps), delta
+    that of the step with the record in the batch, sensitivity 2 (batches with and without the
+    record differ by a replacement), and the same with the worlds exchanged. The pair with just
+    these values has the positive losses of the mixture and their mirror image.
+    """
+    mixture = subsampled_gaussian(noise_multiplier / 2.0, sample_rate, steps)
+    positive = mixture.loss > 0
+    loss, p, q = mixture.loss[positive], mixture.p[positive], mixture.q[positive]
+    rest = max(0.0, 1.0 - float(p.sum() + q.sum()) - mixture.p_inf)
+    losses = np.concatenate([loss, [0.0], -loss])
+    masses = np.concatenate([p, [rest], q]), np.concatenate([q, [rest], p])
+    return PrivacyLoss(losses, *masses, mixture.p_inf, mixture.p_inf)
+
+
 def _binomial(n: int, probability: float) -> tuple[Array, Array, float]:
     """Counts and their probabilities wherever these matter, and the probability of all others."""
     if n == 1:
