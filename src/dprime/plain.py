@@ -12,11 +12,7 @@ NOT_KEPT = {"json": False}
 
 
 def to_json(value: Any) -> Any:
-    """A result as JSON values: fields by their names, arrays as lists; None for ∞ and NaN.
-
-    >>> to_json({"bounds": (0.5, math.inf), 3: None})
-    {'bounds': [0.5, None], '3': None}
-    """
+    """A result as JSON values: fields by their names, arrays as lists; None for ∞ and NaN."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kept = [f.name for f in dataclasses.fields(value) if f.metadata.get("json", True)]
         return {name: to_json(getattr(value, name)) for name in kept}
