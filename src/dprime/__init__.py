@@ -73,7 +73,7 @@ PLACES = {name: module for module, names in MODULE_NAMES.items() for name in nam
 MODULES = (*MODULE_NAMES, "accountant", "composition", "estimates", "parameters", "shapes", "text")
 """Modules that need no import of their own: `dprime.estimates` is there after `import dprime`."""
 
-__all__ = [*sorted(PLACES, key=lambda name: (not name.isupper(), name))]
+__all__ = list(sorted(PLACES, key=lambda name: (not name.isupper(), name)))  # noqa: C413
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
     __getattr__ = _lazy.lazy(__name__, PLACES, modules=MODULES)

@@ -24,14 +24,9 @@ from dprime import validate
 from dprime.curve import TradeOff
 from dprime.privacy_loss import SENSITIVITY
 
-MOST_STEPS = 10**15
-"""More steps than this are taken for a slip."""
-
-LARGEST_COUNT = 1e300
-"""More records than this are never counted."""
-
-MARGIN = 1e-12
-"""Relative rounding error that a count of records allows for."""
+MOST_STEPS = 10**15  # more steps than this are taken for a slip
+LARGEST_COUNT = 1e300  # more records than this are never counted
+MARGIN = 1e-12  # relative rounding error that a count of records allows for
 
 
 # Bounds to compare with: each holds, none is tighter than the curve -------------------------------

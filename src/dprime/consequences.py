@@ -21,11 +21,8 @@ from dprime.mechanisms import DEFAULT_ADJACENCY, Mechanism, PoolSampled
 from dprime.metrics import MetricValue, Reading
 from dprime.text import Given
 
-MARGIN = 1e-10
-"""Relative rounding error that a probability of not being used allows for."""
-
-NEGLIGIBLE = 1e-13
-"""A rest of a sum that is this small is not summed but bounded."""
+MARGIN = 1e-10  # relative rounding error that a probability of not being used allows for
+NEGLIGIBLE = 1e-13  # a rest of a sum that is this small is not summed but bounded
 
 
 @dataclass(frozen=True)

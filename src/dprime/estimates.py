@@ -16,8 +16,7 @@ from dprime.halves import Line
 from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY
 from dprime.shapes import GaussianShape, Shape
 
-LOW_NOISE = 1.0
-"""Cherubin et al. advise against their closed form below this noise multiplier."""
+LOW_NOISE = 1.0  # Cherubin et al. advise against their closed form below this noise multiplier
 
 
 def cherubin(noise_multiplier: float, sample_rate: float, steps: int) -> Estimate:

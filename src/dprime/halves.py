@@ -15,14 +15,9 @@ import numpy as np
 
 from dprime.privacy_loss import Array
 
-Line = tuple[float, float]
-"""(epsilon, delta): no test has TPR > delta + e^epsilon FPR."""
-
-LARGEST_EXPONENT = 700.0
-"""e^x is taken up to this x; a privacy loss beyond it counts as infinite."""
-
-LAST_DIGIT = 1e-15
-"""Differences below this are rounding of numbers that are exact otherwise."""
+Line = tuple[float, float]  # (epsilon, delta): no test has TPR > delta + e^epsilon FPR
+LARGEST_EXPONENT = 700.0  # e^x is taken up to this x; a privacy loss beyond it counts as infinite
+LAST_DIGIT = 1e-15  # differences below this are rounding of numbers that are exact otherwise
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,7 @@ class Mechanism(ABC):
 
     @property
     def default_adjacency(self) -> str:
-        """The adjacency that the mechanism's numbers refer to where none is asked for."""
+        """The adjacency of the mechanism's numbers where none is asked for."""
         return DEFAULT_ADJACENCY
 
     @abstractmethod
@@ -120,10 +120,16 @@ class Mechanism(ABC):
     def of_parameters(cls, **parameters: Any) -> Self:
         return cls(**parameters)
 
+    @property
+    def inner(self) -> tuple[Mechanism, ...]:
+        """The mechanisms that it is made of."""
+        return ()
+
     def free_parameters(self) -> list[str]:
         """Names of the parameters that were left out, for `choose` to find."""
         may_be_free = [each.name for each in fields(self) if "search" in each.metadata]
-        return [name for name in may_be_free if getattr(self, name) is None]
+        own = [name for name in may_be_free if getattr(self, name) is None]
+        return [*own, *(name for part in self.inner for name in part.free_parameters())]
 
     def with_parameter(self, name: str, value: float) -> Self:
         """The same mechanism with another value of a parameter."""
@@ -131,7 +137,10 @@ class Mechanism(ABC):
 
     def search(self, name: str) -> Search:
         """Where a parameter that was left out may lie."""
-        return next(e.metadata["search"] for e in fields(self) if e.name == name)  # type: ignore[no-any-return]
+        for each in fields(self):
+            if each.name == name:
+                return each.metadata["search"]  # type: ignore[no-any-return]
+        return next(part for part in self.inner if name in part.free_parameters()).search(name)
 
     def _required(self, name: str) -> float:
         value = getattr(self, name)
@@ -224,14 +233,15 @@ class DPSGD(Mechanism):
         z, q = self._required("noise_multiplier"), self._required("sample_rate")
         steps, exchange = int(self._required("steps")), adjacency == "replace"
         if self.public_size and adjacency == "add-remove":
-            raise validate.InputError.of(
-                "adjacency",
-                "be 'zero-out' or 'replace' for a training whose rate, divisor or steps are "
-                "computed from the number of records",
-                "it is 'add-remove'",
-                "the result tells n records from n - 1; give the training public constants "
-                "(TrainingConfig(expected_batch_size=...)), or ask for zero-out",
+            needed = (
+                "'zero-out' or 'replace' for a training whose rate, divisor or steps are computed "
+                "from the number of records"
             )
+            remedy = (
+                "the result tells n records from n - 1; give the training public constants "
+                "(TrainingConfig(expected_batch_size=...)), or ask for zero-out"
+            )
+            raise validate.invalid_value("adjacency", adjacency, needed, remedy)
         if self.sampling != "poisson":
             self._refuse_unproved(adjacency, group_size)
         if self.sampling == "shuffle":
@@ -254,12 +264,12 @@ class DPSGD(Mechanism):
 
     def _refuse_unproved(self, adjacency: str, group_size: int) -> None:
         if adjacency == "add-remove":
+            needed = "poisson for the add-remove adjacency"
             remedy = (
                 "adding a record changes every other record's place in the batches, which the "
                 'Poisson analysis does not cover; use adjacency="zero-out" or "replace", or sample '
                 "batches with Poisson sampling"
             )
-            needed = "poisson for the add-remove adjacency"
             raise validate.invalid_value("sampling", self.sampling, needed, remedy)
         if group_size > 1:
             remedy = "no bound for groups is proved there; use Poisson sampling and add-remove"
@@ -320,8 +330,9 @@ class Composition(Mechanism):
             total = total.plus(mechanism.losses(adjacency, group_size))
         return total
 
-    def free_parameters(self) -> list[str]:
-        return [name for mechanism in self.mechanisms for name in mechanism.free_parameters()]
+    @property
+    def inner(self) -> tuple[Mechanism, ...]:
+        return self.mechanisms
 
     def with_parameter(self, name: str, value: float) -> Self:
         """The composition with the parameter set in the part that leaves it out."""
@@ -329,17 +340,6 @@ class Composition(Mechanism):
         return type(self)(
             *(m.with_parameter(name, value) if name in m.free_parameters() else m for m in parts)
         )
-
-    def search(self, name: str) -> Search:
-        return next(m for m in self.mechanisms if name in m.free_parameters()).search(name)
-
-
-def _training(name: str, value: object) -> Mechanism:
-    if isinstance(value, PoolSampled):
-        remedy = "give its training, and the product of both probabilities"
-        needed = "what was run on the records drawn"
-        raise validate.invalid_input(name, "a PoolSampled", needed, remedy)
-    return _mechanism(name, value)
 
 
 @dataclass(frozen=True)
@@ -358,7 +358,7 @@ class PoolSampled(Mechanism):
     0.4
     """
 
-    training: Mechanism = field(metadata=checked(_training))
+    training: Mechanism = field(metadata=checked(_mechanism))
     probability: float | None = field(
         default=None,
         metadata=checked(validate.inner_probability, Search(1e-300, 1.0, rises=True)),
@@ -366,20 +366,22 @@ class PoolSampled(Mechanism):
     least: float | None = field(default=None, metadata=checked(validate.inner_probability))
 
     def check_together(self) -> None:
+        if isinstance(self.training, PoolSampled):
+            needed = "what was run on the records drawn"
+            remedy = "give its training, and the product of both probabilities"
+            raise validate.invalid_input("training", "a PoolSampled", needed, remedy)
         if self.least is not None and (self.probability is None or self.least > self.probability):
-            remedy = "give the smallest one"
-            raise validate.invalid_value("least", self.least, "at most the probability", remedy)
+            needed = "at most the probability"
+            raise validate.invalid_value("least", self.least, needed, "give the smallest one")
 
-    def free_parameters(self) -> list[str]:
-        return [*super().free_parameters(), *self.training.free_parameters()]
+    @property
+    def inner(self) -> tuple[Mechanism, ...]:
+        return (self.training,)
 
     def with_parameter(self, name: str, value: float) -> Self:
         if name == "probability":
             return replace(self, probability=value)
         return replace(self, training=self.training.with_parameter(name, value))
-
-    def search(self, name: str) -> Search:
-        return super().search(name) if name == "probability" else self.training.search(name)
 
     @property
     def prior(self) -> float:

@@ -18,8 +18,7 @@ from dprime.curve import Kind, TradeOff, TradeOffMetrics
 from dprime.registry import METRICS, At, Condition, Metric, Observation
 from dprime.text import Ceiling, Floor, Given, round_down, round_up
 
-BLIND = TradeOff.gaussian(0.0)
-"""The curve of an attacker who guesses."""
+BLIND = TradeOff.gaussian(0.0)  # the curve of an attacker who guesses
 
 OPTIONS: dict[str, Condition] = {}
 """The conditions of a profile, by what they are called there."""

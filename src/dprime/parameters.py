@@ -14,11 +14,8 @@ from typing import Any
 
 from dprime import validate
 
-LEAST_NOISE = 1e-3
-"""With less noise than this every record is revealed."""
-
-MOST_STEPS = 10_000_000
-"""More steps than this are not certified."""
+LEAST_NOISE = 1e-3  # with less noise than this every record is revealed
+MOST_STEPS = 10_000_000  # more steps than this are not certified
 
 
 @dataclass(frozen=True)

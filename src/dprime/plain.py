@@ -7,8 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-NOT_KEPT = {"json": False}
-"""Metadata of a field that is no part of the JSON, such as a curve."""
+NOT_KEPT = {"json": False}  # metadata of a field that is no part of the JSON, such as a curve
 
 
 def to_json(value: Any) -> Any:

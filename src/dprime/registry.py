@@ -16,8 +16,7 @@ from dprime.text import percent_up, round_up
 MEANINGLESS_EPSILON, MEANINGLESS_DELTA = 20.0, 0.5
 """Above these values the guarantee is meaningless."""
 
-At = Mapping[str, float]
-"""The values of a metric's conditions."""
+At = Mapping[str, float]  # the values of a metric's conditions
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ import numpy as np
 
 from dprime import validate
 
-SEED_BITS = 256
-"""A seed of 256 random bits is beyond guessing."""
+SEED_BITS = 256  # a seed of 256 random bits is beyond guessing
 
 
 def fresh_seed() -> int:

@@ -19,14 +19,9 @@ from dprime import validate
 from dprime.halves import LARGEST_EXPONENT, LAST_DIGIT, Half, Line, joined, matched
 from dprime.privacy_loss import Array, PrivacyLoss
 
-Point = tuple[float, float]
-"""(FPR, TPR) of one test."""
-
-FAR_OUT = 40
-"""Phi of this is 1 in floating point, Phi of its negative 0."""
-
-SMALLEST_DELTA = 1e-300
-"""Below this no epsilon is searched for."""
+Point = tuple[float, float]  # (FPR, TPR) of one test
+FAR_OUT = 40  # phi of this is 1 in floating point, Phi of its negative 0
+SMALLEST_DELTA = 1e-300  # below this no epsilon is searched for
 
 
 class Shape(Protocol):
