@@ -79,7 +79,6 @@ def limits(parts: Sequence[Part]) -> tuple[Line, Line]:
 
 
 def _in_blocks(loss: PrivacyLoss, count: int) -> list[Part]:
-    """Replace many steps by few blocks (and a few single steps left over)."""
     variance = _robust_variance(loss, count)
     parts: list[Part] = []
     while count > LARGEST_BLOCK:
@@ -172,7 +171,6 @@ class _Lattice:
         return _Lattice(self.step, start, masses)
 
     def coarser(self) -> _Lattice:
-        """The same pair on the lattice of RATIO times the step."""
         pad = self.start % RATIO
         length = -(-(pad + self.masses.shape[1]) // RATIO)
         padded = np.zeros((2, length * RATIO))
@@ -205,7 +203,6 @@ def _shares(offset: Array, step: float) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def _on_lattice(loss: PrivacyLoss, chosen: NDArray[np.bool_], step: float) -> _Lattice | None:
-    """The chosen atoms of a loss on a lattice."""
     if not chosen.any():
         return None
     at, p, q = loss.loss[chosen], loss.p[chosen], loss.q[chosen]
@@ -372,7 +369,6 @@ def _trimmed(lattice: _Lattice) -> _Lattice:
 
 
 def _at_infinity(masses: list[tuple[float, int]]) -> float:
-    """Probability that at least one of the steps ends at infinity."""
     if any(mass >= 1 for mass, _ in masses):
         return 1.0
     return -math.expm1(sum(count * math.log1p(-mass) for mass, count in masses))

@@ -253,7 +253,6 @@ def _rdp_epsilon(mu: float, delta: float) -> float:
 
 
 def _rdp_mu(epsilon: float, delta: float) -> float:
-    """Its inverse, the root of μ²/2 + μ √(2 ln(1/δ)) = ε."""
     spread = math.sqrt(-2.0 * math.log(delta))
     return 2.0 * epsilon / (spread + math.sqrt(2.0 * epsilon - 2.0 * math.log(delta)))
 
@@ -304,7 +303,6 @@ def _moved(steps: object, adjacency: object) -> float:
 
 
 def _mu(advantage: float) -> float:
-    """The distance of Gaussian worlds with this advantage: 2Φ⁻¹((Adv + 1)/2)."""
     advantage = validate.below_one("advantage", advantage)
     return math.sqrt(8.0) * float(scipy.special.erfinv(advantage))
 

@@ -37,7 +37,6 @@ class Shuffled:
 
     @property
     def ends_pass(self) -> bool:
-        """Whether the phase, begun with a pass, is certain to end with one."""
         return self.whole and self.steps % self.in_pass == 0
 
 
@@ -50,12 +49,10 @@ class PrivacyLosses:
     shuffled: tuple[Shuffled, ...] = ()  # phases on shuffled batches, in their order
 
     def plus(self, later: PrivacyLosses) -> PrivacyLosses:
-        """Both together."""
         mu_squared = self.mu_squared + later.mu_squared
         return PrivacyLosses(mu_squared, self.parts + later.parts, self.shuffled + later.shuffled)
 
     def curve(self) -> TradeOff:
-        """The certified curve of everything that was added."""
         mu = math.sqrt(self.mu_squared + self._shuffled_mu_squared())
         if not self.parts:
             return TradeOff.gaussian(mu)

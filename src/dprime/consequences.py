@@ -37,11 +37,9 @@ class Consequences:
 
     @property
     def answers(self) -> list[MetricValue]:
-        """All of them, in the order in which they are shown."""
         return [getattr(self, field.name) for field in fields(self)[1:]]
 
     def as_json(self) -> dict[str, object]:
-        """The mechanism, the adjacency and every number with its conditions and its sentence."""
         shown = {each.name: {**each.as_json(), "sentence": each.sentence} for each in self.answers}
         described = {"mechanism": self.mechanism.to_dict(), "adjacency": DEFAULT_ADJACENCY}
         return {**described, "consequences": shown}

@@ -42,11 +42,9 @@ class TradeOffMetrics:
     kind: ClassVar[Kind]
 
     def tpr(self, fpr: float) -> float:
-        """Largest true-positive rate of any attacker with this false-positive rate."""
         return self.shape.tpr(validate.probability("fpr", fpr))
 
     def fpr(self, tpr: float) -> float:
-        """Smallest false-positive rate at which an attacker can reach this true-positive rate."""
         return self.shape.fpr(validate.probability("tpr", tpr, example=0.5))
 
     def _repr_html_(self) -> str:
@@ -66,7 +64,6 @@ class TradeOffMetrics:
         return self.shape.delta(0.0)
 
     def bayes_security(self) -> float:
-        """Bayes security: 1 - advantage; 1 is perfect, 0 is none."""
         return 1.0 - self.advantage()
 
     def precision(self, prior: float, min_tpr: float = 0.01) -> float:
@@ -163,7 +160,6 @@ class TradeOffMetrics:
         return self.precision(prior, exceeded)
 
     def _refuse_if_lower(self, name: str) -> None:
-        """Some metrics limit what follows from a curve, which a lower curve cannot do."""
         if self.kind == "lower bound":
             remedy = "read its tpr or its precision, or this of a certified curve"
             where = "read off a lower curve"
@@ -199,7 +195,6 @@ class TradeOff(TradeOffMetrics):
 
     @staticmethod
     def from_privacy_loss(loss: PrivacyLoss) -> TradeOff:
-        """The curve of a dominating pair."""
         return TradeOff(Polygon.from_privacy_loss(loss))
 
     @staticmethod
@@ -218,7 +213,6 @@ class TradeOff(TradeOffMetrics):
         return TradeOff(Polygon.from_lines(ahead, behind))
 
     def reversed(self) -> TradeOff:
-        """The curve with the two worlds exchanged."""
         return TradeOff(self.shape.reversed())
 
 

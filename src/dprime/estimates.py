@@ -147,7 +147,6 @@ class Lesser:
 
 
 def _low(noise_multiplier: float) -> str | None:
-    """The authors' own warning."""
     if noise_multiplier >= LOW_NOISE:
         return None
     return (

@@ -46,7 +46,6 @@ class StatedGuarantee(Mechanism):
         return self.adjacency
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        """The stated losses, or an error where they do not apply."""
         name = type(self).__name__
         if adjacency != self.adjacency:
             needed = f"{self.adjacency!r} for this {name}"
@@ -62,7 +61,6 @@ class StatedGuarantee(Mechanism):
 
 
 def _each(check: Callable[..., float]) -> Check:
-    """A check of every number of a tuple."""
     return lambda name, value: tuple(check(name, each) for each in value)  # type: ignore[attr-defined]
 
 
@@ -107,7 +105,6 @@ class Laplace(StatedGuarantee):
     steps: int | None = field(default=1, metadata=STEPS)
 
     def stated_losses(self) -> PrivacyLosses:
-        """Epsilon = 1 / noise_multiplier a step."""
         return self._repeated(privacy_loss.laplace(1.0 / self._required("noise_multiplier")))
 
 
@@ -124,7 +121,6 @@ class RandomizedResponse(StatedGuarantee):
     adjacency: str = field(default="replace", kw_only=True, metadata=ADJACENCY)
 
     def stated_losses(self) -> PrivacyLosses:
-        """Three atoms a step, composed without rounding."""
         epsilon = self._required("epsilon")
         return self._repeated(privacy_loss.randomized_response(epsilon, self.categories))
 
@@ -158,7 +154,6 @@ class EpsilonDeltaProfile(StatedGuarantee):
     points: tuple[Line, ...] = field(metadata=LINES)
 
     def stated_losses(self) -> PrivacyLosses:
-        """The pair whose curve is the envelope of the points' lines."""
         return _from_lines(self.points)
 
 
@@ -178,7 +173,6 @@ class RDP(StatedGuarantee):
         _check_lengths("orders", "epsilons", self.orders, self.epsilons)
 
     def stated_losses(self) -> PrivacyLosses:
-        """The intersection of what each order allows a test."""
         return _from_lines(renyi_lines(np.array(self.orders), np.array(self.epsilons)))
 
 
@@ -190,7 +184,6 @@ class ZCDP(StatedGuarantee):
     xi: float = field(default=0.0, metadata=XI)
 
     def stated_losses(self) -> PrivacyLosses:
-        """Orders close together from just above 1 to far out."""
         orders = 1.0 + np.geomspace(1e-3, 1e5, 150)
         return _from_lines(renyi_lines(orders, self.xi + self._required("rho") * orders))
 

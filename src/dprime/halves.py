@@ -46,12 +46,10 @@ class Half:
 
     @cached_property
     def tpr(self) -> Array:
-        """TPR at each vertex."""
         return np.minimum(1.0, self.heights)
 
     @cached_property
     def fpr(self) -> Array:
-        """FPR at each vertex."""
         return np.concatenate([[0.0], np.cumsum(self.run)])
 
     @cached_property
@@ -66,7 +64,6 @@ class Half:
 
     @property
     def end(self) -> tuple[float, float]:
-        """The last vertex, (FPR, TPR)."""
         return float(self.fpr[-1]), float(self.tpr[-1])
 
     def delta(self, epsilon: float) -> float:
@@ -137,17 +134,14 @@ class Half:
         return Half(min(1.0, hull[0][1]), np.log(slopes), slopes * run, run)
 
     def edge(self, at: Array, value: float) -> int:
-        """The edge over a value, given those at the vertices."""
         return min(int(np.searchsorted(at[1:], value, side="right")), len(self.run) - 1)
 
     def height(self, fpr: float) -> float:
-        """TPR at an FPR."""
         i = self.edge(self.fpr, fpr)
         before = self.start + float(self.rise[:i].sum())
         return before + math.exp(self.log_slope[i]) * (fpr - float(self.fpr[i]))
 
     def inverse_height(self, tpr: float) -> float:
-        """FPR at a TPR."""
         if tpr <= self.start:
             return 0.0
         i = self.edge(self.heights, tpr)

@@ -93,7 +93,6 @@ def _together(mechanisms: Sequence[Mechanism]) -> Mechanism:
 
 
 def _leaves(event: Any, count: int, adjacency: str) -> list[Mechanism]:  # noqa: PLR0911
-    """The mechanisms under an event that happens `count` times."""
     # Events are told apart by name, so that dp_accounting is needed only where it is used.
     match type(event).__name__:
         case "NoOpDpEvent":

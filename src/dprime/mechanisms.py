@@ -122,21 +122,17 @@ class Mechanism(ABC):
 
     @property
     def inner(self) -> tuple[Mechanism, ...]:
-        """The mechanisms that it is made of."""
         return ()
 
     def free_parameters(self) -> list[str]:
-        """Names of the parameters that were left out, for `choose` to find."""
         may_be_free = [each.name for each in fields(self) if "search" in each.metadata]
         own = [name for name in may_be_free if getattr(self, name) is None]
         return [*own, *(name for part in self.inner for name in part.free_parameters())]
 
     def with_parameter(self, name: str, value: float) -> Self:
-        """The same mechanism with another value of a parameter."""
         return replace(self, **{name: value})
 
     def search(self, name: str) -> Search:
-        """Where a parameter that was left out may lie."""
         for each in fields(self):
             if each.name == name:
                 return each.metadata["search"]  # type: ignore[no-any-return]
@@ -226,7 +222,6 @@ class DPSGD(Mechanism):
 
     @property
     def epochs(self) -> float:
-        """Expected passes over the data."""
         return self._required("steps") * self._required("sample_rate")
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
@@ -335,7 +330,6 @@ class Composition(Mechanism):
         return self.mechanisms
 
     def with_parameter(self, name: str, value: float) -> Self:
-        """The composition with the parameter set in the part that leaves it out."""
         parts = self.mechanisms
         return type(self)(
             *(m.with_parameter(name, value) if name in m.free_parameters() else m for m in parts)
@@ -385,12 +379,10 @@ class PoolSampled(Mechanism):
 
     @property
     def prior(self) -> float:
-        """The chance that a record of the pool was trained on."""
         return self._required("probability")
 
     @property
     def least_prior(self) -> float:
-        """The smallest chance that any record of the pool was trained on."""
         return self.prior if self.least is None else self.least
 
     @property
@@ -400,7 +392,6 @@ class PoolSampled(Mechanism):
         return DEFAULT_ADJACENCY if own == "zero-out" else own
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        """Those of the training; who was drawn from the pool is a question of adding a record."""
         self.check_question(adjacency, group_size)
         return self.training.losses(adjacency, group_size)
 

@@ -53,7 +53,6 @@ class MetricValue:
         return shown
 
     def shown(self) -> str:
-        """The number as people read it, its digits on the safe side."""
         metric = METRICS.get(self.name)
         if metric is not None and not metric.rises and self.kind == "certified":
             return f"≥ {round_down(self.value)}"
@@ -96,7 +95,6 @@ class Reading:
 
     @property
     def phrase(self) -> str:
-        """What a sentence about an audit calls it, with an article."""
         return self._filled(self.observation.phrase)
 
     @property
@@ -114,16 +112,13 @@ class Reading:
         return 0.0 if baseline is None else baseline.value(self.conditions)
 
     def value(self, curve: TradeOffMetrics) -> float:
-        """Its value on a curve: certified, an estimate, or a lower bound, as the curve is."""
         read = self.metric.read or getattr(TradeOffMetrics, self.name)
         return float(read(curve, **self.conditions))
 
     def of(self, curve: TradeOffMetrics) -> MetricValue:
-        """The value on a curve, with title and sentence."""
         return self.valued(self.value(curve), curve.kind)
 
     def valued(self, value: float, kind: Kind = "certified") -> MetricValue:
-        """A value that is known already, with title and sentence."""
         at, sentence = {**self.conditions, **self.metric.stated}, self.sentence(value, kind)
         return MetricValue(self.name, self.title, value, kind, at, sentence)
 
@@ -244,7 +239,6 @@ class Target:
 
     @staticmethod
     def of(given: Mapping[str, float | None]) -> Target:
-        """The one target among the keywords, with its conditions."""
         present = {name: value for name, value in given.items() if value is not None}
         name = validate.exactly_one(
             ", ".join(TARGETS),
@@ -267,7 +261,6 @@ class Target:
         return needed or given
 
     def keeps(self, value: float) -> bool:
-        """Whether a value of the metric is on the safe side."""
         return value <= self.value if self.reading.metric.rises else value >= self.value
 
     def excess(self, curve: TradeOffMetrics) -> float:
@@ -280,7 +273,6 @@ class Target:
         return min(excess, 0.0) if self.keeps(value) else max(excess, 5e-324)
 
     def value_at(self, excess: float) -> float:
-        """The metric's value with this excess."""
         risk = math.exp(excess) * self._risk(self.value)
         return self.reading.blind + (risk if self.reading.metric.rises else -risk)
 

@@ -57,7 +57,6 @@ class PrivacyLoss:
     unit: float | None = None
 
     def reversed(self) -> PrivacyLoss:
-        """The same pair with the two worlds exchanged."""
         return PrivacyLoss(-self.loss, self.q, self.p, self.q_inf, self.p_inf, self.unit)
 
 

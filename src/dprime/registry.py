@@ -119,7 +119,6 @@ def _d_prime(value: float, kind: Kind, _: At) -> str:
 
 
 def _epsilon(curve: TradeOffMetrics, delta: float) -> float:
-    """Epsilon of both directions; an audit may also ask for delta = 0, which no curve does."""
     if delta != 0:
         validate.below_one("delta", delta, example="1e-5")
         return curve.epsilon(delta)

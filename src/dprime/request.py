@@ -55,7 +55,6 @@ class RiskRequest:
         return self.mechanism if "prior" in wanted else PoolSampled(self.mechanism)
 
     def chosen(self) -> DPSGD:
-        """The mechanism with its missing parameter found, always on the safe side."""
         relation, size = self.adjacency, self.group_size
         return choose(self.mechanism, adjacency=relation, group_size=size, **dict(self.target))  # type: ignore[arg-type]
 
@@ -141,7 +140,6 @@ def _request(
 
 
 def _described(texts: Texts) -> DPSGD:
-    """The DP-SGD that the texts describe; what was not given stays open."""
     sampling: Any = texts.get("sampling", "poisson")
     mechanism = DPSGD(**_numbers(texts, MECHANISM), sampling=sampling)  # type: ignore[arg-type]
     if "epochs" not in texts:

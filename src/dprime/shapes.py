@@ -88,7 +88,6 @@ class GaussianShape:
         return min(1.0, max(first * missed, sys.float_info.min))
 
     def epsilon(self, delta: float) -> float:
-        """The inverse of delta(epsilon), rounded up."""
         if self.delta(0.0) <= delta:
             return 0.0
         if delta < SMALLEST_DELTA:
@@ -152,13 +151,11 @@ class Polygon:
 
     @staticmethod
     def from_privacy_loss(loss: PrivacyLoss) -> Polygon:
-        """The curve of a dominating pair, and of nothing smaller."""
         left = Half.from_atoms(loss.loss, loss.p, loss.q, loss.p_inf)
         return Polygon(*matched(left, Half.from_atoms(-loss.loss, loss.q, loss.p, loss.q_inf)))
 
     @staticmethod
     def from_lines(forward: Sequence[Line], backward: Sequence[Line]) -> Polygon:
-        """The largest curve under all lines of the test and of the reversed test."""
         return Polygon(*joined(Half.under_lines(forward), Half.under_lines(backward)))
 
     @staticmethod
@@ -188,7 +185,6 @@ class Polygon:
         return Polygon(left, right)
 
     def vertices(self) -> tuple[Array, Array]:
-        """FPR and TPR of every vertex, from left to right."""
         fpr = np.concatenate([[0.0], self.left.fpr, 1.0 - self.right.tpr[::-1], [1.0]])
         tpr = np.concatenate([[0.0], self.left.tpr, 1.0 - self.right.fpr[::-1], [1.0]])
         return fpr, tpr
@@ -290,7 +286,6 @@ def _below_slope_one(epsilon: float, other_delta: float) -> float:
 
 
 def _hull(points: Iterable[Point]) -> tuple[Array, Array]:
-    """The vertices of the concave hull, from (0, 0) to (1, 1)."""
     given = [(validate.probability("fpr", x), validate.probability("tpr", y)) for x, y in points]
     hull: list[Point] = []
     for x, y in sorted({(0.0, 0.0), (1.0, 1.0), *given}):

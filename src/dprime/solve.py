@@ -191,7 +191,6 @@ class _Candidate:
 
     @property
     def tolerance(self) -> float:
-        """How far below the ceiling the excess may be."""
         shape = self.curve and self.curve.shape
         if (
             isinstance(shape, Polygon)
@@ -218,16 +217,13 @@ class _Problem(Generic[AnyMechanism]):
 
     @property
     def units(self) -> str:
-        """What whole numbers count; nothing for a continuous parameter."""
         return "" if not self.range.whole else "steps" if self.rate is None else "epochs"
 
     def completed(self, number: float) -> AnyMechanism:
-        """The mechanism with a number of the range."""
         value = steps_from_epochs(number, self.rate) if self.rate is not None else number
         return self.mechanism.with_parameter(self.parameter, value)
 
     def position(self, number: float) -> float:
-        """Where a number of the range lies, riskier to the right."""
         return math.log(number) if self.range.rises else -math.log(number)
 
     def number(self, v: float) -> float:
@@ -237,7 +233,6 @@ class _Problem(Generic[AnyMechanism]):
         return math.floor(number * (1 + 1e-14)) if self.range.whole else number
 
     def at(self, v: float) -> _Candidate:
-        """The candidate at a position, evaluated."""
         number = self.number(v)
         if self.range.whole or number in (self.range.low, self.range.high):
             v = self.position(number)

@@ -197,7 +197,6 @@ def _records(group_size: int) -> str:
 
 
 def _own(described: Mapping[str, Any] | None, adjacency: str | None) -> tuple[str, ...]:
-    """The conditions of a mechanism and of its parts, in order."""
     if described is None:
         return (GIVEN,)
     if "mechanisms" in described:

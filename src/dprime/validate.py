@@ -34,7 +34,6 @@ class InputError(ValueError):
     def of(
         cls, parameter: str, requirement: str, found: str, remedy: str = "", value: object = None
     ) -> Self:
-        """The error whose sentence says what must be, what is, and what to do."""
         error = cls(f"{parameter} must {requirement}, but {found}{remedy and ': ' + remedy}.")
         error.parameter, error.requirement, error.remedy = parameter, requirement, remedy
         error.value = value
