@@ -88,18 +88,15 @@ SCALE = checked(
 RHO = checked(partial(validate.positive, example=0.1), Search(1e-12, 1e4, rises=True))
 MU = checked(validate.positive, Search(1e-7, 500.0, rises=True))
 DELTA = checked(partial(validate.below_one, example="1e-5"))
-XI = checked(partial(validate.at_least_zero, example=0))
 CATEGORIES = checked(partial(validate.whole, example=2, least=2))
 LINES = checked(lambda name, value: tuple(checked_lines(value, name)))  # type: ignore[arg-type]
+ORDERS, NUMBERS = checked(_each(_order)), checked(_each(validate.number))
+RATES, AMOUNTS = checked(_each(validate.probability)), checked(_each(validate.at_least_zero))
 
 
 @dataclass(frozen=True)
 class Laplace(StatedGuarantee):
-    """Laplace noise of scale `noise_multiplier` times the L1 sensitivity, `steps` times.
-
-    >>> round(Laplace(noise_multiplier=1.0).curve().epsilon(delta=1e-12), 6)
-    1.0
-    """
+    """Laplace noise of scale `noise_multiplier` times the L1 sensitivity, `steps` times."""
 
     noise_multiplier: float | None = field(default=None, metadata=SCALE)
     steps: int | None = field(default=1, metadata=STEPS)
@@ -138,18 +135,13 @@ class EpsilonDelta(StatedGuarantee):
     steps: int | None = field(default=1, metadata=STEPS)
 
     def stated_losses(self) -> PrivacyLosses:
-        """The worst pair with this guarantee (Kairouz, Oh and Viswanath 2015)."""
+        # The worst pair with this guarantee: Kairouz, Oh and Viswanath 2015.
         return self._repeated(privacy_loss.two_points(self._required("epsilon"), self.delta))
 
 
 @dataclass(frozen=True)
 class EpsilonDeltaProfile(StatedGuarantee):
-    """Several (epsilon, delta) that hold at once: the largest curve that all of them allow.
-
-    >>> profile = EpsilonDeltaProfile(((0.5, 0.02), (1.0, 1e-3), (2.0, 1e-6)))
-    >>> round(profile.curve().epsilon(delta=1e-3), 6)
-    1.0
-    """
+    """Several (epsilon, delta) that hold at once: the largest curve that all of them allow."""
 
     points: tuple[Line, ...] = field(metadata=LINES)
 
@@ -166,8 +158,8 @@ class RDP(StatedGuarantee):
     True
     """
 
-    orders: tuple[float, ...] = field(metadata=checked(_each(_order)))
-    epsilons: tuple[float, ...] = field(metadata=checked(_each(validate.at_least_zero)))
+    orders: tuple[float, ...] = field(metadata=ORDERS)
+    epsilons: tuple[float, ...] = field(metadata=AMOUNTS)
 
     def check_together(self) -> None:
         _check_lengths("orders", "epsilons", self.orders, self.epsilons)
@@ -181,7 +173,7 @@ class ZCDP(StatedGuarantee):
     """Zero-concentrated DP: Renyi divergence at most xi + rho alpha at every order alpha > 1."""
 
     rho: float | None = field(default=None, metadata=RHO)
-    xi: float = field(default=0.0, metadata=XI)
+    xi: float = field(default=0.0, metadata=checked(validate.at_least_zero))
 
     def stated_losses(self) -> PrivacyLosses:
         orders = 1.0 + np.geomspace(1e-3, 1e5, 150)
@@ -204,14 +196,10 @@ class PLD(StatedGuarantee):
 
     The rest of the mass, 1 - sum(masses), is an infinite loss. The pair must be possible: the
     masses in world `out`, masses e^(-loss), may not exceed 1.
-
-    >>> coin = PLD(loss_values=(1.0, -1.0), masses=(0.7310585, 0.2689414))
-    >>> round(coin.curve().advantage(), 4)
-    0.4621
     """
 
-    loss_values: tuple[float, ...] = field(metadata=checked(_each(validate.number)))
-    masses: tuple[float, ...] = field(metadata=checked(_each(validate.probability)))
+    loss_values: tuple[float, ...] = field(metadata=NUMBERS)
+    masses: tuple[float, ...] = field(metadata=RATES)
 
     def check_together(self) -> None:
         _check_lengths("masses", "loss_values", self.masses, self.loss_values)
@@ -242,16 +230,11 @@ def renyi_lines(orders: Array, epsilons: Array) -> list[Line]:
     R = TPR^a FPR^(1-a) + (1-TPR)^a (1-FPR)^(1-a) <= e^((a-1) epsilon). R is convex, so the tangent
     to a level set at any point on or outside the boundary bounds everything inside.
     """
-    fpr = np.concatenate(
-        [
-            np.geomspace(1e-290, 1e-16, 100),  # only for epsilons far beyond any use
-            np.geomspace(1e-15, 1e-2, 240),
-            np.linspace(0.0101, 0.499, 110),
-        ]
-    )
-    a, f = orders[:, None], fpr[None, :]
+    tiny = np.geomspace(1e-290, 1e-16, 100)  # only for epsilons far beyond any use
+    usual = np.geomspace(1e-15, 1e-2, 240), np.linspace(0.0101, 0.499, 110)
+    a, f = orders[:, None], np.concatenate([tiny, *usual])[None, :]
     bound = ((orders - 1) * epsilons)[:, None]
-    low, high = np.broadcast_to(f, (len(orders), len(fpr))), np.full((len(orders), len(fpr)), 1.0)
+    low, high = np.broadcast_to(f, (len(a), f.size)), np.ones((len(a), f.size))
     for _ in range(60):  # bisection for the TPR; `high` always stays outside the region
         middle = 0.5 * (low + high)
         outside = _log_renyi(a, f, middle) >= bound + _rounding(a, f, middle, bound)

@@ -95,14 +95,15 @@ class GaussianShape:
         high = self.mu * (self.mu / 2 + 40.0)  # delta < Phi(-40) there
         if delta <= 0 or math.isinf(high) or self.delta(high) > delta:
             return math.inf
-        found = float(scipy.optimize.brentq(self._log_excess, 0.0, high, (delta,), xtol=1e-13))
+
+        def excess(epsilon: float) -> float:
+            return math.log(max(self.delta(epsilon), 1e-320) / delta)
+
+        found = float(scipy.optimize.brentq(excess, 0.0, high, xtol=1e-13))
         step = 1e-13 * max(found, 1.0)
         while self.delta(found) > delta:
             found, step = found + step, 2 * step
         return found
-
-    def _log_excess(self, epsilon: float, delta: float) -> float:
-        return math.log(max(self.delta(epsilon), 1e-320) / delta)
 
     def tpr_at_likelihood_ratio(self, log_slope: float) -> float:
         """TPR where the slope falls to e^log_slope: loss is N(mu^2/2, mu^2) in world `in`."""
