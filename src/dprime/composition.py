@@ -25,20 +25,6 @@ class Shuffled:
     whole: bool
     distance: float
 
-    def passes(self, *, inside: bool) -> int:
-        """The most passes that the phase touches; `inside`: it may begin within a pass.
-
-        Every pass but the last lies in the phase with all its steps, at least `in_pass`. Inside,
-        the first one may have a single step left; that leaves one step fewer for the others.
-        """
-        if inside:
-            return 1 + math.ceil((self.steps - 1) / self.in_pass)
-        return math.ceil(self.steps / self.in_pass)
-
-    @property
-    def ends_pass(self) -> bool:
-        return self.whole and self.steps % self.in_pass == 0
-
 
 @dataclass(frozen=True)
 class PrivacyLosses:
@@ -69,9 +55,14 @@ class PrivacyLosses:
         credit for the hidden order. A pass that one phase leaves unfinished may go on in the next,
         and the record may be met in both. So a phase counts as begun inside a pass unless all
         phases before it are certain to end with one.
+
+        Every pass but the last lies in the phase with all its steps, at least `in_pass`. Inside,
+        the first one may have a single step left; that leaves one step fewer for the others.
         """
-        total, inside = 0.0, False
+        total, inside = 0.0, 0
         for phase in self.shuffled:
-            total += phase.passes(inside=inside) * (phase.distance / phase.noise_multiplier) ** 2
-            inside = inside or not phase.ends_pass
+            passes = inside + math.ceil((phase.steps - inside) / phase.in_pass)
+            total += passes * (phase.distance / phase.noise_multiplier) ** 2
+            if not phase.whole or phase.steps % phase.in_pass:  # not certain to end with a pass
+                inside = 1
         return total

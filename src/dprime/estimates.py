@@ -29,8 +29,7 @@ def cherubin(noise_multiplier: float, sample_rate: float, steps: int) -> Estimat
     ('estimate', 0.1136)
     """
     z, q, steps = _checked(noise_multiplier, sample_rate, steps)
-    mu = 2 * q * math.sqrt(steps) / z  # erf(x / sqrt 2) = 2 Phi(x) - 1 with x = mu / 2
-    return Estimate(GaussianShape(mu), source="Cherubin et al. 2024, closed form", warning=_low(z))
+    return _closed_form(2 * q * math.sqrt(steps) / z, z, "closed form")
 
 
 def central_limit(
@@ -71,8 +70,7 @@ def attribute_inference(
     """
     norm = validate.at_least_zero("difference_norm", difference_norm)
     z, q, _ = _checked(noise_multiplier, sample_rate)
-    source = "Cherubin et al. 2024, attribute inference"
-    return Estimate(GaussianShape(q * norm / z), source=source, warning=_low(z))
+    return _closed_form(q * norm / z, z, "attribute inference")
 
 
 def attribute_inference_central_limit(
@@ -146,13 +144,14 @@ class Lesser:
         return ones[0] + others[0], ones[1] + others[1]
 
 
-def _low(noise_multiplier: float) -> str | None:
-    if noise_multiplier >= LOW_NOISE:
-        return None
-    return (
+def _closed_form(mu: float, noise: float, what: str) -> Estimate:
+    """1 - erf(mu / (2 sqrt 2)), since erf(x / sqrt 2) = 2 Phi(x) - 1, with the authors' warning."""
+    warning = (
         f"Cherubin et al. advise against this closed form below noise {LOW_NOISE:g} "
-        f"(here {noise_multiplier:g}): the attacker can do better than it says."
+        f"(here {noise:g}): the attacker can do better than it says."
     )
+    low = warning if noise < LOW_NOISE else None
+    return Estimate(GaussianShape(mu), source=f"Cherubin et al. 2024, {what}", warning=low)
 
 
 def _checked(

@@ -8,6 +8,7 @@ from typing import Any
 
 from dprime import validate
 from dprime.curve import TradeOff
+from dprime.estimates import central_limit_mu
 from dprime.guarantees import ZCDP, Laplace, RandomizedResponse
 from dprime.mechanisms import (
     ADJACENCIES,
@@ -61,8 +62,8 @@ def gdp_epsilon(history: Iterable[tuple[float, float, int]], delta: float) -> fl
     It is that of the latest entry of the history (Bu et al. 2020, corollary 2), and can be too low.
     """
     noise, rate, steps = list(history)[-1]
-    mu = rate * math.sqrt(steps * math.expm1(noise**-2))
-    return float(TradeOff.gaussian(mu).epsilon(delta))
+    mu = central_limit_mu(noise, rate, steps, DEFAULT_ADJACENCY)
+    return TradeOff.gaussian(mu).epsilon(delta)
 
 
 def from_dp_event(event: Any, adjacency: str = DEFAULT_ADJACENCY) -> Mechanism:

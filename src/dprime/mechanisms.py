@@ -15,6 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import partial, reduce
 from inspect import isabstract
 from typing import Any, Literal, Self, TypeVar, get_args
 
@@ -22,7 +23,7 @@ from dprime import privacy_loss, validate
 from dprime._lazy import load
 from dprime.composition import PrivacyLosses, Shuffled
 from dprime.curve import TradeOff
-from dprime.parameters import NOISE, RATE, STEPS, Search, checked, one_of, steps_in_pass
+from dprime.parameters import NOISE, RATE, STEPS, Search, checked, steps_in_pass
 from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError
 
 Adjacency = Literal["add-remove", "replace", "zero-out"]
@@ -31,6 +32,7 @@ DEFAULT_ADJACENCY: Adjacency = "add-remove"
 
 Sampling = Literal["poisson", "fixed-size", "shuffle"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
+SAMPLING = checked(partial(validate.one_of, options=SAMPLINGS))
 
 AnyMechanism = TypeVar("AnyMechanism", bound="Mechanism")
 
@@ -207,9 +209,7 @@ class DPSGD(Mechanism):
     noise_multiplier: float | None = field(default=None, metadata=NOISE)
     sample_rate: float | None = field(default=None, metadata=RATE)
     steps: int | None = field(default=None, metadata=STEPS)
-    sampling: Sampling = field(
-        default="poisson", kw_only=True, metadata=checked(one_of(*SAMPLINGS))
-    )
+    sampling: Sampling = field(default="poisson", kw_only=True, metadata=SAMPLING)
     public_size: bool = field(default=False, kw_only=True, metadata=checked(_either))
 
     def __repr__(self) -> str:
@@ -320,10 +320,8 @@ class Composition(Mechanism):
         return own.pop()
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        total = PrivacyLosses()
-        for mechanism in self.mechanisms:
-            total = total.plus(mechanism.losses(adjacency, group_size))
-        return total
+        parts = (mechanism.losses(adjacency, group_size) for mechanism in self.mechanisms)
+        return reduce(PrivacyLosses.plus, parts)
 
     @property
     def inner(self) -> tuple[Mechanism, ...]:
