@@ -185,6 +185,10 @@ class Polygon:
             return Polygon.from_lines([*ahead, forward], [*behind, backward])
         return Polygon(left, right)
 
+    @property
+    def edges(self) -> int:
+        return len(self.left.rise) + len(self.right.rise)
+
     def vertices(self) -> tuple[Array, Array]:
         fpr = np.concatenate([[0.0], self.left.fpr, 1.0 - self.right.tpr[::-1], [1.0]])
         tpr = np.concatenate([[0.0], self.left.tpr, 1.0 - self.right.fpr[::-1], [1.0]])

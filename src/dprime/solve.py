@@ -28,8 +28,7 @@ TOLERANCE, POLISHED = 5e-4, 1e-12
 """How far below the ceiling an answer may stay, as a share of the risk above the baseline: in
 general, and where a curve has a closed form."""
 
-FEW_CORNERS = 64
-"""A curve with at most this many corners is a closed form: reading one more costs nothing."""
+FEW_EDGES = 64  # a curve with at most this many is a closed form: one more reading costs nothing
 
 MOST_EVALUATIONS = 200
 
@@ -105,7 +104,7 @@ def solve(
         rate = _rate(mechanism)
         found = replace(found, high=max(1, math.floor(MOST_STEPS * rate * (1 + 5e-13))))
     problem = _Problem(mechanism, parameter, goals, relation, group_size, found, rate)
-    point = _search(problem)
+    point = problem.search()
     assert point.curve is not None
     return Solution(problem.completed(point.number), point.curve, parameter)
 
@@ -191,11 +190,8 @@ class _Candidate:
 
     @property
     def tolerance(self) -> float:
-        shape = self.curve and self.curve.shape
-        if (
-            isinstance(shape, Polygon)
-            and len(shape.left.rise) + len(shape.right.rise) > FEW_CORNERS
-        ):
+        shape = self.curve.shape if self.curve else None
+        if isinstance(shape, Polygon) and shape.edges > FEW_EDGES:
             return TOLERANCE
         return POLISHED
 
@@ -214,10 +210,6 @@ class _Problem(Generic[AnyMechanism]):
     group_size: int
     range: Search  # of the numbers that may be tried: values of the parameter, or whole epochs
     rate: float | None  # the sampling rate where epochs are counted
-
-    @property
-    def units(self) -> str:
-        return "" if not self.range.whole else "steps" if self.rate is None else "epochs"
 
     def completed(self, number: float) -> AnyMechanism:
         value = steps_from_epochs(number, self.rate) if self.rate is not None else number
@@ -242,130 +234,125 @@ class _Problem(Generic[AnyMechanism]):
             return _Candidate(v, number)
         return _Candidate(v, number, max(goal.excess(curve) for goal in self.goals), curve)
 
+    def search(self) -> _Candidate:
+        """The riskiest number that is safe, within the tolerance; every candidate is evaluated.
 
-def _search(problem: _Problem[AnyMechanism]) -> _Candidate:
-    """The riskiest number that is safe, within the tolerance; every candidate is evaluated.
+        From the guess the search walks, faster and faster, until it has a safe and an unsafe
+        number, and then narrows the two: by the line through both, and by halves at every third
+        turn.
+        """
+        whole, rises = self.range.whole, self.range.rises
+        safest, riskiest = sorted((self.range.low, self.range.high), reverse=not rises)
+        safe: _Candidate | None = None
+        unsafe: _Candidate | None = None
+        v, stride = self.position(self.first_guess()), 0.02
+        for turn in range(MOST_EVALUATIONS):
+            now = self.at(v)
+            if now.excess <= 0:
+                safe = now
+                if not whole and now.excess >= -now.tolerance:
+                    return now
+                if now.number == riskiest:
+                    raise self.nothing_to_choose(now, self.range_to(now))
+            else:
+                unsafe = now
+                if now.number == safest:
+                    raise self.impossible(now)
+            if safe and unsafe:
+                if self.closed(safe, unsafe):
+                    if math.isinf(unsafe.excess) and not whole:
+                        raise self.nothing_to_choose(safe, "that can be certified")
+                    return safe
+                v = self.between(safe, unsafe, halve=turn % 3 == 2)
+            else:
+                one_more = math.log1p(1.0 / now.number) if whole else 0.0
+                step = max(min(abs(now.excess), 3.0) + stride, one_more)
+                v = now.v - math.copysign(step, now.excess)
+                stride *= 2
+        if safe is None:
+            raise self.impossible(replace(now, excess=math.inf))
+        return safe
 
-    From the guess the search walks, faster and faster, until it has a safe and an unsafe number,
-    and then narrows the two: by the line through both, and by halves at every third turn.
-    """
-    whole, rises = problem.range.whole, problem.range.rises
-    safest, riskiest = sorted((problem.range.low, problem.range.high), reverse=not rises)
-    safe: _Candidate | None = None
-    unsafe: _Candidate | None = None
-    v, stride = problem.position(_first_guess(problem)), 0.02
-    for turn in range(MOST_EVALUATIONS):
-        now = problem.at(v)
-        if now.excess <= 0:
-            safe = now
-            if not whole and now.excess >= -now.tolerance:
-                return now
-            if now.number == riskiest:
-                raise _everything_is_safe(problem, now, _range_to(problem, now))
+    def closed(self, safe: _Candidate, unsafe: _Candidate) -> bool:
+        """Whether nothing is left between a safe and an unsafe number: the risk jumps there."""
+        if self.range.whole:
+            return unsafe.number - safe.number <= 1
+        nearest = 1e-15 if safe.tolerance == POLISHED else 1e-13
+        if math.isinf(unsafe.excess):
+            nearest = 1e-9
+        return unsafe.v - safe.v <= nearest * max(1.0, abs(safe.v))
+
+    def between(self, safe: _Candidate, unsafe: _Candidate, *, halve: bool) -> float:
+        """Where the line through both points is just below the ceiling, or half-way."""
+        share, whole = 0.5, self.range.whole
+        if not halve and unsafe.excess < 5 and safe.excess > -5:
+            aim = 0.0 if whole else -safe.tolerance / 2
+            share = (aim - safe.excess) / (unsafe.excess - safe.excess)
+        v = safe.v + (unsafe.v - safe.v) * min(max(share, 0.02), 0.98)
+        if whole:
+            v = self.position(min(max(self.number(v), safe.number + 1), unsafe.number - 1))
+        return v
+
+    def first_guess(self) -> float:
+        """A number near the answer: the central-limit form, solved for the parameter."""
+        mechanism: Mechanism = getattr(self.mechanism, "training", self.mechanism)
+        name, relation = self.parameter, self.adjacency or mechanism.default_adjacency
+        found = self.mechanism.search(name)
+        if not isinstance(mechanism, DPSGD | Gaussian):
+            return min(max(1.0, found.low), found.high)
+
+        def gap(log_value: float) -> float:
+            known = {"sample_rate": 1.0, **vars(mechanism), name: math.exp(log_value)}
+            z, q, steps = known["noise_multiplier"], known["sample_rate"], known["steps"]
+            mu = min(self.group_size * central_limit_mu(z, q, steps, relation), 60.0)
+            excess = self.goals[0].excess(Estimate(GaussianShape(mu), source="first guess"))
+            return max(-50.0, min(50.0, excess))
+
+        least = LEAST_NOISE_GUESSED if name == "noise_multiplier" else found.low
+        low, high = math.log(least), math.log(found.high)
+        if gap(low) * gap(high) >= 0:
+            guess = found.low if found.rises else found.high
         else:
-            unsafe = now
-            if now.number == safest:
-                raise _impossible(problem, now)
-        if safe and unsafe:
-            if _closed(safe, unsafe, whole=whole):
-                if math.isinf(unsafe.excess) and not whole:
-                    raise _everything_is_safe(problem, safe, "that can be certified")
-                return safe
-            v = _between(problem, safe, unsafe, halve=turn % 3 == 2)
+            guess = math.exp(float(scipy.optimize.brentq(gap, low, high, xtol=1e-3)))
+        if self.rate is None:
+            return guess
+        return min(max(math.floor(guess * self.rate), 1), self.range.high)
+
+    @property
+    def units(self) -> str:
+        """What whole numbers count; nothing for a continuous parameter."""
+        return "" if not self.range.whole else "steps" if self.rate is None else "epochs"
+
+    def range_to(self, end: _Candidate) -> str:
+        at_low = end.number == self.range.low
+        return f"from {end.number:g} up" if at_low else f"up to {end.number:g}"
+
+    def nothing_to_choose(self, end: _Candidate, which: str) -> validate.InputError:
+        goal, number = self.goals[0], end.number
+        every = f"at every {self.parameter} {which}"
+        nearest = _shown(goal, goal.value_at(end.excess))
+        at_the_end = f"at {number:g} the nearest possible value is {nearest}"
+        if self.units:
+            every = f"for every number of {self.units} that can be certified"
+            at_the_end = f"even {number:,} {self.units} are safe"
+        kept = f"stays {'below' if goal.reading.metric.rises else 'above'} its target {every}"
+        said = f"{goal.reading.name} {kept}, so there is nothing to choose: {at_the_end}."
+        return validate.InputError(said)
+
+    def impossible(self, end: _Candidate) -> validate.InputError:
+        goal, name = self.goals[0], self.parameter
+        where, which = f"{name} {end.number:g}", f" at any {name} {self.range_to(end)}"
+        if self.units:
+            where, which = f"1 {self.units.removesuffix('s')}", ""
+        if math.isinf(end.excess):
+            nearest = f"nothing finite can be certified at {where}"
+            if goal.reading.name == "epsilon":
+                nearest += f" for delta {goal.reading.conditions['delta']:g}; give a larger delta"
         else:
-            one_more = math.log1p(1.0 / now.number) if whole else 0.0
-            step = max(min(abs(now.excess), 3.0) + stride, one_more)
-            v = now.v - math.copysign(step, now.excess)
-            stride *= 2
-    if safe is None:
-        raise _impossible(problem, replace(now, excess=math.inf))
-    return safe
-
-
-def _closed(safe: _Candidate, unsafe: _Candidate, *, whole: bool) -> bool:
-    """Whether nothing is left between a safe and an unsafe number: the risk jumps there."""
-    if whole:
-        return unsafe.number - safe.number <= 1
-    nearest = 1e-15 if safe.tolerance == POLISHED else 1e-13
-    if math.isinf(unsafe.excess):
-        nearest = 1e-9
-    return unsafe.v - safe.v <= nearest * max(1.0, abs(safe.v))
-
-
-def _between(
-    problem: _Problem[AnyMechanism], safe: _Candidate, unsafe: _Candidate, *, halve: bool
-) -> float:
-    """Where the line through both points is just below the ceiling, or half-way."""
-    share, whole = 0.5, problem.range.whole
-    if not halve and unsafe.excess < 5 and safe.excess > -5:
-        aim = 0.0 if whole else -safe.tolerance / 2
-        share = (aim - safe.excess) / (unsafe.excess - safe.excess)
-    v = safe.v + (unsafe.v - safe.v) * min(max(share, 0.02), 0.98)
-    if whole:
-        v = problem.position(min(max(problem.number(v), safe.number + 1), unsafe.number - 1))
-    return v
-
-
-def _first_guess(problem: _Problem[AnyMechanism]) -> float:
-    """A number near the answer: the central-limit form, solved for the parameter."""
-    mechanism: Mechanism = getattr(problem.mechanism, "training", problem.mechanism)
-    name, relation = problem.parameter, problem.adjacency or mechanism.default_adjacency
-    found = problem.mechanism.search(name)
-    if not isinstance(mechanism, DPSGD | Gaussian):
-        return min(max(1.0, found.low), found.high)
-
-    def gap(log_value: float) -> float:
-        known = {"sample_rate": 1.0, **vars(mechanism), name: math.exp(log_value)}
-        z, q, steps = known["noise_multiplier"], known["sample_rate"], known["steps"]
-        mu = min(problem.group_size * central_limit_mu(z, q, steps, relation), 60.0)
-        excess = problem.goals[0].excess(Estimate(GaussianShape(mu), source="first guess"))
-        return max(-50.0, min(50.0, excess))
-
-    least = LEAST_NOISE_GUESSED if name == "noise_multiplier" else found.low
-    low, high = math.log(least), math.log(found.high)
-    if gap(low) * gap(high) >= 0:
-        guess = found.low if found.rises else found.high
-    else:
-        guess = math.exp(float(scipy.optimize.brentq(gap, low, high, xtol=1e-3)))
-    if problem.rate is None:
-        return guess
-    return min(max(math.floor(guess * problem.rate), 1), problem.range.high)
-
-
-def _everything_is_safe(
-    problem: _Problem[AnyMechanism], end: _Candidate, which: str
-) -> validate.InputError:
-    goal, units = problem.goals[0], problem.units
-    every = f"at every {problem.parameter} {which}"
-    nearest = _shown(goal, goal.value_at(end.excess))
-    at_the_end = f"at {end.number:g} the nearest possible value is {nearest}"
-    if units:
-        every = f"for every number of {units} that can be certified"
-        at_the_end = f"even {int(end.number):,} {units} are safe"
-    kept = f"stays {'below' if goal.reading.metric.rises else 'above'} its target"
-    return validate.InputError(
-        f"{goal.reading.name} {kept} {every}, so there is nothing to choose: {at_the_end}."
-    )
-
-
-def _impossible(problem: _Problem[AnyMechanism], end: _Candidate) -> validate.InputError:
-    goal, name = problem.goals[0], problem.parameter
-    where, which = f"{name} {end.number:g}", f" at any {name} {_range_to(problem, end)}"
-    if problem.units:
-        where, which = f"1 {problem.units.removesuffix('s')}", ""
-    if math.isinf(end.excess):
-        nearest = f"nothing finite can be certified at {where}"
-        if goal.reading.name == "epsilon":
-            nearest += f" for delta {goal.reading.conditions['delta']:g}; give a larger delta"
-    else:
-        value = goal.value_at(min(end.excess, 700.0))
-        nearest = f"the nearest possible value is {_shown(goal, value)}, at {where}"
-    refused = f"The target {_shown(goal, goal.value)} cannot be met{which}"
-    return validate.InputError(f"{refused}: {nearest}.")
-
-
-def _range_to(problem: _Problem[AnyMechanism], end: _Candidate) -> str:
-    return f"from {end.number:g} up" if end.number == problem.range.low else f"up to {end.number:g}"
+            value = goal.value_at(min(end.excess, 700.0))
+            nearest = f"the nearest possible value is {_shown(goal, value)}, at {where}"
+        refused = f"The target {_shown(goal, goal.value)} cannot be met{which}"
+        return validate.InputError(f"{refused}: {nearest}.")
 
 
 def _shown(target: Target, value: float) -> str:
