@@ -72,9 +72,7 @@ def limits(parts: Sequence[Part]) -> tuple[Line, Line]:
     """
     up = math.fsum(count * float(loss.loss.max()) for loss, count in parts)
     down = math.fsum(count * float(-loss.loss.min()) for loss, count in parts)
-    p_inf = _at_infinity([(loss.p_inf, count) for loss, count in parts])
-    q_inf = _at_infinity([(loss.q_inf, count) for loss, count in parts])
-    more = 1.0 + 8 * EPSILON
+    (p_inf, q_inf), more = _at_infinity(parts), 1.0 + 8 * EPSILON
     return (max(0.0, up) * more, p_inf * more), (max(0.0, down) * more, q_inf * more)
 
 
@@ -213,12 +211,9 @@ def _on_lattice(loss: PrivacyLoss, chosen: NDArray[np.bool_], step: float) -> _L
     start = int(cell.min())
     index = cell.astype(np.int64) - start
     points = int(index.max()) + 2
-    masses = np.stack(
-        [
-            np.bincount(index, mass * low, points) + np.bincount(index + 1, mass * up, points)
-            for mass, low, up in zip((p, q), lower, upper, strict=True)
-        ]
-    )
+    masses = np.zeros((2, points))
+    for row, mass, low, up in zip(masses, (p, q), lower, upper, strict=True):
+        row[:] = np.bincount(index, mass * low, points) + np.bincount(index + 1, mass * up, points)
     return _Lattice(step, start, masses)
 
 
@@ -351,10 +346,8 @@ def _collect(found: list[_Lattice], parts: Sequence[Part]) -> PrivacyLoss:
     # several times what runs with 80-bit numbers show.
     rounding = EPSILON * (64 + (4 + 4 * len(found)) * steps)
     budget = rounding + len(found) * (WINDOW + TRIM)
-    unit = parts[0][0].unit if _shared_unit(parts) else None
-    p_inf = min(1.0, _at_infinity([(x.p_inf, n) for x, n in parts]) + budget)
-    q_inf = min(1.0, _at_infinity([(x.q_inf, n) for x, n in parts]) + budget)
-    return PrivacyLoss(loss, p, q, p_inf, q_inf, unit)
+    p_inf, q_inf = (min(1.0, mass + budget) for mass in _at_infinity(parts))
+    return PrivacyLoss(loss, p, q, p_inf, q_inf, _shared_unit(parts))
 
 
 def _trimmed(lattice: _Lattice) -> _Lattice:
@@ -368,7 +361,12 @@ def _trimmed(lattice: _Lattice) -> _Lattice:
     return _Lattice(lattice.step, lattice.start + first, lattice.masses[:, first : last + 1])
 
 
-def _at_infinity(masses: list[tuple[float, int]]) -> float:
-    if any(mass >= 1 for mass, _ in masses):
-        return 1.0
-    return -math.expm1(sum(count * math.log1p(-mass) for mass, count in masses))
+def _at_infinity(parts: Sequence[Part]) -> tuple[float, float]:
+    """P-mass and Q-mass of the sequences in which at least one step ends at infinity."""
+
+    def total(masses: list[tuple[float, int]]) -> float:
+        if any(mass >= 1 for mass, _ in masses):
+            return 1.0
+        return -math.expm1(sum(count * math.log1p(-mass) for mass, count in masses))
+
+    return total([(x.p_inf, n) for x, n in parts]), total([(x.q_inf, n) for x, n in parts])

@@ -105,9 +105,6 @@ def epsilon_from_error_rates(
     confidence intervals, and the test was fixed before the trials that are counted, a lower bound
     with the confidence that both hold. max(ln((1-δ-FP)/FN), ln((1-δ-FN)/FP)), at least 0, and
     infinite if an attacker never errs in one way and is not useless in the other.
-
-    >>> round(epsilon_from_error_rates(0.1, 0.1), 5)
-    2.19722
     """
     fpr = validate.probability("false_positive_rate", false_positive_rate)
     fnr = validate.probability("false_negative_rate", false_negative_rate)

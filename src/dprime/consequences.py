@@ -12,6 +12,7 @@ used), f the curve: adding one record brings P(S) = x to at most f(x).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from dprime import bounds, validate
@@ -105,7 +106,7 @@ def chance_unused(
         raise validate.invalid_input("records", "larger", requirement, "give the number of records")
     prior = validate.inner_probability("prior", prior, example=0.1)
     t = validate.rate("output_probability", output_probability)
-    return _chance_unused(count, prior, _Reach(_checked(curve), t))
+    return _chance_unused(count, prior, t, _reach(_checked(curve), t))
 
 
 def deletion_capacity(
@@ -130,31 +131,28 @@ def deletion_capacity(
             raise validate.invalid_input("output_probability", "missing", "given", remedy)
         return bounds.deletion_capacity(target, epsilon=epsilon, prior=prior)
     t = validate.rate("output_probability", output_probability)
-    reach = _Reach(_checked(curve), t)
+    ratio = _reach(_checked(curve), t)
     enough, too_many = 0, _blind_capacity(target, prior) + 1
     while too_many - enough > 1:
         middle = (enough + too_many) // 2
-        held = _chance_unused(middle, prior, reach) >= target
+        held = _chance_unused(middle, prior, t, ratio) >= target
         enough, too_many = (middle, too_many) if held else (enough, middle)
-    return DeletionCapacity(enough, _chance_unused(enough, prior, reach), t)
+    return DeletionCapacity(enough, _chance_unused(enough, prior, t, ratio), t)
 
 
-class _Reach:
-    """How much likelier S can be where some of the records were used."""
+def _reach(curve: TradeOff, t: float) -> Callable[[int], float]:
+    """How much likelier S can be where some records were used: the curve, applied that often."""
+    rates = [t]  # P(S | j used), at most
 
-    def __init__(self, curve: TradeOff, t: float) -> None:
-        self.curve, self.t = curve, t
-        self.rates = [t]  # P(S | j used), at most
+    def ratio(used: int) -> float:
+        while len(rates) <= used:
+            rates.append(min(1.0, max(rates[-1], curve.tpr(rates[-1]))))
+        return rates[used] / t
 
-    def ratio(self, used: int) -> float:
-        """P(S | `used` of them) over t, at most: the curve, applied `used` times."""
-        while len(self.rates) <= used:
-            last = self.rates[-1]
-            self.rates.append(min(1.0, max(last, self.curve.tpr(last))))
-        return self.rates[used] / self.t
+    return ratio
 
 
-def _chance_unused(records: int, prior: float, reach: _Reach) -> float:
+def _chance_unused(records: int, prior: float, t: float, ratio: Callable[[int], float]) -> float:
     """1 / (1 + P(some used | S) / P(none used | S)), rounded down.
 
     By Bayes' rule these odds are at most the sum of C(m, j) (π/(1-π))^j P(S | j used) / t. The last
@@ -165,12 +163,12 @@ def _chance_unused(records: int, prior: float, reach: _Reach) -> float:
     odds, weight, total = prior / (1.0 - prior), 1.0, 0.0
     for used in range(1, records + 1):
         weight *= (records - used + 1) / used * odds
-        total += weight * reach.ratio(used)
+        total += weight * ratio(used)
         if math.isinf(total):
             break
         next_over_this = (records - used) / (used + 1) * odds  # falls from term to term
         if next_over_this < 0.5:
-            rest = weight * next_over_this / (1.0 - next_over_this) / reach.t  # P(S | ...) <= 1
+            rest = weight * next_over_this / (1.0 - next_over_this) / t  # P(S | ...) <= 1
             if rest <= NEGLIGIBLE * (1.0 + total):
                 total += rest
                 break

@@ -56,11 +56,7 @@ class TradeOffMetrics:
         return rates, np.array([self.shape.tpr(float(fpr)) for fpr in rates])
 
     def advantage(self) -> float:
-        """Membership advantage: max(TPR - FPR), the total variation between the worlds.
-
-        >>> round(TradeOff.gaussian(1.0).advantage(), 5)
-        0.38292
-        """
+        """Membership advantage: max(TPR - FPR), the total variation between the worlds."""
         return self.shape.delta(0.0)
 
     def bayes_security(self) -> float:
@@ -119,11 +115,7 @@ class TradeOffMetrics:
         return max(self.shape.delta(epsilon), self.shape.reversed().delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
-        """The epsilon of differential privacy at a delta; infinite where none is certified.
-
-        >>> round(TradeOff.gaussian(1.0).epsilon(delta=1e-5), 4)
-        4.3772
-        """
+        """The epsilon of differential privacy at a delta; infinite where none is certified."""
         delta = validate.inner_probability("delta", delta, example="1e-5")
         return max(self.shape.epsilon(delta), self.shape.reversed().epsilon(delta))
 
@@ -244,12 +236,7 @@ class LowerCurve(TradeOffMetrics):
 
 
 def best(curves: Iterable[TradeOff]) -> TradeOff:
-    """The pointwise smallest of several curves that all hold for the same mechanism.
-
-    >>> both = best([TradeOff.gaussian(1.0), TradeOff.from_lines([(1.0, 1e-3)])])
-    >>> round(both.epsilon(delta=1e-3), 6), both.tpr(fpr=1e-6) < 1.0e-4
-    (1.0, True)
-    """
+    """The pointwise smallest of several curves that all hold for the same mechanism."""
     curves = list(curves)
     if wrong := [type(curve).__name__ for curve in curves if not isinstance(curve, TradeOff)]:
         needed = "be certified TradeOff curves"

@@ -23,10 +23,6 @@ def cherubin(noise_multiplier: float, sample_rate: float, steps: int) -> Estimat
     """Cherubin et al. 2024: Bayes security 1 - erf(q sqrt(T) / (sqrt(2) z)), replace adjacency.
 
     It understates the attacker in most settings: its error term is vacuous in practice.
-
-    >>> estimate = cherubin(noise_multiplier=0.7, sample_rate=0.001, steps=10_000)
-    >>> estimate.kind, round(estimate.advantage(), 4)
-    ('estimate', 0.1136)
     """
     z, q, steps = _checked(noise_multiplier, sample_rate, steps)
     return _closed_form(2 * q * math.sqrt(steps) / z, z, "closed form")

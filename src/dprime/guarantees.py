@@ -151,12 +151,7 @@ class EpsilonDeltaProfile(StatedGuarantee):
 
 @dataclass(frozen=True)
 class RDP(StatedGuarantee):
-    """Renyi DP: divergence at most `epsilons[i]` at order `orders[i]`, in both directions.
-
-    >>> rdp = RDP(orders=(2.0, 4.0, 8.0, 16.0, 32.0), epsilons=(0.1, 0.2, 0.4, 0.8, 1.6))
-    >>> 1.0 < rdp.curve().epsilon(delta=1e-5) < 1.5
-    True
-    """
+    """Renyi DP: divergence at most `epsilons[i]` at order `orders[i]`, in both directions."""
 
     orders: tuple[float, ...] = field(metadata=ORDERS)
     epsilons: tuple[float, ...] = field(metadata=AMOUNTS)

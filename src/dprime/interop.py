@@ -37,9 +37,6 @@ def from_opacus_history(
     - where gradients were accumulated over several batches before a step, Opacus records one batch
       of the same or of several times the rate, but a record may be in more than one of them, and
       the risk read here is below the truth: use `dprime.monitor`, which counts them.
-
-    >>> len(from_opacus_history([(1.0, 0.01, 500), (1.0, 0.01, 500), (1.5, 0.01, 9)]).mechanisms)
-    2
     """
     merged: dict[tuple[float, float], int] = {}
     for entry in history:

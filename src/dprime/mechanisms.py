@@ -84,22 +84,14 @@ class Mechanism(ABC):
         """Refuse parameters that do not fit each other; each alone is checked before."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The name and the parameters as plain values, without those left out and what is False.
-
-        >>> Gaussian(8.0, steps=30).to_dict()
-        {'name': 'Gaussian', 'noise_multiplier': 8.0, 'steps': 30}
-        """
+        """The name and the parameters as plain values, without those left out and what is False."""
         values = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
         kept = {name: x for name, x in values.items() if x is not None and x is not False}
         return {"name": type(self).__name__, **kept}
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> Mechanism:
-        """The mechanism that `to_dict` described; what `choose` can find and is not named is open.
-
-        >>> Mechanism.from_dict({"name": "Gaussian", "noise_multiplier": 8.0, "steps": 30})
-        Gaussian(noise_multiplier=8.0, steps=30)
-        """
+        """The mechanism that `to_dict` described; what it may leave out and does not name is open."""
         load("guarantees", "StatedGuarantee")  # so that all mechanisms are known
         remedy = "give what to_dict() returns"
         if not isinstance(values, Mapping) or "name" not in values:
@@ -162,11 +154,7 @@ def _read(value: object) -> Any:
 
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
-    """Gaussian noise on full-batch sums: exact.
-
-    >>> round(Gaussian(noise_multiplier=8.0, steps=30).curve().advantage(), 5)
-    0.26789
-    """
+    """Gaussian noise on full-batch sums: exact."""
 
     noise_multiplier: float | None = field(default=None, metadata=NOISE)
     steps: int | None = field(default=1, metadata=STEPS)
@@ -344,10 +332,6 @@ class PoolSampled(Mechanism):
     everyone, and the smallest as `least`: how well "not a member" can be known grows as a record
     gets rarer. Each record has a coin of its own, so a group of records is refused: draw whole
     people, and read the training's own curve.
-
-    >>> m = PoolSampled(DPSGD(1.0, 0.01, 2000), probability=0.1)
-    >>> round(m.curve().precision(prior=m.prior, min_tpr=0.01), 2)
-    0.4
     """
 
     training: Mechanism = field(metadata=checked(_mechanism))

@@ -202,12 +202,7 @@ _usual = cache(profile)
 def risk_profile(
     curve: TradeOffMetrics, readings: Iterable[Reading] | None = None
 ) -> list[MetricValue]:
-    """Every metric of a profile, read off a curve.
-
-    >>> values = risk_profile(TradeOff.gaussian(0.5))
-    >>> values[0].name, round(values[0].value, 4)
-    ('advantage', 0.1974)
-    """
+    """Every metric of a profile, read off a curve."""
     return [reading.of(curve) for reading in (_usual() if readings is None else readings)]
 
 

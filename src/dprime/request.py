@@ -65,11 +65,7 @@ def level(condition: str) -> str:
 
 
 def training_request(texts: Texts, missing: str = GIVE_IT) -> DPSGD:
-    """The DP-SGD that the texts describe; `missing` is the remedy where a parameter is not given.
-
-    >>> training_request({"noise_multiplier": "1", "sample_rate": "0.01", "epochs": "20"}).steps
-    2000
-    """
+    """The DP-SGD that the texts describe; `missing` is the remedy where a parameter is missing."""
     mechanism = _described(texts)
     for name in mechanism.free_parameters():
         remedy = missing.format(option=f"--{name.replace('_', '-')}")
@@ -83,12 +79,7 @@ def risk_request(texts: Texts, missing: str = GIVE_IT) -> RiskRequest:
 
 
 def choose_request(options: Texts) -> RiskRequest:
-    """The request that `dprime choose` has with these options; `solve` refuses all but one target.
-
-    >>> request = choose_request({"sample_rate": "0.01", "steps": "2000", "success": "0.6"})
-    >>> request.mechanism.free_parameters(), request.target
-    (['noise_multiplier'], (('success', 0.6),))
-    """
+    """The request that `dprime choose` has with these options."""
     return _request(_described(options), options, _numbers(options, TARGETS), named=level)
 
 

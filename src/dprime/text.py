@@ -101,11 +101,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 
 
 def certified(adjacency: str | None = None, group_size: int = 1) -> str:
-    """What "certified" means, in one line; no adjacency where only a curve is known.
-
-    >>> certified("add-remove")[:44]
-    'Certified for one record added or removed: n'
-    """
+    """What "certified" means, in one line; no adjacency where only a curve is known."""
     return f"{_certified_for(adjacency, group_size)}: {PROMISE}, if the conditions hold: {POINTER}"
 
 
@@ -241,11 +237,7 @@ def round_down(value: float, digits: int = 4) -> str:
 def interval_text(
     value: float, low: float, high: float, digits: int = 3, *, scale: float = 1.0
 ) -> str:
-    """A value and its interval: how far it goes, or both ends where they are not equally far.
-
-    >>> interval_text(0.5, 0.4, 0.6), interval_text(0.769, 0.0, 1.0, 1, scale=100)
-    ('0.500 ± 0.100', '76.9 (0.0 to 100.0)')
-    """
+    """A value and its interval: how far it goes, or both ends where they are not equally far."""
     shown, bottom, top = (f"{scale * each:.{digits}f}" for each in (value, low, high))
     below, above = (f"{scale * each:.{digits}f}" for each in (value - low, high - value))
     return f"{shown} ± {above}" if below == above else f"{shown} ({bottom} to {top})"
