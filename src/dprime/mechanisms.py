@@ -91,7 +91,7 @@ class Mechanism(ABC):
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> Mechanism:
-        """The mechanism that `to_dict` described; what it may leave out and does not name is open."""
+        """The mechanism that `to_dict` described; parameters that it does not name are open."""
         load("guarantees", "StatedGuarantee")  # so that all mechanisms are known
         remedy = "give what to_dict() returns"
         if not isinstance(values, Mapping) or "name" not in values:
@@ -214,8 +214,27 @@ class DPSGD(Mechanism):
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         z, q = self._required("noise_multiplier"), self._required("sample_rate")
-        steps, exchange = int(self._required("steps")), adjacency == "replace"
-        if self.public_size and adjacency == "add-remove":
+        steps = int(self._required("steps"))
+        self._refuse_unproved(adjacency, group_size)
+        if self.sampling == "shuffle":
+            phase = Shuffled(z, steps, *steps_in_pass(q), SENSITIVITY[adjacency])
+            return PrivacyLosses(shuffled=(phase,))
+        if q == 1.0:  # every batch is all of the data
+            return Gaussian(z, steps).losses(adjacency, group_size)
+        if self.sampling == "fixed-size":
+            # A record whose gradient is zero is one of those that may take the record's place, so
+            # the bound for replace covers zero-out.
+            loss = privacy_loss.fixed_size_gaussian(z, q, steps)
+        else:
+            exchange = adjacency == "replace"
+            loss = privacy_loss.subsampled_gaussian(
+                z, q, steps, replace=exchange, group_size=group_size
+            )
+        return PrivacyLosses(parts=((loss, steps),))
+
+    def _refuse_unproved(self, adjacency: str, group_size: int) -> None:
+        adding, weaker = adjacency == "add-remove", self.sampling != "poisson"
+        if adding and self.public_size:
             needed = (
                 "'zero-out' or 'replace' for a training whose rate, divisor or steps are computed "
                 "from the number of records"
@@ -225,28 +244,7 @@ class DPSGD(Mechanism):
                 "(TrainingConfig(expected_batch_size=...)), or ask for zero-out"
             )
             raise validate.invalid_value("adjacency", adjacency, needed, remedy)
-        if self.sampling != "poisson":
-            self._refuse_unproved(adjacency, group_size)
-        if self.sampling == "shuffle":
-            phase = Shuffled(z, steps, *steps_in_pass(q), SENSITIVITY[adjacency])
-            return PrivacyLosses(shuffled=(phase,))
-        if q == 1.0:  # every batch is all of the data
-            return Gaussian(z, steps).losses(adjacency, group_size)
-        if self.sampling == "fixed-size":
-            # A record whose gradient is zero is one of those that may take the record's place, so
-            # the bound for replace covers zero-out.
-            return PrivacyLosses(parts=((privacy_loss.fixed_size_gaussian(z, q, steps), steps),))
-        if exchange and group_size > 1:
-            needed = "1 for the replace adjacency with sampled batches"
-            remedy = 'no bound is proved there; use adjacency="add-remove"'
-            raise validate.invalid_value("group_size", group_size, needed, remedy)
-        loss = privacy_loss.subsampled_gaussian(
-            z, q, steps, replace=exchange, group_size=group_size
-        )
-        return PrivacyLosses(parts=((loss, steps),))
-
-    def _refuse_unproved(self, adjacency: str, group_size: int) -> None:
-        if adjacency == "add-remove":
+        if adding and weaker:
             needed = "poisson for the add-remove adjacency"
             remedy = (
                 "adding a record changes every other record's place in the batches, which the "
@@ -254,10 +252,10 @@ class DPSGD(Mechanism):
                 "batches with Poisson sampling"
             )
             raise validate.invalid_value("sampling", self.sampling, needed, remedy)
-        if group_size > 1:
+        if group_size > 1 and (weaker or (adjacency == "replace" and self.sample_rate != 1.0)):
+            where = f"{self.sampling} sampling" if weaker else "the replace adjacency"
             remedy = "no bound for groups is proved there; use Poisson sampling and add-remove"
-            needed = f"1 for {self.sampling} sampling"
-            raise validate.invalid_value("group_size", group_size, needed, remedy)
+            raise validate.invalid_value("group_size", group_size, f"1 for {where}", remedy)
 
 
 def _mechanism(name: str, value: object) -> Mechanism:
@@ -374,11 +372,6 @@ class PoolSampled(Mechanism):
         return DEFAULT_ADJACENCY if own == "zero-out" else own
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        self.check_question(adjacency, group_size)
-        return self.training.losses(adjacency, group_size)
-
-    def check_question(self, adjacency: str, group_size: int) -> None:
-        """Refuse what the draw of single records does not answer."""
         if adjacency != DEFAULT_ADJACENCY:
             remedy = "whether a record was drawn is a question of adding it; ask for add-remove"
             raise validate.invalid_value("adjacency", adjacency, "'add-remove' for a pool", remedy)
@@ -389,3 +382,4 @@ class PoolSampled(Mechanism):
                 f"training.curve(group_size={group_size})"
             )
             raise validate.invalid_value("group_size", group_size, "1 for a pool", remedy)
+        return self.training.losses(adjacency, group_size)

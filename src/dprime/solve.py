@@ -18,10 +18,9 @@ from dprime import validate
 from dprime.curve import Estimate, TradeOff
 from dprime.estimates import central_limit_mu
 from dprime.mechanisms import DPSGD, AnyMechanism, Gaussian, Mechanism, PoolSampled
-from dprime.metrics import TARGETS, Target
+from dprime.metrics import Target
 from dprime.parameters import MOST_STEPS, Search, steps_from_epochs
 from dprime.privacy_loss import NotCertifiableError
-from dprime.registry import METRICS
 from dprime.shapes import GaussianShape, Polygon
 
 TOLERANCE, POLISHED = 5e-4, 1e-12
@@ -90,9 +89,6 @@ def solve(
     if not isinstance(mechanism, Mechanism):
         raise validate.invalid_value("mechanism", mechanism, "a mechanism", "give a DPSGD")
     validate.one_of("whole", whole, ("steps", "epochs"))
-    if isinstance(mechanism, PoolSampled):
-        _check_pool(mechanism, {name for name, value in target.items() if value is not None})
-        mechanism.check_question(adjacency or mechanism.default_adjacency, group_size)
     goals, parameter = _goals(mechanism, target), _free_parameter(mechanism)
     relation = goals[0].adjacency(adjacency)
     if parameter == "probability":
@@ -101,7 +97,10 @@ def solve(
         return Solution(mechanism.with_parameter(parameter, share), curve, parameter)
     found, rate = mechanism.search(parameter), None
     if found.whole and whole == "epochs":
-        rate = _rate(mechanism)
+        rate = getattr(getattr(mechanism, "training", mechanism), "sample_rate", None)
+        if rate is None:
+            requirement = "'steps' for a mechanism without a sampling rate"
+            raise validate.invalid_value("whole", whole, requirement, "leave it out")
         found = replace(found, high=max(1, math.floor(MOST_STEPS * rate * (1 + 5e-13))))
     problem = _Problem(mechanism, parameter, goals, relation, group_size, found, rate)
     point = problem.search()
@@ -115,30 +114,22 @@ def _goals(mechanism: Mechanism, target: Mapping[str, float | None]) -> list[Tar
     Precision and belief grow with the prior. Success is convex in it, so it is worst at an end.
     Where the probability of the pool is sought, it stands for every prior below the target.
     """
-    at_a_prior = any(target.get(name) is not None for name in ("precision", "belief", "success"))
-    if not isinstance(mechanism, PoolSampled) or not at_a_prior:
+    if not isinstance(mechanism, PoolSampled):
         return [Target.of(target)]
-    priors = [mechanism.probability or mechanism.search("probability").low]
-    if target.get("success") is not None and mechanism.least is not None:
-        priors.append(mechanism.least)
-    return [Target.of({**target, "prior": prior}) for prior in priors]
-
-
-def _check_pool(pool: PoolSampled, asked: set[str]) -> None:
-    """A pool's probability is the prior, only some risks grow with it, and some it leaves open."""
-    if "prior" in asked:
+    given = {name: value for name, value in target.items() if value is not None}
+    if "prior" in given:
         remedy = "the pool's own probability is the prior"
-        raise validate.invalid_input("prior", "given", "left out for a pool", remedy)
-    remedy = ""
-    if pool.probability is None and not {"precision", "belief"} & asked:
+        raise validate.invalid_value("prior", given["prior"], "left out for a pool", remedy)
+    if mechanism.probability is None and not {"precision", "belief"} & set(given):
         requirement = "precision or belief to choose a pool's probability"
-        remedy = "the other risks do not grow with it"
-    elif any(name in TARGETS and METRICS[name].adjacency for name in asked):
-        requirement = "about who was drawn for a pool"
-        remedy = "it compares two versions of a record; choose for the training alone"
-    if remedy:
-        names = ", ".join(sorted(asked)) or "missing"
+        remedy, names = "the other risks do not grow with it", ", ".join(given) or "missing"
         raise validate.invalid_input("The target", names, requirement, remedy)
+    if not {"precision", "belief", "success"} & set(given):
+        return [Target.of(given)]
+    priors = [mechanism.probability or mechanism.search("probability").low]
+    if "success" in given and mechanism.least is not None:
+        priors.append(mechanism.least)
+    return [Target.of({**given, "prior": prior}) for prior in priors]
 
 
 def _share_of_pool(curve: TradeOff, goal: Target) -> float:
@@ -150,10 +141,8 @@ def _share_of_pool(curve: TradeOff, goal: Target) -> float:
     t = reading.conditions["min_tpr" if reading.name == "precision" else "exceeded"]
     fpr = curve.fpr(t)
     if fpr == 0:
-        raise validate.InputError(
-            f"The target {_shown(goal, goal.value)} cannot be met at any probability: with this "
-            "mechanism an attacker may be right without fail."
-        )
+        refused = f"The target {_shown(goal, goal.value)} cannot be met at any probability"
+        raise validate.InputError(f"{refused}: an attacker may be right without fail.")
     log_odds = scipy.special.logit(goal.value) - math.log(t / fpr)
     prior = float(scipy.special.expit(log_odds)) * (1 - 1e-13)
     while not goal.keeps(curve.precision(prior, t)):
@@ -169,14 +158,6 @@ def _free_parameter(mechanism: Mechanism) -> str:
     shown = f"{' and '.join(missing)} are missing" if missing else "none is missing"
     remedy = "leave out the one that dprime shall find"
     raise validate.InputError.of(which, "be left out to be chosen", shown, remedy)
-
-
-def _rate(mechanism: Mechanism) -> float:
-    rate: float | None = getattr(getattr(mechanism, "training", mechanism), "sample_rate", None)
-    if rate is None:
-        requirement = "'steps' for a mechanism without a sampling rate"
-        raise validate.invalid_value("whole", "epochs", requirement, "leave it out")
-    return rate
 
 
 @dataclass(frozen=True)
