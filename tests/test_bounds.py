@@ -38,12 +38,18 @@ def rates_of_every_test(p, q):
 @given(EPSILON, DELTA, INNER)
 def test_the_curve_is_never_above_the_literature(epsilon, delta, prior):
     pure, loose = allowed(epsilon), allowed(epsilon, delta)
-    assert pure.advantage() <= bounds.yeom_advantage_from_epsilon(epsilon) + 1e-15
+    advantages = [
+        pure.advantage(),
+        bounds.mosaicrown_advantage_from_epsilon(epsilon),
+        bounds.yeom_advantage_from_epsilon(epsilon),
+    ]
+    assert advantages == pytest.approx(sorted(advantages), abs=1e-15)
     erlingsson = bounds.erlingsson_advantage_from_epsilon(epsilon, delta=delta)
     assert loose.advantage() <= erlingsson + 1e-15
     least = min(0.01, prior)
     sablayrolles = bounds.sablayrolles_precision_from_epsilon(epsilon, prior=prior)
     assert pure.precision(prior, least) <= sablayrolles + 1e-15
+    assert bounds.mahloujifar_precision_from_epsilon(epsilon) == pytest.approx(pure.precision(0.5))
 
 
 @REPEATABLE
@@ -80,6 +86,7 @@ def test_exact_small_cases():
     assert bounds.epsilon_from_error_rates(0.5, 0.5) == 0.0
     assert bounds.empirical_epsilon_from_advantage(-0.1, delta=1e-5) == 0.0
     assert bounds.yeom_advantage_from_epsilon(800.0) == pytest.approx(1.0)
+    assert bounds.mosaicrown_advantage_from_epsilon(800.0) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 4.0])
