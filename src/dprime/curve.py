@@ -42,9 +42,11 @@ class TradeOffMetrics:
     kind: ClassVar[Kind]
 
     def tpr(self, fpr: float) -> float:
+        """Largest true-positive rate of any attacker with this false-positive rate."""
         return self.shape.tpr(validate.probability("fpr", fpr))
 
     def fpr(self, tpr: float) -> float:
+        """Smallest false-positive rate at which an attacker can reach this true-positive rate."""
         return self.shape.fpr(validate.probability("tpr", tpr, example=0.5))
 
     def _repr_html_(self) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from types import MappingProxyType
 
 from dprime import validate
@@ -196,14 +195,11 @@ def conditions_of(readings: Iterable[Reading]) -> dict[str, float]:
     }
 
 
-_usual = cache(profile)
-
-
 def risk_profile(
     curve: TradeOffMetrics, readings: Iterable[Reading] | None = None
 ) -> list[MetricValue]:
     """Every metric of a profile, read off a curve."""
-    return [reading.of(curve) for reading in (_usual() if readings is None else readings)]
+    return [reading.of(curve) for reading in (profile() if readings is None else readings)]
 
 
 def audited(metric: object, *, or_curve: bool = False) -> Reading:
