@@ -29,10 +29,7 @@ def cherubin(noise_multiplier: float, sample_rate: float, steps: int) -> Estimat
 
 
 def central_limit(
-    noise_multiplier: float,
-    sample_rate: float,
-    steps: int,
-    adjacency: str = DEFAULT_ADJACENCY,
+    noise_multiplier: float, sample_rate: float, steps: int, adjacency: str = DEFAULT_ADJACENCY
 ) -> Estimate:
     """Central limit: mu = q sqrt(T (e^(1/z^2) - 1)), or 2 q sqrt(T sinh(1/z^2)) for replace.
 

@@ -334,8 +334,7 @@ class PoolSampled(Mechanism):
 
     training: Mechanism = field(metadata=checked(_mechanism))
     probability: float | None = field(
-        default=None,
-        metadata=checked(validate.inner_probability, Search(1e-300, 1.0, rises=True)),
+        default=None, metadata=checked(validate.inner_probability, Search(1e-300, 1.0, rises=True))
     )
     least: float | None = field(default=None, metadata=checked(validate.inner_probability))
 

@@ -259,14 +259,10 @@ class Target:
 
         What is rounded to 0 counts as safe only if it is.
         """
-        value = self.reading.value(curve)
-        excess = math.log(max(self._risk(value), 1e-300)) - math.log(self._risk(self.value))
+        value, blind = self.reading.value(curve), self.reading.blind
+        risk = value - blind if self.reading.metric.rises else blind - value
+        excess = math.log(max(risk, 1e-300)) - math.log(abs(self.value - blind))
         return min(excess, 0.0) if self.keeps(value) else max(excess, 5e-324)
 
     def value_at(self, excess: float) -> float:
-        risk = math.exp(excess) * self._risk(self.value)
-        return self.reading.blind + (risk if self.reading.metric.rises else -risk)
-
-    def _risk(self, value: float) -> float:
-        risk = value - self.reading.blind
-        return risk if self.reading.metric.rises else -risk
+        return self.reading.blind + math.exp(excess) * (self.value - self.reading.blind)

@@ -223,10 +223,7 @@ _ENTRIES = (
         "belief_exceeds",
         "Chance of a belief above {belief}",
         _belief_exceeds,
-        {
-            "belief": Condition(0.9, "Posterior belief asked about [0.9]."),
-            "prior": _BELIEF_PRIOR,
-        },
+        {"belief": Condition(0.9, "Posterior belief asked about [0.9]."), "prior": _BELIEF_PRIOR},
     ),
     Metric(
         "epsilon",

@@ -66,8 +66,7 @@ UNSEEN = (
     "momentum does not start from the data; that nothing was computed from these data before "
     "(scaling, class weights, a clipping norm, first weights); that no training metric is "
     "published; that the seed is secret (a number in the script, or the 42 of transformers' "
-    "Trainer, is not). "
-    "More: docs/monitor.md#what-a-certificate-of-the-monitor-rests-on"
+    "Trainer, is not). More: docs/monitor.md#what-a-certificate-of-the-monitor-rests-on"
 )
 
 GRID = (
