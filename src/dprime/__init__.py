@@ -49,25 +49,16 @@ if TYPE_CHECKING:
 __version__ = "0.14.0"
 
 MODULE_NAMES = {
-    "curve": ("Estimate", "LowerCurve", "TradeOff", "best"),
-    "guarantees": (
-        "GDP",
-        "PLD",
-        "RDP",
-        "ZCDP",
-        "EpsilonDelta",
-        "EpsilonDeltaProfile",
-        "Laplace",
-        "RandomizedResponse",
-    ),
-    "interop": ("from_dp_event", "from_opacus_history"),
-    "mechanisms": ("DPSGD", "Composition", "Gaussian", "Mechanism", "PoolSampled"),
-    "metrics": ("MetricValue", "Reading", "profile", "risk_profile"),
-    "privacy_loss": ("NotCertifiableError",),
-    "solve": ("choose",),
-    "validate": ("InputError",),
+    "curve": "Estimate LowerCurve TradeOff best",
+    "guarantees": "GDP PLD RDP ZCDP EpsilonDelta EpsilonDeltaProfile Laplace RandomizedResponse",
+    "interop": "from_dp_event from_opacus_history",
+    "mechanisms": "DPSGD Composition Gaussian Mechanism PoolSampled",
+    "metrics": "MetricValue Reading profile risk_profile",
+    "privacy_loss": "NotCertifiableError",
+    "solve": "choose",
+    "validate": "InputError",
 }
-PLACES = {name: module for module, names in MODULE_NAMES.items() for name in names}
+PLACES = {name: module for module, names in MODULE_NAMES.items() for name in names.split()}
 """The modules where the names are: loaded, and SciPy with them, when one is first asked for."""
 
 MODULES = (*MODULE_NAMES, "accountant", "composition", "estimates", "parameters", "shapes", "text")
