@@ -97,7 +97,7 @@ def capped(estimate: Estimate, certified: TradeOff) -> Estimate:
     ours, limit = estimate.shape, certified.shape
     both = zip((ours, ours.reversed()), limit.lines(), strict=True)
     if all(one.delta(slope) <= start for one, lines in both for slope, start in lines):
-        return estimate
+        return estimate  # it lies nowhere above
     source = f"{estimate.source}, capped by the certified curve"
     return replace(estimate, shape=Lesser(ours, limit), source=source)
 

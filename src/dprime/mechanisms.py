@@ -201,8 +201,8 @@ class DPSGD(Mechanism):
     public_size: bool = field(default=False, kw_only=True, metadata=checked(_either))
 
     def __repr__(self) -> str:
-        shown = vars(self) if self.public_size else dict(list(vars(self).items())[:-1])
-        return f"DPSGD({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+        shown = [f"{name}={value!r}" for name, value in vars(self).items() if value is not False]
+        return f"DPSGD({', '.join(shown)})"
 
     @property
     def default_adjacency(self) -> str:
