@@ -151,8 +151,8 @@ REFUSED = [
     (Gaussian(5.0, None), {"advantage": 0.3, "whole": "epochs"}, "whole must be 'steps' for a mec"),
     (Gaussian(5.0, None), {"advantage": 0.3, "whole": "days"}, "whole must be one of steps, epo"),
     # a pool
-    (DRAWN, SECRET, "must be about who was drawn .*secret_su"),
-    (DRAWN, {**SECRET, "adjacency": "replace"}, "must be about who was drawn for a pool"),
+    (DRAWN, SECRET, "adjacency must be 'add-remove' for a pool"),
+    (DRAWN, {**SECRET, "adjacency": "replace"}, "adjacency must be 'add-remove' for a pool"),
     (DRAWN, {"advantage": 0.1, "adjacency": "replace"}, "adjacency must be 'add-remove' for"),
     (DRAWN, {"advantage": 0.1, "group_size": 2}, "group_size must be 1 for a pool"),
     (POOL, {"precision": 0.2, "prior": 0.1}, "prior must be left out for a pool"),

@@ -19,76 +19,52 @@ from typing import TYPE_CHECKING
 from dprime import _lazy
 
 if TYPE_CHECKING:
-    from dprime.curve import Estimate, LowerCurve, TradeOff, best
-    from dprime.guarantees import (
-        GDP,
-        PLD,
-        RDP,
-        ZCDP,
-        EpsilonDelta,
-        EpsilonDeltaProfile,
-        Laplace,
-        RandomizedResponse,
-    )
-    from dprime.interop import from_dp_event, from_opacus_history
-    from dprime.mechanisms import DPSGD, Composition, Gaussian, Mechanism, PoolSampled
-    from dprime.metrics import MetricValue, Reading, profile, risk_profile
-    from dprime.privacy_loss import NotCertifiableError
-    from dprime.solve import choose
-    from dprime.validate import InputError
-
-__all__ = [
-    "DPSGD",
-    "GDP",
-    "PLD",
-    "RDP",
-    "ZCDP",
-    "Composition",
-    "EpsilonDelta",
-    "EpsilonDeltaProfile",
-    "Estimate",
-    "Gaussian",
-    "InputError",
-    "Laplace",
-    "LowerCurve",
-    "Mechanism",
-    "MetricValue",
-    "NotCertifiableError",
-    "PoolSampled",
-    "RandomizedResponse",
-    "Reading",
-    "TradeOff",
-    "best",
-    "choose",
-    "from_dp_event",
-    "from_opacus_history",
-    "profile",
-    "risk_profile",
-]
+    from dprime.curve import Estimate as Estimate
+    from dprime.curve import LowerCurve as LowerCurve
+    from dprime.curve import TradeOff as TradeOff
+    from dprime.curve import best as best
+    from dprime.guarantees import GDP as GDP
+    from dprime.guarantees import PLD as PLD
+    from dprime.guarantees import RDP as RDP
+    from dprime.guarantees import ZCDP as ZCDP
+    from dprime.guarantees import EpsilonDelta as EpsilonDelta
+    from dprime.guarantees import EpsilonDeltaProfile as EpsilonDeltaProfile
+    from dprime.guarantees import Laplace as Laplace
+    from dprime.guarantees import RandomizedResponse as RandomizedResponse
+    from dprime.interop import from_dp_event as from_dp_event
+    from dprime.interop import from_opacus_history as from_opacus_history
+    from dprime.mechanisms import DPSGD as DPSGD
+    from dprime.mechanisms import Composition as Composition
+    from dprime.mechanisms import Gaussian as Gaussian
+    from dprime.mechanisms import Mechanism as Mechanism
+    from dprime.mechanisms import PoolSampled as PoolSampled
+    from dprime.metrics import MetricValue as MetricValue
+    from dprime.metrics import Reading as Reading
+    from dprime.metrics import profile as profile
+    from dprime.metrics import risk_profile as risk_profile
+    from dprime.privacy_loss import NotCertifiableError as NotCertifiableError
+    from dprime.solve import choose as choose
+    from dprime.validate import InputError as InputError
 
 __version__ = "0.15.0"
 
 MODULE_NAMES = {
-    "curve": ("Estimate", "LowerCurve", "TradeOff", "best"),
-    "guarantees": (
-        "GDP", "PLD", "RDP", "ZCDP", "EpsilonDelta", "EpsilonDeltaProfile", "Laplace",
-        "RandomizedResponse",
-    ),
-    "interop": ("from_dp_event", "from_opacus_history"),
-    "mechanisms": ("DPSGD", "Composition", "Gaussian", "Mechanism", "PoolSampled"),
-    "metrics": ("MetricValue", "Reading", "profile", "risk_profile"),
-    "privacy_loss": ("NotCertifiableError",),
-    "solve": ("choose",),
-    "validate": ("InputError",),
-}  # fmt: skip
-PLACES = {name: module for module, names in MODULE_NAMES.items() for name in names}
+    "curve": "Estimate LowerCurve TradeOff best",
+    "guarantees": "GDP PLD RDP ZCDP EpsilonDelta EpsilonDeltaProfile Laplace RandomizedResponse",
+    "interop": "from_dp_event from_opacus_history",
+    "mechanisms": "DPSGD Composition Gaussian Mechanism PoolSampled",
+    "metrics": "MetricValue Reading profile risk_profile",
+    "privacy_loss": "NotCertifiableError",
+    "solve": "choose",
+    "validate": "InputError",
+}
+PLACES = {name: module for module, names in MODULE_NAMES.items() for name in names.split()}
 """The modules where the names are: loaded, and SciPy with them, when one is first asked for."""
 
-MODULES = (
-    "accountant", "composition", "curve", "estimates", "guarantees", "interop", "mechanisms",
-    "metrics", "parameters", "privacy_loss", "shapes", "solve", "text", "validate",
-)  # fmt: skip
+MODULES = (*MODULE_NAMES, "accountant", "composition", "estimates", "parameters", "shapes", "text")
 """Modules that need no import of their own: `dprime.estimates` is there after `import dprime`."""
+
+__all__ = list(sorted(PLACES, key=lambda name: (not name.isupper(), name)))  # noqa: C413
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
     __getattr__ = _lazy.lazy(__name__, PLACES, modules=MODULES)

@@ -14,11 +14,7 @@ LIBRARIES = {"torch": ("PyTorch", "train"), "opacus": ("Opacus", "opacus")}
 
 
 def load(module: str, name: str) -> Any:
-    """A name of a module that is above the caller, or is seldom needed.
-
-    >>> load("curve", "TradeOff").__name__
-    'TradeOff'
-    """
+    """A name of a module that is above the caller, or is seldom needed."""
     return getattr(import_module(f"dprime.{module}"), name)
 
 
@@ -30,29 +26,21 @@ def lazy(
     library: str | None = None,
     needing: Mapping[str, str] | None = None,
 ) -> Callable[[str], Any]:
-    """The `__getattr__` of a package.
+    """The `__getattr__` of a package, whose names have places: their modules.
 
-    Args:
-        package: its name.
-        places: the modules of the names.
-        modules: that are there without an import of their own.
-        library: that must be installed for the names in `needing`.
-        needing: the modules of those names.
-
-    >>> lazy("dprime", {"TradeOff": "curve"})("TradeOff").__name__
-    'TradeOff'
+    Some `modules` are there without an import of their own. The names in `needing` need a library.
     """
     needing = needing or {}
+    every = {**needing, **places}
 
     def get(name: str) -> Any:
         if name in modules:
             return import_module(f"{package}.{name}")
-        if name not in places and name not in needing:
+        if name not in every:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if name in needing and library is not None and find_spec(library) is None:
             title, extra = LIBRARIES[library]
             raise ImportError(f"{package}.{name} needs {title}: {text.install(extra)}")
-        place = {**needing, **places}[name]
-        return getattr(import_module(f"{package}.{place}"), name)
+        return getattr(import_module(f"{package}.{every[name]}"), name)
 
     return get

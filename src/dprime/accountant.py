@@ -28,45 +28,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import mul
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dprime.halves import Line
 from dprime.privacy_loss import Array, NotCertifiableError, PrivacyLoss
-from dprime.shapes import Line
 
-Part = tuple[PrivacyLoss, int]
-"""A loss and how many times it occurs."""
-
-RATIO = 4
-"""Step of a level's lattice over the step of the level below."""
-
-REACH = 1024
-"""Atoms of a level lie within this many steps of 0."""
-
-SPREAD = 5e-5
-"""Share of the variance that rounding to lattices may add in one stage."""
-
-LARGEST_BLOCK = 80
-"""More steps than this are composed in stages."""
-
+Part = tuple[PrivacyLoss, int]  # a loss and how many times it occurs
+RATIO = 4  # step of a level's lattice over the step of the level below
+REACH = 1024  # atoms of a level lie within this many steps of 0
+SPREAD = 5e-5  # share of the variance that rounding to lattices may add in one stage
+LARGEST_BLOCK = 80  # more steps than this are composed in stages
 WINDOW = 1e-16
 """P-mass (above) and Q-mass (below) that a window may miss, for each composed step sequence."""
 
-TRIM = 4e-16
-"""Mass trimmed off each tail of a level, where only FFT noise is left."""
-
+TRIM = 4e-16  # mass trimmed off each tail of a level, where only FFT noise is left
 EPSILON = float(np.finfo(np.float64).eps)
-
-
-def _rounding(steps: int, levels: int) -> float:
-    """Budget for floating-point error of one composition, which grows with the transforms made.
-
-    A budget, not a proof: several times what runs with 80-bit numbers show.
-    """
-    return EPSILON * (64 + (4 + 4 * levels) * steps)
-
 
 LARGEST_GRID = 2**21
 """Longest lattice that is tried; a longer one means that the claim cannot be certified here."""
@@ -91,14 +72,11 @@ def limits(parts: Sequence[Part]) -> tuple[Line, Line]:
     """
     up = math.fsum(count * float(loss.loss.max()) for loss, count in parts)
     down = math.fsum(count * float(-loss.loss.min()) for loss, count in parts)
-    p_inf = _at_infinity([(loss.p_inf, count) for loss, count in parts])
-    q_inf = _at_infinity([(loss.q_inf, count) for loss, count in parts])
-    more = 1.0 + 8 * EPSILON
+    (p_inf, q_inf), more = _at_infinity(parts), 1.0 + 8 * EPSILON
     return (max(0.0, up) * more, p_inf * more), (max(0.0, down) * more, q_inf * more)
 
 
 def _in_blocks(loss: PrivacyLoss, count: int) -> list[Part]:
-    """Replace many steps by few blocks (and a few single steps left over)."""
     variance = _robust_variance(loss, count)
     parts: list[Part] = []
     while count > LARGEST_BLOCK:
@@ -174,23 +152,23 @@ class _Lattice:
     masses: NDArray[np.float64]  # (2, points)
 
     @property
+    def end(self) -> int:
+        return self.start + int(self.masses.shape[1])
+
+    @property
     def points(self) -> Array:
-        return (
-            np.arange(self.start, self.start + self.masses.shape[1], dtype=np.float64) * self.step
-        )
+        return np.arange(self.start, self.end, dtype=np.float64) * self.step
 
     def plus(self, other: _Lattice | None) -> _Lattice:
         if other is None:
             return self
         start = min(self.start, other.start)
-        end = max(x.start + x.masses.shape[1] for x in (self, other))
-        masses = np.zeros((2, end - start))
+        masses = np.zeros((2, max(self.end, other.end) - start))
         for x in (self, other):
-            masses[:, x.start - start : x.start - start + x.masses.shape[1]] += x.masses
+            masses[:, x.start - start : x.end - start] += x.masses
         return _Lattice(self.step, start, masses)
 
     def coarser(self) -> _Lattice:
-        """The same pair on the lattice of RATIO times the step."""
         pad = self.start % RATIO
         length = -(-(pad + self.masses.shape[1]) // RATIO)
         padded = np.zeros((2, length * RATIO))
@@ -211,10 +189,7 @@ class _Lattice:
         wrapped[:, :points] = self.masses
         if rows > 1:
             wrapped = wrapped.reshape(2, rows, length).sum(axis=1)
-        turned: NDArray[np.complex128] = scipy.fft.rfft(
-            np.roll(wrapped, self.start % length, axis=1)
-        )
-        return turned
+        return scipy.fft.rfft(np.roll(wrapped, self.start % length, axis=1))
 
 
 def _shares(offset: Array, step: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -226,7 +201,6 @@ def _shares(offset: Array, step: float) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def _on_lattice(loss: PrivacyLoss, chosen: NDArray[np.bool_], step: float) -> _Lattice | None:
-    """The chosen atoms of a loss on a lattice."""
     if not chosen.any():
         return None
     at, p, q = loss.loss[chosen], loss.p[chosen], loss.q[chosen]
@@ -237,12 +211,9 @@ def _on_lattice(loss: PrivacyLoss, chosen: NDArray[np.bool_], step: float) -> _L
     start = int(cell.min())
     index = cell.astype(np.int64) - start
     points = int(index.max()) + 2
-    masses = np.stack(
-        [
-            np.bincount(index, mass * low, points) + np.bincount(index + 1, mass * up, points)
-            for mass, low, up in zip((p, q), lower, upper, strict=True)
-        ]
-    )
+    masses = np.zeros((2, points))
+    for row, mass, low, up in zip(masses, (p, q), lower, upper, strict=True):
+        row[:] = np.bincount(index, mass * low, points) + np.bincount(index + 1, mass * up, points)
     return _Lattice(step, start, masses)
 
 
@@ -292,24 +263,19 @@ def _level(
 
 
 def _product(lattices: list[_Lattice], counts: list[int], length: int) -> NDArray[np.complex128]:
-    result: NDArray[np.complex128] | None = None
-    for lattice, count in zip(lattices, counts, strict=True):
-        power = _power(lattice.transform(length), count)
-        result = power if result is None else result * power
-    assert result is not None
-    return result
+    pairs = zip(lattices, counts, strict=True)
+    return reduce(mul, (_power(lattice.transform(length), count) for lattice, count in pairs))
 
 
 def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
-    result: NDArray[np.complex128] | None = None
-    while True:
-        if exponent & 1:
-            result = base if result is None else result * base
-        exponent >>= 1
-        if not exponent:
-            assert result is not None
-            return result
+    while not exponent & 1:
+        base, exponent = base * base, exponent >> 1
+    result = base
+    while exponent := exponent >> 1:
         base = base * base
+        if exponent & 1:
+            result = result * base
+    return result
 
 
 def _window(atoms: list[_Lattice], coarse: list[_Lattice], counts: list[int]) -> tuple[int, int]:
@@ -319,7 +285,7 @@ def _window(atoms: list[_Lattice], coarse: list[_Lattice], counts: list[int]) ->
     masses = [np.maximum(c.masses, 0.0) for c in coarse]
     ups = [(c.points, m[0], n) for c, m, n in zip(coarse, masses, counts, strict=True)]
     downs = [(-c.points, m[1], n) for c, m, n in zip(coarse, masses, counts, strict=True)]
-    last = sum(n * (a.start + a.masses.shape[1] - 1) for a, n in zip(atoms, counts, strict=True))
+    last = sum(n * (a.end - 1) for a, n in zip(atoms, counts, strict=True))
     first = sum(n * a.start for a, n in zip(atoms, counts, strict=True))
     end = max(0, math.ceil(min(last, _tail_end(ups) / step)))
     start = min(0, math.floor(max(first, -_tail_end(downs) / step)))
@@ -376,16 +342,12 @@ def _collect(found: list[_Lattice], parts: Sequence[Part]) -> PrivacyLoss:
         ratio = np.exp(-np.abs(loss))
     p, q = np.where(above, p, q * ratio), np.where(above, p * ratio, q)
     steps = sum(count for _, count in parts)
-    budget = _rounding(steps, len(found)) + len(found) * (WINDOW + TRIM)
-    unit = parts[0][0].unit if _shared_unit(parts) else None
-    return PrivacyLoss(
-        loss,
-        p,
-        q,
-        min(1.0, _at_infinity([(x.p_inf, n) for x, n in parts]) + budget),
-        min(1.0, _at_infinity([(x.q_inf, n) for x, n in parts]) + budget),
-        unit,
-    )
+    # For floating-point error, which grows with the transforms made: a budget, not a proof, of
+    # several times what runs with 80-bit numbers show.
+    rounding = EPSILON * (64 + (4 + 4 * len(found)) * steps)
+    budget = rounding + len(found) * (WINDOW + TRIM)
+    p_inf, q_inf = (min(1.0, mass + budget) for mass in _at_infinity(parts))
+    return PrivacyLoss(loss, p, q, p_inf, q_inf, _shared_unit(parts))
 
 
 def _trimmed(lattice: _Lattice) -> _Lattice:
@@ -399,8 +361,12 @@ def _trimmed(lattice: _Lattice) -> _Lattice:
     return _Lattice(lattice.step, lattice.start + first, lattice.masses[:, first : last + 1])
 
 
-def _at_infinity(masses: list[tuple[float, int]]) -> float:
-    """Probability that at least one of the steps ends at infinity."""
-    if any(mass >= 1 for mass, _ in masses):
-        return 1.0
-    return -math.expm1(sum(count * math.log1p(-mass) for mass, count in masses))
+def _at_infinity(parts: Sequence[Part]) -> tuple[float, float]:
+    """P-mass and Q-mass of the sequences in which at least one step ends at infinity."""
+
+    def total(masses: list[tuple[float, int]]) -> float:
+        if any(mass >= 1 for mass, _ in masses):
+            return 1.0
+        return -math.expm1(sum(count * math.log1p(-mass) for mass, count in masses))
+
+    return total([(x.p_inf, n) for x, n in parts]), total([(x.q_inf, n) for x, n in parts])

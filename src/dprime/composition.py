@@ -15,13 +15,8 @@ from dprime.shapes import Polygon
 class Shuffled:
     """A phase on shuffled batches: in each pass over the data, one step at most has a given record.
 
-    Attributes:
-        noise_multiplier: of every step.
-        steps: how many there are.
-        in_pass: the fewest steps of a complete pass.
-        whole: whether every complete pass has just as many.
-        distance: how far the record moves the sum of its step, in clipping norms.
-
+    A pass has `in_pass` steps at least, and exactly as many where it is `whole`. The record moves
+    the sum of its step by `distance` clipping norms.
     """
 
     noise_multiplier: float
@@ -30,47 +25,20 @@ class Shuffled:
     whole: bool
     distance: float
 
-    def passes(self, *, inside: bool) -> int:
-        """The most passes that the phase touches; `inside`: it may begin within a pass.
-
-        Every pass but the last lies in the phase with all its steps, at least `in_pass`. Inside,
-        the first one may have a single step left; that leaves one step fewer for the others.
-        """
-        if inside:
-            return 1 + math.ceil((self.steps - 1) / self.in_pass)
-        return math.ceil(self.steps / self.in_pass)
-
-    @property
-    def ends_pass(self) -> bool:
-        """Whether the phase, begun with a pass, is certain to end with one."""
-        return self.whole and self.steps % self.in_pass == 0
-
 
 @dataclass(frozen=True)
 class PrivacyLosses:
-    """What a mechanism adds to a composition.
+    """What a mechanism adds to a composition."""
 
-    Attributes:
-        mu_squared: of its Gaussian part, which is exact.
-        parts: to convolve.
-        shuffled: phases on shuffled batches, in their order.
+    mu_squared: float = 0.0  # of the Gaussian part, which is exact
+    parts: tuple[Part, ...] = ()  # to convolve
+    shuffled: tuple[Shuffled, ...] = ()  # phases on shuffled batches, in their order
 
-    """
-
-    mu_squared: float = 0.0
-    parts: tuple[Part, ...] = ()
-    shuffled: tuple[Shuffled, ...] = ()
-
-    def plus(self, other: PrivacyLosses) -> PrivacyLosses:
-        """Both together, the other one later."""
-        return PrivacyLosses(
-            self.mu_squared + other.mu_squared,
-            self.parts + other.parts,
-            self.shuffled + other.shuffled,
-        )
+    def plus(self, later: PrivacyLosses) -> PrivacyLosses:
+        mu_squared = self.mu_squared + later.mu_squared
+        return PrivacyLosses(mu_squared, self.parts + later.parts, self.shuffled + later.shuffled)
 
     def curve(self) -> TradeOff:
-        """The certified curve of everything that was added."""
         mu = math.sqrt(self.mu_squared + self._shuffled_mu_squared())
         if not self.parts:
             return TradeOff.gaussian(mu)
@@ -87,9 +55,14 @@ class PrivacyLosses:
         credit for the hidden order. A pass that one phase leaves unfinished may go on in the next,
         and the record may be met in both. So a phase counts as begun inside a pass unless all
         phases before it are certain to end with one.
+
+        Every pass but the last lies in the phase with all its steps, at least `in_pass`. Inside,
+        the first one may have a single step left; that leaves one step fewer for the others.
         """
-        total, inside = 0.0, False
+        total, inside = 0.0, 0
         for phase in self.shuffled:
-            total += phase.passes(inside=inside) * (phase.distance / phase.noise_multiplier) ** 2
-            inside = inside or not phase.ends_pass
+            passes = inside + math.ceil((phase.steps - inside) / phase.in_pass)
+            total += passes * (phase.distance / phase.noise_multiplier) ** 2
+            if not phase.whole or phase.steps % phase.in_pass:  # not certain to end with a pass
+                inside = 1
         return total

@@ -17,8 +17,9 @@ import scipy
 
 from dprime import validate
 from dprime._lazy import load
+from dprime.halves import Line
 from dprime.privacy_loss import Array, PrivacyLoss
-from dprime.shapes import GaussianShape, Line, Polygon, Shape
+from dprime.shapes import GaussianShape, Polygon, Shape
 
 Kind = Literal["certified", "estimate", "lower bound"]
 
@@ -41,146 +42,90 @@ class TradeOffMetrics:
     kind: ClassVar[Kind]
 
     def tpr(self, fpr: float) -> float:
-        """Largest true-positive rate of any attacker with this false-positive rate.
-
-        >>> round(TradeOff.gaussian(1.0).tpr(fpr=0.01), 4)
-        0.0924
-        """
+        """Largest true-positive rate of any attacker with this false-positive rate."""
         return self.shape.tpr(validate.probability("fpr", fpr))
 
     def fpr(self, tpr: float) -> float:
-        """Smallest false-positive rate at which an attacker can reach this true-positive rate.
-
-        >>> curve = TradeOff.gaussian(1.0)
-        >>> round(curve.fpr(tpr=curve.tpr(fpr=0.01)), 6)
-        0.01
-        """
+        """Smallest false-positive rate at which an attacker can reach this true-positive rate."""
         return self.shape.fpr(validate.probability("tpr", tpr, example=0.5))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows, made by a module that only a notebook needs."""
         return str(load("show.notebook", "curve_html")(self))
 
     def points(self, also: Sequence[float] = ()) -> tuple[Array, Array]:
-        """(FPR, TPR) along the curve, close enough for a drawing on linear and logarithmic axes.
-
-        Args:
-            also: further false-positive rates.
-
-        >>> fpr, tpr = TradeOff.gaussian(1.0).points()
-        >>> len(fpr), float(fpr[0]), round(float(tpr[0]), 6), float(tpr[-1])
-        (159, 1e-06, 8.7e-05, 1.0)
-        """
+        """(FPR, TPR) close enough for a drawing; `also` are further false-positive rates."""
         rates = np.union1d(DRAWN, also)
         return rates, np.array([self.shape.tpr(float(fpr)) for fpr in rates])
 
     def advantage(self) -> float:
-        """Membership advantage: max(TPR - FPR), the total variation between the worlds.
-
-        >>> round(TradeOff.gaussian(1.0).advantage(), 5)
-        0.38292
-        """
+        """Membership advantage: max(TPR - FPR), the total variation between the worlds."""
         return self.shape.delta(0.0)
 
     def bayes_security(self) -> float:
-        """Bayes security: 1 - advantage; 1 is perfect, 0 is none.
-
-        >>> round(TradeOff.gaussian(1.0).bayes_security(), 5)
-        0.61708
-        """
         return 1.0 - self.advantage()
 
     def precision(self, prior: float, min_tpr: float = 0.01) -> float:
         """Share of right answers among "member" answers, of any attacker with TPR >= min_tpr.
 
         prior t / (prior t + (1 - prior) FPR(t)): the curve is concave, so t = min_tpr is worst.
-
-        >>> round(TradeOff.gaussian(1.0).precision(prior=0.1, min_tpr=0.01), 4)
-        0.7164
         """
         prior = validate.inner_probability("prior", prior, example=0.1)
         t = validate.rate("min_tpr", min_tpr)
-        return _right(prior, 1.0 - prior, self.shape.fpr(t) / t)
+        return prior / (prior + (1.0 - prior) * (self.shape.fpr(t) / t))
 
     def negative_accuracy(self, prior: float, min_tnr: float = 0.01) -> float:
-        """Share of right answers among "not a member" answers made in world `out` with
-        probability >= min_tnr: precision of the test with the worlds exchanged.
-
-        >>> round(TradeOff.gaussian(1.0).negative_accuracy(prior=0.5, min_tnr=0.1), 4)
-        0.8988
-        """  # noqa: D205
+        """Share of right answers among "not a member" answers: precision of the reversed test."""
         prior = validate.inner_probability("prior", prior)
         t = validate.rate("min_tnr", min_tnr)
-        return _right(1.0 - prior, prior, self.shape.reversed().fpr(t) / t)
+        return (1.0 - prior) / (1.0 - prior + prior * (self.shape.reversed().fpr(t) / t))
 
     def success(self, prior: float = 0.5) -> float:
-        """Largest share of right answers, "member" or not: max(prior TPR + (1-prior)(1-FPR)).
-
-        >>> round(TradeOff.gaussian(1.0).success(prior=0.5), 5)
-        0.69146
-        """
+        """Largest share of right answers, "member" or not: max(prior TPR + (1-prior)(1-FPR))."""
         prior = validate.inner_probability("prior", prior)
         # prior (TPR - e^a FPR) + (1 - prior) with e^a = (1 - prior) / prior
         return min(1.0, prior * self.shape.delta(-float(scipy.special.logit(prior))) + 1.0 - prior)
 
     def secret_success(self, max_prior: float) -> float:
-        """Largest probability of guessing a secret of many values, the likeliest one having
-        probability `max_prior`: 1 - (Bayes security)(1 - max_prior).
+        """Largest probability of guessing a secret whose likeliest value has `max_prior`.
 
-        The curve must compare the two worst values of the secret (replace adjacency covers any).
-
-        >>> round(TradeOff.gaussian(0.5).secret_success(max_prior=0.1), 4)
-        0.2777
-        """  # noqa: D205
+        1 - (Bayes security)(1 - max_prior). The curve must compare the two worst values of the
+        secret (replace adjacency covers any).
+        """
         max_prior = validate.inner_probability("max_prior", max_prior, example=0.1)
         return max_prior + self.advantage() * (1.0 - max_prior)
 
     def reconstruction_success(self, guess: float) -> float:
-        """Largest probability that an attack reconstructs a record, if the best guess without the
-        model is close enough to it with probability `guess`: TPR(FPR = guess).
+        """Largest probability that an attack reconstructs a record: TPR(FPR = guess).
 
-        The attacker knows all other records and believes of the record z what they believe without
-        the model. Close enough is any relation, such as a distance of at most η. Let P_z be the law
-        of what is seen if z was used, Q that without it (or, with replace, with a fixed record in
-        its place), and S_z the outputs from which the attack makes something close to z. P_z(S_z)
-        <= TPR(Q(S_z)), since "the output is in S_z" is a test between the two worlds. TPR is
-        concave and increasing, so over z the mean of P_z(S_z) is at most TPR(mean of Q(S_z)); and
-        that mean is the success of an attack that sees nothing of z, so it is at most `guess`
-        (Hayes, Mahloujifar and Balle 2023, theorem 2, with the whole curve). A random attack is a
-        mean of such attacks.
-
-        >>> round(TradeOff.gaussian(1.0).reconstruction_success(guess=0.01), 4)
-        0.0924
-        """  # noqa: D205
+        The best guess without the model is close enough with probability `guess`. The attacker
+        knows all other records and believes of the record z what they believe without the model.
+        Close enough is any relation, such as a distance of at most η. Let P_z be the law of what is
+        seen if z was used, Q that without it (or, with replace, with a fixed record in its place),
+        and S_z the outputs from which the attack makes something close to z. P_z(S_z) <=
+        TPR(Q(S_z)), since "the output is in S_z" is a test between the two worlds. TPR is concave
+        and increasing, so over z the mean of P_z(S_z) is at most TPR(mean of Q(S_z)); and that mean
+        is the success of an attack that sees nothing of z, so it is at most `guess` (Hayes,
+        Mahloujifar and Balle 2023, theorem 2, with the whole curve). A random attack is a mean of
+        such attacks.
+        """
         self._refuse_if_lower("reconstruction_success")
         return self.shape.tpr(validate.inner_probability("guess", guess, example=0.01))
 
     def delta(self, epsilon: float) -> float:
-        """The delta of differential privacy at an epsilon: the larger of both directions.
-
-        >>> round(TradeOff.gaussian(1.0).delta(epsilon=1.0), 5)
-        0.12694
-        """
+        """The delta of differential privacy at an epsilon: the larger of both directions."""
         epsilon = validate.at_least_zero("epsilon", epsilon)
         return max(self.shape.delta(epsilon), self.shape.reversed().delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
-        """The epsilon of differential privacy at a delta; infinite where none is certified.
-
-        >>> round(TradeOff.gaussian(1.0).epsilon(delta=1e-5), 4)
-        4.3772
-        """
+        """The epsilon of differential privacy at a delta; infinite where none is certified."""
         delta = validate.inner_probability("delta", delta, example="1e-5")
         return max(self.shape.epsilon(delta), self.shape.reversed().epsilon(delta))
 
     def belief_exceeds(self, belief: float, prior: float = 0.5) -> float:
-        """Probability, for any record in the data, that an observer's posterior belief in its
-        presence exceeds `belief`: the largest TPR with TPR >= e^a FPR,
-        a = scipy.special.logit(belief) - scipy.special.logit(prior).
+        """Probability, for any record in the data, that an observer's belief in it exceeds this.
 
-        >>> round(TradeOff.gaussian(30**0.5 / 8).belief_exceeds(0.9, prior=0.5), 5)
-        0.00498
-        """  # noqa: D205
+        The largest TPR with TPR >= e^a FPR, a = logit(belief) - logit(prior).
+        """
         self._refuse_if_lower("belief_exceeds")
         log_ratio = self._log_ratio(belief, prior)
         return 1.0 if log_ratio <= 0 else self.shape.max_tpr_at_ratio(log_ratio)
@@ -190,9 +135,6 @@ class TradeOffMetrics:
 
         Smaller than `belief_exceeds` and not a bound for every record: a pair that is easier to
         protect can have a larger value. Never a certificate.
-
-        >>> round(TradeOff.gaussian(30**0.5 / 8).belief_exceeds_in_worst_pair(0.9, prior=0.5), 5)
-        0.00207
         """
         return self.shape.tpr_at_likelihood_ratio(self._log_ratio(belief, prior))
 
@@ -206,29 +148,22 @@ class TradeOffMetrics:
         """The posterior belief that is exceeded with probability at most `exceeded`.
 
         It is the precision of attackers with TPR = `exceeded`: the inverse of `belief_exceeds`.
-
-        >>> round(TradeOff.gaussian(30**0.5 / 8).belief(prior=0.5, exceeded=0.005), 4)
-        0.8999
         """
         self._refuse_if_lower("belief")
         exceeded = validate.rate("exceeded", exceeded, example=0.001)
         return self.precision(prior, exceeded)
 
     def _refuse_if_lower(self, name: str) -> None:
-        """Some metrics limit what follows from a curve, which a lower curve cannot do."""
         if self.kind == "lower bound":
             remedy = "read its tpr or its precision, or this of a certified curve"
-            raise validate.invalid_input(
-                name, "read off a lower curve", "read off an upper one", remedy
-            )
+            where = "read off a lower curve"
+            raise validate.invalid_input(name, where, "read off an upper one", remedy)
 
     def d_prime(self, floor: float = INDEX_FLOOR) -> float:
-        """How far apart the worlds are: the smallest mu whose Gaussian curve lies above this one
-        wherever FPR and FNR are at least `floor`; infinite where the curve leaves no such rates.
+        """The smallest mu whose Gaussian curve lies above, where FPR and FNR are at least `floor`.
 
-        >>> round(TradeOff.gaussian(0.7).d_prime(), 6)
-        0.7
-        """  # noqa: D205
+        Infinite where the curve leaves no such rates.
+        """
         floor = validate.inner_probability("floor", floor, example=INDEX_FLOOR)
         if floor >= 0.5:
             remedy = f"give a small error rate such as {INDEX_FLOOR}"
@@ -243,11 +178,7 @@ class TradeOffMetrics:
 @final
 @dataclass(frozen=True, eq=False)
 class TradeOff(TradeOffMetrics):
-    """A certified trade-off curve: no attacker's rates, expected over trainings, lie above it.
-
-    So no risk that is read off it is below the truth, if what it was made from is true of what was
-    run.
-    """
+    """A certified trade-off curve: no attacker's rates, expected over trainings, lie above it."""
 
     kind: ClassVar[Kind] = "certified"
 
@@ -258,7 +189,6 @@ class TradeOff(TradeOffMetrics):
 
     @staticmethod
     def from_privacy_loss(loss: PrivacyLoss) -> TradeOff:
-        """The curve of a dominating pair."""
         return TradeOff(Polygon.from_privacy_loss(loss))
 
     @staticmethod
@@ -277,7 +207,6 @@ class TradeOff(TradeOffMetrics):
         return TradeOff(Polygon.from_lines(ahead, behind))
 
     def reversed(self) -> TradeOff:
-        """The curve with the two worlds exchanged."""
         return TradeOff(self.shape.reversed())
 
 
@@ -294,56 +223,33 @@ class Estimate(TradeOffMetrics):
 @final
 @dataclass(frozen=True, eq=False)
 class LowerCurve(TradeOffMetrics):
-    """What an attacker was seen to reach: with probability `confidence` over the trials, the true
-    curve lies on or above this one everywhere.
+    """What an attacker was seen to reach.
 
-    Every metric grows with the curve (Bayes security falls), so each reading is a lower bound (an
-    upper one for Bayes security), and all of them hold at once with this confidence. Not so the
-    posterior belief: `belief` and `belief_exceeds` are refused, and
+    With probability `confidence` over the trials, such as 0.95, the true curve lies on or above
+    this one everywhere. Every metric grows with the curve (Bayes security falls), so each reading
+    is a lower bound (an upper one for Bayes security), and all of them hold at once with this
+    confidence. Not so the posterior belief: `belief` and `belief_exceeds` are refused, and
     `belief_exceeds_in_worst_pair` is no bound.
-
-    Attributes:
-        confidence: such as 0.95.
-        method: the estimator that made it.
-
-    >>> LowerCurve(GaussianShape(0.5), confidence=0.95, method="gaussian").kind
-    'lower bound'
-    """  # noqa: D205
+    """
 
     confidence: float
-    method: str
+    method: str  # the estimator that made it
     kind: ClassVar[Kind] = "lower bound"
 
 
 def best(curves: Iterable[TradeOff]) -> TradeOff:
-    """The pointwise smallest of several curves that all hold for the same mechanism.
-
-    >>> both = best([TradeOff.gaussian(1.0), TradeOff.from_lines([(1.0, 1e-3)])])
-    >>> round(both.epsilon(delta=1e-3), 6), both.tpr(fpr=1e-6) < 1.0e-4
-    (1.0, True)
-    """
+    """The pointwise smallest of several curves that all hold for the same mechanism."""
     curves = list(curves)
-    for curve in curves:
-        if not isinstance(curve, TradeOff):
-            raise validate.InputError.of(
-                "curves",
-                "be certified TradeOff curves",
-                f"one is {type(curve).__name__}",
-                "leave estimates out",
-            )
+    if wrong := [type(curve).__name__ for curve in curves if not isinstance(curve, TradeOff)]:
+        needed = "be certified TradeOff curves"
+        raise validate.InputError.of("curves", needed, f"one is {wrong[0]}", "leave estimates out")
     if not curves:
-        needed = "name at least one curve"
-        raise validate.InputError.of("curves", needed, "it is empty", "give a TradeOff")
+        raise validate.InputError.of("curves", "name at least one curve", "it is empty")
     if len(curves) == 1:
         return curves[0]
     lines = zip(*(curve.shape.lines() for curve in curves), strict=True)
     forward, backward = ([line for part in parts for line in part] for parts in lines)
     return TradeOff(Polygon.from_lines(forward, backward))
-
-
-def _right(prior: float, other: float, ratio: float) -> float:
-    """Share of right answers, of which `ratio` is the rate of wrong answers over that of right."""
-    return prior / (prior + other * ratio)
 
 
 def checked_lines(lines: Iterable[Line], name: str = "points") -> list[Line]:

@@ -7,48 +7,33 @@ forms say that the curve is Gaussian with an index mu; they differ in mu.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from dprime import validate
 from dprime.curve import Estimate, TradeOff
+from dprime.halves import Line
 from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY
-from dprime.shapes import GaussianShape, Line, Shape
+from dprime.shapes import GaussianShape, Shape
 
-CAPPED = ", capped by the certified curve"
-"""What the source of an estimate ends with where the certified curve allows less."""
-
-LOW_NOISE = 1.0
-"""Cherubin et al. advise against their closed form below this noise multiplier."""
+LOW_NOISE = 1.0  # Cherubin et al. advise against their closed form below this noise multiplier
 
 
 def cherubin(noise_multiplier: float, sample_rate: float, steps: int) -> Estimate:
     """Cherubin et al. 2024: Bayes security 1 - erf(q sqrt(T) / (sqrt(2) z)), replace adjacency.
 
     It understates the attacker in most settings: its error term is vacuous in practice.
-
-    >>> estimate = cherubin(noise_multiplier=0.7, sample_rate=0.001, steps=10_000)
-    >>> estimate.kind, round(estimate.advantage(), 4)
-    ('estimate', 0.1136)
     """
     z, q, steps = _checked(noise_multiplier, sample_rate, steps)
-    mu = 2 * q * math.sqrt(steps) / z  # erf(x / sqrt 2) = 2 Phi(x) - 1 with x = mu / 2
-    return Estimate(GaussianShape(mu), source="Cherubin et al. 2024, closed form", warning=_low(z))
+    return _closed_form(2 * q * math.sqrt(steps) / z, z, "closed form")
 
 
 def central_limit(
-    noise_multiplier: float,
-    sample_rate: float,
-    steps: int,
-    adjacency: str = DEFAULT_ADJACENCY,
+    noise_multiplier: float, sample_rate: float, steps: int, adjacency: str = DEFAULT_ADJACENCY
 ) -> Estimate:
     """Central limit: mu = q sqrt(T (e^(1/z^2) - 1)), or 2 q sqrt(T sinh(1/z^2)) for replace.
 
     Good for the advantage when q is small and T large; in the tails it errs to the unsafe side.
-
-    >>> estimate = central_limit(1.0, 0.001, 50_000, adjacency="replace")
-    >>> estimate.kind, round(estimate.advantage(), 4)
-    ('estimate', 0.1915)
     """
     z, q, steps = _checked(noise_multiplier, sample_rate, steps)
     validate.one_of("adjacency", adjacency, ADJACENCIES)
@@ -75,14 +60,10 @@ def attribute_inference(
     `difference_norm` is ||R||, the root of the summed squares of the largest gradient difference
     of each step, in units of the clipping norm. ||R|| alone does not fix the risk (the norms of
     the gradients matter), so this is an estimate that can be far too small.
-
-    >>> round(attribute_inference(0.5 * 20, noise_multiplier=0.7, sample_rate=0.02).advantage(), 3)
-    0.114
     """
     norm = validate.at_least_zero("difference_norm", difference_norm)
     z, q, _ = _checked(noise_multiplier, sample_rate)
-    source = "Cherubin et al. 2024, attribute inference"
-    return Estimate(GaussianShape(q * norm / z), source=source, warning=_low(z))
+    return _closed_form(q * norm / z, z, "attribute inference")
 
 
 def attribute_inference_central_limit(
@@ -94,10 +75,6 @@ def attribute_inference_central_limit(
     the attribute, and their inner product c, in units of the clipping norm (squared for c): of the
     record for which the term is largest. It depends on the data: publishing it may reveal who was
     in them.
-
-    >>> steps = [(1.0, 1.0, -1.0)] * 50_000  # opposite gradients: membership with replace
-    >>> round(attribute_inference_central_limit(steps, 1.0, 0.001).advantage(), 4)
-    0.1915
     """
     z, q, _ = _checked(noise_multiplier, sample_rate)
     total = 0.0
@@ -111,22 +88,18 @@ def attribute_inference_central_limit(
         ahead, other = (math.exp(min(v / (2 * z**2), 300.0)) for v in (a * a, b * b))
         apart = max(0.0, a * a + b * b - 2.0 * c) / (2 * z**2)
         total += (ahead - other) ** 2 - 2.0 * ahead * other * math.expm1(-apart)
-    return Estimate(
-        GaussianShape(q * math.sqrt(total)), source="central limit theorem, attribute inference"
-    )
+    source = "central limit theorem, attribute inference"
+    return Estimate(GaussianShape(q * math.sqrt(total)), source=source)
 
 
 def capped(estimate: Estimate, certified: TradeOff) -> Estimate:
-    """The estimate with each reading at most what the certified curve of the same worlds allows.
-
-    >>> certified = TradeOff.gaussian(1.0)
-    >>> capped(Estimate(GaussianShape(1.2), source="a guess"), certified).d_prime()
-    1.0
-    """
-    if _below(estimate.shape, certified.shape):
-        return estimate
-    both = Lesser(estimate.shape, certified.shape)
-    return replace(estimate, shape=both, source=f"{estimate.source}{CAPPED}")
+    """The estimate with each reading at most what the certified curve of the same worlds allows."""
+    ours, limit = estimate.shape, certified.shape
+    both = zip((ours, ours.reversed()), limit.lines(), strict=True)
+    if all(one.delta(slope) <= start for one, lines in both for slope, start in lines):
+        return estimate  # it lies nowhere above
+    source = f"{estimate.source}, capped by the certified curve"
+    return replace(estimate, shape=Lesser(ours, limit), source=source)
 
 
 def is_capped(estimate: Estimate, fpr: float) -> bool:
@@ -137,6 +110,10 @@ def is_capped(estimate: Estimate, fpr: float) -> bool:
     return shape.other.delta(0.0) < shape.one.delta(0.0) or shape.tpr(fpr) < shape.one.tpr(fpr)
 
 
+def _least(name: str) -> Callable[[Lesser, float], float]:
+    return lambda self, x: min(getattr(self.one, name)(x), getattr(self.other, name)(x))
+
+
 @dataclass(frozen=True)
 class Lesser:
     """The pointwise smaller of two curves; each reading is the smaller of the two curves' own."""
@@ -144,29 +121,13 @@ class Lesser:
     one: Shape
     other: Shape
 
-    def tpr(self, fpr: float) -> float:
-        return min(self.one.tpr(fpr), self.other.tpr(fpr))
+    tpr, delta, epsilon = _least("tpr"), _least("delta"), _least("epsilon")
+    max_tpr_at_ratio = _least("max_tpr_at_ratio")
+    tpr_at_likelihood_ratio = _least("tpr_at_likelihood_ratio")
+    gaussian_mu = _least("gaussian_mu")
 
     def fpr(self, tpr: float) -> float:
         return max(self.one.fpr(tpr), self.other.fpr(tpr))
-
-    def delta(self, epsilon: float) -> float:
-        return min(self.one.delta(epsilon), self.other.delta(epsilon))
-
-    def epsilon(self, delta: float) -> float:
-        return min(self.one.epsilon(delta), self.other.epsilon(delta))
-
-    def max_tpr_at_ratio(self, log_ratio: float) -> float:
-        return min(self.one.max_tpr_at_ratio(log_ratio), self.other.max_tpr_at_ratio(log_ratio))
-
-    def tpr_at_likelihood_ratio(self, log_slope: float) -> float:
-        return min(
-            self.one.tpr_at_likelihood_ratio(log_slope),
-            self.other.tpr_at_likelihood_ratio(log_slope),
-        )
-
-    def gaussian_mu(self, floor: float) -> float:
-        return min(self.one.gaussian_mu(floor), self.other.gaussian_mu(floor))
 
     def reversed(self) -> Lesser:
         return Lesser(self.one.reversed(), self.other.reversed())
@@ -176,20 +137,14 @@ class Lesser:
         return ones[0] + others[0], ones[1] + others[1]
 
 
-def _below(shape: Shape, other: Shape) -> bool:
-    """Whether a curve lies nowhere above another: on or below each of its supporting lines."""
-    both = zip((shape, shape.reversed()), other.lines(), strict=True)
-    return all(ours.delta(slope) <= start for ours, lines in both for slope, start in lines)
-
-
-def _low(noise_multiplier: float) -> str | None:
-    """The authors' own warning."""
-    if noise_multiplier >= LOW_NOISE:
-        return None
-    return (
+def _closed_form(mu: float, noise: float, what: str) -> Estimate:
+    """1 - erf(mu / (2 sqrt 2)), since erf(x / sqrt 2) = 2 Phi(x) - 1, with the authors' warning."""
+    warning = (
         f"Cherubin et al. advise against this closed form below noise {LOW_NOISE:g} "
-        f"(here {noise_multiplier:g}): the attacker can do better than it says."
+        f"(here {noise:g}): the attacker can do better than it says."
     )
+    low = warning if noise < LOW_NOISE else None
+    return Estimate(GaussianShape(mu), source=f"Cherubin et al. 2024, {what}", warning=low)
 
 
 def _checked(

@@ -12,7 +12,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +19,16 @@ from numpy.typing import NDArray
 from dprime import privacy_loss, validate
 from dprime.composition import PrivacyLosses
 from dprime.curve import checked_lines
+from dprime.halves import LARGEST_EXPONENT, LAST_DIGIT, Line
 from dprime.mechanisms import ADJACENCIES, DEFAULT_ADJACENCY, Mechanism
-from dprime.parameters import STEPS, Check, Search, checked, limited, one_of
+from dprime.parameters import STEPS, Check, Search, checked, limited
 from dprime.privacy_loss import Array, PrivacyLoss
-from dprime.shapes import LARGEST_EXPONENT, LAST_DIGIT, Line, Polygon
+from dprime.shapes import Polygon
 
 LARGEST_EPSILON = 500
 """Pure guarantees beyond this say nothing, and their exponentials leave the number range."""
 
-ADJACENCY = checked(one_of(*ADJACENCIES))
+ADJACENCY = checked(partial(validate.one_of, options=ADJACENCIES))
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,6 @@ class StatedGuarantee(Mechanism):
         return self.adjacency
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        """The stated losses, or an error where they do not apply."""
         name = type(self).__name__
         if adjacency != self.adjacency:
             needed = f"{self.adjacency!r} for this {name}"
@@ -57,10 +56,12 @@ class StatedGuarantee(Mechanism):
             raise validate.invalid_value("group_size", group_size, f"1 for {name}", remedy)
         return self.stated_losses()
 
+    def _repeated(self, loss: PrivacyLoss) -> PrivacyLosses:
+        return PrivacyLosses(parts=((loss, int(self._required("steps"))),))
 
-def _each(check: Callable[..., float], **options: Any) -> Check:
-    """A check of every number of a tuple."""
-    return lambda name, value: tuple(check(name, each, **options) for each in value)  # type: ignore[attr-defined]
+
+def _each(check: Callable[..., float]) -> Check:
+    return lambda name, value: tuple(check(name, each) for each in value)  # type: ignore[attr-defined]
 
 
 def _order(name: str, value: object) -> float:
@@ -70,34 +71,38 @@ def _order(name: str, value: object) -> float:
     return order
 
 
-RHO = checked(partial(validate.positive, example=0.1), Search(1e-12, 1e4, rises=True))
+def _check_lengths(name: str, other: str, values: Sequence[float], others: Sequence[float]) -> None:
+    if len(values) != len(others) or not values:
+        needed = f"be as many as {other} and at least one"
+        raise validate.InputError.of(name, needed, f"there are {len(values)} and {len(others)}")
+
+
 EPSILON = checked(
     limited(validate.positive, "a larger one guarantees nothing", most=LARGEST_EPSILON),
     Search(1e-7, LARGEST_EPSILON, rises=True),
 )
+SCALE = checked(
+    limited(validate.positive, "less noise guarantees nothing", least=1 / LARGEST_EPSILON),
+    Search(1 / LARGEST_EPSILON, 1e5, rises=False),
+)
+RHO = checked(partial(validate.positive, example=0.1), Search(1e-12, 1e4, rises=True))
+MU = checked(validate.positive, Search(1e-7, 500.0, rises=True))
+DELTA = checked(partial(validate.below_one, example="1e-5"))
+CATEGORIES = checked(partial(validate.whole, example=2, least=2))
+LINES = checked(lambda name, value: tuple(checked_lines(value, name)))  # type: ignore[arg-type]
+ORDERS, NUMBERS = checked(_each(_order)), checked(_each(validate.number))
+RATES, AMOUNTS = checked(_each(validate.probability)), checked(_each(validate.at_least_zero))
 
 
 @dataclass(frozen=True)
 class Laplace(StatedGuarantee):
-    """Laplace noise of scale `noise_multiplier` times the L1 sensitivity, `steps` times.
+    """Laplace noise of scale `noise_multiplier` times the L1 sensitivity, `steps` times."""
 
-    >>> round(Laplace(noise_multiplier=1.0).curve().epsilon(delta=1e-12), 6)
-    1.0
-    """
-
-    noise_multiplier: float | None = field(
-        default=None,
-        metadata=checked(
-            limited(validate.positive, "less noise guarantees nothing", least=1 / LARGEST_EPSILON),
-            Search(1 / LARGEST_EPSILON, 1e5, rises=False),
-        ),
-    )
+    noise_multiplier: float | None = field(default=None, metadata=SCALE)
     steps: int | None = field(default=1, metadata=STEPS)
 
     def stated_losses(self) -> PrivacyLosses:
-        """Epsilon = 1 / noise_multiplier a step."""
-        loss = privacy_loss.laplace(1.0 / self._required("noise_multiplier"))
-        return PrivacyLosses(parts=((loss, int(self._required("steps"))),))
+        return self._repeated(privacy_loss.laplace(1.0 / self._required("noise_multiplier")))
 
 
 @dataclass(frozen=True)
@@ -105,22 +110,16 @@ class RandomizedResponse(StatedGuarantee):
     """The true answer out of `categories` with e^epsilon times the odds of any other.
 
     A person's answer is exchanged for another one, so it is stated for "replace".
-
-    >>> round(RandomizedResponse(epsilon=1.0).curve().advantage(), 5)
-    0.46212
     """
 
     epsilon: float | None = field(default=None, metadata=EPSILON)
-    categories: int = field(
-        default=2, metadata=checked(partial(validate.whole, example=2, least=2))
-    )
+    categories: int = field(default=2, metadata=CATEGORIES)
     steps: int | None = field(default=1, metadata=STEPS)
     adjacency: str = field(default="replace", kw_only=True, metadata=ADJACENCY)
 
     def stated_losses(self) -> PrivacyLosses:
-        """Three atoms a step, composed without rounding."""
-        loss = privacy_loss.randomized_response(self._required("epsilon"), self.categories)
-        return PrivacyLosses(parts=((loss, int(self._required("steps"))),))
+        epsilon = self._required("epsilon")
+        return self._repeated(privacy_loss.randomized_response(epsilon, self.categories))
 
 
 @dataclass(frozen=True)
@@ -132,84 +131,55 @@ class EpsilonDelta(StatedGuarantee):
     """
 
     epsilon: float | None = field(default=None, metadata=EPSILON)
-    delta: float = field(default=0.0, metadata=checked(partial(validate.below_one, example="1e-5")))
+    delta: float = field(default=0.0, metadata=DELTA)
     steps: int | None = field(default=1, metadata=STEPS)
 
     def stated_losses(self) -> PrivacyLosses:
-        """The worst pair with this guarantee (Kairouz, Oh and Viswanath 2015)."""
-        loss = privacy_loss.two_points(self._required("epsilon"), self.delta)
-        return PrivacyLosses(parts=((loss, int(self._required("steps"))),))
+        # The worst pair with this guarantee: Kairouz, Oh and Viswanath 2015.
+        return self._repeated(privacy_loss.two_points(self._required("epsilon"), self.delta))
 
 
 @dataclass(frozen=True)
 class EpsilonDeltaProfile(StatedGuarantee):
-    """Several (epsilon, delta) that hold at once: the largest curve that all of them allow.
+    """Several (epsilon, delta) that hold at once: the largest curve that all of them allow."""
 
-    >>> profile = EpsilonDeltaProfile(((0.5, 0.02), (1.0, 1e-3), (2.0, 1e-6)))
-    >>> round(profile.curve().epsilon(delta=1e-3), 6)
-    1.0
-    """
-
-    points: tuple[Line, ...] = field(
-        metadata=checked(lambda name, value: tuple(checked_lines(value, name)))  # type: ignore[arg-type]
-    )
+    points: tuple[Line, ...] = field(metadata=LINES)
 
     def stated_losses(self) -> PrivacyLosses:
-        """The pair whose curve is the envelope of the points' lines."""
-        return _from_lines(list(self.points))
+        return _from_lines(self.points)
 
 
 @dataclass(frozen=True)
 class RDP(StatedGuarantee):
-    """Renyi DP: divergence at most `epsilons[i]` at order `orders[i]`, in both directions.
+    """Renyi DP: divergence at most `epsilons[i]` at order `orders[i]`, in both directions."""
 
-    >>> rdp = RDP(orders=(2.0, 4.0, 8.0, 16.0, 32.0), epsilons=(0.1, 0.2, 0.4, 0.8, 1.6))
-    >>> 1.0 < rdp.curve().epsilon(delta=1e-5) < 1.5
-    True
-    """
-
-    orders: tuple[float, ...] = field(metadata=checked(_each(_order)))
-    epsilons: tuple[float, ...] = field(metadata=checked(_each(validate.at_least_zero)))
+    orders: tuple[float, ...] = field(metadata=ORDERS)
+    epsilons: tuple[float, ...] = field(metadata=AMOUNTS)
 
     def check_together(self) -> None:
-        if len(self.orders) != len(self.epsilons) or not self.orders:
-            counts = f"there are {len(self.orders)} and {len(self.epsilons)}"
-            needed, remedy = "as many as epsilons and at least one", "one epsilon for each order"
-            raise validate.InputError.of("orders", f"be {needed}", counts, f"give {remedy}")
+        _check_lengths("orders", "epsilons", self.orders, self.epsilons)
 
     def stated_losses(self) -> PrivacyLosses:
-        """The intersection of what each order allows a test."""
         return _from_lines(renyi_lines(np.array(self.orders), np.array(self.epsilons)))
 
 
 @dataclass(frozen=True)
 class ZCDP(StatedGuarantee):
-    """Zero-concentrated DP: Renyi divergence at most xi + rho alpha at every order alpha > 1.
-
-    >>> 0.79 < ZCDP(rho=0.02).curve().epsilon(delta=1e-5) < 0.80
-    True
-    """
+    """Zero-concentrated DP: Renyi divergence at most xi + rho alpha at every order alpha > 1."""
 
     rho: float | None = field(default=None, metadata=RHO)
-    xi: float = field(default=0.0, metadata=checked(partial(validate.at_least_zero, example=0)))
+    xi: float = field(default=0.0, metadata=checked(validate.at_least_zero))
 
     def stated_losses(self) -> PrivacyLosses:
-        """Orders close together from just above 1 to far out."""
         orders = 1.0 + np.geomspace(1e-3, 1e5, 150)
         return _from_lines(renyi_lines(orders, self.xi + self._required("rho") * orders))
 
 
 @dataclass(frozen=True)
 class GDP(StatedGuarantee):
-    """mu-Gaussian DP: at most as distinguishable as N(mu, 1) from N(0, 1).
+    """mu-Gaussian DP: at most as distinguishable as N(mu, 1) from N(0, 1)."""
 
-    >>> round(GDP(mu=1.0).curve().advantage(), 5)
-    0.38292
-    """
-
-    mu: float | None = field(
-        default=None, metadata=checked(validate.positive, Search(1e-7, 500.0, rises=True))
-    )
+    mu: float | None = field(default=None, metadata=MU)
 
     def stated_losses(self) -> PrivacyLosses:
         return PrivacyLosses(mu_squared=self._required("mu") ** 2)
@@ -221,22 +191,14 @@ class PLD(StatedGuarantee):
 
     The rest of the mass, 1 - sum(masses), is an infinite loss. The pair must be possible: the
     masses in world `out`, masses e^(-loss), may not exceed 1.
-
-    >>> coin = PLD(loss_values=(1.0, -1.0), masses=(0.7310585, 0.2689414))
-    >>> round(coin.curve().advantage(), 4)
-    0.4621
     """
 
-    loss_values: tuple[float, ...] = field(metadata=checked(_each(validate.number)))
-    masses: tuple[float, ...] = field(metadata=checked(_each(validate.probability)))
+    loss_values: tuple[float, ...] = field(metadata=NUMBERS)
+    masses: tuple[float, ...] = field(metadata=RATES)
 
     def check_together(self) -> None:
-        losses, masses = self.loss_values, self.masses
-        if len(losses) != len(masses) or not losses:
-            counts = f"there are {len(masses)} and {len(losses)}"
-            needed, remedy = "as many as loss_values and at least one", "one mass for each loss"
-            raise validate.InputError.of("masses", f"be {needed}", counts, f"give {remedy}")
-        for world, total in (("in", sum(masses)), ("out", float(self._pair().q.sum()))):
+        _check_lengths("masses", "loss_values", self.masses, self.loss_values)
+        for world, total in (("in", sum(self.masses)), ("out", float(self._pair().q.sum()))):
             if not total <= 1 + 1e-6:
                 needed = "add up to at most 1 in each world"
                 remedy = "give probabilities of losses ln(P/Q) in world 'in'"
@@ -245,7 +207,7 @@ class PLD(StatedGuarantee):
 
     def _pair(self) -> PrivacyLoss:
         loss, p = np.array(self.loss_values), np.array(self.masses)
-        # PrivacyLosses beyond the number range count as infinite, impossible ones not at all.
+        # Losses beyond the number range count as infinite, impossible ones not at all.
         kept = (p > 0) & (loss <= LARGEST_EXPONENT)
         loss, p = loss[kept], p[kept]
         with np.errstate(over="ignore"):
@@ -263,16 +225,11 @@ def renyi_lines(orders: Array, epsilons: Array) -> list[Line]:
     R = TPR^a FPR^(1-a) + (1-TPR)^a (1-FPR)^(1-a) <= e^((a-1) epsilon). R is convex, so the tangent
     to a level set at any point on or outside the boundary bounds everything inside.
     """
-    fpr = np.concatenate(
-        [
-            np.geomspace(1e-290, 1e-16, 100),  # only for epsilons far beyond any use
-            np.geomspace(1e-15, 1e-2, 240),
-            np.linspace(0.0101, 0.499, 110),
-        ]
-    )
-    a, f = orders[:, None], fpr[None, :]
+    tiny = np.geomspace(1e-290, 1e-16, 100)  # only for epsilons far beyond any use
+    usual = np.geomspace(1e-15, 1e-2, 240), np.linspace(0.0101, 0.499, 110)
+    a, f = orders[:, None], np.concatenate([tiny, *usual])[None, :]
     bound = ((orders - 1) * epsilons)[:, None]
-    low, high = np.broadcast_to(f, (len(orders), len(fpr))), np.full((len(orders), len(fpr)), 1.0)
+    low, high = np.broadcast_to(f, (len(a), f.size)), np.ones((len(a), f.size))
     for _ in range(60):  # bisection for the TPR; `high` always stays outside the region
         middle = 0.5 * (low + high)
         outside = _log_renyi(a, f, middle) >= bound + _rounding(a, f, middle, bound)

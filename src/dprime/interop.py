@@ -8,6 +8,7 @@ from typing import Any
 
 from dprime import validate
 from dprime.curve import TradeOff
+from dprime.estimates import central_limit_mu
 from dprime.guarantees import ZCDP, Laplace, RandomizedResponse
 from dprime.mechanisms import (
     ADJACENCIES,
@@ -17,6 +18,9 @@ from dprime.mechanisms import (
     Gaussian,
     Mechanism,
 )
+from dprime.parameters import number_of_steps
+
+TRIPLES = "of triples (noise, rate, steps), at least one"
 
 
 def from_opacus_history(
@@ -33,26 +37,18 @@ def from_opacus_history(
     - where gradients were accumulated over several batches before a step, Opacus records one batch
       of the same or of several times the rate, but a record may be in more than one of them, and
       the risk read here is below the truth: use `dprime.monitor`, which counts them.
-
-    >>> len(from_opacus_history([(1.0, 0.01, 500), (1.0, 0.01, 500), (1.5, 0.01, 9)]).mechanisms)
-    2
     """
     merged: dict[tuple[float, float], int] = {}
     for entry in history:
         try:
             noise, rate, steps = entry
         except (TypeError, ValueError):
-            requirement = "of triples (noise, rate, steps)"
-            remedy = "pass accountant.history as it is"
+            requirement, remedy = TRIPLES, "pass accountant.history as it is"
             raise validate.invalid_value("history", entry, requirement, remedy) from None
-        checked = DPSGD(noise, rate, steps)
-        key = (checked._required("noise_multiplier"), checked._required("sample_rate"))
-        merged[key] = merged.get(key, 0) + int(checked._required("steps"))
+        merged[noise, rate] = merged.get((noise, rate), 0) + int(number_of_steps("steps", steps))
     if not merged:
         remedy = "train first, or give the phases by hand"
-        raise validate.invalid_input(
-            "history", "empty", "of at least one (noise, rate, steps)", remedy
-        )
+        raise validate.invalid_input("history", "empty", TRIPLES, remedy)
     sized = not public_constants
     return _together([DPSGD(*key, steps, public_size=sized) for key, steps in merged.items()])
 
@@ -61,34 +57,28 @@ def gdp_epsilon(history: Iterable[tuple[float, float, int]], delta: float) -> fl
     """The ε that Opacus' accountant "gdp" reports: of the Gaussian limit, without an error bound.
 
     It is that of the latest entry of the history (Bu et al. 2020, corollary 2), and can be too low.
-
-    >>> round(gdp_epsilon([(0.7421875, 0.01, 1000)], 1e-5), 2)
-    2.99
     """
     noise, rate, steps = list(history)[-1]
-    mu = rate * math.sqrt(steps * math.expm1(noise**-2))
-    return float(TradeOff.gaussian(mu).epsilon(delta))
+    mu = central_limit_mu(noise, rate, steps, DEFAULT_ADJACENCY)
+    return TradeOff.gaussian(mu).epsilon(delta)
 
 
 def from_dp_event(event: Any, adjacency: str = DEFAULT_ADJACENCY) -> Mechanism:
-    """The mechanism that a dp_accounting `DpEvent` describes, or an error naming what is not
-    covered.
+    """The mechanism that a dp_accounting `DpEvent` describes.
 
     Covered: Gaussian, Poisson-sampled Gaussian, Gaussian sampled without replacement (ask for
     replace or zero-out), Laplace, zCDP, randomised response, and compositions of these.
 
-    Args:
-        event: what was run.
-        adjacency: what Laplace, zCDP and randomised response are taken for. An event's noise is
-            relative to the norm of one record, so replacing a record moves a sum twice as far:
-            under "replace" Laplace noise counts half, as the Gaussian's does. Randomised response
-            exchanges an answer, so it needs "replace". A zCDP event's numbers are taken as stated.
+    Laplace, zCDP and randomised response are taken for `adjacency`. An event's noise is relative to
+    the norm of one record, so replacing a record moves a sum twice as far: under "replace" Laplace
+    noise counts half, as the Gaussian's does. Randomised response exchanges an answer, so it needs
+    "replace". A zCDP event's numbers are taken as stated.
 
     >>> import dp_accounting
     >>> step = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0))
     >>> from_dp_event(dp_accounting.SelfComposedDpEvent(step, 2000))
     DPSGD(noise_multiplier=1.0, sample_rate=0.01, steps=2000, sampling='poisson')
-    """  # noqa: D205
+    """
     mechanisms = _leaves(event, 1, validate.one_of("adjacency", adjacency, ADJACENCIES))
     if not mechanisms:
         remedy = "describe what was run"
@@ -101,7 +91,6 @@ def _together(mechanisms: Sequence[Mechanism]) -> Mechanism:
 
 
 def _leaves(event: Any, count: int, adjacency: str) -> list[Mechanism]:  # noqa: PLR0911
-    """The mechanisms under an event that happens `count` times."""
     # Events are told apart by name, so that dp_accounting is needed only where it is used.
     match type(event).__name__:
         case "NoOpDpEvent":

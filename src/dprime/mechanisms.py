@@ -14,18 +14,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import partial, reduce
 from inspect import isabstract
 from typing import Any, Literal, Self, TypeVar, get_args
-
-import numpy as np
 
 from dprime import privacy_loss, validate
 from dprime._lazy import load
 from dprime.composition import PrivacyLosses, Shuffled
 from dprime.curve import TradeOff
-from dprime.parameters import NOISE, RATE, SHARE, STEPS, Search, checked, one_of, steps_in_pass
-from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError, PrivacyLoss
+from dprime.parameters import NOISE, RATE, STEPS, Search, checked, steps_in_pass
+from dprime.privacy_loss import LARGEST_GROUP, SENSITIVITY, NotCertifiableError
 
 Adjacency = Literal["add-remove", "replace", "zero-out"]
 ADJACENCIES: tuple[str, ...] = get_args(Adjacency)
@@ -33,9 +32,12 @@ DEFAULT_ADJACENCY: Adjacency = "add-remove"
 
 Sampling = Literal["poisson", "fixed-size", "shuffle"]
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
-
+SAMPLING = checked(partial(validate.one_of, options=SAMPLINGS))
 
 AnyMechanism = TypeVar("AnyMechanism", bound="Mechanism")
+
+_KINDS: dict[str, type[Mechanism]] = {}
+"""Every kind of mechanism by its name, as `to_dict` gives it."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,8 @@ class Mechanism(ABC):
     def curve(self, adjacency: str | None = None, *, group_size: int = 1) -> TradeOff:
         """The certified trade-off curve: what no attacker can beat, if the description is true.
 
-        Args:
-            adjacency: "add-remove" compares the data with and without one record, "replace" with
-                one record exchanged, "zero-out" with one record that counts for nothing while the
-                number of records stays the same. Where it is left out, DP-SGD and Gaussian take
-                "add-remove", a stated guarantee takes what it was stated for.
-            group_size: how many records one person may have contributed.
-
+        Where no adjacency is given, DP-SGD and Gaussian take "add-remove", a stated guarantee what
+        it was stated for. `group_size` is how many records one person may have contributed.
         """
         if adjacency is not None:
             adjacency = validate.one_of("adjacency", adjacency, ADJACENCIES)
@@ -65,7 +62,7 @@ class Mechanism(ABC):
 
     @property
     def default_adjacency(self) -> str:
-        """The adjacency that the mechanism's numbers refer to where none is asked for."""
+        """The adjacency of the mechanism's numbers where none is asked for."""
         return DEFAULT_ADJACENCY
 
     @abstractmethod
@@ -78,7 +75,8 @@ class Mechanism(ABC):
     def __post_init__(self) -> None:
         for each in fields(self):
             check, value = each.metadata.get("check"), getattr(self, each.name)
-            if check is not None and not (value is None and _may_be_left_out(each)):
+            left_out = value is None and (each.default is None or "search" in each.metadata)
+            if check is not None and not left_out:
                 object.__setattr__(self, each.name, check(each.name, value))
         self.check_together()
 
@@ -86,66 +84,53 @@ class Mechanism(ABC):
         """Refuse parameters that do not fit each other; each alone is checked before."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The mechanism as plain values, safe in JSON and TOML: its name and its parameters.
-
-        Parameters that were left out are not named.
-
-        >>> Gaussian(8.0, steps=30).to_dict()
-        {'name': 'Gaussian', 'noise_multiplier': 8.0, 'steps': 30}
-        """
-        values: dict[str, Any] = {"name": type(self).__name__}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value is not None and not (each.metadata.get("quiet") and value == each.default):
-                values[each.name] = _plain(value)
-        return values
+        """The name and the parameters as plain values, without those left out and what is False."""
+        values = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        kept = {name: x for name, x in values.items() if x is not None and x is not False}
+        return {"name": type(self).__name__, **kept}
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> Mechanism:
-        """The mechanism that `to_dict` described; what `choose` can find and is not named is open.
-
-        >>> Mechanism.from_dict({"name": "Gaussian", "noise_multiplier": 8.0, "steps": 30})
-        Gaussian(noise_multiplier=8.0, steps=30)
-        """
+        """The mechanism that `to_dict` described; parameters that it does not name are open."""
         load("guarantees", "StatedGuarantee")  # so that all mechanisms are known
         remedy = "give what to_dict() returns"
         if not isinstance(values, Mapping) or "name" not in values:
-            raise validate.invalid_input(
-                "mechanism", "without a name", "a mapping with a name", remedy
-            )
-        given = dict(values)
+            needed = "a mapping with a name"
+            raise validate.invalid_input("mechanism", "without a name", needed, remedy)
+        given = {name: _read(value) for name, value in values.items() if name != "name"}
         kinds = {name: kind for name, kind in _KINDS.items() if not isabstract(kind)}
-        kind = kinds[validate.one_of("mechanism", given.pop("name"), tuple(kinds))]
+        kind = kinds[validate.one_of("mechanism", values["name"], tuple(kinds))]
         known = {each.name: each for each in fields(kind)}
-        for name, value in given.items():
-            if name not in known:
-                raise validate.invalid_value(name, value, f"left out for {kind.__name__}", remedy)
+        for name in given.keys() - known.keys():
+            requirement = f"left out for {kind.__name__}"
+            raise validate.invalid_value(name, values[name], requirement, remedy)
         for name, each in known.items():
             if name not in given and each.default is MISSING:
                 raise validate.invalid_input(name, "missing", f"given for {kind.__name__}", remedy)
         left_out = dict.fromkeys(name for name, each in known.items() if "search" in each.metadata)
-        read = {name: _parameter(value) for name, value in given.items()}
-        return kind.of_parameters(**{**left_out, **read})
+        return kind.of_parameters(**{**left_out, **given})
 
     @classmethod
     def of_parameters(cls, **parameters: Any) -> Self:
         return cls(**parameters)
 
+    @property
+    def inner(self) -> tuple[Mechanism, ...]:
+        return ()
+
     def free_parameters(self) -> list[str]:
-        """Names of the parameters that were left out, for `choose` to find."""
-        return [
-            each.name
-            for each in fields(self)
-            if each.metadata.get("search") and getattr(self, each.name) is None
-        ]
+        may_be_free = [each.name for each in fields(self) if "search" in each.metadata]
+        own = [name for name in may_be_free if getattr(self, name) is None]
+        return [*own, *(name for part in self.inner for name in part.free_parameters())]
 
     def with_parameter(self, name: str, value: float) -> Self:
-        """The same mechanism with another value of a parameter."""
         return replace(self, **{name: value})
 
     def search(self, name: str) -> Search:
-        """Where a parameter that was left out may lie."""
-        return next(e.metadata["search"] for e in fields(self) if e.name == name)  # type: ignore[no-any-return]
+        for each in fields(self):
+            if each.name == name:
+                return each.metadata["search"]  # type: ignore[no-any-return]
+        return next(part for part in self.inner if name in part.free_parameters()).search(name)
 
     def _required(self, name: str) -> float:
         value = getattr(self, name)
@@ -155,37 +140,21 @@ class Mechanism(ABC):
         return float(value)
 
 
-_KINDS: dict[str, type[Mechanism]] = {}
-"""Every kind of mechanism by its name, as `to_dict` gives it."""
-
-
-def _may_be_left_out(field: Field[Any]) -> bool:
-    return field.default is None or "search" in field.metadata
-
-
 def _plain(value: object) -> Any:
     if isinstance(value, Mechanism):
         return value.to_dict()
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    return value
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
-def _parameter(value: object) -> Any:
+def _read(value: object) -> Any:
     if isinstance(value, Mapping):
         return Mechanism.from_dict(value)
-    if isinstance(value, list | tuple):
-        return tuple(_parameter(each) for each in value)
-    return value
+    return tuple(_read(each) for each in value) if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
-    """Gaussian noise on full-batch sums: exact.
-
-    >>> round(Gaussian(noise_multiplier=8.0, steps=30).curve().advantage(), 5)
-    0.26789
-    """
+    """Gaussian noise on full-batch sums: exact."""
 
     noise_multiplier: float | None = field(default=None, metadata=NOISE)
     steps: int | None = field(default=1, metadata=STEPS)
@@ -228,109 +197,72 @@ class DPSGD(Mechanism):
     noise_multiplier: float | None = field(default=None, metadata=NOISE)
     sample_rate: float | None = field(default=None, metadata=RATE)
     steps: int | None = field(default=None, metadata=STEPS)
-    sampling: Sampling = field(
-        default="poisson", kw_only=True, metadata=checked(one_of(*SAMPLINGS))
-    )
-    public_size: bool = field(default=False, kw_only=True, metadata=checked(_either, quiet=True))
+    sampling: Sampling = field(default="poisson", kw_only=True, metadata=SAMPLING)
+    public_size: bool = field(default=False, kw_only=True, metadata=checked(_either))
 
     def __repr__(self) -> str:
-        values = {
-            name: getattr(self, name) for name in ("noise_multiplier", "sample_rate", "steps")
-        }
-        values |= {"sampling": self.sampling, **({"public_size": True} if self.public_size else {})}
-        return f"DPSGD({', '.join(f'{name}={value!r}' for name, value in values.items())})"
+        shown = [f"{name}={value!r}" for name, value in vars(self).items() if value is not False]
+        return f"DPSGD({', '.join(shown)})"
 
     @property
     def default_adjacency(self) -> str:
-        """Add-remove, or zero-out where the number of records is public."""
         return "zero-out" if self.public_size else DEFAULT_ADJACENCY
 
     @property
     def epochs(self) -> float:
-        """Expected passes over the data."""
         return self._required("steps") * self._required("sample_rate")
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         z, q = self._required("noise_multiplier"), self._required("sample_rate")
         steps = int(self._required("steps"))
-        self._refuse_other_sizes(adjacency)
-        if self.sampling == "poisson":
-            return _poisson(z, q, steps, adjacency, group_size)
         self._refuse_unproved(adjacency, group_size)
         if self.sampling == "shuffle":
             phase = Shuffled(z, steps, *steps_in_pass(q), SENSITIVITY[adjacency])
             return PrivacyLosses(shuffled=(phase,))
         if q == 1.0:  # every batch is all of the data
             return Gaussian(z, steps).losses(adjacency, group_size)
-        # A record whose gradient is zero is one of those that may take the record's place, so the
-        # bound for replace covers zero-out.
-        return PrivacyLosses(parts=((_fixed_size_loss(z, q, steps), steps),))
-
-    def _refuse_other_sizes(self, adjacency: str) -> None:
-        if self.public_size and adjacency == "add-remove":
-            raise validate.InputError.of(
-                "adjacency",
-                "be 'zero-out' or 'replace' for a training whose rate, divisor or steps are "
-                "computed from the number of records",
-                "it is 'add-remove'",
-                "the result tells n records from n - 1; give the training public constants "
-                "(TrainingConfig(expected_batch_size=...)), or ask for zero-out",
+        if self.sampling == "fixed-size":
+            # A record whose gradient is zero is one of those that may take the record's place, so
+            # the bound for replace covers zero-out.
+            loss = privacy_loss.fixed_size_gaussian(z, q, steps)
+        else:
+            exchange = adjacency == "replace"
+            loss = privacy_loss.subsampled_gaussian(
+                z, q, steps, replace=exchange, group_size=group_size
             )
+        return PrivacyLosses(parts=((loss, steps),))
 
     def _refuse_unproved(self, adjacency: str, group_size: int) -> None:
-        if adjacency == "add-remove":
+        adding, weaker = adjacency == "add-remove", self.sampling != "poisson"
+        if adding and self.public_size:
+            needed = (
+                "'zero-out' or 'replace' for a training whose rate, divisor or steps are computed "
+                "from the number of records"
+            )
+            remedy = (
+                "the result tells n records from n - 1; give the training public constants "
+                "(TrainingConfig(expected_batch_size=...)), or ask for zero-out"
+            )
+            raise validate.invalid_value("adjacency", adjacency, needed, remedy)
+        if adding and weaker:
+            needed = "poisson for the add-remove adjacency"
             remedy = (
                 "adding a record changes every other record's place in the batches, which the "
                 'Poisson analysis does not cover; use adjacency="zero-out" or "replace", or sample '
                 "batches with Poisson sampling"
             )
-            needed = "poisson for the add-remove adjacency"
             raise validate.invalid_value("sampling", self.sampling, needed, remedy)
-        if group_size > 1:
+        if group_size > 1 and (weaker or (adjacency == "replace" and self.sample_rate != 1.0)):
+            where = f"{self.sampling} sampling" if weaker else "the replace adjacency"
             remedy = "no bound for groups is proved there; use Poisson sampling and add-remove"
-            needed = f"1 for {self.sampling} sampling"
-            raise validate.invalid_value("group_size", group_size, needed, remedy)
-
-
-def _poisson(z: float, q: float, steps: int, adjacency: str, group_size: int) -> PrivacyLosses:
-    if q == 1.0:
-        return Gaussian(z, steps).losses(adjacency, group_size)
-    exchange = adjacency == "replace"
-    if exchange and group_size > 1:
-        needed = "1 for the replace adjacency with sampled batches"
-        remedy = 'no bound is proved there; use adjacency="add-remove"'
-        raise validate.invalid_value("group_size", group_size, needed, remedy)
-    loss = privacy_loss.subsampled_gaussian(z, q, steps, replace=exchange, group_size=group_size)
-    return PrivacyLosses(parts=((loss, steps),))
-
-
-def _fixed_size_loss(z: float, q: float, steps: int) -> PrivacyLoss:
-    """A step on a uniform batch of fixed size, one record replaced.
-
-    Balle, Barthe and Gaboardi 2018, theorem 9: delta'(ln(1 + q(e^eps - 1))) <= q delta(eps), delta
-    that of the step with the record in the batch, sensitivity 2 (batches with and without the
-    record differ by a replacement), and the same with the worlds exchanged. The pair with just
-    these values has the positive losses of the mixture and their mirror image.
-    """
-    mixture = privacy_loss.subsampled_gaussian(z / 2.0, q, steps)
-    positive = mixture.loss > 0
-    loss, p, q_mass = mixture.loss[positive], mixture.p[positive], mixture.q[positive]
-    rest = max(0.0, 1.0 - float(p.sum() + q_mass.sum()) - mixture.p_inf)
-    return PrivacyLoss(
-        np.concatenate([loss, [0.0], -loss]),
-        np.concatenate([p, [rest], q_mass]),
-        np.concatenate([q_mass, [rest], p]),
-        mixture.p_inf,
-        mixture.p_inf,
-    )
+            raise validate.invalid_value("group_size", group_size, f"1 for {where}", remedy)
 
 
 def _mechanism(name: str, value: object) -> Mechanism:
     if isinstance(value, Mechanism):
         return value
-    raise validate.invalid_value(
-        name, value, "a mechanism", "give for example DPSGD(1.1, 0.01, 1000)"
-    )
+    remedy = "give for example DPSGD(1.1, 0.01, 1000)"
+    raise validate.invalid_value(name, value, "a mechanism", remedy)
 
 
 def _mechanisms(name: str, value: object) -> tuple[Mechanism, ...]:
@@ -374,80 +306,62 @@ class Composition(Mechanism):
         return own.pop()
 
     def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        total = PrivacyLosses()
-        for mechanism in self.mechanisms:
-            total = total.plus(mechanism.losses(adjacency, group_size))
-        return total
+        parts = (mechanism.losses(adjacency, group_size) for mechanism in self.mechanisms)
+        return reduce(PrivacyLosses.plus, parts)
 
-    def free_parameters(self) -> list[str]:
-        return [name for mechanism in self.mechanisms for name in mechanism.free_parameters()]
+    @property
+    def inner(self) -> tuple[Mechanism, ...]:
+        return self.mechanisms
 
     def with_parameter(self, name: str, value: float) -> Self:
-        """The composition with the parameter set in the part that leaves it out."""
+        parts = self.mechanisms
         return type(self)(
-            *(
-                m.with_parameter(name, value) if name in m.free_parameters() else m
-                for m in self.mechanisms
-            )
+            *(m.with_parameter(name, value) if name in m.free_parameters() else m for m in parts)
         )
-
-    def search(self, name: str) -> Search:
-        return next(m for m in self.mechanisms if name in m.free_parameters()).search(name)
-
-
-def _training(name: str, value: object) -> Mechanism:
-    if isinstance(value, PoolSampled):
-        remedy = "give its training, and the product of both probabilities"
-        raise validate.invalid_input(
-            name, "a PoolSampled", "what was run on the records drawn", remedy
-        )
-    return _mechanism(name, value)
 
 
 @dataclass(frozen=True)
 class PoolSampled(Mechanism):
-    """A training set drawn from a larger pool, each record kept with `probability`, then trained
-    on with `training` (Thudi et al.: sampling as a defence).
+    """A training on what was drawn from a larger pool, each record kept with `probability`.
 
-    The curve is that of the training. `probability` is the prior of every question that has one,
-    provided that inclusion is independent and nothing public depends on how many were kept. Where
-    records differ in it, give the largest, which holds for everyone, and the smallest as `least`:
-    how well "not a member" can be known grows as a record gets rarer. Each record has a coin of its
-    own, so a group of records is refused: draw whole people, and read the training's own curve.
+    Thudi et al.: sampling as a defence. The curve is that of the training. `probability` is the
+    prior of every question that has one, provided that inclusion is independent and nothing public
+    depends on how many were kept. Where records differ in it, give the largest, which holds for
+    everyone, and the smallest as `least`: how well "not a member" can be known grows as a record
+    gets rarer. Each record has a coin of its own, so a group of records is refused: draw whole
+    people, and read the training's own curve.
+    """
 
-    >>> m = PoolSampled(DPSGD(1.0, 0.01, 2000), probability=0.1)
-    >>> round(m.curve().precision(prior=m.prior, min_tpr=0.01), 2)
-    0.4
-    """  # noqa: D205
-
-    training: Mechanism = field(metadata=checked(_training))
-    probability: float | None = field(default=None, metadata=SHARE)
+    training: Mechanism = field(metadata=checked(_mechanism))
+    probability: float | None = field(
+        default=None, metadata=checked(validate.inner_probability, Search(1e-300, 1.0, rises=True))
+    )
     least: float | None = field(default=None, metadata=checked(validate.inner_probability))
 
     def check_together(self) -> None:
+        if isinstance(self.training, PoolSampled):
+            needed = "what was run on the records drawn"
+            remedy = "give its training, and the product of both probabilities"
+            raise validate.invalid_input("training", "a PoolSampled", needed, remedy)
         if self.least is not None and (self.probability is None or self.least > self.probability):
-            remedy = "give the smallest one"
-            raise validate.invalid_value("least", self.least, "at most the probability", remedy)
+            needed = "at most the probability"
+            raise validate.invalid_value("least", self.least, needed, "give the smallest one")
 
-    def free_parameters(self) -> list[str]:
-        return [*super().free_parameters(), *self.training.free_parameters()]
+    @property
+    def inner(self) -> tuple[Mechanism, ...]:
+        return (self.training,)
 
     def with_parameter(self, name: str, value: float) -> Self:
         if name == "probability":
             return replace(self, probability=value)
         return replace(self, training=self.training.with_parameter(name, value))
 
-    def search(self, name: str) -> Search:
-        return super().search(name) if name == "probability" else self.training.search(name)
-
     @property
     def prior(self) -> float:
-        """The chance that a record of the pool was trained on."""
         return self._required("probability")
 
     @property
     def least_prior(self) -> float:
-        """The smallest chance that any record of the pool was trained on."""
         return self.prior if self.least is None else self.least
 
     @property
@@ -456,13 +370,9 @@ class PoolSampled(Mechanism):
         own = self.training.default_adjacency
         return DEFAULT_ADJACENCY if own == "zero-out" else own
 
-    def check_question(self, adjacency: str, group_size: int) -> None:
-        """Refuse what the draw of single records does not answer."""
+    def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
         if adjacency != DEFAULT_ADJACENCY:
-            remedy = (
-                "a record of the pool was drawn or not, and nobody knows how many were; ask for "
-                "add-remove"
-            )
+            remedy = "whether a record was drawn is a question of adding it; ask for add-remove"
             raise validate.invalid_value("adjacency", adjacency, "'add-remove' for a pool", remedy)
         if group_size > 1:
             remedy = (
@@ -471,8 +381,4 @@ class PoolSampled(Mechanism):
                 f"training.curve(group_size={group_size})"
             )
             raise validate.invalid_value("group_size", group_size, "1 for a pool", remedy)
-
-    def losses(self, adjacency: str, group_size: int) -> PrivacyLosses:
-        """Those of the training; who was drawn from the pool is a question of adding a record."""
-        self.check_question(adjacency, group_size)
         return self.training.losses(adjacency, group_size)

@@ -14,11 +14,8 @@ from typing import Any
 
 from dprime import validate
 
-LEAST_NOISE = 1e-3
-"""With less noise than this every record is revealed."""
-
-MOST_STEPS = 10_000_000
-"""More steps than this are not certified."""
+LEAST_NOISE = 1e-3  # with less noise than this every record is revealed
+MOST_STEPS = 10_000_000  # more steps than this are not certified
 
 
 @dataclass(frozen=True)
@@ -35,16 +32,9 @@ Check = Callable[[str, object], object]
 """Takes the name and the value of a parameter; returns the value as it is kept."""
 
 
-def checked(check: Check, search: Search | None = None, *, quiet: bool = False) -> dict[str, Any]:
-    """What a field of a mechanism says of its parameter.
-
-    Args:
-        check: of its values.
-        search: where `choose` looks for it, if it may be left out.
-        quiet: whether `to_dict` leaves out the default.
-    """
-    found: dict[str, Any] = {"check": check}
-    return found | ({"search": search} if search else {}) | ({"quiet": True} if quiet else {})
+def checked(check: Check, search: Search | None = None) -> dict[str, Any]:
+    """What a field says of its parameter; one that may be left out has a search."""
+    return {"check": check, **({"search": search} if search else {})}
 
 
 def limited(
@@ -62,11 +52,6 @@ def limited(
     return limit
 
 
-def one_of(*options: str) -> Check:
-    """One word out of a list."""
-    return lambda name, value: validate.one_of(name, value, options)
-
-
 number_of_steps = limited(
     partial(validate.whole, example=2000),
     "more are not certified, so split the claim or give fewer steps",
@@ -78,7 +63,6 @@ NOISE = checked(
 )
 RATE = checked(validate.rate, Search(1e-9, 1.0, rises=True))
 STEPS = checked(number_of_steps, Search(1, MOST_STEPS, rises=True, whole=True))
-SHARE = checked(validate.inner_probability, Search(1e-300, 1.0, rises=True))
 
 
 def steps_in_pass(sample_rate: float) -> tuple[int, bool]:
@@ -87,9 +71,6 @@ def steps_in_pass(sample_rate: float) -> tuple[int, bool]:
     A pass may drop its last, smaller batch, so it is floor(1/q) steps at least, for the exact value
     of the float q. Only the float nearest to 1/k stands for 1/k: that is what batch/records is
     where the batches divide the records.
-
-    >>> steps_in_pass(64 / 1024), steps_in_pass(64 / 1025), steps_in_pass(0.1 + 0.2)
-    ((16, True), (16, False), (3, False))
     """
     fewest = min(math.floor(1 / Fraction(sample_rate)), 2 * MOST_STEPS)
     for whole in (fewest, fewest + 1):
@@ -99,11 +80,7 @@ def steps_in_pass(sample_rate: float) -> tuple[int, bool]:
 
 
 def steps_from_epochs(epochs: float, sample_rate: float) -> int:
-    """Steps that cover at least this many expected passes over the data, rounded up.
-
-    >>> steps_from_epochs(60, 256 / 60_000)
-    14063
-    """
+    """Steps that cover at least this many expected passes over the data, rounded up."""
     epochs = validate.positive("epochs", epochs, example=30)
     rate = validate.rate("sample_rate", sample_rate)
     return int(number_of_steps("steps", max(1, math.ceil(epochs / rate * (1 - 1e-12)))))

@@ -7,16 +7,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-NOT_KEPT = {"json": False}
-"""Metadata of a field that is no part of the JSON, such as a curve."""
+NOT_KEPT = {"json": False}  # metadata of a field that is no part of the JSON, such as a curve
 
 
 def to_json(value: Any) -> Any:
-    """A result as JSON values: fields by their names, arrays as lists; None for ∞ and NaN.
-
-    >>> to_json({"bounds": (0.5, math.inf), 3: None})
-    {'bounds': [0.5, None], '3': None}
-    """
+    """A result as JSON values: fields by their names, arrays as lists; None for ∞ and NaN."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kept = [f.name for f in dataclasses.fields(value) if f.metadata.get("json", True)]
         return {name: to_json(getattr(value, name)) for name in kept}

@@ -26,25 +26,16 @@ from dprime.validate import InputError
 
 Array = NDArray[np.float64]
 
-CELL = 0.01
-"""Width of a cell of the Gaussian base law, in standard deviations of the noise."""
-
+CELL = 0.01  # width of a cell of the Gaussian base law, in standard deviations of the noise
 SENSITIVITY = {"add-remove": 1.0, "replace": 2.0, "zero-out": 1.0}
 """How far one record moves the clipped sum at most, in clipping norms, by the adjacency."""
 
 LARGEST_GROUP = 1_000_000
 
-LARGEST_MIXTURE = 3e7
-"""Most evaluations of a density for one step."""
-
-LAST_DIGIT = 2.0**-52
-"""Rounding of one step's masses; it goes to infinity."""
-
-BLOCK = 1_000_000
-"""Most numbers held at once while a mixture is evaluated."""
-
-TAIL = 1e-16
-"""Mass that all steps together may lose beyond the last cell; it goes to infinity."""
+LARGEST_MIXTURE = 3e7  # most evaluations of a density for one step
+LAST_DIGIT = 2.0**-52  # rounding of one step's masses; it goes to infinity
+BLOCK = 1_000_000  # most numbers held at once while a mixture is evaluated
+TAIL = 1e-16  # mass that all steps together may lose beyond the last cell; it goes to infinity
 
 
 class NotCertifiableError(InputError):
@@ -66,7 +57,6 @@ class PrivacyLoss:
     unit: float | None = None
 
     def reversed(self) -> PrivacyLoss:
-        """The same pair with the two worlds exchanged."""
         return PrivacyLoss(-self.loss, self.q, self.p, self.q_inf, self.p_inf, self.unit)
 
 
@@ -103,10 +93,8 @@ class GaussianMixture:
         below, inside, above = 0.0, np.zeros(len(x) - 1), 0.0
         for weight, mean in zip(self.weights, self.means, strict=True):
             t = x - mean
-            side = np.where(t < 0, 1.0, -1.0)
-            cumulative = scipy.special.ndtr(
-                side * t
-            )  # lower tail left of the mean, upper tail right of it
+            side = np.where(t < 0, 1.0, -1.0)  # lower tail left of the mean, upper tail right of it
+            cumulative = scipy.special.ndtr(side * t)
             straddles = side[:-1] != side[1:]
             cell = side[:-1] * np.diff(cumulative)
             cell[straddles] = 1.0 - cumulative[:-1][straddles] - cumulative[1:][straddles]
@@ -170,18 +158,14 @@ def _from_cells(edges: Array, p: Array, q: Array, p_inf: float, q_inf: float) ->
         # Where the other mass is too small for a float, all of this one moves outward.
         outward = np.clip(np.where(np.isnan(share), mass, share), 0.0, mass)
         inward = mass - outward
-        p_low, p_high = (
-            np.where(below, outward * np.exp(a), inward),
-            np.where(below, inward * np.exp(b), outward),
-        )
-        q_low, q_high = (
-            np.where(below, outward, inward * np.exp(-a)),
-            np.where(below, inward, outward * np.exp(-b)),
-        )
-    atoms_p, atoms_q = np.zeros(len(edges)), np.zeros(len(edges))
-    for atoms, low, high in ((atoms_p, p_low, p_high), (atoms_q, q_low, q_high)):
-        atoms[:-1] += low
-        atoms[1:] += high
+        p_low = np.where(below, outward * np.exp(a), inward)
+        p_high = np.where(below, inward * np.exp(b), outward)
+        q_low = np.where(below, outward, inward * np.exp(-a))
+        q_high = np.where(below, inward, outward * np.exp(-b))
+    atoms_p, atoms_q = (
+        np.append(low, 0.0) + np.append(0.0, high)
+        for low, high in ((p_low, p_high), (q_low, q_high))
+    )
     return PrivacyLoss(edges, atoms_p, atoms_q, p_inf, q_inf)
 
 
@@ -211,6 +195,23 @@ def subsampled_gaussian(
     return from_mixtures(world_in, world_out, steps, revealed=revealed)
 
 
+def fixed_size_gaussian(noise_multiplier: float, sample_rate: float, steps: int) -> PrivacyLoss:
+    """A step on a uniform batch of fixed size, one record replaced.
+
+    Balle, Barthe and Gaboardi 2018, theorem 9: delta'(ln(1 + q(e^eps - 1))) <= q delta(eps), delta
+    that of the step with the record in the batch, sensitivity 2 (batches with and without the
+    record differ by a replacement), and the same with the worlds exchanged. The pair with just
+    these values has the positive losses of the mixture and their mirror image.
+    """
+    mixture = subsampled_gaussian(noise_multiplier / 2.0, sample_rate, steps)
+    positive = mixture.loss > 0
+    loss, p, q = mixture.loss[positive], mixture.p[positive], mixture.q[positive]
+    rest = max(0.0, 1.0 - float(p.sum() + q.sum()) - mixture.p_inf)
+    losses = np.concatenate([loss, [0.0], -loss])
+    masses = np.concatenate([p, [rest], q]), np.concatenate([q, [rest], p])
+    return PrivacyLoss(losses, *masses, mixture.p_inf, mixture.p_inf)
+
+
 def _binomial(n: int, probability: float) -> tuple[Array, Array, float]:
     """Counts and their probabilities wherever these matter, and the probability of all others."""
     if n == 1:
@@ -219,16 +220,13 @@ def _binomial(n: int, probability: float) -> tuple[Array, Array, float]:
     low = max(0, math.floor(mean - 12 * spread - 100))
     high = min(n, math.ceil(mean + 12 * spread + 100))
     k = np.arange(low, high + 1, dtype=np.float64)
-    log_choose = (
-        scipy.special.gammaln(n + 1)
-        - scipy.special.gammaln(k + 1)
-        - scipy.special.gammaln(n - k + 1)
+    log_gamma = scipy.special.gammaln
+    log_choose = log_gamma(n + 1) - log_gamma(k + 1) - log_gamma(n - k + 1)
+    log_in, log_out = (
+        scipy.special.xlogy(k, probability),
+        scipy.special.xlog1py(n - k, -probability),
     )
-    weights = np.exp(
-        log_choose
-        + scipy.special.xlogy(k, probability)
-        + scipy.special.xlog1py(n - k, -probability)
-    )
+    weights = np.exp(log_choose + log_in + log_out)
     beyond = float(scipy.special.bdtr(low - 1, n, probability) if low else 0.0)
     beyond += float(scipy.special.bdtrc(high, n, probability) if high < n else 0.0)
     normalised: Array = weights / weights.sum() * (1.0 - beyond)

@@ -1,7 +1,5 @@
 """A request as texts, from a command line or an address, and what it asks for in numbers.
 
-    texts ──► RiskRequest (mechanism, adjacency, group size, readings, target)
-
 Names and texts are those of `dprime risk` and `dprime choose`, so that the same words give the same
 numbers wherever they are typed.
 """
@@ -14,8 +12,9 @@ from typing import Any
 
 from dprime import validate
 from dprime.mechanisms import ADJACENCIES, DPSGD, Mechanism, PoolSampled
-from dprime.metrics import METRICS, OPTIONS, TARGETS, MetricValue, Reading, profile
+from dprime.metrics import OPTIONS, TARGETS, MetricValue, Reading, profile
 from dprime.parameters import steps_from_epochs
+from dprime.registry import METRICS
 from dprime.solve import choose
 
 Texts = Mapping[str, str]
@@ -30,9 +29,7 @@ NAMES = (*MECHANISM, "adjacency", "group_size", *CONDITIONS)
 """Everything that an address can give beside a target; a command has more options."""
 
 ADDRESS_TARGETS = tuple(
-    name
-    for name in TARGETS
-    if {METRICS[name].option(condition) for condition in METRICS[name].conditions} <= {*CONDITIONS}
+    name for name in TARGETS if set(map(METRICS[name].option, METRICS[name].conditions)) <= {*NAMES}
 )
 """The targets whose conditions an address can give."""
 
@@ -42,21 +39,13 @@ GIVE_IT = "give it, or let dprime choose find it"
 
 @dataclass(frozen=True)
 class RiskRequest:
-    """What `dprime risk` or `dprime choose` is asked for, in numbers.
+    """What `dprime risk` or `dprime choose` is asked for, in numbers."""
 
-    Attributes:
-        mechanism: what was run; one parameter is missing where it is to be chosen.
-        adjacency: "add-remove", "replace" or "zero-out".
-        group_size: records that one person may have.
-        readings: the metrics with their conditions.
-        target: the acceptable risk with its conditions, as `choose` takes them; empty for `risk`.
-    """
-
-    mechanism: DPSGD
+    mechanism: DPSGD  # one parameter is missing where it is to be chosen
     adjacency: str
     group_size: int
     readings: tuple[Reading, ...]
-    target: tuple[tuple[str, float], ...] = ()
+    target: tuple[tuple[str, float], ...] = ()  # with its conditions, as `choose` takes them
 
     def to_complete(self) -> Mechanism:
         """What `choose` completes: where no parameter is missing, the share of a pool."""
@@ -66,26 +55,17 @@ class RiskRequest:
         return self.mechanism if "prior" in wanted else PoolSampled(self.mechanism)
 
     def chosen(self) -> DPSGD:
-        """The mechanism with its missing parameter found, always on the safe side."""
         relation, size = self.adjacency, self.group_size
         return choose(self.mechanism, adjacency=relation, group_size=size, **dict(self.target))  # type: ignore[arg-type]
 
 
 def level(condition: str) -> str:
-    """What `choose` calls a condition, which may not have the name of a target.
-
-    >>> level("belief"), level("fpr")
-    ('belief_level', 'fpr')
-    """
+    """What `choose` calls a condition, which may not have the name of a target."""
     return f"{condition}_level" if condition in TARGETS else condition
 
 
 def training_request(texts: Texts, missing: str = GIVE_IT) -> DPSGD:
-    """The DP-SGD that the texts describe; `missing` is the remedy where a parameter is not given.
-
-    >>> training_request({"noise_multiplier": "1", "sample_rate": "0.01", "epochs": "20"}).steps
-    2000
-    """
+    """The DP-SGD that the texts describe; `missing` is the remedy where a parameter is missing."""
     mechanism = _described(texts)
     for name in mechanism.free_parameters():
         remedy = missing.format(option=f"--{name.replace('_', '-')}")
@@ -94,39 +74,24 @@ def training_request(texts: Texts, missing: str = GIVE_IT) -> DPSGD:
 
 
 def risk_request(texts: Texts, missing: str = GIVE_IT) -> RiskRequest:
-    """The request that `dprime risk` has with these options.
-
-    >>> request = risk_request({"noise_multiplier": "1", "sample_rate": "1/100", "steps": "10"})
-    >>> request.mechanism.steps, request.adjacency, request.readings[2].title
-    (10, 'add-remove', 'TPR at FPR 0.01')
-    """
+    """The request that `dprime risk` has with these options."""
     return _request(training_request(texts, missing), texts, {}, named=str)
 
 
 def choose_request(options: Texts) -> RiskRequest:
-    """The request that `dprime choose` has with these options; `solve` refuses all but one target.
-
-    >>> request = choose_request({"sample_rate": "0.01", "steps": "2000", "success": "0.6"})
-    >>> request.mechanism.free_parameters(), request.target
-    (['noise_multiplier'], (('success', 0.6),))
-    """
+    """The request that `dprime choose` has with these options."""
     return _request(_described(options), options, _numbers(options, TARGETS), named=level)
 
 
 def choose_options(texts: Texts, target: str, value: str, free: str) -> dict[str, str]:
-    """The options of `dprime choose` with which it finds a parameter; its own text is not read.
-
-    >>> choose_options({"noise_multiplier": "1", "steps": "9"}, "tpr", "0.1", "sample_rate")
-    {'tpr': '0.1', 'noise_multiplier': '1', 'steps': '9'}
-    """
+    """The options of `dprime choose` with which it finds a parameter; its own text is not read."""
     validate.one_of("target", target, ADDRESS_TARGETS)
     validate.one_of("free", free, MECHANISM)
     given = {level(name): texts[name] for name in NAMES if name in texts and name != free}
     for name in _described(given).free_parameters():
         if name != free:
-            raise validate.invalid_input(
-                name, "missing", "given", "give it, or make it the free one"
-            )
+            remedy = "give it, or make it the free one"
+            raise validate.invalid_input(name, "missing", "given", remedy)
     return {target: value, **given}
 
 
@@ -145,10 +110,8 @@ def answer_json(
 def _request(
     mechanism: DPSGD, texts: Texts, goals: Mapping[str, float], named: Callable[[str], str]
 ) -> RiskRequest:
-    names = {option: named(option) for option in OPTIONS}
-    given = {
-        option: validate.parse(name, texts[name]) for option, name in names.items() if name in texts
-    }
+    names = {option: named(option) for option in OPTIONS if named(option) in texts}
+    given = {option: validate.parse(name, texts[name]) for option, name in names.items()}
     if "belief" in goals and "prior" in given:
         given.setdefault("belief_prior", given["prior"])
     own = {  # the targets' own conditions; the others only shape the table
@@ -168,7 +131,6 @@ def _request(
 
 
 def _described(texts: Texts) -> DPSGD:
-    """The DP-SGD that the texts describe; what was not given stays open."""
     sampling: Any = texts.get("sampling", "poisson")
     mechanism = DPSGD(**_numbers(texts, MECHANISM), sampling=sampling)  # type: ignore[arg-type]
     if "epochs" not in texts:

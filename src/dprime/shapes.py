@@ -1,9 +1,7 @@
 """The two shapes a trade-off curve can have: an exact Gaussian one, or a concave polygon.
 
-A shape answers five questions; every metric is built from them (see `curve`). A polygon is kept
-as two halves that meet where its slope passes 1: the left one in the coordinates (FPR, TPR), the
-right one in (FNR, TNR), which is the left half of the test with the worlds exchanged. So numbers
-near 0 are precise in both corners.
+A shape answers five questions; every metric is built from them (see `curve`). A polygon is kept as
+two halves (see `halves`) that meet where its slope passes 1.
 """
 
 from __future__ import annotations
@@ -11,70 +9,45 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import scipy
 
 from dprime import validate
+from dprime.halves import LARGEST_EXPONENT, LAST_DIGIT, Half, Line, joined, matched
 from dprime.privacy_loss import Array, PrivacyLoss
 
-Point = tuple[float, float]
-"""(FPR, TPR) of one test."""
-
-Line = tuple[float, float]
-"""(epsilon, delta): no test has TPR > delta + e^epsilon FPR."""
-
-LARGEST_EXPONENT = 700.0
-"""e^x is taken up to this x; a privacy loss beyond it counts as infinite."""
-
-
-ROOT_2, ROOT_8 = math.sqrt(2.0), math.sqrt(8.0)
-
-FAR_OUT = 40
-"""Phi of this is 1 in floating point, Phi of its negative 0."""
-
-SMALLEST_DELTA = 1e-300
-"""Below this no epsilon is searched for."""
-
-LAST_DIGIT = 1e-15
-"""Differences below this are rounding of numbers that are exact otherwise."""
+Point = tuple[float, float]  # (FPR, TPR) of one test
+FAR_OUT = 40  # phi of this is 1 in floating point, Phi of its negative 0
+SMALLEST_DELTA = 1e-300  # below this no epsilon is searched for
 
 
 class Shape(Protocol):
     """What every metric is made of. FPR, TPR and slopes are of the directed test `in` or `out`."""
 
-    def tpr(self, fpr: float) -> float:
-        """Largest TPR at this FPR."""
+    # The largest TPR at an FPR, the smallest FPR at a TPR.
+    def tpr(self, fpr: float, /) -> float: ...
+    def fpr(self, tpr: float, /) -> float: ...
 
-    def fpr(self, tpr: float) -> float:
-        """Smallest FPR at this TPR."""
+    # max(TPR - e^epsilon FPR), where epsilon may be negative; and the smallest epsilon >= 0 with
+    # delta(epsilon) <= delta, infinite where there is none.
+    def delta(self, epsilon: float, /) -> float: ...
+    def epsilon(self, delta: float, /) -> float: ...
 
-    def delta(self, epsilon: float) -> float:
-        """max(TPR - e^epsilon FPR); epsilon may be negative."""
+    # TPR where the slope falls to e^log_slope; the largest TPR with TPR >= e^log_ratio FPR, for
+    # log_ratio > 0.
+    def tpr_at_likelihood_ratio(self, log_slope: float, /) -> float: ...
+    def max_tpr_at_ratio(self, log_ratio: float, /) -> float: ...
 
-    def epsilon(self, delta: float) -> float:
-        """Smallest epsilon >= 0 with delta(epsilon) <= delta; infinite where there is none."""
+    # The smallest mu whose Gaussian curve lies above, where FPR and FNR are at least `floor`;
+    # infinite where the curve leaves no such rates.
+    def gaussian_mu(self, floor: float, /) -> float: ...
 
-    def tpr_at_likelihood_ratio(self, log_slope: float) -> float:
-        """TPR where the curve's slope falls to e^log_slope."""
-
-    def max_tpr_at_ratio(self, log_ratio: float) -> float:
-        """Largest TPR with TPR >= e^log_ratio FPR, for log_ratio > 0."""
-
-    def gaussian_mu(self, floor: float) -> float:
-        """Smallest mu whose Gaussian curve lies above, where FPR and FNR are at least `floor`.
-
-        Infinite where the curve leaves no such rates.
-        """
-
-    def reversed(self) -> Shape:
-        """The curve of the test with the two worlds exchanged."""
-
-    def lines(self) -> tuple[list[Line], list[Line]]:
-        """Supporting lines of slope >= 1: of this curve and of the reversed one."""
+    # The curve with the worlds exchanged; supporting lines of slope >= 1, of both.
+    def reversed(self) -> Shape: ...
+    def lines(self) -> tuple[list[Line], list[Line]]: ...
 
 
 @dataclass(frozen=True)
@@ -100,7 +73,7 @@ class GaussianShape:
         if self.mu == 0:
             return max(0.0, -math.expm1(min(epsilon, 0.0)))
         if epsilon == 0:
-            return min(1.0, float(scipy.special.erf(self.mu / ROOT_8)) * (1.0 + LAST_DIGIT))
+            return min(1.0, float(scipy.special.erf(self.mu / math.sqrt(8.0))) * (1.0 + LAST_DIGIT))
         if epsilon < 0:  # the curve is symmetric
             return min(1.0, _below_slope_one(epsilon, self.delta(-epsilon)) * (1.0 + LAST_DIGIT))
         # a and b in whole numbers, so that nothing is lost where epsilon/mu is near mu/2
@@ -109,13 +82,12 @@ class GaussianShape:
         if abs(middle - half) > FAR_OUT * unit:  # none of the mass, or all
             return 0.0 if middle > half else 1.0
         a, b = (middle - half) / unit, (middle + half) / unit
-        here, there = (float(scipy.special.erfcx(x / ROOT_2)) for x in (a, b))
+        here, there = (float(scipy.special.erfcx(x / math.sqrt(2.0))) for x in (a, b))
         first = float(scipy.special.ndtr(-a)) * (1.0 + LAST_DIGIT * (1.0 + max(0.0, a) ** 2))
         missed = max(0.0, 1.0 - there / here) + 3.0 * LAST_DIGIT
         return min(1.0, max(first * missed, sys.float_info.min))
 
     def epsilon(self, delta: float) -> float:
-        """The inverse of delta(epsilon), rounded up."""
         if self.delta(0.0) <= delta:
             return 0.0
         if delta < SMALLEST_DELTA:
@@ -123,14 +95,15 @@ class GaussianShape:
         high = self.mu * (self.mu / 2 + 40.0)  # delta < Phi(-40) there
         if delta <= 0 or math.isinf(high) or self.delta(high) > delta:
             return math.inf
-        found = float(scipy.optimize.brentq(self._log_excess, 0.0, high, (delta,), xtol=1e-13))
+
+        def excess(epsilon: float) -> float:
+            return math.log(max(self.delta(epsilon), 1e-320) / delta)
+
+        found = float(scipy.optimize.brentq(excess, 0.0, high, xtol=1e-13))
         step = 1e-13 * max(found, 1.0)
         while self.delta(found) > delta:
             found, step = found + step, 2 * step
         return found
-
-    def _log_excess(self, epsilon: float, delta: float) -> float:
-        return math.log(max(self.delta(epsilon), 1e-320) / delta)
 
     def tpr_at_likelihood_ratio(self, log_slope: float) -> float:
         """TPR where the slope falls to e^log_slope: loss is N(mu^2/2, mu^2) in world `in`."""
@@ -157,8 +130,7 @@ class GaussianShape:
     def gaussian_mu(self, floor: float) -> float:
         return self.mu
 
-    def reversed(self) -> GaussianShape:
-        """The same: a Gaussian curve is symmetric."""
+    def reversed(self) -> GaussianShape:  # it is symmetric
         return self
 
     def lines(self) -> tuple[list[Line], list[Line]]:
@@ -166,151 +138,6 @@ class GaussianShape:
         top = min(LARGEST_EXPONENT, self.mu * (self.mu / 2 + 9))
         tangents = [(float(e), self.delta(float(e))) for e in np.linspace(0.0, top, 3000)]
         return tangents, tangents
-
-
-@dataclass(frozen=True, eq=False)
-class Half:
-    """The left half of a concave polygon: from (0, start) along edges of falling slope >= 1.
-
-    Edge i has ln slope `log_slope[i]`, rises by `rise[i]` in TPR and runs by `run[i]` in FPR.
-    """
-
-    start: float
-    log_slope: Array
-    rise: Array
-    run: Array
-
-    @cached_property
-    def tpr(self) -> Array:
-        """TPR at each vertex."""
-        return np.minimum(1.0, self.start + np.concatenate([[0.0], np.cumsum(self.rise)]))
-
-    @cached_property
-    def fpr(self) -> Array:
-        """FPR at each vertex."""
-        return np.concatenate([[0.0], np.cumsum(self.run)])
-
-    @cached_property
-    def log_fpr(self) -> Array:
-        """Ln FPR at each vertex; an FPR too small for a float still has its logarithm."""
-        with np.errstate(divide="ignore"):
-            if not len(self.run) or self.run[0] > 0:
-                logs: Array = np.log(self.fpr)
-                return logs
-            runs = np.log(self.rise) - self.log_slope
-        return np.concatenate([[-np.inf], np.logaddexp.accumulate(runs)])
-
-    @property
-    def end(self) -> tuple[float, float]:
-        """The last vertex, (FPR, TPR)."""
-        return float(self.fpr[-1]), float(self.tpr[-1])
-
-    def delta(self, epsilon: float) -> float:
-        """max(TPR - e^epsilon FPR) over the half, as a sum of positive terms: no cancellation."""
-        steeper = int(np.searchsorted(-self.log_slope, -epsilon))
-        gain = -np.expm1(epsilon - self.log_slope[:steeper])
-        return min(1.0, self.start + float((self.rise[:steeper] * gain).sum()))
-
-    def under(self, line: Line) -> Half | None:
-        """The half cut by a line that holds too; None where all of it lies above the line."""
-        epsilon, delta = line
-        if self.start <= delta or epsilon > LARGEST_EXPONENT:
-            return self
-        below = self.tpr - delta <= np.exp(epsilon + self.log_fpr)
-        if not below.any():
-            return None
-        i = int(below.argmax()) - 1  # the line leaves the half on edge i
-        rise = float(self.rise[i])
-        above = float(self.tpr[i] - delta - np.exp(epsilon + self.log_fpr[i]))
-        nearer = rise * math.expm1(float(epsilon - self.log_slope[i]))  # over the whole edge
-        share = above / nearer if nearer > above else 1.0
-        height = float(self.tpr[i]) - delta + share * rise
-        rest = 1.0 - share
-        return Half(
-            delta,
-            np.concatenate([[epsilon], self.log_slope[i:]]),
-            np.concatenate([[height, rest * rise], self.rise[i + 1 :]]),
-            np.concatenate([[height * math.exp(-epsilon), rest * self.run[i]], self.run[i + 1 :]]),
-        )
-
-
-def _below_slope_one(epsilon: float, other_delta: float) -> float:
-    """TPR - e^e FPR = 1 - e^e + e^e (TNR - e^-e FNR): delta at epsilon < 0, from the other test."""
-    return min(1.0, -math.expm1(epsilon) + math.exp(epsilon) * other_delta)
-
-
-def half_from_lines(lines: Sequence[Line]) -> Half:
-    """The lower envelope of lines TPR = delta + e^epsilon FPR with epsilon >= 0, from FPR = 0."""
-    best = {1.0: 1.0}  # a line that always holds
-    for epsilon, delta in lines:
-        if epsilon <= LARGEST_EXPONENT:  # a steeper one says nothing that a float could show
-            slope = math.exp(epsilon)
-            best[slope] = min(delta, best.get(slope, math.inf))
-    hull: list[tuple[float, float, float]] = []  # (slope, delta, FPR where the line takes over)
-    for slope, delta in sorted(best.items(), reverse=True):
-        begins = 0.0
-        while hull:
-            last_slope, last_delta, last_begins = hull[-1]
-            begins = (delta - last_delta) / (last_slope - slope)
-            if begins > last_begins:
-                break
-            hull.pop()
-            begins = 0.0
-        hull.append((slope, delta, begins))
-    slopes = np.array([slope for slope, _, _ in hull])
-    run = np.diff(np.array([begins for _, _, begins in hull] + [math.inf]))
-    return Half(min(1.0, hull[0][1]), np.log(slopes), slopes * run, run)
-
-
-def join(left: Half, right: Half) -> Polygon:
-    """Two envelopes cut where they meet; each may end in an edge of infinite run."""
-    low, fpr = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + fpr) / 2
-        if _height(left, middle) < 1.0 - _inverse_height(right, 1.0 - middle):
-            low = middle
-        else:
-            fpr = middle
-    fnr = _inverse_height(right, 1.0 - fpr)
-    for _ in range(20):  # where a rate is tiny, the other half knows it to its last digit
-        fpr = _inverse_height(left, 1.0 - fnr)
-        fnr = _inverse_height(right, 1.0 - fpr)
-    return _matched(_cut(left, fpr, 1.0 - fnr), _cut(right, fnr, 1.0 - fpr))
-
-
-def _matched(left: Half, right: Half) -> Polygon:
-    """Both halves certify the advantage. Rounding may tell them apart: keep the larger."""
-    surplus = left.delta(0.0) - right.delta(0.0)
-    if surplus > LAST_DIGIT:
-        right = replace(right, start=right.start + surplus)
-    elif surplus < -LAST_DIGIT:
-        left = replace(left, start=left.start - surplus)
-    return Polygon(left, right)
-
-
-def _height(half: Half, fpr: float) -> float:
-    """TPR of an envelope at an FPR; its last edge goes on."""
-    i = min(int(np.searchsorted(half.fpr[1:], fpr, side="right")), len(half.run) - 1)
-    before = half.start + float(half.rise[:i].sum())
-    return before + math.exp(half.log_slope[i]) * (fpr - float(half.fpr[i]))
-
-
-def _inverse_height(half: Half, tpr: float) -> float:
-    """FPR at which an envelope reaches a TPR."""
-    if tpr <= half.start:
-        return 0.0
-    heights = half.start + np.concatenate([[0.0], np.cumsum(half.rise)])
-    i = min(int(np.searchsorted(heights[1:], tpr, side="right")), len(half.run) - 1)
-    return float(half.fpr[i] + (tpr - heights[i]) * math.exp(-half.log_slope[i]))
-
-
-def _cut(half: Half, fpr: float, tpr: float) -> Half:
-    """The half up to a point on it (or, where it starts above the point, nothing but that)."""
-    i = min(int(np.searchsorted(half.fpr[1:], fpr, side="right")), len(half.run) - 1)
-    run = half.run[: i + 1].copy()
-    run[i] = max(0.0, fpr - float(half.fpr[i]))
-    slopes = half.log_slope[: i + 1]
-    return Half(min(half.start, tpr), slopes, np.exp(slopes) * run, run)
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,14 +152,12 @@ class Polygon:
 
     @staticmethod
     def from_privacy_loss(loss: PrivacyLoss) -> Polygon:
-        """The curve of a dominating pair, and of nothing smaller."""
-        left = _half(loss.loss, loss.p, loss.q, loss.p_inf)
-        return _matched(left, _half(-loss.loss, loss.q, loss.p, loss.q_inf))
+        left = Half.from_atoms(loss.loss, loss.p, loss.q, loss.p_inf)
+        return Polygon(*matched(left, Half.from_atoms(-loss.loss, loss.q, loss.p, loss.q_inf)))
 
     @staticmethod
     def from_lines(forward: Sequence[Line], backward: Sequence[Line]) -> Polygon:
-        """The largest curve under all lines of the test and of the reversed test."""
-        return join(half_from_lines(forward), half_from_lines(backward))
+        return Polygon(*joined(Half.under_lines(forward), Half.under_lines(backward)))
 
     @staticmethod
     def from_points(points: Iterable[Point]) -> Polygon:
@@ -340,9 +165,6 @@ class Polygon:
 
         Between two tests one can toss a coin, so nothing less is the curve of an attacker who has
         them. Rates are kept as given, so no vertex is rounded upward by more than the last digit.
-
-        >>> Polygon.from_points([(0.1, 0.5), (0.3, 0.55)]).tpr(0.55)
-        0.75
         """
         fpr, tpr = _hull(points)
         run, rise = np.diff(fpr), np.diff(tpr)
@@ -351,8 +173,8 @@ class Polygon:
         left, right = (log_slope > 0) & (run > 0), (log_slope < 0) & (rise > 0)
         start, end = float(rise[run == 0].sum()), float(run[rise == 0].sum())
         return Polygon(
-            _half(log_slope[left], rise[left], run[left], start),
-            _half(-log_slope[right], run[right], rise[right], end),
+            Half.from_atoms(log_slope[left], rise[left], run[left], start),
+            Half.from_atoms(-log_slope[right], run[right], rise[right], end),
         )
 
     def under(self, forward: Line, backward: Line) -> Polygon:
@@ -363,8 +185,11 @@ class Polygon:
             return Polygon.from_lines([*ahead, forward], [*behind, backward])
         return Polygon(left, right)
 
+    @property
+    def edges(self) -> int:
+        return len(self.left.rise) + len(self.right.rise)
+
     def vertices(self) -> tuple[Array, Array]:
-        """FPR and TPR of every vertex, from left to right."""
         fpr = np.concatenate([[0.0], self.left.fpr, 1.0 - self.right.tpr[::-1], [1.0]])
         tpr = np.concatenate([[0.0], self.left.tpr, 1.0 - self.right.fpr[::-1], [1.0]])
         return fpr, tpr
@@ -384,7 +209,7 @@ class Polygon:
     def fpr(self, tpr: float) -> float:
         end_fpr, end_tpr = self.left.end
         if tpr <= end_tpr:
-            return min(tpr, _first_reaching(tpr, self.left))
+            return min(tpr, self.left.first_fpr(tpr))
         right_fnr, right_tnr = self.right.end
         if tpr <= 1.0 - right_fnr:
             return max(0.0, min(end_fpr + (tpr - end_tpr), 1.0 - right_tnr))
@@ -457,51 +282,23 @@ class Polygon:
         )
 
     def lines(self) -> tuple[list[Line], list[Line]]:
-        """The lines along the edges (a few thousand at most, all valid)."""
-        return _edge_lines(self.left), _edge_lines(self.right)
+        return self.left.lines(), self.right.lines()
+
+
+def _below_slope_one(epsilon: float, other_delta: float) -> float:
+    """TPR - e^e FPR = 1 - e^e + e^e (TNR - e^-e FNR): delta at epsilon < 0, from the other test."""
+    return min(1.0, -math.expm1(epsilon) + math.exp(epsilon) * other_delta)
 
 
 def _hull(points: Iterable[Point]) -> tuple[Array, Array]:
-    """The vertices of the concave hull, from (0, 0) to (1, 1)."""
+    given = [(validate.probability("fpr", x), validate.probability("tpr", y)) for x, y in points]
     hull: list[Point] = []
-    for fpr, tpr in sorted({(0.0, 0.0), (1.0, 1.0), *map(_checked_point, points)}):
-        while hull and _not_above((fpr, tpr), hull):
+    for x, y in sorted({(0.0, 0.0), (1.0, 1.0), *given}):
+        while len(hull) > 1:
+            (x0, y0), (x1, y1) = hull[-2:]
+            if (y1 - y0) * (x - x0) > (y - y0) * (x1 - x0):  # the last vertex lies above the line
+                break
             hull.pop()
-        hull.append((fpr, tpr))
+        hull.append((x, y))
     vertices = np.array(hull)
     return vertices[:, 0], vertices[:, 1]
-
-
-def _not_above(new: Point, hull: list[Point]) -> bool:
-    """Whether the hull's last vertex lies on or below the line from the one before it to `new`."""
-    if len(hull) == 1:
-        return False
-    (x0, y0), (x1, y1) = hull[-2:]
-    return (y1 - y0) * (new[0] - x0) <= (new[1] - y0) * (x1 - x0)
-
-
-def _checked_point(point: Point) -> Point:
-    fpr, tpr = point
-    return validate.probability("fpr", fpr), validate.probability("tpr", tpr, example=0.5)
-
-
-def _first_reaching(tpr: float, half: Half) -> float:
-    """The smallest FPR at which a half has this TPR, also where it is flat."""
-    i = int(np.searchsorted(half.tpr, tpr))  # the first vertex at or above it
-    if i == 0:
-        return 0.0
-    rise = float(half.tpr[i] - half.tpr[i - 1])
-    share = (tpr - float(half.tpr[i - 1])) / rise
-    return float(half.fpr[i - 1] + share * (half.fpr[i] - half.fpr[i - 1]))
-
-
-def _half(loss: Array, p: Array, q: Array, start: float) -> Half:
-    positive = np.flatnonzero((loss >= 0) & (p > 0))
-    order = positive[np.argsort(-loss[positive], kind="stable")]
-    return Half(min(1.0, start), loss[order], p[order], q[order])
-
-
-def _edge_lines(half: Half, most: int = 3000) -> list[Line]:
-    stride = max(1, len(half.log_slope) // most)
-    slopes = np.unique(np.concatenate([half.log_slope[::stride], [0.0]]))
-    return [(float(s), half.delta(float(s))) for s in slopes if s < LARGEST_EXPONENT]

@@ -13,13 +13,8 @@ from typing import Any
 PROMISE = (
     "no attacker does better on average over trainings, whatever they know of the other records"
 )
-"""What every certified number promises."""
-
 POINTER = "docs/meaning.md#certified"
-"""Where the conditions and what each of them excludes are explained."""
-
 ESTIMATE = "An estimate: the truth can be worse."
-"""What an estimate is worth."""
 
 CLIPPED = (
     "each record's gradient is clipped on its own and depends on no other record (no padding to "
@@ -35,8 +30,6 @@ BATCHES = {
     "each record once an epoch",
     "full": "every step uses all records",
 }
-"""How batches must be drawn, by the kind of sampling."""
-
 PUBLIC = (
     "sampling rate, divisor and number of steps are public constants, not computed from the number "
     "of records"
@@ -59,15 +52,10 @@ STATED = "the stated guarantee is true of what was run"
 GIVEN = "the given curve is that of what was run"
 ALONE = "one result is released, and nothing else was chosen or published from these data"
 
-RESTS = "docs/monitor.md#what-a-certificate-of-the-monitor-rests-on"
-"""Where it is explained what a monitor sees, and what it does not."""
-
 SEEN = (
     "Seen at every step: the noise, the norm that records were clipped to, how many records were "
     "clipped, and the batches that the data loader drew."
 )
-"""What a monitor's certificate is made of."""
-
 UNSEEN = (
     "Not seen, and left to you: that one record moves the clipped sum by no more than the clipping "
     "norm C (padding to the longest record of a batch, losses over tokens or divided by the "
@@ -78,35 +66,26 @@ UNSEEN = (
     "momentum does not start from the data; that nothing was computed from these data before "
     "(scaling, class weights, a clipping norm, first weights); that no training metric is "
     "published; that the seed is secret (a number in the script, or the 42 of transformers' "
-    "Trainer, is not). "
-    f"More: {RESTS}"
+    "Trainer, is not). More: docs/monitor.md#what-a-certificate-of-the-monitor-rests-on"
 )
-"""What it rests on besides."""
 
 GRID = (
     "PyTorch's normal numbers lie on a grid. Whoever sees updates or models in full precision can "
     "tell the worlds apart by it (AUC 1.00 where ideal noise allows 0.503), whatever ε is"
 )
-"""What noise without secure mode shows in its lowest digits."""
-
 SECURE_NOISE = (
     "The noise is of Opacus' secure mode: four draws of a cryptographic generator, added up. No "
     "attack on it is known; that float32 numbers are not real numbers is covered by no analysis."
 )
-
 IDEAL_NOISE = (
     f"The noise is taken as ideal, as ideal_noise=True asks. {GRID}. That they end is not counted "
     "either: no number here holds against them."
 )
-"""What to know where the noise of PyTorch is taken as ideal."""
-
 CHANGES = {
     "add-remove": "added or removed",
     "replace": "replaced by another",
     "zero-out": "zeroed out (the number of records is public)",
 }
-"""What the two data sets differ in, by the adjacency."""
-
 KINDS: Mapping[str, tuple[str, ...]] = {
     "Gaussian": (SENSITIVITY, SECRET),
     "Laplace": (SENSITIVITY, SECRET),
@@ -121,25 +100,16 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 
 
 def certified(adjacency: str | None = None, group_size: int = 1) -> str:
-    """What "certified" means, in one line; no adjacency where only a curve is known.
-
-    >>> certified("add-remove")[:44]
-    'Certified for one record added or removed: n'
-    """
-    holds = f"Certified for {_changed(adjacency, group_size)}"
-    return f"{holds}: {PROMISE}, if the conditions hold: {POINTER}"
+    """What "certified" means, in one line; no adjacency where only a curve is known."""
+    return f"{_certified_for(adjacency, group_size)}: {PROMISE}, if the conditions hold: {POINTER}"
 
 
 def certified_in_full(
     described: Mapping[str, Any] | None, adjacency: str | None = None, group_size: int = 1
 ) -> str:
-    """What "certified" means, with every condition of the mechanism that `to_dict()` described.
-
-    >>> certified_in_full({"name": "RandomizedResponse"}, "replace")[:54]
-    'Certified for one record replaced by another, if: each'
-    """
+    """What "certified" means, with every condition of the mechanism that `to_dict()` described."""
     *listed, last = conditions(described, group_size, adjacency)
-    holds = f"Certified for {_changed(adjacency, group_size)}"
+    holds = _certified_for(adjacency, group_size)
     return f"{holds}, if: {'; '.join(listed)}; and {last}. Then {PROMISE}."
 
 
@@ -148,13 +118,8 @@ def conditions(
 ) -> list[str]:
     """What must be true for a certified number of this mechanism to hold.
 
-    Args:
-        described: what was run, as `Mechanism.to_dict()` gives it; None where it is not known.
-        group_size: the records that one person may have.
-        adjacency: that the number holds for; None asks what every adjacency asks.
-
-    >>> conditions({"name": "EpsilonDelta"})[:2]
-    ['the stated guarantee is true of what was run', 'each person has one record']
+    `described` is what `Mechanism.to_dict()` gives, None where only a curve is known; without an
+    adjacency, what every one asks is listed.
     """
     records = "one record" if group_size == 1 else f"at most {group_size:,} records"
     return [*dict.fromkeys(_own(described, adjacency)), f"each person has {records}", ALONE]
@@ -189,21 +154,13 @@ def describe(
 
 
 def command(name: str, options: Mapping[str, str]) -> str:
-    """A command with its options, as it can be typed.
-
-    >>> command("risk", {"noise_multiplier": "1.1", "sample_rate": "256/60000", "steps": "10"})
-    'dprime risk --noise-multiplier 1.1 --sample-rate 256/60000 --steps 10'
-    """
+    """A command with its options, as it can be typed."""
     words = [(f"--{option.replace('_', '-')}", text) for option, text in options.items()]
     return shlex.join(["dprime", name, *(word for pair in words for word in pair)])
 
 
 def two_epsilons(own: float, proved: float, delta: float) -> str:
-    """The ε of the accountant "gdp" beside the one that is proved.
-
-    >>> two_epsilons(3.0, 3.88509, 1e-5)
-    'The accountant "gdp" says ε = 3 at δ = 1e-05, which is too low: ε = 3.886 is proved.'
-    """
+    """The ε of the accountant "gdp" beside the one that is proved."""
     up = math.ceil(proved * 1000) / 1000 if math.isfinite(proved) else proved
     return (
         f'The accountant "gdp" says ε = {own:.4g} at δ = {delta:g}, which is too low: '
@@ -212,15 +169,7 @@ def two_epsilons(own: float, proved: float, delta: float) -> str:
 
 
 def plain_noise(ends_at: float, revealed: str) -> str:
-    """What noise without secure mode does to a certificate.
-
-    Args:
-        ends_at: the largest normal number, in standard deviations.
-        revealed: the probability of an output that one of the two worlds cannot have.
-
-    >>> plain_noise(5.768, "8.4e-06")[:51]
-    "Opacus' secure_mode is off. PyTorch's normal number"
-    """
+    """What noise without secure mode, of which the largest normal number is known, does."""
     return (
         f"Opacus' secure_mode is off. {GRID}. They also end at {ends_at:.3f} standard deviations: "
         f"an output that one of the worlds cannot have is counted in every δ with {revealed}."
@@ -228,18 +177,14 @@ def plain_noise(ends_at: float, revealed: str) -> str:
 
 
 def install(extra: str) -> str:
-    """The command that installs an optional part.
-
-    >>> install("train")
-    "pip install '.[train]' in a checkout of dprime"
-    """
+    """The command that installs an optional part."""
     return f"pip install '.[{extra}]' in a checkout of dprime"
 
 
-def _changed(adjacency: str | None, group_size: int) -> str:
+def _certified_for(adjacency: str | None, group_size: int) -> str:
     if adjacency is None:
-        return "the two data sets that the curve compares"
-    return f"{_records(group_size)} {CHANGES[adjacency]}"
+        return "Certified for the two data sets that the curve compares"
+    return f"Certified for {_records(group_size)} {CHANGES[adjacency]}"
 
 
 def _records(group_size: int) -> str:
@@ -247,7 +192,6 @@ def _records(group_size: int) -> str:
 
 
 def _own(described: Mapping[str, Any] | None, adjacency: str | None) -> tuple[str, ...]:
-    """The conditions of a mechanism and of its parts, in order."""
     if described is None:
         return (GIVEN,)
     if "mechanisms" in described:
@@ -264,8 +208,7 @@ def _own(described: Mapping[str, Any] | None, adjacency: str | None) -> tuple[st
 
 # Numbers ------------------------------------------------------------------------------------------
 
-SMALLEST = 1e-290
-"""Numbers below this are printed as this."""
+SMALLEST = 1e-290  # what is below is printed as this
 
 
 def given(value: float) -> str:
@@ -285,11 +228,7 @@ def round_up(value: float, digits: int = 4) -> str:
 
 
 def round_down(value: float, digits: int = 4) -> str:
-    """A few significant digits, rounded down: a floor may not rise when it is printed.
-
-    >>> round_down(0.123456), round_down(-0.123456)
-    ('0.1234', '-0.1235')
-    """
+    """A few significant digits, rounded down: a floor may not rise when it is printed."""
     text = round_up(-value, digits)
     return text.removeprefix("-") if text.startswith("-") else text if value == 0 else f"-{text}"
 
@@ -297,11 +236,7 @@ def round_down(value: float, digits: int = 4) -> str:
 def interval_text(
     value: float, low: float, high: float, digits: int = 3, *, scale: float = 1.0
 ) -> str:
-    """A value and its interval: how far it goes, or both ends where they are not equally far.
-
-    >>> interval_text(0.5, 0.4, 0.6), interval_text(0.769, 0.0, 1.0, 1, scale=100)
-    ('0.500 ± 0.100', '76.9 (0.0 to 100.0)')
-    """
+    """A value and its interval: how far it goes, or both ends where they are not equally far."""
     shown, bottom, top = (f"{scale * each:.{digits}f}" for each in (value, low, high))
     below, above = (f"{scale * each:.{digits}f}" for each in (value - low, high - value))
     return f"{shown} ± {above}" if below == above else f"{shown} ({bottom} to {top})"
@@ -309,12 +244,12 @@ def interval_text(
 
 def percent_up(share: float) -> str:
     """A share that is a ceiling."""
-    return f"{round_up(100 * min(share, 1.0))} %"
+    return f"{Ceiling(share):%}"
 
 
 def percent_down(share: float) -> str:
     """A share that is a floor."""
-    return f"{round_down(100 * max(share, 0.0))} %"
+    return f"{Floor(share):%}"
 
 
 def safe_digits(name: str, value: float) -> str:
@@ -325,62 +260,42 @@ def safe_digits(name: str, value: float) -> str:
 
 
 def one_in(probability: float) -> str:
-    """How many times there are to one occasion, rounded down, so that the chance is not smaller.
-
-    >>> one_in(0.015), one_in(1e-3)
-    ('66', '1,000')
-    """
+    """How many times there are to one occasion, rounded down, so that the chance is not smaller."""
     return f"{math.floor(float(round_down(1 / max(probability, SMALLEST), 3))):,}"
 
 
 def odds(probability: float) -> str:
-    """How often something happens, at most.
-
-    >>> odds(0.25), odds(0.001)
-    ('25 % of the time', 'once in 1,000 times')
-    """
+    """How often something happens, at most."""
     if probability >= 0.1:
         return f"{percent_up(probability)} of the time"
     return f"once in {one_in(probability)} times"
 
 
 class Given(float):
-    """A number of the user's in a template: `{x}`, `{x:%}` for a share, `{x:odds}` for a chance.
+    """A number in a template: `{x}`, `{x:%}` and `{x:points}` of a share, `{x:odds}` of a chance.
 
-    >>> "{:%} of {}".format(Given(0.015), Given(2.0))
-    '1.5 % of 2'
+    >>> "{:%} of {}, {:points} points".format(Given(0.015), Given(2.0), Ceiling(0.123456))
+    '1.5 % of 2, 12.35 points'
     """
+
+    rounded = staticmethod(given)
 
     def __format__(self, form: str) -> str:
         value = float(self)
         if form == "odds":
             return odds(value)
-        return f"{given(100 * value)} %" if form else given(value)
+        if form == "%":
+            return f"{self.rounded(100 * min(max(value, 0.0), 1.0))} %"
+        return self.rounded(100 * value if form == "points" else value)
 
 
-class Ceiling(float):
-    """A limit in a template, rounded up: `{x}`, `{x:%}`, `{x:odds}`, or `{x:points}` out of 100.
+class Ceiling(Given):
+    """A limit, rounded up."""
 
-    >>> "{:points} points, {:%}".format(Ceiling(0.123456), Ceiling(0.123456))
-    '12.35 points, 12.35 %'
-    """
-
-    def __format__(self, form: str) -> str:
-        value = float(self)
-        if form == "points":
-            return round_up(100 * value)
-        return percent_up(value) if form == "%" else odds(value) if form else round_up(value)
+    rounded = staticmethod(round_up)
 
 
-class Floor(float):
-    """The same for a number that is rounded down.
+class Floor(Given):
+    """A lower bound, rounded down."""
 
-    >>> "{:points} points, {:%}".format(Floor(0.123456), Floor(0.123456))
-    '12.34 points, 12.34 %'
-    """
-
-    def __format__(self, form: str) -> str:
-        value = float(self)
-        if form == "points":
-            return round_down(100 * value)
-        return percent_down(value) if form else round_down(value)
+    rounded = staticmethod(round_down)

@@ -1,13 +1,13 @@
 """The one place that words every input error.
 
-Each function returns the checked value or raises `InputError`, whose one sentence names the input,
-the value it had and what would be right. The command line prints the same sentence.
+Each check takes a name and a value and returns the value, or raises `InputError`, whose one
+sentence names the input, the value it had and what would be right.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Self
 
@@ -18,12 +18,6 @@ WHOLE_TOLERANCE = 1e-9
 class InputError(ValueError):
     """What the user gave cannot be used; every other exception is a bug of dprime's.
 
-    Attributes:
-        parameter: what was given, by its name.
-        requirement: what it must be or do.
-        value: what it was, where that is a value.
-        remedy: what to do.
-
     >>> error = invalid_value("delta", 2, "below 1", "give a number such as 1e-5")
     >>> print(error)
     delta must be below 1, but it is 2: give a number such as 1e-5.
@@ -33,14 +27,13 @@ class InputError(ValueError):
 
     parameter: str = ""
     requirement: str = ""
-    value: object = None
+    value: object = None  # what was given, where that is a value
     remedy: str = ""
 
     @classmethod
     def of(
         cls, parameter: str, requirement: str, found: str, remedy: str = "", value: object = None
     ) -> Self:
-        """The error whose sentence says what must be, what is, and what to do."""
         error = cls(f"{parameter} must {requirement}, but {found}{remedy and ': ' + remedy}.")
         error.parameter, error.requirement, error.remedy = parameter, requirement, remedy
         error.value = value
@@ -71,48 +64,36 @@ def parse(name: str, text: str) -> float:
 def number(name: str, value: object, *, example: float | str = 1.0) -> float:
     """A finite real number."""
     remedy = f"give a number such as {example}"
-    if value is not True and value is not False and isinstance(value, Real):
-        try:
-            result = float(value)
-        except OverflowError:
-            raise invalid_value(name, "too large", "a finite number", remedy) from None
-    else:
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise invalid_value(name, value, "a number", remedy)
+    try:
+        result = float(value)
+    except OverflowError:
+        raise invalid_value(name, "too large", "a finite number", remedy) from None
     if not math.isfinite(result):
         raise invalid_value(name, value, "a finite number", remedy)
     return result
 
 
-def positive(name: str, value: object, *, example: float | str = 1.0) -> float:
-    """A number above 0."""
-    result = number(name, value, example=example)
-    if result <= 0:
-        raise invalid_value(name, value, "above 0", f"give a number such as {example}")
-    return result
+def _number_that(
+    requirement: str, holds: Callable[[float], bool], usual: float, what: str = "number"
+) -> Callable[..., float]:
+    def check(name: str, value: object, *, example: float | str = usual) -> float:
+        result = number(name, value, example=example)
+        if not holds(result):
+            raise invalid_value(name, value, requirement, f"give a {what} such as {example}")
+        return result
+
+    return check
 
 
-def at_least_zero(name: str, value: object, *, example: float | str = 1.0) -> float:
-    """A number that is 0 or more."""
-    result = number(name, value, example=example)
-    if result < 0:
-        raise invalid_value(name, value, "0 or more", f"give a number such as {example}")
-    return result
-
-
-def rate(name: str, value: object, *, example: float | str = 0.01) -> float:
-    """A share above 0 and at most 1."""
-    result = number(name, value, example=example)
-    if not 0 < result <= 1:
-        raise invalid_value(name, value, "above 0 and at most 1", f"give a share such as {example}")
-    return result
-
-
-def probability(name: str, value: object, *, example: float | str = 0.01) -> float:
-    """A number from 0 to 1, both included."""
-    result = number(name, value, example=example)
-    if not 0 <= result <= 1:
-        raise invalid_value(name, value, "between 0 and 1", f"give a probability such as {example}")
-    return result
+positive = _number_that("above 0", lambda x: x > 0, 1.0)
+at_least_zero = _number_that("0 or more", lambda x: x >= 0, 1.0)
+rate = _number_that("above 0 and at most 1", lambda x: 0 < x <= 1, 0.01, "share")
+probability = _number_that("between 0 and 1", lambda x: 0 <= x <= 1, 0.01, "probability")
+inner_probability = _number_that(
+    "strictly between 0 and 1", lambda x: 0 < x < 1, 0.5, "probability"
+)
 
 
 def below_one(name: str, value: object, *, example: float | str = 0.1) -> float:
@@ -123,30 +104,18 @@ def below_one(name: str, value: object, *, example: float | str = 0.1) -> float:
     return result
 
 
-def inner_probability(name: str, value: object, *, example: float | str = 0.5) -> float:
-    """A number strictly between 0 and 1, such as a prior that is not yet certain."""
-    result = number(name, value, example=example)
-    if not 0 < result < 1:
-        remedy = f"give a probability such as {example}"
-        raise invalid_value(name, value, "strictly between 0 and 1", remedy)
-    return result
-
-
 def whole(name: str, value: object, *, example: int = 1000, least: int = 1) -> int:
     """A whole number of at least 1, or another one; 2000.0 counts as 2000."""
-    if value is not True and value is not False and hasattr(value, "__index__"):
+    remedy = f"give a whole number such as {example}"
+    if not isinstance(value, bool) and hasattr(value, "__index__"):
         result: int = value.__index__()
     else:
         real = number(name, value, example=example)
         result = round(real)
         if abs(real - result) > WHOLE_TOLERANCE:
-            raise invalid_value(
-                name, value, "a whole number", f"give a whole number such as {example}"
-            )
+            raise invalid_value(name, value, "a whole number", remedy)
     if result < least:
-        raise invalid_value(
-            name, value, f"at least {least}", f"give a whole number such as {example}"
-        )
+        raise invalid_value(name, value, f"at least {least}", remedy)
     return result
 
 
@@ -154,9 +123,8 @@ def one_of(name: str, value: object, options: Sequence[str]) -> str:
     """One word out of a list."""
     if isinstance(value, str) and value in options:
         return value
-    raise invalid_value(
-        name, value, "one of " + ", ".join(options), f"give for example {options[0]}"
-    )
+    requirement = "one of " + ", ".join(options)
+    raise invalid_value(name, value, requirement, f"give for example {options[0]}")
 
 
 def exactly_one(names: str, given: Mapping[str, object], remedy: str) -> str:

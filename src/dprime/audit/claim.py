@@ -11,9 +11,10 @@ from typing import Any, cast
 from dprime import validate
 from dprime.curve import DRAWN, TradeOff
 from dprime.guarantees import EpsilonDelta
+from dprime.halves import LARGEST_EXPONENT
 from dprime.mechanisms import DPSGD, Mechanism
-from dprime.metrics import METRICS, MetricValue, Reading
-from dprime.shapes import LARGEST_EXPONENT
+from dprime.metrics import MetricValue, Reading
+from dprime.registry import METRICS
 
 SAME = 1e-6
 """Two computations of one curve differ by less, relatively, on any machine."""

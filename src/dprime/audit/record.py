@@ -25,8 +25,9 @@ from dprime.audit.claim import Claim, replace_curve
 from dprime.audit.config import AuditConfig
 from dprime.audit.estimators.base import LowerBound
 from dprime.audit.verdict import Verdict
-from dprime.metrics import METRICS, Reading
+from dprime.metrics import Reading
 from dprime.plain import to_json
+from dprime.registry import METRICS
 from dprime.runs.arrays import Arrays
 from dprime.runs.run import Run
 from dprime.runs.states import Event, State

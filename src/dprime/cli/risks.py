@@ -15,15 +15,14 @@ from dprime.cli.options import AsJson, number_option, text_option, typed, with_o
 from dprime.cli.tables import risk_table
 from dprime.mechanisms import PoolSampled
 from dprime.metrics import (
-    METRICS,
     OPTIONS,
     TARGETS,
-    Metric,
     MetricValue,
     conditions_of,
     profile,
     risk_profile,
 )
+from dprime.registry import METRICS, Metric
 from dprime.request import RiskRequest, answer_json, choose_request, level, risk_request
 from dprime.solve import solve
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dprime.audit.record import AuditRecord, Group, Measured
 from dprime.audit.verdict import halves, twice_as_strong
 from dprime.mechanisms import DPSGD
-from dprime.metrics import Observation, Reading
+from dprime.metrics import Reading
+from dprime.registry import Observation
 from dprime.runs.states import incident_summary
 from dprime.text import (
     Ceiling,

@@ -1,0 +1,328 @@
+"""The registry of metrics: every number that is read off a curve, declared once.
+
+Tables, JSON, sentences, charts and options of the command line are made from the entries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from dprime import validate
+from dprime.curve import INDEX_FLOOR, Kind, TradeOffMetrics
+from dprime.text import percent_up, round_up
+
+MEANINGLESS_EPSILON, MEANINGLESS_DELTA = 20.0, 0.5
+"""Above these values the guarantee is meaningless."""
+
+At = Mapping[str, float]  # the values of a metric's conditions
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A number that a metric is read at."""
+
+    default: float | None  # None: it must be given
+    help: str = ""
+    option: str = ""  # its name where several metrics are asked for at once, if not its own
+    explicit: bool = False  # a target must name it
+
+
+@dataclass(frozen=True)
+class Guessing:
+    """What guessing reaches, given the conditions, and how a sentence names it."""
+
+    value: Callable[[At], float]
+    words: str
+
+
+@dataclass(frozen=True)
+class Observation:
+    """How an audit speaks of a metric that it bounds from below."""
+
+    phrase: str  # the metric with an article
+    reached: str  # what was observed, for laymen; `{reached}` is the bound
+    picture: str  # what a picture of it and of the claim shows
+    allowed: str = "the claim allows {allowed:%}"
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """One metric. Templates take the conditions by name, in the formats of `dprime.text`.
+
+    `say` is a sentence without mathematics: a template, or a function of value, kind and conditions
+    that returns one. `{x}` is the value, `{most}` "at most", "at least" or "about", `{blind}` what
+    guessing reaches.
+    """
+
+    name: str
+    title: str
+    say: str | Callable[[float, Kind, At], str]
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    read: Callable[..., float] | None = None  # where it is not the curve's method of that name
+    stated: At = field(default_factory=dict)  # no conditions, but shown beside the value
+    baseline: Guessing | None = None
+    example: float | None = None  # an acceptable value, where `choose` can keep it below one
+    share: bool = True  # and not a number without a limit
+    rises: bool = True  # with the attacker's success; Bayes security falls
+    adjacency: str | None = None  # the only one that answers the question
+    listed: bool = True  # a profile has it, once its conditions are known
+    observation: Observation | None = None  # None: an audit does not bound it
+
+    def option(self, condition: str) -> str:
+        """What a condition is called where several metrics are asked for at once."""
+        return self.conditions[condition].option or condition
+
+
+_SURE = "Someone {prior:%} sure that a member was in the data ends up more than "
+
+
+def _belief(value: float, kind: Kind, _: At) -> str:
+    if percent_up(value) != percent_up(1.0):
+        return _SURE + "{x:%} sure {most} {exceeded:odds}."
+    if kind == "certified":
+        return "No limit below certainty can be given for what someone may come to believe."
+    return "By this estimate, someone may come to be certain."
+
+
+def _belief_exceeds(value: float, kind: Kind, _: At) -> str:
+    if value > 0:
+        return _SURE + "{belief:%} sure {most} {x:odds}."
+    nobody = "Nobody" if kind == "certified" else "By this estimate, hardly anyone"
+    return nobody + " ends up more than {belief:%} sure."
+
+
+def _differential_privacy(epsilon: float, delta: float, kind: Kind) -> str:
+    pair = f"({round_up(epsilon)}, {round_up(delta)})"
+    if kind == "estimate":
+        return f"By this estimate (ε, δ) is about {pair}, which is no guarantee."
+    if math.isinf(epsilon):
+        return "No finite ε can be certified at this δ: treat the training as not private."
+    pair += "-differentially private"
+    if epsilon > MEANINGLESS_EPSILON or delta > MEANINGLESS_DELTA:
+        return f"Formally {pair}, which is no protection to speak of."
+    if epsilon == 0:
+        return f"The training is {pair}: the δ alone covers all that it reveals."
+    return f"The training is {pair}."
+
+
+def _d_prime(value: float, kind: Kind, _: At) -> str:
+    if math.isfinite(value):
+        return (
+            "Telling whether a record was used is {most} as easy as telling apart two bell curves "
+            "whose centres are {x} standard deviations apart (for attackers with error rates of "
+            "one in 10,000 or more)."
+        )
+    no_limit = "No limit can be given:" if kind == "certified" else "By this estimate,"
+    return f"{no_limit} an attacker may hardly ever err."
+
+
+def _epsilon(curve: TradeOffMetrics, delta: float) -> float:
+    if delta != 0:
+        validate.below_one("delta", delta, example="1e-5")
+        return curve.epsilon(delta)
+    return max(curve.shape.epsilon(0.0), curve.shape.reversed().epsilon(0.0))
+
+
+_PRIOR = Condition(
+    0.1,
+    "Prior of precision [0.1] and success [0.5]; choose finds a pool's share without it.",
+    explicit=True,
+)
+_BELIEF_PRIOR = Condition(0.5, "Belief before looking [0.5].", "belief_prior")
+_BEFORE = Guessing(lambda at: at["prior"], "the prior, which an attacker has before looking")
+
+_ENTRIES = (
+    Metric(
+        "advantage",
+        "Membership advantage",
+        'An attacker says "member" {most} {x:points} percentage points more often of members '
+        "than of outsiders.",
+        example=0.1,
+        observation=Observation(
+            "an advantage",
+            "This attacker says “member” at least {reached:points} percentage points more "
+            "often of members than of others",
+            "How much more often the attacker says “member” of members than of others",
+            "the claim allows {allowed:points}",
+        ),
+    ),
+    Metric(
+        "bayes_security",
+        "Bayes security",
+        "On a scale from 0 (no protection) to 1 (perfect), this is {most} {x}.",
+        baseline=Guessing(lambda _: 1.0, "what guessing leaves"),
+        example=0.9,
+        rises=False,
+    ),
+    Metric(
+        "tpr",
+        "TPR at FPR {fpr}",
+        "Wrongly accusing {fpr:%} of outsiders, an attacker finds {most} {x:%} of the members.",
+        {"fpr": Condition(0.01, "False-positive rate at which the TPR is read [0.01].")},
+        baseline=Guessing(lambda at: at["fpr"], "the fpr, which blind guessing reaches"),
+        example=0.03,
+        observation=Observation(
+            "a TPR at FPR {fpr}",
+            "Wrongly accusing {fpr:%} of outsiders, this attacker finds at least {reached:%} "
+            "of the members",
+            "Members found, while {fpr:%} of outsiders are wrongly accused",
+        ),
+    ),
+    Metric(
+        "precision",
+        "Precision at prior {prior}",
+        "Where {prior:%} of the candidates are members, {most} {x:%} of an attacker's "
+        '"member" answers, counted over many trainings, are right (of attackers who find at '
+        "least {min_tpr:%} of the members).",
+        {
+            "prior": _PRIOR,
+            "min_tpr": Condition(0.01, "Smallest TPR of attackers that matter [0.01]."),
+        },
+        baseline=_BEFORE,
+        example=0.9,
+        observation=Observation(
+            "a precision at prior {prior} and TPR {min_tpr}",
+            "Where {prior:%} of the candidates are members and {min_tpr:%} of the members are "
+            "found, this attacker's “member” answers are right in at least {reached:%} of the "
+            "cases",
+            "“Member” answers that are right, where {prior:%} of the candidates are members",
+        ),
+    ),
+    Metric(
+        "success",
+        "Success at prior {prior}",
+        "Answering member or not, an attacker is right {most} {x:%} of the time; blind "
+        "guessing gets {blind:%}.",
+        {"prior": Condition(0.5)},
+        baseline=Guessing(
+            lambda at: max(at["prior"], 1.0 - at["prior"]),
+            "what always giving the likelier answer reaches",
+        ),
+        example=0.55,
+        observation=Observation(
+            "a success at prior {prior}",
+            "Where {prior:%} are members, this attacker's answers, member or not, are right "
+            "in at least {reached:%} of the cases",
+            "Answers that are right, where {prior:%} of the candidates are members",
+        ),
+    ),
+    Metric(
+        "belief",
+        "Belief, exceeded with probability {exceeded}",
+        _belief,
+        {
+            "prior": _BELIEF_PRIOR,
+            "exceeded": Condition(1e-3, "How often a belief may be exceeded [0.001]."),
+        },
+        baseline=_BEFORE,
+        example=0.9,
+    ),
+    Metric(
+        "belief_exceeds",
+        "Chance of a belief above {belief}",
+        _belief_exceeds,
+        {"belief": Condition(0.9, "Posterior belief asked about [0.9]."), "prior": _BELIEF_PRIOR},
+    ),
+    Metric(
+        "epsilon",
+        "ε at δ {delta}",
+        lambda value, kind, at: _differential_privacy(value, at["delta"], kind),
+        {"delta": Condition(1e-5, "δ at which ε is read [1e-5].", explicit=True)},
+        read=_epsilon,
+        example=3.0,
+        share=False,
+        observation=Observation(
+            "an ε at δ = {delta}",
+            "ε is the measure in which the claim is proved; 0 is perfect, and each further "
+            "unit lets what is seen speak 2.7 times as strongly. Here it is at least {reached}",
+            "ε, the measure of the proof; 0 is blind guessing",
+            "the claim says {allowed}",
+        ),
+    ),
+    Metric(
+        "delta",
+        "δ at ε {epsilon}",
+        lambda value, kind, at: _differential_privacy(at["epsilon"], value, kind),
+        {"epsilon": Condition(1.0, "ε at which δ is read [1].")},
+        share=False,
+    ),
+    Metric(
+        "d_prime",
+        "d′ (distance of the two worlds)",
+        _d_prime,
+        stated={"floor": INDEX_FLOOR},
+        share=False,
+        observation=Observation(
+            "a d′",
+            "With and without the record are as easy to tell apart as two bell curves whose "
+            "centres are at least {reached} standard deviations apart",
+            "How far apart the two worlds are, in standard deviations",
+            "the claim says at most {allowed}",
+        ),
+    ),
+    Metric(
+        "secret_success",
+        "Guessing a secret attribute",
+        "Where the likeliest value has {max_prior:%}, an attacker guesses a record's secret "
+        "right {most} {x:%} of the time.",
+        {"max_prior": Condition(None, "Probability of a secret attribute's likeliest value.")},
+        baseline=Guessing(
+            lambda at: at["max_prior"], "max_prior, which guessing the likeliest value gets"
+        ),
+        example=0.2,
+        adjacency="replace",  # another value of the secret is another record
+    ),
+    Metric(
+        "reconstruction_success",
+        "Success of a reconstruction",
+        "Where the best guess without the model is close enough to a record in {guess:%} of "
+        "the cases, an attack that sees it reconstructs the record {most} {x:%} of the time.",
+        {
+            "guess": Condition(
+                None, "Probability that a guess without the model reconstructs a record."
+            )
+        },
+        baseline=Guessing(lambda at: at["guess"], "the guess, which needs no model"),
+        example=0.05,
+    ),
+    Metric(
+        "negative_accuracy",
+        "Right when saying not a member",
+        '{Most} {x:%} of an attacker\'s "not a member" answers, counted over many trainings, '
+        "are right (of attackers who say so of at least {min_tnr:%} of the outsiders); saying "
+        "it without a look gets {blind:%}.",
+        {"prior": Condition(0.5), "min_tnr": Condition(0.01)},
+        baseline=Guessing(lambda at: 1.0 - at["prior"], "what is right without a look"),
+        listed=False,
+    ),
+    Metric(
+        "reconstruction_trust",
+        "Trust in a reconstruction",
+        # Thudi et al. 2024, corollary 5.3: "it came out close to x" is a way to say "member" of x.
+        # So x is named first. An attack that may put out any record picks the one that shows most.
+        "Name any record without looking at the model: if an attack then reconstructs it, it was "
+        "trained on with a probability of {most} {x:%} (for attacks that reconstruct it in at "
+        "least {min_tpr:%} of the trainings that use it); without an attack it is {prior:%}. A "
+        "record that the attack picks after seeing the model is not covered.",
+        {"prior": Condition(None), "min_tpr": Condition(0.01)},
+        read=TradeOffMetrics.precision,
+        listed=False,
+    ),
+    Metric(
+        "generalisation_gap",
+        "Generalisation gap",
+        # Corollary 5.4: a loss in [0, B] differs in expectation by B times the total variation.
+        "For every record, the expected loss of a model trained without it and that of a model "
+        "trained with it differ by {most} {x} (a loss between 0 and {loss_bound}, the mean over "
+        "trainings).",
+        {"loss_bound": Condition(1.0)},
+        read=lambda curve, loss_bound: (
+            validate.positive("loss_bound", loss_bound) * curve.advantage()
+        ),
+        listed=False,
+    ),
+)
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _ENTRIES}
+"""Every metric, in the order in which people ask."""
