@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from dprime.attack.canary_gradients import Fixed
+from dprime.attack.gradient_attacks import Fixed
 from dprime.attack.scorers import CanaryProjection, RecordProjection, unexplained
 from dprime.data.dataset import Dataset
 from dprime.train import (

@@ -34,7 +34,6 @@ class AttackTarget:
     """What is attacked. The adversary knows all of it.
 
     Attributes:
-        trainer: how models are made.
         dataset: the records that a user would train on.
         adjacency: whether D′ lacks the record ("add-remove"), has another ("replace"), or keeps its
             place while it counts for nothing ("zero-out"). None takes what holds for the trainer:
@@ -60,14 +59,13 @@ class AttackTarget:
         object.__setattr__(self, "adjacency", self.adjacency or holds)
         validate.one_of("adjacency", self.adjacency, ADJACENCIES)
         if self.adjacency == "add-remove" and holds != "add-remove":
-            raise validate.invalid_value(
-                "adjacency", self.adjacency, "'zero-out' or 'replace' for sums that are divided by "
-                "the sampling rate times the number of records",
-                "give the training an expected_batch_size, or leave the adjacency out",
-            )  # fmt: skip
+            sums = "sums that are divided by the sampling rate times the number of records"
+            wanted = f"'zero-out' or 'replace' for {sums}"
+            remedy = "give the training an expected_batch_size, or leave the adjacency out"
+            raise validate.invalid_value("adjacency", self.adjacency, wanted, remedy)
         if self.adjacency == "zero-out" and recipe is None:
-            remedy = "it is called with a record less, so give add-remove or replace"
             wanted = "'add-remove' or 'replace' for a training function of your own"
+            remedy = "it is called with a record less, so give add-remove or replace"
             raise validate.invalid_value("adjacency", self.adjacency, wanted, remedy)
 
     @property
@@ -79,17 +77,15 @@ class AttackTarget:
         """The trainer, if it shows its updates."""
         if isinstance(self.trainer, EngineTrainer):
             return self.trainer
-        raise validate.invalid_input(
-            "adversary", adversary, "one that needs nothing but a model",
-            "give api-access or static-poisoning for a training function of your own",
-        )  # fmt: skip
+        remedy = "give api-access or static-poisoning for a training function of your own"
+        wanted = "one that needs nothing but a model"
+        raise validate.invalid_input("adversary", adversary, wanted, remedy)
 
 
 class Scorer(Observer, ABC):
     """Watches the trials of a run and gives each a score: a higher one is evidence for world `in`.
 
-    Attributes:
-        scores: one for each of the run's trials.
+    `scores` has one number for each of the run's trials.
     """
 
     scores: NDArray[np.float64]
@@ -127,8 +123,7 @@ class Probes:
     Attributes:
         records: one, or one of each world.
         sign: −1 where a low loss is evidence for world `in`, else 1.
-        diverged_score: that of a model that has diverged and has no loss, settled before the
-            trials.
+        diverged_score: that of a model that has no loss, settled before the trials.
     """
 
     records: Dataset

@@ -1,4 +1,7 @@
-"""Which record the worlds differ in: a natural one, or one that was made for the purpose."""
+"""Which record the worlds differ in: a natural one, or one that was made for the purpose.
+
+It stands at a random place of the data set.
+"""
 
 from __future__ import annotations
 
@@ -23,50 +26,40 @@ def natural_worlds(target: AttackTarget) -> TrainingData:
     """D, and D′ without the most unusual record or with another in its place.
 
     Where no record is named, it is the one with the largest dataset sensitivity (Bernau et
-    al. 2021, definition 6), among the first few thousand. It stands at a random place.
+    al. 2021, definition 6), among the first few thousand.
     """
-    dataset, named = target.dataset, target.record
-    measure = default_measure(dataset.kind)
-    if named is not None:
-        named = check_record(named, len(dataset))
-    head = dataset.take(np.arange(min(len(dataset), LOOKED_AT)) if named is None else [named])
-    if target.adjacency == "replace":
-        if target.pool is None:
-            remedy = "give records that may take another's place"
-            raise validate.invalid_input("pool", "missing", "given for replace", remedy)
-        others = target.pool.records[:LOOKED_AT]
-        ranking = dataset_sensitivity(
-            head.records, others, adjacency="replace", measure=measure, keep=1
-        )
-        assert ranking.partners is not None
-        record = int(ranking.records[0]) if named is None else named
-        by = target.pool.take([int(ranking.partners[0])])
-        worlds = TrainingData.replace(dataset, record, by)
-    elif named is None:
-        ranking = dataset_sensitivity(head.records, measure=measure, keep=1)
-        worlds = TrainingData.remove(dataset, int(ranking.records[0]))
+    dataset, pool = target.dataset, target.pool
+    among = np.arange(min(len(dataset), LOOKED_AT))
+    if target.record is not None:
+        among = np.array([check_record(target.record, len(dataset))])
+    head, measure = dataset.records[among], default_measure(dataset.kind)
+    if target.adjacency != "replace":
+        ranking = dataset_sensitivity(head, measure=measure, keep=1)
+        worlds = TrainingData.remove(dataset, int(among[ranking.records[0]]))
+    elif pool is None:
+        remedy = "give records that may take another's place"
+        raise validate.invalid_input("pool", "missing", "given for replace", remedy)
     else:
-        worlds = TrainingData.remove(dataset, named)
+        others = pool.records[:LOOKED_AT]
+        ranking = dataset_sensitivity(head, others, adjacency="replace", measure=measure, keep=1)
+        assert ranking.partners is not None
+        by = pool.take(ranking.partners[:1])
+        worlds = TrainingData.replace(dataset, int(among[ranking.records[0]]), by)
     return worlds.at_random_place(target.seed)
 
 
 def worlds_of(target: AttackTarget, pair: Dataset) -> TrainingData:
-    """The natural records and, in D, the first of two made records; D′ lacks it or has the other.
-
-    It stands at a random place.
-    """
-    kind = like(target.dataset, pair.records, pair.labels).kind
-    common = dataclasses.replace(target.dataset, kind=kind)
-    made = pair if target.adjacency == "replace" else pair.take([0])
-    worlds = TrainingData(common, dataclasses.replace(made, kind=kind))
-    return worlds.at_random_place(target.seed)
+    """The natural records and, in D, the first of two made ones; D′ lacks it or has the other."""
+    made = like(target.dataset, pair.records, pair.labels)
+    common = dataclasses.replace(target.dataset, kind=made.kind)
+    differing = made if target.adjacency == "replace" else made.take([0])
+    return TrainingData(common, differing).at_random_place(target.seed)
 
 
 def like(dataset: Dataset, records: NDArray[Any], labels: NDArray[Any]) -> Dataset:
     """Other records of the same form; a binary table may become a plain one."""
-    kind = dataset.kind
-    if kind == "binary" and not np.isin(records, (0.0, 1.0)).all():
-        kind = "table"
+    plain = dataset.kind == "binary" and not np.isin(records, (0.0, 1.0)).all()
+    kind = "table" if plain else dataset.kind
     return dataclasses.replace(dataset, records=records, labels=labels, kind=kind)
 
 

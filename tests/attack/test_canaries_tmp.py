@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import cross_entropy, mse_loss
 
 from dprime.attack import AdaptivePoisoning
-from dprime.attack.canary_gradients import (
+from dprime.attack.gradient_attacks import (
     UNCLIPPED_NORM,
     Fixed,
     Opposing,
