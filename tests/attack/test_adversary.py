@@ -1,9 +1,10 @@
-"""What adversaries share: the setting, its seeds, their options, and the score of losses."""
+"""What adversaries share: the target, its seeds, their options, and the score of losses."""
 
 import numpy as np
 import pytest
 
 from dprime.attack import ADVERSARIES, AttackTarget, FunctionTrainer, Probes, adversary_named
+from dprime.validate import InputError
 from games import IMAGES, engine_setting, played, quick
 
 DATA = IMAGES.train.take(range(5))
@@ -13,11 +14,12 @@ def test_the_adjacency_is_the_one_that_holds():
     sized = engine_setting(adjacency=None)
     public = engine_setting(adjacency=None, expected_batch_size=12)
     assert (sized.adjacency, public.adjacency) == ("zero-out", "add-remove")
-    assert AttackTarget(FunctionTrainer(len), DATA).adjacency == "add-remove"
-    with pytest.raises(ValueError, match="the number of records, but it is 'add-remove': give the"):
-        AttackTarget(sized.trainer, DATA, "add-remove")
-    with pytest.raises(ValueError, match="of your own, but it is 'zero-out': it is called with a"):
-        AttackTarget(FunctionTrainer(len), DATA, "zero-out")
+    own = FunctionTrainer(len)
+    assert AttackTarget(own, DATA).adjacency == "add-remove"
+    for trainer, wrong in ((sized.trainer, "add-remove"), (own, "zero-out"), (own, "near")):
+        with pytest.raises(InputError) as refused:
+            AttackTarget(trainer, DATA, wrong)
+        assert (refused.value.parameter, refused.value.value) == ("adjacency", wrong)
 
 
 @pytest.mark.parametrize("name", ["di", "malicious-dataset"])
@@ -52,26 +54,27 @@ def test_names_and_who_needs_more_than_a_model():
     for name, kind in ADVERSARIES.items():
         assert type(adversary_named(name)) is kind
         if not kind.any_trainer:
-            with pytest.raises(ValueError, match=f"nothing but a model, but it is {name}: give"):
+            with pytest.raises(InputError, match=f"nothing but a model, but it is {name}"):
                 adversary_named(name).craft(target)
-    with pytest.raises(ValueError, match=r"adversary must be one of di, api-access,.* it is 'eve'"):
+    with pytest.raises(InputError, match=r"adversary must be one of di, api-access,.* it is 'eve'"):
         adversary_named("eve")
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "message"),
+    ("name", "option", "value"),
     [
-        ("static-poisoning", {"shadows": 0}, "shadows must be at least 1, but it is 0"),
-        ("intermediate-models", {"outliers": 1.5}, "outliers must be a whole number"),
-        ("adaptive-poisoning", {"pgd_steps": -1}, "pgd_steps must be at least 0, but it is -1"),
-        ("adaptive-poisoning", {"size": "wide"}, "size must be a number, but it is 'wide'"),
-        ("gradient", {"share": 2}, "share must be above 0 and at most 1, but it is 2"),
-        ("gradient", {"shadows": [4]}, r"shadows must be a number, but it is \[4\]"),
-        ("malicious-dataset", {"copies": 0}, "copies must be at least 1, but it is 0"),
-        ("chosen-weights", {"steps": 0}, "steps must be at least 1, but it is 0"),
-        ("chosen-weights", {"learning_rate": 0}, "learning_rate must be above 0, but it is 0"),
+        ("static-poisoning", "shadows", 0),
+        ("intermediate-models", "outliers", 1.5),
+        ("adaptive-poisoning", "pgd_steps", -1),
+        ("adaptive-poisoning", "size", "wide"),
+        ("gradient", "share", 2),
+        ("gradient", "shadows", [4]),
+        ("malicious-dataset", "copies", 0),
+        ("chosen-weights", "steps", 0),
+        ("chosen-weights", "learning_rate", 0),
     ],
 )
-def test_options_out_of_range(name, options, message):
-    with pytest.raises(ValueError, match=message):
-        ADVERSARIES[name](**options)
+def test_options_out_of_range(name, option, value):
+    with pytest.raises(InputError) as refused:
+        ADVERSARIES[name](**{option: value})
+    assert (refused.value.parameter, refused.value.value) == (option, value)

@@ -51,15 +51,15 @@ class Keeper(Observer):
         self.noisy[at], self.common[at] = step.noisy_sum, step.common_sum
 
 
-def scored(differing=(X,), trials=6, **options):
-    """The scores of the records' own gradients, the sums, and the scores of one who knows all."""
-    scorer, keeper, knowing = RecordProjection(), Keeper(), LikelihoodRatio()
+def scored(differing=(X,), scorer=None, trials=6, common=NATURAL, canary=None, **options):
+    """The scores of a scorer, the sums, and the scores of one who knows all."""
+    scorer, keeper, knowing = scorer or RecordProjection(), Keeper(), LikelihoodRatio()
     noisy = options.get("noise_multiplier", 1.0) > 0
-    train(
-        nn.Linear(3, 1, bias=False), TrainingData(records(*NATURAL), records(*differing)),
-        TrainingConfig(**{**RECIPE, "loss": linear, **options}), trials=trials, seed=4,
-        observers=[scorer, keeper, *[knowing][:noisy]],
-    )  # fmt: skip
+    worlds = TrainingData(records(*common), records(*differing))
+    recipe = TrainingConfig(**{**RECIPE, "loss": linear, **options})
+    game = {"trials": trials, "seed": 4, "canary": canary}
+    watching = [scorer, keeper, *[knowing][:noisy]]
+    train(nn.Linear(3, 1, bias=False), worlds, recipe, observers=watching, **game)
     return scorer.arrays()["score"], keeper, knowing.logs
 
 
@@ -79,21 +79,24 @@ def close(scores, expected):
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
 
 
+WAYS = {
+    "plain": {},
+    "momentum": {"optimizer": SGD(momentum=0.9)},
+    "nesterov": {"optimizer": SGD(momentum=0.9, nesterov=True)},
+    "adam": {"optimizer": Adam()},
+    "schedule": {"schedule": Decay(0.5)},
+    "local": {"sensitivity": "local"},
+    "lost in rounding": {"learning_rate": 1e-12, "optimizer": SGD(momentum=0.9)},
+}
+
+
 @pytest.mark.parametrize("differing", [[X], [X, OTHER]], ids=["add-remove", "replace"])
-@pytest.mark.parametrize(
-    "options",
-    [
-        {}, {"optimizer": SGD(momentum=0.9)}, {"optimizer": SGD(momentum=0.9, nesterov=True)},
-        {"optimizer": Adam()}, {"schedule": Decay(0.5)}, {"sensitivity": "local"},
-        {"learning_rate": 1e-12, "optimizer": SGD(momentum=0.9)},
-    ],
-    ids=["plain", "momentum", "nesterov", "adam", "schedule", "local", "lost in rounding"],
-)  # fmt: skip
-def test_a_whole_batch_tells_all_that_there_is(differing, options):
+@pytest.mark.parametrize("way", WAYS)
+def test_a_whole_batch_tells_all_that_there_is(differing, way):
     """By the densities along the record; no adversary does better than the likelihood ratio."""
-    scores, keeper, best = scored(differing, **options)
+    scores, keeper, best = scored(differing, **WAYS[way])
     np.testing.assert_allclose(scores, best[:, -1], rtol=1e-4, atol=1e-5)
-    if differing == [X] and "sensitivity" not in options:
+    if differing == [X] and way != "local":
         assert np.abs((keeper.common.double() @ clipped(X)).numpy()).min() > 0.1
         close(scores, log_ratio(keeper.noisy - keeper.common, X))
 
@@ -101,10 +104,11 @@ def test_a_whole_batch_tells_all_that_there_is(differing, options):
 def test_the_sums_are_those_that_the_models_give_away(monkeypatch):
     """A trainer that moves the models a tenth further shows sums that are a tenth larger."""
     plain = SGD.move
-    monkeypatch.setattr(
-        SGD, "move",
-        lambda rule, weights, gradient, *rest: plain(rule, weights, 1.1 * gradient, *rest),
-    )  # fmt: skip
+
+    def further(rule, weights, gradient, *rest):
+        plain(rule, weights, 1.1 * gradient, *rest)
+
+    monkeypatch.setattr(SGD, "move", further)
     scores, keeper, _ = scored()
     close(scores, log_ratio(1.1 * keeper.noisy - keeper.common, X))
 
@@ -168,15 +172,10 @@ def linear_share(steps):
 @pytest.mark.parametrize(("rate", "steps"), [(1.0, 1), (1.0, 4), (0.3, 3), (0.3, 4)])
 def test_projection_by_the_densities(adjacency, rate, steps):
     """ln of the mixtures' densities along the direction, added up over the steps."""
-    differing = records(X) if adjacency == "add-remove" else records(X, OTHER)
-    worlds = TrainingData(records(*NATURAL, BLANK), differing)
-    canary, keeper = Fixed(torch.tensor([1.0, -2.0, 2.0])), Keeper()
-    scorer = CanaryProjection(canary)
-    training = TrainingConfig(**{**RECIPE, "steps": steps}, loss=linear, sample_rate=rate)
-    train(
-        nn.Linear(3, 1, bias=False), worlds, training, trials=8, seed=4, canary=canary,
-        observers=[scorer, keeper],
-    )  # fmt: skip
+    canary = Fixed(torch.tensor([1.0, -2.0, 2.0]))
+    game = {"trials": 8, "common": (*NATURAL, BLANK), "steps": steps, "sample_rate": rate}
+    differing = (X,) if adjacency == "add-remove" else (X, OTHER)
+    scores, keeper, _ = scored(differing, CanaryProjection(canary), canary=canary, **game)
     direction = torch.tensor([1.0, -2.0, 2.0]).double() / 3
     expected = np.zeros(8)
     second, apart = (-C, 2 * C) if adjacency == "replace" else (0.0, C)
@@ -189,4 +188,4 @@ def test_projection_by_the_densities(adjacency, rate, steps):
         expected += np.log((1 - rate) * undrawn + rate * first)
         expected -= np.log((1 - rate) * undrawn + rate * other)
         expected += rate * linear_share(steps) * shown * apart / SIGMA**2
-    np.testing.assert_allclose(scorer.scores, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)

@@ -77,9 +77,9 @@ class OneAttribute(Adversary):
     def check(self, target: AttackTarget) -> None:
         """Refuse what cannot be attacked, before any training."""
         recipe = target.engine(self.name).training
-        if recipe.noise_multiplier == 0 or recipe.clip_norm is None:
+        if recipe.noise_multiplier == 0:
             wanted, remedy = "private for attribute", "give a noise_multiplier and a clip_norm"
-            raise validate.invalid_input("training", "without noise or clipping", wanted, remedy)
+            raise validate.invalid_input("training", "without noise", wanted, remedy)
         if target.adjacency != "replace":
             remedy = 'give adjacency="replace" (--adjacency replace)'
             wanted = "replace for attribute, where the record is there with one value or another"

@@ -56,18 +56,21 @@ class Dataset:
         validate.one_of("kind", self.kind, tuple(AXES))
         records, labels = numbers("records", self.records), numbers("labels", self.labels)
         _check_shapes(records, labels, self.kind, len(self.columns))
-        own = vars(self)
+        own = vars(self)  # which a frozen dataclass lets its own methods change
         own["columns"] = tuple(self.columns)
         own["records"] = frozen(records, np.float32)
         _check_finite("records", self.records)
         if self.kind == "binary":
-            _check_binary(self.records)
+            name, remedy = "records with other numbers than 0 and 1", "round them or give a table"
+            _check_each(name, np.isin(self.records, (0, 1)), remedy)
         if self.classes is None:
             own["labels"] = frozen(labels, np.float32)
             _check_finite("targets", self.labels)
         else:
-            own["classes"] = validate.whole("classes", self.classes, example=10)
-            _check_classes(labels, self.classes)
+            classes = own["classes"] = validate.whole("classes", self.classes, example=10)
+            good = (labels >= 0) & (labels < classes) & _whole(labels)
+            name = f"labels that are not a whole number from 0 to {classes - 1}"
+            _check_each(name, good, "number the classes from 0, or give classes")
             own["labels"] = frozen(labels, np.int64)
 
     @classmethod
@@ -203,28 +206,16 @@ def _check_shapes(records: NDArray[Any], labels: NDArray[Any], kind: Kind, colum
 
 
 def _check_finite(name: str, values: NDArray[np.float32]) -> None:
-    """Refuse NaN and infinity; say how many records have them, and which first."""
-    wrong = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
-    if wrong.any():
-        name = f"the number of {name} with NaN, infinity or more than float32 holds"
-        remedy = f"drop or repair them, beginning with record {wrong.argmax()}"
-        raise validate.invalid_value(name, wrong.sum(), "0", remedy)
+    name = f"{name} with NaN, infinity or more than float32 holds"
+    _check_each(name, np.isfinite(values), "drop or repair them")
 
 
-def _check_binary(records: NDArray[np.float32]) -> None:
-    wrong = (records != 0) & (records != 1)
-    if wrong.any():
-        at = np.unravel_index(wrong.argmax(), wrong.shape)
-        name, remedy = f"feature {at[1]} of record {at[0]}", 'round it or name the kind "table"'
-        raise validate.invalid_value(name, records[at], "0 or 1 in binary data", remedy)
-
-
-def _check_classes(labels: NDArray[Any], classes: int) -> None:
-    good = (labels >= 0) & (labels < classes) & _whole(labels)
-    if not good.all():
-        first, wanted = good.argmin(), f"a whole number from 0 to {classes - 1}"
-        name, remedy = f"the label of record {first}", "number the classes from 0, or give classes"
-        raise validate.invalid_value(name, labels[first], wanted, remedy)
+def _check_each(name: str, good: NDArray[np.bool_], remedy: str) -> None:
+    """Refuse records that are not good everywhere; say how many, and which is the first."""
+    whole = good.reshape(len(good), -1).all(axis=1).tolist()
+    if not all(whole):
+        remedy = f"{remedy}, beginning with record {whole.index(False)}"
+        raise validate.invalid_value(f"the number of {name}", whole.count(False), "0", remedy)
 
 
 def _whole(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -147,8 +147,10 @@ def dataset_sensitivity(
         index, scores = _extremes(columns, tiles, keep)
     else:
         scores = _matrix(a, b, tiles).ravel().astype(float) if replace else _sums(a, tiles)
-        index, scores = _ends(np.arange(len(scores)), scores, keep or len(scores))
-    order = np.argsort(-scores, kind="stable")
+        index = np.arange(len(scores))
+        if keep:
+            index, scores = _ends(index, scores, keep)
+    order = np.lexsort((index, -scores))
     rows, partners = np.divmod(index[order], columns)
     return Ranking(rows, partners if replace else None, scores[order], keep)
 
@@ -218,12 +220,8 @@ def _extremes(width: int, tiles: Iterator[_Tile], keep: int) -> tuple[_Indexes, 
 
 
 def _ends(index: _Indexes, scores: _Floats, keep: int) -> tuple[_Indexes, _Floats]:
-    """The `keep` largest and the `keep` smallest scores, in the order of their indexes."""
-    if keep == len(scores):
-        return index, scores
-    ends = _smallest(-scores, index, keep), _smallest(scores, index, keep)
-    chosen = np.unique(np.concatenate(ends))
-    chosen = chosen[np.argsort(index[chosen])]
+    """The `keep` largest and the `keep` smallest scores."""
+    chosen = np.union1d(_smallest(-scores, index, keep), _smallest(scores, index, keep))
     return index[chosen], scores[chosen]
 
 
