@@ -212,10 +212,10 @@ def _check_finite(name: str, values: NDArray[np.float32]) -> None:
 
 def _check_each(name: str, good: NDArray[np.bool_], remedy: str) -> None:
     """Refuse records that are not good everywhere; say how many, and which is the first."""
-    whole = good.reshape(len(good), -1).all(axis=1).tolist()
-    if not all(whole):
-        remedy = f"{remedy}, beginning with record {whole.index(False)}"
-        raise validate.invalid_value(f"the number of {name}", whole.count(False), "0", remedy)
+    whole: NDArray[np.bool_] = good.reshape(len(good), -1).all(axis=1)
+    if not whole.all():
+        remedy = f"{remedy}, beginning with record {whole.argmin()}"
+        raise validate.invalid_value(f"the number of {name}", (~whole).sum(), "0", remedy)
 
 
 def _whole(values: NDArray[Any]) -> NDArray[np.bool_]:
