@@ -5,6 +5,7 @@ for replace (Dong, Roth and Su 2022, section 2.2).
 """
 
 import copy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,9 +21,16 @@ from dprime.attack import (
     Gradient,
     MaliciousDataset,
     OpposingDataset,
-    gradient_attacks,
 )
-from dprime.attack.gradient_attacks import UNCLIPPED_NORM, Fixed, Movement, Opposing, Orthogonal
+from dprime.attack.gradient_attacks import (
+    UNCLIPPED_NORM,
+    DirectedGradient,
+    Movement,
+    fixed,
+    opposing,
+    orthogonal,
+    unit,
+)
 from dprime.data.dataset import Dataset
 from dprime.train import Observer, StepContext, TrainingConfig, TrainingData
 from dprime.train.models import model_named
@@ -38,12 +46,11 @@ PAIRS = {
 }
 SIZE, C = 39, 0.6
 RECIPE = {"steps": 4, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 0.5}
-unit = gradient_attacks.unit
 
 DIRECTIONS = {
-    "fixed": lambda: Fixed(torch.arange(1.0, SIZE + 1)),
-    "orthogonal": lambda: Orthogonal(DATA.take([2]), unit(torch.ones(1, SIZE))[0]),
-    "opposing": lambda: Opposing(DATA.take([2]), 7),
+    "fixed": partial(fixed, unit(torch.arange(1.0, SIZE + 1)[None])[0]),
+    "orthogonal": partial(orthogonal, unit(torch.ones(1, SIZE))[0], DATA.take([2])),
+    "opposing": partial(opposing, 7, DATA.take([2])),
 }
 every_kind = pytest.mark.parametrize("kind", DIRECTIONS)
 every_adjacency = pytest.mark.parametrize("adjacency", PAIRS)
@@ -70,8 +77,9 @@ class Watching(Observer):
             self.steps.append((*self.canary.made(context), weights, step.differing))
 
 
-def watched(canary, adjacency="add-remove", **options):
+def watched(kind, adjacency="add-remove", **options):
     """For each step: the update expected, the weights, what was given, and the others' sum."""
+    canary = DirectedGradient(DIRECTIONS[kind], alternates=kind != "opposing")
     trainer = EngineTrainer(dense(5, 4, 3), TrainingConfig(**{**RECIPE, **options}))
     watching = Watching(canary)
     trainer.watch(watching, PAIRS[adjacency], trainer.training, trials=4, seed=2, canary=canary)
@@ -87,7 +95,7 @@ def others(weights):
 @every_kind
 @every_adjacency
 def test_of_norm_c_and_opposite_in_the_other_world(kind, adjacency):
-    for expected, _, differing, _ in watched(DIRECTIONS[kind](), adjacency):
+    for expected, _, differing, _ in watched(kind, adjacency):
         norms = expected.gradients[0].norm(dim=1)
         torch.testing.assert_close(norms, torch.full_like(norms, C))
         torch.testing.assert_close(differing[0], expected.gradients[0], rtol=1e-4, atol=1e-5)
@@ -98,15 +106,14 @@ def test_of_norm_c_and_opposite_in_the_other_world(kind, adjacency):
 
 def test_far_longer_before_clipping():
     """A trainer that does not clip lets it count a thousandfold."""
-    canary = Fixed(torch.ones(SIZE))
-    for _, _, differing, _ in watched(canary, clip_norm=None, noise_multiplier=0.0):
+    for _, _, differing, _ in watched("fixed", clip_norm=None, noise_multiplier=0.0):
         torch.testing.assert_close(differing[0].norm(dim=1), torch.full((4,), UNCLIPPED_NORM))
 
 
 @pytest.mark.parametrize("kind", ["fixed", "orthogonal"])
 def test_signs_alternate(kind):
     """At nearly the same weights the next step's direction is the opposite one."""
-    steps = watched(DIRECTIONS[kind](), learning_rate=1e-12)
+    steps = watched(kind, learning_rate=1e-12)
     first = steps[0][0].gradients[0]
     for (expected, *_), sign in zip(steps, (1, -1, 1, -1), strict=True):
         torch.testing.assert_close(expected.gradients[0], sign * first, rtol=1e-4, atol=1e-6)
@@ -114,7 +121,7 @@ def test_signs_alternate(kind):
 
 @every_adjacency
 def test_orthogonal_is_at_right_angles_to_the_others(adjacency):
-    for expected, weights, _, common in watched(DIRECTIONS["orthogonal"](), adjacency):
+    for expected, weights, _, common in watched("orthogonal", adjacency):
         direction = unit(expected.gradients[0])
         assert torch.linalg.vecdot(direction, unit(others(weights))).abs().max() < 1e-5
         assert expected.common is None
@@ -124,7 +131,7 @@ def test_orthogonal_is_at_right_angles_to_the_others(adjacency):
 
 @pytest.mark.parametrize("rate", [1.0, 0.5])
 def test_opposing_expects_what_a_correct_trainer_makes_of_the_copies(rate):
-    for expected, weights, _, common in watched(DIRECTIONS["opposing"](), sample_rate=rate):
+    for expected, weights, _, common in watched("opposing", sample_rate=rate):
         theirs = others(weights)
         torch.testing.assert_close(unit(expected.gradients[0]), -unit(theirs))
         clipped = unit(theirs) * theirs.norm(dim=1, keepdim=True).clamp(max=C)
@@ -233,7 +240,7 @@ def dead_columns(adjacency):
 def test_it_takes_the_share_that_moved_least(share):
     setting = engine_setting()
     attack, trainer = Gradient(share=share).craft(setting), setting.trainer
-    chosen, movement = attack.canary._direction != 0, Movement()
+    chosen, movement = attack.canary.direction.args[0] != 0, Movement()
     alone = TrainingData.alone(attack.worlds.common)
     trainer.watch(movement, alone, trainer.training, trials=4, seed=setting.shadow_seed)
     assert int(chosen.sum()) == max(1, round(share * 650))
@@ -247,7 +254,7 @@ def test_a_gradients_score_is_the_exact_log_ratio(adjacency, factor):
     """It lies where nobody else contributes."""
     setting = dead_columns(adjacency)
     attack = Gradient(share=0.3).craft(setting)
-    direction = attack.canary._direction
+    direction = attack.canary.direction.args[0]
     assert int((direction != 0).sum()) == 5  # 0.3 of 18 weights
     assert not direction[:15].view(3, 5)[:, :3].any()
     assert not direction[15:].any()
@@ -289,7 +296,9 @@ def test_copies_of_the_first_record(adversary):
 
 def test_the_direction_is_drawn_from_the_seed():
     targets = [engine_setting(seed=seed) for seed in (1, 1, 2)]
-    first, again, other = (MaliciousDataset().craft(each).canary._along for each in targets)
+    first, again, other = (
+        MaliciousDataset().craft(each).canary.direction.args[0] for each in targets
+    )
     assert (first == again).all()
     assert abs(float(first @ other)) < 0.3
     assert float(first.norm()) == pytest.approx(1.0)

@@ -1,11 +1,13 @@
 """Scores by formula: projections by hand, on a loss whose gradient is the record itself."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from dprime.attack.gradient_attacks import Fixed
+from dprime.attack.gradient_attacks import DirectedGradient, fixed
 from dprime.attack.scorers import CanaryProjection, RecordProjection, unexplained
 from dprime.data.dataset import Dataset
 from dprime.train import (
@@ -172,7 +174,7 @@ def linear_share(steps):
 @pytest.mark.parametrize(("rate", "steps"), [(1.0, 1), (1.0, 4), (0.3, 3), (0.3, 4)])
 def test_projection_by_the_densities(adjacency, rate, steps):
     """ln of the mixtures' densities along the direction, added up over the steps."""
-    canary = Fixed(torch.tensor([1.0, -2.0, 2.0]))
+    canary = DirectedGradient(partial(fixed, torch.tensor([1.0, -2.0, 2.0]) / 3))
     game = {"trials": 8, "common": (*NATURAL, BLANK), "steps": steps, "sample_rate": rate}
     differing = (X,) if adjacency == "add-remove" else (X, OTHER)
     scores, keeper, _ = scored(differing, CanaryProjection(canary), canary=canary, **game)

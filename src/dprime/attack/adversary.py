@@ -1,10 +1,8 @@
 """What an adversary is: it crafts two worlds, watches a training, and gives it a score.
 
-    AttackTarget ──► Adversary.craft ──► Attack: worlds, start, canary ──► Trainer.play ──► scores
-
-Everything that the adversary learns before the trials, it learns in `craft`, from trainings of its
-own. A score then depends on its own trial alone, so that the trials of a world are independent and
-alike: the statistics of the audit rest on that.
+Everything that it learns before the trials, it learns in `craft`, from trainings of its own. A
+score then depends on its own trial alone, so that the trials of a world are independent and alike:
+the statistics of the audit rest on that.
 """
 
 from __future__ import annotations
@@ -34,7 +32,6 @@ class AttackTarget:
     """What is attacked. The adversary knows all of it.
 
     Attributes:
-        dataset: the records that a user would train on.
         adjacency: whether D′ lacks the record ("add-remove"), has another ("replace"), or keeps its
             place while it counts for nothing ("zero-out"). None takes what holds for the trainer:
             zero-out for the engine, unless its recipe has an `expected_batch_size`; add-remove for
@@ -83,10 +80,7 @@ class AttackTarget:
 
 
 class Scorer(Observer, ABC):
-    """Watches the trials of a run and gives each a score: a higher one is evidence for world `in`.
-
-    `scores` has one number for each of the run's trials.
-    """
+    """Watches the trials of a run and scores each: a higher score is evidence for world `in`."""
 
     scores: NDArray[np.float64]
 
@@ -97,15 +91,10 @@ class Scorer(Observer, ABC):
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """A game that is ready to be played.
+    """A game that is ready to be played: D and D′, a scorer for each run, a sentence about it.
 
-    Attributes:
-        worlds: D and D′.
-        scorer: makes the scorer of a run.
-        about: what was crafted, in a sentence.
-        initial: the weights that every trial starts from, or fresh ones.
-        canary: the gradients in the record's place, or None for its own.
-        probes: make the score of a final model, for adversaries that need nothing else.
+    Every trial starts from the initial weights. A canary sets gradients in the record's place.
+    Probes make the score of a final model, for adversaries that need nothing else.
     """
 
     worlds: TrainingData
@@ -118,12 +107,10 @@ class Attack:
 
 @dataclass(frozen=True, eq=False)
 class Probes:
-    """Records whose losses make the score of a model: sign (loss of the first − of the second).
+    """Records, one or one of each world, whose losses make the score of a model.
 
-    Attributes:
-        records: one, or one of each world.
-        sign: −1 where a low loss is evidence for world `in`, else 1.
-        diverged_score: that of a model that has no loss, settled before the trials.
+    It is the loss of the first less that of the second, with sign −1 where a low loss is evidence
+    for world `in`. A model that has diverged has no loss; its score is settled before the trials.
     """
 
     records: Dataset

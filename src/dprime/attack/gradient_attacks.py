@@ -14,6 +14,7 @@ if it is several times as large as the noise.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -41,69 +42,49 @@ UNCLIPPED_NORM = 1000.0
 # Gradients in a record's place --------------------------------------------------------------------
 
 
-class DirectedGradient(CanaryGradient):
-    """A gradient along a direction; in world `out` of replace, the opposite one."""
+Direction = Callable[[StepContext], tuple[Tensor, Tensor | None]]
+"""A unit vector [trial, parameter], and the clipped sum expected of the other records, if any."""
 
-    alternates: ClassVar[bool] = True
-    """Whether it has alternating signs, so that noise that comes at every step hides little."""
+
+class DirectedGradient(CanaryGradient):
+    """A gradient along a direction; in world `out` of replace, the opposite one.
+
+    Its sign may alternate, so that noise that comes again at every step hides little.
+    """
+
+    def __init__(self, direction: Direction, *, alternates: bool = True) -> None:
+        self.direction, self.alternates = direction, alternates
 
     def gradients(self, context: StepContext) -> tuple[Tensor, ...]:
         direction, common = self.direction(context)
-        sign = 0.0
-        if self.alternates:
-            sign = 1.0 if context.index % 2 == 0 else -1.0
-            direction = sign * direction
+        sign = (-1.0) ** context.index if self.alternates else 0.0
+        direction = (sign or 1.0) * direction
         clip_norm = context.run.training.clip_norm or 1.0
         both = (direction, -direction)[: context.run.sampler.differing]
         context.memo[self] = ExpectedUpdate(tuple(each * clip_norm for each in both), common, sign)
         return tuple(each * (UNCLIPPED_NORM * clip_norm) for each in both)
 
-    @abstractmethod
-    def direction(self, context: StepContext) -> tuple[Tensor, Tensor | None]:
-        """A unit vector [trial, parameter], and the clipped sum expected of the other records."""
+
+def fixed(direction: Tensor, context: StepContext) -> tuple[Tensor, None]:
+    """One direction [parameter] for all trials and steps."""
+    return direction.to(context.weights.device).expand(context.weights.shape), None
 
 
-class Fixed(DirectedGradient):
-    """One direction for all trials and steps [parameter]."""
+def orthogonal(along: Tensor, record: Dataset, context: StepContext) -> tuple[Tensor, None]:
+    """What is left of `along` [parameter] at right angles to the gradient of the record.
 
-    def __init__(self, direction: Tensor) -> None:
-        self._direction = direction / direction.norm()
-
-    def direction(self, context: StepContext) -> tuple[Tensor, Tensor | None]:
-        return self._direction.to(context.weights.device).expand(context.weights.shape), None
-
-
-class Orthogonal(DirectedGradient):
-    """At right angles to the gradient of the one record of which D has copies.
-
-    Whatever batch is drawn, the others then add nothing along it.
+    Whatever batch of its copies is drawn, they then add nothing along it.
     """
-
-    def __init__(self, record: Dataset, along: Tensor) -> None:
-        self._record, self._along = record, along  # [parameter]
-
-    def direction(self, context: StepContext) -> tuple[Tensor, Tensor | None]:
-        others = unit(gradient_of(context, self._record))
-        along = self._along.to(others.device).expand(others.shape)
-        aside = along - torch.linalg.vecdot(along, others)[:, None] * others
-        return unit(aside), None
+    others = unit(gradient_of(context, record))
+    along = along.to(others.device).expand(others.shape)
+    return unit(along - torch.linalg.vecdot(along, others)[:, None] * others), None
 
 
-class Opposing(DirectedGradient):
-    """Opposite to the gradient of the one record of which D has copies.
-
-    A trainer that clips or divides the whole sum lets one record turn it around.
-    """
-
-    alternates = False
-
-    def __init__(self, record: Dataset, copies: int) -> None:
-        self._record, self._copies = record, copies
-
-    def direction(self, context: StepContext) -> tuple[Tensor, Tensor | None]:
-        training = context.run.training
-        gradient = clipped(gradient_of(context, self._record), training.clip_norm)
-        return -unit(gradient), self._copies * training.sample_rate * gradient
+def opposing(copies: int, record: Dataset, context: StepContext) -> tuple[Tensor, Tensor]:
+    """Opposite to the gradient of the record of which D has copies."""
+    training = context.run.training
+    gradient = clipped(gradient_of(context, record), training.clip_norm)
+    return -unit(gradient), copies * training.sample_rate * gradient
 
 
 class AdversarialRecord(CanaryGradient):
@@ -210,7 +191,7 @@ class AdaptivePoisoning(Adversary):
 
 
 class Movement(Observer):
-    """How much the clipped sums of all records move each weight, over shadow trainings."""
+    """How much the clipped sums move each weight, over shadow trainings."""
 
     def __init__(self) -> None:
         self.squares = torch.zeros(())  # [parameter]
@@ -244,7 +225,7 @@ class Gradient(Adversary):
         count = max(1, round(self.share * size))
         direction = torch.zeros(size)
         direction[movement.squares.argsort(stable=True)[:count]] = 1.0
-        canary = Fixed(direction)
+        canary = DirectedGradient(partial(fixed, direction / direction.norm()))
         about = f"a gradient along the {count:,} weights that the other records move least"
         return Attack(worlds, partial(CanaryProjection, canary), about, canary=canary)
 
@@ -272,32 +253,28 @@ class CopiedRecord(Adversary):
         count = self.copies or min(len(dataset), MOST_COPIES)
         made = dataset.take(np.zeros(2 if target.adjacency == "replace" else 1, dtype=int))
         worlds = TrainingData(dataset.take(np.zeros(count, dtype=int)), made)
-        canary = self.canary(target, engine.model, count)
+        canary = self.canary(made.take([0]), count, engine.model, target.shadow_seed)
         about = f"{count} copies of one record, and a gradient {self.where}"
         scorer = partial(CanaryProjection, canary)
         return Attack(worlds.at_random_place(target.seed), scorer, about, canary=canary)
 
     @abstractmethod
-    def canary(self, target: AttackTarget, model: nn.Module, copies: int) -> DirectedGradient:
-        """The gradient, among this number of copies."""
+    def canary(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> DirectedGradient:
+        """The gradient, among this number of copies of the record."""
 
 
 @dataclass(frozen=True)
 class MaliciousDataset(CopiedRecord):
-    """Copies of one record, and a gradient at right angles to theirs.
-
-    Its direction is random; its share along the others' gradient is taken out at every step.
-    """
+    """Copies of one record, and a gradient in a random direction at right angles to theirs."""
 
     name = "malicious-dataset"
     title = "malicious data set"
     where = "at right angles to theirs"
 
-    def canary(self, target: AttackTarget, model: nn.Module, copies: int) -> DirectedGradient:
+    def canary(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> DirectedGradient:
         size = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
-        generator = torch.Generator().manual_seed(target.shadow_seed)
-        along = torch.randn(size, generator=generator)
-        return Orthogonal(target.dataset.take([0]), along / along.norm())
+        along = torch.randn(size, generator=torch.Generator().manual_seed(seed))
+        return DirectedGradient(partial(orthogonal, along / along.norm(), record))
 
 
 @dataclass(frozen=True)
@@ -312,5 +289,5 @@ class OpposingDataset(CopiedRecord):
     title = "opposing data set"
     where = "against theirs"
 
-    def canary(self, target: AttackTarget, model: nn.Module, copies: int) -> DirectedGradient:
-        return Opposing(target.dataset.take([0]), copies)
+    def canary(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> DirectedGradient:
+        return DirectedGradient(partial(opposing, copies, record), alternates=False)

@@ -32,31 +32,21 @@ from dprime.train.observers import log_mixture
 
 Layout = tuple[Tensor, Tensor]
 
-LEVELS = 2.0**24
-"""Values that a float32 uniform number takes between 0 and 1, near 1."""
-
-UNIT = 2.0**-24
-"""The largest relative error of one rounding to float32."""
-
-NEAR = 0.2
-"""r² up to which a pair shows its level; beyond, rounding hides most of it."""
-
-STRAYS = 0.01
-"""The share of pairs that may lie anywhere although there is a grid."""
-
+LEVELS = 2.0**24  # values that a float32 uniform number takes between 0 and 1, near 1
+UNIT = 2.0**-24  # the largest relative error of one rounding to float32
+NEAR = 0.2  # r² up to which a pair shows its level; beyond, rounding hides most of it
+STRAYS = 0.01  # the share of pairs that may lie anywhere although there is a grid
 BLURS = (0.0, 2.0**-23, 2.0**-21)
 """What else may have moved a recorded number, over σ: the rounding of the models, for example."""
-
 DOUBT = 1e-6
 """How likely each grid is before looking: what few pairs show by accident counts for nothing."""
 
 
 @dataclass(frozen=True)
 class NoiseGrid(Adversary):
-    """Looks for noise of few bits; else it judges the sums as `DI` does.
+    """Looks for noise of few bits; against noise without a visible grid, it reaches what `DI` does.
 
-    It sees every noisy sum and knows all records but the one, like `DI`. Against noise without a
-    visible grid it reaches what `DI` reaches.
+    It sees every noisy sum and knows all records but the one, like `DI`.
     """
 
     name = "noise-grid"
@@ -102,17 +92,11 @@ def grid_scores(
     the noise or the divisor is not known to seven digits, the grid stays hidden, and the score is
     that of ordinary noise.
 
-    Args:
-        noisy_sums: clipped sums with their noise [trial, step, parameter].
-        common_sums: the same without noise, of the other records in the batch, at the weights of
-            the step [trial, step, parameter].
-        gradients: clipped, of the attacked record, and for replaced records of the one in its
-            place, whether drawn or not, each [trial, step, parameter].
-        noise: σ, the standard deviation of the noise on the sum: Opacus' noise_multiplier times
-            max_grad_norm.
-        sample_rate: the probability with which a step draws the record.
-        sizes: numbers of weights of each tensor, in order, where the trainer draws noise for each
-            tensor, as Opacus does; None for all at once.
+    All sums and gradients are [trial, step, parameter], the gradients clipped, of the attacked
+    record and for replaced records of the one in its place, whether drawn or not. `common_sums` are
+    those of the other records in the batch without noise, at the weights of the step. `noise` is σ
+    on the sum: Opacus' noise_multiplier times max_grad_norm. `sizes` are the numbers of weights of
+    each tensor, in order, where the trainer draws noise for each tensor, as Opacus does.
 
     >>> record = torch.full((1, 1, 1000), 1000**-0.5)  # of norm 1
     >>> generator = torch.Generator().manual_seed(1)

@@ -53,10 +53,8 @@ def unexplained(rest: Tensor, gradients: Sequence[Tensor], sigma: Tensor) -> Ten
     ‖noise‖²/σ² has mean p and variance 2p over p weights. A log ratio looks along the record's
     gradient only; what a trainer with a mistake adds elsewhere is seen by its length.
 
-    Args:
-        rest: the sum less what the other records contribute [trial, parameter].
-        gradients: what the record may contribute, in each world that has one [trial, parameter].
-        sigma: the noise's standard deviation [trial].
+    `rest` is the sum less what the other records contribute, `gradients` what the record may
+    contribute in each world that has one [trial, parameter].
     """
     nearer = [2 * vecdot(rest, each) - vecdot(each, each) for each in gradients]
     nearest = torch.stack([torch.zeros_like(sigma), *nearer]).amax(0)
@@ -100,13 +98,11 @@ class Likelihood(Scorer):
 
 @dataclass(frozen=True)
 class ExpectedUpdate:
-    """What an adversary expects of a step.
+    """What an adversary expects of a step, each [trial, parameter].
 
-    Attributes:
-        gradients: of its record, as a correct trainer clips it, and for replace of what stands in
-            its place in world `out` [trial, parameter].
-        common: the other records' clipped sum [trial, parameter], or None where it is not known.
-        sign: of the gradients, where it alternates from step to step; else 0.
+    The gradient of its record, as a correct trainer clips it, and for replace of what stands in its
+    place in world `out`; the other records' clipped sum, where it is known; and the gradients'
+    sign, where it alternates from step to step.
     """
 
     gradients: tuple[Tensor, ...]
@@ -115,10 +111,7 @@ class ExpectedUpdate:
 
 
 class Projection(Scorer):
-    """The log ratio of the sums along the gradients that the adversary expects.
-
-    It knows the recipe's noise, and of the other records what it expects of them.
-    """
+    """The log ratio of the sums along the gradients that the adversary expects."""
 
     @abstractmethod
     def expected(self, step: Step) -> ExpectedUpdate:

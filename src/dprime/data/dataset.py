@@ -212,7 +212,7 @@ def _check_finite(name: str, values: NDArray[np.float32]) -> None:
 
 def _check_each(name: str, good: NDArray[np.bool_], remedy: str) -> None:
     """Refuse records that are not good everywhere; say how many, and which is the first."""
-    whole: NDArray[np.bool_] = good.reshape(len(good), -1).all(axis=1)
+    whole = np.asarray(good.reshape(len(good), -1).all(axis=1))
     if not whole.all():
         remedy = f"{remedy}, beginning with record {whole.argmin()}"
         raise validate.invalid_value(f"the number of {name}", (~whole).sum(), "0", remedy)
