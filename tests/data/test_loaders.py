@@ -15,13 +15,14 @@ from dprime import data
 from dprime.data import adult, files, images, loaders, retail100
 from dprime.validate import InputError
 
+SHOKRI = "github.com/privacytrustlab/datasets"
 ADDRESSES = {
     "mnist": "yann.lecun.com/exdb/mnist",
     "adult": "archive.ics.uci.edu/dataset/2/adult",
-    "location30": "github.com/privacytrustlab/datasets",
+    "location30": SHOKRI,
     "cifar10": "www.cs.toronto.edu/~kriz/cifar.html",
     "retail100": "fimi.uantwerpen.be/data",
-    "purchase100": "github.com/privacytrustlab/datasets",
+    "purchase100": SHOKRI,
 }
 
 
@@ -389,21 +390,17 @@ BROKEN = [
     ("mnist", "idx file", digits_with(WHOLE[:10])),
     ("mnist", "magic number", digits_with(struct.pack(">4I", 2052, 8, 28, 28) + WHOLE[16:])),
     ("mnist", "gzip", digits_with(gzip.compress(WHOLE)[:-100])),
-    ("mnist", "gzip", digits_with(b"\x1f\x8b nothing")),
     ("mnist", "height and width", digits_with(idx(DIGITS[:8, :14]))),
     ("mnist", "number of labels", digits_with(idx(DIGITS[:7]))),
     ("mnist", f"{LABELS} must be between 0 and 9", digits_with(idx(MARKS[:8] + 10), LABELS)),
     ("adult", "the number of fields in row 2", people_with(ROWS[0], "1, 2")),
     ("adult", "Never-worked", people_with(ROWS[0].replace("State-gov", "Never-worked"))),
     ("adult", "fnlwgt", people_with(ROWS[0].replace("77516", "many"))),
-    ("adult", "each class", people_with(ROWS[0].replace("<=50K", "50K"))),
     ("adult", "a complete row", people_with(ROWS[1])),
     ("adult", "plain text", people_with("39, Bäcker")),
     ("location30", "npz file with X_packed, n_features, y", packed_with(y=None)),
     ("location30", "npz file", file_with("location30.npz", b"PK\x03\x04 cut off")),
-    ("location30", "npz file", file_with("location30.npz", b"")),
     ("location30", "label 0", packed_with(y=np.zeros(60, np.uint8))),
-    ("location30", "label 0", packed_with(y=np.full(60, 1.5))),
     ("location30", "number of labels", packed_with(y=np.ones(59, np.uint8))),
     ("location30", "number of features", packed_with(n_features=np.array(448))),
     ("location30", "bytes of a record", packed_with(X_packed=np.zeros((60, 57), np.uint8))),
@@ -414,9 +411,7 @@ BROKEN = [
     ("purchase100", LINE, line_with(lambda line: line[:-2] + ";1")),
     ("purchase100", LINE, line_with(lambda line: "x" + line)),
     ("purchase100", LINE, line_with(lambda line: "1" * 30 + line)),
-    ("purchase100", LINE, line_with(lambda _: "")),
     ("purchase100", "label 10", line_with(lambda line: "0" + line[line.index(",") :])),
-    ("purchase100", "between 1 and 100", line_with(lambda line: "101" + line[line.index(",") :])),
     ("purchase100", "line 1 of", file_with("dataset_purchase", b"")),
     ("cifar10", "shape of an image", photos_with(x_train=np.zeros((6, 3, 32, 32), np.uint8))),
     ("cifar10", "type of the images", photos_with(x_train=np.zeros((6, 32, 32, 3)))),
