@@ -107,26 +107,24 @@ def _dataset(origin: Path | str, rows: Iterable[Sequence[str]]) -> Dataset:
             complete.append(row)
     if not complete:
         raise files.broken(origin, "a file with a complete row")
-    *attributes, incomes = zip(*complete, strict=True)
-    by_name = dict(zip(ATTRIBUTES, attributes, strict=True))
+    columns = dict(zip((*ATTRIBUTES, "class"), zip(*complete, strict=True), strict=True))
     try:
-        numeric = np.array([by_name[name] for name in RANGES], dtype=np.float64).T
+        numeric = np.array([columns[name] for name in RANGES], dtype=np.float64).T
     except ValueError:
         raise files.broken(f"each of {', '.join(RANGES)} in {origin}", "a number") from None
-    places = [_places(origin, name, by_name[name], CATEGORIES[name]) for name in CATEGORIES]
-    one_hot = [
-        np.eye(len(CATEGORIES[name]))[at] for name, at in zip(CATEGORIES, places, strict=True)
-    ]
+    one_hot = [_one_hot(origin, name, columns[name], CATEGORIES[name]) for name in CATEGORIES]
     records = np.hstack([files.unit_interval(numeric, list(RANGES.values())), *one_hot])
-    labels = _places(origin, "class", incomes, INCOMES)
+    labels = _one_hot(origin, "class", columns["class"], INCOMES).argmax(axis=1)
     return Dataset("adult", records, labels, "table", len(INCOMES), COLUMNS)
 
 
-def _places(
+def _one_hot(
     origin: Path | str, name: str, texts: Sequence[str], options: Sequence[str]
-) -> NDArray[np.int64]:
-    """Where each text stands among the options."""
-    unknown = sorted(set(texts) - set(options))
-    if unknown:
-        raise files.broken(f"each {name} in {origin}", f"one of {', '.join(options)}", unknown[0])
-    return np.array([options.index(text) for text in texts])
+) -> NDArray[np.bool_]:
+    """Which option each text is."""
+    found: NDArray[np.bool_] = np.array(texts)[:, np.newaxis] == np.array(options)
+    known = found.any(axis=1)
+    if not known.all():
+        wanted = f"one of {', '.join(options)}"
+        raise files.broken(f"each {name} in {origin}", wanted, texts[known.argmin()])
+    return found

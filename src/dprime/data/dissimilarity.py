@@ -173,20 +173,18 @@ def _tiles(
     rows = min(_ROWS, len(a))
     values = 4 * (rows + b[0].numel())  # of SSIM, the largest user, for each column
     columns = max(_LEAST_COLUMNS, int(1e9 * memory / (values * b.element_size())))
-    starts = list(product(range(0, len(a), rows), range(0, len(b), columns)))
+    starts = product(range(0, len(a), rows), range(0, len(b), columns))
+    blocks = [(slice(y, y + rows), slice(x, x + columns)) for y, x in starts]
     threads = min(torch.get_num_threads(), _THREADS) if cpu else 1
     done = 0
 
-    def tile_at(start: tuple[int, int]) -> _Tile:
-        row, column = (
-            slice(at, at + size) for at, size in zip(start, (rows, columns), strict=True)
-        )
-        return row, column, _RULES[measure](a[row], b[column])
+    def tile_of(block: tuple[slice, slice]) -> _Tile:
+        return *block, _RULES[measure](a[block[0]], b[block[1]])
 
     one_each = ThreadPoolExecutor(threads, "tile", torch.set_num_threads, (1,))
     with one_thread(), single_precision(), one_each as pool:
-        for first in range(0, len(starts), threads):
-            for tile in pool.map(tile_at, starts[first : first + threads]):
+        for first in range(0, len(blocks), threads):
+            for tile in pool.map(tile_of, blocks[first : first + threads]):
                 yield tile
                 done += tile[2].numel()
                 if progress is not None:

@@ -46,13 +46,12 @@ def mnist(data_dir: Path | None) -> Split:
 def mnist_from_openml() -> Split:
     """From OpenML's mnist_784: the same images in the same order."""
     bunch = MNIST.fetch("mnist_784", 1)
-    size = len(bunch.data)
-    files.check("OpenML", "the size of mnist_784", size, sum(MNIST_SIZES), MNIST.remedy)
+    origin = "OpenML's mnist_784"
+    files.check(origin, "the size", len(bunch.data), sum(MNIST_SIZES), MNIST.remedy)
     images = np.asarray(bunch.data).astype(np.uint8).reshape(-1, 1, 28, 28)
     labels = np.asarray(bunch.target).astype(np.int64)
-    train, test = slice(MNIST_SIZES[0]), slice(MNIST_SIZES[0], None)
-    parts = (_dataset("mnist", "OpenML", images[part], labels[part]) for part in (train, test))
-    return Split(*parts)
+    parts = zip(*(np.split(each, MNIST_SIZES[:1]) for each in (images, labels)), strict=True)
+    return Split(*(_dataset("mnist", origin, *part) for part in parts))
 
 
 def _read_idx(path: Path, axes: int) -> NDArray[np.uint8]:
