@@ -126,5 +126,5 @@ def _one_hot(
     known = found.any(axis=1)
     if not known.all():
         wanted = f"one of {', '.join(options)}"
-        raise files.broken(f"each {name} in {origin}", wanted, texts[known.argmin()])
+        raise files.broken(f"each {name} in {origin}", wanted, texts[int(known.argmin())])
     return found
