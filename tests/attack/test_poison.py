@@ -5,6 +5,7 @@ import pytest
 import scipy.stats
 
 from dprime.attack import AttackTarget, StaticPoisoning, Trainer
+from dprime.attack.adversary import label_options
 from dprime.attack.poison import (
     AGAIN,
     FINALISTS,
@@ -16,7 +17,6 @@ from dprime.attack.poison import (
     gap_of_luck,
     poison,
 )
-from dprime.attack.records import label_options
 from dprime.data.dataset import Dataset
 from games import IMAGES, TABLE, area, engine_setting, played, quick
 

@@ -11,7 +11,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,13 @@ from torch import Tensor
 from dprime import validate
 from dprime.attack.trainer import Arrays, EngineTrainer, Trainer
 from dprime.data.dataset import Dataset
+from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.mechanisms import ADJACENCIES, Adjacency
 from dprime.train import CanaryGradient, Observer, TrainingData
+from dprime.train.data import check_record
+
+LOOKED_AT = 2000
+"""Records that are compared to find the most unusual one; more of them change little."""
 
 Sees = Literal["model", "updates"]
 """The final model only, or every step: its noisy sum, or the models before and after it."""
@@ -77,6 +82,63 @@ class AttackTarget:
         remedy = "give api-access or static-poisoning for a training function of your own"
         wanted = "one that needs nothing but a model"
         raise validate.invalid_input("adversary", adversary, wanted, remedy)
+
+    @property
+    def head(self) -> Dataset:
+        """The first few thousand records, among which the most unusual is looked for."""
+        return self.dataset.take(np.arange(min(len(self.dataset), LOOKED_AT)))
+
+    def natural_worlds(self) -> TrainingData:
+        """D, and D′ without the most unusual record or with another in its place.
+
+        Where no record is named, it is the one with the largest dataset sensitivity (Bernau et
+        al. 2021, definition 6). It stands at a random place.
+        """
+        dataset, named, pool = self.dataset, self.record, self.pool
+        if named is not None:
+            named = check_record(named, len(dataset))
+        head = self.head if named is None else dataset.take([named])
+        measure = default_measure(dataset.kind)
+        if self.adjacency != "replace":
+            ranking = dataset_sensitivity(head.records, measure=measure, keep=1)
+        elif pool is None:
+            remedy = "give records that may take another's place"
+            raise validate.invalid_input("pool", "missing", "given for replace", remedy)
+        else:
+            others = pool.records[:LOOKED_AT]
+            ranking = dataset_sensitivity(
+                head.records, others, adjacency="replace", measure=measure, keep=1
+            )
+        record = int(ranking.records[0]) if named is None else named
+        if pool is None or ranking.partners is None:
+            worlds = TrainingData.remove(dataset, record)
+        else:
+            worlds = TrainingData.replace(dataset, record, pool.take(ranking.partners[:1]))
+        return worlds.at_random_place(self.seed)
+
+    def made_worlds(self, pair: Dataset) -> TrainingData:
+        """The natural records and, in D, the first of two made ones; D′ lacks it or has the other.
+
+        It stands at a random place.
+        """
+        made = like(self.dataset, pair.records, pair.labels)
+        common = dataclasses.replace(self.dataset, kind=made.kind)
+        differing = made if self.adjacency == "replace" else made.take([0])
+        return TrainingData(common, differing).at_random_place(self.seed)
+
+
+def like(dataset: Dataset, records: NDArray[Any], labels: NDArray[Any]) -> Dataset:
+    """Other records of the same form; a binary table may become a plain one."""
+    plain = dataset.kind == "binary" and not np.isin(records, (0.0, 1.0)).all()
+    kind = "table" if plain else dataset.kind
+    return dataclasses.replace(dataset, records=records, labels=labels, kind=kind)
+
+
+def label_options(dataset: Dataset) -> NDArray[np.float64]:
+    """All classes, or the ends of a regression's range."""
+    if dataset.classes is not None:
+        return np.arange(dataset.classes, dtype=np.float64)
+    return np.array([dataset.labels.min(), dataset.labels.max()])
 
 
 class Scorer(Observer, ABC):

@@ -22,7 +22,6 @@ from torch import Tensor
 from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, AttackTarget
 from dprime.attack.gradient_attacks import clipped, gradient_at
-from dprime.attack.records import LOOKED_AT
 from dprime.attack.scorers import Likelihood
 from dprime.data.columns import Column, columns_named, value_named, value_numbers
 from dprime.data.dataset import Dataset
@@ -166,7 +165,7 @@ def most_revealing(
     alone, moments = TrainingData.alone(target.dataset), _Moments()
     recipe = engine.without_target_record
     engine.watch(moments, alone, recipe, trials=1, seed=target.shadow_seed)
-    total = np.zeros(min(len(target.dataset), LOOKED_AT))
+    total = np.zeros(len(target.head))
     for first in range(0, len(total), AT_ONCE):
         part = np.arange(first, min(first + AT_ONCE, len(total)))
         both = [completed(target.dataset.take(part), places, [value]) for value in values]

@@ -24,8 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, AttackTarget
-from dprime.attack.records import label_options, natural_worlds
+from dprime.attack.adversary import Adversary, Attack, AttackTarget, label_options
 from dprime.attack.scorers import CanaryProjection, ExpectedUpdate, RecordProjection
 from dprime.data.dataset import Dataset
 from dprime.parameters import checked
@@ -182,7 +181,7 @@ class AdaptivePoisoning(Adversary):
 
     def craft(self, target: AttackTarget) -> Attack:
         target.engine(self.name)
-        worlds = natural_worlds(target)
+        worlds = target.natural_worlds()
         assert worlds.differing is not None
         record = worlds.differing.take([0])
         canary = AdversarialRecord(target.dataset, record, self.pgd_steps, self.size)
@@ -218,7 +217,7 @@ class Gradient(Adversary):
 
     def craft(self, target: AttackTarget) -> Attack:
         engine = target.engine(self.name)
-        worlds, movement = natural_worlds(target), Movement()
+        worlds, movement = target.natural_worlds(), Movement()
         others, recipe = TrainingData.alone(worlds.common), engine.without_target_record
         engine.watch(movement, others, recipe, trials=self.shadows, seed=target.shadow_seed)
         size = len(movement.squares)

@@ -16,8 +16,7 @@ from functools import partial
 import numpy as np
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, AttackTarget, Probes
-from dprime.attack.records import label_options, like, natural_worlds, worlds_of
+from dprime.attack.adversary import Adversary, Attack, AttackTarget, Probes, label_options, like
 from dprime.attack.scorers import FinalLoss, Likelihood
 from dprime.parameters import checked
 from dprime.train import Adam, TrainingConfig, TrainingData, evaluate
@@ -33,7 +32,7 @@ class ApiAccess(Adversary):
     title = "API access"
 
     def craft(self, target: AttackTarget) -> Attack:
-        worlds = natural_worlds(target)
+        worlds = target.natural_worlds()
         assert worlds.differing is not None
         probes = Probes(worlds.differing)
         about = "the loss of a natural record"
@@ -60,7 +59,7 @@ def noisy_worlds(target: AttackTarget, adversary: str) -> TrainingData:
         wanted = f"above 0 for {adversary}, which weighs likelihoods"
         remedy = "give malicious-dataset for a training without noise"
         raise validate.invalid_input("noise_multiplier", "0", wanted, remedy)
-    return natural_worlds(target)
+    return target.natural_worlds()
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class ChosenWeights(Adversary):
         zeros = np.zeros((len(labels), *dataset.records.shape[1:]), dtype=np.float32)
         blank = like(dataset, zeros, labels)
         losses = evaluate.losses(before.network, before.weights, blank, loss)[0]
-        worlds = worlds_of(target, blank.take(np.argsort(-losses)[:2]))
+        worlds = target.made_worlds(blank.take(np.argsort(-losses)[:2]))
         assert worlds.differing is not None
         probes = Probes(worlds.differing)
         about = f"weights trained beforehand for {self.steps} steps, and a blank record"

@@ -65,14 +65,34 @@ class GridLikelihood(Scorer):
 
     def begin(self, run: EngineContext) -> None:
         sizes = [parameter.stop - parameter.start for parameter in run.network.parameters]
-        self._odds = _Odds(len(run.trials), sizes, run.training.sample_rate, run.device)
+        self.start(len(run.trials), sizes, run.training.sample_rate, run.device)
+
+    def start(
+        self, trials: int, sizes: Sequence[int], rate: float, device: torch.device | str = "cpu"
+    ) -> None:
+        """Expect updates of this many trials, with noise for tensors of these sizes."""
+        self._rate = rate
+        self._layouts = [(first.to(device), second.to(device)) for first, second in layouts(sizes)]
+        # [world, trial, law of the noise]
+        self._logs = np.zeros((2, trials, 1 + len(BLURS) * len(self._layouts)))
 
     def see(self, step: Step) -> None:
-        self._odds.add(step.rows, step.noisy_sum, step.common_sum, step.differing, step.sigma)
+        self.add(step.rows, step.noisy_sum, step.common_sum, step.differing, step.sigma)
+
+    def add(
+        self, rows: slice, noisy: Tensor, common: Tensor, gradients: Sequence[Tensor], sigma: Tensor
+    ) -> None:
+        """Add what a step says of some trials."""
+        both = worlds_logs(noisy, common, gradients, sigma, self._rate, self._layouts)
+        self._logs[:, rows] += torch.stack(both).cpu().numpy()
 
     @property
     def scores(self) -> NDArray[np.float64]:  # type: ignore[override]
-        return self._odds.log_ratio()
+        before = np.full(self._logs.shape[2], math.log(DOUBT))
+        before[0] = 0.0
+        inside, outside = np.logaddexp.reduce(self._logs + before, axis=2)
+        ratio: NDArray[np.float64] = inside - outside
+        return ratio
 
 
 def grid_scores(
@@ -120,37 +140,12 @@ def grid_scores(
     if sum(tensors) != count:
         remedy = "give the number of weights of each tensor"
         raise validate.invalid_value("sizes", tensors, f"numbers that add up to {count}", remedy)
-    odds = _Odds(trials, tensors, validate.rate("sample_rate", sample_rate))
+    scorer = GridLikelihood()
+    scorer.start(trials, tensors, validate.rate("sample_rate", sample_rate))
     for step in range(steps):
         gradients_now = [each[:, step] for each in own]
-        odds.add(slice(None), released[:, step], common[:, step], gradients_now, sigma)
-    return odds.log_ratio()
-
-
-class _Odds:
-    """How likely each law of the noise makes what was seen, in both worlds."""
-
-    def __init__(
-        self, trials: int, sizes: Sequence[int], rate: float, device: torch.device | str = "cpu"
-    ) -> None:
-        self._rate = rate
-        self._layouts = [(first.to(device), second.to(device)) for first, second in layouts(sizes)]
-        # [world, trial, law of the noise]
-        self._logs = np.zeros((2, trials, 1 + len(BLURS) * len(self._layouts)))
-
-    def add(
-        self, rows: slice, noisy: Tensor, common: Tensor, gradients: Sequence[Tensor], sigma: Tensor
-    ) -> None:
-        both = worlds_logs(noisy, common, gradients, sigma, self._rate, self._layouts)
-        self._logs[:, rows] += torch.stack(both).cpu().numpy()
-
-    def log_ratio(self) -> NDArray[np.float64]:
-        """Of the worlds [trial]."""
-        before = np.full(self._logs.shape[2], math.log(DOUBT))
-        before[0] = 0.0
-        inside, outside = np.logaddexp.reduce(self._logs + before, axis=2)
-        ratio: NDArray[np.float64] = inside - outside
-        return ratio
+        scorer.add(slice(None), released[:, step], common[:, step], gradients_now, sigma)
+    return scorer.scores
 
 
 def worlds_logs(

@@ -19,8 +19,7 @@ import scipy.stats
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, AttackTarget, Probes
-from dprime.attack.records import LOOKED_AT, label_options, like, natural_worlds, worlds_of
+from dprime.attack.adversary import Adversary, Attack, AttackTarget, Probes, label_options, like
 from dprime.attack.scorers import FinalLoss, RecordProjection
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.parameters import checked
@@ -103,20 +102,21 @@ def by_updates(target: AttackTarget, worlds: TrainingData, shadows: int, place: 
 def candidates(target: AttackTarget, shadows: int, outliers: int) -> list[TrainingData]:
     """Natural outliers, the same mislabelled, a blank record and a large one, mislabelled too."""
     dataset = target.dataset
-    head = dataset.take(np.arange(min(len(dataset), LOOKED_AT)))
+    head = target.head
     keep = min(outliers, len(head))
     ranking = dataset_sensitivity(head.records, measure=default_measure(dataset.kind), keep=keep)
     unusual = ranking.records[:keep]
     made = []
     if target.adjacency != "replace" or target.pool is not None:
         named = [dataclasses.replace(target, record=int(place)) for place in unusual]
-        made = [natural_worlds(each) for each in named]
+        made = [each.natural_worlds() for each in named]
     blank = np.zeros_like(dataset.records[:1])
     large = np.full_like(blank, LARGE * max(1.0, float(np.abs(dataset.records).max())))
     strange = np.concatenate([head.records[unusual], blank, large])
     labels = _extreme_labels(target, strange, shadows)
     return made + [
-        worlds_of(target, like(dataset, strange[[i, i]], labels[:, i])) for i in range(len(strange))
+        target.made_worlds(like(dataset, strange[[i, i]], labels[:, i]))
+        for i in range(len(strange))
     ]
 
 
