@@ -11,26 +11,11 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
-from torch.nn.functional import cross_entropy, mse_loss
+from torch.nn.functional import cross_entropy, mse_loss, normalize
 
 from dprime import DPSGD
-from dprime.attack import (
-    AdaptivePoisoning,
-    AttackTarget,
-    EngineTrainer,
-    Gradient,
-    MaliciousDataset,
-    OpposingDataset,
-)
-from dprime.attack.gradient_attacks import (
-    UNCLIPPED_NORM,
-    DirectedGradient,
-    Movement,
-    fixed,
-    opposing,
-    orthogonal,
-    unit,
-)
+from dprime.attack import AttackTarget, EngineTrainer
+from dprime.attack import gradient_attacks as attacks
 from dprime.data.dataset import Dataset
 from dprime.train import Observer, StepContext, TrainingConfig, TrainingData
 from dprime.train.models import model_named
@@ -48,14 +33,14 @@ SIZE, C = 39, 0.6
 RECIPE = {"steps": 4, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 0.5}
 
 DIRECTIONS = {
-    "fixed": partial(fixed, unit(torch.arange(1.0, SIZE + 1)[None])[0]),
-    "orthogonal": partial(orthogonal, unit(torch.ones(1, SIZE))[0], DATA.take([2])),
-    "opposing": partial(opposing, 7, DATA.take([2])),
+    "fixed": partial(attacks.fixed, normalize(torch.arange(1.0, SIZE + 1)[None])[0]),
+    "orthogonal": partial(attacks.orthogonal, normalize(torch.ones(1, SIZE))[0], DATA.take([2])),
+    "opposing": partial(attacks.opposing, 7, DATA.take([2])),
 }
 every_kind = pytest.mark.parametrize("kind", DIRECTIONS)
 every_adjacency = pytest.mark.parametrize("adjacency", PAIRS)
 both_factors = pytest.mark.parametrize(("adjacency", "factor"), [("add-remove", 1), ("replace", 2)])
-copied = pytest.mark.parametrize("adversary", [MaliciousDataset, OpposingDataset])
+copied = pytest.mark.parametrize("adversary", [attacks.MaliciousDataset, attacks.OpposingDataset])
 
 
 class Watching(Observer):
@@ -79,7 +64,7 @@ class Watching(Observer):
 
 def watched(kind, adjacency="add-remove", **options):
     """For each step: the update expected, the weights, what was given, and the others' sum."""
-    canary = DirectedGradient(DIRECTIONS[kind], alternates=kind != "opposing")
+    canary = attacks.DirectedGradient(DIRECTIONS[kind], alternates=kind != "opposing")
     trainer = EngineTrainer(dense(5, 4, 3), TrainingConfig(**{**RECIPE, **options}))
     watching = Watching(canary)
     trainer.watch(watching, PAIRS[adjacency], trainer.training, trials=4, seed=2, canary=canary)
@@ -107,7 +92,9 @@ def test_of_norm_c_and_opposite_in_the_other_world(kind, adjacency):
 def test_far_longer_before_clipping():
     """A trainer that does not clip lets it count a thousandfold."""
     for _, _, differing, _ in watched("fixed", clip_norm=None, noise_multiplier=0.0):
-        torch.testing.assert_close(differing[0].norm(dim=1), torch.full((4,), UNCLIPPED_NORM))
+        torch.testing.assert_close(
+            differing[0].norm(dim=1), torch.full((4,), attacks.UNCLIPPED_NORM)
+        )
 
 
 @pytest.mark.parametrize("kind", ["fixed", "orthogonal"])
@@ -122,8 +109,8 @@ def test_signs_alternate(kind):
 @every_adjacency
 def test_orthogonal_is_at_right_angles_to_the_others(adjacency):
     for expected, weights, _, common in watched("orthogonal", adjacency):
-        direction = unit(expected.gradients[0])
-        assert torch.linalg.vecdot(direction, unit(others(weights))).abs().max() < 1e-5
+        direction = normalize(expected.gradients[0])
+        assert torch.linalg.vecdot(direction, normalize(others(weights))).abs().max() < 1e-5
         assert expected.common is None
         assert torch.linalg.vecdot(direction, common).abs().max() < 1e-4 * C
         assert common.norm(dim=1).min() > C  # the others do move, only not there
@@ -133,8 +120,8 @@ def test_orthogonal_is_at_right_angles_to_the_others(adjacency):
 def test_opposing_expects_what_a_correct_trainer_makes_of_the_copies(rate):
     for expected, weights, _, common in watched("opposing", sample_rate=rate):
         theirs = others(weights)
-        torch.testing.assert_close(unit(expected.gradients[0]), -unit(theirs))
-        clipped = unit(theirs) * theirs.norm(dim=1, keepdim=True).clamp(max=C)
+        torch.testing.assert_close(normalize(expected.gradients[0]), -normalize(theirs))
+        clipped = normalize(theirs) * theirs.norm(dim=1, keepdim=True).clamp(max=C)
         torch.testing.assert_close(expected.common, 7 * rate * clipped, rtol=1e-4, atol=1e-5)
         if rate == 1:
             torch.testing.assert_close(common, expected.common, rtol=1e-4, atol=1e-5)
@@ -164,7 +151,7 @@ def losses_of(setting, vector, x):
 def test_worst_and_best_label_and_a_larger_loss_within_reach(pgd_steps):
     setting = engine_setting(adjacency="replace", model="dense-5", records=40)
     assert set(setting.dataset.labels) == set(range(10))
-    attack = AdaptivePoisoning(pgd_steps, size=0.1).craft(setting)
+    attack = attacks.AdaptivePoisoning(pgd_steps, size=0.1).craft(setting)
     natural = torch.tensor(attack.worlds.differing.records[:1])
     low, high = setting.dataset.records.min(), setting.dataset.records.max()
     for x, worst, best, weights, _ in made_in(setting, attack):
@@ -197,7 +184,7 @@ def test_the_other_record_is_the_one_whose_gradient_is_further_away(split, mirro
     setting = engine_setting(split, adjacency="replace")
     data = setting.dataset
     ends = data.records.min() + data.records.max()
-    attack = AdaptivePoisoning(pgd_steps=1).craft(setting)
+    attack = attacks.AdaptivePoisoning(pgd_steps=1).craft(setting)
     mirrored = []
     for x, worst, best, weights, differing in made_in(setting, attack):
         if data.classes is None:  # a regression has the ends of its range
@@ -239,8 +226,8 @@ def dead_columns(adjacency):
 @pytest.mark.parametrize("share", [0.01, 0.1, 1.0])
 def test_it_takes_the_share_that_moved_least(share):
     setting = engine_setting()
-    attack, trainer = Gradient(share=share).craft(setting), setting.trainer
-    chosen, movement = attack.canary.direction.args[0] != 0, Movement()
+    attack, trainer = attacks.Gradient(share=share).craft(setting), setting.trainer
+    chosen, movement = attack.canary.direction.args[0] != 0, attacks.Movement()
     alone = TrainingData.alone(attack.worlds.common)
     trainer.watch(movement, alone, trainer.training, trials=4, seed=setting.shadow_seed)
     assert int(chosen.sum()) == max(1, round(share * 650))
@@ -253,7 +240,7 @@ def test_it_takes_the_share_that_moved_least(share):
 def test_a_gradients_score_is_the_exact_log_ratio(adjacency, factor):
     """It lies where nobody else contributes."""
     setting = dead_columns(adjacency)
-    attack = Gradient(share=0.3).craft(setting)
+    attack = attacks.Gradient(share=0.3).craft(setting)
     direction = attack.canary.direction.args[0]
     assert int((direction != 0).sum()) == 5  # 0.3 of 18 weights
     assert not direction[:15].view(3, 5)[:, :3].any()
@@ -275,7 +262,7 @@ def test_with_sampling_it_reaches_the_certified_advantage(adjacency):
     """Score above 0 is the optimal test of the mixtures; e^±L has mean 1 in the other world."""
     options = {"noise_multiplier": 1.0, "steps": STEPS, "sample_rate": 0.3}
     setting = engine_setting(adjacency=adjacency, **options)
-    found = played(setting, MaliciousDataset().craft(setting), trials=3000)
+    found = played(setting, attacks.MaliciousDataset().craft(setting), trials=3000)
     inside, outside = by_world(found)
     for values in (np.exp(outside), np.exp(-inside)):
         assert abs(values.mean() - 1) < 4.5 * values.std() / 3000**0.5
@@ -297,7 +284,7 @@ def test_copies_of_the_first_record(adversary):
 def test_the_direction_is_drawn_from_the_seed():
     targets = [engine_setting(seed=seed) for seed in (1, 1, 2)]
     first, again, other = (
-        MaliciousDataset().craft(each).canary.direction.args[0] for each in targets
+        attacks.MaliciousDataset().craft(each).canary.direction.args[0] for each in targets
     )
     assert (first == again).all()
     assert abs(float(first @ other)) < 0.3
@@ -307,13 +294,13 @@ def test_the_direction_is_drawn_from_the_seed():
 def test_frozen_weights_get_no_gradient():
     setting = engine_setting(model="dense-5")
     setting.trainer.model[1].requires_grad_(False)
-    found = played(setting, MaliciousDataset().craft(setting))
+    found = played(setting, attacks.MaliciousDataset().craft(setting))
     assert np.isfinite(found["score"]).all()
 
 
 def test_layers_that_learn_nothing_leave_the_right_angle():
     """Without noise on the way the others' sum has no share along the direction."""
     setting = engine_setting(noise_multiplier=1e-4, model="conv-4")
-    found = played(setting, MaliciousDataset().craft(setting), trials=5)
+    found = played(setting, attacks.MaliciousDataset().craft(setting), trials=5)
     mu = 4**0.5 / 1e-4
     np.testing.assert_allclose(found["score"] / (mu**2 / 2), [1, -1] * 5, atol=0.02)

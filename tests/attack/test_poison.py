@@ -4,25 +4,15 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dprime.attack import AttackTarget, StaticPoisoning, Trainer
+from dprime.attack import AttackTarget, StaticPoisoning, Trainer, poison
 from dprime.attack.adversary import label_options
-from dprime.attack.poison import (
-    AGAIN,
-    FINALISTS,
-    LARGE,
-    LOSSES_TRIED,
-    by_final_loss,
-    candidates,
-    gap,
-    gap_of_luck,
-    poison,
-)
 from dprime.data.dataset import Dataset
 from games import IMAGES, TABLE, area, engine_setting, played, quick
 
 DATA = IMAGES.train.take(range(8))
 POOL = IMAGES.test.take(range(3))
-LOUD = LARGE * float(DATA.records.max())
+gap, candidates = poison.gap, poison.candidates
+LOUD = poison.LARGE * float(DATA.records.max())
 
 
 class Written(Trainer):
@@ -137,7 +127,7 @@ def diverging(loud):
     ],
 )
 def test_the_candidate_that_tells_most_and_how_it_is_judged(adjacency, rule, value, judged):
-    found = poison(setting(rule, adjacency), 20, 1, by_final_loss)
+    found = poison.poison(setting(rule, adjacency), 20, 1, poison.by_final_loss)
     record = found.worlds.differing
     assert (record.records == value).all()
     assert getattr(found.probes, judged[0]) == judged[1]
@@ -151,7 +141,7 @@ def test_shadow_trainings_share_no_seed_with_the_trials_or_between_the_worlds():
     StaticPoisoning(shadows=4, outliers=2).craft(at)
     seeds, sizes, models = zip(*at.trainer.calls, strict=True)
     # labels, then both worlds of every candidate, then both of the finalists
-    assert models == (4,) + (4,) * 2 * 6 + (4 * AGAIN,) * 2 * FINALISTS
+    assert models == (4,) + (4,) * 2 * 6 + (4 * poison.AGAIN,) * 2 * poison.FINALISTS
     assert sizes[1:13] == (8, 7) * 2 + (9, 8) * 4  # natural ones, made ones
     assert at.seed not in seeds
     assert len(set(seeds)) == len(seeds)
@@ -182,11 +172,13 @@ def test_equal_worlds_exceed_the_gap_of_luck_in_one_of_forty():
     """One gap with the better sign, and what is left of three candidates with two probes each."""
     rng = np.random.default_rng(6)
     gaps = [abs(gap(*rng.normal(size=(2, 60)))) for _ in range(4000)]
-    assert_one_of_forty(gaps, gap_of_luck(60, 1))
+    assert_one_of_forty(gaps, poison.gap_of_luck(60, 1))
     apart = range(0, 200_000, 1000)  # seeds that are near each other share shadow models
-    found = [poison(setting(seed=seed), 10, 1, by_final_loss).gap for seed in apart]
-    assert_one_of_forty(found, gap_of_luck(AGAIN * 10, LOSSES_TRIED * FINALISTS))
-    one = gap_of_luck(AGAIN * 10, 1)
+    found = [poison.poison(setting(seed=seed), 10, 1, poison.by_final_loss).gap for seed in apart]
+    assert_one_of_forty(
+        found, poison.gap_of_luck(poison.AGAIN * 10, poison.LOSSES_TRIED * poison.FINALISTS)
+    )
+    one = poison.gap_of_luck(poison.AGAIN * 10, 1)
     assert sum(each > one for each in found) > 0.05 * len(found)  # what many choices would break
 
 

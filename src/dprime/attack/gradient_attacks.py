@@ -22,6 +22,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, AttackTarget, label_options
@@ -74,16 +75,16 @@ def orthogonal(along: Tensor, record: Dataset, context: StepContext) -> tuple[Te
 
     Whatever batch of its copies is drawn, they then add nothing along it.
     """
-    others = unit(gradient_of(context, record))
+    others = normalize(gradient_of(context, record))
     along = along.to(others.device).expand(others.shape)
-    return unit(along - torch.linalg.vecdot(along, others)[:, None] * others), None
+    return normalize(along - torch.linalg.vecdot(along, others)[:, None] * others), None
 
 
 def opposing(copies: int, record: Dataset, context: StepContext) -> tuple[Tensor, Tensor]:
     """Opposite to the gradient of the record of which D has copies."""
     training = context.run.training
     gradient = clipped(gradient_of(context, record), training.clip_norm)
-    return -unit(gradient), copies * training.sample_rate * gradient
+    return -normalize(gradient), copies * training.sample_rate * gradient
 
 
 class AdversarialRecord(CanaryGradient):
@@ -149,12 +150,6 @@ def clipped(gradients: Tensor, clip_norm: float | None) -> Tensor:
     if clip_norm is None:
         return gradients
     return gradients * clip_factors(gradients.norm(dim=-1, keepdim=True), clip_norm)
-
-
-def unit(vectors: Tensor) -> Tensor:
-    """The vectors scaled to norm 1 [trial, parameter]; zero vectors stay zero."""
-    norms: Tensor = vectors.norm(dim=1, keepdim=True)
-    return vectors / norms.clamp_min(1e-30)
 
 
 # Adversaries --------------------------------------------------------------------------------------
