@@ -44,7 +44,6 @@ def test_the_adversarys_own_trainings_have_another_seed():
 
 
 def test_the_score_of_losses():
-    """A low loss speaks for the record, and a second record counts against."""
     losses = np.array([[2.0, 3.0], [0.5, 0.1]])
     one, two = DATA.take([0]), DATA.take([0, 1])
     assert Probes(one).score(losses[:, :1]).tolist() == [-2.0, -0.5]

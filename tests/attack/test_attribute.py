@@ -56,7 +56,6 @@ def test_values_that_are_not_given():
 
 
 def test_options_of_a_file():
-    """A settings file has lists where Python has tuples."""
     assert OneAttribute("sex", [[0], [1]]) == OneAttribute(("sex",), ((0.0,), (1.0,)))
     assert OneAttribute(3, [0, 1]) == OneAttribute((3,), ((0.0,), (1.0,)))
 
@@ -72,7 +71,6 @@ def test_options_of_a_file():
     ],
 )
 def test_columns_and_values_by_their_names(columns, values, about):
-    """sex stands for its columns, and its categories for their values."""
     attack = OneAttribute(columns, values, record=0).craft(setting(PEOPLE))
     assert attack.about == about
     if columns == "sex":
@@ -81,14 +79,12 @@ def test_columns_and_values_by_their_names(columns, values, about):
 
 
 def test_nothing_of_another_game_is_kept():
-    """The beliefs and ε′ of Bernau et al. are about membership."""
     own = setting(record=5)
     assert "log_ratio" not in played(own, OneAttribute(("sex",)).craft(own), trials=4)
 
 
 @pytest.mark.parametrize("odd", [2, 7])
 def test_the_record_that_shows_most(odd):
-    """A target far from all others makes a gradient that is far from clipped away."""
     own = setting(records=9, clip_norm=50.0)
     labels = np.where(np.arange(9) == odd, 4.0, own.dataset.labels)
     made = dataclasses.replace(own, dataset=dataclasses.replace(own.dataset, labels=labels))
@@ -113,7 +109,6 @@ class Terms(Observer):
 
 @pytest.mark.slow
 def test_it_reaches_what_the_analysis_estimates():
-    """At least 80 % of the advantage of the central-limit form along the same trainings."""
     reached, estimated = [], []
     recipe = {"steps": 120, "sample_rate": 0.05, "noise_multiplier": 0.8, "learning_rate": 0.1}
     for seed in (1, 2, 3):

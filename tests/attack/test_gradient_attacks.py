@@ -90,7 +90,6 @@ def test_of_norm_c_and_opposite_in_the_other_world(kind, adjacency):
 
 
 def test_far_longer_before_clipping():
-    """A trainer that does not clip lets it count a thousandfold."""
     for _, _, differing, _ in watched("fixed", clip_norm=None, noise_multiplier=0.0):
         torch.testing.assert_close(
             differing[0].norm(dim=1), torch.full((4,), attacks.UNCLIPPED_NORM)
@@ -99,7 +98,6 @@ def test_far_longer_before_clipping():
 
 @pytest.mark.parametrize("kind", ["fixed", "orthogonal"])
 def test_signs_alternate(kind):
-    """At nearly the same weights the next step's direction is the opposite one."""
     steps = watched(kind, learning_rate=1e-12)
     first = steps[0][0].gradients[0]
     for (expected, *_), sign in zip(steps, (1, -1, 1, -1), strict=True):
@@ -180,7 +178,6 @@ def autograd(setting, vector, x, y):
 
 @pytest.mark.parametrize(("split", "mirrors"), [(IMAGES, False), (TABLE, True)])
 def test_the_other_record_is_the_one_whose_gradient_is_further_away(split, mirrors):
-    """On the images the likeliest label; where both labels pull alike, the mirror image."""
     setting = engine_setting(split, adjacency="replace")
     data = setting.dataset
     ends = data.records.min() + data.records.max()
@@ -238,7 +235,6 @@ def test_it_takes_the_share_that_moved_least(share):
 
 @pytest.mark.parametrize(("adjacency", "factor"), [("zero-out", 1), ("replace", 2)])
 def test_a_gradients_score_is_the_exact_log_ratio(adjacency, factor):
-    """It lies where nobody else contributes."""
     setting = dead_columns(adjacency)
     attack = attacks.Gradient(share=0.3).craft(setting)
     direction = attack.canary.direction.args[0]

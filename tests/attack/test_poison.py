@@ -74,7 +74,6 @@ def test_labels_of_the_largest_and_the_smallest_loss(loss, labels):
 
 
 def test_other_data():
-    """A regression has the ends of its range for labels, a binary table a large record."""
     data = TABLE.train.take(range(6))
     assert label_options(data).tolist() == [data.labels.min(), data.labels.max()]
     assert label_options(DATA).tolist() == list(range(10))
@@ -169,7 +168,6 @@ def assert_one_of_forty(gaps, limit):
 
 @pytest.mark.slow
 def test_equal_worlds_exceed_the_gap_of_luck_in_one_of_forty():
-    """One gap with the better sign, and what is left of three candidates with two probes each."""
     rng = np.random.default_rng(6)
     gaps = [abs(gap(*rng.normal(size=(2, 60)))) for _ in range(4000)]
     assert_one_of_forty(gaps, poison.gap_of_luck(60, 1))
@@ -191,7 +189,6 @@ def test_it_says_how_far_apart_the_shadows_were(shadows, noise, luck):
 
 
 def test_a_made_record_tells_no_less_than_a_natural_one():
-    """The adversary that may choose its record is no weaker, at many shadows, to two errors."""
     target = engine_setting(noise_multiplier=1.0, learning_rate=0.5, steps=10)
     adversaries = StaticPoisoning(shadows=60), quick("api-access")
     made, natural = (area(played(target, each.craft(target), trials=100)) for each in adversaries)

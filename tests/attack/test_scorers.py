@@ -104,7 +104,6 @@ def test_a_whole_batch_tells_all_that_there_is(differing, way):
 
 
 def test_the_sums_are_those_that_the_models_give_away(monkeypatch):
-    """A trainer that moves the models a tenth further shows sums that are a tenth larger."""
     plain = SGD.move
 
     def further(rule, weights, gradient, *rest):
@@ -148,7 +147,6 @@ def test_of_a_drawn_batch_the_others_are_not_known():
 
 @pytest.mark.parametrize("sensitivity", ["global", "local"])
 def test_noise_that_was_left_out_is_noticed(sensitivity):
-    """Whatever the trainer says of its noise, the scores of both worlds lie apart."""
     scores, _, _ = scored(noise_multiplier=0.0, sensitivity=sensitivity)
     steps, gradient = 3, C
     np.testing.assert_allclose(np.abs(scores), steps * gradient**2 / 2 / C**2, rtol=1e-3)
@@ -173,7 +171,6 @@ def linear_share(steps):
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 @pytest.mark.parametrize(("rate", "steps"), [(1.0, 1), (1.0, 4), (0.3, 3), (0.3, 4)])
 def test_projection_by_the_densities(adjacency, rate, steps):
-    """ln of the mixtures' densities along the direction, added up over the steps."""
     canary = DirectedGradient(partial(fixed, torch.tensor([1.0, -2.0, 2.0]) / 3))
     game = {"trials": 8, "common": (*NATURAL, BLANK), "steps": steps, "sample_rate": rate}
     differing = (X,) if adjacency == "add-remove" else (X, OTHER)

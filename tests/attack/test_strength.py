@@ -78,7 +78,6 @@ def test_what_a_trainer_does_after_the_noisy_sum_is_seen_in_the_models():
 
 
 def test_a_mistake_that_spares_the_last_record_is_seen_at_another_place():
-    """All gradients but the last one of a batch are left as they are."""
     attack = quick("di").craft(setting_for("di"))
     last = replace(attack, worlds=replace(attack.worlds, place=None))
     assert attack.worlds.place < len(attack.worlds.common)

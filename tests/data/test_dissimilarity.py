@@ -100,7 +100,6 @@ def test_tables_are_compared_as_scipy_compares_them(measure):
 
 
 def test_distances_keep_their_digits():
-    """Close records far from the origin, zero records, and extreme scales."""
     far = np.full((1, 50), 1000, np.float32)
     apart = dissimilarity(far, np.stack([far[0], far[0] + np.float32(0.25)]), "euclidean")
     assert apart[0] == pytest.approx([0, 0.25 * 50**0.5], rel=1e-6)

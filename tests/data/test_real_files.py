@@ -50,7 +50,6 @@ def test_adult():
 
 
 def test_retail100():
-    """The same on any number of threads, and no class too small to be learned."""
     from threadpoolctl import threadpool_limits
 
     baskets, items = retail100._read(retail100.SOURCE.find(files.folder(None), "retail.dat"))

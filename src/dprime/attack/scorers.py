@@ -110,7 +110,7 @@ class ExpectedUpdate:
     sign: float = 0.0
 
 
-class Projection(Scorer):
+class ProjectionScorer(Scorer):
     """The log ratio of the sums along the gradients that the adversary expects."""
 
     @abstractmethod
@@ -146,7 +146,7 @@ CONSTANT = 0.25
 """How far one standard deviation of noise, repeated at every step, moves a score, in its own."""
 
 
-class CanaryProjection(Projection):
+class CanaryProjection(ProjectionScorer):
     """Along the gradient that a canary has set.
 
     Signs that alternate cancel whatever comes again at every step. Noise does so in a trainer with
@@ -181,7 +181,7 @@ ROUNDED = 0.1
 """Standard deviations of the noise up to which a step may be lost in the weights' rounding."""
 
 
-class RecordProjection(Projection):
+class RecordProjection(ProjectionScorer):
     """Along the gradient of the record itself, in the sums that the models give away.
 
     Where steps are SGD's, the difference of two models gives the sum between them, by the recipe's

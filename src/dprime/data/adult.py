@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dprime.data import files
 from dprime.data.dataset import Dataset, Split
 
-SOURCE = files.Source("adult", "https://archive.ics.uci.edu/dataset/2/adult")
+SOURCE = files.DataSource("adult", "https://archive.ics.uci.edu/dataset/2/adult")
 
 PUBLISHED = """
 age: 17 90. workclass: Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov

@@ -30,7 +30,7 @@ class MissingFileError(FileNotFoundError, validate.InputError):
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """The folder of a data set's files below the data folder, and the web page that offers them."""
 
     folder: str

@@ -16,13 +16,13 @@ from dprime.data.dataset import Dataset, Split
 
 CLASSES = 10
 
-MNIST = files.Source("mnist", "http://yann.lecun.com/exdb/mnist/")
+MNIST = files.DataSource("mnist", "http://yann.lecun.com/exdb/mnist/")
 MNIST_SIZES = 60_000, 10_000
 """Records to train on and to test on; OpenML stores the test records last."""
 IDX_MAGIC = {1: 2049, 3: 2051}
 """The first number of an idx file of bytes, by its number of axes."""
 
-CIFAR10 = files.Source("cifar10", "https://www.cs.toronto.edu/~kriz/cifar.html")
+CIFAR10 = files.DataSource("cifar10", "https://www.cs.toronto.edu/~kriz/cifar.html")
 CIFAR10_ARCHIVES = ("cifar10_subset.npz", "cifar10.npz")
 """Keras keys, NHWC; the first holds a stratified subset, 10,000 + 2,000."""
 CIFAR10_BATCHES = "cifar-10-batches-bin"

@@ -17,7 +17,7 @@ from dprime.data import files
 from dprime.data.arrays import read_only
 from dprime.data.dataset import Dataset
 
-SOURCE = files.Source("retail", "http://fimi.uantwerpen.be/data/")
+SOURCE = files.DataSource("retail", "http://fimi.uantwerpen.be/data/")
 ITEMS = 600
 CLASSES = 100
 SEED = 0

@@ -15,8 +15,8 @@ from dprime.data import files
 from dprime.data.arrays import read_only
 from dprime.data.dataset import Dataset
 
-LOCATION30 = files.Source("location30", "https://github.com/privacytrustlab/datasets")
-PURCHASE100 = files.Source("purchase100", "https://github.com/privacytrustlab/datasets")
+LOCATION30 = files.DataSource("location30", "https://github.com/privacytrustlab/datasets")
+PURCHASE100 = files.DataSource("purchase100", "https://github.com/privacytrustlab/datasets")
 
 LONGEST_LABEL = 9
 
