@@ -1,6 +1,7 @@
 """Scores by formula: projections by hand, on a loss whose gradient is the record itself."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,11 +17,11 @@ from dprime.train import (
     Constant,
     Decay,
     LikelihoodRatio,
-    Observer,
     TrainingConfig,
     TrainingData,
     train,
 )
+from trials import Keeper
 
 C = 0.8
 RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 0.7}
@@ -38,23 +39,12 @@ def records(*rows):
 
 X, OTHER = [3.0, 0.0, 4.0], [0.0, 1.0, -1.0]
 BLANK = [0.0, 0.0, 0.0]
+SUMS = ("noisy", "common")
 NATURAL = [[1.0, 2.0, 0.0], [-1.0, 0.5, 2.0]]
 
 
-class Keeper(Observer):
-    """The sums of every step [step, trial, parameter]."""
-
-    def begin(self, run):
-        shape = (run.training.steps, len(run.trials), 3)
-        self.noisy, self.common = torch.zeros(shape), torch.zeros(shape)
-
-    def see(self, step):
-        at = (step.index, step.rows)
-        self.noisy[at], self.common[at] = step.noisy_sum, step.common_sum
-
-
 def scored(differing=(X,), scorer=None, trials=6, common=NATURAL, canary=None, **options):
-    """The scores of a scorer, the sums, and the scores of one who knows all."""
+    """The scores of a scorer, the sums [step, trial, 3], and the scores of one who knows all."""
     scorer, keeper, knowing = scorer or RecordProjection(), Keeper(), LikelihoodRatio()
     noisy = options.get("noise_multiplier", 1.0) > 0
     worlds = TrainingData(records(*common), records(*differing))
@@ -62,7 +52,9 @@ def scored(differing=(X,), scorer=None, trials=6, common=NATURAL, canary=None, *
     game = {"trials": trials, "seed": 4, "canary": canary}
     watching = [scorer, keeper, *[knowing][:noisy]]
     train(nn.Linear(3, 1, bias=False), worlds, recipe, observers=watching, **game)
-    return scorer.arrays()["score"], keeper, knowing.logs
+    at = {name: [keeper.at(step, name) for step in range(recipe.steps)] for name in SUMS}
+    sums = SimpleNamespace(**{name: torch.stack(each) for name, each in at.items()})
+    return scorer.arrays()["score"], sums, knowing.logs
 
 
 def clipped(row):

@@ -61,14 +61,12 @@ ONES, IMAGES = np.ones((3, 2)), np.zeros((3, 1, 2, 2))
 HOLES = np.array([[0, 0], [np.nan, 0], [1e300, np.inf]])
 REFUSED = [
     ("the shape of records", np.zeros((0, 2)), []),
-    ("the shape of records", np.zeros((3, 0)), [0, 0, 0]),
     ("the shape of records", ONES, [0, 1, 1], "image"),
     ("the shape of records", IMAGES, [0, 1, 1]),
     ("the number of records with NaN", HOLES, [0, 1, 1]),
     ("the number of targets with NaN", ONES, [0.5, np.nan, 1], "table", None),
     ("the number of records with other", [[0, 1], [0, 0.5]], [0, 1], "binary"),
     ("the shape of labels", ONES, [0, 1]),
-    ("the shape of labels", ONES, [[0], [1], [1]]),
     ("the number of labels that", ONES, [0, 2, 5]),
     ("the number of labels that", ONES, [0, -1, 0]),
     ("the number of labels that", ONES, [0, 0.5, 1]),
