@@ -38,9 +38,11 @@ class DataSource:
 
     def look(self, data_dir: Path | None, *names: str) -> Path | None:
         """The first of these files that is there, as it is or gzipped, also without the folder."""
-        places = [place / name for name in names for place in (Path(self.folder), Path())]
-        paths = [f"{place}{end}" for place in places for end in ("", ".gz")] if data_dir else []
-        return next((path for each in paths if (path := Path(str(data_dir), each)).is_file()), None)
+        if data_dir is None:
+            return None
+        places = [data_dir / part / name for name in names for part in (self.folder, "")]
+        paths = [place.with_name(place.name + end) for place in places for end in ("", ".gz")]
+        return next((path for path in paths if path.is_file()), None)
 
     def find(self, data_dir: Path | None, *names: str) -> Path:
         """The same; if there is none, the error says what was looked for and where to get it."""
