@@ -1,10 +1,14 @@
-"""What adversaries share: the setting, its seeds, their options, and the score of losses."""
+"""What adversaries share: the target, its seeds, their options, and the score of losses."""
 
 import numpy as np
 import pytest
 
 from dprime.attack import ADVERSARIES, AttackTarget, FunctionTrainer, Probes, adversary_named
-from games import IMAGES, engine_setting, played, quick
+from dprime.attack.adversary import like
+from dprime.data.dataset import Dataset
+from dprime.data.dissimilarity import dataset_sensitivity, default_measure
+from dprime.validate import InputError
+from games import IMAGES, TABLE, engine_setting, played, quick, setting_for
 
 DATA = IMAGES.train.take(range(5))
 
@@ -13,11 +17,12 @@ def test_the_adjacency_is_the_one_that_holds():
     sized = engine_setting(adjacency=None)
     public = engine_setting(adjacency=None, expected_batch_size=12)
     assert (sized.adjacency, public.adjacency) == ("zero-out", "add-remove")
-    assert AttackTarget(FunctionTrainer(len), DATA).adjacency == "add-remove"
-    with pytest.raises(ValueError, match="the number of records, but it is 'add-remove': give the"):
-        AttackTarget(sized.trainer, DATA, "add-remove")
-    with pytest.raises(ValueError, match="of your own, but it is 'zero-out': it is called with a"):
-        AttackTarget(FunctionTrainer(len), DATA, "zero-out")
+    own = FunctionTrainer(len)
+    assert AttackTarget(own, DATA).adjacency == "add-remove"
+    for trainer, wrong in ((sized.trainer, "add-remove"), (own, "zero-out"), (own, "near")):
+        with pytest.raises(InputError) as refused:
+            AttackTarget(trainer, DATA, wrong)
+        assert (refused.value.parameter, refused.value.value) == ("adjacency", wrong)
 
 
 @pytest.mark.parametrize("name", ["di", "malicious-dataset"])
@@ -39,7 +44,6 @@ def test_the_adversarys_own_trainings_have_another_seed():
 
 
 def test_the_score_of_losses():
-    """A low loss speaks for the record, and a second record counts against."""
     losses = np.array([[2.0, 3.0], [0.5, 0.1]])
     one, two = DATA.take([0]), DATA.take([0, 1])
     assert Probes(one).score(losses[:, :1]).tolist() == [-2.0, -0.5]
@@ -52,26 +56,96 @@ def test_names_and_who_needs_more_than_a_model():
     for name, kind in ADVERSARIES.items():
         assert type(adversary_named(name)) is kind
         if not kind.any_trainer:
-            with pytest.raises(ValueError, match=f"nothing but a model, but it is {name}: give"):
+            with pytest.raises(InputError, match=f"nothing but a model, but it is {name}"):
                 adversary_named(name).craft(target)
-    with pytest.raises(ValueError, match=r"adversary must be one of di, api-access,.* it is 'eve'"):
+    with pytest.raises(InputError, match=r"adversary must be one of di, api-access,.* it is 'eve'"):
         adversary_named("eve")
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "message"),
+    ("name", "option", "value"),
     [
-        ("static-poisoning", {"shadows": 0}, "shadows must be at least 1, but it is 0"),
-        ("intermediate-models", {"outliers": 1.5}, "outliers must be a whole number"),
-        ("adaptive-poisoning", {"pgd_steps": -1}, "pgd_steps must be at least 0, but it is -1"),
-        ("adaptive-poisoning", {"size": "wide"}, "size must be a number, but it is 'wide'"),
-        ("gradient", {"share": 2}, "share must be above 0 and at most 1, but it is 2"),
-        ("gradient", {"shadows": [4]}, r"shadows must be a number, but it is \[4\]"),
-        ("malicious-dataset", {"copies": 0}, "copies must be at least 1, but it is 0"),
-        ("chosen-weights", {"steps": 0}, "steps must be at least 1, but it is 0"),
-        ("chosen-weights", {"learning_rate": 0}, "learning_rate must be above 0, but it is 0"),
+        ("static-poisoning", "shadows", 0),
+        ("intermediate-models", "outliers", 1.5),
+        ("adaptive-poisoning", "pgd_steps", -1),
+        ("adaptive-poisoning", "size", "wide"),
+        ("gradient", "share", 2),
+        ("gradient", "shadows", [4]),
+        ("malicious-dataset", "copies", 0),
+        ("chosen-weights", "steps", 0),
+        ("chosen-weights", "learning_rate", 0),
     ],
 )
-def test_options_out_of_range(name, options, message):
-    with pytest.raises(ValueError, match=message):
-        ADVERSARIES[name](**options)
+def test_options_out_of_range(name, option, value):
+    with pytest.raises(InputError) as refused:
+        ADVERSARIES[name](**{option: value})
+    assert (refused.value.parameter, refused.value.value) == (option, value)
+
+
+# Which record the worlds differ in ----------------------------------------------------------------
+
+both = pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+
+
+@pytest.mark.parametrize("split", [IMAGES, TABLE], ids=["images", "table"])
+@both
+def test_the_record_or_the_pair_that_differs_most(split, adjacency):
+    setting = engine_setting(split, adjacency=adjacency)
+    data, pool, measure = setting.dataset, setting.pool, default_measure(setting.dataset.kind)
+    others = (pool.records,) if adjacency == "replace" else ()
+    ranking = dataset_sensitivity(data.records, *others, adjacency=adjacency, measure=measure)
+    worlds = setting.natural_worlds()
+    expected = [data.take(ranking.records[:1])]
+    if adjacency == "replace":
+        expected.append(pool.take(ranking.partners[:1]))
+    for place, record in enumerate(expected):
+        assert worlds.differing.take([place]).digest() == record.digest()
+    assert len(worlds.common) == len(data) - 1
+
+
+@both
+def test_a_record_that_is_named(adjacency):
+    setting = engine_setting(TABLE, adjacency=adjacency, record=7)
+    worlds = setting.natural_worlds()
+    assert np.array_equal(worlds.differing.records[0], setting.dataset.records[7])
+    others = np.delete(setting.dataset.records, 7, axis=0)
+    assert np.array_equal(worlds.common.records, others)
+    if adjacency == "replace":  # its partner is the one that differs most from it
+        distances = np.abs(setting.pool.records - setting.dataset.records[7])
+        partner = int(distances.sum(1).argmax())
+        assert np.array_equal(worlds.differing.records[1], setting.pool.records[partner])
+    for wrong in (12, -1, 1.5):
+        with pytest.raises(InputError, match="record must be an index from 0 to 11"):
+            engine_setting(TABLE, adjacency=adjacency, record=wrong).natural_worlds()
+
+
+@both
+def test_the_attacked_record_stands_at_a_random_place(adjacency):
+    """The same one in both worlds and in every game of a seed, whoever attacks."""
+    for name in ("api-access", "malicious-dataset", "chosen-weights"):
+        settings = [engine_setting(adjacency=adjacency, seed=seed) for seed in range(12)]
+        places = [quick(name).craft(setting).worlds.place for setting in settings]
+        assert len(set(places)) > 4
+        again = quick(name).craft(settings[3]).worlds
+        assert again.place == places[3]
+        inside = again.dataset("in")
+        assert np.array_equal(inside.records[again.place], again.differing.records[0])
+    own = setting_for("attribute", adjacency="replace", seed=5)
+    assert quick("attribute").craft(own).worlds.place is not None
+
+
+@pytest.mark.parametrize(("adjacency", "labels"), [("add-remove", [3]), ("replace", [3, 4])])
+def test_made_records_are_added_to_the_natural_ones(adjacency, labels):
+    setting = engine_setting(adjacency=adjacency)
+    made = like(setting.dataset, np.full((2, 1, 8, 8), 99.0), np.array([3, 4]))
+    worlds = setting.made_worlds(made)
+    assert np.array_equal(worlds.common.records, setting.dataset.records)
+    assert worlds.size == 13
+    assert worlds.differing.records.min() == 99.0
+    assert worlds.differing.labels.tolist() == labels
+
+
+def test_a_binary_table_with_other_numbers_is_a_plain_one():
+    binary = Dataset.of(np.eye(4), [0, 1, 0, 1])
+    assert like(binary, np.ones((1, 4)), np.array([1])).kind == "binary"
+    assert like(binary, np.full((1, 4), 0.5), np.array([1])).kind == "table"

@@ -11,22 +11,26 @@ from dprime.attack.attribute import OneAttribute, most_revealing
 from dprime.audit import audit
 from dprime.data import Dataset
 from dprime.metrics import Reading
-from dprime.train import Observer, train
+from dprime.train import Observer
+from dprime.validate import InputError
 from games import IMAGES, TABLE, by_world, engine_setting, played
 
 SEX = 1
+PEOPLE = Dataset(
+    "people",
+    np.array([[1, 0, 0.3, 0.5], [0, 1, 0.1, 0.5], [0, 1, 0.9, 0.5]]),
+    np.array([0.1, 0.2, 0.3]),
+    "table",
+    None,
+    ("sex=Female", "sex=Male", "age", "constant"),
+)
+"""A data set with a one-hot group."""
 
 
 def setting(data=None, **options):
-    own = engine_setting(split=TABLE, adjacency="replace", **{"clip_norm": 0.2, **options})
+    place = {"split": TABLE, "adjacency": "replace", "clip_norm": 0.2, **options}
+    own = engine_setting(**place)
     return own if data is None else dataclasses.replace(own, dataset=data)
-
-
-PEOPLE = Dataset(
-    "people", np.array([[1, 0, 0.3], [0, 1, 0.1], [0, 1, 0.9]]), np.array([0.1, 0.2, 0.3]),
-    "table", None, ("sex=Female", "sex=Male", "age"),
-)  # fmt: skip
-"""A data set with a one-hot group."""
 
 
 def test_worlds_differ_in_the_attribute_alone():
@@ -52,7 +56,6 @@ def test_values_that_are_not_given():
 
 
 def test_options_of_a_file():
-    """A settings file has lists where Python has tuples."""
     assert OneAttribute("sex", [[0], [1]]) == OneAttribute(("sex",), ((0.0,), (1.0,)))
     assert OneAttribute(3, [0, 1]) == OneAttribute((3,), ((0.0,), (1.0,)))
 
@@ -68,7 +71,6 @@ def test_options_of_a_file():
     ],
 )
 def test_columns_and_values_by_their_names(columns, values, about):
-    """sex stands for its columns, and its categories for their values."""
     attack = OneAttribute(columns, values, record=0).craft(setting(PEOPLE))
     assert attack.about == about
     if columns == "sex":
@@ -77,14 +79,12 @@ def test_columns_and_values_by_their_names(columns, values, about):
 
 
 def test_nothing_of_another_game_is_kept():
-    """The beliefs and ε′ of Bernau et al. are about membership."""
     own = setting(record=5)
     assert "log_ratio" not in played(own, OneAttribute(("sex",)).craft(own), trials=4)
 
 
 @pytest.mark.parametrize("odd", [2, 7])
 def test_the_record_that_shows_most(odd):
-    """A target far from all others makes a gradient that is far from clipped away."""
     own = setting(records=9, clip_norm=50.0)
     labels = np.where(np.arange(9) == odd, 4.0, own.dataset.labels)
     made = dataclasses.replace(own, dataset=dataclasses.replace(own.dataset, labels=labels))
@@ -96,38 +96,27 @@ def test_the_record_that_shows_most(odd):
 class Terms(Observer):
     """μ² of the central-limit form for the attacked record, in each trial."""
 
-    def __init__(self, own):
-        self._z = own.trainer.training.noise_multiplier
-        self._rate = own.trainer.training.sample_rate
-        self._norm = own.trainer.training.clip_norm
-
     def begin(self, run):
-        self.total = np.zeros(len(run.trials))
+        self.recipe, self.total = run.training, np.zeros(len(run.trials))
 
     def see(self, step):
-        g, h = (one.double() / self._norm / self._z for one in step.differing)
+        unit = self.recipe.clip_norm * self.recipe.noise_multiplier
+        g, h = (one.double() / unit for one in step.differing)
         dot = torch.linalg.vecdot
         term = dot(g, g).exp() + dot(h, h).exp() - 2 * dot(g, h).exp()
-        self.total[step.rows] += self._rate**2 * term.numpy()
+        self.total[step.rows] += self.recipe.sample_rate**2 * term.numpy()
 
 
 @pytest.mark.slow
 def test_it_reaches_what_the_analysis_estimates():
-    """At least 80 % of the advantage of the central-limit form along the same trainings."""
     reached, estimated = [], []
+    recipe = {"steps": 120, "sample_rate": 0.05, "noise_multiplier": 0.8, "learning_rate": 0.1}
     for seed in (1, 2, 3):
-        own = setting(
-            records=40, steps=120, sample_rate=0.05, noise_multiplier=0.8, learning_rate=0.1,
-            seed=seed,
-        )  # fmt: skip
-        attack = OneAttribute(("sex",)).craft(own)
+        own = setting(records=40, seed=seed, **recipe)
+        attack, seen = OneAttribute(("sex",)).craft(own), Terms()
         inside, outside = by_world(played(own, attack, trials=2000))
         reached.append((inside > 0).mean() - (outside > 0).mean())
-        seen = Terms(own)
-        train(
-            own.trainer.model, attack.worlds, own.trainer.training, trials=50, seed=5 + seed,
-            observers=[seen], progress=False,
-        )  # fmt: skip
+        own.trainer.watch(seen, attack.worlds, own.trainer.training, trials=50, seed=5 + seed)
         estimated.append(math.erf(math.sqrt(seen.total.mean()) / 2 / math.sqrt(2)))
     assert 0.2 < np.mean(estimated) < 0.6
     assert 0.8 * np.mean(estimated) <= np.mean(reached) <= np.mean(estimated) + 0.1
@@ -140,38 +129,26 @@ def test_the_audit_plays_it():
 
 
 @pytest.mark.parametrize(
-    ("where", "options", "sentence"),
+    ("parameter", "place", "options"),
     [
-        ({"adjacency": "add-remove"}, {}, 'replace for attribute.*give adjacency="replace"'),
-        ({"split": IMAGES}, {}, "dataset must be a table for attribute, but it is images"),
-        ({"noise_multiplier": 0.0}, {}, "training must be private for attribute"),
-        ({}, {"columns": ("sexes",)}, "a column of the data, but it is 'sexes'"),
-        ({}, {"columns": (1, "sex")}, "attribute must be of columns that differ"),
-        ({}, {"columns": ()}, "attribute must be at least one column, but it is empty"),
-        ({}, {"record": 99}, "record must be an index from 0 to 11, but it is 99"),
-        ({}, {"values": ((0.0,),)}, "two that differ, but it is 0: give two"),
-        ({}, {"values": ((0.0,), (0.0,))}, "two that differ, but it is 0 and 0"),
-        ({}, {"values": ((0.0, 1.0), (1.0, 0.0))}, "two different settings of 1 column, but"),
-        ({}, {"values": (("a",), ("b",))}, "values must be a number, but it is 'a'"),
+        ("adjacency", {"adjacency": "add-remove"}, {}),
+        ("dataset", {"split": IMAGES}, {}),
+        ("training", {"noise_multiplier": 0.0}, {}),
+        ("attribute", {}, {"columns": ("sexes",)}),
+        ("attribute", {}, {"columns": (1, "sex")}),
+        ("attribute", {}, {"columns": ()}),
+        ("record", {}, {"record": 99}),
+        ("values", {}, {"values": ((0.0,),)}),
+        ("values", {}, {"values": ((0.0,), (0.0,))}),
+        ("values", {}, {"values": ((0.0, 1.0), (1.0, 0.0))}),
+        ("values", {}, {"values": (("a",), ("b",))}),
+        ("values", {"data": PEOPLE}, {"columns": "sex", "values": ("Female", "Men")}),
+        ("values", {"data": PEOPLE}, {"columns": "sex", "values": (0, 1)}),
+        ("values", {"data": PEOPLE}, {"columns": "sex", "values": ("Male", "sex=Male")}),
+        ("values", {"data": PEOPLE}, {"columns": "constant"}),
     ],
 )
-def test_what_is_refused(where, options, sentence):
-    place = {"split": TABLE, "adjacency": "replace", **where}
-    with pytest.raises(ValueError, match=sentence):
-        OneAttribute(**{"columns": (1,), **options}).craft(engine_setting(**place))
-
-
-@pytest.mark.parametrize(
-    ("columns", "values", "sentence"),
-    [
-        ("sex", ("Female", "Men"), "categories of the group, but it is 'Men': give two of Female,"),
-        ("sex", (0, 1), "two different settings of 2 columns, but it is 0 and 1: give two categor"),
-        ("sex", ("Male", "sex=Male"), "two different settings of 2 columns"),
-        ("constant", None, r"values must be two, but only one occurs, but it is 0\.5"),
-    ],
-)
-def test_values_that_are_refused(columns, values, sentence):
-    records = np.column_stack([PEOPLE.records, np.full(3, 0.5)])
-    data = Dataset("people", records, PEOPLE.labels, "table", None, (*PEOPLE.columns, "constant"))
-    with pytest.raises(ValueError, match=sentence):
-        OneAttribute(columns, values).check(setting(data))
+def test_what_is_refused(parameter, place, options):
+    with pytest.raises(InputError) as refused:
+        OneAttribute(**{"columns": (1,), **options}).check(setting(**place))
+    assert refused.value.parameter == parameter

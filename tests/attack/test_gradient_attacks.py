@@ -1,20 +1,204 @@
-"""Adversaries that set gradients reach the certified curve: their scores have the analysis' law.
+"""Gradients in a record's place, and adversaries that reach the certified curve with them.
 
 Full batch, k steps, noise z: the log ratio is N(±μ²/2, μ²) with μ = √k/z for add-remove and 2√k/z
 for replace (Dong, Roth and Su 2022, section 2.2).
 """
 
+import copy
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.stats
+import torch
+from torch.nn.functional import cross_entropy, mse_loss, normalize
 
 from dprime import DPSGD
-from dprime.attack import AttackTarget, EngineTrainer, Gradient, MaliciousDataset, OpposingDataset
-from dprime.attack.gradient_attacks import Movement
+from dprime.attack import AttackTarget, EngineTrainer
+from dprime.attack import gradient_attacks as attacks
 from dprime.data.dataset import Dataset
-from dprime.train import TrainingConfig, train
+from dprime.train import Observer, StepContext, TrainingConfig, TrainingData
 from dprime.train.models import model_named
-from games import by_world, engine_setting, played
+from games import IMAGES, TABLE, by_world, engine_setting, played
+from trials import blobs, dense, gradients_of, set_flat
+from trials import gradient_of as one_gradient
+
+DATA = blobs(6, (5,))
+COPIES = DATA.take([2] * 7)
+PAIRS = {
+    "add-remove": TrainingData(COPIES, DATA.take([2])),
+    "replace": TrainingData(COPIES, DATA.take([2, 2])),
+}
+SIZE, C = 39, 0.6
+RECIPE = {"steps": 4, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 0.5}
+
+DIRECTIONS = {
+    "fixed": partial(attacks.fixed, normalize(torch.arange(1.0, SIZE + 1)[None])[0]),
+    "orthogonal": partial(attacks.orthogonal, normalize(torch.ones(1, SIZE))[0], DATA.take([2])),
+    "opposing": partial(attacks.opposing, 7, DATA.take([2])),
+}
+every_kind = pytest.mark.parametrize("kind", DIRECTIONS)
+every_adjacency = pytest.mark.parametrize("adjacency", PAIRS)
+both_factors = pytest.mark.parametrize(("adjacency", "factor"), [("add-remove", 1), ("replace", 2)])
+copied = pytest.mark.parametrize("adversary", [attacks.MaliciousDataset, attacks.OpposingDataset])
+
+
+class Watching(Observer):
+    """What a canary makes and expects of every step."""
+
+    def __init__(self, canary):
+        self.canary, self.steps = canary, []
+
+    def begin(self, run):
+        self.run = run
+
+    def see(self, step):
+        weights = step.weights.clone()
+        if self.canary in step.memo:
+            expected = step.memo[self.canary]
+            self.steps.append((expected, weights, step.differing, step.common_sum))
+        else:
+            context = StepContext(self.run, step.index, step.rows, step.weights, step.memo)
+            self.steps.append((*self.canary.made(context), weights, step.differing))
+
+
+def watched(kind, adjacency="add-remove", **options):
+    """For each step: the update expected, the weights, what was given, and the others' sum."""
+    canary = attacks.DirectedGradient(DIRECTIONS[kind], alternates=kind != "opposing")
+    trainer = EngineTrainer(dense(5, 4, 3), TrainingConfig(**{**RECIPE, **options}))
+    watching = Watching(canary)
+    trainer.watch(watching, PAIRS[adjacency], trainer.training, trials=4, seed=2, canary=canary)
+    return watching.steps
+
+
+def others(weights):
+    """The gradient of the record of which there are copies, by autograd [trial, parameter]."""
+    x, y = torch.tensor(COPIES.records[:1]), torch.tensor(COPIES.labels[:1])
+    return torch.cat([gradients_of(dense(5, 4, 3), vector, x, y) for vector in weights])
+
+
+@every_kind
+@every_adjacency
+def test_of_norm_c_and_opposite_in_the_other_world(kind, adjacency):
+    for expected, _, differing, _ in watched(kind, adjacency):
+        norms = expected.gradients[0].norm(dim=1)
+        torch.testing.assert_close(norms, torch.full_like(norms, C))
+        torch.testing.assert_close(differing[0], expected.gradients[0], rtol=1e-4, atol=1e-5)
+        assert len(expected.gradients) == (2 if adjacency == "replace" else 1)
+        for gradients in (differing, expected.gradients):
+            torch.testing.assert_close(gradients[-1], gradients[0] * (-1) ** (len(gradients) - 1))
+
+
+def test_far_longer_before_clipping():
+    for _, _, differing, _ in watched("fixed", clip_norm=None, noise_multiplier=0.0):
+        torch.testing.assert_close(
+            differing[0].norm(dim=1), torch.full((4,), attacks.UNCLIPPED_NORM)
+        )
+
+
+@pytest.mark.parametrize("kind", ["fixed", "orthogonal"])
+def test_signs_alternate(kind):
+    steps = watched(kind, learning_rate=1e-12)
+    first = steps[0][0].gradients[0]
+    for (expected, *_), sign in zip(steps, (1, -1, 1, -1), strict=True):
+        torch.testing.assert_close(expected.gradients[0], sign * first, rtol=1e-4, atol=1e-6)
+
+
+@every_adjacency
+def test_orthogonal_is_at_right_angles_to_the_others(adjacency):
+    for expected, weights, _, common in watched("orthogonal", adjacency):
+        direction = normalize(expected.gradients[0])
+        assert torch.linalg.vecdot(direction, normalize(others(weights))).abs().max() < 1e-5
+        assert expected.common is None
+        assert torch.linalg.vecdot(direction, common).abs().max() < 1e-4 * C
+        assert common.norm(dim=1).min() > C  # the others do move, only not there
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.5])
+def test_opposing_expects_what_a_correct_trainer_makes_of_the_copies(rate):
+    for expected, weights, _, common in watched("opposing", sample_rate=rate):
+        theirs = others(weights)
+        torch.testing.assert_close(normalize(expected.gradients[0]), -normalize(theirs))
+        clipped = normalize(theirs) * theirs.norm(dim=1, keepdim=True).clamp(max=C)
+        torch.testing.assert_close(expected.common, 7 * rate * clipped, rtol=1e-4, atol=1e-5)
+        if rate == 1:
+            torch.testing.assert_close(common, expected.common, rtol=1e-4, atol=1e-5)
+
+
+# Records that are made anew at every step ---------------------------------------------------------
+
+
+def made_in(setting, attack):
+    """At every step: the record with its worst and best label, the weights, what was given."""
+    trainer, watching = setting.trainer, Watching(attack.canary)
+    game = {"trials": 4, "seed": setting.seed, "canary": attack.canary}
+    trainer.watch(watching, attack.worlds, trainer.training, **game)
+    return watching.steps
+
+
+def losses_of(setting, vector, x):
+    """The loss of one record under every label, at some weights."""
+    model = copy.deepcopy(setting.trainer.model)
+    set_flat(model, vector.clone())
+    with torch.no_grad():
+        outputs = model(x).expand(10, -1)
+    return cross_entropy(outputs, torch.arange(10), reduction="none")
+
+
+@pytest.mark.parametrize("pgd_steps", [0, 3])
+def test_worst_and_best_label_and_a_larger_loss_within_reach(pgd_steps):
+    setting = engine_setting(adjacency="replace", model="dense-5", records=40)
+    assert set(setting.dataset.labels) == set(range(10))
+    attack = attacks.AdaptivePoisoning(pgd_steps, size=0.1).craft(setting)
+    natural = torch.tensor(attack.worlds.differing.records[:1])
+    low, high = setting.dataset.records.min(), setting.dataset.records.max()
+    for x, worst, best, weights, _ in made_in(setting, attack):
+        assert low <= x.min() <= x.max() <= high
+        assert (x - natural).abs().max() <= pgd_steps * 0.1 * (high - low) * (1 + 1e-6)
+        for trial, vector in enumerate(weights):
+            before, after = (losses_of(setting, vector, each) for each in (natural, x[trial]))
+            assert int(worst[trial]) == int(before.argmax())
+            assert int(best[trial]) == int(before.argmin())
+            assert (after[worst[trial]] > before[worst[trial]]) == (pgd_steps > 0)
+
+
+def autograd(setting, vector, x, y):
+    """The clipped gradient of one record."""
+    model = copy.deepcopy(setting.trainer.model)
+    set_flat(model, vector.clone())
+
+    def loss(outputs, labels):
+        if setting.dataset.classes is None:
+            return mse_loss(outputs[:, 0], labels, reduction="none")
+        return cross_entropy(outputs, labels, reduction="none")
+
+    found = one_gradient(model, loss, x, y)
+    return found / found.norm().clamp_min(1.0)
+
+
+@pytest.mark.parametrize(("split", "mirrors"), [(IMAGES, False), (TABLE, True)])
+def test_the_other_record_is_the_one_whose_gradient_is_further_away(split, mirrors):
+    setting = engine_setting(split, adjacency="replace")
+    data = setting.dataset
+    ends = data.records.min() + data.records.max()
+    attack = attacks.AdaptivePoisoning(pgd_steps=1).craft(setting)
+    mirrored = []
+    for x, worst, best, weights, differing in made_in(setting, attack):
+        if data.classes is None:  # a regression has the ends of its range
+            labels = {*worst.flatten().tolist(), *best.flatten().tolist()}
+            assert labels <= {float(data.labels.min()), float(data.labels.max())}
+        for trial, vector in enumerate(weights):
+            shown, y = x[trial, 0], worst[trial, 0]
+            choices = [(shown, y), (shown, best[trial, 0]), (ends - shown, y)]
+            first, label, mirror = (autograd(setting, vector, *each) for each in choices)
+            mirrored.append(bool((mirror - first).norm() > (label - first).norm()))
+            expected = mirror if mirrored[-1] else label
+            torch.testing.assert_close(differing[0][trial], first, rtol=1e-3, atol=1e-4)
+            torch.testing.assert_close(differing[1][trial], expected, rtol=1e-3, atol=1e-4)
+    assert any(mirrored) == mirrors
+
+
+# The law of the scores ----------------------------------------------------------------------------
 
 STEPS, NOISE = 6, 3.0
 
@@ -25,7 +209,7 @@ def assert_law(found, mu):
         assert scipy.stats.kstest(scores, scipy.stats.norm(sign * mu**2 / 2, mu).cdf).pvalue > 1e-3
 
 
-def dead_columns(adjacency="zero-out"):
+def dead_columns(adjacency):
     """A table whose last two features are 0 in every record; 6 of 18 weights never move."""
     rng = np.random.default_rng(0)
     records = rng.normal(size=(12, 5)).astype(np.float32)
@@ -39,13 +223,10 @@ def dead_columns(adjacency="zero-out"):
 @pytest.mark.parametrize("share", [0.01, 0.1, 1.0])
 def test_it_takes_the_share_that_moved_least(share):
     setting = engine_setting()
-    attack = Gradient(share=share).craft(setting)
-    chosen = attack.canary._direction != 0
-    movement = Movement()
-    train(
-        setting.trainer.model, attack.worlds.common, setting.trainer.training, trials=4,
-        seed=setting.shadow_seed, observers=[movement],
-    )  # fmt: skip
+    attack, trainer = attacks.Gradient(share=share).craft(setting), setting.trainer
+    chosen, movement = attack.canary.direction.args[0] != 0, attacks.Movement()
+    alone = TrainingData.alone(attack.worlds.common)
+    trainer.watch(movement, alone, trainer.training, trials=4, seed=setting.shadow_seed)
     assert int(chosen.sum()) == max(1, round(share * 650))
     if share < 1:
         assert movement.squares[chosen].max() <= movement.squares[~chosen].min()
@@ -54,10 +235,9 @@ def test_it_takes_the_share_that_moved_least(share):
 
 @pytest.mark.parametrize(("adjacency", "factor"), [("zero-out", 1), ("replace", 2)])
 def test_a_gradients_score_is_the_exact_log_ratio(adjacency, factor):
-    """It lies where nobody else contributes."""
     setting = dead_columns(adjacency)
-    attack = Gradient(share=0.3).craft(setting)
-    direction = attack.canary._direction
+    attack = attacks.Gradient(share=0.3).craft(setting)
+    direction = attack.canary.direction.args[0]
     assert int((direction != 0).sum()) == 5  # 0.3 of 18 weights
     assert not direction[:15].view(3, 5)[:, :3].any()
     assert not direction[15:].any()
@@ -65,20 +245,20 @@ def test_a_gradients_score_is_the_exact_log_ratio(adjacency, factor):
     assert_law(played(setting, attack, trials=500), factor * STEPS**0.5 / NOISE)
 
 
-@pytest.mark.parametrize("kind", [MaliciousDataset, OpposingDataset])
-@pytest.mark.parametrize(("adjacency", "factor"), [("add-remove", 1), ("replace", 2)])
-def test_among_copies_the_score_is_the_exact_log_ratio(kind, adjacency, factor):
+@copied
+@both_factors
+def test_among_copies_the_score_is_the_exact_log_ratio(adversary, adjacency, factor):
     setting = engine_setting(adjacency=adjacency, noise_multiplier=NOISE, steps=STEPS)
-    assert_law(played(setting, kind().craft(setting), trials=1000), factor * STEPS**0.5 / NOISE)
+    attack = adversary().craft(setting)
+    assert_law(played(setting, attack, trials=1000), factor * STEPS**0.5 / NOISE)
 
 
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@every_adjacency
 def test_with_sampling_it_reaches_the_certified_advantage(adjacency):
     """Score above 0 is the optimal test of the mixtures; e^±L has mean 1 in the other world."""
-    setting = engine_setting(
-        adjacency=adjacency, noise_multiplier=1.0, steps=STEPS, sample_rate=0.3
-    )
-    found = played(setting, MaliciousDataset().craft(setting), trials=3000)
+    options = {"noise_multiplier": 1.0, "steps": STEPS, "sample_rate": 0.3}
+    setting = engine_setting(adjacency=adjacency, **options)
+    found = played(setting, attacks.MaliciousDataset().craft(setting), trials=3000)
     inside, outside = by_world(found)
     for values in (np.exp(outside), np.exp(-inside)):
         assert abs(values.mean() - 1) < 4.5 * values.std() / 3000**0.5
@@ -87,21 +267,20 @@ def test_with_sampling_it_reaches_the_certified_advantage(adjacency):
     assert abs(advantage - claim) < 4.5 * (2 * 0.25 / 3000) ** 0.5
 
 
-@pytest.mark.parametrize("kind", [MaliciousDataset, OpposingDataset])
-def test_copies_of_the_first_record(kind):
+@copied
+def test_copies_of_the_first_record(adversary):
     setting = engine_setting(records=130)
     for copies, expected in ((None, 100), (3, 3), (130, 130)):
-        attack = kind(copies=copies).craft(setting)
-        common = attack.worlds.common
-        assert len(common) == expected
-        assert (common.records == setting.dataset.records[0]).all()
-        assert (common.labels == setting.dataset.labels[0]).all()
+        attack = adversary(copies=copies).craft(setting)
+        first = setting.dataset.take([0] * expected)
+        assert attack.worlds.common.digest() == first.digest()
         assert attack.about.startswith(f"{expected} copies of one record, and a gradient")
 
 
 def test_the_direction_is_drawn_from_the_seed():
+    targets = [engine_setting(seed=seed) for seed in (1, 1, 2)]
     first, again, other = (
-        MaliciousDataset().craft(engine_setting(seed=seed)).canary._along for seed in (1, 1, 2)
+        attacks.MaliciousDataset().craft(each).canary.direction.args[0] for each in targets
     )
     assert (first == again).all()
     assert abs(float(first @ other)) < 0.3
@@ -111,13 +290,13 @@ def test_the_direction_is_drawn_from_the_seed():
 def test_frozen_weights_get_no_gradient():
     setting = engine_setting(model="dense-5")
     setting.trainer.model[1].requires_grad_(False)
-    found = played(setting, MaliciousDataset().craft(setting))
+    found = played(setting, attacks.MaliciousDataset().craft(setting))
     assert np.isfinite(found["score"]).all()
 
 
 def test_layers_that_learn_nothing_leave_the_right_angle():
     """Without noise on the way the others' sum has no share along the direction."""
     setting = engine_setting(noise_multiplier=1e-4, model="conv-4")
-    found = played(setting, MaliciousDataset().craft(setting), trials=5)
+    found = played(setting, attacks.MaliciousDataset().craft(setting), trials=5)
     mu = 4**0.5 / 1e-4
     np.testing.assert_allclose(found["score"] / (mu**2 / 2), [1, -1] * 5, atol=0.02)

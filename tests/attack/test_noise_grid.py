@@ -12,7 +12,8 @@ import torch
 
 from dprime.attack import NoiseGrid, grid_scores
 from dprime.attack.noise_grid import BLURS, layouts, worlds_logs
-from dprime.train import Observer, train
+from dprime.train import Observer
+from dprime.validate import InputError
 from games import engine_setting, played
 
 
@@ -71,9 +72,8 @@ def test_against_a_slow_computation():
     common, gradient = (torch.tensor(rng.normal(size=size) / 8) for _ in range(2))
     noisy = common + gradient + sigma * torch.tensor(rng.normal(size=size) / 4)
     pairs = layouts([24, 16])
-    inside, outside = worlds_logs(
-        noisy[None], common[None], [gradient[None]], torch.tensor([sigma]), 1.0, pairs
-    )
+    given = noisy[None], common[None], [gradient[None]], torch.tensor([sigma])
+    inside, outside = worlds_logs(*given, 1.0, pairs)
     rest = noisy - common
     ordinary = float(gradient @ rest - gradient @ gradient / 2) / sigma**2
     assert inside[0, 0] == pytest.approx(ordinary)
@@ -87,30 +87,25 @@ def test_against_a_slow_computation():
 
 
 class Recording(Observer):
-    """Keeps what an attacker is shown."""
+    """Keeps what an attacker is shown: the noisy sum, the others', and the gradients."""
 
     def __init__(self):
-        self.noisy, self.common, self.gradients = [], [], []
+        self.shown = []
 
     def see(self, step):
-        self.noisy.append(step.noisy_sum.clone())
-        self.common.append(step.common_sum.clone())
-        self.gradients.append([each.clone() for each in step.differing])
+        shown = step.noisy_sum, step.common_sum, *step.differing
+        self.shown.append([each.clone() for each in shown])
 
 
 @pytest.mark.parametrize(("adjacency", "rate"), [("add-remove", 1.0), ("replace", 0.4)])
 def test_recorded_updates_have_the_scores_of_the_engines(adjacency, rate):
     setting = engine_setting(adjacency=adjacency, sample_rate=rate)
-    attack, seen = NoiseGrid().craft(setting), Recording()
+    attack, seen, trainer = NoiseGrid().craft(setting), Recording(), setting.trainer
     scores = played(setting, attack)["score"]
-    train(
-        setting.trainer.model, attack.worlds, setting.trainer.training, trials=20,
-        seed=setting.seed, observers=[seen],
-    )  # fmt: skip
-    sums, common = (torch.stack(each, 1) for each in (seen.noisy, seen.common))
-    gradients = [torch.stack(each, 1) for each in zip(*seen.gradients, strict=True)]
-    sigma = setting.trainer.training.sigma
-    found = grid_scores(sums, common, gradients, sigma, sample_rate=rate, sizes=[640, 10])
+    trainer.watch(seen, attack.worlds, trainer.training, trials=20, seed=setting.seed)
+    sums, common, *gradients = (torch.stack(each, 1) for each in zip(*seen.shown, strict=True))
+    options = {"sample_rate": rate, "sizes": [640, 10]}
+    found = grid_scores(sums, common, gradients, trainer.training.sigma, **options)
     np.testing.assert_allclose(found, scores, rtol=1e-4, atol=1e-4)
 
 
@@ -118,18 +113,19 @@ ZEROS = np.zeros((3, 2, 10), dtype=np.float32)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("parameter", "value"),
     [
-        ({"noisy_sums": ZEROS[0]}, r"\(trial, step, parameter\), but it is of shape \(2, 10\)"),
-        ({"noisy_sums": ZEROS.astype(int)}, "noisy_sums must be real numbers, but it is of type"),
-        ({"gradients": [ZEROS[:2]]}, r"gradients must be of shape \(3, 2, 10\)"),
-        ({"gradients": []}, "gradients must be one or two tensors, but it is 0"),
-        ({"noise": 0}, "noise must be above 0, but it is 0"),
-        ({"sample_rate": 2}, "sample_rate must be above 0 and at most 1, but it is 2"),
-        ({"sizes": [5, 4]}, r"sizes must be numbers that add up to 10, but it is \[5, 4\]"),
+        ("noisy_sums", ZEROS[0]),
+        ("noisy_sums", ZEROS.astype(int)),
+        ("gradients", [ZEROS[:2]]),
+        ("gradients", []),
+        ("noise", 0),
+        ("sample_rate", 2),
+        ("sizes", [5, 4]),
     ],
 )
-def test_what_cannot_be_scored(options, message):
+def test_what_cannot_be_scored(parameter, value):
     given = {"noisy_sums": ZEROS, "common_sums": ZEROS, "gradients": [ZEROS], "noise": 1.0}
-    with pytest.raises(ValueError, match=message):
-        grid_scores(**{**given, **options})
+    with pytest.raises(InputError) as refused:
+        grid_scores(**{**given, parameter: value})
+    assert refused.value.parameter == parameter

@@ -4,29 +4,21 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dprime.attack import AttackTarget, StaticPoisoning
-from dprime.attack.poison import (
-    AGAIN,
-    FINALISTS,
-    LARGE,
-    LOSSES_TRIED,
-    by_final_loss,
-    candidates,
-    gap,
-    gap_of_luck,
-    poison,
-)
-from dprime.attack.records import label_options
-from dprime.attack.trainer import Trainer
+from dprime.attack import AttackTarget, StaticPoisoning, Trainer, poison
+from dprime.attack.adversary import label_options
 from dprime.data.dataset import Dataset
 from games import IMAGES, TABLE, area, engine_setting, played, quick
 
 DATA = IMAGES.train.take(range(8))
 POOL = IMAGES.test.take(range(3))
+gap, candidates = poison.gap, poison.candidates
+LOUD = poison.LARGE * float(DATA.records.max())
 
 
 class Written(Trainer):
     """Losses by a rule (dataset, records) → [record], with a little noise of the seed's own."""
+
+    play = models = describe = None
 
     def __init__(self, rule, noise=0.1):
         self.rule, self.noise, self.calls = rule, noise, []
@@ -37,25 +29,13 @@ class Written(Trainer):
         noise = np.random.default_rng(seed).normal(size=(models, len(records)))
         return self.rule(dataset, records) + self.noise * noise
 
-    def play(self, attack, **game):
-        raise NotImplementedError
-
-    def models(self, data, seed):
-        raise NotImplementedError
-
-    def describe(self):
-        return {}
-
-
-LOUD = LARGE * float(DATA.records.max())
-
 
 def flat_rule(dataset, records):
     return np.zeros(len(records))
 
 
-def setting(rule=flat_rule, adjacency="add-remove", data=DATA, seed=5):
-    return AttackTarget(Written(rule), data, adjacency, POOL if data is DATA else None, seed=seed)
+def setting(rule=flat_rule, adjacency="add-remove", data=DATA, pool=POOL, seed=5):
+    return AttackTarget(Written(rule), data, adjacency, pool, seed=seed)
 
 
 def test_candidates():
@@ -64,8 +44,7 @@ def test_candidates():
     for natural, mislabelled in zip(found[:3], found[3:6], strict=True):
         assert np.array_equal(natural.differing.records, mislabelled.differing.records)
         assert (natural.size, mislabelled.size) == (8, 9)  # one of D's own, and one more
-    large = LARGE * max(1.0, float(DATA.records.max()))
-    for worlds, value in zip(found[6:], (0.0, large), strict=True):
+    for worlds, value in zip(found[6:], (0.0, LOUD), strict=True):
         assert (worlds.differing.records == value).all()
     everyone = {record.tobytes() for record in DATA.records}
     assert {worlds.differing.records[0].tobytes() for worlds in found[:3]} <= everyone
@@ -77,7 +56,7 @@ def test_candidates_of_replace_have_another_label_in_their_place():
     assert [len(worlds.differing) for worlds in found] == [2] * 4
     for worlds in found[1:]:
         assert np.array_equal(*worlds.differing.records)
-    without_pool = AttackTarget(Written(flat_rule), DATA, "replace", seed=5)
+    without_pool = setting(adjacency="replace", pool=None)
     assert len(candidates(without_pool, shadows=2, outliers=1)) == 3  # no natural pair
 
 
@@ -95,13 +74,12 @@ def test_labels_of_the_largest_and_the_smallest_loss(loss, labels):
 
 
 def test_other_data():
-    """A regression has the ends of its range for labels, a binary table a large record."""
     data = TABLE.train.take(range(6))
     assert label_options(data).tolist() == [data.labels.min(), data.labels.max()]
     assert label_options(DATA).tolist() == list(range(10))
     binary = Dataset.of(np.eye(4)[[0, 1, 2, 3, 0, 1]], [0, 1, 0, 1, 0, 1])
-    kinds = {each.union.kind for each in candidates(setting(data=binary), 3, 1)}
-    assert kinds == {"binary", "table"}
+    found = candidates(setting(data=binary, pool=None), 3, 1)
+    assert {each.union.kind for each in found} == {"binary", "table"}
 
 
 def are(dataset, value):
@@ -128,28 +106,30 @@ def loss_of_the_last(dataset, records):
 
 def diverging(loud):
     """The loud record makes models diverge, or only it keeps them from it."""
-    return lambda dataset, records: np.full(
-        len(records), np.nan if are(dataset, LOUD).any() == loud else 0.0
-    )
+
+    def rule(dataset, records):
+        return np.full(len(records), np.nan if are(dataset, LOUD).any() == loud else 0.0)
+
+    return rule
 
 
 @pytest.mark.parametrize(
     ("adjacency", "rule", "value", "judged"),
     [
-        ("add-remove", own_loss(0.0, -1.0), 0.0, {"sign": -1.0}),
-        ("replace", own_loss(0.0, -1.0), 0.0, {"sign": -1.0}),
-        ("add-remove", own_loss(LOUD, 1.0), LOUD, {"sign": 1.0}),
-        ("replace", own_loss(LOUD, 1.0), LOUD, {"sign": 1.0}),
-        ("add-remove", loss_of_the_last, LOUD, {"sign": 1.0}),
-        ("add-remove", diverging(loud=True), LOUD, {"diverged_score": np.inf}),
-        ("add-remove", diverging(loud=False), LOUD, {"diverged_score": -np.inf}),
+        ("add-remove", own_loss(0.0, -1.0), 0.0, ("sign", -1.0)),
+        ("replace", own_loss(0.0, -1.0), 0.0, ("sign", -1.0)),
+        ("add-remove", own_loss(LOUD, 1.0), LOUD, ("sign", 1.0)),
+        ("replace", own_loss(LOUD, 1.0), LOUD, ("sign", 1.0)),
+        ("add-remove", loss_of_the_last, LOUD, ("sign", 1.0)),
+        ("add-remove", diverging(loud=True), LOUD, ("diverged_score", np.inf)),
+        ("add-remove", diverging(loud=False), LOUD, ("diverged_score", -np.inf)),
     ],
 )
 def test_the_candidate_that_tells_most_and_how_it_is_judged(adjacency, rule, value, judged):
-    found = poison(setting(rule, adjacency), 20, 1, by_final_loss)
+    found = poison.poison(setting(rule, adjacency), 20, 1, poison.by_final_loss)
     record = found.worlds.differing
     assert (record.records == value).all()
-    assert {name: getattr(found.probes, name) for name in judged} == judged
+    assert getattr(found.probes, judged[0]) == judged[1]
     told = DATA.records[-1:] if rule is loss_of_the_last else record.records
     assert np.array_equal(found.probes.records.records, told)
     assert found.gap > 2
@@ -158,14 +138,10 @@ def test_the_candidate_that_tells_most_and_how_it_is_judged(adjacency, rule, val
 def test_shadow_trainings_share_no_seed_with_the_trials_or_between_the_worlds():
     at = setting()
     StaticPoisoning(shadows=4, outliers=2).craft(at)
-    labels, *judged = at.trainer.calls
-    assert labels[2] == 4
-    first, again = judged[: 2 * 6], judged[2 * 6 :]  # both worlds of every candidate
-    assert {models for *_, models in first} == {4}
-    assert {models for *_, models in again} == {4 * AGAIN}
-    assert len(again) == 2 * FINALISTS
-    assert [size for _, size, _ in first] == [8, 7] * 2 + [9, 8] * 4  # natural ones, made ones
-    seeds = [seed for seed, *_ in at.trainer.calls]
+    seeds, sizes, models = zip(*at.trainer.calls, strict=True)
+    # labels, then both worlds of every candidate, then both of the finalists
+    assert models == (4,) + (4,) * 2 * 6 + (4 * poison.AGAIN,) * 2 * poison.FINALISTS
+    assert sizes[1:13] == (8, 7) * 2 + (9, 8) * 4  # natural ones, made ones
     assert at.seed not in seeds
     assert len(set(seeds)) == len(seeds)
 
@@ -185,28 +161,27 @@ def test_gap_is_d_prime_of_the_ranks():
     assert np.isfinite(gap(some + 100, some))
 
 
-@pytest.mark.slow
-def test_equal_worlds_exceed_the_gap_of_luck_in_one_of_forty():
-    """One gap with the better sign, and what is left of three candidates with two probes each."""
-    rng = np.random.default_rng(6)
-    limit = gap_of_luck(60, 1)
-    gaps = [abs(gap(*rng.normal(size=(2, 60)))) for _ in range(4000)]
-    beyond = scipy.stats.binomtest(sum(each > limit for each in gaps), 4000)
+def assert_one_of_forty(gaps, limit):
+    beyond = scipy.stats.binomtest(sum(each > limit for each in gaps), len(gaps))
     assert beyond.proportion_ci(0.999).low <= 0.025 <= beyond.proportion_ci(0.999).high
 
-    limit = gap_of_luck(AGAIN * 10, LOSSES_TRIED * FINALISTS)
+
+@pytest.mark.slow
+def test_equal_worlds_exceed_the_gap_of_luck_in_one_of_forty():
+    rng = np.random.default_rng(6)
+    gaps = [abs(gap(*rng.normal(size=(2, 60)))) for _ in range(4000)]
+    assert_one_of_forty(gaps, poison.gap_of_luck(60, 1))
     apart = range(0, 200_000, 1000)  # seeds that are near each other share shadow models
-    found = [poison(setting(seed=seed), 10, 1, by_final_loss).gap for seed in apart]
-    beyond = scipy.stats.binomtest(sum(each > limit for each in found), len(found))
-    assert beyond.proportion_ci(0.999).low <= 0.025 <= beyond.proportion_ci(0.999).high
-    one = gap_of_luck(AGAIN * 10, 1)
+    found = [poison.poison(setting(seed=seed), 10, 1, poison.by_final_loss).gap for seed in apart]
+    assert_one_of_forty(
+        found, poison.gap_of_luck(poison.AGAIN * 10, poison.LOSSES_TRIED * poison.FINALISTS)
+    )
+    one = poison.gap_of_luck(poison.AGAIN * 10, 1)
     assert sum(each > one for each in found) > 0.05 * len(found)  # what many choices would break
 
 
 @pytest.mark.parametrize(("shadows", "noise", "luck"), [(6, 0.01, False), (2, 1000.0, True)])
-def test_it_says_how_far_apart_the_shadows_were_and_where_luck_may_have_chosen(
-    shadows, noise, luck
-):
+def test_it_says_how_far_apart_the_shadows_were(shadows, noise, luck):
     attack = StaticPoisoning(shadows, 1).craft(engine_setting(noise_multiplier=noise))
     assert "shadow models, whose scores lie" in attack.about
     assert attack.about.endswith("more shadows may choose better") == luck
@@ -214,20 +189,17 @@ def test_it_says_how_far_apart_the_shadows_were_and_where_luck_may_have_chosen(
 
 
 def test_a_made_record_tells_no_less_than_a_natural_one():
-    """The adversary that may choose its record is no weaker, at many shadows, to two errors."""
-    setting = engine_setting(noise_multiplier=1.0, learning_rate=0.5, steps=10)
-    made, natural = (
-        area(played(setting, adversary.craft(setting), trials=100))
-        for adversary in (StaticPoisoning(shadows=60), quick("api-access"))
-    )
+    target = engine_setting(noise_multiplier=1.0, learning_rate=0.5, steps=10)
+    adversaries = StaticPoisoning(shadows=60), quick("api-access")
+    made, natural = (area(played(target, each.craft(target), trials=100)) for each in adversaries)
     assert made > natural - 2 * 0.011
 
 
 @pytest.mark.parametrize(("adjacency", "factor"), [("add-remove", 1), ("replace", 2)])
 def test_near_the_best_that_any_adversary_can_do_and_not_above(adjacency, factor):
     """The area under the curve of μ = √k/z, or 2√k/z, is Φ(μ/√2)."""
-    setting = engine_setting(adjacency=adjacency, noise_multiplier=2.0, steps=8)
-    found = area(played(setting, quick("intermediate-models").craft(setting), trials=200))
+    target = engine_setting(adjacency=adjacency, noise_multiplier=2.0, steps=8)
+    found = area(played(target, quick("intermediate-models").craft(target), trials=200))
     best = scipy.stats.norm.cdf(factor * 2**0.5 / 2**0.5)  # √8/2 = √2
     error = (best * (1 - best) / 200) ** 0.5  # at most that of one world's share
     assert best - 0.1 < found < best + 3 * error

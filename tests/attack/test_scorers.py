@@ -1,11 +1,14 @@
 """Scores by formula: projections by hand, on a loss whose gradient is the record itself."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from dprime.attack.canary_gradients import Fixed
+from dprime.attack.gradient_attacks import DirectedGradient, fixed
 from dprime.attack.scorers import CanaryProjection, RecordProjection, unexplained
 from dprime.data.dataset import Dataset
 from dprime.train import (
@@ -14,11 +17,11 @@ from dprime.train import (
     Constant,
     Decay,
     LikelihoodRatio,
-    Observer,
     TrainingConfig,
     TrainingData,
     train,
 )
+from trials import Keeper
 
 C = 0.8
 RECIPE = {"steps": 3, "learning_rate": 0.5, "clip_norm": C, "noise_multiplier": 0.7}
@@ -36,31 +39,22 @@ def records(*rows):
 
 X, OTHER = [3.0, 0.0, 4.0], [0.0, 1.0, -1.0]
 BLANK = [0.0, 0.0, 0.0]
+SUMS = ("noisy", "common")
 NATURAL = [[1.0, 2.0, 0.0], [-1.0, 0.5, 2.0]]
 
 
-class Keeper(Observer):
-    """The sums of every step [step, trial, parameter]."""
-
-    def begin(self, run):
-        shape = (run.training.steps, len(run.trials), 3)
-        self.noisy, self.common = torch.zeros(shape), torch.zeros(shape)
-
-    def see(self, step):
-        at = (step.index, step.rows)
-        self.noisy[at], self.common[at] = step.noisy_sum, step.common_sum
-
-
-def scored(differing=(X,), trials=6, **options):
-    """The scores of the records' own gradients, the sums, and the scores of one who knows all."""
-    scorer, keeper, knowing = RecordProjection(), Keeper(), LikelihoodRatio()
+def scored(differing=(X,), scorer=None, trials=6, common=NATURAL, canary=None, **options):
+    """The scores of a scorer, the sums [step, trial, 3], and the scores of one who knows all."""
+    scorer, keeper, knowing = scorer or RecordProjection(), Keeper(), LikelihoodRatio()
     noisy = options.get("noise_multiplier", 1.0) > 0
-    train(
-        nn.Linear(3, 1, bias=False), TrainingData(records(*NATURAL), records(*differing)),
-        TrainingConfig(**{**RECIPE, "loss": linear, **options}), trials=trials, seed=4,
-        observers=[scorer, keeper, *[knowing][:noisy]],
-    )  # fmt: skip
-    return scorer.arrays()["score"], keeper, knowing.logs
+    worlds = TrainingData(records(*common), records(*differing))
+    recipe = TrainingConfig(**{**RECIPE, "loss": linear, **options})
+    game = {"trials": trials, "seed": 4, "canary": canary}
+    watching = [scorer, keeper, *[knowing][:noisy]]
+    train(nn.Linear(3, 1, bias=False), worlds, recipe, observers=watching, **game)
+    at = {name: [keeper.at(step, name) for step in range(recipe.steps)] for name in SUMS}
+    sums = SimpleNamespace(**{name: torch.stack(each) for name, each in at.items()})
+    return scorer.arrays()["score"], sums, knowing.logs
 
 
 def clipped(row):
@@ -79,32 +73,35 @@ def close(scores, expected):
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
 
 
+WAYS = {
+    "plain": {},
+    "momentum": {"optimizer": SGD(momentum=0.9)},
+    "nesterov": {"optimizer": SGD(momentum=0.9, nesterov=True)},
+    "adam": {"optimizer": Adam()},
+    "schedule": {"schedule": Decay(0.5)},
+    "local": {"sensitivity": "local"},
+    "lost in rounding": {"learning_rate": 1e-12, "optimizer": SGD(momentum=0.9)},
+}
+
+
 @pytest.mark.parametrize("differing", [[X], [X, OTHER]], ids=["add-remove", "replace"])
-@pytest.mark.parametrize(
-    "options",
-    [
-        {}, {"optimizer": SGD(momentum=0.9)}, {"optimizer": SGD(momentum=0.9, nesterov=True)},
-        {"optimizer": Adam()}, {"schedule": Decay(0.5)}, {"sensitivity": "local"},
-        {"learning_rate": 1e-12, "optimizer": SGD(momentum=0.9)},
-    ],
-    ids=["plain", "momentum", "nesterov", "adam", "schedule", "local", "lost in rounding"],
-)  # fmt: skip
-def test_a_whole_batch_tells_all_that_there_is(differing, options):
+@pytest.mark.parametrize("way", WAYS)
+def test_a_whole_batch_tells_all_that_there_is(differing, way):
     """By the densities along the record; no adversary does better than the likelihood ratio."""
-    scores, keeper, best = scored(differing, **options)
+    scores, keeper, best = scored(differing, **WAYS[way])
     np.testing.assert_allclose(scores, best[:, -1], rtol=1e-4, atol=1e-5)
-    if differing == [X] and "sensitivity" not in options:
+    if differing == [X] and way != "local":
         assert np.abs((keeper.common.double() @ clipped(X)).numpy()).min() > 0.1
         close(scores, log_ratio(keeper.noisy - keeper.common, X))
 
 
 def test_the_sums_are_those_that_the_models_give_away(monkeypatch):
-    """A trainer that moves the models a tenth further shows sums that are a tenth larger."""
     plain = SGD.move
-    monkeypatch.setattr(
-        SGD, "move",
-        lambda rule, weights, gradient, *rest: plain(rule, weights, 1.1 * gradient, *rest),
-    )  # fmt: skip
+
+    def further(rule, weights, gradient, *rest):
+        plain(rule, weights, 1.1 * gradient, *rest)
+
+    monkeypatch.setattr(SGD, "move", further)
     scores, keeper, _ = scored()
     close(scores, log_ratio(1.1 * keeper.noisy - keeper.common, X))
 
@@ -142,7 +139,6 @@ def test_of_a_drawn_batch_the_others_are_not_known():
 
 @pytest.mark.parametrize("sensitivity", ["global", "local"])
 def test_noise_that_was_left_out_is_noticed(sensitivity):
-    """Whatever the trainer says of its noise, the scores of both worlds lie apart."""
     scores, _, _ = scored(noise_multiplier=0.0, sensitivity=sensitivity)
     steps, gradient = 3, C
     np.testing.assert_allclose(np.abs(scores), steps * gradient**2 / 2 / C**2, rtol=1e-3)
@@ -167,16 +163,10 @@ def linear_share(steps):
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 @pytest.mark.parametrize(("rate", "steps"), [(1.0, 1), (1.0, 4), (0.3, 3), (0.3, 4)])
 def test_projection_by_the_densities(adjacency, rate, steps):
-    """ln of the mixtures' densities along the direction, added up over the steps."""
-    differing = records(X) if adjacency == "add-remove" else records(X, OTHER)
-    worlds = TrainingData(records(*NATURAL, BLANK), differing)
-    canary, keeper = Fixed(torch.tensor([1.0, -2.0, 2.0])), Keeper()
-    scorer = CanaryProjection(canary)
-    training = TrainingConfig(**{**RECIPE, "steps": steps}, loss=linear, sample_rate=rate)
-    train(
-        nn.Linear(3, 1, bias=False), worlds, training, trials=8, seed=4, canary=canary,
-        observers=[scorer, keeper],
-    )  # fmt: skip
+    canary = DirectedGradient(partial(fixed, torch.tensor([1.0, -2.0, 2.0]) / 3))
+    game = {"trials": 8, "common": (*NATURAL, BLANK), "steps": steps, "sample_rate": rate}
+    differing = (X,) if adjacency == "add-remove" else (X, OTHER)
+    scores, keeper, _ = scored(differing, CanaryProjection(canary), canary=canary, **game)
     direction = torch.tensor([1.0, -2.0, 2.0]).double() / 3
     expected = np.zeros(8)
     second, apart = (-C, 2 * C) if adjacency == "replace" else (0.0, C)
@@ -189,4 +179,4 @@ def test_projection_by_the_densities(adjacency, rate, steps):
         expected += np.log((1 - rate) * undrawn + rate * first)
         expected -= np.log((1 - rate) * undrawn + rate * other)
         expected += rate * linear_share(steps) * shown * apart / SIGMA**2
-    np.testing.assert_allclose(scorer.scores, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)

@@ -26,13 +26,12 @@ HALVED = TOLD_BY_THE_OTHERS["the record halves the sum"]
 @cache
 def setting_for(name, clip_norm=3.0):
     chosen = dprime.choose(dprime.DPSGD(sample_rate=1.0, steps=STEPS), epsilon=4.0, delta=1e-5)
-    recipe = TrainingConfig(
-        steps=STEPS, learning_rate=0.05, clip_norm=clip_norm,
-        noise_multiplier=chosen.noise_multiplier,
-        loss="squared-error" if name == "attribute" else "cross-entropy",
-    )  # fmt: skip
-    data = (TABLE if name == "attribute" else IMAGES).train.take(range(20))
-    adjacency = "replace" if name == "attribute" else "zero-out"
+    split, adjacency, loss = IMAGES, "zero-out", "cross-entropy"
+    if name == "attribute":
+        split, adjacency, loss = TABLE, "replace", "squared-error"
+    data, noise = split.train.take(range(20)), chosen.noise_multiplier
+    private = {"clip_norm": clip_norm, "noise_multiplier": noise}
+    recipe = TrainingConfig(steps=STEPS, learning_rate=0.05, loss=loss, **private)
     return AttackTarget(EngineTrainer(model_named("linear", data), recipe), data, adjacency, seed=1)
 
 
@@ -48,11 +47,10 @@ def seen(value):
     return max(value, 1 - value)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["di", "intermediate-models", "adaptive-poisoning", "attribute", "gradient",
-     "malicious-dataset"],
-)  # fmt: skip
+SEE_UPDATES = ("intermediate-models", "adaptive-poisoning", "gradient", "malicious-dataset")
+
+
+@pytest.mark.parametrize("name", ["di", "attribute", *SEE_UPDATES])
 def test_a_constant_that_comes_with_the_record_is_seen(name):
     """The trainer's own sum less the record hides it; so do signs that cancel in pairs."""
     assert STEPS % 2 == 0
@@ -80,7 +78,6 @@ def test_what_a_trainer_does_after_the_noisy_sum_is_seen_in_the_models():
 
 
 def test_a_mistake_that_spares_the_last_record_is_seen_at_another_place():
-    """All gradients but the last one of a batch are left as they are."""
     attack = quick("di").craft(setting_for("di"))
     last = replace(attack, worlds=replace(attack.worlds, place=None))
     assert attack.worlds.place < len(attack.worlds.common)

@@ -10,6 +10,7 @@ from torch import nn
 from dprime.attack import EngineTrainer, FunctionTrainer, function_named
 from dprime.train import Adam, TrainingConfig, TrainingData, train
 from dprime.train.losses import plain_cross_entropy
+from dprime.validate import InputError
 from games import IMAGES, RECIPE
 from trials import blobs, dense
 
@@ -34,6 +35,15 @@ def seeded(dataset, seed):
     return Seeded(seed)
 
 
+def double(outputs, labels):
+    return 2 * plain_cross_entropy(outputs, labels)
+
+
+class Doubling:
+    def __call__(self, outputs, labels):
+        return double(outputs, labels)
+
+
 def test_the_engines_losses_are_those_of_its_models():
     data = blobs(8, (5,))
     trainer = EngineTrainer(dense(5, 4, 3), TrainingConfig(**RECIPE))
@@ -44,29 +54,19 @@ def test_the_engines_losses_are_those_of_its_models():
         np.testing.assert_allclose(found[:, column], done.mean_loss(data.take([record])), rtol=1e-6)
 
 
-def double(outputs, labels):
-    return 2 * plain_cross_entropy(outputs, labels)
-
-
 def test_ones_own_models_are_judged_out_of_training():
     found = FunctionTrainer(seeded).model_losses(DATA, DATA, seed=5)
     doubled = FunctionTrainer(seeded, double).model_losses(DATA, DATA, seed=5)
     np.testing.assert_allclose(doubled, 2 * found, rtol=1e-6)
     with torch.no_grad():
-        logits = Seeded(5).logits.expand(6, 10)
-        expected = plain_cross_entropy(logits, torch.tensor(DATA.labels))
+        expected = plain_cross_entropy(Seeded(5).logits.expand(6, 10), torch.tensor(DATA.labels))
     np.testing.assert_allclose(found, expected.numpy(), rtol=1e-6)
     assert found.dtype == np.float64
 
 
 def test_every_model_has_a_seed_of_its_own():
     seeds = []
-
-    def function(dataset, seed):
-        seeds.append(seed)
-        return Seeded(seed)
-
-    trainer = FunctionTrainer(function)
+    trainer = FunctionTrainer(lambda dataset, seed: seeds.append(seed) or Seeded(seed))
     first, again, _ = (trainer.losses(ALONE, DATA.take([0]), 5, seed) for seed in (1, 1, 2))
     assert first.shape == (5, 1)
     assert np.array_equal(first, again)
@@ -77,56 +77,49 @@ def test_every_model_has_a_seed_of_its_own():
 
 def test_what_is_no_model_is_refused():
     trainer = FunctionTrainer(lambda dataset, seed: {"model": 1})
-    with pytest.raises(ValueError, match="but it is a function that returned dict: return the"):
+    with pytest.raises(InputError, match="but it is a function that returned dict"):
         trainer.losses(ALONE, DATA, models=1, seed=0)
-
-
-class Doubling:
-    def __call__(self, outputs, labels):
-        return double(outputs, labels)
 
 
 def test_the_same_words_in_every_process_and_other_words_for_other_recipes():
     recipe = TrainingConfig(**RECIPE)
-    others = [
-        TrainingConfig(**{**RECIPE, "noise_multiplier": 0.51}),
-        TrainingConfig(**RECIPE, optimizer=Adam()),
-        TrainingConfig(**RECIPE, sensitivity="local"),
-        TrainingConfig(**RECIPE, loss=plain_cross_entropy),
-        TrainingConfig(**RECIPE, loss=Doubling()),
+    changes = [
+        {"noise_multiplier": 0.51},
+        {"optimizer": Adam()},
+        {"sensitivity": "local"},
+        {"loss": plain_cross_entropy},
+        {"loss": Doubling()},
     ]
-    trainers = [
-        EngineTrainer(dense(5, 3), recipe), EngineTrainer(dense(5, 4, 3), recipe),
-        *(EngineTrainer(dense(5, 3), other) for other in others),
-        FunctionTrainer(seeded), FunctionTrainer(functools.partial(seeded, seed=1), Doubling()),
-    ]  # fmt: skip
-    words = [trainer.describe() for trainer in trainers]
+    engines = [EngineTrainer(dense(5, 3), recipe), EngineTrainer(dense(5, 4, 3), recipe)]
+    engines += [EngineTrainer(dense(5, 3), TrainingConfig(**{**RECIPE, **own})) for own in changes]
+    own = FunctionTrainer(seeded), FunctionTrainer(functools.partial(seeded, seed=1), Doubling())
+    words = [trainer.describe() for trainer in (*engines, *own)]
     assert "0x" not in str(words)  # no address, which would be another in another process
-    assert len(set(map(str, words))) == len(trainers)
-    assert words[0]["steps"] == "4"
-    assert words[0]["model"] == str(dense(5, 3))
+    assert len(set(map(str, words))) == len(words)
+    assert (words[0]["steps"], words[0]["model"]) == ("4", str(dense(5, 3)))
     assert words[3]["optimizer"].startswith("Adam(")
     assert words[5]["loss"] == "dprime.train.losses:plain_cross_entropy"
     assert "Doubling" in words[6]["loss"]
     assert words[7] == {"function": f"{__name__}:seeded", "loss": "cross-entropy"}
-    assert "seeded" in words[8]["function"]
-    assert "seed=1" in words[8]["function"]
+    assert all(each in words[8]["function"] for each in ("seeded", "seed=1"))
     one = EngineTrainer(dense(5, 3), TrainingConfig(**RECIPE, block=7))
     assert one.describe() == words[0]  # how it is cut changes nothing
 
 
 @pytest.mark.parametrize(
-    ("path", "message"),
+    ("path", "requirement"),
     [
-        ("module", "trainer must be of the form module:function, but it is 'module'"),
-        ("os.path:", "trainer must be of the form module:function, but it is 'os.path:'"),
-        ("no_such_module:train", "importable .ModuleNotFoundError: No module named 'no_such_mod"),
-        ("half_written:train", r"importable \(SyntaxError: .*half_written.py, line 1"),
-        ("os.path:sep", "trainer must be a function in os.path, but it is 'os.path:sep'"),
+        ("module", "be of the form module:function"),
+        ("os.path:", "be of the form module:function"),
+        ("no_such_module:train", "be importable (ModuleNotFoundError: No module named"),
+        ("half_written:train", "be importable (SyntaxError: "),
+        ("os.path:sep", "be a function in os.path"),
     ],
 )
-def test_functions_that_are_not_there(tmp_path, monkeypatch, path, message):
+def test_functions_that_are_not_there(tmp_path, monkeypatch, path, requirement):
     (tmp_path / "half_written.py").write_text("def train(dataset, seed)\n    return None\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError) as refused:
         function_named(path)
+    assert (refused.value.parameter, refused.value.value) == ("trainer", path)
+    assert refused.value.requirement.startswith(requirement)

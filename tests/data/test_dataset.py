@@ -4,15 +4,13 @@ import copy
 import dataclasses
 import pickle
 
+import hypothesis
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from dprime.data import Dataset, arrays
 from dprime.validate import InputError
-
-NAMES = ("age", "sex=Female", "sex=Male", "sexual health")
 
 
 def numbered(count, classes=3):
@@ -23,9 +21,6 @@ def numbered(count, classes=3):
 
 def places_of(data):
     return (data.records[:, 0] - 0.5).astype(int).tolist()
-
-
-# --- what is kept -------------------------------------------------------------------------------
 
 
 def test_types_and_layout():
@@ -40,8 +35,7 @@ def test_types_and_layout():
 
 def test_neither_a_data_set_nor_a_clone_can_be_written_to():
     made = numbered(3)
-    clones = copy.deepcopy(made), pickle.loads(pickle.dumps(made)), made.take([0, 1, 2])
-    for data in (made, *clones):
+    for data in (made, copy.deepcopy(made), pickle.loads(pickle.dumps(made)), made.take([0, 1, 2])):
         assert places_of(data) == [0, 1, 2]
         for array in (data.records, data.labels):
             with pytest.raises(ValueError, match="read-only"):
@@ -63,48 +57,43 @@ def test_writing_to_the_given_array_changes_nothing():
         assert np.shares_memory(again.labels, data.labels)
 
 
-# --- what is refused ----------------------------------------------------------------------------
-
 ONES, IMAGES = np.ones((3, 2)), np.zeros((3, 1, 2, 2))
 HOLES = np.array([[0, 0], [np.nan, 0], [1e300, np.inf]])
-
-REFUSED = {
-    "no records": (np.zeros((0, 2)), [], "table", 2, (), "the shape of records"),
-    "no features": (np.zeros((3, 0)), [0, 0, 0], "table", 2, (), "the shape of records"),
-    "no image": (ONES, [0, 1, 1], "image", 2, (), "the shape of records"),
-    "no table": (IMAGES, [0, 1, 1], "table", 2, (), "the shape of records"),
-    "not finite": (HOLES, [0, 1, 1], "table", 2, (), "the number of records with NaN, "),
-    "targets": (ONES, [0.5, np.nan, 1], "table", None, (), "the number of targets with NaN, "),
-    "half": ([[0, 1], [0, 0.5]], [0, 1], "binary", 2, (), "feature 1 of record 1"),
-    "count": (ONES, [0, 1], "table", 2, (), "the shape of labels"),
-    "rows": (ONES, [[0], [1], [1]], "table", 2, (), "the shape of labels"),
-    "large label": (ONES, [0, 2, 5], "table", 2, (), "the label of record 1"),
-    "negative": (ONES, [0, -1, 0], "table", 2, (), "the label of record 1"),
-    "no index": (ONES, [0, 0.5, 1], "table", 2, (), "the label of record 1"),
-    "NaN label": (ONES, [0, np.nan, 1], "table", 2, (), "the label of record 1"),
-    "names": (ONES, [0, 1, 1], "table", 2, ("a",), "columns"),
-    "names of images": (IMAGES, [0, 1, 1], "image", 2, ("a",), "columns"),
-    "classes": (ONES, [0, 1, 1], "table", 1.5, (), "classes"),
-    "kind": (ONES, [0, 1, 1], "sound", 2, (), "kind"),
-    "ragged": ([[1], [2, 3]], [0, 1], "table", 2, (), "records"),
-    "texts": (ONES, ["a", "b", "c"], "table", 2, (), "labels"),
-}
+REFUSED = [
+    ("the shape of records", np.zeros((0, 2)), []),
+    ("the shape of records", ONES, [0, 1, 1], "image"),
+    ("the shape of records", IMAGES, [0, 1, 1]),
+    ("the number of records with NaN", HOLES, [0, 1, 1]),
+    ("the number of targets with NaN", ONES, [0.5, np.nan, 1], "table", None),
+    ("the number of records with other", [[0, 1], [0, 0.5]], [0, 1], "binary"),
+    ("the shape of labels", ONES, [0, 1]),
+    ("the number of labels that", ONES, [0, 2, 5]),
+    ("the number of labels that", ONES, [0, -1, 0]),
+    ("the number of labels that", ONES, [0, 0.5, 1]),
+    ("the number of labels that", ONES, [0, np.nan, 1]),
+    ("columns", ONES, [0, 1, 1], "table", 2, ("a",)),
+    ("columns", IMAGES, [0, 1, 1], "image", 2, ("a",)),
+    ("classes", ONES, [0, 1, 1], "table", 1.5),
+    ("kind", ONES, [0, 1, 1], "sound"),
+    ("records", [[1], [2, 3]], [0, 1]),
+    ("labels", ONES, ["a", "b", "c"]),
+]
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_is_no_data_set(case):
-    *fields, parameter = REFUSED[case]
+def made(records, labels, kind="table", classes=2, columns=()):
+    return Dataset("t", records, labels, kind, classes, columns)
+
+
+@pytest.mark.parametrize(("parameter", "given"), [(name, fields) for name, *fields in REFUSED])
+def test_what_is_no_data_set(parameter, given):
     with pytest.raises(InputError) as refused:
-        Dataset("t", *fields)
+        made(*given)
     assert refused.value.parameter.startswith(parameter)
 
 
 def test_how_many_records_have_no_number_and_which_is_the_first():
     with pytest.raises(InputError, match=r"it is 2: .* record 1"):
         Dataset("t", HOLES, [0, 1, 1], "table", 2)
-
-
-# --- of -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -120,8 +109,6 @@ def test_kind_is_guessed_unless_it_is_given(records, kind, shape):
     data = Dataset.of(records, [0, 1])
     assert (data.kind, data.records.shape, data.name) == (kind, shape, "data")
     assert Dataset.of(np.eye(2), [0, 1], kind="table").kind == "table"
-    with pytest.raises(InputError, match=r"\(2, 3, 3\)"):
-        Dataset.of(np.zeros((2, 3, 3)), [0, 1], kind="table")
 
 
 def test_classes_are_guessed_unless_they_are_given():
@@ -129,17 +116,9 @@ def test_classes_are_guessed_unless_they_are_given():
     for labels, classes in guesses:
         assert Dataset.of(np.ones((2, 1)), labels).classes == classes
     assert Dataset.of(np.eye(2), [0, 1], classes=10).classes == 10
-
-
-def test_labels_from_which_no_classes_can_be_guessed():
-    for labels, parameter in (
-        ([0, 1e300], "the number of targets with NaN, "),
-        ([-1, -1], "the label of record 0"),
-        (np.array([0, 2**63], np.uint64), "the label of record 1"),
-    ):
-        with pytest.raises(InputError) as refused:
+    for labels in ([0, 1e300], [-1, -1], np.array([0, 2**63], np.uint64)):
+        with pytest.raises(InputError):
             Dataset.of(np.ones((2, 1)), labels)
-        assert refused.value.parameter.startswith(parameter)
 
 
 def test_tensors():
@@ -155,7 +134,7 @@ def test_tensors():
 # --- parts --------------------------------------------------------------------------------------
 
 
-@given(st.data())
+@hypothesis.given(st.data())
 def test_take_is_indexing(data):
     count = data.draw(st.integers(1, 30))
     indices = data.draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=40))
@@ -183,31 +162,23 @@ def test_no_record_is_at_such_a_place():
             numbered(3).take(indices)
 
 
-@given(st.data(), st.integers(0, 2**32))
-def test_draw_is_without_replacement_and_repeatable(data, seed):
-    count = data.draw(st.integers(1, 30))
-    size = data.draw(st.integers(1, count))
-    drawn, again = (places_of(numbered(count).draw(size, seed)) for _ in range(2))
-    assert len(set(drawn) & set(range(count))) == len(drawn) == size
-    assert drawn == again
+@hypothesis.given(st.integers(1, 30), st.floats(0.01, 0.99), st.integers(0, 2**32))
+def test_draws_and_splits_lose_no_record_and_repeat(count, share, seed):
+    data, size = numbered(count), round(share * count)
+    for taken in {size, count} - {0}:
+        drawn = data.draw(taken, seed)
+        assert len({*places_of(drawn)} & {*range(count)}) == taken
+        assert drawn.digest() == data.draw(taken, seed).digest()
+    if 0 < size < count:
+        parts = data.split(share, seed)
+        assert len(parts.test) == size
+        assert sorted(places_of(parts.train) + places_of(parts.test)) == list(range(count))
+        assert parts.train.digest() == data.split(share, seed).train.digest()
 
 
 def test_every_record_is_as_likely_to_be_drawn():
     hits = np.bincount([places_of(numbered(4).draw(1, seed))[0] for seed in range(2000)])
     assert np.abs(hits - 500).max() < 116  # six standard deviations
-
-
-@given(st.integers(2, 60), st.floats(0.01, 0.99), st.integers(0, 2**32))
-def test_split_is_a_partition(count, share, seed):
-    size = round(share * count)
-    if not 0 < size < count:
-        with pytest.raises(InputError, match="test_share"):
-            numbered(count).split(share, seed)
-        return
-    parts, again = (numbered(count).split(share, seed) for _ in range(2))
-    assert len(parts.test) == size
-    assert sorted(places_of(parts.train) + places_of(parts.test)) == list(range(count))
-    assert places_of(parts.train) == places_of(again.train)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +189,7 @@ def test_split_is_a_partition(count, share, seed):
         (lambda data: data.draw(1, -1), "seed"),
         (lambda data: data.draw(1, None), "seed"),
         (lambda data: data.split(1, 0), "test_share"),
-        (lambda data: data.split(0.5, True), "seed"),
+        (lambda data: data.split(0.01, 0), "test_share"),
     ],
 )
 def test_parts_that_cannot_be_taken(part, parameter):
@@ -227,7 +198,7 @@ def test_parts_that_cannot_be_taken(part, parameter):
     assert refused.value.parameter == parameter
 
 
-# --- contents -----------------------------------------------------------------------------------
+# --- contents and columns -----------------------------------------------------------------------
 
 
 def test_distinct_keeps_the_first_of_each(monkeypatch):
@@ -240,8 +211,8 @@ def test_distinct_keeps_the_first_of_each(monkeypatch):
 
 
 def test_a_digest_tells_contents_shapes_and_types_apart():
-    data = Dataset("t", np.zeros((2, 4)), [0, 0], "table", None)
-    others = [
+    found = [
+        Dataset("t", np.zeros((2, 4)), [0, 0], "table", None),
         Dataset("t", np.zeros((4, 2)), np.zeros(4), "table", None),
         Dataset("t", np.zeros((2, 1, 2, 2)), [0, 0], "image", None),
         Dataset("t", np.zeros((2, 4)), [0, 0], "table", 1),
@@ -249,35 +220,44 @@ def test_a_digest_tells_contents_shapes_and_types_apart():
         Dataset("t", np.eye(2, 4), [0, 0], "table", None),
         Dataset("t", np.zeros((2, 5)), [0, 0], "table", None),
     ]
-    assert len({one.digest() for one in (data, *others)}) == 7
-    assert Dataset("other", np.zeros((2, 4)), [0, 0], "table", None).digest() == data.digest()
+    assert len({one.digest() for one in found}) == 7
+    assert dataclasses.replace(found[0], name="other").digest() == found[0].digest()
 
 
-# --- columns ------------------------------------------------------------------------------------
+PEOPLE = Dataset(
+    "people",
+    np.eye(4),
+    np.arange(4),
+    "table",
+    4,
+    ("age", "sex=Female", "sex=Male", "sexual health"),
+)
 
-PEOPLE = Dataset("people", np.eye(4), np.arange(4), "table", 4, NAMES)
 
-
-def test_columns_by_index_by_name_and_by_group():
-    found = {0: (0,), np.int64(3): (3,), "age": (0,), "sex": (1, 2), ("sex",): (1, 2),
-             ("sex=Male", 0): (2, 0)}  # fmt: skip
-    for column, places in found.items():
+@pytest.mark.parametrize(
+    ("column", "places"),
+    [
+        (0, (0,)),
+        (np.int64(3), (3,)),
+        ("age", (0,)),
+        ("sex", (1, 2)),
+        (("sex",), (1, 2)),
+        (("sex=Male", 0), (2, 0)),
+        *((wrong, None) for wrong in (4, -1, "height", 1.5, None, True, (), (0, 0), ("age", 0))),
+    ],
+)
+def test_columns_by_index_by_name_and_by_group(column, places):
+    if places is None:
+        with pytest.raises(InputError) as refused:
+            PEOPLE.column(column)
+        assert refused.value.parameter == "attribute"
+    else:
         assert PEOPLE.column(column) == places
 
 
 def test_an_index_is_never_the_name_of_a_group():
     data = Dataset("t", np.eye(3), [0, 1, 2], "table", 3, ("id", "0=no", "0=yes"))
     assert (data.column(0), data.column("0")) == ((0,), (1, 2))
-    with pytest.raises(InputError, match="a column of a table, but it is of images"):
-        Dataset("t", IMAGES, [0, 1, 1], "image", 2).column(0)
-    with pytest.raises(InputError, match="give columns="):
-        numbered(3).column("age")
-
-
-@pytest.mark.parametrize(
-    "column", [4, -1, "height", 1.5, None, True, (), (0, 0), ("age", 0), ("sex", "age")]
-)
-def test_columns_that_are_not_there(column):
-    with pytest.raises(InputError) as refused:
-        PEOPLE.column(column)
-    assert refused.value.parameter == "attribute"
+    for wrong, column in ((Dataset("t", IMAGES, [0, 1, 1], "image", 2), 0), (numbered(3), "age")):
+        with pytest.raises(InputError):
+            wrong.column(column)

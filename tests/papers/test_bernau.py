@@ -95,9 +95,7 @@ def test_equal_records_make_no_neighbour():
     ranking = cases.ranking_of(SMOKE, case, "replace", keep=None)
     scores = ranking.scores.copy()
     scores[-3:] = 0.0
-    equal = type(ranking)(
-        ranking.adjacency, ranking.measure, ranking.records, ranking.partners, scores
-    )
+    equal = dataclasses.replace(ranking, scores=scores)
     found = figure4.neighbours(SMOKE, case, "replace", equal)
     assert [one.place for one in found] == [1, -1]
     assert found[-1].score == ranking.scores[-4] > 0

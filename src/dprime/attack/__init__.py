@@ -13,40 +13,32 @@ if find_spec("torch") is None:  # before any of the imports below fails with les
 from dprime import validate
 from dprime.attack.adversary import Adversary, Attack, AttackTarget, Probes, Scorer
 from dprime.attack.attribute import OneAttribute
-from dprime.attack.chosen_weights import ChosenWeights
 from dprime.attack.gradient_attacks import (
     AdaptivePoisoning,
     Gradient,
     MaliciousDataset,
     OpposingDataset,
 )
-from dprime.attack.natural import DI, ApiAccess
+from dprime.attack.natural import DI, ApiAccess, ChosenWeights
 from dprime.attack.noise_grid import NoiseGrid, grid_scores
 from dprime.attack.poison import IntermediateModels, StaticPoisoning
 from dprime.attack.trainer import EngineTrainer, FunctionTrainer, Trainer, function_named
 
-ADVERSARIES: dict[str, type[Adversary]] = {
-    kind.name: kind
-    for kind in (
-        DI, ApiAccess, StaticPoisoning, IntermediateModels, AdaptivePoisoning, Gradient,
-        MaliciousDataset, OpposingDataset, ChosenWeights, OneAttribute, NoiseGrid,
-    )
-}  # fmt: skip
+_NASR = (ApiAccess, StaticPoisoning, IntermediateModels, AdaptivePoisoning, Gradient)
+_OTHERS = (OpposingDataset, ChosenWeights, OneAttribute, NoiseGrid)
+_KINDS: tuple[type[Adversary], ...] = (DI, *_NASR, MaliciousDataset, *_OTHERS)
+ADVERSARIES = {kind.name: kind for kind in _KINDS}
 """By name; the six of Nasr et al. in the order of their strength."""
 
 
 def adversary_named(name: str) -> Adversary:
-    """The adversary of a name, with its usual options.
-
-    >>> adversary_named("malicious-dataset").title
-    'malicious data set'
-    """
+    """The adversary of a name, with its usual options."""
     return ADVERSARIES[validate.one_of("adversary", name, tuple(ADVERSARIES))]()
 
 
-__all__ = [
-    "ADVERSARIES", "DI", "AdaptivePoisoning", "Adversary", "ApiAccess", "Attack", "AttackTarget",
-    "ChosenWeights", "EngineTrainer", "FunctionTrainer", "Gradient", "IntermediateModels",
-    "MaliciousDataset", "NoiseGrid", "OneAttribute", "OpposingDataset", "Probes", "Scorer",
-    "StaticPoisoning", "Trainer", "adversary_named", "function_named", "grid_scores",
-]  # fmt: skip
+__all__ = ["ADVERSARIES", "Adversary", "Attack", "AttackTarget", "Probes", "Scorer"]
+__all__ += ["EngineTrainer", "FunctionTrainer", "Trainer"]
+__all__ += ["DI", "ApiAccess", "ChosenWeights", "NoiseGrid", "OneAttribute"]
+__all__ += ["AdaptivePoisoning", "Gradient", "IntermediateModels", "MaliciousDataset"]
+__all__ += ["OpposingDataset", "StaticPoisoning"]
+__all__ += ["adversary_named", "function_named", "grid_scores"]

@@ -1,10 +1,8 @@
 """What an adversary is: it crafts two worlds, watches a training, and gives it a score.
 
-    AttackTarget ──► Adversary.craft ──► Attack: worlds, start, canary ──► Trainer.play ──► scores
-
-Everything that the adversary learns before the trials, it learns in `craft`, from trainings of its
-own. A score then depends on its own trial alone, so that the trials of a world are independent and
-alike: the statistics of the audit rest on that.
+Everything that it learns before the trials, it learns in `craft`, from trainings of its own. A
+score then depends on its own trial alone, so that the trials of a world are independent and alike:
+the statistics of the audit rest on that.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +20,13 @@ from torch import Tensor
 from dprime import validate
 from dprime.attack.trainer import Arrays, EngineTrainer, Trainer
 from dprime.data.dataset import Dataset
+from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.mechanisms import ADJACENCIES, Adjacency
 from dprime.train import CanaryGradient, Observer, TrainingData
+from dprime.train.data import check_record
+
+LOOKED_AT = 2000
+"""Records that are compared to find the most unusual one; more of them change little."""
 
 Sees = Literal["model", "updates"]
 """The final model only, or every step: its noisy sum, or the models before and after it."""
@@ -34,8 +37,6 @@ class AttackTarget:
     """What is attacked. The adversary knows all of it.
 
     Attributes:
-        trainer: how models are made.
-        dataset: the records that a user would train on.
         adjacency: whether D′ lacks the record ("add-remove"), has another ("replace"), or keeps its
             place while it counts for nothing ("zero-out"). None takes what holds for the trainer:
             zero-out for the engine, unless its recipe has an `expected_batch_size`; add-remove for
@@ -60,14 +61,13 @@ class AttackTarget:
         object.__setattr__(self, "adjacency", self.adjacency or holds)
         validate.one_of("adjacency", self.adjacency, ADJACENCIES)
         if self.adjacency == "add-remove" and holds != "add-remove":
-            raise validate.invalid_value(
-                "adjacency", self.adjacency, "'zero-out' or 'replace' for sums that are divided by "
-                "the sampling rate times the number of records",
-                "give the training an expected_batch_size, or leave the adjacency out",
-            )  # fmt: skip
+            sums = "sums that are divided by the sampling rate times the number of records"
+            wanted = f"'zero-out' or 'replace' for {sums}"
+            remedy = "give the training an expected_batch_size, or leave the adjacency out"
+            raise validate.invalid_value("adjacency", self.adjacency, wanted, remedy)
         if self.adjacency == "zero-out" and recipe is None:
-            remedy = "it is called with a record less, so give add-remove or replace"
             wanted = "'add-remove' or 'replace' for a training function of your own"
+            remedy = "it is called with a record less, so give add-remove or replace"
             raise validate.invalid_value("adjacency", self.adjacency, wanted, remedy)
 
     @property
@@ -79,18 +79,70 @@ class AttackTarget:
         """The trainer, if it shows its updates."""
         if isinstance(self.trainer, EngineTrainer):
             return self.trainer
-        raise validate.invalid_input(
-            "adversary", adversary, "one that needs nothing but a model",
-            "give api-access or static-poisoning for a training function of your own",
-        )  # fmt: skip
+        remedy = "give api-access or static-poisoning for a training function of your own"
+        wanted = "one that needs nothing but a model"
+        raise validate.invalid_input("adversary", adversary, wanted, remedy)
+
+    @property
+    def head(self) -> Dataset:
+        """The first few thousand records, among which the most unusual is looked for."""
+        return self.dataset.take(np.arange(min(len(self.dataset), LOOKED_AT)))
+
+    def natural_worlds(self) -> TrainingData:
+        """D, and D′ without the most unusual record or with another in its place.
+
+        Where no record is named, it is the one with the largest dataset sensitivity (Bernau et
+        al. 2021, definition 6). It stands at a random place.
+        """
+        dataset, named, pool = self.dataset, self.record, self.pool
+        if named is not None:
+            named = check_record(named, len(dataset))
+        head = self.head if named is None else dataset.take([named])
+        measure = default_measure(dataset.kind)
+        if self.adjacency != "replace":
+            ranking = dataset_sensitivity(head.records, measure=measure, keep=1)
+        elif pool is None:
+            remedy = "give records that may take another's place"
+            raise validate.invalid_input("pool", "missing", "given for replace", remedy)
+        else:
+            others = pool.records[:LOOKED_AT]
+            ranking = dataset_sensitivity(
+                head.records, others, adjacency="replace", measure=measure, keep=1
+            )
+        record = int(ranking.records[0]) if named is None else named
+        if pool is None or ranking.partners is None:
+            worlds = TrainingData.remove(dataset, record)
+        else:
+            worlds = TrainingData.replace(dataset, record, pool.take(ranking.partners[:1]))
+        return worlds.at_random_place(self.seed)
+
+    def made_worlds(self, pair: Dataset) -> TrainingData:
+        """The natural records and, in D, the first of two made ones; D′ lacks it or has the other.
+
+        It stands at a random place.
+        """
+        made = like(self.dataset, pair.records, pair.labels)
+        common = dataclasses.replace(self.dataset, kind=made.kind)
+        differing = made if self.adjacency == "replace" else made.take([0])
+        return TrainingData(common, differing).at_random_place(self.seed)
+
+
+def like(dataset: Dataset, records: NDArray[Any], labels: NDArray[Any]) -> Dataset:
+    """Other records of the same form; a binary table may become a plain one."""
+    plain = dataset.kind == "binary" and not np.isin(records, (0.0, 1.0)).all()
+    kind = "table" if plain else dataset.kind
+    return dataclasses.replace(dataset, records=records, labels=labels, kind=kind)
+
+
+def label_options(dataset: Dataset) -> NDArray[np.float64]:
+    """All classes, or the ends of a regression's range."""
+    if dataset.classes is not None:
+        return np.arange(dataset.classes, dtype=np.float64)
+    return np.array([dataset.labels.min(), dataset.labels.max()])
 
 
 class Scorer(Observer, ABC):
-    """Watches the trials of a run and gives each a score: a higher one is evidence for world `in`.
-
-    Attributes:
-        scores: one for each of the run's trials.
-    """
+    """Watches the trials of a run and scores each: a higher score is evidence for world `in`."""
 
     scores: NDArray[np.float64]
 
@@ -101,15 +153,10 @@ class Scorer(Observer, ABC):
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """A game that is ready to be played.
+    """A game that is ready to be played: D and D′, a scorer for each run, a sentence about it.
 
-    Attributes:
-        worlds: D and D′.
-        scorer: makes the scorer of a run.
-        about: what was crafted, in a sentence.
-        initial: the weights that every trial starts from, or fresh ones.
-        canary: the gradients in the record's place, or None for its own.
-        probes: make the score of a final model, for adversaries that need nothing else.
+    Every trial starts from the initial weights. A canary sets gradients in the record's place.
+    Probes make the score of a final model, for adversaries that need nothing else.
     """
 
     worlds: TrainingData
@@ -122,13 +169,10 @@ class Attack:
 
 @dataclass(frozen=True, eq=False)
 class Probes:
-    """Records whose losses make the score of a model: sign (loss of the first − of the second).
+    """Records, one or one of each world, whose losses make the score of a model.
 
-    Attributes:
-        records: one, or one of each world.
-        sign: −1 where a low loss is evidence for world `in`, else 1.
-        diverged_score: that of a model that has diverged and has no loss, settled before the
-            trials.
+    It is the loss of the first less that of the second, with sign −1 where a low loss is evidence
+    for world `in`. A model that has diverged has no loss; its score is settled before the trials.
     """
 
     records: Dataset

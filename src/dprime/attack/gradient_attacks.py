@@ -14,6 +14,7 @@ if it is several times as large as the noise.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -21,22 +22,137 @@ from typing import ClassVar
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, AttackTarget
-from dprime.attack.canary_gradients import (
-    AdversarialRecord,
-    DirectedGradient,
-    Fixed,
-    Opposing,
-    Orthogonal,
-)
-from dprime.attack.records import natural_worlds
-from dprime.attack.scorers import CanaryProjection, RecordProjection
+from dprime.attack.adversary import Adversary, Attack, AttackTarget, label_options
+from dprime.attack.scorers import CanaryProjection, ExpectedUpdate, RecordProjection
+from dprime.data.dataset import Dataset
 from dprime.parameters import checked
-from dprime.train import Observer, Step, TrainingData
+from dprime.train import CanaryGradient, EngineContext, Observer, Step, StepContext, TrainingData
+from dprime.train.gradients import clip_factors
+from dprime.train.losses import per_trial
+from dprime.train.records import Records
 
 MOST_COPIES = 100
+
+UNCLIPPED_NORM = 1000.0
+"""The norm of a canary gradient over C, before clipping: a correct trainer makes it 1."""
+
+# Gradients in a record's place --------------------------------------------------------------------
+
+
+Direction = Callable[[StepContext], tuple[Tensor, Tensor | None]]
+"""A unit vector [trial, parameter], and the clipped sum expected of the other records, if any."""
+
+
+class DirectedGradient(CanaryGradient):
+    """A gradient along a direction; in world `out` of replace, the opposite one.
+
+    Its sign may alternate, so that noise that comes again at every step hides little.
+    """
+
+    def __init__(self, direction: Direction, *, alternates: bool = True) -> None:
+        self.direction, self.alternates = direction, alternates
+
+    def gradients(self, context: StepContext) -> tuple[Tensor, ...]:
+        direction, common = self.direction(context)
+        sign = (-1.0) ** context.index if self.alternates else 0.0
+        direction = (sign or 1.0) * direction
+        clip_norm = context.run.training.clip_norm or 1.0
+        both = (direction, -direction)[: context.run.sampler.differing]
+        context.memo[self] = ExpectedUpdate(tuple(each * clip_norm for each in both), common, sign)
+        return tuple(each * (UNCLIPPED_NORM * clip_norm) for each in both)
+
+
+def fixed(direction: Tensor, context: StepContext) -> tuple[Tensor, None]:
+    """One direction [parameter] for all trials and steps."""
+    return direction.to(context.weights.device).expand(context.weights.shape), None
+
+
+def orthogonal(along: Tensor, record: Dataset, context: StepContext) -> tuple[Tensor, None]:
+    """What is left of `along` [parameter] at right angles to the gradient of the record.
+
+    Whatever batch of its copies is drawn, they then add nothing along it.
+    """
+    others = normalize(gradient_of(context, record))
+    along = along.to(others.device).expand(others.shape)
+    return normalize(along - torch.linalg.vecdot(along, others)[:, None] * others), None
+
+
+def opposing(copies: int, record: Dataset, context: StepContext) -> tuple[Tensor, Tensor]:
+    """Opposite to the gradient of the record of which D has copies."""
+    training = context.run.training
+    gradient = clipped(gradient_of(context, record), training.clip_norm)
+    return -normalize(gradient), copies * training.sample_rate * gradient
+
+
+class AdversarialRecord(CanaryGradient):
+    """A record that is changed at every step so that the model's loss on it is largest.
+
+    Projected gradient ascent on the record's numbers, by the signs of the loss' gradient; each step
+    moves them by `size` of the data's range. In its place, for replace, is the same record with the
+    likeliest label or its mirror image with the same label, whichever is further away once clipped.
+    """
+
+    def __init__(self, dataset: Dataset, record: Dataset, pgd_steps: int, size: float) -> None:
+        self._record, self._steps = record, pgd_steps
+        low, high = float(dataset.records.min()), float(dataset.records.max())
+        self._range, self._size = (low, high), size * (high - low)
+        self._labels = np.unique(dataset.labels) if dataset.classes else label_options(dataset)
+
+    def gradients(self, context: StepContext) -> tuple[Tensor, ...]:
+        x, worst, best = self.made(context)
+        run, weights = context.run, context.weights
+        first = gradient_at(run, weights, x, worst)
+        if run.sampler.differing == 1:
+            return (first,)
+        relabelled = gradient_at(run, weights, x, best)
+        mirrored = gradient_at(run, weights, sum(self._range) - x, worst)
+        others, clip_norm = torch.stack([relabelled, mirrored]), run.training.clip_norm
+        apart = (clipped(others, clip_norm) - clipped(first, clip_norm)).norm(dim=-1)
+        return first, others[apart.argmax(0), torch.arange(len(first), device=first.device)]
+
+    def made(self, context: StepContext) -> tuple[Tensor, Tensor, Tensor]:
+        """The record [trial, 1, ...], its worst label and its best [trial, 1]."""
+        network, weights = context.run.network, context.weights
+        loss = context.run.training.loss
+        start = torch.tensor(self._record.records, device=weights.device)
+        x = start[None].repeat(len(weights), 1, *(1,) * (start.dim() - 1))
+        labels = torch.tensor(self._labels, device=x.device)
+        outputs = network.outputs(weights, x)
+        each = [per_trial(loss, outputs, label.expand(len(x), 1))[:, 0] for label in labels]
+        losses = torch.stack(each)
+        worst, best = labels[losses.argmax(0)][:, None], labels[losses.argmin(0)][:, None]
+        for _ in range(self._steps):
+            slope = network.record_gradients(weights, x, worst, loss)
+            x = (x + self._size * slope.sign()).clamp(*self._range)
+        return x, worst, best
+
+
+def gradient_of(context: StepContext, record: Dataset) -> Tensor:
+    """The gradient of one record at every trial's weights [trial, parameter]."""
+    device = context.weights.device
+    x, y = (torch.tensor(each, device=device)[None] for each in (record.records, record.labels))
+    return gradient_at(context.run, context.weights, x, y)
+
+
+def gradient_at(run: EngineContext, weights: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """The gradient of one record a trial, or one for all: x [trial or 1, 1, ...]."""
+    found = run.network.gradients(weights, Records(x), y, run.training.loss)
+    into = torch.zeros_like(weights)
+    found.add_weighted(weights.new_ones(len(weights), 1), into)
+    return into
+
+
+def clipped(gradients: Tensor, clip_norm: float | None) -> Tensor:
+    """As a correct trainer clips them [..., parameter]."""
+    if clip_norm is None:
+        return gradients
+    return gradients * clip_factors(gradients.norm(dim=-1, keepdim=True), clip_norm)
+
+
+# Adversaries --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -60,24 +176,22 @@ class AdaptivePoisoning(Adversary):
 
     def craft(self, target: AttackTarget) -> Attack:
         target.engine(self.name)
-        worlds = natural_worlds(target)
+        worlds = target.natural_worlds()
         assert worlds.differing is not None
-        canary = AdversarialRecord(
-            target.dataset, worlds.differing.take([0]), self.pgd_steps, self.size
-        )
+        record = worlds.differing.take([0])
+        canary = AdversarialRecord(target.dataset, record, self.pgd_steps, self.size)
         about = "a record that is made anew at every step"
         return Attack(worlds, RecordProjection, about, canary=canary)
 
 
 class Movement(Observer):
-    """How much the clipped sums of all records move each weight, over shadow trainings."""
+    """How much the clipped sums move each weight, over shadow trainings."""
 
     def __init__(self) -> None:
-        self.squares: Tensor | None = None  # [parameter]
+        self.squares = torch.zeros(())  # [parameter]
 
     def see(self, step: Step) -> None:
-        squares = step.own_sum.double().square().sum(0).cpu()
-        self.squares = squares if self.squares is None else self.squares + squares
+        self.squares = self.squares + step.own_sum.double().square().sum(0).cpu()
 
 
 @dataclass(frozen=True)
@@ -98,71 +212,63 @@ class Gradient(Adversary):
 
     def craft(self, target: AttackTarget) -> Attack:
         engine = target.engine(self.name)
-        worlds = natural_worlds(target)
-        movement = Movement()
-        engine.train(
-            TrainingData.alone(worlds.common), engine.without_target_record, trials=self.shadows,
-            seed=target.shadow_seed, observers=[movement], keep_weights=False,
-        )  # fmt: skip
-        assert movement.squares is not None
-        count = max(1, round(self.share * len(movement.squares)))
-        direction = torch.zeros(len(movement.squares))
+        worlds, movement = target.natural_worlds(), Movement()
+        others, recipe = TrainingData.alone(worlds.common), engine.without_target_record
+        engine.watch(movement, others, recipe, trials=self.shadows, seed=target.shadow_seed)
+        size = len(movement.squares)
+        count = max(1, round(self.share * size))
+        direction = torch.zeros(size)
         direction[movement.squares.argsort(stable=True)[:count]] = 1.0
-        canary = Fixed(direction)
+        canary = DirectedGradient(partial(fixed, direction / direction.norm()))
         about = f"a gradient along the {count:,} weights that the other records move least"
         return Attack(worlds, partial(CanaryProjection, canary), about, canary=canary)
+
+
+def _whole_or_none(name: str, value: object) -> int | None:
+    return None if value is None else validate.whole(name, value)
 
 
 @dataclass(frozen=True)
 class CopiedRecord(Adversary):
     """Copies of one record, and a gradient whose direction follows from theirs.
 
-    Only the gradient of the attacked record counts, not the record.
-
-    Attributes:
-        copies: how many; None takes as many as there are records, at most 100.
+    Only the gradient of the attacked record counts, not the record. Without a number of `copies`,
+    there are as many as records, at most 100.
     """
 
     sees = "updates"
     where: ClassVar[str]
     """How the gradient lies to the others', in words."""
 
-    copies: int | None = field(
-        default=None,
-        metadata=checked(lambda name, n: None if n is None else validate.whole(name, n)),
-    )
+    copies: int | None = field(default=None, metadata=checked(_whole_or_none))
 
     def craft(self, target: AttackTarget) -> Attack:
         engine, dataset = target.engine(self.name), target.dataset
-        count = min(len(dataset), MOST_COPIES) if self.copies is None else self.copies
+        count = self.copies or min(len(dataset), MOST_COPIES)
         made = dataset.take(np.zeros(2 if target.adjacency == "replace" else 1, dtype=int))
         worlds = TrainingData(dataset.take(np.zeros(count, dtype=int)), made)
-        canary = self.canary(target, engine.model, count)
+        canary = self.canary(made.take([0]), count, engine.model, target.shadow_seed)
         about = f"{count} copies of one record, and a gradient {self.where}"
         scorer = partial(CanaryProjection, canary)
         return Attack(worlds.at_random_place(target.seed), scorer, about, canary=canary)
 
     @abstractmethod
-    def canary(self, target: AttackTarget, model: nn.Module, copies: int) -> DirectedGradient:
-        """The gradient, among this number of copies."""
+    def canary(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> DirectedGradient:
+        """The gradient, among this number of copies of the record."""
 
 
 @dataclass(frozen=True)
 class MaliciousDataset(CopiedRecord):
-    """Copies of one record, and a gradient at right angles to theirs.
-
-    Its direction is random; its share along the others' gradient is taken out at every step.
-    """
+    """Copies of one record, and a gradient in a random direction at right angles to theirs."""
 
     name = "malicious-dataset"
     title = "malicious data set"
     where = "at right angles to theirs"
 
-    def canary(self, target: AttackTarget, model: nn.Module, copies: int) -> DirectedGradient:
+    def canary(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> DirectedGradient:
         size = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
-        generator = torch.Generator().manual_seed(target.shadow_seed)
-        along = torch.randn(size, generator=generator)
-        return Orthogonal(target.dataset.take([0]), along / along.norm())
+        along = torch.randn(size, generator=torch.Generator().manual_seed(seed))
+        return DirectedGradient(partial(orthogonal, along / along.norm(), record))
 
 
 @dataclass(frozen=True)
@@ -177,5 +283,5 @@ class OpposingDataset(CopiedRecord):
     title = "opposing data set"
     where = "against theirs"
 
-    def canary(self, target: AttackTarget, model: nn.Module, copies: int) -> DirectedGradient:
-        return Opposing(target.dataset.take([0]), copies)
+    def canary(self, record: Dataset, copies: int, model: nn.Module, seed: int) -> DirectedGradient:
+        return DirectedGradient(partial(opposing, copies, record), alternates=False)

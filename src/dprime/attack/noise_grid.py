@@ -32,31 +32,21 @@ from dprime.train.observers import log_mixture
 
 Layout = tuple[Tensor, Tensor]
 
-LEVELS = 2.0**24
-"""Values that a float32 uniform number takes between 0 and 1, near 1."""
-
-UNIT = 2.0**-24
-"""The largest relative error of one rounding to float32."""
-
-NEAR = 0.2
-"""r² up to which a pair shows its level; beyond, rounding hides most of it."""
-
-STRAYS = 0.01
-"""The share of pairs that may lie anywhere although there is a grid."""
-
+LEVELS = 2.0**24  # values that a float32 uniform number takes between 0 and 1, near 1
+UNIT = 2.0**-24  # the largest relative error of one rounding to float32
+NEAR = 0.2  # r² up to which a pair shows its level; beyond, rounding hides most of it
+STRAYS = 0.01  # the share of pairs that may lie anywhere although there is a grid
 BLURS = (0.0, 2.0**-23, 2.0**-21)
 """What else may have moved a recorded number, over σ: the rounding of the models, for example."""
-
 DOUBT = 1e-6
 """How likely each grid is before looking: what few pairs show by accident counts for nothing."""
 
 
 @dataclass(frozen=True)
 class NoiseGrid(Adversary):
-    """Looks for noise of few bits; else it judges the sums as `DI` does.
+    """Looks for noise of few bits; against noise without a visible grid, it reaches what `DI` does.
 
-    It sees every noisy sum and knows all records but the one, like `DI`. Against noise without a
-    visible grid it reaches what `DI` reaches.
+    It sees every noisy sum and knows all records but the one, like `DI`.
     """
 
     name = "noise-grid"
@@ -75,22 +65,34 @@ class GridLikelihood(Scorer):
 
     def begin(self, run: EngineContext) -> None:
         sizes = [parameter.stop - parameter.start for parameter in run.network.parameters]
-        self._layouts = [
-            (first.to(run.device), second.to(run.device)) for first, second in layouts(sizes)
-        ]
-        self._rate = run.training.sample_rate
-        self._logs = _no_logs(len(run.trials), self._layouts)
+        self.start(len(run.trials), sizes, run.training.sample_rate, run.device)
+
+    def start(
+        self, trials: int, sizes: Sequence[int], rate: float, device: torch.device | str = "cpu"
+    ) -> None:
+        """Expect updates of this many trials, with noise for tensors of these sizes."""
+        self._rate = rate
+        self._layouts = [(first.to(device), second.to(device)) for first, second in layouts(sizes)]
+        # [world, trial, law of the noise]
+        self._logs = np.zeros((2, trials, 1 + len(BLURS) * len(self._layouts)))
 
     def see(self, step: Step) -> None:
-        both = worlds_logs(
-            step.noisy_sum, step.common_sum, step.differing, step.sigma, self._rate, self._layouts
-        )
-        for logs, found in zip(self._logs, both, strict=True):
-            logs[step.rows] += found.cpu().numpy()
+        self.add(step.rows, step.noisy_sum, step.common_sum, step.differing, step.sigma)
+
+    def add(
+        self, rows: slice, noisy: Tensor, common: Tensor, gradients: Sequence[Tensor], sigma: Tensor
+    ) -> None:
+        """Add what a step says of some trials."""
+        both = worlds_logs(noisy, common, gradients, sigma, self._rate, self._layouts)
+        self._logs[:, rows] += torch.stack(both).cpu().numpy()
 
     @property
     def scores(self) -> NDArray[np.float64]:  # type: ignore[override]
-        return _log_ratio(self._logs)
+        before = np.full(self._logs.shape[2], math.log(DOUBT))
+        before[0] = 0.0
+        inside, outside = np.logaddexp.reduce(self._logs + before, axis=2)
+        ratio: NDArray[np.float64] = inside - outside
+        return ratio
 
 
 def grid_scores(
@@ -102,28 +104,19 @@ def grid_scores(
     sample_rate: float = 1.0,
     sizes: Sequence[int] | None = None,
 ) -> NDArray[np.float64]:
-    """Scores of recorded updates, whoever trained: a higher one means that the record was there.
+    """Scores of recorded updates [trial]: a higher one means that the record was there.
 
-    Every digit counts: give float32 as the trainer had it. Of an average, give it times the
-    divisor; of the models before and after a step of SGD, their difference times divisor over
-    learning rate. Where the noise or the divisor is not known to seven digits, the grid stays
-    hidden, and the score is that of ordinary noise.
+    Give those of trainings with and without the record to `dprime.audit.lower_bound`. Every digit
+    counts: give float32 as the trainer had it. Of an average, give it times the divisor; of the
+    models before and after a step of SGD, their difference times divisor over learning rate. Where
+    the noise or the divisor is not known to seven digits, the grid stays hidden, and the score is
+    that of ordinary noise.
 
-    Args:
-        noisy_sums: clipped sums with their noise [trial, step, parameter].
-        common_sums: the same without noise, of the other records in the batch, at the weights of
-            the step [trial, step, parameter].
-        gradients: clipped, of the attacked record, and for replaced records of the one in its
-            place, whether drawn or not, each [trial, step, parameter].
-        noise: σ, the standard deviation of the noise on the sum: Opacus' noise_multiplier times
-            max_grad_norm.
-        sample_rate: the probability with which a step draws the record.
-        sizes: numbers of weights of each tensor, in order, where the trainer draws noise for each
-            tensor, as Opacus does; None for all at once.
-
-    Returns:
-        One score for each trial. Give those of trainings with and without the record to
-        `dprime.audit.lower_bound`.
+    All sums and gradients are [trial, step, parameter], the gradients clipped, of the attacked
+    record and for replaced records of the one in its place, whether drawn or not. `common_sums` are
+    those of the other records in the batch without noise, at the weights of the step. `noise` is σ
+    on the sum: Opacus' noise_multiplier times max_grad_norm. `sizes` are the numbers of weights of
+    each tensor, in order, where the trainer draws noise for each tensor, as Opacus does.
 
     >>> record = torch.full((1, 1, 1000), 1000**-0.5)  # of norm 1
     >>> generator = torch.Generator().manual_seed(1)
@@ -141,66 +134,52 @@ def grid_scores(
     if len(own) not in (1, 2):
         remedy = "give the record's, and for replaced records the other's"
         raise validate.invalid_value("gradients", len(own), "one or two tensors", remedy)
-    sigma = torch.full((len(released),), validate.positive("noise", noise, example=1.0))
-    rate = validate.rate("sample_rate", sample_rate)
-    count = released.shape[2]
+    trials, steps, count = released.shape
+    sigma = torch.full((trials,), validate.positive("noise", noise))
     tensors = [count] if sizes is None else [validate.whole("sizes", size) for size in sizes]
     if sum(tensors) != count:
         remedy = "give the number of weights of each tensor"
         raise validate.invalid_value("sizes", tensors, f"numbers that add up to {count}", remedy)
-    pairs = layouts(tensors)
-    logs = _no_logs(len(released), pairs)
-    for step in range(released.shape[1]):
-        found = worlds_logs(
-            released[:, step], common[:, step], [each[:, step] for each in own], sigma, rate, pairs
-        )
-        logs += torch.stack(found).numpy()
-    return _log_ratio(logs)
-
-
-def _no_logs(trials: int, pairs: Sequence[Layout]) -> NDArray[np.float64]:
-    """Logarithms before the first step [world, trial, law of the noise]."""
-    return np.zeros((2, trials, 1 + len(BLURS) * len(pairs)))
-
-
-def _log_ratio(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """From logarithms [world, trial, law of the noise] to the log ratio of the worlds [trial]."""
-    before = np.full(logs.shape[2], math.log(DOUBT))
-    before[0] = 0.0
-    inside, outside = np.logaddexp.reduce(logs + before, axis=2)
-    ratio: NDArray[np.float64] = inside - outside
-    return ratio
+    scorer = GridLikelihood()
+    scorer.start(trials, tensors, validate.rate("sample_rate", sample_rate))
+    for step in range(steps):
+        gradients_now = [each[:, step] for each in own]
+        scorer.add(slice(None), released[:, step], common[:, step], gradients_now, sigma)
+    return scorer.scores
 
 
 def worlds_logs(
-    noisy: Tensor, common: Tensor, gradients: Sequence[Tensor], sigma: Tensor, rate: float,
+    noisy: Tensor,
+    common: Tensor,
+    gradients: Sequence[Tensor],
+    sigma: Tensor,
+    rate: float,
     pairs: Sequence[Layout],
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:
     """The likelihood of a step in world `in` and in world `out` [trial, law of the noise].
 
     Logarithms; the laws are ordinary noise, and a grid in each layout, more or less blurred. All
     are relative to ordinary noise on the common sum.
     """
-    undrawn = _law_logs(noisy, common, sigma, pairs)
+    undrawn = _law_logs(noisy, common, torch.zeros_like(common), sigma, pairs)
     rest = noisy - common
 
     def drawn(gradient: Tensor) -> Tensor:
         moved = log_mixture(rest, gradient, sigma, 1.0)[:, None]
-        logs = moved + _law_logs(noisy, common, sigma, pairs, gradient)
+        logs = moved + _law_logs(noisy, common, gradient, sigma, pairs)
         if rate == 1:
             return logs
         return torch.logaddexp(logs + math.log(rate), undrawn + math.log1p(-rate))
 
-    worlds = [drawn(gradient) for gradient in gradients]
-    return worlds[0], worlds[1] if len(worlds) == 2 else undrawn
+    first, *second = map(drawn, gradients)
+    return first, second[0] if second else undrawn
 
 
 def _law_logs(
-    noisy: Tensor, common: Tensor, sigma: Tensor, pairs: Sequence[Layout],
-    gradient: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+    noisy: Tensor, common: Tensor, gradient: Tensor, sigma: Tensor, pairs: Sequence[Layout]
+) -> Tensor:
     """How much likelier each law makes the noise than ordinary noise is [trial, law]."""
-    clipped = common if gradient is None else common + gradient
+    clipped = common + gradient
     scale = sigma.clamp_min(torch.finfo(sigma.dtype).tiny)
     squares = ((noisy - clipped) / scale[:, None]).square()
     squares[sigma == 0] = torch.inf
@@ -210,10 +189,8 @@ def _law_logs(
     scale = scale.float().double()  # the generator's own, in single precision
 
     def exact(trial: Tensor, place: Tensor) -> Tensor:
-        value = noisy[trial, place].double() - common[trial, place].double()
-        if gradient is not None:
-            value = value - gradient[trial, place].double()
-        return value / scale[trial]
+        value, *known = (each[trial, place].double() for each in (noisy, common, gradient))
+        return (value - known[0] - known[1]) / scale[trial]
 
     laws = [torch.zeros(len(noisy), dtype=torch.float64, device=noisy.device)]
     for first, second in pairs:
@@ -245,18 +222,15 @@ def _pair_logs(a: Tensor, b: Tensor, blur_a: Tensor, blur_b: Tensor) -> Tensor:
 def layouts(sizes: Sequence[int]) -> list[Layout]:
     """The ways to pair weights that generators have, for noise that is drawn for these tensors.
 
-    Each for one tensor after the other, and for all of them at once.
+    Each for all of them at once, and for one tensor after the other.
     """
-    ways = [(sum(sizes),)] if len(sizes) == 1 else [(sum(sizes),), tuple(sizes)]
     found = []
-    for way in ways:
+    for way in dict.fromkeys([(sum(sizes),), tuple(sizes)]):
         starts = np.cumsum([0, *way[:-1]])
-        tensors = [
-            [start + pairs for pairs in _pairings(size)]
-            for start, size in zip(starts, way, strict=True)
-        ]
+        tensors = [_pairings(size) for size in way]
         for parts in zip(*tensors, strict=True):
-            first, second = torch.from_numpy(np.concatenate(parts, axis=1))
+            moved = [start + pairs for start, pairs in zip(starts, parts, strict=True)]
+            first, second = torch.from_numpy(np.concatenate(moved, axis=1))
             if len(first):
                 found.append((first, second))
     return found
@@ -281,16 +255,12 @@ def _pairings(size: int) -> list[NDArray[np.int64]]:
 
 def _recorded(name: str, given: ArrayLike | Tensor, shape: torch.Size | None = None) -> Tensor:
     """Real numbers [trial, step, parameter] in double precision, which keeps every digit."""
-    remedy = "give recorded sums, one row for each trial and step"
     found = given.detach().cpu() if isinstance(given, Tensor) else torch.tensor(np.asarray(given))
-    if not found.is_floating_point():
-        raise validate.invalid_input(name, f"of type {found.dtype}", "real numbers", remedy)
-    if found.dim() != 3:
-        shown = f"of shape {tuple(found.shape)}"
-        raise validate.invalid_input(name, shown, "of shape (trial, step, parameter)", remedy)
-    wanted = found.shape if shape is None else shape
+    wanted, shown = "(trial, step, parameter)", f"{found.dtype} of shape {tuple(found.shape)}"
     try:
-        return found.double().expand(wanted)
+        if found.is_floating_point() and found.dim() == 3:
+            return found.double().expand(found.shape if shape is None else shape)
     except RuntimeError:
-        shown, must = f"of shape {tuple(found.shape)}", f"of shape {tuple(wanted)}"
-        raise validate.invalid_input(name, shown, must, remedy) from None
+        wanted = str(shape and tuple(shape))
+    remedy = "give recorded sums, one row for each trial and step"
+    raise validate.invalid_input(name, shown, f"real numbers of shape {wanted}", remedy)

@@ -19,8 +19,7 @@ import scipy.stats
 from numpy.typing import NDArray
 
 from dprime import validate
-from dprime.attack.adversary import Adversary, Attack, AttackTarget, Probes
-from dprime.attack.records import LOOKED_AT, label_options, like, natural_worlds, worlds_of
+from dprime.attack.adversary import Adversary, Attack, AttackTarget, Probes, label_options, like
 from dprime.attack.scorers import FinalLoss, RecordProjection
 from dprime.data.dissimilarity import dataset_sensitivity, default_measure
 from dprime.parameters import checked
@@ -67,11 +66,8 @@ def gap_of_luck(models: int, choices: int) -> float:
     """What the largest gap exceeds in 2.5 % of all cases, or less often, where worlds are equal.
 
     Where worlds are equal, the AUC of n models each has the variance (2n + 1)/(12 n²) (Mann and
-    Whitney 1947), and √2 Φ⁻¹(AUC) at ½ the slope √2 · √(2π).
-
-    Args:
-        models: of each world.
-        choices: gaps of which the largest is taken, each with the sign by which it is positive.
+    Whitney 1947), and √2 Φ⁻¹(AUC) at ½ the slope √2 · √(2π). The gap is the largest of so many
+    choices, each with the sign by which it is positive.
     """
     variance = (2 * models + 1) / (12 * models**2)
     within = 0.975 ** (1 / choices)  # each of them; gaps that depend on each other stay within more
@@ -82,47 +78,45 @@ def by_final_loss(target: AttackTarget, worlds: TrainingData, shadows: int, plac
     """By the final model's loss on the record, or on another one, whichever tells more."""
     assert worlds.differing is not None
     witness = target.dataset.take([len(target.dataset) - 1])
-    probes = joined(worlds.differing, witness)
-    trainer, seed = target.trainer, target.shadow_seed + 2 * place
-    inside = trainer.losses(worlds, probes, shadows, seed + 1, "in")
-    outside = trainer.losses(worlds, probes, shadows, seed + 2, "out")
+    both, seed = joined(worlds.differing, witness), target.shadow_seed + 2 * place
+    inside = target.trainer.losses(worlds, both, shadows, seed + 1, "in")
+    outside = target.trainer.losses(worlds, both, shadows, seed + 2, "out")
     found = []
     for records, columns in ((worlds.differing, slice(None, -1)), (witness, slice(-1, None))):
         for sign, diverged in itertools.product((-1.0, 1.0), (-np.inf, np.inf)):
-            judge = Probes(records, sign, diverged)
-            ins, outs = judge.score(inside[:, columns]), judge.score(outside[:, columns])
-            found.append(Judged(gap(ins, outs, diverged), worlds, judge))
+            probes = Probes(records, sign, diverged)
+            ins, outs = probes.score(inside[:, columns]), probes.score(outside[:, columns])
+            found.append(Judged(gap(ins, outs, diverged), worlds, probes))
     return max(found, key=lambda each: each.gap)
 
 
 def by_updates(target: AttackTarget, worlds: TrainingData, shadows: int, place: int) -> Judged:
     """By a scorer that watches the whole training."""
-    watching = RecordProjection()
-    done = target.engine("").train(
-        worlds, trials=2 * shadows, seed=target.shadow_seed + 1 + place, observers=[watching],
-        keep_weights=False,
-    )  # fmt: skip
-    scores = watching.scores
-    return Judged(gap(scores[done.in_world], scores[~done.in_world]), worlds, None)
+    engine, scorer = target.engine(""), RecordProjection()
+    seed = target.shadow_seed + 1 + place
+    done = engine.watch(scorer, worlds, engine.training, trials=2 * shadows, seed=seed)
+    inside, outside = scorer.scores[done.in_world], scorer.scores[~done.in_world]
+    return Judged(gap(inside, outside), worlds, None)
 
 
 def candidates(target: AttackTarget, shadows: int, outliers: int) -> list[TrainingData]:
     """Natural outliers, the same mislabelled, a blank record and a large one, mislabelled too."""
     dataset = target.dataset
-    head = dataset.take(np.arange(min(len(dataset), LOOKED_AT)))
+    head = target.head
     keep = min(outliers, len(head))
     ranking = dataset_sensitivity(head.records, measure=default_measure(dataset.kind), keep=keep)
     unusual = ranking.records[:keep]
     made = []
     if target.adjacency != "replace" or target.pool is not None:
         named = [dataclasses.replace(target, record=int(place)) for place in unusual]
-        made = [natural_worlds(each) for each in named]
+        made = [each.natural_worlds() for each in named]
     blank = np.zeros_like(dataset.records[:1])
     large = np.full_like(blank, LARGE * max(1.0, float(np.abs(dataset.records).max())))
     strange = np.concatenate([head.records[unusual], blank, large])
     labels = _extreme_labels(target, strange, shadows)
     return made + [
-        worlds_of(target, like(dataset, strange[[i, i]], labels[:, i])) for i in range(len(strange))
+        target.made_worlds(like(dataset, strange[[i, i]], labels[:, i]))
+        for i in range(len(strange))
     ]
 
 
@@ -152,12 +146,7 @@ def gap(first: Numbers, second: Numbers, diverged_score: float = -np.inf) -> flo
 
 @dataclass(frozen=True)
 class Poisoning(Adversary):
-    """An adversary that makes its record with shadow models.
-
-    Attributes:
-        shadows: models that are trained in each world of every candidate.
-        outliers: natural outliers among the candidates.
-    """
+    """An adversary that makes its record with `shadows` models in each world of every candidate."""
 
     shadows: int = field(default=50, metadata=checked(validate.whole))
     outliers: int = field(default=3, metadata=checked(validate.whole))

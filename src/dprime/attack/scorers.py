@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.linalg import vecdot
 
 from dprime.attack.adversary import Probes, Scorer
 from dprime.attack.trainer import Arrays
@@ -52,12 +53,9 @@ def unexplained(rest: Tensor, gradients: Sequence[Tensor], sigma: Tensor) -> Ten
     ‖noise‖²/σ² has mean p and variance 2p over p weights. A log ratio looks along the record's
     gradient only; what a trainer with a mistake adds elsewhere is seen by its length.
 
-    Args:
-        rest: the sum less what the other records contribute [trial, parameter].
-        gradients: what the record may contribute, in each world that has one [trial, parameter].
-        sigma: the noise's standard deviation [trial].
+    `rest` is the sum less what the other records contribute, `gradients` what the record may
+    contribute in each world that has one [trial, parameter].
     """
-    vecdot = torch.linalg.vecdot
     nearer = [2 * vecdot(rest, each) - vecdot(each, each) for each in gradients]
     nearest = torch.stack([torch.zeros_like(sigma), *nearer]).amax(0)
     least = (vecdot(rest, rest) - nearest).double()
@@ -70,44 +68,41 @@ def unexplained(rest: Tensor, gradients: Sequence[Tensor], sigma: Tensor) -> Ten
 class Likelihood(Scorer):
     """The log ratio of an adversary that knows everything but the world (Bernau et al. 2021).
 
-    Where a sum is longer than either world makes it, that is added to the score. It also keeps the
-    ratio after every step, the noise, and how much the record could change.
+    Where a sum is longer than either world makes it, that is added to the score. With `details`, it
+    also keeps the ratio after every step, the noise, and how much the record could change.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, details: bool = True) -> None:
+        self._details = details
         self._ratio = LikelihoodRatio(every_step=True)
         self._noise, self._sensitivity = NoiseScale(), LocalSensitivity()
-        self._parts = (self._ratio, self._noise, self._sensitivity)
 
     def begin(self, run: EngineContext) -> None:
-        for part in self._parts:
+        for part in (self._ratio, self._noise, self._sensitivity):
             part.begin(run)
         self._too_long = np.zeros(len(run.trials))
 
     def see(self, step: Step) -> None:
-        for part in self._parts:
+        for part in (self._ratio, self._noise, self._sensitivity):
             part.see(step)
         rest = step.noisy_sum - step.common_sum
         self._too_long[step.rows] += unexplained(rest, step.differing, step.sigma).cpu().numpy()
 
     def arrays(self) -> Arrays:
-        return {
-            "score": self._ratio.logs[:, -1] + self._too_long,
-            "log_ratio": self._ratio.logs,
-            "sigma": self._noise.sigmas,
-            "sensitivity": self._sensitivity.norms,
-        }
+        score = {"score": self._ratio.logs[:, -1] + self._too_long}
+        if not self._details:
+            return score
+        sigmas, norms = self._noise.sigmas, self._sensitivity.norms
+        return {**score, "log_ratio": self._ratio.logs, "sigma": sigmas, "sensitivity": norms}
 
 
 @dataclass(frozen=True)
 class ExpectedUpdate:
-    """What an adversary expects of a step.
+    """What an adversary expects of a step, each [trial, parameter].
 
-    Attributes:
-        gradients: of its record, as a correct trainer clips it, and for replace of what stands in
-            its place in world `out` [trial, parameter].
-        common: the other records' clipped sum [trial, parameter], or None where it is not known.
-        sign: of the gradients, where it alternates from step to step; else 0.
+    The gradient of its record, as a correct trainer clips it, and for replace of what stands in its
+    place in world `out`; the other records' clipped sum, where it is known; and the gradients'
+    sign, where it alternates from step to step.
     """
 
     gradients: tuple[Tensor, ...]
@@ -115,11 +110,8 @@ class ExpectedUpdate:
     sign: float = 0.0
 
 
-class Projection(Scorer):
-    """The log ratio of the sums along the gradients that the adversary expects.
-
-    It knows the recipe's noise, and of the other records what it expects of them.
-    """
+class ProjectionScorer(Scorer):
+    """The log ratio of the sums along the gradients that the adversary expects."""
 
     @abstractmethod
     def expected(self, step: Step) -> ExpectedUpdate:
@@ -127,9 +119,8 @@ class Projection(Scorer):
 
     def begin(self, run: EngineContext) -> None:
         self._training = training = run.training
-        clip_norm = training.clip_norm or 1.0
         # Where the recipe has no noise, any other scale leaves the order of the scores as it is.
-        self._sigma = training.sigma or clip_norm
+        self._sigma = training.sigma or training.clip_norm or 1.0
         self.scores = np.zeros(len(run.trials))
 
     def see(self, step: Step) -> None:
@@ -138,11 +129,11 @@ class Projection(Scorer):
     def _add(self, rows: slice, released: Tensor, expected: ExpectedUpdate, sigma: Tensor) -> None:
         """The term of a sum [trial, parameter] with its noise."""
         rest = released if expected.common is None else released - expected.common
-        rate = self._training.sample_rate
-        first, *second = expected.gradients
-        term = log_mixture(rest, first, sigma, rate)
-        if second:
-            term = term - log_mixture(rest, second[0], sigma, rate)
+        first, *second = (
+            log_mixture(rest, gradient, sigma, self._training.sample_rate)
+            for gradient in expected.gradients
+        )
+        term = first - second[0] if second else first
         self.scores[rows] += term.cpu().numpy()
 
     def _noise(self, step: Step) -> Tensor:
@@ -155,7 +146,7 @@ CONSTANT = 0.25
 """How far one standard deviation of noise, repeated at every step, moves a score, in its own."""
 
 
-class CanaryProjection(Projection):
+class CanaryProjection(ProjectionScorer):
     """Along the gradient that a canary has set.
 
     Signs that alternate cancel whatever comes again at every step. Noise does so in a trainer with
@@ -182,7 +173,7 @@ class CanaryProjection(Projection):
         first, *second = expected.gradients
         change = first - second[0] if second else first
         share = expected.sign * self._more * self._training.sample_rate
-        term = torch.linalg.vecdot(released, change).double() / sigma.double() ** 2
+        term = vecdot(released, change).double() / sigma.double() ** 2
         self.scores[rows] += (share * term).cpu().numpy()
 
 
@@ -190,19 +181,7 @@ ROUNDED = 0.1
 """Standard deviations of the noise up to which a step may be lost in the weights' rounding."""
 
 
-@dataclass(frozen=True)
-class _Before:
-    """A step of which the weights after it are not seen yet."""
-
-    index: int
-    weights: Tensor
-    noisy_sum: Tensor
-    velocity: Tensor
-    expected: ExpectedUpdate
-    sigma: Tensor
-
-
-class RecordProjection(Projection):
+class RecordProjection(ProjectionScorer):
     """Along the gradient of the record itself, in the sums that the models give away.
 
     Where steps are SGD's, the difference of two models gives the sum between them, by the recipe's
@@ -224,31 +203,28 @@ class RecordProjection(Projection):
             super().see(step)
             return
         velocity = self._add_last(step.rows, step.weights, step.memo)
-        step.memo[self] = _Before(
-            step.index, step.weights.clone(), step.noisy_sum.clone(), velocity,
-            self.expected(step), self._noise(step),
-        )  # fmt: skip
+        before = step.weights.clone(), step.noisy_sum.clone(), velocity
+        step.memo[self] = step.index, *before, self.expected(step), self._noise(step)
 
     def end(self, final: StepContext) -> None:
         self._add_last(final.rows, final.weights, final.memo)
 
     def _add_last(self, rows: slice, weights: Tensor, memo: dict[Any, Any]) -> Tensor:
         """Add the term of the step before these weights; returns SGD's velocity after it."""
-        before: _Before | None = memo.get(self)
-        if before is None:
+        if self not in memo:
             return torch.zeros_like(weights)
-        rate = self._training.rate_at(before.index)
-        if rate == 0:  # a step that moves nothing shows nothing
-            return before.velocity
-        optimizer = self._training.optimizer
+        last: tuple[int, Tensor, Tensor, Tensor, ExpectedUpdate, Tensor] = memo[self]
+        index, before, noisy_sum, velocity, expected, sigma = last
+        rate, optimizer = self._training.rate_at(index), self._training.optimizer
         assert isinstance(optimizer, SGD)
-        moved = (before.weights - weights) / rate
-        seen = self._divisor * optimizer.gradient_of(moved, before.velocity)
+        if rate == 0:  # a step that moves nothing shows nothing
+            return velocity
+        seen = self._divisor * optimizer.gradient_of((before - weights) / rate, velocity)
         rounded = torch.finfo(weights.dtype).eps * weights.abs().amax(1) * self._divisor / rate
-        hidden = rounded > ROUNDED * before.sigma
-        released = torch.where(hidden[:, None], before.noisy_sum, seen)
-        self._add(rows, released, before.expected, before.sigma)
-        return optimizer.momentum * before.velocity + released / self._divisor
+        hidden = rounded > ROUNDED * sigma
+        released = torch.where(hidden[:, None], noisy_sum, seen)
+        self._add(rows, released, expected, sigma)
+        return optimizer.momentum * velocity + released / self._divisor
 
     def _add(self, rows: slice, released: Tensor, expected: ExpectedUpdate, sigma: Tensor) -> None:
         super()._add(rows, released, expected, sigma)

@@ -17,7 +17,7 @@ from torch import nn
 
 from dprime import validate
 from dprime.data.dataset import Dataset
-from dprime.train import Compute, Trained, TrainingConfig, TrainingData, evaluate, train
+from dprime.train import Compute, Observer, Trained, TrainingConfig, TrainingData, evaluate, train
 from dprime.train.compute import HERE
 from dprime.train.losses import Loss, named_loss
 
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from dprime.attack.adversary import Attack
 
 Losses = NDArray[np.float64]
-
 Arrays = dict[str, NDArray[np.float64]]
-
 Side = Literal["in", "out"]
 
 TrainingFunction = Callable[[Dataset, int], nn.Module]
@@ -35,14 +33,10 @@ TrainingFunction = Callable[[Dataset, int], nn.Module]
 
 
 class Trainer(ABC):
-    """Makes models; the adversary may use it too.
-
-    Attributes:
-        training: the recipe, or None where the user's own code trains.
-        compute: where the engine trains.
-    """
+    """Makes models; the adversary may use it too."""
 
     training: TrainingConfig | None = None
+    """The recipe, or None where the user's own code trains."""
     compute: Compute = HERE
 
     @abstractmethod
@@ -55,12 +49,8 @@ class Trainer(ABC):
     def play(self, attack: Attack, *, trials: int, block: int, size: int, seed: int) -> Arrays:
         """What an attack's scorer keeps of a block of trials; even trials are in world `in`.
 
-        Args:
-            attack: what the adversary has prepared.
-            trials: of the whole game, both worlds together.
-            block: the number of the block.
-            size: trials in a block; the last one may have fewer.
-            seed: of the game.
+        The game has so many trials, both worlds together, in blocks of this size; the last one may
+        have fewer.
         """
 
     @abstractmethod
@@ -82,13 +72,7 @@ class Trainer(ABC):
 
 @dataclass(frozen=True, eq=False)
 class EngineTrainer(Trainer):
-    """The engine, which shows every update.
-
-    Attributes:
-        model: the network.
-        training: the recipe.
-        compute: the device, its memory and workers.
-    """
+    """The engine, which shows every update."""
 
     model: nn.Module
     training: TrainingConfig
@@ -98,10 +82,14 @@ class EngineTrainer(Trainer):
         self, data: TrainingData, training: TrainingConfig | None = None, **options: Any
     ) -> Trained:
         """Train the model with this recipe, or another; options as of `dprime.train.train`."""
-        return train(
-            self.model, data, training or self.training, compute=self.compute, progress=False,
-            **options,
-        )  # fmt: skip
+        recipe = training or self.training
+        return train(self.model, data, recipe, compute=self.compute, progress=False, **options)
+
+    def watch(
+        self, observer: Observer, data: TrainingData, training: TrainingConfig, **options: Any
+    ) -> Trained:
+        """Train for what an observer sees: no weights are kept."""
+        return self.train(data, training, observers=[observer], keep_weights=False, **options)
 
     def losses(
         self, data: TrainingData, records: Dataset, models: int, seed: int, world: Side = "in"
@@ -112,12 +100,10 @@ class EngineTrainer(Trainer):
         return evaluate.losses(trained.network, trained.weights, records, self.training.loss)
 
     def play(self, attack: Attack, *, trials: int, block: int, size: int, seed: int) -> Arrays:
-        scorer = attack.scorer()
-        self.train(
-            attack.worlds, dataclasses.replace(self.training, block=size), trials=trials, seed=seed,
-            blocks=[block], initial=attack.initial, canary=attack.canary, observers=[scorer],
-            keep_weights=False,
-        )  # fmt: skip
+        scorer, recipe = attack.scorer(), dataclasses.replace(self.training, block=size)
+        start = {"initial": attack.initial, "canary": attack.canary}
+        game = {"trials": trials, "seed": seed, "blocks": [block]}
+        self.watch(scorer, attack.worlds, recipe, **game, **start)
         return scorer.arrays()
 
     def models(self, data: TrainingData, seed: int) -> Iterator[Trained]:
@@ -135,11 +121,8 @@ class EngineTrainer(Trainer):
         return dataclasses.replace(self.training, sensitivity="global")
 
     def describe(self) -> dict[str, str]:
-        recipe = {
-            field.name: _text(getattr(self.training, field.name))
-            for field in dataclasses.fields(self.training)
-            if field.name != "block"
-        }
+        names = [field.name for field in dataclasses.fields(self.training)]
+        recipe = {name: _text(getattr(self.training, name)) for name in names if name != "block"}
         return {"model": str(self.model), **recipe}
 
 
@@ -147,9 +130,7 @@ class EngineTrainer(Trainer):
 class FunctionTrainer(Trainer):
     """A training function that the user brings, which shows the final model only.
 
-    Attributes:
-        function: given a data set and a seed, returns a model.
-        loss: by which the adversary judges the model.
+    The adversary judges its models by the loss.
     """
 
     function: TrainingFunction
@@ -176,7 +157,7 @@ class FunctionTrainer(Trainer):
         scores = []
         for trial in range(block * size, min((block + 1) * size, trials)):
             dataset = attack.worlds.dataset("in" if trial % 2 == 0 else "out")
-            own = int(np.random.SeedSequence((seed, trial)).generate_state(1)[0])
+            (own,) = _seeds((seed, trial), 1)
             scores.append(probes.score(self.model_losses(dataset, probes.records, own)[None])[0])
         return {"score": np.array(scores)}
 
@@ -190,17 +171,18 @@ class FunctionTrainer(Trainer):
         model = self.function(dataset, seed)
         if not isinstance(model, nn.Module):
             raise validate.invalid_input(
-                "trainer", f"a function that returned {type(model).__name__}",
-                "one that returns the trained nn.Module", "return the model at its end",
-            )  # fmt: skip
+                "trainer",
+                f"a function that returned {type(model).__name__}",
+                "one that returns the trained nn.Module",
+                "return the model at its end",
+            )
         return model.eval()
 
     def describe(self) -> dict[str, str]:
         return {"function": _text(self.function), "loss": _text(self.loss)}
 
 
-def _seeds(seed: int, count: int) -> list[int]:
-    """One for each model."""
+def _seeds(seed: int | tuple[int, int], count: int) -> list[int]:
     return [int(each) for each in np.random.SeedSequence(seed).generate_state(count, np.uint32)]
 
 
@@ -217,9 +199,9 @@ def function_named(path: str) -> TrainingFunction:
     >>> function_named("os.path:join").__name__
     'join'
     """
-    module, colon, name = path.partition(":")
+    module, _, name = path.partition(":")
     remedy = "give module:function, with the module where Python finds it"
-    if not (module and colon and name):
+    if not module or not name:
         raise validate.invalid_value("trainer", path, "of the form module:function", remedy)
     try:
         found = getattr(importlib.import_module(module), name, None)

@@ -14,66 +14,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprime.data import files
-from dprime.data.arrays import read_only
 from dprime.data.dataset import Dataset, Split
 
-SOURCE = files.Source("adult", "https://archive.ics.uci.edu/dataset/2/adult")
+SOURCE = files.DataSource("adult", "https://archive.ics.uci.edu/dataset/2/adult")
 
-ATTRIBUTES = (
-    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation",
-    "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week",
-    "native-country",
-)  # fmt: skip
-"""The order of the file; the class comes last."""
+PUBLISHED = """
+age: 17 90. workclass: Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov
+Without-pay. fnlwgt: 12285 1490400. education: Bachelors Some-college 11th HS-grad Prof-school
+Assoc-acdm Assoc-voc 9th 7th-8th 12th Masters 1st-4th 10th Doctorate 5th-6th Preschool.
+education-num: 1 16. marital-status: Married-civ-spouse Divorced Never-married Separated Widowed
+Married-spouse-absent Married-AF-spouse. occupation: Tech-support Craft-repair Other-service Sales
+Exec-managerial Prof-specialty Handlers-cleaners Machine-op-inspct Adm-clerical Farming-fishing
+Transport-moving Priv-house-serv Protective-serv Armed-Forces. relationship: Wife Own-child Husband
+Not-in-family Other-relative Unmarried. race: White Asian-Pac-Islander Amer-Indian-Eskimo Other
+Black. sex: Female Male. capital-gain: 0 99999. capital-loss: 0 4356. hours-per-week: 1 99.
+native-country: United-States Cambodia England Puerto-Rico Canada Germany
+Outlying-US(Guam-USVI-etc) India Japan Greece South China Cuba Iran Honduras Philippines Italy
+Poland Jamaica Vietnam Mexico Portugal Ireland France Dominican-Republic Laos Ecuador Taiwan Haiti
+Columbia Hungary Guatemala Nicaragua Scotland Thailand Yugoslavia El-Salvador Trinadad&Tobago Peru
+Hong Holand-Netherlands.
+"""
+"""Attributes in the order of the file, categories in the order and spelling of adult.names.
 
-RANGES = {
-    "age": (17, 90),
-    "fnlwgt": (12_285, 1_490_400),
-    "education-num": (1, 16),
-    "capital-gain": (0, 99_999),
-    "capital-loss": (0, 4_356),
-    "hours-per-week": (1, 99),
+Never-worked occurs in incomplete rows only. Two numbers are the range of the 48,842 published rows;
+what lies outside is cut off.
+"""
+
+ATTRIBUTES = {
+    name.strip(): tuple(values.split())
+    for name, values in (entry.split(":") for entry in PUBLISHED.split(".")[:-1])
 }
-"""The ranges of the 48,842 published rows; what lies outside is cut off."""
-
-CATEGORIES = {
-    "workclass": (
-        "Private", "Self-emp-not-inc", "Self-emp-inc", "Federal-gov", "Local-gov", "State-gov",
-        "Without-pay",
-    ),
-    "education": (
-        "Bachelors", "Some-college", "11th", "HS-grad", "Prof-school", "Assoc-acdm", "Assoc-voc",
-        "9th", "7th-8th", "12th", "Masters", "1st-4th", "10th", "Doctorate", "5th-6th",
-        "Preschool",
-    ),
-    "marital-status": (
-        "Married-civ-spouse", "Divorced", "Never-married", "Separated", "Widowed",
-        "Married-spouse-absent", "Married-AF-spouse",
-    ),
-    "occupation": (
-        "Tech-support", "Craft-repair", "Other-service", "Sales", "Exec-managerial",
-        "Prof-specialty", "Handlers-cleaners", "Machine-op-inspct", "Adm-clerical",
-        "Farming-fishing", "Transport-moving", "Priv-house-serv", "Protective-serv",
-        "Armed-Forces",
-    ),
-    "relationship": (
-        "Wife", "Own-child", "Husband", "Not-in-family", "Other-relative", "Unmarried",
-    ),
-    "race": ("White", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other", "Black"),
-    "sex": ("Female", "Male"),
-    "native-country": (
-        "United-States", "Cambodia", "England", "Puerto-Rico", "Canada", "Germany",
-        "Outlying-US(Guam-USVI-etc)", "India", "Japan", "Greece", "South", "China", "Cuba", "Iran",
-        "Honduras", "Philippines", "Italy", "Poland", "Jamaica", "Vietnam", "Mexico", "Portugal",
-        "Ireland", "France", "Dominican-Republic", "Laos", "Ecuador", "Taiwan", "Haiti",
-        "Columbia", "Hungary", "Guatemala", "Nicaragua", "Scotland", "Thailand", "Yugoslavia",
-        "El-Salvador", "Trinadad&Tobago", "Peru", "Hong", "Holand-Netherlands",
-    ),
-}  # fmt: skip
-"""In the order and spelling of adult.names. Never-worked occurs in incomplete rows only."""
-
+RANGES = {
+    name: (int(values[0]), int(values[1]))
+    for name, values in ATTRIBUTES.items()
+    if values[0].isdigit()
+}
+CATEGORIES = {name: values for name, values in ATTRIBUTES.items() if name not in RANGES}
 INCOMES = ("<=50K", ">50K")
-
 COLUMNS = (
     *RANGES,
     *(f"{name}={category}" for name, options in CATEGORIES.items() for category in options),
@@ -89,25 +66,23 @@ FIRST_WEIGHT = 77_516
 def load(data_dir: Path | None) -> Split:
     """From `adult.data` and `adult.test`; rows with a question mark are left out."""
     train, test = (SOURCE.find(data_dir, name) for name in ("adult.data", "adult.test"))
-    return Split(train=_dataset(str(train), _rows(train)), test=_dataset(str(test), _rows(test)))
+    return Split(train=_dataset(train, _rows(train)), test=_dataset(test, _rows(test)))
 
 
 def load_from_openml() -> Split:
     """From OpenML's adult, version 2: the same rows in the same order."""
     bunch = SOURCE.fetch("adult", 2)
-    SOURCE.check_fetched("the size of adult", len(bunch.data), TRAIN_SIZE + TEST_SIZE)
-    SOURCE.check_fetched("attributes of adult", tuple(bunch.feature_names), ATTRIBUTES)
+    origin, remedy = "OpenML's adult", SOURCE.remedy
+    files.check(origin, "the size", len(bunch.data), TRAIN_SIZE + TEST_SIZE, remedy)
+    files.check(origin, "the attributes", list(bunch.feature_names), list(ATTRIBUTES), remedy)
     columns = [
         [_text(value, bunch.categories.get(name)) for value in values]
         for name, values in zip(ATTRIBUTES, np.asarray(bunch.data).T, strict=True)
     ]
     rows = list(zip(*columns, bunch.target, strict=True))
-    weight = float(rows[TEST_SIZE][ATTRIBUTES.index("fnlwgt")])
-    SOURCE.check_fetched(f"the fnlwgt of row {TEST_SIZE} of adult", weight, FIRST_WEIGHT)
-    return Split(
-        train=_dataset("OpenML's adult", rows[TEST_SIZE:]),
-        test=_dataset("OpenML's adult", rows[:TEST_SIZE]),
-    )
+    weight = float(rows[TEST_SIZE][list(ATTRIBUTES).index("fnlwgt")])
+    files.check(origin, f"the fnlwgt of row {TEST_SIZE}", weight, FIRST_WEIGHT, remedy)
+    return Split(_dataset(origin, rows[TEST_SIZE:]), _dataset(origin, rows[:TEST_SIZE]))
 
 
 def _text(value: float, options: Sequence[str] | None) -> str:
@@ -124,42 +99,32 @@ def _rows(path: Path) -> list[list[str]]:
     return [[field.strip() for field in row] for row in rows]
 
 
-def _dataset(origin: str, rows: Iterable[Sequence[str]]) -> Dataset:
+def _dataset(origin: Path | str, rows: Iterable[Sequence[str]]) -> Dataset:
     complete = []
     for number, row in enumerate(rows, start=1):
-        what = f"the number of fields in row {number}"
-        files.check(origin, what, len(row), len(ATTRIBUTES) + 1)
+        files.check(origin, f"the number of fields in row {number}", len(row), len(ATTRIBUTES) + 1)
         if "?" not in row:
             complete.append(row)
     if not complete:
-        raise files.refusal(origin, "the number of complete rows", 0, "at least 1")
-    *attributes, incomes = zip(*complete, strict=True)
-    by_name = dict(zip(ATTRIBUTES, attributes, strict=True))
-    records = np.zeros((len(complete), len(COLUMNS)), dtype=np.float32)
-    numeric = [_numbers(origin, name, by_name[name]) for name in RANGES]
-    first = len(RANGES)
-    records[:, :first] = files.unit_interval(np.stack(numeric, axis=1), list(RANGES.values()))
-    for name, options in CATEGORIES.items():
-        places = _places(origin, name, by_name[name], options)
-        records[np.arange(len(complete)), first + places] = 1
-        first += len(options)
-    labels = _places(origin, "class", incomes, INCOMES)
-    return Dataset("adult", read_only(records), labels, "table", len(INCOMES), COLUMNS)
-
-
-def _numbers(origin: str, name: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        raise files.broken(origin, "a file with a complete row")
+    columns = dict(zip((*ATTRIBUTES, "class"), zip(*complete, strict=True), strict=True))
     try:
-        return np.array(texts, dtype=np.float64)
+        numeric = np.array([columns[name] for name in RANGES], dtype=np.float64).T
     except ValueError:
-        raise files.broken(f"each {name} in {origin}", "a number") from None
+        raise files.broken(f"each of {', '.join(RANGES)} in {origin}", "a number") from None
+    one_hot = [_one_hot(origin, name, columns[name], CATEGORIES[name]) for name in CATEGORIES]
+    records = np.hstack([files.unit_interval(numeric, list(RANGES.values())), *one_hot])
+    labels = _one_hot(origin, "class", columns["class"], INCOMES).argmax(axis=1)
+    return Dataset("adult", records, labels, "table", len(INCOMES), COLUMNS)
 
 
-def _places(
-    origin: str, name: str, texts: Sequence[str], options: Sequence[str]
-) -> NDArray[np.int64]:
-    """Where each text stands among the options."""
-    unknown = sorted(set(texts) - set(options))
-    if unknown:
-        raise files.refusal(origin, f"each {name}", unknown[0], f"one of {', '.join(options)}")
-    place = {option: number for number, option in enumerate(options)}
-    return np.array([place[text] for text in texts], dtype=np.int64)
+def _one_hot(
+    origin: Path | str, name: str, texts: Sequence[str], options: Sequence[str]
+) -> NDArray[np.bool_]:
+    """Which option each text is."""
+    found: NDArray[np.bool_] = np.array(texts)[:, np.newaxis] == np.array(options)
+    known = found.any(axis=1)
+    if not known.all():
+        wanted = f"one of {', '.join(options)}"
+        raise files.broken(f"each {name} in {origin}", wanted, texts[int(known.argmin())])
+    return found

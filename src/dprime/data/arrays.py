@@ -18,14 +18,14 @@ Number = TypeVar("Number", bound=np.generic)
 
 def numbers(name: str, values: ArrayLike) -> NDArray[Any]:
     """An array of whole or floating numbers."""
-    requirement = "an array of numbers"
-    remedy = "give a NumPy array, or a tensor as tensor.detach().cpu()"
     try:
         array = np.asarray(values)
+        found: object = array.dtype
     except (ValueError, TypeError, RuntimeError):  # ragged lists; tensors on a device or with grad
-        raise validate.invalid_value(name, type(values), requirement, remedy) from None
+        array, found = np.empty(0, object), type(values)
     if array.dtype.kind not in "biuf":
-        raise validate.invalid_value(name, array.dtype, requirement, remedy)
+        remedy = "give a NumPy array, or a tensor as tensor.detach().cpu()"
+        raise validate.invalid_value(name, found, "an array of numbers", remedy)
     return array
 
 
@@ -33,19 +33,13 @@ def frozen(array: NDArray[Any], dtype: type[Number]) -> NDArray[Number]:
     """A contiguous read-only array that nobody else can write to, copied only if it must be."""
     with np.errstate(over="ignore"):  # what float32 cannot hold is refused as infinite
         made = np.ascontiguousarray(array, dtype=dtype)
-    if _is_writable(made) and np.may_share_memory(made, array):
-        made = made.copy()
-    return read_only(made)
-
-
-def _is_writable(array: NDArray[Any]) -> bool:
-    """Whether the array can be written to, through itself or through what it is a view of."""
-    holder: object = array
-    while isinstance(holder, np.ndarray):
-        if holder.flags.writeable:
-            return True
+    holder: object = made
+    while isinstance(holder, np.ndarray):  # the array may be a view of one that can be written to
+        if holder.flags.writeable and np.may_share_memory(made, array):
+            made = made.copy()
+            break
         holder = holder.base
-    return False
+    return read_only(made)
 
 
 def read_only(array: NDArray[Number]) -> NDArray[Number]:
@@ -63,24 +57,19 @@ def at_most(name: str, value: int, largest: int) -> int:
 
 
 def places(indices: ArrayLike, count: int) -> NDArray[np.intp]:
-    """Indexes into `count` records, each of them checked."""
+    """Indexes into `count` records, or the places of True in a mask over them."""
     given = np.asarray(indices)
     if given.dtype == bool and given.shape == (count,):
         given = np.flatnonzero(given)
-    if given.size == 0:
-        raise validate.invalid_value(
-            "the number of indices", 0, "at least 1", "take one record or more"
-        )
-    if given.ndim != 1 or given.dtype.kind not in "iu":
-        shown = given.shape if given.ndim != 1 or given.dtype == bool else given.dtype
-        requirement = f"a list of whole numbers, or {count} times True or False"
-        raise validate.invalid_value("indices", shown, requirement, "give a list such as [0, 1]")
+    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
+        shown = f"{given.dtype} of shape {given.shape}"
+        wanted = f"a list of at least one whole number, or {count} times True or False"
+        raise validate.invalid_input("indices", shown, wanted, "give a list such as [0, 1]")
     wrong = (given < 0) | (given >= count)
     if wrong.any():
         remedy = f"the data set has {count} record{'s' if count > 1 else ''}"
-        raise validate.invalid_value(
-            "index", given[wrong.argmax()], f"between 0 and {count - 1}", remedy
-        )
+        first = given[wrong.argmax()]
+        raise validate.invalid_value("index", first, f"between 0 and {count - 1}", remedy)
     return given.astype(np.intp, copy=False)
 
 

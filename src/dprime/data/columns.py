@@ -1,4 +1,4 @@
-"""The columns of a table: by index, by name, or as a one-hot group."""
+"""The columns of a table: by index, by name, or as a one-hot group such as sex=Female, sex=Male."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ Column = int | str
 
 
 def one_hot_group(name: str, names: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a one-hot group, by what their names begin with; none if there are none.
-
-    >>> one_hot_group("sex", ("age", "sex=Female", "sex=Male"))
-    ('sex=Female', 'sex=Male')
-    """
+    """The columns of a one-hot group, by what their names begin with; none if there are none."""
     return tuple(one for one in names if one.startswith(f"{name}="))
 
 
@@ -36,8 +32,8 @@ def column_places(
     known = len(names) if width is None else width
     found = tuple(_place(column, names, known) for column in columns)
     if len(set(found)) < len(found):
-        remedy = "name each once"
-        raise validate.invalid_value("attribute", list(columns), "of columns that differ", remedy)
+        wanted, remedy = "of columns that differ", "name each once"
+        raise validate.invalid_value("attribute", list(columns), wanted, remedy)
     return found
 
 
@@ -48,30 +44,22 @@ def _place(column: Column, names: Sequence[str], width: int) -> int:
         shown = ", ".join([*names[:6], f"... ({len(names)} in all)"] if len(names) > 6 else names)
         remedy = f"give one of {shown}" if names else "give columns=, their names, or an index"
         raise validate.invalid_value("attribute", column, "a column of the data", remedy)
-    if isinstance(column, int | np.integer) and not isinstance(column, bool):
-        if 0 <= column < width:
-            return int(column)
-        wanted = f"a column from 0 to {width - 1}" if width > 0 else "a column from 0 on"
-        raise validate.invalid_value("attribute", column, wanted, "give an index that the data has")
-    raise validate.invalid_value("attribute", column, "an index or a name", "give for example 0")
+    whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
+    if not whole or not 0 <= column < width:
+        known = f"to {width - 1}" if width > 0 else "on"
+        wanted = f"a column from 0 {known}" if whole else "an index or a name"
+        raise validate.invalid_value("attribute", column, wanted, "give a column that the data has")
+    return int(column)
 
 
 def group_name(places: Sequence[int], names: Sequence[str]) -> str | None:
-    """What the names of a one-hot group begin with, where they have it in common.
-
-    >>> group_name((1, 2), ("age", "sex=Female", "sex=Male"))
-    'sex'
-    """
+    """What the names of a one-hot group begin with, where they have it in common."""
     found = {names[place].partition("=")[0] for place in places} if names else set()
     return found.pop() if len(found) == 1 else None
 
 
 def category(place: int, names: Sequence[str]) -> str:
-    """What a column of a one-hot group stands for.
-
-    >>> category(1, ("age", "sex=Female"))
-    'Female'
-    """
+    """What a column of a one-hot group stands for: Female for sex=Female."""
     return (names[place].partition("=")[2] or names[place]) if names else f"column {place}"
 
 
@@ -81,18 +69,14 @@ def columns_named(places: Sequence[int], names: Sequence[str]) -> str:
     >>> columns_named((1, 2), ("age", "sex=Female", "sex=Male")), columns_named((0, 1), ())
     ('sex', 'columns 0, 1')
     """
+    if len(places) == 1:
+        return names[places[0]] if names else f"column {places[0]}"
     known = [names[place] if names else str(place) for place in places]
-    if len(known) == 1:
-        return known[0] if names else f"column {known[0]}"
     return group_name(places, names) or f"columns {', '.join(known)}"
 
 
 def value_named(values: Sequence[float], places: Sequence[int], names: Sequence[str]) -> str:
-    """What columns hold as a reader names it: of a one-hot group the category.
-
-    >>> value_named((0.0, 1.0), (1, 2), ("age", "sex=Female", "sex=Male"))
-    'Male'
-    """
+    """What columns hold as a reader names it: of a one-hot group the category."""
     if len(values) > 1 and sorted(values) == [0.0] * (len(values) - 1) + [1.0]:
         return category(places[list(values).index(1.0)], names)
     return ", ".join(f"{value:.4g}" for value in values)

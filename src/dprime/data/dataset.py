@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +16,11 @@ from dprime.data.columns import Column, column_places, one_hot_group
 
 Kind = Literal["image", "binary", "table"]
 
-AXES: dict[Kind, int] = {"image": 4, "binary": 2, "table": 2}
-"""How many axes the records of each kind have; the first one counts the records."""
-
+AXES: dict[Kind, str] = {
+    "image": "(n, channels, height, width)",
+    "binary": "(n, features)",
+    "table": "(n, features)",
+}
 LARGEST_WHOLE = 2**53
 """Up to here a float64 holds every whole number."""
 
@@ -31,23 +33,15 @@ class Dataset:
     may go on writing to their array without changing it.
 
     Attributes:
-        name: what the data set is called in tables.
         records: float32, (n, channels, height, width) for images, else (n, features).
         labels: int64 class indexes from 0, or float32 targets where `classes` is None.
         kind: "image", "binary" (features 0 and 1 only) or "table".
-        classes: how many classes there are; None for regression.
-        columns: the names of a table's columns, or nothing.
         sparse: whether nearly all numbers are zero, as in baskets. A first linear layer then takes
             a fraction of the time. You declare it, and dprime does not measure it: one record must
             not decide how all others are computed.
 
-    Examples:
-        >>> data = Dataset("two", np.eye(2), np.array([0, 1]), "binary", classes=2)
-        >>> data
-        Dataset('two', 2 records of 2, binary, 2 classes)
-        >>> data.records[0, 0] = 5
-        Traceback (most recent call last):
-        ValueError: assignment destination is read-only
+    >>> Dataset("two", np.eye(2), np.array([0, 1]), "binary", classes=2)
+    Dataset('two', 2 records of 2, binary, 2 classes)
     """
 
     name: str
@@ -60,32 +54,24 @@ class Dataset:
 
     def __post_init__(self) -> None:
         validate.one_of("kind", self.kind, tuple(AXES))
-        put = object.__setattr__
-        put(self, "records", frozen(numbers("records", self.records), np.float32))
-        _check_records(self.records, self.kind)
-        if self.classes is not None:
-            put(self, "classes", validate.whole("classes", self.classes, example=10))
-        labels = numbers("labels", self.labels)
-        if labels.shape != (len(self.records),):
-            requirement = f"({len(self.records)},) as there are {len(self.records)} records"
-            remedy = "give one label for each record"
-            raise validate.invalid_value("the shape of labels", labels.shape, requirement, remedy)
+        records, labels = numbers("records", self.records), numbers("labels", self.labels)
+        _check_shapes(records, labels, self.kind, len(self.columns))
+        own = vars(self)  # which a frozen dataclass lets its own methods change
+        own["columns"] = tuple(self.columns)
+        own["records"] = frozen(records, np.float32)
+        _check_finite("records", self.records)
+        if self.kind == "binary":
+            name, remedy = "records with other numbers than 0 and 1", "round them or give a table"
+            _check_each(name, np.isin(self.records, (0, 1)), remedy)
         if self.classes is None:
-            put(self, "labels", frozen(labels, np.float32))
+            own["labels"] = frozen(labels, np.float32)
             _check_finite("targets", self.labels)
         else:
-            _check_classes(labels, self.classes)
-            put(self, "labels", frozen(labels, np.int64))
-        put(self, "columns", tuple(self.columns))
-        if self.columns and self.records.ndim != 2:
-            remedy = "name the columns of tables only"
-            raise validate.invalid_value(
-                "columns", len(self.columns), "left out for images", remedy
-            )
-        if self.columns and len(self.columns) != self.records.shape[1]:
-            requirement = f"{self.records.shape[1]} names, one for each feature"
-            remedy = "name every column or none"
-            raise validate.invalid_value("columns", len(self.columns), requirement, remedy)
+            classes = own["classes"] = validate.whole("classes", self.classes, example=10)
+            good = (labels >= 0) & (labels < classes) & _whole(labels)
+            name = f"labels that are not a whole number from 0 to {classes - 1}"
+            _check_each(name, good, "number the classes from 0, or give classes")
+            own["labels"] = frozen(labels, np.int64)
 
     @classmethod
     def of(
@@ -100,22 +86,13 @@ class Dataset:
     ) -> Self:
         """Your own arrays as a data set: NumPy arrays, lists, or torch tensors.
 
-        Records are (n, features), (n, height, width) or (n, channels, height, width), labels are n
-        class indexes from 0 or n targets. Give `classes` if some may not occur in the labels.
+        Without `kind`, four axes are images, three are images with one channel (the axis is added),
+        two are binary if they hold only 0 and 1, else a table. Without `classes`, whole labels are
+        classes 0, 1, ... up to the largest that occurs, and other labels are targets of a
+        regression. Targets that happen to be whole need `Dataset(..., classes=None)`.
 
-        Without `kind` it is guessed: four axes are images, three are images with one channel (the
-        axis is added), two are binary if they hold only 0 and 1, else a table. Without `classes`,
-        whole labels are classes 0, 1, ... up to the largest that occurs, and other labels are
-        targets of a regression. (Targets that happen to be whole would be taken for classes: build
-        those with `Dataset(..., classes=None)`.)
-
-        Examples:
-            >>> Dataset.of([[0.5, 2.0], [1.5, 0.0], [0.0, 1.0]], [0, 2, 1])
-            Dataset('data', 3 records of 2, table, 3 classes)
-            >>> Dataset.of(np.zeros((4, 28, 28)), [0, 1, 2, 3], name="blank", classes=10)
-            Dataset('blank', 4 records of 1×28×28, image, 10 classes)
-            >>> Dataset.of([[0.5], [1.5]], [0.25, 0.75])
-            Dataset('data', 2 records of 1, table, regression)
+        >>> Dataset.of([[0.5, 2.0], [1.5, 0.0], [0.0, 1.0]], [0, 2, 1])
+        Dataset('data', 3 records of 2, table, 3 classes)
         """
         values, marks = numbers("records", records), numbers("labels", labels)
         if values.ndim == 3 and kind in (None, "image"):
@@ -123,13 +100,10 @@ class Dataset:
         if kind is None:
             flat: Kind = "binary" if np.isin(values, (0, 1)).all() else "table"
             kind = "image" if values.ndim == 4 else flat
-        whole = marks.dtype.kind in "biu"
-        if not whole:  # a float tells whole numbers up to the largest
-            whole = bool(((marks == np.floor(marks)) & (np.abs(marks) < LARGEST_WHOLE)).all())
+        whole = marks.dtype.kind in "biu" or bool(_whole(marks).all())
         if classes is None and marks.size and whole:
             classes = max(int(marks.max()) + 1, 1)
-        features = cast(NDArray[np.float32], values)
-        return cls(name, features, marks, kind, classes, sparse=sparse)
+        return cls(name, values, marks, kind, classes, sparse=sparse)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -141,34 +115,18 @@ class Dataset:
         return f"Dataset({self.name!r}, {count} of {shape}, {self.kind}, {task})"
 
     def __setstate__(self, state: Mapping[str, object]) -> None:
-        # Arrays come out of a pickle writable, and a data set must not.
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
-        self.records.setflags(write=False)
-        self.labels.setflags(write=False)
+        vars(self).update(state)
+        for array in (self.records, self.labels):  # which come out of a pickle writable
+            array.setflags(write=False)
 
     def take(self, indices: ArrayLike) -> Dataset:
-        """The records at these places, in this order; repetitions are kept.
-
-        The places count from 0, or there is one True or False for each record.
-
-        Examples:
-            >>> data = Dataset.of([[10.0], [11.0], [12.0]], [0, 1, 0])
-            >>> data.take([2, 0]).records.ravel().tolist()
-            [12.0, 10.0]
-        """
+        """The records at these indexes, in this order and repeated, or where a mask is True."""
         chosen = places(indices, len(self))
         records, labels = read_only(self.records[chosen]), read_only(self.labels[chosen])
         return replace(self, records=records, labels=labels)
 
     def draw(self, size: int, seed: int) -> Dataset:
-        """A random subset without replacement, in random order; the same for the same seed.
-
-        Examples:
-            >>> data = Dataset.of(np.arange(10.0)[:, None], np.arange(10))
-            >>> data.draw(3, seed=1)
-            Dataset('data', 3 records of 1, table, 10 classes)
-        """
+        """A random subset without replacement, in random order; the same for the same seed."""
         size = at_most("size", size, len(self))
         return self.take(_generator(seed).choice(len(self), size, replace=False))
 
@@ -176,31 +134,17 @@ class Dataset:
         """A random partition into a part to train on and a part to test on; a seed gives one.
 
         The share of the test part is rounded to whole records, at least one in each part.
-
-        Examples:
-            >>> data = Dataset.of(np.arange(10.0)[:, None], np.arange(10))
-            >>> parts = data.split(0.2, seed=0)
-            >>> len(parts.train), len(parts.test)
-            (8, 2)
         """
         share = validate.inner_probability("test_share", test_share, example=0.2)
         size = round(share * len(self))
         if not 0 < size < len(self):
-            requirement = f"a share that leaves at least one of {len(self)} records in each part"
-            raise validate.invalid_value(
-                "test_share", test_share, requirement, "try 0.5 or add records"
-            )
+            wanted = f"a share that leaves at least one of {len(self)} records in each part"
+            raise validate.invalid_value("test_share", share, wanted, "try 0.5 or add records")
         order = _generator(seed).permutation(len(self))
         return Split(train=self.take(order[size:]), test=self.take(order[:size]))
 
     def distinct(self) -> Dataset:
-        """The data set without repetitions: of records that are the same, the first one stays.
-
-        Examples:
-            >>> data = Dataset.of([[1.0], [2.0], [1.0]], [0, 1, 0])
-            >>> data.distinct().records.ravel().tolist()
-            [1.0, 2.0]
-        """
+        """The data set without repetitions: of records that are the same, the first one stays."""
         first: dict[bytes, int] = {}
         for place, found in enumerate(self.hashes()):
             first.setdefault(found, place)
@@ -212,13 +156,7 @@ class Dataset:
             yield hashlib.blake2b(row, digest_size=32).digest()
 
     def digest(self) -> str:
-        """A hash of the contents: records and labels, with their shapes and types.
-
-        Examples:
-            >>> data = Dataset.of([[1.0], [2.0]], [0, 1])
-            >>> [data.take(some).digest() == data.digest() for some in ([0, 1], [1, 0], [1])]
-            [True, False, False]
-        """
+        """A hash of the contents: records and labels, with their shapes and types."""
         state = hashlib.sha256()
         for array in (self.records, self.labels):
             state.update(f"{array.dtype.str} {array.shape} ".encode())
@@ -228,11 +166,10 @@ class Dataset:
     def column(self, column: Column | tuple[Column, ...]) -> tuple[int, ...]:
         """Where columns stand: an index, a name, several that differ, or the name of a group.
 
-        Examples:
-            >>> names = ("age", "sex=Female", "sex=Male")
-            >>> data = Dataset("people", np.eye(3), np.arange(3), "table", 3, names)
-            >>> data.column("age"), data.column("sex"), data.column(("sex=Male", 0))
-            ((0,), (1, 2), (2, 0))
+        >>> names = ("age", "sex=Female", "sex=Male")
+        >>> data = Dataset("people", np.eye(3), np.arange(3), "table", 3, names)
+        >>> data.column("age"), data.column("sex"), data.column(("sex=Male", 0))
+        ((0,), (1, 2), (2, 0))
         """
         if self.records.ndim != 2:
             raise validate.invalid_input(
@@ -253,49 +190,38 @@ class Split:
     test: Dataset
 
 
-def _check_records(records: NDArray[np.float32], kind: Kind) -> None:
-    """Refuse records that are empty, not finite, or not what their kind says."""
-    name = "the shape of records"
-    if records.size == 0:
-        remedy = "give at least one record with one feature"
-        raise validate.invalid_value(name, records.shape, "without a 0", remedy)
-    if records.ndim != AXES[kind]:
-        axes = "(n, channels, height, width)" if kind == "image" else "(n, features)"
+def _check_shapes(records: NDArray[Any], labels: NDArray[Any], kind: Kind, columns: int) -> None:
+    wanted = AXES[kind]
+    if records.size == 0 or records.ndim != wanted.count(",") + 1:
+        requirement = f"{wanted} for kind {kind!r}, and without a 0"
         remedy = "reshape the records or name another kind"
-        raise validate.invalid_value(name, records.shape, f"{axes} for kind {kind!r}", remedy)
-    _check_finite("records", records)
-    if kind == "binary":
-        wrong = (records != 0) & (records != 1)
-        if wrong.any():
-            record, feature = map(int, np.unravel_index(wrong.argmax(), wrong.shape))
-            name = f"feature {feature} of record {record}"
-            remedy = 'round the features or name the kind "table"'
-            value = records[record, feature]
-            raise validate.invalid_value(name, value, "0 or 1 in binary data", remedy)
+        raise validate.invalid_value("the shape of records", records.shape, requirement, remedy)
+    if labels.shape != records.shape[:1]:
+        requirement, remedy = f"{records.shape[:1]}", "give one label for each record"
+        raise validate.invalid_value("the shape of labels", labels.shape, requirement, remedy)
+    if columns and (kind == "image" or columns != records.shape[1]):
+        requirement = "left out for images" if kind == "image" else f"{records.shape[1]} names"
+        remedy = "name every column of a table, or none"
+        raise validate.invalid_value("columns", columns, requirement, remedy)
 
 
 def _check_finite(name: str, values: NDArray[np.float32]) -> None:
-    """Refuse NaN and infinity; say how many records have them, and which first."""
-    if np.isfinite(values).all():
-        return
-    wrong = (~np.isfinite(values)).reshape(len(values), -1).any(axis=1)
-    name = f"the number of {name} with NaN, infinity or more than float32 holds"
-    remedy = f"drop or repair them, beginning with record {wrong.argmax()}"
-    raise validate.invalid_value(name, wrong.sum(), "0", remedy)
+    name = f"{name} with NaN, infinity or more than float32 holds"
+    _check_each(name, np.isfinite(values), "drop or repair them")
 
 
-def _check_classes(labels: NDArray[Any], classes: int) -> None:
-    """Refuse labels that are not class indexes; name the first."""
-    good = (labels >= 0) & (labels < min(classes, LARGEST_WHOLE))
-    if labels.dtype.kind == "f":
-        good &= labels == np.floor(labels)
-    if not good.all():
-        first = good.argmin()
-        requirement = f"a whole number from 0 to {classes - 1}"
-        remedy = "number the classes from 0, or give classes"
-        raise validate.invalid_value(
-            f"the label of record {first}", labels[first], requirement, remedy
-        )
+def _check_each(name: str, good: NDArray[np.bool_], remedy: str) -> None:
+    """Refuse records that are not good everywhere; say how many, and which is the first."""
+    whole = np.asarray(good.reshape(len(good), -1).all(axis=1))
+    if not whole.all():
+        remedy = f"{remedy}, beginning with record {whole.argmin()}"
+        raise validate.invalid_value(f"the number of {name}", (~whole).sum(), "0", remedy)
+
+
+def _whole(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which are whole numbers; a float tells them up to the largest."""
+    whole: NDArray[np.bool_] = (values == np.floor(values)) & (np.abs(values) < LARGEST_WHOLE)
+    return whole
 
 
 def _generator(seed: int) -> np.random.Generator:

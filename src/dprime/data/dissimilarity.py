@@ -15,7 +15,7 @@ ranking with `keep` equals the two ends of the full one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +31,6 @@ from dprime import validate
 from dprime.data.arrays import at_most, numbers
 from dprime.data.devices import device_named, one_thread, single_precision
 
-MEASURES = ("ssim", "euclidean", "manhattan", "hamming", "cosine")
 DEFAULTS = {"image": "ssim", "binary": "hamming", "table": "manhattan"}
 ADJACENCIES = ("add-remove", "replace")
 CPU_MEMORY, GPU_MEMORY = 0.024, 2.0  # GB; on the CPU for each thread, about what the caches hold
@@ -46,11 +45,7 @@ _Progress = Callable[[int, int], None]
 
 
 def default_measure(kind: str) -> str:
-    """The measure that Bernau et al. (2021, section 6.1) found best for a kind of data.
-
-    >>> default_measure("image")
-    'ssim'
-    """
+    """The measure that Bernau et al. (2021, section 6.1) found best for a kind of data."""
     return DEFAULTS[validate.one_of("kind", kind, tuple(DEFAULTS))]
 
 
@@ -59,48 +54,36 @@ def dissimilarity(
 ) -> NDArray[Any]:
     """The dissimilarity d of every record of `a` to every record of `b`: (len(a), len(b)) numbers.
 
-    - ssim: 1 − SSIM, from 0 for identical images to 2. The paper's "negative SSIM" ranks alike.
+    - ssim: 1 − SSIM, from 0 for identical images to 2. The paper's "negative SSIM" ranks alike. It
+      is scikit-image's `structural_similarity` with its defaults and `data_range=1`: windows of
+      7 × 7, or the largest odd ones that fit, with equal weights, sample covariance, the mean over
+      windows and channels. In float32 it is within 1e-5.
     - euclidean and manhattan: the 2-norm and the 1-norm of the difference.
     - hamming: the share of the entries that differ.
     - cosine: 1 − cos. A zero record is at 1 from every other one, and at 0 from a zero record.
 
-    SSIM is scikit-image's `structural_similarity` with its defaults and `data_range=1`: windows of
-    7 × 7 with equal weights, sample covariance, the mean over windows and channels. Where an image
-    is lower or narrower than 7, the window is the largest odd one that fits, at least 3 × 3.
-
-    float64 records are compared in float64, float32 ones in float32; there, SSIM is within 1e-5.
-
-    Records are images (n, c, h, w), in [0, 1] for ssim, or a table (n, d). All measures but ssim
-    take an image for a row of numbers. `memory` is the GB of work space, by default 24 MB for each
-    thread on the CPU, so that the work stays in the caches, and 2 GB elsewhere.
+    Records are images (n, c, h, w), in [0, 1] for ssim, or a table (n, d); other measures take an
+    image for a row of numbers. `memory` is the GB of work space: by default 24 MB for each thread
+    on the CPU, so that the work stays in the caches, and 2 GB elsewhere.
 
     >>> dissimilarity([[0, 1, 1, 0]], [[0, 1, 1, 0], [1, 1, 1, 1]], "hamming")
     array([[0. , 0.5]])
     """
-    return _Comparison.of({"a": a, "b": b}, measure, device, memory).matrix(None)
+    first, second = _tensors(a, b, ("a", "b"), measure, device)
+    return _matrix(first, second, _tiles(first, second, measure, memory))
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Records or pairs by their score, the largest first; equal scores in the order of indexes.
+    """Records x in D, or pairs of x and a partner x′ in the universe, by their score.
 
-    Attributes:
-        adjacency: "add-remove" (records are ranked) or "replace" (pairs are).
-        measure: The dissimilarity d.
-        records: Index of x in D.
-        partners: Index of x′ in the universe; None for add-remove.
-        scores: The sum of d(x, ·) over D for add-remove, d(x, x′) for replace.
-        kept: None if every record or pair is here, else how many were kept from each end.
+    Equal scores stand in the order of indexes. `kept` entries from each end are here, or all.
 
     >>> ranking = dataset_sensitivity([[0.0], [1.0], [5.0]], measure="manhattan")
-    >>> ranking.records, ranking.scores
-    (array([2, 0, 1]), array([9., 6., 5.]))
-    >>> ranking.sensitivity, ranking.top(2).records, ranking.bottom(2).records
-    (9.0, array([2, 0]), array([1, 0]))
+    >>> ranking.records, ranking.scores, ranking.sensitivity
+    (array([2, 0, 1]), array([9., 6., 5.]), 9.0)
     """
 
-    adjacency: str
-    measure: str
     records: _Indexes
     partners: _Indexes | None
     scores: _Floats
@@ -123,13 +106,9 @@ class Ranking:
         return self._first(k, self.scores)
 
     def _first(self, k: int, keys: _Floats) -> Ranking:
-        k = at_most("k", k, self.kept or len(self))
-        index, partners = self.records, self.partners
-        if partners is not None:
-            index = index * (partners.max() + 1) + partners
-        at = _smallest(keys, index, k)
-        partners = None if partners is None else partners[at]
-        return Ranking(self.adjacency, self.measure, self.records[at], partners, self.scores[at])
+        at = np.argsort(keys, kind="stable")[: at_most("k", k, self.kept or len(self))]
+        partners = None if self.partners is None else self.partners[at]
+        return Ranking(self.records[at], partners, self.scores[at])
 
 
 def dataset_sensitivity(
@@ -143,22 +122,12 @@ def dataset_sensitivity(
     memory: float | None = None,
     progress: _Progress | None = None,
 ) -> Ranking:
-    """All neighbours D′ of D, ranked by how far they are from it (Bernau et al. 2021, def. 6).
+    """All neighbours D′ of D, the one that is furthest from D first (Bernau et al. 2021, def. 6).
 
-    The first entry is the D′ that differs most. "add-remove" scores every x in D by the sum of
-    d(x, ·) over D, "replace" every pair (x in D, x′ in the universe) by d(x, x′).
-
-    Args:
-        records: D, as for `dissimilarity`.
-        universe: U ∖ D, the records that may come in; for replace only. One that is also in D does
-            no harm: it is at 0 from itself.
-        adjacency: "add-remove" or "replace".
-        measure: one of `MEASURES`; see `dissimilarity` and `default_measure`.
-        keep: keep this many from the top and from the bottom only, so that the pairs need not fit
-            in memory. They are exactly those of the full ranking.
-        device: where PyTorch computes.
-        memory: GB of work space, as for `dissimilarity`.
-        progress: called with the number of pairs compared so far, and of all pairs.
+    "add-remove" scores every x in D by the sum of d(x, ·) over D, "replace" every pair of x in D
+    and x′ in the universe U ∖ D by d(x, x′). With `keep`, only that many from the top and from the
+    bottom are kept, so that the pairs need not fit in memory; they are exactly those of the full
+    ranking. `progress` is called with the number of pairs compared so far, and of all pairs.
 
     >>> inside, outside = [[0.0], [1.0]], [[0.5], [3.0]]
     >>> pairs = dataset_sensitivity(inside, outside, adjacency="replace", measure="euclidean")
@@ -170,116 +139,94 @@ def dataset_sensitivity(
         wanted, found = ("given", None) if replace else ("None", "given")
         remedy = "give the records outside of D for replace, and none for add-remove"
         raise validate.invalid_value("universe", found, f"{wanted} for {adjacency}", remedy)
-    given = {"records": records} | ({} if universe is None else {"universe": universe})
-    compared = _Comparison.of(given, measure, device, memory)
-    columns = len(compared.b) if replace else 1
-    keep = None if keep is None else at_most("keep", keep, len(compared.a) * columns)
-    if replace and keep is not None:
-        index, scores = compared.extremes(keep, progress)
+    a, b = _tensors(records, universe, ("records", "universe"), measure, device)
+    columns = len(b) if replace else 1
+    keep = None if keep is None else at_most("keep", keep, len(a) * columns)
+    tiles = _tiles(a, b, measure, memory, progress)
+    if replace and keep:
+        index, scores = _extremes(columns, tiles, keep)
     else:
-        scores = compared.matrix(progress).ravel() if replace else compared.sums(progress)
-        index, scores = np.arange(len(scores)), scores.astype(np.float64)
-        if keep is not None:
+        scores = _matrix(a, b, tiles).ravel().astype(float) if replace else _sums(a, tiles)
+        index = np.arange(len(scores))
+        if keep:
             index, scores = _ends(index, scores, keep)
-    order = np.argsort(-scores, kind="stable")
-    index, scores = index[order], scores[order]
-    partners = index % columns if replace else None
-    return Ranking(adjacency, measure, index // columns, partners, scores, keep)
+    order = np.lexsort((index, -scores))
+    rows, partners = np.divmod(index[order], columns)
+    return Ranking(rows, partners if replace else None, scores[order], keep)
 
 
-@dataclass(frozen=True, eq=False)
-class _Comparison:
-    """What is compared, how, and in how much work space."""
+_Tile = tuple[slice, slice, Tensor]
 
-    a: Tensor  # [row, ...]
-    b: Tensor  # [column, ...]
-    rule: Callable[[Tensor, Tensor], Tensor]
-    memory: float  # in GB
 
-    @classmethod
-    def of(
-        cls, given: Mapping[str, ArrayLike], measure: str, device: str, memory: float | None
-    ) -> _Comparison:
-        """The records by their name in the call, checked; a single array is compared to itself."""
-        rule = _RULES[validate.one_of("measure", measure, MEASURES)]
-        names, arrays = list(given), [_checked(name, given[name], measure) for name in given]
-        first, second = arrays[0], arrays[-1]
-        if first.shape[1:] != second.shape[1:]:
-            shapes = [f"records of shape {x.shape[1:]}" for x in arrays]
-            requirement = f"{shapes[0]} like {names[0]}"
-            raise validate.invalid_value(names[1], shapes[1], requirement, "give the same shape")
-        place = device_named(device)
-        usual = CPU_MEMORY if place.type == "cpu" else GPU_MEMORY
-        memory = validate.positive("memory", usual if memory is None else memory, example=2.0)
-        kind = np.float32 if np.result_type(first, second, np.float32) == np.float32 else np.float64
-        # PyTorch warns of read-only arrays, even where it only reads
-        made = [np.require(x, kind, ["C", "W"]) for x in (first, second)]
-        rows, columns = (torch.from_numpy(x).to(place) for x in made)
-        return cls(rows, columns, rule, memory)
+def _tiles(
+    a: Tensor, b: Tensor, measure: str, memory: float | None, progress: _Progress | None = None
+) -> Iterator[_Tile]:
+    """All tiles in turn, the columns changing first.
 
-    def matrix(self, progress: _Progress | None) -> NDArray[Any]:
-        matrix = torch.empty(len(self.a), len(self.b), dtype=self.a.dtype)
-        for rows, columns, tile in self._tiles(progress):
-            matrix[rows, columns] = tile.cpu()
-        return matrix.numpy()
+    On the CPU each thread has a tile to itself. PyTorch's own threads would share each of the
+    thousands of short operations and wait for one another at its end: up to fifty times as long, if
+    other processes are busy too.
+    """
+    cpu = a.device.type == "cpu"
+    usual = CPU_MEMORY if cpu else GPU_MEMORY
+    memory = validate.positive("memory", usual if memory is None else memory, example=2.0)
+    rows = min(_ROWS, len(a))
+    values = 4 * (rows + b[0].numel())  # of SSIM, the largest user, for each column
+    columns = max(_LEAST_COLUMNS, int(1e9 * memory / (values * b.element_size())))
+    starts = product(range(0, len(a), rows), range(0, len(b), columns))
+    blocks = [(slice(y, y + rows), slice(x, x + columns)) for y, x in starts]
+    threads = min(torch.get_num_threads(), _THREADS) if cpu else 1
+    done = 0
 
-    def sums(self, progress: _Progress | None) -> _Floats:
-        """The sum of each row (Bernau et al. 2021, eq. 9; a record is at 0 from itself)."""
-        sums = np.zeros(len(self.a))
-        for rows, _, tile in self._tiles(progress):
-            sums[rows] += tile.sum(dim=1, dtype=torch.float64).cpu().numpy()
-        return sums
+    def tile_of(block: tuple[slice, slice]) -> _Tile:
+        return *block, _RULES[measure](a[block[0]], b[block[1]])
 
-    def extremes(self, keep: int, progress: _Progress | None) -> tuple[_Indexes, _Floats]:
-        """The pairs with the largest and with the smallest scores, as `_ends` of all of them."""
-        index, scores = np.empty(0, np.int64), np.empty(0)
-        for rows, columns, tile in self._tiles(progress):
-            row, column = (np.arange(n) for n in tile.shape)
-            places = (rows.start + row[:, None]) * len(self.b) + columns.start + column
-            index = np.append(index, places)
-            scores = np.append(scores, tile.cpu().numpy())
-            index, scores = _ends(index, scores, keep)
-        return index, scores
+    one_each = ThreadPoolExecutor(threads, "tile", torch.set_num_threads, (1,))
+    with one_thread(), single_precision(), one_each as pool:
+        for first in range(0, len(blocks), threads):
+            for tile in pool.map(tile_of, blocks[first : first + threads]):
+                yield tile
+                done += tile[2].numel()
+                if progress is not None:
+                    progress(done, len(a) * len(b))
 
-    def _tiles(self, progress: _Progress | None) -> Iterator[tuple[slice, slice, Tensor]]:
-        """All tiles in turn, the columns changing first.
 
-        On the CPU each thread has a tile to itself. PyTorch's own threads would share each of the
-        thousands of short operations and wait for one another at its end: thirty times as long, if
-        other processes are busy too.
-        """
-        rows = min(_ROWS, len(self.a))
-        values = 4 * (rows + self.b[0].numel())  # of SSIM, the largest user, for each column
-        columns = max(_LEAST_COLUMNS, int(1e9 * self.memory / (values * self.b.element_size())))
-        done, total = 0, len(self.a) * len(self.b)
-        starts = product(range(0, len(self.a), rows), range(0, len(self.b), columns))
-        blocks = [(slice(y, y + rows), slice(x, x + columns)) for y, x in starts]
-        threads = min(torch.get_num_threads(), _THREADS) if self.a.device.type == "cpu" else 1
-        tile_of = lambda block: self.rule(self.a[block[0]], self.b[block[1]])  # noqa: E731
-        one_each = ThreadPoolExecutor(threads, "tile", torch.set_num_threads, (1,))
-        with one_thread(), single_precision(), one_each as pool:
-            for first in range(0, len(blocks), threads):
-                part = blocks[first : first + threads]
-                for (row, column), tile in zip(part, pool.map(tile_of, part), strict=True):
-                    yield row, column, tile
-                    done += tile.numel()
-                    if progress is not None:
-                        progress(done, total)
+def _matrix(a: Tensor, b: Tensor, tiles: Iterator[_Tile]) -> NDArray[Any]:
+    matrix = torch.empty(len(a), len(b), dtype=a.dtype)
+    for rows, columns, tile in tiles:
+        matrix[rows, columns] = tile.cpu()
+    return matrix.numpy()
+
+
+def _sums(a: Tensor, tiles: Iterator[_Tile]) -> _Floats:
+    """The sum of each row (Bernau et al. 2021, eq. 9; a record is at 0 from itself)."""
+    sums = np.zeros(len(a))
+    for rows, _, tile in tiles:
+        sums[rows] += tile.sum(dim=1, dtype=torch.float64).cpu().numpy()
+    return sums
+
+
+def _extremes(width: int, tiles: Iterator[_Tile], keep: int) -> tuple[_Indexes, _Floats]:
+    """The pairs with the largest and with the smallest scores, as `_ends` of all of them."""
+    index, scores = np.empty(0, np.int64), np.empty(0)
+    for rows, columns, tile in tiles:
+        row, column = (np.arange(n) for n in tile.shape)
+        places = (rows.start + row[:, None]) * width + columns.start + column
+        scores = np.append(scores, tile.cpu().numpy())
+        index, scores = _ends(np.append(index, places), scores, keep)
+    return index, scores
 
 
 def _ends(index: _Indexes, scores: _Floats, keep: int) -> tuple[_Indexes, _Floats]:
-    """The `keep` largest and the `keep` smallest scores, in the order of their indexes."""
-    ends = _smallest(-scores, index, keep), _smallest(scores, index, keep)
-    chosen = np.unique(np.concatenate(ends))
-    chosen = chosen[np.argsort(index[chosen])]
+    """The `keep` largest and the `keep` smallest scores."""
+    chosen = np.union1d(_smallest(-scores, index, keep), _smallest(scores, index, keep))
     return index[chosen], scores[chosen]
 
 
 def _smallest(keys: _Floats, index: _Indexes, k: int) -> _Indexes:
     """Where the k smallest keys are, in ascending order, ties by index."""
-    among = np.arange(len(keys))
-    if k < len(keys):
-        among = np.flatnonzero(keys <= np.partition(keys, k - 1)[k - 1])
+    last = min(k, len(keys)) - 1
+    among = np.flatnonzero(keys <= np.partition(keys, last)[last])
     return among[np.lexsort((index[among], keys[among]))[:k]]
 
 
@@ -354,27 +301,38 @@ _RULES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "hamming": _hamming,
     "cosine": _cosine,
 }
+MEASURES = tuple(_RULES)
+
+
+def _tensors(
+    a: ArrayLike, b: ArrayLike | None, names: tuple[str, str], measure: str, device: str
+) -> tuple[Tensor, Tensor]:
+    """Both records, checked, in one precision; without b, a is compared to itself."""
+    validate.one_of("measure", measure, MEASURES)
+    first = _checked(names[0], a, measure)
+    second = first if b is None else _checked(names[1], b, measure)
+    if first.shape[1:] != second.shape[1:]:
+        shown, wanted = (f"records of shape {x.shape[1:]}" for x in (second, first))
+        raise validate.invalid_input(names[1], shown, f"{wanted} like {names[0]}", "reshape it")
+    kind, place = np.result_type(first, second, np.float32), device_named(device)
+    # PyTorch warns of read-only arrays, even where it only reads
+    first, second = (np.require(x, kind, ["C", "W"]) for x in (first, second))
+    return torch.from_numpy(first).to(place), torch.from_numpy(second).to(place)
 
 
 def _checked(name: str, values: ArrayLike, measure: str) -> NDArray[Any]:
     array = numbers(name, values)
-    shape = f"of shape {array.shape}"
-    if array.ndim not in (2, 4):
+    shape, images = f"of shape {array.shape}", measure == "ssim"
+    if array.ndim not in (2, 4) or array.size == 0:
         remedy = "give one row for each record, or (n, 1, h, w) for grey images"
-        raise validate.invalid_value(name, shape, "images (n, c, h, w) or a table (n, d)", remedy)
-    if array.size == 0:
-        raise validate.invalid_value(name, shape, "not empty", "give at least one record")
-    low, high = float(array.min()), float(array.max())  # both are NaN if there is one
-    extent = f"from {low:g} to {high:g}"
-    if not np.isfinite([low, high]).all():
-        raise validate.invalid_value(
-            name, extent, "finite", "drop or repair records with NaN or inf"
-        )
-    if measure == "ssim" and (array.ndim != 4 or min(array.shape[2:]) < 3):
+        wanted = "images (n, c, h, w) or a table (n, d), and not empty"
+        raise validate.invalid_input(name, shape, wanted, remedy)
+    if images and (array.ndim != 4 or min(array.shape[2:]) < 3):
         remedy = "choose another measure, such as euclidean"
-        raise validate.invalid_value(name, shape, "images of at least 3 × 3 for ssim", remedy)
-    if measure == "ssim" and not 0 <= low <= high <= 1:
-        raise validate.invalid_value(
-            name, extent, "within [0, 1] for ssim", "scale them, say by 1/255"
-        )
+        raise validate.invalid_input(name, shape, "images of at least 3 × 3 for ssim", remedy)
+    low, high = float(array.min()), float(array.max())  # both are NaN if there is one
+    if not (0 <= low <= high <= 1 if images else np.isfinite([low, high]).all()):
+        wanted = "within [0, 1] for ssim" if images else "finite"
+        remedy = "drop or repair records with NaN or inf, and scale the others, say by 1/255"
+        raise validate.invalid_input(name, f"from {low:g} to {high:g}", wanted, remedy)
     return array

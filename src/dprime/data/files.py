@@ -30,27 +30,19 @@ class MissingFileError(FileNotFoundError, validate.InputError):
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where a data set's files lie below the data folder, and where they come from.
-
-    Attributes:
-        folder: the folder below the data folder; files right in the data folder are found too.
-        address: the web page that offers them.
-    """
+class DataSource:
+    """The folder of a data set's files below the data folder, and the web page that offers them."""
 
     folder: str
     address: str
 
     def look(self, data_dir: Path | None, *names: str) -> Path | None:
-        """The first of these files that is there, as it is or gzipped."""
+        """The first of these files that is there, as it is or gzipped, also without the folder."""
         if data_dir is None:
             return None
-        for name in names:
-            for place in (data_dir / self.folder / name, data_dir / name):
-                for path in (place, place.with_name(f"{place.name}.gz")):
-                    if path.is_file():
-                        return path
-        return None
+        places = [data_dir / part / name for name in names for part in (self.folder, "")]
+        paths = [place.with_name(place.name + end) for place in places for end in ("", ".gz")]
+        return next((path for path in paths if path.is_file()), None)
 
     def find(self, data_dir: Path | None, *names: str) -> Path:
         """The same; if there is none, the error says what was looked for and where to get it."""
@@ -59,10 +51,11 @@ class Source:
             wanted = " or ".join(f"{self.folder}/{name}" for name in names)
             found = f"it is {None if data_dir is None else repr(str(data_dir))}"
             requirement = f"be a folder with {wanted} (or the same with .gz) in it"
-            raise MissingFileError.of("data_dir", requirement, found, self._get, data_dir)
+            raise MissingFileError.of("data_dir", requirement, found, self.remedy, data_dir)
         return path
 
     def fetch(self, name: str, version: int) -> Any:
+        """The data set of this name from OpenML."""
         datasets = scikit_learn("sklearn.datasets")
         try:
             with warnings.catch_warnings():
@@ -72,16 +65,12 @@ class Source:
                 return datasets.fetch_openml(name, version=version, **options)
         except (OSError, ValueError) as error:
             requirement = f"able to send {name} for source 'openml'"
-            remedy = f"try again later, or {self._get}"
+            remedy = f"try again later, or {self.remedy}"
             raise validate.invalid_value("openml.org", error, requirement, remedy) from None
 
-    def check_fetched(self, what: str, found: object, wanted: object) -> None:
-        """Refuse a data set from OpenML that is another one than its name says."""
-        if found != wanted:
-            raise validate.invalid_value(f"{what} on OpenML", found, str(wanted), self._get)
-
     @property
-    def _get(self) -> str:
+    def remedy(self) -> str:
+        """How to get the files."""
         return f"get the file from {self.address} and set {VARIABLE} or data_dir"
 
 
@@ -94,10 +83,8 @@ def folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
 def read(path: Path) -> bytes:
     """The contents of a file, unpacked if it is gzipped."""
     contents = path.read_bytes()
-    if not contents.startswith(b"\x1f\x8b"):
-        return contents
     try:
-        return gzip.decompress(contents)
+        return gzip.decompress(contents) if contents.startswith(b"\x1f\x8b") else contents
     except (OSError, EOFError, zlib.error):
         raise broken(path, "a whole gzip file") from None
 
@@ -119,34 +106,27 @@ def read_arrays(path: Path, *keys: str) -> list[NDArray[Any]]:
         raise broken(path, f"an npz file with {', '.join(keys)}") from None
 
 
-def broken(what: object, requirement: str) -> validate.InputError:
-    """The error for a file that is not what it should be."""
-    return validate.invalid_input(str(what), "not", requirement, AGAIN)
+def broken(what: object, requirement: str, found: object = "not") -> validate.InputError:
+    """The error for a file, or a part of it, that is not what it should be."""
+    return validate.invalid_input(str(what), str(found), requirement, AGAIN)
 
 
-def refusal(path: object, what: str, found: object, wanted: object) -> validate.InputError:
-    """The same for a part of its contents."""
-    return validate.invalid_value(f"{what} in {path}", found, str(wanted), AGAIN)
-
-
-def check(path: object, what: str, found: object, wanted: object) -> None:
+def check(origin: object, what: str, found: object, wanted: object, remedy: str = AGAIN) -> None:
     """Refuse a file in which something is not as it must be."""
     if found != wanted:
-        raise refusal(path, what, found, wanted)
+        raise validate.invalid_value(f"{what} in {origin}", found, str(wanted), remedy)
 
 
 def class_indexes(
-    path: Path, labels: NDArray[Any], classes: int, first: int = 0
+    origin: object, labels: NDArray[Any], classes: int, first: int = 0
 ) -> NDArray[np.int64]:
     """Labels that count from `first`, as class indexes from 0."""
-    if labels.dtype.kind not in "iu":
-        raise refusal(path, "the labels", labels.dtype, "whole numbers")
-    indexes: NDArray[np.int64] = labels.astype(np.int64).reshape(-1) - first
-    wrong = (indexes < 0) | (indexes >= classes)
+    labels = labels.reshape(-1)
+    wrong = ~np.isin(labels, np.arange(first, first + classes))
     if wrong.any():
         place, wanted = wrong.argmax(), f"between {first} and {classes - 1 + first}"
-        raise refusal(path, f"label {place}", indexes[place] + first, wanted)
-    return indexes
+        raise broken(f"label {place} in {origin}", wanted, labels[place])
+    return labels.astype(np.int64) - first
 
 
 def unit_interval(

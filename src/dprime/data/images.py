@@ -16,14 +16,13 @@ from dprime.data.dataset import Dataset, Split
 
 CLASSES = 10
 
-MNIST = files.Source("mnist", "http://yann.lecun.com/exdb/mnist/")
-MNIST_SIDE = 28
+MNIST = files.DataSource("mnist", "http://yann.lecun.com/exdb/mnist/")
 MNIST_SIZES = 60_000, 10_000
 """Records to train on and to test on; OpenML stores the test records last."""
 IDX_MAGIC = {1: 2049, 3: 2051}
 """The first number of an idx file of bytes, by its number of axes."""
 
-CIFAR10 = files.Source("cifar10", "https://www.cs.toronto.edu/~kriz/cifar.html")
+CIFAR10 = files.DataSource("cifar10", "https://www.cs.toronto.edu/~kriz/cifar.html")
 CIFAR10_ARCHIVES = ("cifar10_subset.npz", "cifar10.npz")
 """Keras keys, NHWC; the first holds a stratified subset, 10,000 + 2,000."""
 CIFAR10_BATCHES = "cifar-10-batches-bin"
@@ -33,31 +32,26 @@ CIFAR10_SHAPE = (3, 32, 32)
 
 def mnist(data_dir: Path | None) -> Split:
     """60,000 + 10,000 images of handwritten digits, 28×28, from the four idx files."""
-    return Split(train=_mnist_part(data_dir, "train"), test=_mnist_part(data_dir, "t10k"))
+
+    def part(prefix: str) -> Dataset:
+        images_path = MNIST.find(data_dir, f"{prefix}-images-idx3-ubyte")
+        labels_path = MNIST.find(data_dir, f"{prefix}-labels-idx1-ubyte")
+        images, labels = _read_idx(images_path, axes=3), _read_idx(labels_path, axes=1)
+        files.check(images_path, "the height and width", images.shape[1:], (28, 28))
+        return _dataset("mnist", labels_path, images[:, np.newaxis], labels)
+
+    return Split(train=part("train"), test=part("t10k"))
 
 
 def mnist_from_openml() -> Split:
     """From OpenML's mnist_784: the same images in the same order."""
-    size, _ = MNIST_SIZES
     bunch = MNIST.fetch("mnist_784", 1)
-    MNIST.check_fetched("the size of mnist_784", len(bunch.data), sum(MNIST_SIZES))
-    images = np.asarray(bunch.data).astype(np.uint8).reshape(-1, 1, MNIST_SIDE, MNIST_SIDE)
+    origin = "OpenML's mnist_784"
+    files.check(origin, "the size", len(bunch.data), sum(MNIST_SIZES), MNIST.remedy)
+    images = np.asarray(bunch.data).astype(np.uint8).reshape(-1, 1, 28, 28)
     labels = np.asarray(bunch.target).astype(np.int64)
-    return Split(
-        train=_dataset("mnist", images[:size], labels[:size]),
-        test=_dataset("mnist", images[size:], labels[size:]),
-    )
-
-
-def _mnist_part(data_dir: Path | None, prefix: str) -> Dataset:
-    images_path = MNIST.find(data_dir, f"{prefix}-images-idx3-ubyte")
-    labels_path = MNIST.find(data_dir, f"{prefix}-labels-idx1-ubyte")
-    images, labels = _read_idx(images_path, axes=3), _read_idx(labels_path, axes=1)
-    side = MNIST_SIDE
-    files.check(images_path, "the height and width", images.shape[1:], (side, side))
-    files.check(labels_path, "the number of labels", len(labels), len(images))
-    indexes = files.class_indexes(labels_path, labels, CLASSES)
-    return _dataset("mnist", images[:, np.newaxis], indexes)
+    parts = zip(*(np.split(each, MNIST_SIZES[:1]) for each in (images, labels)), strict=True)
+    return Split(*(_dataset("mnist", origin, *part) for part in parts))
 
 
 def _read_idx(path: Path, axes: int) -> NDArray[np.uint8]:
@@ -74,42 +68,39 @@ def _read_idx(path: Path, axes: int) -> NDArray[np.uint8]:
 
 def cifar10(data_dir: Path | None) -> Split:
     """Small colour photographs, 32×32: from an npz archive, else from the published batches."""
-    test_batch = f"{CIFAR10_BATCHES}/test_batch.bin"
-    archive = CIFAR10.look(data_dir, *CIFAR10_ARCHIVES)
-    if archive is None and CIFAR10.look(data_dir, test_batch):
+    test = f"{CIFAR10_BATCHES}/test_batch.bin"
+    path = CIFAR10.look(data_dir, *CIFAR10_ARCHIVES)
+    if path is None and CIFAR10.look(data_dir, test):
         batches = [f"{CIFAR10_BATCHES}/data_batch_{number}.bin" for number in range(1, 6)]
-        return Split(
-            train=_from_batches([CIFAR10.find(data_dir, batch) for batch in batches]),
-            test=_from_batches([CIFAR10.find(data_dir, test_batch)]),
-        )
-    path = archive or CIFAR10.find(data_dir, *CIFAR10_ARCHIVES, test_batch)
+        return Split(_from_batches(data_dir, *batches), _from_batches(data_dir, test))
+    path = path or CIFAR10.find(data_dir, *CIFAR10_ARCHIVES, test)
     arrays = files.read_arrays(path, "x_train", "y_train", "x_test", "y_test")
-    return Split(train=_from_arrays(path, *arrays[:2]), test=_from_arrays(path, *arrays[2:]))
+    return Split(_from_arrays(path, *arrays[:2]), _from_arrays(path, *arrays[2:]))
 
 
 def _from_arrays(path: Path, images: NDArray[Any], labels: NDArray[Any]) -> Dataset:
     """From images of shape (n, height, width, channels)."""
     files.check(path, "the type of the images", str(images.dtype), "uint8")
-    shape = (*CIFAR10_SHAPE[1:], CIFAR10_SHAPE[0])
-    files.check(path, "the shape of an image", images.shape[1:], shape)
-    indexes = files.class_indexes(path, labels, CLASSES)
-    files.check(path, "the number of labels", len(indexes), len(images))
-    return _dataset("cifar10", images.transpose(0, 3, 1, 2), indexes)
+    files.check(path, "the shape of an image", images.shape[1:], (32, 32, 3))
+    return _dataset("cifar10", path, images.transpose(0, 3, 1, 2), labels)
 
 
-def _from_batches(paths: list[Path]) -> Dataset:
+def _from_batches(data_dir: Path | None, *names: str) -> Dataset:
     length = 1 + math.prod(CIFAR10_SHAPE)
-    images, labels = [], []
-    for path in paths:
+    rows = []
+    for path in [CIFAR10.find(data_dir, name) for name in names]:
         contents = np.frombuffer(files.read(path), dtype=np.uint8)
         files.check(path, f"the bytes left after records of {length}", len(contents) % length, 0)
-        rows = contents.reshape(-1, length)
-        images.append(rows[:, 1:].reshape(-1, *CIFAR10_SHAPE))
-        labels.append(files.class_indexes(path, rows[:, 0], CLASSES))
-    return _dataset("cifar10", np.concatenate(images), np.concatenate(labels))
+        rows.append(contents.reshape(-1, length))
+    every = np.concatenate(rows)
+    return _dataset("cifar10", path, every[:, 1:].reshape(-1, *CIFAR10_SHAPE), every[:, 0])
 
 
-def _dataset(name: str, images: NDArray[np.uint8], labels: NDArray[np.int64]) -> Dataset:
+def _dataset(
+    name: str, path: Path | str, images: NDArray[np.uint8], labels: NDArray[Any]
+) -> Dataset:
     """Bytes 0 to 255 as numbers 0 to 1."""
+    indexes = files.class_indexes(path, labels, CLASSES)
+    files.check(path, "the number of labels", len(indexes), len(images))
     pixels = np.divide(images, 255, dtype=np.float32, order="C")
-    return Dataset(name, read_only(pixels), labels, "image", CLASSES)
+    return Dataset(name, read_only(pixels), indexes, "image", CLASSES)

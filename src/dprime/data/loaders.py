@@ -19,10 +19,9 @@ SPLIT_SEED = 0
 BRIGHTEST = 16
 """A pixel of the digits is a whole number up to this."""
 
-DIABETES_RANGES = {
-    "age": (18, 80), "sex": (1, 2), "bmi": (15, 45), "bp": (60, 140), "s1": (90, 310),
-    "s2": (40, 250), "s3": (20, 100), "s4": (2, 10), "s5": (3, 6.5), "s6": (50, 130),
-}  # fmt: skip
+DIABETES_COLUMNS = ("age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6")
+DIABETES_LOW = (18, 1, 15, 60, 90, 40, 20, 2, 3, 50)
+DIABETES_HIGH = (80, 2, 45, 140, 310, 250, 100, 10, 6.5, 130)
 """Round numbers that enclose each measurement; constants, so that no record moves another."""
 
 LARGEST_PROGRESSION = 350
@@ -39,9 +38,10 @@ def _digits(_data_dir: Path | None) -> Dataset:
 def _diabetes(_data_dir: Path | None) -> Dataset:
     """442 patients with ten measurements; the target is how the disease went on in a year."""
     bunch = files.scikit_learn("sklearn.datasets").load_diabetes(scaled=False)
-    records = files.unit_interval(bunch.data, list(DIABETES_RANGES.values()))
+    ranges = list(zip(DIABETES_LOW, DIABETES_HIGH, strict=True))
+    records = files.unit_interval(bunch.data, ranges)
     targets = bunch.target / LARGEST_PROGRESSION
-    return Dataset("diabetes", records, targets, "table", None, tuple(DIABETES_RANGES))
+    return Dataset("diabetes", records, targets, "table", None, DIABETES_COLUMNS)
 
 
 Loader = Callable[[Path | None], Split]
@@ -62,19 +62,11 @@ LOADERS: dict[str, Loader] = {
     "retail100": _split(retail100.load),
     "purchase100": _split(shokri.purchase100),
 }
-
-OPENML: dict[str, Callable[[], Split]] = {
-    "mnist": images.mnist_from_openml,
-    "adult": adult.load_from_openml,
-}
+OPENML = {"mnist": images.mnist_from_openml, "adult": adult.load_from_openml}
 
 
 def names() -> list[str]:
-    """The names that `load` knows.
-
-    >>> names()[:4]
-    ['digits', 'diabetes', 'mnist', 'adult']
-    """
+    """The names that `load` knows."""
     return list(LOADERS)
 
 
@@ -83,17 +75,12 @@ def load(
 ) -> Split:
     """A data set by its name, in a part to train on and a part to test on.
 
-    `digits` and `diabetes` come with scikit-learn. All others are read from files that you have:
-    below `data_dir`, each in its own folder. MNIST, Adult and CIFAR-10 have an official test
-    part; of the others a fifth is set aside, always the same records.
+    `digits` and `diabetes` come with scikit-learn. All others are read from files below `data_dir`,
+    else below the folder that the environment variable DPRIME_DATA names. With `source="openml"`,
+    scikit-learn fetches `mnist` or `adult` from OpenML. MNIST, Adult and CIFAR-10 have an official
+    test part; of the others a fifth is set aside, always the same records.
 
     `retail100` stands in the place of Purchase-100 and is not Purchase-100.
-
-    Args:
-        name: one of `names()`.
-        data_dir: the folder with the files; where not given, the environment variable
-            DPRIME_DATA names it.
-        source: "files", or "openml" to have scikit-learn fetch `mnist` or `adult` from OpenML.
 
     Raises:
         InputError: an unknown name, or a file that is missing (a `FileNotFoundError` as well) or
@@ -102,18 +89,13 @@ def load(
 
     Examples:
         >>> digits = load("digits")
-        >>> digits.train
-        Dataset('digits', 1,438 records of 1×8×8, image, 10 classes)
-        >>> len(digits.test)
-        359
-        >>> load("diabetes").train.columns[:3]
-        ('age', 'sex', 'bmi')
+        >>> digits.train, len(digits.test)
+        (Dataset('digits', 1,438 records of 1×8×8, image, 10 classes), 359)
     """
     validate.one_of("name", name, names())
-    if source == "openml":
-        if name not in OPENML:
-            requirement = f"'files' for {name}, as OpenML is read for {' and '.join(OPENML)} only"
-            raise validate.invalid_value("source", source, requirement, "leave it out")
+    if source == "openml" and name not in OPENML:
+        requirement = f"'files' for {name}, as OpenML is read for {' and '.join(OPENML)} only"
+        raise validate.invalid_value("source", source, requirement, "leave it out")
+    if validate.one_of("source", source, ("files", "openml")) == "openml":
         return OPENML[name]()
-    validate.one_of("source", source, ("files", "openml"))
     return LOADERS[name](files.folder(data_dir))

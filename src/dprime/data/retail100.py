@@ -17,7 +17,7 @@ from dprime.data import files
 from dprime.data.arrays import read_only
 from dprime.data.dataset import Dataset
 
-SOURCE = files.Source("retail", "http://fimi.uantwerpen.be/data/")
+SOURCE = files.DataSource("retail", "http://fimi.uantwerpen.be/data/")
 ITEMS = 600
 CLASSES = 100
 SEED = 0
@@ -31,7 +31,9 @@ def load(data_dir: Path | None) -> Dataset:
     """
     path = SOURCE.find(data_dir, "retail.dat")
     baskets, items = _read(path)
-    features, columns = _features(path, baskets, items)
+    if len(np.unique(items)) < ITEMS:
+        raise files.broken(path, f"a file with at least {ITEMS} items")
+    features, columns = _features(baskets, items)
     labels = _clusters(features)
     return Dataset("retail100", features, labels, "binary", CLASSES, columns, sparse=True)
 
@@ -42,27 +44,25 @@ def _read(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     words = [item for line in lines for item in line]
     for word in words:
         if not word.isdigit() or len(word) > LONGEST_ITEM:
-            raise files.refusal(path, "each item", word, "a whole number")
+            raise files.broken(f"each item in {path}", "a whole number", word)
     baskets = np.repeat(np.arange(len(lines)), [len(line) for line in lines])
     return baskets, np.array(words, dtype=np.int64)
 
 
 def _features(
-    path: Path, baskets: NDArray[np.int64], items: NDArray[np.int64]
+    baskets: NDArray[np.int64], items: NDArray[np.int64]
 ) -> tuple[NDArray[np.float32], tuple[str, ...]]:
     """(basket, item) of 0 and 1, the most frequent item first, ties by the item's number."""
-    numbers, place = np.unique(items, return_inverse=True)
-    if len(numbers) < ITEMS:
-        raise files.refusal(path, "the number of items", len(numbers), f"at least {ITEMS}")
-    # One number for each pair of basket and item, so that an item counts once in a basket.
-    basket, item = np.divmod(np.unique(baskets * len(numbers) + place), len(numbers))
-    frequent = np.lexsort((numbers, -np.bincount(item)))[:ITEMS]
+    # Each pair of basket and item once, so that an item counts once in a basket.
+    basket, item = np.unique(np.stack([baskets, items]), axis=1)
+    numbers, place, counts = np.unique(item, return_inverse=True, return_counts=True)
+    frequent = np.lexsort((numbers, -counts))[:ITEMS]
     column = np.full(len(numbers), -1)
     column[frequent] = np.arange(ITEMS)
-    kept = column[item] >= 0
+    kept = column[place] >= 0
     present, row = np.unique(basket[kept], return_inverse=True)
     features = np.zeros((len(present), ITEMS), dtype=np.float32)
-    features[row, column[item][kept]] = 1
+    features[row, column[place][kept]] = 1
     return read_only(features), tuple(f"item {number}" for number in numbers[frequent])
 
 
