@@ -147,7 +147,7 @@ def test_few_blocks_are_all_tried_as_often_as_asked(tmp_path):
 def test_a_full_disk_is_not_a_failure_of_the_block(store):
     pages = store._db.execute("PRAGMA page_count").fetchone()[0]
     store._db.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(ValueError, match="but it is on a full disk"):
+    with pytest.raises(ValueError, match="disk is full"):
         execute(store, lambda _: {"scores": np.zeros(100_000)})
     assert store.pending() == [0, 1, 2, 3, 4, 5]
     assert store.state().failed == 0

@@ -29,9 +29,9 @@ class State:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that went wrong with a block: how the try ended, such as "out of memory", and why.
+    """How a try of a block ended that did not finish it, and why; the worker may be unknown ("").
 
-    The time is an ISO date and time; the worker is empty where it is not known.
+    The time is an ISO date and time.
     """
 
     time: str
@@ -70,16 +70,10 @@ def worker_lines(workers: Mapping[str, Worker]) -> list[str]:
 
 
 def incident_summary(events: Sequence[Event]) -> str:
-    """A sentence on tries that ended before their block could; empty where there were none.
+    """A sentence on tries that were lost or ran out of something; empty where there were none.
 
-    >>> outcomes = (FAILED, "out of memory", "lost", "lost")
-    >>> events = [Event("2026-01-01", 3, outcome, "") for outcome in outcomes]
-    >>> incident_summary(events[:2])
+    >>> incident_summary([Event("2026-01-01", 3, how, "") for how in (FAILED, "out of memory")])
     ' On the way 1 try was out of memory; its block was given out again, and no trial counts twice.'
-    >>> incident_summary(events)[:67]
-    ' On the way 1 try was out of memory and 2 tries were lost; their bl'
-    >>> incident_summary(events[:1])  # what failed is told with the blocks that failed
-    ''
     """
     counts = Counter(event.outcome for event in events if event.outcome != FAILED)
     if not counts:
