@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy
@@ -24,8 +24,6 @@ from dprime.privacy_loss import Array
 from dprime.shapes import Shape
 from dprime.text import round_down
 
-Assumes = Literal["", "gaussian", "prior"]
-
 ASSUMABLE = ("gaussian",)
 """Laws of the scores that a user may accept by name."""
 
@@ -38,10 +36,8 @@ class LowerBound:
     """What an attacker was seen to reach, with a confidence.
 
     Attributes:
-        method: the estimator's name.
         confidence: over the randomness of the trials, the bound is below the truth this often, if
             its assumption holds; of the Bayesian method, a posterior probability instead.
-        delta: the delta of `epsilon`.
         epsilon: the mechanism's epsilon at this delta is at least this.
         curve: the lower curve that every metric is read off; None where the method bounds epsilon
             only (the one-run methods and the Bayesian one).
@@ -65,9 +61,9 @@ class LowerBound:
     trials: tuple[int, int]
     counted: tuple[int, int]
     lost: int
-    assumption: str | None
-    objection: str | None
-    assumes: Assumes
+    assumption: str | None = None
+    objection: str | None = None
+    assumes: Literal["", "gaussian", "prior"] = ""
     accepted: str | None = None
     usual: bool = False
 
@@ -81,25 +77,15 @@ class LowerBound:
         return self.objection is None and self.assumes in ("", self.accepted)
 
     def value(self, metric: Reading) -> float:
-        """The lower bound on a metric.
-
-        >>> from dprime.audit import lower_bound
-        >>> bound = lower_bound(range(100, 200), range(100), method="band")
-        >>> round(bound.value(Reading("advantage")), 2)
-        0.89
-        """
+        """The lower bound on a metric."""
         if self.curve is not None:
             return metric.value(self.curve)
-        if metric == self._asked:
+        bounded = Reading("epsilon", {"delta": self.delta})
+        if metric == bounded:
             return self.epsilon
+        wanted = f"{bounded.title} for {self.method}"
         remedy = 'use a method that bounds the curve, such as "band"'
-        raise validate.invalid_input(
-            "metric", metric.title, f"{self._asked.title} for {self.method}", remedy
-        )
-
-    @property
-    def _asked(self) -> Reading:
-        return Reading("epsilon", {"delta": self.delta})
+        raise validate.invalid_input("metric", metric.title, wanted, remedy)
 
     def sentence(self) -> str:
         """The bound in plain words.
@@ -111,9 +97,12 @@ class LowerBound:
         in and 100 in world out).'
         """
         value = round_down(self.epsilon) if math.isfinite(self.epsilon) else "any number"
+        counts = f"{self.trials[0]:,} trials in world in and {self.trials[1]:,} in world out"
+        if self.counted != self.trials:
+            counts += f", {self.counted[0]:,} and {self.counted[1]:,} of them counted"
         words = (
             f"{self.certainty} the ε at δ = {self.delta:g} is at least "
-            f"{value} (method: {self.method}, {self._counts()})."
+            f"{value} (method: {self.method}, {counts})."
         )
         if self.assumption:
             words += f" This rests on an assumption: {self.assumption}"
@@ -129,16 +118,10 @@ class LowerBound:
             return f"With a posterior probability of {share}"
         return f"At {share} confidence"
 
-    def _counts(self) -> str:
-        inside, outside = self.trials
-        words = f"{inside:,} trials in world in and {outside:,} in world out"
-        if self.counted != self.trials:
-            words += f", {self.counted[0]:,} and {self.counted[1]:,} of them counted"
-        return words
 
-
+@dataclass(frozen=True)
 class Estimator(ABC):
-    """A method of bounding from below. Its options are the fields of the frozen dataclass."""
+    """A method of bounding from below; its options are fields, each with its check."""
 
     name: ClassVar[str]
 
@@ -148,40 +131,32 @@ class Estimator(ABC):
     whole_curve: ClassVar[bool] = False
     """Whether the lower curve holds everywhere at once, so that a claim may be judged by it."""
 
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            if (value := getattr(self, option.name)) != option.default:
+                option.metadata["check"](option.name, value)
+
     @abstractmethod
     def bound(
         self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
     ) -> LowerBound:
-        """The lower bound that these scores support.
+        """The lower bound that these scores support, with epsilon at `delta`.
 
-        Args:
-            scores: of both worlds.
-            metric: what a method that chooses a threshold chooses it for.
-            delta: of the epsilon that is bounded.
-            confidence: of the bound.
-            seed: of the split into held-out and counted trials.
+        A method that chooses a threshold chooses it for the `metric`; the `seed` splits the trials
+        into those that choose and those that count.
         """
 
     def _bound(
-        self,
-        reached: Shape | float,
-        scores: Scores,
-        delta: float,
-        confidence: float,
-        counted: tuple[int, int] | None = None,
-        assumption: str | None = None,
-        objection: str | None = None,
-        assumes: Assumes = "",
+        self, reached: Shape | float, scores: Scores, delta: float, confidence: float, **more: Any
     ) -> LowerBound:
         """The bound of a method that reached a curve, or an epsilon only."""
-        curve = None if isinstance(reached, float) else LowerCurve(reached, confidence, self.name)
-        epsilon = Reading("epsilon", {"delta": delta}).value(curve) if curve else reached
-        assert isinstance(epsilon, float)
         lost = max((scores.inside == -math.inf).sum(), (scores.outside == math.inf).sum())
-        return LowerBound(
-            self.name, confidence, delta, epsilon, curve, scores.sizes, counted or scores.sizes,
-            int(lost), assumption, objection, assumes,
-        )  # fmt: skip
+        known = {"trials": scores.sizes, "counted": scores.sizes, "lost": int(lost), **more}
+        if isinstance(reached, float):
+            return LowerBound(self.name, confidence, delta, reached, None, **known)
+        curve = LowerCurve(reached, confidence, self.name)
+        epsilon = Reading("epsilon", {"delta": delta}).value(curve)
+        return LowerBound(self.name, confidence, delta, epsilon, curve, **known)
 
 
 def checked_claim(claim: object) -> TradeOff:
@@ -196,9 +171,6 @@ def each_of_two(alpha: float) -> float:
     """The level of each of two independent statements that hold together but for `alpha`.
 
     Both hold with probability (1 - level)^2 = 1 - alpha.
-
-    >>> round(each_of_two(0.05), 6)
-    0.025321
     """
     return -math.expm1(0.5 * math.log1p(-alpha))
 
@@ -209,9 +181,6 @@ def upper_end(errors: float, trials: int, level: float) -> float:
 
     One-sided Clopper-Pearson: the Beta(errors + 1, trials - errors) quantile at 1 - level (Clopper
     and Pearson 1934).
-
-    >>> round(upper_end(0, 1000, 0.025), 6)
-    0.003682
     """
     return float(upper_ends(errors, trials, level))
 
@@ -225,11 +194,7 @@ def upper_ends(errors: ArrayLike, trials: int, level: float) -> Array:
 
 
 def geometric_ranks(trials: int, largest: float, ratio: float) -> list[int]:
-    """Whole ranks from `largest` times the trials down to 1, each 1 / `ratio` of the next.
-
-    >>> geometric_ranks(1000, largest=0.35, ratio=3.0)
-    [1, 4, 13, 39, 117, 350]
-    """
+    """Whole ranks from `largest` times the trials down to 1, each 1 / `ratio` of the next."""
     ranks, rank = {1}, largest * trials
     while rank >= 1:
         ranks.add(round(rank))
