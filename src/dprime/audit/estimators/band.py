@@ -37,7 +37,7 @@ import numpy as np
 from dprime import validate
 from dprime.audit.estimators.base import (
     Estimator,
-    LowerBound,
+    Reached,
     each_of_two,
     geometric_ranks,
     upper_end,
@@ -69,15 +69,14 @@ class Band(Estimator):
     name: ClassVar[str] = "band"
     whole_curve: ClassVar[bool] = True
 
-    def bound(
-        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
-    ) -> LowerBound:
-        alpha = 1.0 - confidence
+    def _reached(
+        self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
+    ) -> Reached:
         points = [
             *self._one_way(scores, (1.0 - TURNED) * alpha),
             *self._one_way(scores.turned(), TURNED * alpha),
         ]
-        return self._bound(Polygon.from_points(points), scores, delta, confidence)
+        return Polygon.from_points(points), {}
 
     def _one_way(self, scores: Scores, alpha: float) -> Iterator[Point]:
         """Points that all lie below the true curve but for a probability of alpha."""

@@ -88,22 +88,13 @@ class LowerBound:
         raise validate.invalid_input("metric", metric.title, wanted, remedy)
 
     def sentence(self) -> str:
-        """The bound in plain words.
-
-        >>> from dprime.audit import lower_bound
-        >>> lower_bound(range(100, 200), range(100), method="band").sentence()
-        ... # doctest: +NORMALIZE_WHITESPACE
-        'At 95 % confidence the ε at δ = 1e-05 is at least 2.814 (method: band, 100 trials in world
-        in and 100 in world out).'
-        """
+        """The bound in plain words."""
         value = round_down(self.epsilon) if math.isfinite(self.epsilon) else "any number"
         counts = f"{self.trials[0]:,} trials in world in and {self.trials[1]:,} in world out"
         if self.counted != self.trials:
             counts += f", {self.counted[0]:,} and {self.counted[1]:,} of them counted"
-        words = (
-            f"{self.certainty} the ε at δ = {self.delta:g} is at least "
-            f"{value} (method: {self.method}, {counts})."
-        )
+        words = f"{self.certainty} the ε at δ = {self.delta:g} is at least {value}"
+        words += f" (method: {self.method}, {counts})."
         if self.assumption:
             words += f" This rests on an assumption: {self.assumption}"
         if self.objection:
@@ -113,10 +104,12 @@ class LowerBound:
     @property
     def certainty(self) -> str:
         """How a sentence about the bound begins; a credible bound has no confidence."""
-        share = f"{100 * self.confidence:g} %"
-        if self.assumes == "prior":
-            return f"With a posterior probability of {share}"
-        return f"At {share} confidence"
+        credible, share = self.assumes == "prior", f"{100 * self.confidence:g} %"
+        return f"With a posterior probability of {share}" if credible else f"At {share} confidence"
+
+
+Reached = tuple[Shape | float, dict[str, Any]]
+"""A curve, or an epsilon only, and what a `LowerBound` says of what it rests on."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +129,6 @@ class Estimator(ABC):
             if (value := getattr(self, option.name)) != option.default:
                 option.metadata["check"](option.name, value)
 
-    @abstractmethod
     def bound(
         self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
     ) -> LowerBound:
@@ -145,18 +137,20 @@ class Estimator(ABC):
         A method that chooses a threshold chooses it for the `metric`; the `seed` splits the trials
         into those that choose and those that count.
         """
-
-    def _bound(
-        self, reached: Shape | float, scores: Scores, delta: float, confidence: float, **more: Any
-    ) -> LowerBound:
-        """The bound of a method that reached a curve, or an epsilon only."""
+        reached, rests = self._reached(scores, metric, delta, 1.0 - confidence, seed)
         lost = max((scores.inside == -math.inf).sum(), (scores.outside == math.inf).sum())
-        known = {"trials": scores.sizes, "counted": scores.sizes, "lost": int(lost), **more}
+        known = {"trials": scores.sizes, "counted": scores.sizes, "lost": int(lost), **rests}
         if isinstance(reached, float):
             return LowerBound(self.name, confidence, delta, reached, None, **known)
         curve = LowerCurve(reached, confidence, self.name)
         epsilon = Reading("epsilon", {"delta": delta}).value(curve)
         return LowerBound(self.name, confidence, delta, epsilon, curve, **known)
+
+    @abstractmethod
+    def _reached(
+        self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
+    ) -> Reached:
+        """The curve that was reached but for a probability of alpha, or an epsilon only."""
 
 
 def checked_claim(claim: object) -> TradeOff:

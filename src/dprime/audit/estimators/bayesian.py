@@ -22,9 +22,8 @@ from typing import ClassVar, final
 import numpy as np
 import scipy
 
-from dprime.audit.estimators.base import REMEMBERED, LowerBound
+from dprime.audit.estimators.base import REMEMBERED, Reached
 from dprime.audit.estimators.clopper_pearson import AtThreshold, Pair
-from dprime.audit.scores import Scores
 from dprime.privacy_loss import Array
 
 ASSUMPTION = (
@@ -48,13 +47,10 @@ class Bayesian(AtThreshold):
 
     name: ClassVar[str] = "bayesian"
 
-    def _counting(
-        self, errors: Pair, counted: Pair, scores: Scores, delta: float, confidence: float
-    ) -> LowerBound:
-        fp, fn = ((e + 0.5, n - e + 0.5) for e, n in zip(errors, counted[::-1], strict=True))
-        epsilon = credible_epsilon(fp, fn, delta, 1.0 - confidence)
-        rests = {"counted": counted, "assumption": ASSUMPTION, "assumes": "prior"}
-        return self._bound(epsilon, scores, delta, confidence, **rests)
+    def _counted(self, errors: Pair, trials: Pair, delta: float, alpha: float) -> Reached:
+        fp, fn = ((e + 0.5, n - e + 0.5) for e, n in zip(errors, trials[::-1], strict=True))
+        epsilon = credible_epsilon(fp, fn, delta, alpha)
+        return epsilon, {"assumption": ASSUMPTION, "assumes": "prior"}
 
 
 @lru_cache(REMEMBERED)

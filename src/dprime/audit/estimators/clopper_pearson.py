@@ -29,7 +29,7 @@ from dprime import validate
 from dprime.audit.estimators.base import (
     REMEMBERED,
     Estimator,
-    LowerBound,
+    Reached,
     each_of_two,
     geometric_ranks,
     upper_end,
@@ -68,21 +68,20 @@ class AtThreshold(Estimator):
     )
     held_out: float = field(default=HELD_OUT, metadata=checked(validate.inner_probability))
 
-    def bound(
-        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
-    ) -> LowerBound:
+    def _reached(
+        self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
+    ) -> Reached:
         threshold, counted = self.threshold, scores
         if threshold == "held-out":
             choosing, counted = scores.split(self.held_out, seed)
-            threshold = chosen_threshold(choosing, counted.sizes, metric, confidence)
+            threshold = chosen_threshold(choosing, counted.sizes, metric, alpha)
         errors = counted.false_positives(threshold), counted.false_negatives(threshold)
-        return self._counting(errors, counted.sizes, scores, delta, confidence)
+        reached, rests = self._counted(errors, counted.sizes, delta, alpha)
+        return reached, {"counted": counted.sizes, **rests}
 
     @abstractmethod
-    def _counting(
-        self, errors: Pair, counted: Pair, scores: Scores, delta: float, confidence: float
-    ) -> LowerBound:
-        """The bound from false positives and false negatives among the counted trials."""
+    def _counted(self, errors: Pair, trials: Pair, delta: float, alpha: float) -> Reached:
+        """What false positives and false negatives among the counted trials show."""
 
 
 @final
@@ -92,20 +91,17 @@ class ClopperPearson(AtThreshold):
 
     name: ClassVar[str] = "clopper-pearson"
 
-    def _counting(
-        self, errors: Pair, counted: Pair, scores: Scores, delta: float, confidence: float
-    ) -> LowerBound:
-        shape = _through(*errors, counted, each_of_two(1.0 - confidence))
-        return self._bound(shape, scores, delta, confidence, counted=counted)
+    def _counted(self, errors: Pair, trials: Pair, delta: float, alpha: float) -> Reached:
+        return _through(*errors, trials, each_of_two(alpha)), {}
 
 
-def chosen_threshold(held_out: Scores, sizes: Pair, metric: Reading, confidence: float) -> float:
+def chosen_threshold(held_out: Scores, sizes: Pair, metric: Reading, alpha: float) -> float:
     """The threshold that anticipated the most for the metric, once `sizes` trials are counted.
 
     A rate is taken for its upper end at the level `DOUBT`, so that an extreme threshold is not
     chosen because a few trials were lucky. Whatever is chosen here, the bound stays valid.
     """
-    held_out, level = held_out.sorted(), each_of_two(1.0 - confidence)
+    held_out, level = held_out.sorted(), each_of_two(alpha)
     candidates = _candidates(held_out)
     # What `Scores` counts, for all candidates at once.
     alarms = held_out.sizes[1] - np.searchsorted(held_out.outside, candidates, side="right")

@@ -29,7 +29,7 @@ from typing import ClassVar, final
 import numpy as np
 import scipy
 
-from dprime.audit.estimators.base import REMEMBERED, Estimator, LowerBound
+from dprime.audit.estimators.base import REMEMBERED, Estimator, Reached
 from dprime.audit.scores import Scores
 from dprime.metrics import Reading
 from dprime.privacy_loss import Array
@@ -59,12 +59,11 @@ class GaussianScores(Estimator):
     name: ClassVar[str] = "gaussian"
     whole_curve: ClassVar[bool] = True
 
-    def bound(
-        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
-    ) -> LowerBound:
-        shape = GaussianShape(d_prime_bound(scores, 1.0 - confidence))
+    def _reached(
+        self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
+    ) -> Reached:
         rests = {"assumption": ASSUMPTION, "objection": objection(scores), "assumes": "gaussian"}
-        return self._bound(shape, scores, delta, confidence, **rests)
+        return GaussianShape(d_prime_bound(scores, alpha)), rests
 
 
 def d_prime_bound(scores: Scores, alpha: float) -> float:

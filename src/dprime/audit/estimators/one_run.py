@@ -56,14 +56,14 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any, ClassVar, Literal, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from dprime import validate
-from dprime.audit.estimators.base import REMEMBERED, Estimator, LowerBound, checked_claim
+from dprime.audit.estimators.base import REMEMBERED, Estimator, Reached, checked_claim
 from dprime.audit.scores import Scores
 from dprime.curve import TradeOff
 from dprime.metrics import Reading
@@ -146,19 +146,15 @@ class FromCanaries(Estimator):
 
     one_run: ClassVar[bool] = True
 
-    def bound(
-        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
-    ) -> LowerBound:
-        seen = guess(scores, self.guesses)
-        reached, rests = self._reached(seen, delta, AGREEING * (1.0 - confidence))
-        more = {"assumption": FAIR_COINS, "objection": unfair(scores)} | rests
-        return self._bound(reached, scores, delta, confidence, **more)
+    def _reached(
+        self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
+    ) -> Reached:
+        reached, rests = self._rejected(guess(scores, self.guesses), delta, AGREEING * alpha)
+        return reached, {"assumption": FAIR_COINS, "objection": unfair(scores), **rests}
 
     @abstractmethod
-    def _reached(
-        self, seen: Guessed, delta: float, level: float
-    ) -> tuple[Shape | float, dict[str, Any]]:
-        """The largest parameter that this number of right guesses rejects, and what it rests on."""
+    def _rejected(self, seen: Guessed, delta: float, level: float) -> Reached:
+        """The largest parameter that this number of right guesses rejects."""
 
 
 @final
@@ -175,9 +171,7 @@ class Steinke(FromCanaries):
 
     name: ClassVar[str] = "steinke"
 
-    def _reached(
-        self, seen: Guessed, delta: float, level: float
-    ) -> tuple[Shape | float, dict[str, Any]]:
+    def _rejected(self, seen: Guessed, delta: float, level: float) -> Reached:
         p_value = exact_p_value if self.delta_term == "exact" else published_p_value
         return _epsilon(p_value, seen, delta, level), {}
 
@@ -197,9 +191,7 @@ class Mahloujifar(FromCanaries):
 
     name: ClassVar[str] = "mahloujifar"
 
-    def _reached(
-        self, seen: Guessed, delta: float, level: float
-    ) -> tuple[Shape | float, dict[str, Any]]:
+    def _rejected(self, seen: Guessed, delta: float, level: float) -> Reached:
         if self.family == "gaussian":
             return GaussianShape(_mu(seen, level)), {"assumption": GAUSSIAN, "assumes": "gaussian"}
         return _epsilon_of_tails(seen, delta, level), {}
@@ -261,16 +253,18 @@ def _binomial(seen: Guessed, epsilon: float) -> tuple[Array, float]:
 
 @lru_cache(REMEMBERED)
 def _epsilon_of_tails(seen: Guessed, delta: float, level: float) -> float:
-    return _last_rejected(
-        lambda e: least_total(_inverse(e, delta), seen, level) > 1, LARGEST_EPSILON
-    )
+    def rejected(epsilon: float) -> bool:
+        return least_total(_inverse(epsilon, delta), seen, level) > 1
+
+    return _last_rejected(rejected, LARGEST_EPSILON)
 
 
 @lru_cache(REMEMBERED)
 def _mu(seen: Guessed, level: float) -> float:
-    return _last_rejected(
-        lambda mu: least_total(GaussianShape(mu).fpr, seen, level) > 1, LARGEST_MU
-    )
+    def rejected(mu: float) -> bool:
+        return least_total(GaussianShape(mu).fpr, seen, level) > 1
+
+    return _last_rejected(rejected, LARGEST_MU)
 
 
 def _inverse(epsilon: float, delta: float) -> Inverse:
