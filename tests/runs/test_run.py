@@ -150,15 +150,15 @@ def test_events_and_workers_are_added_to(run):
 
 
 def test_a_failure_writes_a_row_however_many_there_are_and_the_latest_are_kept(path, monkeypatch):
-    monkeypatch.setattr("dprime.runs.run.MOST_EVENTS", 50)
-    sizes, written = [], []
-    with Run.create(path, "audit", {}, blocks=60) as run:
-        run._db.set_trace_callback(lambda statement: written.append(len(statement)))
-        for block in range(60):
+    monkeypatch.setattr("dprime.runs.run.MOST_EVENTS", 20)
+    sizes = []
+    with Run.create(path, "audit", {}, blocks=30) as run:
+        for block in range(30):
+            written = []
+            run._db.set_trace_callback(lambda statement, kept=written: kept.append(len(statement)))
             run.fail(block, f"no {block:02}")
             sizes.append(sum(written))
-            written.clear()
-        assert [event.message for event in run.events()] == [f"no {n:02}" for n in range(10, 60)]
+        assert [event.message for event in run.events()] == [f"no {n:02}" for n in range(10, 30)]
     assert max(sizes) < 1.1 * min(sizes) < 2000
 
 
@@ -311,11 +311,8 @@ def test_what_is_not_a_run(tmp_path):
         assert path.read_bytes() == contents
     with contextlib.closing(sqlite3.connect(tmp_path / "other.db")) as other:
         other.execute("CREATE TABLE blocks (number)")
-    for name, words in (
-        ("other.db", "a dprime run"),
-        ("", "which is a folder"),
-        ("no/where", "which is not there"),
-    ):
+    sentences = {"other.db": "a dprime run", "": "is a folder", "no/where": "is not there"}
+    for name, words in sentences.items():
         with refused(words):
             Run.open(tmp_path / name)
 

@@ -71,9 +71,7 @@ def _listed(values: Mapping[str, Any], names: list[str]) -> str:
     shown = []
     for name in names:
         words = f"{name} {values.get(name)}"
-        if values.get(name) is None:
-            words = f"no {name}"
-        elif "seed" in name or len(words) > LONGEST_SHOWN:
+        if "seed" in name or len(words) > LONGEST_SHOWN:
             words = f"another {name}"
-        shown.append(words)
+        shown.append(f"no {name}" if values.get(name) is None else words)
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

@@ -41,8 +41,8 @@ KINDS = {
 MOST_EVENTS = 1000
 """How many events a run remembers."""
 
+PathLike = str | os.PathLike[str]
 Values = Mapping[str, Any]
-"""JSON values by name."""
 
 
 @final
@@ -72,12 +72,7 @@ class Run:
 
     @classmethod
     def create(
-        cls,
-        path: str | os.PathLike[str],
-        kind: str,
-        config: Values,
-        blocks: int,
-        request: Values | None = None,
+        cls, path: PathLike, kind: str, config: Values, blocks: int, request: Values | None = None
     ) -> Run:
         """Begin a run: the file appears whole, with every block pending, or not at all.
 
@@ -107,7 +102,7 @@ class Run:
         return run
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Run:
+    def open(cls, path: PathLike, *, verify: bool = True) -> Run:
         """Open a run; another process may be working on it.
 
         To `verify` that the whole file is as it was written reads all of it. Without that,
@@ -120,16 +115,13 @@ class Run:
     @classmethod
     def open_or_create(
         cls,
-        path: str | os.PathLike[str] | None,
+        path: PathLike | None,
         kind: str,
         config: Values,
         blocks: int,
         request: Values | None = None,
     ) -> Run:
-        """The run at a path, if its configuration is the same, or a new one.
-
-        None makes a run that is gone when it is closed.
-        """
+        """The run at a path if its configuration is the same, or a new one; None: until closed."""
         if path is None:
             folder = tempfile.TemporaryDirectory(prefix="dprime-")
             run = cls.create(Path(folder.name) / "temporary.run", kind, config, blocks, request)
@@ -233,11 +225,9 @@ class Run:
 
     def state(self) -> State:
         """How far the run is."""
-        query = (
-            "SELECT count(*), sum(state = 'done'), sum(state = 'failed'), sum(state = 'pending'), "
-            "sum(trials), (SELECT error FROM blocks WHERE state = 'failed' "
-            "ORDER BY changed DESC, number DESC LIMIT 1) FROM blocks"
-        )
+        last = "SELECT error FROM blocks WHERE state = 'failed' ORDER BY changed DESC, number DESC"
+        counts = ", ".join(f"sum(state = '{word}')" for word in ("done", "failed", "pending"))
+        query = f"SELECT count(*), {counts}, sum(trials), ({last} LIMIT 1) FROM blocks"
         return State(*self._rows(query)[0])
 
     def changed(self) -> datetime:
@@ -293,11 +283,8 @@ class Run:
         reason, now = error.encode(errors="replace").decode(), run_file.now()
         with self._transaction() as db:
             self._check_open(block)
-            db.execute(
-                "UPDATE blocks SET state = 'failed', attempts = attempts + 1, error = ?, "
-                "changed = ? WHERE number = ?",
-                (reason, now, block),
-            )
+            change = "state = 'failed', attempts = attempts + 1, error = ?, changed = ?"
+            db.execute(f"UPDATE blocks SET {change} WHERE number = ?", (reason, now, block))
             (last,) = db.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()
             run_file.put(db, "events", last + 1, now, block, outcome, reason, worker)
             db.execute("DELETE FROM events WHERE number <= ?", (last + 1 - MOST_EVENTS,))
@@ -333,8 +320,7 @@ class Run:
         if self._lock is not None:
             yield
             return
-        with explain_errors(self.path):
-            self._lock = run_file.locked(self.path)
+        self._lock = run_file.locked(self.path)
         try:
             yield
         finally:
@@ -372,12 +358,11 @@ class Run:
 
     def _tried(self, block: int) -> tuple[str, int]:
         """The state of a block, and how often it ended."""
-        for state, attempts in self._rows(
-            "SELECT state, attempts FROM blocks WHERE number = ?", block
-        ):
-            return state, attempts
-        limits = f"between 0 and {self.state().blocks - 1}"
-        raise validate.invalid_value("block", block, limits, "give a block of this run")
+        rows = self._rows("SELECT state, attempts FROM blocks WHERE number = ?", block)
+        if not rows:
+            limits = f"between 0 and {self.state().blocks - 1}"
+            raise validate.invalid_value("block", block, limits, "give a block of this run")
+        return rows[0][0], rows[0][1]
 
     def _check_open(self, block: int) -> None:
         """Refuse a block that the run does not have, or that is done."""

@@ -77,11 +77,8 @@ LOCK, NEW = ".lock", ".new"
 SIDECARS = (LOCK, NEW, "-wal", "-shm", "-journal")
 """Endings of the files that belong to a run and are not one."""
 
-LOCK_PATIENCE = 0.5
-"""Seconds to wait for the lock: another process may look at it for an instant (`is_locked`)."""
-
-READ_PATIENCE = 30.0
-"""Seconds to wait for SQLite's own short locks."""
+LOCK_PATIENCE, READ_PATIENCE = 0.5, 30.0
+"""Seconds to wait for the lock, at which others may look for an instant, and for SQLite's own."""
 
 NO_RUN = ("something else", "a dprime run", "give a file of an audit, inference or frontier")
 DAMAGED = ("damaged", "a whole run", "restore a copy, or run it again")
@@ -94,13 +91,8 @@ EXPLAINED = {
 }
 """What SQLite's errors mean to the user: what the file is, what it must be, and what to do."""
 
-DENIED = [
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_FULL,
-]
+DENIED = [sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM]
+DENIED += [sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL]
 """What the system may refuse."""
 
 
@@ -142,11 +134,9 @@ def create(path: Path, about: Mapping[str, str], blocks: int) -> None:
         finally:
             remove(fresh)
         if os.name == "posix":  # put the new name on the disk too; others sync no folder
-            descriptor = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            folder = os.open(path.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
 
 
 def _check_free(path: Path) -> None:
@@ -164,11 +154,9 @@ def _write(path: Path, about: Mapping[str, str], blocks: int) -> None:
         db.executescript(f"BEGIN; {TABLES}")
         for name, value in about.items():
             put(db, "about", name, value, changed=now())
-        db.executemany(
-            "INSERT INTO blocks (number, state, attempts, trials, changed) "
-            "VALUES (?, 'pending', 0, 0, ?)",
-            [(number, now()) for number in range(blocks)],
-        )
+        columns = "number, state, attempts, trials, changed"
+        rows = [(number, "pending", 0, 0, now()) for number in range(blocks)]
+        db.executemany(f"INSERT INTO blocks ({columns}) VALUES (?, ?, ?, ?, ?)", rows)
         db.execute("COMMIT")
         db.execute("PRAGMA journal_mode = WAL")
 
@@ -181,13 +169,13 @@ def remove(path: Path) -> None:
 
 def locked(path: Path) -> sqlite3.Connection:
     """The run's lock: held until this connection is closed or its process ends."""
-    lock = _database(sidecar(path, LOCK), "rwc", patience=LOCK_PATIENCE)
-    try:
-        with explain_errors(path):
+    with explain_errors(path):
+        lock = _database(sidecar(path, LOCK), "rwc", patience=LOCK_PATIENCE)
+        try:
             lock.execute("BEGIN EXCLUSIVE")
-    except BaseException:
-        lock.close()
-        raise
+        except BaseException:
+            lock.close()
+            raise
     return lock
 
 
@@ -220,14 +208,16 @@ def explain_errors(path: Path) -> Iterator[None]:
     except UnicodeDecodeError as error:  # of a text that SQLite cites
         raise damaged(path) from error
     except (OSError, sqlite3.DatabaseError) as error:
-        code = _code(error)
-        if code in EXPLAINED:
-            raise validate.invalid_input(str(path), *EXPLAINED[code]) from error
-        if isinstance(error, sqlite3.DatabaseError) and code not in DENIED:
+        if _code(error) in EXPLAINED:
+            raise validate.invalid_input(str(path), *EXPLAINED[_code(error)]) from error
+        if isinstance(error, sqlite3.DatabaseError) and _code(error) not in DENIED:
             raise
-        found = f"not ({getattr(error, 'strerror', None) or error})"
+        found, wanted = (
+            f"not ({getattr(error, 'strerror', None) or error})",
+            "a file that can be used",
+        )
         remedy = "check its folder, the rights to it and the disk; every finished block is kept"
-        raise validate.invalid_input(str(path), found, "a file that can be used", remedy) from error
+        raise validate.invalid_input(str(path), found, wanted, remedy) from error
 
 
 def put(db: sqlite3.Connection, table: str, *values: object, **more: object) -> None:

@@ -18,15 +18,7 @@ from dataclasses import replace
 
 from dprime import validate
 from dprime.runs.arrays import ArraysError
-from dprime.runs.backends.base import (
-    Backend,
-    End,
-    Here,
-    NoWorkersError,
-    Outcome,
-    Task,
-    Work,
-)
+from dprime.runs.backends.base import Backend, End, Here, NoWorkersError, Outcome, Task, Work
 from dprime.runs.errors import describe
 from dprime.runs.run import Run
 from dprime.runs.states import State
@@ -55,18 +47,10 @@ def execute(
 ) -> None:
     """Run the pending blocks and store each as it ends.
 
-    A run that was created for this call and that nobody can work on is removed again.
-
-    Args:
-        run: whose blocks they are; nobody else may work on it meanwhile.
-        work: runs one block. The same block must give the same arrays, so draw every random number
-            from the run's seed and the block's number.
-        backend: where; in this process unless given.
-        attempts: how often a block that raises an error is tried before it is left as failed.
-        on_block: called after each try with the block's number and the state of the run.
-
-    Raises:
-        BlocksFailedError: when no block is worth another try.
+    The same block must give the same arrays, so `work` draws every random number from the run's
+    seed and the block's number. A block that raises an error is tried again at the end, in all as
+    often as `attempts` says. After each try `on_block` is called with the block's number and the
+    state of the run. A run that was created for this call and that nobody can work on is removed.
 
     >>> import tempfile
     >>> import numpy as np

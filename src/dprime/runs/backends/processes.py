@@ -14,8 +14,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 
 from dprime import validate
-from dprime.runs.arrays import Arrays
-from dprime.runs.backends.base import Backend, Outcome, Outcomes, Task, Work, play_within
+from dprime.runs.backends.base import Backend, End, Outcome, Outcomes, Task, Work, play_within
 from dprime.runs.errors import describe
 
 GRACE = 2.0
@@ -26,12 +25,10 @@ PATIENCE = 0.5
 
 
 class Processes(Backend):
-    """Processes on this machine.
+    """Processes on this machine: so many `workers`, or one for each core.
 
-    Args:
-        workers: how many; one for each core unless given.
-        time_limit: seconds for a block, from when its process begins with it, after which the
-            process is ended and the block is tried again; None waits for ever.
+    A process whose block takes longer than the `time_limit`, in seconds from when it begins, is
+    ended, and the block is tried again; None waits for ever.
     """
 
     def __init__(self, workers: int | None = None, time_limit: float | None = None) -> None:
@@ -119,13 +116,12 @@ def _serve(pipe: Connection, packed: bytes, name: str, limit: float) -> None:
 
     torch.set_num_threads(1)
     with suppress(EOFError, OSError, KeyboardInterrupt):  # the driver is gone, or will say so
-        try:
-            work: Work = pickle.loads(packed)
-        except Exception as error:  # whatever a module of the user's own may raise
-            reason = f"the work cannot be had in another process: {describe(error)}"
-
-            def work(block: int) -> Arrays:
-                raise validate.InputError(reason)
-
+        work = None
         while (task := pipe.recv()) is not None:
-            pipe.send(play_within(limit, work, task, name))
+            try:
+                work = work or pickle.loads(packed)
+            except Exception as error:  # whatever a module of the user's own may raise
+                reason = f"The work cannot be had in another process: {describe(error)}"
+                pipe.send(Outcome(task, End.UNFIT, None, reason, worker=name))
+            else:
+                pipe.send(play_within(limit, work, task, name))

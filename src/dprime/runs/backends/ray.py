@@ -42,12 +42,10 @@ SHARE = 0.5 / (1 << 30)
 class Ray(Backend):
     """A Ray cluster.
 
-    Args:
-        address: "auto" for the cluster that this machine is part of, "host:port", or "ray://…";
-            None starts one on this machine for the time of the run.
-        time_limit: seconds for a block, from when a worker begins with it.
-        device: "cpu" takes a core for each worker, "cuda" a GPU, "auto" both: every GPU, and the
-            cores that are left.
+    The `address` is "auto" for the cluster that this machine is part of, "host:port", or "ray://…";
+    None starts one on this machine for the time of the run. The `device` "cpu" takes a core for
+    each worker, "cuda" a GPU, "auto" both: every GPU, and the cores that are left. The `time_limit`
+    counts seconds from when a worker begins with a block.
     """
 
     def __init__(
