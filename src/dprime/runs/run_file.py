@@ -100,18 +100,13 @@ def connected(path: Path, *, verify: bool) -> sqlite3.Connection:
     """A run's file, checked; where nothing may be written beside it, it is read as it is."""
     if not path.is_file():
         shown = f"{str(path)!r}, which is {'a folder' if path.is_dir() else 'not there'}"
-        raise validate.invalid_input(
-            "path", shown, "a run's file", "dprime runs lists those there are"
-        )
-    db = _database(path, "rw")
+        remedy = "dprime runs lists those there are"
+        raise validate.invalid_input("path", shown, "a run's file", remedy)
+    as_now = {"effective_ids": os.access in os.supports_effective_ids}
+    writable = all(os.access(place, os.W_OK, **as_now) for place in (path, path.parent))
+    alone = not sidecar(path, "-wal").exists()
+    db = _database(path, "rw" if writable else "ro&immutable=1" if alone else "ro")
     try:
-        try:
-            db.execute("PRAGMA schema_version").fetchone()
-        except sqlite3.DatabaseError as error:
-            if _code(error) not in DENIED or sidecar(path, "-wal").exists():
-                raise
-            db.close()
-            db = _database(path, "ro&immutable=1")
         db.execute("PRAGMA synchronous = FULL")
         _check(db, path, verify)
     except BaseException:
