@@ -93,15 +93,11 @@ def identify(
 ) -> Identifiability:
     """Everything that B reads off the adversary's trials.
 
-    Args:
-        logs: L of each trial [trial], or after each step [trial, step], of which the last counts.
-        in_world: whether each trial was in world `in`.
-        noise: σ on the clipped sum, [step] or [trial, step]; None for sampled batches.
-        sensitivities: likewise the local sensitivities, in the unit of the noise.
-        delta: at which ε′ is given.
-        belief: B's ρ_β, the belief that should not be exceeded.
-        prior: the belief in world `in` before the first step.
-        confidence: of the interval of δ′.
+    `logs` are L of each trial [trial], or after each step [trial, step], of which the last counts,
+    and `in_world` says whether the trial was in world `in`. The `noise` is σ on the clipped sum,
+    with the local `sensitivities` in its unit, both [step] or [trial, step]; neither is given for
+    sampled batches. The `belief` is B's ρ_β, which should not be exceeded, and the `prior` the
+    belief in world `in` before the first step. The `confidence` is that of the interval of δ′.
     """
     seen = advantage(logs, in_world, prior=prior)
     predicted = exact = rdp = by_advantage = by_paper = None

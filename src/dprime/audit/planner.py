@@ -143,9 +143,8 @@ def plan(
             (0 for ε, the prior for precision).
 
     The number for the Gaussian method is exact; the others rest on drawn ranks and are good to a
-    few per cent. A Gaussian bound refutes nothing unless the user accepts its assumption, nor where
-    its own test objects to the scores, which it does to 5 % of Gaussian ones; the number that
-    refutes allows for that.
+    tenth. A Gaussian bound refutes nothing unless the user accepts its assumption, nor where its
+    own test objects to the scores, as it does to 5 % of Gaussian ones; its number allows for that.
 
     >>> claim = TradeOff.gaussian(0.26805)  # ε = 1 at δ = 1e-5
     >>> plan(claim).trials

@@ -207,12 +207,9 @@ def explain_errors(path: Path) -> Iterator[None]:
             raise validate.invalid_input(str(path), *EXPLAINED[_code(error)]) from error
         if isinstance(error, sqlite3.DatabaseError) and _code(error) not in DENIED:
             raise
-        found, wanted = (
-            f"not ({getattr(error, 'strerror', None) or error})",
-            "a file that can be used",
-        )
+        reason, wanted = getattr(error, "strerror", None) or error, "a file that can be used"
         remedy = "check its folder, the rights to it and the disk; every finished block is kept"
-        raise validate.invalid_input(str(path), found, wanted, remedy) from error
+        raise validate.invalid_input(str(path), f"not ({reason})", wanted, remedy) from error
 
 
 def put(db: sqlite3.Connection, table: str, *values: object, **more: object) -> None:

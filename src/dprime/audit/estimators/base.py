@@ -38,18 +38,17 @@ class LowerBound:
     Attributes:
         confidence: over the randomness of the trials, the bound is below the truth this often, if
             its assumption holds; of the Bayesian method, a posterior probability instead.
-        epsilon: the mechanism's epsilon at this delta is at least this.
-        curve: the lower curve that every metric is read off; None where the method bounds epsilon
-            only (the one-run methods and the Bayesian one).
+        curve: the lower curve that every metric is read off; None where the method bounds the
+            epsilon at `delta` only (the one-run methods and the Bayesian one).
         trials: how many trials world `in` and world `out` had.
         counted: how many of them the bound counts; the others chose the threshold.
         lost: trials of a world whose score counts against the attacker whatever the threshold.
-        assumption: what must be true beyond independent trials, or None.
-        objection: why these scores do not look that way, or None.
+        assumption: what must be true beyond independent trials.
+        objection: why these scores do not look that way.
         assumes: the law of the scores that the confidence rests on: "" for none, "gaussian" (which
             a user may accept by name), or "prior" for a credible bound, whose error rate no law of
             the scores limits.
-        accepted: the law that the user has accepted by name, or None.
+        accepted: the law that the user has accepted by name.
         usual: whether the estimator has its default options, for which the planner knows the power.
     """
 

@@ -43,9 +43,9 @@ class Ray(Backend):
     """A Ray cluster.
 
     The `address` is "auto" for the cluster that this machine is part of, "host:port", or "ray://…";
-    None starts one on this machine for the time of the run. The `device` "cpu" takes a core for
-    each worker, "cuda" a GPU, "auto" both: every GPU, and the cores that are left. The `time_limit`
-    counts seconds from when a worker begins with a block.
+    None starts one on this machine for the time of the run. On the `device` "cpu" a worker is a
+    core, on "cuda" a GPU, on "auto" a GPU where there are some. The `time_limit` counts seconds
+    from when a worker begins with a block.
     """
 
     def __init__(
@@ -60,19 +60,19 @@ class Ray(Backend):
         ray = library()
         before = ray.is_initialized()  # a connection that was there stays
         self._connect()
-        running: dict[Any, tuple[Task, bool, float]] = {}  # on a GPU, and since when
+        running: dict[Any, tuple[Task, float]] = {}  # and since when
         try:
-            players = [ray.remote(num_cpus=1, num_gpus=n, max_retries=0)(_play) for n in (0, 1)]
-            options = [ray.put(work)], dprime.__version__, self.time_limit
+            gpus = self.device == "auto" and ray.cluster_resources().get("GPU", 0) >= 1
+            on_gpu = self.device == "cuda" or gpus
+            player = ray.remote(num_cpus=1, num_gpus=int(on_gpu), max_retries=0)(_play)
+            options = [ray.put(work)], on_gpu, dprime.__version__, self.time_limit
             while waiting or running:
-                for on_gpu in self._places([on_gpu for _, on_gpu, _ in running.values()]):
-                    if waiting:
-                        task = waiting.popleft()
-                        reference = players[on_gpu].remote(task, on_gpu, *options)
-                        running[reference] = task, on_gpu, time.monotonic()
+                workers = int(ray.cluster_resources().get("GPU" if on_gpu else "CPU", 0))
+                while waiting and len(running) < max(workers, 1):  # nodes may be on their way
+                    task = waiting.popleft()
+                    running[player.remote(task, *options)] = task, time.monotonic()
                 for reference in ray.wait(list(running), timeout=LOOK_AGAIN)[0]:
-                    task, _, since = running.pop(reference)
-                    yield self._outcome(reference, task, since)
+                    yield self._outcome(reference, *running.pop(reference))
         finally:
             for reference in running:
                 with suppress(Exception):  # it may have ended meanwhile, or its node with it
@@ -82,39 +82,23 @@ class Ray(Backend):
 
     def _connect(self) -> None:
         """Join the cluster, or start one; a process can be part of one only."""
-        ray, options = library(), {} if self.address else {"include_dashboard": False}
-        paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        ray, paths = library(), {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        options: dict[str, Any] = {} if self.address else {"include_dashboard": False}
+        options |= {"log_to_driver": False, "logging_level": "ERROR"}
+        options["runtime_env"] = {"env_vars": paths}
         host, _, port = (self.address or "").removeprefix("ray://").rpartition(":")
         try:
             if host and port.isdecimal():  # check the port first: Ray retries for minutes
                 socket.create_connection((host, int(port)), REACH).close()
-            if ray.is_initialized() and self.address in (
-                None,
-                "auto",
-                ray.get_runtime_context().gcs_address,
-            ):
-                return
-            ray.init(
-                address=self.address or "local",
-                log_to_driver=False,
-                logging_level="ERROR",
-                runtime_env={"env_vars": paths},
-                **options,
-            )
+            now = ray.get_runtime_context().gcs_address if ray.is_initialized() else ""
+            if not now or self.address not in (None, "auto", now):
+                ray.init(address=self.address or "local", **options)
         except (ConnectionError, RuntimeError, OSError, TimeoutError) as error:
             reason = " ".join(str(error).split())[:200]
             requirement = f"be that of a running Ray cluster ({reason})"
             remedy = "start Ray with ray start --head, give its address, or leave the address out"
             found = f"it is {self.address!r}"
             raise NoWorkersError.of("address", requirement, found, remedy) from None
-
-    def _places(self, lent: list[bool]) -> list[bool]:
-        """Free GPUs (True) and cores (False); where nothing is under way, at least one."""
-        found = library().cluster_resources()
-        gpus = 0 if self.device == "cpu" else int(found.get("GPU", 0))
-        cores = 0 if self.device == "cuda" else max(0, int(found.get("CPU", 0)) - gpus)
-        free = [True] * (gpus - lent.count(True)) + [False] * (cores - lent.count(False))
-        return free if free or lent else [self.device == "cuda"]  # nodes may be on their way
 
     def _outcome(self, reference: Any, task: Task, since: float) -> Outcome:
         """What came back, or why nothing did."""
@@ -141,7 +125,7 @@ def library() -> Any:
         raise validate.invalid_input("backend", found, "there", remedy) from None
 
 
-def _play(task: Task, on_gpu: bool, sent: list[Any], version: str, limit: float) -> Outcome:
+def _play(task: Task, sent: list[Any], on_gpu: bool, version: str, limit: float) -> Outcome:
     """In a worker: play a block."""
     worker = f"{socket.gethostname()} {os.getpid()}"
     if version != dprime.__version__:
