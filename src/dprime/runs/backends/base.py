@@ -71,13 +71,9 @@ class NoWorkersError(validate.InputError):
 class Backend(ABC):
     """Where blocks are played."""
 
-    time_limit = math.inf
-    """Seconds for a block, from when a worker begins with it."""
-
-    def limit(self, time_limit: float | None) -> None:
-        """Set the time limit; None waits for ever."""
-        if time_limit is not None:
-            self.time_limit = validate.positive("time_limit", time_limit, example=600)
+    def __init__(self, time_limit: float | None = None) -> None:
+        limit = math.inf if time_limit is None else validate.positive("time_limit", time_limit)
+        self.time_limit = limit  # seconds, from when a worker begins with a block
 
     @abstractmethod
     def outcomes(self, work: Work, waiting: deque[Task]) -> Outcomes:

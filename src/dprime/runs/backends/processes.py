@@ -35,7 +35,7 @@ class Processes(Backend):
         from dprime.train.workers import cores  # noqa: PLC0415  it needs PyTorch
 
         self.workers = cores() if workers is None else validate.whole("workers", workers)
-        self.limit(time_limit)
+        super().__init__(time_limit)
 
     def outcomes(self, work: Work, waiting: deque[Task]) -> Outcomes:
         try:

@@ -52,7 +52,7 @@ class Ray(Backend):
         self, address: str | None = None, time_limit: float | None = None, device: str = "cpu"
     ) -> None:
         self.address = address
-        self.limit(time_limit)
+        super().__init__(time_limit)
         self.device = validate.one_of("device", device, ("cpu", "cuda", "auto"))
         library()
 
