@@ -257,8 +257,7 @@ class Run:
         """Store a block's arrays, each with the trial first; a finished block is never replaced."""
         trials, layout, data = pack(arrays)
         with self._transaction() as db:
-            self._check_open(block)
-            for other, its in self._rows(
+            for other, its in db.execute(
                 "SELECT number, layout FROM blocks WHERE finished LIMIT 1"
             ):
                 if layout != its:
@@ -266,13 +265,9 @@ class Run:
                     remedy = "return arrays of the same names, types and shapes for every block"
                     raise ArraysError.of("arrays", wanted, f"they are {layout}", remedy)
             (last,) = db.execute("SELECT coalesce(max(finished), 0) FROM blocks").fetchone()
-            values = (last + 1, trials, layout, data)
-            db.execute(
-                "UPDATE blocks SET state = 'done', attempts = attempts + 1, error = NULL, "
-                "finished = ?, trials = ?, layout = ?, arrays = ?, digest = ?, seconds = ?, "
-                "changed = ? WHERE number = ?",
-                (*values, run_file.digest(block, *values), seconds, run_file.now(), block),
-            )
+            kept = {"finished": last + 1, "trials": trials, "layout": layout, "arrays": data}
+            digest = run_file.digest(block, *kept.values())
+            self._end(block, "done", error=None, digest=digest, seconds=seconds, **kept)
             if worker:
                 before = self.workers().get(worker, Worker())
                 counts = before.blocks + 1, before.trials + trials, before.seconds + seconds
@@ -280,14 +275,22 @@ class Run:
 
     def fail(self, block: int, error: str, outcome: str = FAILED, worker: str = "") -> None:
         """Record how a try of a block ended, and why; the block stays to be tried again."""
-        reason, now = error.encode(errors="replace").decode(), run_file.now()
+        reason = error.encode(errors="replace").decode()
         with self._transaction() as db:
-            self._check_open(block)
-            change = "state = 'failed', attempts = attempts + 1, error = ?, changed = ?"
-            db.execute(f"UPDATE blocks SET {change} WHERE number = ?", (reason, now, block))
+            self._end(block, "failed", error=reason)
             (last,) = db.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()
-            run_file.put(db, "events", last + 1, now, block, outcome, reason, worker)
+            run_file.put(db, "events", last + 1, run_file.now(), block, outcome, reason, worker)
             db.execute("DELETE FROM events WHERE number <= ?", (last + 1 - MOST_EVENTS,))
+
+    def _end(self, block: int, state: str, **values: object) -> None:
+        """Change the row of a block whose try has ended; refuse one that is done."""
+        if self._tried(block)[0] == "done":
+            remedy = "leave it: a finished block is never replaced"
+            raise validate.invalid_input(f"block {block}", "done", "not yet done", remedy)
+        row = {"state": state, "changed": run_file.now(), **values}
+        changes = ", ".join(f"{name} = ?" for name in row)
+        query = f"UPDATE blocks SET attempts = attempts + 1, {changes} WHERE number = ?"
+        self._db.execute(query, (*row.values(), block))
 
     def events(self) -> list[Event]:
         """What went wrong on the way, the latest last; a block that failed may be done by now."""
@@ -305,14 +308,21 @@ class Run:
         ended = [(datetime.fromisoformat(changed), trials) for changed, trials in rows]
         if not ended:
             return 0.0
-        last = max(ended)[0]
-        start = max(self.created, last - timedelta(minutes=1))
+        start = max(self.created, max(ended)[0] - timedelta(minutes=1))
         trials = sum(float(trials) for moment, trials in ended if moment > start)
-        return trials / max((last - start).total_seconds(), 1e-3)
+        return trials / max((max(ended)[0] - start).total_seconds(), 1e-3)
 
     def attempts(self, block: int) -> int:
         """How often a block ended, done or failed; a try that was killed does not count."""
         return self._tried(block)[1]
+
+    def _tried(self, block: int) -> tuple[str, int]:
+        """The state of a block, and how often it ended."""
+        rows = self._rows("SELECT state, attempts FROM blocks WHERE number = ?", block)
+        if not rows:
+            limits = f"between 0 and {self.state().blocks - 1}"
+            raise validate.invalid_value("block", block, limits, "give a block of this run")
+        return rows[0][0], rows[0][1]
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
@@ -356,20 +366,6 @@ class Run:
             remedy = "give another path, or the settings that it was made with"
             raise validate.invalid_input(self.path.name, found, wanted, remedy)
 
-    def _tried(self, block: int) -> tuple[str, int]:
-        """The state of a block, and how often it ended."""
-        rows = self._rows("SELECT state, attempts FROM blocks WHERE number = ?", block)
-        if not rows:
-            limits = f"between 0 and {self.state().blocks - 1}"
-            raise validate.invalid_value("block", block, limits, "give a block of this run")
-        return rows[0][0], rows[0][1]
-
-    def _check_open(self, block: int) -> None:
-        """Refuse a block that the run does not have, or that is done."""
-        if self._tried(block)[0] == "done":
-            remedy = "leave it: a finished block is never replaced"
-            raise validate.invalid_input(f"block {block}", "done", "not yet done", remedy)
-
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """All or nothing, on the disk when it ends."""
@@ -393,8 +389,7 @@ class Run:
         return [number for (number,) in self._rows(f"SELECT number FROM blocks WHERE {condition}")]
 
     def _text(self, name: str) -> str:
-        text = self.noted(name)
-        if text is None:
+        if (text := self.noted(name)) is None:
             raise run_file.damaged(self.path)
         return text
 
