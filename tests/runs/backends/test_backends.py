@@ -8,7 +8,7 @@ import pytest
 from dprime.runs.backends import End, Processes, Task, backend_named
 from dprime.runs.run import Run
 from dprime.runs.runner import LOSSES, BlocksFailedError, execute
-from works import Large, Late, Noted, Unsendable, break_off, die, hang, scores
+from works import Large, Late, Noted, Unloadable, Unsendable, break_off, die, hang, scores
 
 BLOCKS = 5
 RAY = pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])
@@ -109,6 +109,14 @@ def test_what_fails_everywhere_stops_the_run(name, backend, store):
     with pytest.raises(BlocksFailedError, match="The first 3 blocks all failed with"):
         execute(store, len, backend=backend(name))
     assert store.state().done == 0
+
+
+@ELSEWHERE
+def test_what_no_worker_can_have_stops_the_run_and_no_block_has_failed(name, backend, store):
+    with pytest.raises(BlocksFailedError, match="no such module here"):
+        execute(store, Unloadable(), backend=backend(name))
+    assert store.pending() == [*range(BLOCKS)]
+    assert store.events() == []
 
 
 def test_what_cannot_be_sent():
