@@ -90,24 +90,24 @@ class AuditPlan:
     def sentence(self) -> str:
         """The plan in plain words."""
         bound = f"the {self.method} bound at {100 * self.confidence:g} % confidence"
-        often, parts = f"in {100 * self.power:g} % of audits", []
-        never, by = f"Not even {MOST_TRIALS:,} trials a world", "the whole curve"
+        often, by = f"in {100 * self.power:g} % of audits", "the whole curve"
+
+        def with_trials(trials: int | None, never: str, does: str) -> str:
+            if trials is None:
+                return f"Not even {MOST_TRIALS:,} trials a world {never}."
+            return f"With {trials:,} trials a world, {bound} {does}."
+
+        parts = []
         if isinstance(self.metric, Reading) and self.claimed and self.target and self.reach:
             by = self.metric.phrase.partition(" ")[2]
             goal = f"{self.metric.phrase} of at least {round_down(self.target)}"
             share = f"{100 * self.reach:g} % of what is claimed ({round_down(self.claimed)})"
-            parts.append(
-                f"{never} let the {self.method} bound show {goal}."
-                if self.trials is None
-                else f"With {self.trials:,} trials a world, {bound} shows {goal}, {share}, {often}."
-            )
+            never = f"let the {self.method} bound show {goal}"
+            parts.append(with_trials(self.trials, never, f"shows {goal}, {share}, {often}"))
         if self.strength > 1:
-            parts.append(
-                f"{never} refute the claim so often by {by}."
-                if self.refuting is None
-                else f"With {self.refuting:,} trials a world, {bound} refutes the claim {often}, "
-                f"judged by {by}."
-            )
+            never = f"refute the claim so often by {by}"
+            does = f"refutes the claim {often}, judged by {by}"
+            parts.append(with_trials(self.refuting, never, does))
         if self.least is not None:
             parts.append(f"No valid bound reaches that so often with fewer than {self.least:,}.")
         times = "" if self.strength == 1 else f"{self.strength:g} times "

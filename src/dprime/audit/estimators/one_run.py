@@ -205,6 +205,20 @@ def _epsilon(p_value: PValue, seen: Guessed, delta: float, level: float) -> floa
     return _last_rejected(lambda e: p_value(seen, e, delta) <= level, LARGEST_EPSILON)
 
 
+@lru_cache(REMEMBERED)
+def _epsilon_of_tails(seen: Guessed, delta: float, level: float) -> float:
+    return _last_rejected(
+        lambda e: least_total(_inverse(e, delta), seen, level) > 1, LARGEST_EPSILON
+    )
+
+
+@lru_cache(REMEMBERED)
+def _mu(seen: Guessed, level: float) -> float:
+    return _last_rejected(
+        lambda mu: least_total(GaussianShape(mu).fpr, seen, level) > 1, LARGEST_MU
+    )
+
+
 def _last_rejected(rejects: Callable[[float], bool], largest: float) -> float:
     """The largest parameter that is rejected, and all below it with it; 0 where not even 0 is."""
     if not rejects(0.0):
@@ -249,22 +263,6 @@ def _binomial(seen: Guessed, epsilon: float) -> tuple[Array, float]:
         return w, 1.0
     q = math.exp(log_right)
     return w, float(scipy.special.betainc(seen.right, seen.guesses - seen.right + 1, q))
-
-
-@lru_cache(REMEMBERED)
-def _epsilon_of_tails(seen: Guessed, delta: float, level: float) -> float:
-    def rejected(epsilon: float) -> bool:
-        return least_total(_inverse(epsilon, delta), seen, level) > 1
-
-    return _last_rejected(rejected, LARGEST_EPSILON)
-
-
-@lru_cache(REMEMBERED)
-def _mu(seen: Guessed, level: float) -> float:
-    def rejected(mu: float) -> bool:
-        return least_total(GaussianShape(mu).fpr, seen, level) > 1
-
-    return _last_rejected(rejected, LARGEST_MU)
 
 
 def _inverse(epsilon: float, delta: float) -> Inverse:
