@@ -28,7 +28,7 @@ from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.power import (
     METHODS,
     MOST_TRIALS,
-    Goal,
+    AuditGoal,
     chance,
     fewest_trials,
     gaussian_index,
@@ -171,7 +171,7 @@ def plan(
     made = AuditPlan(metric, None, None, *given, trials=refuting, refuting=refuting, least=None)
     if metric == "curve":
         return made
-    goal = Goal(metric, target, d_prime, confidence)
+    goal = AuditGoal(metric, target, d_prime, confidence)
     trials, least = fewest_trials(goal, method, power), least_trials(goal, power)
     return replace(made, claimed=claimed, target=target, reach=share, trials=trials, least=least)
 
@@ -260,11 +260,11 @@ def refuting_trials(
     return fewest_trials(goal, method, _unobjected(method, power))
 
 
-def _refuting(claim: TradeOff, metric: Criterion, confidence: float, d_prime: float) -> Goal:
+def _refuting(claim: TradeOff, metric: Criterion, confidence: float, d_prime: float) -> AuditGoal:
     """To show more than the claim allows."""
     if metric == "curve":  # judged at many places, so the bound must pass the claim somewhere
-        return Goal(Reading("d_prime"), _index_below(claim, DEEP), d_prime, confidence, claim)
-    return Goal(metric, above(metric.value(claim)), d_prime, confidence)
+        return AuditGoal(Reading("d_prime"), _index_below(claim, DEEP), d_prime, confidence, claim)
+    return AuditGoal(metric, above(metric.value(claim)), d_prime, confidence)
 
 
 def _unobjected(method: str, power: float) -> float:

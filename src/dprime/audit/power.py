@@ -37,13 +37,9 @@ MOST_TRIALS = 10**9
 PRECISE = 1.05
 """Numbers that rest on drawn thresholds are found up to this factor, and rounded up."""
 
-Drawn = tuple[Array, Array]
-"""The true error rate of one world at thresholds at its ranks, and the other world's errors there,
-each drawn many times [draw, rank]."""
-
 
 @dataclass(frozen=True)
-class Goal:
+class AuditGoal:
     """What a bound should reach, and what is true: a Gaussian curve of this d′.
 
     With a `claim`, some point of the bound should lie above that curve; a Gaussian bound does where
@@ -87,7 +83,7 @@ def gaussian_index(metric: Reading, value: float) -> float:
     return float(scipy.optimize.brentq(excess, 0.0, high, xtol=1e-12))
 
 
-def least_trials(goal: Goal, power: float) -> int | None:
+def least_trials(goal: AuditGoal, power: float) -> int | None:
     """The trials with which the test of `best_possible` has this power."""
     gap = goal.d_prime - goal.index
     if gap <= 0:
@@ -97,7 +93,7 @@ def least_trials(goal: Goal, power: float) -> int | None:
     return count if count <= MOST_TRIALS else None
 
 
-def fewest_trials(goal: Goal, method: str, power: float) -> int | None:
+def fewest_trials(goal: AuditGoal, method: str, power: float) -> int | None:
     """The trials a world with which a method reaches the goal so often.
 
     Chances that are drawn give them up to a factor, rounded up to two digits: no more are known.
@@ -121,7 +117,7 @@ def fewest_trials(goal: Goal, method: str, power: float) -> int | None:
     return -(-high // unit) * unit
 
 
-def chance(goal: Goal, method: str, trials: int, lost: int = 0) -> float:
+def chance(goal: AuditGoal, method: str, trials: int, lost: int = 0) -> float:
     """The chance that a method's bound reaches the goal with so many trials in each world.
 
     The band's is known too where some of them were lost and count against the attacker.
@@ -131,7 +127,7 @@ def chance(goal: Goal, method: str, trials: int, lost: int = 0) -> float:
     return _band(goal, trials, lost) if method == "band" else _clopper_pearson(goal, trials)
 
 
-def _gaussian(goal: Goal, trials: int) -> float:
+def _gaussian(goal: AuditGoal, trials: int) -> float:
     """The chance that a noncentral t exceeds the least one whose bound has the goal's d′.
 
     The bound reaches that d′ where T >= t, t the value that a noncentral t of that d′ exceeds with
@@ -150,60 +146,48 @@ def _gaussian(goal: Goal, trials: int) -> float:
     return gaussian.tail(limit, freedom, goal.d_prime * root)
 
 
-def _clopper_pearson(goal: Goal, trials: int) -> float:
-    """The share of drawn audits that reach the goal, their threshold chosen on held-out trials.
-
-    Its candidates are ranks of the held-out scores: at the r-th largest `out` score r - 1 lie above
-    and the missed members are drawn; at the r-th smallest `in` score it is the other way round.
-    """
+def _clopper_pearson(goal: AuditGoal, trials: int) -> float:
+    """The share of drawn audits that reach the goal, their threshold chosen on held-out trials."""
     held = max(1, int(clopper_pearson.HELD_OUT * trials))
     counted, level = trials - held, each_of_two(1.0 - goal.confidence)
     ranks = clopper_pearson.threshold_ranks(held)
-    (fpr, missed), (fnr, alarms) = drawn(goal.d_prime, held, ranks, CHOICES)
-    rates = np.hstack([fpr, _fnr(goal.d_prime, fnr)])
-    fixed = np.broadcast_to(ranks - 1, fpr.shape)
-    errors = np.dstack([np.hstack([fixed, alarms]), np.hstack([missed, fixed])]).astype(int)
+    rates, alarms, missed = drawn(goal.d_prime, held, ranks, CHOICES)
+    errors = np.dstack([alarms, missed]).astype(int).tolist()
     sizes = (held, held), (counted, counted)
     best = [
-        clopper_pearson.best_of(map(tuple, each), *sizes, level, goal.metric)
-        for each in errors.tolist()
+        clopper_pearson.best_of(map(tuple, each), *sizes, level, goal.metric) for each in errors
     ]
-    chosen = rates[np.arange(CHOICES), best][:, None]
+    fpr = rates[np.arange(CHOICES), best][:, None]
     rng = np.random.default_rng(1)
-    alarmed, lost = (
+    alarms, missed = (
         upper_ends(rng.binomial(counted, rate, (CHOICES, COUNTS)), counted, level).ravel()
-        for rate in (chosen, _fnr(goal.d_prime, chosen))
+        for rate in (fpr, _fnr(goal.d_prime, fpr))
     )
-    return float(np.mean([goal.reached([point]) for point in zip(alarmed, 1 - lost, strict=True)]))
+    return float(np.mean([goal.reached([point]) for point in zip(alarms, 1 - missed, strict=True)]))
 
 
-def _band(goal: Goal, trials: int, lost: int) -> float:
+def _band(goal: AuditGoal, trials: int, lost: int) -> float:
     """The share of drawn bands that reach the goal.
 
     The ranks are those of the expected direction that tell something. A lost trial counts against
     the attacker: it has the largest score of world `out`, or the smallest of world `in`, so the
-    first ranks are those of lost trials. At the others either rate of `out`, then of `in`, is
-    fixed; the other one follows from drawn counts of missed members, then of false alarms.
+    first ranks are those of lost trials.
     """
     ranks = np.array(band.Band().ranks(trials))
     level = each_of_two((1.0 - band.TURNED) * (1.0 - goal.confidence) / (2 * len(ranks)))
     ranks = ranks[ranks > lost]
-    if not len(ranks):
+    count = len(ranks)
+    if not count:
         return 0.0
-    fixed = upper_ends(ranks - 1, trials, level)
-    missed, alarms = (
-        upper_ends(errors + lost, trials, level)
-        for _, errors in drawn(goal.d_prime, trials - lost, ranks - lost, BANDS)
-    )
-    if goal.claim is not None:
-        fnr = 1.0 - np.array([goal.claim.shape.tpr(rate) for rate in fixed.tolist()])
-        fpr = np.array([goal.claim.shape.fpr(1.0 - rate) for rate in fixed.tolist()])
-        return float((np.hstack([missed <= fnr, alarms <= fpr])).any(axis=1).mean())
-    reached = (
-        goal.reached([*zip(fixed, 1.0 - fnr, strict=True), *zip(fpr, 1.0 - fixed, strict=True)])
-        for fnr, fpr in zip(missed, alarms, strict=True)
-    )
-    return sum(reached) / BANDS
+    _, *errors = drawn(goal.d_prime, trials - lost, ranks - lost, BANDS)
+    fpr, fnr = (upper_ends(each + lost, trials, level) for each in errors)
+    if goal.claim is None:
+        points = (zip(*pair, strict=True) for pair in zip(fpr, 1.0 - fnr, strict=True))
+        return sum(goal.reached(each) for each in points) / BANDS
+    fixed, shape = fpr[0, :count].tolist(), goal.claim.shape  # also the FNR at ranks of `in`
+    above = fnr[:, :count] <= 1.0 - np.array([shape.tpr(rate) for rate in fixed])
+    left = fpr[:, count:] <= np.array([shape.fpr(1.0 - rate) for rate in fixed])
+    return float((above.any(axis=1) | left.any(axis=1)).mean())
 
 
 def _fnr(d_prime: float, fpr: Array) -> Array:
@@ -211,19 +195,27 @@ def _fnr(d_prime: float, fpr: Array) -> Array:
     return np.asarray(scipy.special.ndtr(-scipy.special.ndtri(fpr) - d_prime))
 
 
-def drawn(d_prime: float, trials: int, ranks: NDArray[np.int64], draws: int) -> tuple[Drawn, Drawn]:
-    """Ranks of the largest `out` scores, and of the smallest `in` scores, of the same trials."""
+def drawn(
+    d_prime: float, trials: int, ranks: NDArray[np.int64], draws: int
+) -> tuple[Array, Array, Array]:
+    """False-positive rates of thresholds, and the false positives and negatives at each.
+
+    The thresholds [draw, rank] lie at ranks of the largest `out` scores, where r - 1 false
+    positives are at the r-th, then at ranks of the smallest `in` scores of the same trials, where
+    r - 1 members are missed.
+    """
     rng = np.random.default_rng(0)
     at_ranks = []
     for _ in range(2):  # of uniform numbers, these are sums of exponentials over their total
         sums = rng.gamma(np.diff(ranks, prepend=0), size=(draws, len(ranks))).cumsum(axis=1)
         rest = rng.gamma(trials + 1 - ranks[-1], size=(draws, 1))
         at_ranks.append(sums / (sums[:, -1:] + rest))
-    positives, missed = at_ranks
-    return (
-        (positives, _counts(missed, ranks, trials, _fnr(d_prime, positives), rng)),
-        (missed, _counts(positives, ranks, trials, _fnr(d_prime, missed), rng)),
-    )
+    fpr, fnr = at_ranks
+    missed = _counts(fnr, ranks, trials, _fnr(d_prime, fpr), rng)
+    alarms = _counts(fpr, ranks, trials, _fnr(d_prime, fnr), rng)
+    fixed = np.broadcast_to(ranks - 1, fpr.shape)
+    rates = np.hstack([fpr, _fnr(d_prime, fnr)])
+    return rates, np.hstack([fixed, alarms]), np.hstack([missed, fixed])
 
 
 def _counts(
