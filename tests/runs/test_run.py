@@ -256,16 +256,6 @@ def test_without_a_path_the_run_is_gone_when_it_is_closed():
     assert not folder.exists()
 
 
-def test_a_run_is_discarded_only_if_nothing_happened(path):
-    Run.create(path, "audit", CONFIG, blocks=2).discard()
-    assert list(path.parent.iterdir()) == []
-    with Run.create(path, "audit", CONFIG, blocks=2) as run:
-        run.finish(0, scores(0), seconds=1.0)
-        run.discard()
-    Run.open(path).discard()
-    assert path.exists()
-
-
 def test_creation_that_is_cut_off_leaves_no_run_and_is_no_obstacle(path, monkeypatch):
     def killed(*_):
         raise KeyboardInterrupt

@@ -35,18 +35,12 @@ class Summary:
 def summary_of(run: Run) -> Summary:
     """A run in one line."""
     kind, config, state = run.kind, run.config, run.state()
+    adversary = _label(config.get("adversary")) or (KINDS[kind] if kind != "audit" else "")
     word = "complete" if state.complete else "incomplete" if state.pending else "failed"
-    return Summary(
-        name=run.path.name,
-        kind=kind,
-        adversary=_label(config.get("adversary")) or (KINDS[kind] if kind != "audit" else ""),
-        data=_label(config.get("data")),
-        blocks=state.blocks,
-        done=state.done,
-        trials=state.trials,
-        state="running" if run.busy() else word,
-        changed=run.changed(),
-    )
+    if run.busy():
+        word = "running"
+    about = run.path.name, kind, adversary, _label(config.get("data"))
+    return Summary(*about, state.blocks, state.done, state.trials, word, run.changed())
 
 
 def _label(value: object) -> str:

@@ -68,7 +68,6 @@ class Run:
         self._db = connection
         self._lock: sqlite3.Connection | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._created_here = False
 
     @classmethod
     def create(
@@ -97,9 +96,7 @@ class Run:
             about["request"] = json_text("request", request)
         with explain_errors(place):
             run_file.create(place, about, int(about["blocks"]))
-        run = cls.open(place)
-        run._created_here = True
-        return run
+        return cls.open(place)
 
     @classmethod
     def open(cls, path: PathLike, *, verify: bool = True) -> Run:
@@ -145,13 +142,6 @@ class Run:
         self._db.close()
         if self._folder is not None:
             self._folder.cleanup()
-
-    def discard(self) -> None:
-        """Close and remove a run that was created by this object and that nothing happened in."""
-        untouched = self._created_here and not self.state().done and not self.events()
-        self.close()
-        if untouched and self._folder is None:
-            run_file.remove(self.path)
 
     def __enter__(self) -> Self:
         return self

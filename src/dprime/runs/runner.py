@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from dprime import validate
 from dprime.runs.arrays import ArraysError
-from dprime.runs.backends.base import Backend, End, Here, NoWorkersError, Outcome, Task, Work
+from dprime.runs.backends.base import Backend, End, Here, Outcome, Task, Work
 from dprime.runs.errors import describe
 from dprime.runs.run import Run
 from dprime.runs.states import State
@@ -50,7 +50,7 @@ def execute(
     The same block must give the same arrays, so `work` draws every random number from the run's
     seed and the block's number. A block that raises an error is tried again at the end, in all as
     often as `attempts` says. After each try `on_block` is called with the block's number and the
-    state of the run. A run that was created for this call and that nobody can work on is removed.
+    state of the run.
 
     >>> import tempfile
     >>> import numpy as np
@@ -67,16 +67,12 @@ def execute(
         policy = RetryPolicy(run.pending(), tried, hasattr(work, "with_memory_fraction"))
         if not policy.waiting:
             return
-        try:
-            with closing((backend or Here()).outcomes(work, policy.waiting)) as outcomes:
-                for outcome in outcomes:
-                    stored = _stored(run, outcome)
-                    if on_block is not None:
-                        on_block(stored.task.block, run.state())
-                    policy.judge(stored)
-        except NoWorkersError:
-            run.discard()
-            raise
+        with closing((backend or Here()).outcomes(work, policy.waiting)) as outcomes:
+            for outcome in outcomes:
+                stored = _stored(run, outcome)
+                if on_block is not None:
+                    on_block(stored.task.block, run.state())
+                policy.judge(stored)
 
 
 def counting(run: Run, advance: Callable[[float], None]) -> Callable[[int, State], None]:

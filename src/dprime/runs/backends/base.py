@@ -64,10 +64,6 @@ class Outcome:
 Outcomes = Generator[Outcome, None, None]
 
 
-class NoWorkersError(validate.InputError):
-    """There is nobody to play a block: nothing has happened yet."""
-
-
 class Backend(ABC):
     """Where blocks are played."""
 

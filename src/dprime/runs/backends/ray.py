@@ -21,7 +21,6 @@ from dprime import text, validate
 from dprime.runs.backends.base import (
     Backend,
     End,
-    NoWorkersError,
     Outcome,
     Outcomes,
     Task,
@@ -43,7 +42,7 @@ class Ray(Backend):
     """A Ray cluster.
 
     The `address` is "auto" for the cluster that this machine is part of, "host:port", or "ray://…";
-    None starts one on this machine for the time of the run. On the `device` "cpu" a worker is a
+    None starts one on this machine for the time of a run. On the `device` "cpu" a worker is a
     core, on "cuda" a GPU, on "auto" a GPU where there are some. The `time_limit` counts seconds
     from when a worker begins with a block.
     """
@@ -55,10 +54,12 @@ class Ray(Backend):
         super().__init__(time_limit)
         self.device = validate.one_of("device", device, ("cpu", "cuda", "auto"))
         library()
+        if address is not None:  # so that nothing is begun where nobody is
+            self._connect()
 
     def outcomes(self, work: Work, waiting: deque[Task]) -> Outcomes:
         ray = library()
-        before = ray.is_initialized()  # a connection that was there stays
+        started = self.address is None and not ray.is_initialized()
         self._connect()
         running: dict[Any, tuple[Task, float]] = {}  # and since when
         try:
@@ -77,7 +78,7 @@ class Ray(Backend):
             for reference in running:
                 with suppress(Exception):  # it may have ended meanwhile, or its node with it
                     ray.cancel(reference, force=True)
-            if not before:
+            if started:
                 ray.shutdown()
 
     def _connect(self) -> None:
@@ -95,10 +96,9 @@ class Ray(Backend):
                 ray.init(address=self.address or "local", **options)
         except (ConnectionError, RuntimeError, OSError, TimeoutError) as error:
             reason = " ".join(str(error).split())[:200]
-            requirement = f"be that of a running Ray cluster ({reason})"
+            requirement = f"that of a running Ray cluster ({reason})"
             remedy = "start Ray with ray start --head, give its address, or leave the address out"
-            found = f"it is {self.address!r}"
-            raise NoWorkersError.of("address", requirement, found, remedy) from None
+            raise validate.invalid_value("address", self.address, requirement, remedy) from None
 
     def _outcome(self, reference: Any, task: Task, since: float) -> Outcome:
         """What came back, or why nothing did."""
