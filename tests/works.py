@@ -110,6 +110,21 @@ class Late:
         return _made_slowly, (self.seconds,)
 
 
+def _not_made():
+    raise ImportError("no such module here")
+
+
+@dataclass(frozen=True)
+class Unloadable:
+    """Can be sent, and cannot be had in another process."""
+
+    def __call__(self, block):
+        return scores(block)
+
+    def __reduce__(self):
+        return _not_made, ()
+
+
 class Unsendable:
     """Cannot be sent to another process."""
 

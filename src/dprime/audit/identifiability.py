@@ -18,44 +18,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dprime import bounds, validate
 from dprime.audit.estimators.base import upper_end
 from dprime.curve import TradeOff
-from dprime.data import arrays
-
-Row = NDArray[np.float64]
+from dprime.privacy_loss import Array
 
 
-@final
 @dataclass(frozen=True)
 class PointEstimate:
-    """An ε′ that the observations fit; never a bound, neither from above nor from below.
-
-    Attributes:
-        value: the number.
-        source: what it was computed from.
-        kind: what it is, in two words.
-
-    >>> PointEstimate(2.8376, "from the largest final belief").sentence
-    'ε′ = 2.838 from the largest final belief, a point estimate with no confidence.'
-    """
+    """An ε′ that the observations fit; never a bound, neither from above nor from below."""
 
     value: float
     source: str
     kind: Literal["point estimate"] = "point estimate"
 
-    @property
-    def sentence(self) -> str:
-        return f"ε′ = {self.value:.4g} {self.source}, a point estimate with no confidence."
 
-
-@final
 @dataclass(frozen=True)
 class Mean:
     """A mean over independent trials, with its standard error."""
@@ -64,19 +47,11 @@ class Mean:
     standard_error: float
 
 
-@final
 @dataclass(frozen=True)
 class Exceedance:
-    """B's δ′: the share of world-`in` trials whose final belief exceeds a limit.
+    """B's δ′: the share of world-`in` trials whose final belief exceeds `belief`, B's ρ_β.
 
-    Attributes:
-        value: the share that was seen.
-        low: the lower end of its two-sided interval (Clopper and Pearson 1934).
-        high: the upper end.
-        belief: the limit, B's ρ_β.
-        prior: the belief before the first step.
-        confidence: of the interval.
-        trials: how many of world `in` there were.
+    Its interval is two-sided (Clopper and Pearson 1934), `trials` counts those of world `in`.
     """
 
     value: float
@@ -88,20 +63,15 @@ class Exceedance:
     trials: int
 
 
-@final
 @dataclass(frozen=True)
 class Identifiability:
     """All that the adversary shows.
 
-    Attributes:
-        advantage: TPR - FPR of its answers.
-        predicted: the advantage that the local sensitivities predict; None for sampled batches.
-        exceedance: how often its belief exceeds the limit in world `in`.
-        epsilons: ε′ by what it is computed from: `sensitivities` composed exactly and by RDP
-            (`sensitivities_rdp`), None for sampled batches, where a record's share in a step is not
-            known; the largest final `belief`; the `advantage`, exact for Gaussian noise and by B's
-            eq. 6 (`advantage_classical`), None at another prior than ½, where the answers are not
-            those of the largest advantage.
+    `predicted` is the advantage that the local sensitivities predict. `epsilons` has ε′ by what it
+    is computed from: the `sensitivities` composed exactly, and by RDP (`sensitivities_rdp`); the
+    largest final `belief`; the `advantage`, exact for Gaussian noise, and by B's eq. 6
+    (`advantage_classical`). None where it does not apply: a record's share in a step is not known
+    for sampled batches, and at another prior than ½ the answers do not have the largest advantage.
     """
 
     advantage: Mean
@@ -123,28 +93,12 @@ def identify(
 ) -> Identifiability:
     """Everything that B reads off the adversary's trials.
 
-    Args:
-        logs: L of each trial [trial], or after each step [trial, step], of which the last counts.
-        in_world: whether each trial was in world `in`.
-        noise: σ on the clipped sum, one number, [step] or [trial, step]; None for sampled batches.
-        sensitivities: local sensitivities [trial, step] or [step], in the unit of the noise; None
-            for sampled batches.
-        delta: at which ε′ is given.
-        belief: B's ρ_β, the belief that should not be exceeded.
-        prior: the belief in world `in` before the first step.
-        confidence: of the interval of δ′.
-
-    >>> rng = np.random.default_rng(1)
-    >>> mu, in_world = 30**0.5 / 8, np.arange(2000) % 2 == 0
-    >>> logs = np.where(in_world, mu**2 / 2, -(mu**2) / 2) + mu * rng.normal(size=2000)
-    >>> shown = identify(logs, in_world, noise=8.0, sensitivities=[1.0] * 30, delta=1e-5)
-    >>> round(shown.advantage.value, 3), round(shown.predicted.value, 3)
-    (0.254, 0.268)
-    >>> shown.epsilons["belief"].kind, round(shown.epsilons["belief"].value, 3)
-    ('point estimate', 2.803)
+    `logs` are L of each trial [trial], or after each step [trial, step], of which the last counts,
+    and `in_world` says whether the trial was in world `in`. The `noise` is σ on the clipped sum,
+    with the local `sensitivities` in its unit, both [step] or [trial, step]; neither is given for
+    sampled batches. The `belief` is B's ρ_β, which should not be exceeded, and the `prior` the
+    belief in world `in` before the first step. The `confidence` is that of the interval of δ′.
     """
-    validate.inner_probability("delta", delta, example="1e-5")
-    inside, _ = worlds(logs, in_world)
     seen = advantage(logs, in_world, prior=prior)
     predicted = exact = rdp = by_advantage = by_paper = None
     if noise is not None and sensitivities is not None:
@@ -156,7 +110,7 @@ def identify(
     if prior == 0.5:  # only then the answer "belief above ½" has the largest advantage
         by_advantage, by_paper = epsilons_from_advantage(seen.value, delta)
     # B eq. 5, corrected: section 5.3 prints it without the logarithm. The prior cancels.
-    largest = max(0.0, float(np.max(inside)))
+    largest = max(0.0, float(np.max(worlds(logs, in_world)[0])))
     found = {
         "sensitivities": (exact, "the local sensitivities, composed exactly"),
         "sensitivities_rdp": (rdp, "the local sensitivities, composed by RDP"),
@@ -177,12 +131,9 @@ def advantage(logs: ArrayLike, in_world: ArrayLike, *, prior: float = 0.5) -> Me
 
     The error is √(TPR(1-TPR)/n_in + FPR(1-FPR)/n_out). B runs world `in` alone and doubles the wins
     (section 5.3), which is the same in expectation where the worlds are symmetric.
-
-    >>> advantage([1.0, 2.0, -1.0, -0.5], [True, True, True, False]).value
-    0.6666666666666666
     """
     inside, outside = worlds(logs, in_world)
-    limit = -_logit(validate.inner_probability("prior", prior))  # L + logit π > 0
+    limit = -_logit("prior", prior)  # L + logit π > 0
     tpr, fpr = float(np.mean(inside > limit)), float(np.mean(outside > limit))
     variance = tpr * (1 - tpr) / len(inside) + fpr * (1 - fpr) / len(outside)
     return Mean(tpr - fpr, math.sqrt(variance))
@@ -198,13 +149,12 @@ def exceedance(
 ) -> Exceedance:
     """B's δ′: how often the final belief exceeds `belief` in world `in`, with its interval."""
     inside, _ = worlds(logs, in_world)
-    rho = validate.inner_probability("belief", belief, example=0.9)
-    before = validate.inner_probability("prior", prior)
     level = (1.0 - validate.inner_probability("confidence", confidence, example=0.95)) / 2
-    count, trials = int(np.sum(inside > _logit(rho) - _logit(before))), len(inside)
+    limit, trials = _logit("belief", belief) - _logit("prior", prior), len(inside)
+    count = int(np.sum(inside > limit))
     low = float(scipy.special.betaincinv(count, trials - count + 1, level)) if count else 0.0
     high = upper_end(count, trials, level)
-    return Exceedance(count / trials, low, high, rho, before, confidence, trials)
+    return Exceedance(count / trials, low, high, belief, prior, confidence, trials)
 
 
 def predicted_advantage(noise: ArrayLike, sensitivities: ArrayLike) -> Mean:
@@ -223,69 +173,32 @@ def epsilons_from_advantage(advantage: float, delta: float) -> tuple[float, floa
 
     Exact: μ′ = 2Φ⁻¹((Adv + 1)/2), then ε at δ. Eq. 6 rests on the classical noise; it lacks a
     factor 2 in print. Chance may push an advantage below 0, which counts as 0.
-
-    >>> exact, by_paper = epsilons_from_advantage(0.28, 0.01)
-    >>> round(exact, 3), round(by_paper, 3)
-    (1.486, 2.228)
     """
     share = max(0.0, advantage)
     if share >= 1:
         return math.inf, math.inf
-    return (
-        bounds.empirical_epsilon_from_advantage(share, delta=delta),
-        bounds.classical_epsilon_from_advantage(share, delta=delta),
-    )
+    exact = bounds.empirical_epsilon_from_advantage(share, delta=delta)
+    return exact, bounds.classical_epsilon_from_advantage(share, delta=delta)
 
 
-def worlds(logs: ArrayLike, in_world: ArrayLike) -> tuple[Row, Row]:
+def worlds(logs: ArrayLike, in_world: ArrayLike) -> tuple[Array, Array]:
     """The final L of the trials in either world; infinite ones are allowed."""
-    found = np.atleast_1d(_array("logs", logs))
+    found, inside = np.asarray(logs, dtype=np.float64), np.asarray(in_world)
     final = found if found.ndim == 1 else found[:, -1]
-    inside = np.asarray(in_world)
-    if inside.dtype != np.bool_ or inside.shape != final.shape:
-        shown = f"{inside.dtype} of shape {inside.shape}"
-        wanted = f"true or false for each of {len(final)} trials"
-        raise validate.invalid_input(
-            "in_world", shown, wanted, "give for example [True, False, True]"
-        )
-    if inside.all() or not inside.any():
-        shown = f"{'in' if inside.all() else 'out'} in every trial"
-        raise validate.invalid_input(
-            "in_world", shown, "of both worlds", "run trials in each world"
-        )
+    if inside.dtype != np.bool_ or inside.all() or not inside.any() or np.isnan(final).any():
+        requirement = "true or false for each trial, of both worlds, and no L NaN"
+        remedy = "run trials in each world, and leave out those without L"
+        raise validate.invalid_input("in_world", "not", requirement, remedy)
     return final[inside], final[~inside]
 
 
-def distances(noise: ArrayLike, sensitivities: ArrayLike) -> Row:
+def distances(noise: ArrayLike, sensitivities: ArrayLike) -> Array:
     """√Σ (LS_t/σ_t)² of every trial; where LS_t = 0 the step tells nothing, whatever the noise."""
-    sigma = _array("noise", noise)
-    seen = np.atleast_2d(_array("sensitivities", sensitivities))
-    for name, values in (("noise", sigma), ("sensitivities", seen)):
-        if not (np.isfinite(values).all() and (values >= 0).all()):
-            remedy = "mend that number"
-            raise validate.invalid_input(name, "not", "finite and 0 or more everywhere", remedy)
-    try:
-        sigma, seen = np.broadcast_arrays(sigma, seen)
-    except ValueError:
-        wanted = f"one number, or of the shape {seen.shape} of sensitivities"
-        remedy = "give one σ for each step, or for each trial and step"
-        raise validate.invalid_input("noise", f"of shape {sigma.shape}", wanted, remedy) from None
-    if np.any((sigma == 0) & (seen > 0)):
-        wanted, remedy = "above 0 in every step with a sensitivity", "give the noise that was added"
-        raise validate.invalid_input("noise", "0 in one of them", wanted, remedy)
-    ratios = np.divide(seen, sigma, out=np.zeros(seen.shape), where=seen > 0)
+    seen, sigma = np.broadcast_arrays(np.atleast_2d(sensitivities), noise)
+    with np.errstate(divide="ignore"):  # without noise everything is told
+        ratios = np.divide(seen, sigma, out=np.zeros(seen.shape), where=seen > 0)
     return np.asarray(np.linalg.norm(ratios, axis=1))
 
 
-def _array(name: str, values: ArrayLike) -> Row:
-    """Numbers [trial] or [trial, step], or one number, and none of them NaN."""
-    found = arrays.numbers(name, values).astype(np.float64)
-    if found.ndim > 2 or found.size == 0 or np.isnan(found).any():
-        shown = f"of shape {found.shape}" if found.ndim > 2 or not found.size else "with NaN"
-        wanted = "of at most two dimensions, not empty, and free of NaN"
-        raise validate.invalid_input(name, shown, wanted, "give numbers [trial, step]")
-    return found
-
-
-def _logit(probability: float) -> float:
-    return float(scipy.special.logit(probability))
+def _logit(name: str, probability: float) -> float:
+    return float(scipy.special.logit(validate.inner_probability(name, probability)))

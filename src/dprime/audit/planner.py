@@ -12,11 +12,10 @@ of trials, which `plan` finds.
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -29,7 +28,7 @@ from dprime.audit.lower import USUAL_METHOD
 from dprime.audit.power import (
     METHODS,
     MOST_TRIALS,
-    Goal,
+    AuditGoal,
     chance,
     fewest_trials,
     gaussian_index,
@@ -63,26 +62,16 @@ REACH, DEEP = 3.719, 6.0
 """Attackers are compared at rates from Φ(-3.719) = 1e-4 on, bounds at rates from Φ(-6) on."""
 
 
-@final
 @dataclass(frozen=True)
 class AuditPlan:
-    """How many trials a world an audit needs.
+    """How many trials a world an audit needs, for an attacker whose Gaussian curve has `d_prime`.
 
-    A number of trials is None where it does not apply, and where a billion are too few.
-
-    Attributes:
-        metric: what the claim is judged by, or "curve", which has no single value to reach.
-        claimed: the metric's value on the claimed curve.
-        target: what the bound should reach: the share `reach` of it, counted from blind guessing.
-        method: of the bound.
-        confidence: of the bound.
-        power: the probability with which the target should be reached, or the claim refuted.
-        reach: the share of the claimed value that is the target.
-        strength: the attacker's d′ over the most that keeps the claim.
-        d_prime: the attacker's d′; its curve is taken to be Gaussian.
-        trials: that reach the target, or for the curve refute the claim.
-        refuting: that show more than the claim allows, for a `strength` above 1.
-        least: no valid bound reaches the target with fewer.
+    `metric` is what the claim is judged by, `claimed` its value on the claimed curve, `target` what
+    the bound should reach, the share `reach` of it counted from blind guessing; "curve" has none of
+    these. `strength` is the attacker's d′ over the most that keeps the claim. So many `trials` show
+    the target with this `power`, or for the curve refute the claim; `refuting` ones show more than
+    the claim allows, for a `strength` above 1; no valid bound reaches the target with fewer than
+    `least`. A number of trials is None where it does not apply, and where a billion are too few.
     """
 
     metric: Criterion
@@ -101,24 +90,24 @@ class AuditPlan:
     def sentence(self) -> str:
         """The plan in plain words."""
         bound = f"the {self.method} bound at {100 * self.confidence:g} % confidence"
-        often, parts = f"in {100 * self.power:g} % of audits", []
-        never, by = f"Not even {MOST_TRIALS:,} trials a world", "the whole curve"
+        often, by = f"in {100 * self.power:g} % of audits", "the whole curve"
+
+        def with_trials(trials: int | None, never: str, does: str) -> str:
+            if trials is None:
+                return f"Not even {MOST_TRIALS:,} trials a world {never}."
+            return f"With {trials:,} trials a world, {bound} {does}."
+
+        parts = []
         if isinstance(self.metric, Reading) and self.claimed and self.target and self.reach:
             by = self.metric.phrase.partition(" ")[2]
             goal = f"{self.metric.phrase} of at least {round_down(self.target)}"
             share = f"{100 * self.reach:g} % of what is claimed ({round_down(self.claimed)})"
-            parts.append(
-                f"{never} let the {self.method} bound show {goal}."
-                if self.trials is None
-                else f"With {self.trials:,} trials a world, {bound} shows {goal}, {share}, {often}."
-            )
+            never = f"let the {self.method} bound show {goal}"
+            parts.append(with_trials(self.trials, never, f"shows {goal}, {share}, {often}"))
         if self.strength > 1:
-            parts.append(
-                f"{never} refute the claim so often by {by}."
-                if self.refuting is None
-                else f"With {self.refuting:,} trials a world, {bound} refutes the claim {often}, "
-                f"judged by {by}."
-            )
+            never = f"refute the claim so often by {by}"
+            does = f"refutes the claim {often}, judged by {by}"
+            parts.append(with_trials(self.refuting, never, does))
         if self.least is not None:
             parts.append(f"No valid bound reaches that so often with fewer than {self.least:,}.")
         times = "" if self.strength == 1 else f"{self.strength:g} times "
@@ -144,9 +133,7 @@ def plan(
     Args:
         claim: the certified curve.
         strength: the attacker's true d′ over the most with which a Gaussian one keeps the claim;
-            2 for the curve and 1 for a metric unless given. Above 1 the claim is false, and the
-            plan says how many trials refute it. Half of the claimed noise makes it 2 where the
-            claim is a Gaussian curve.
+            2 for the curve and 1 for a metric unless given. Above 1 the claim is false.
         metric: what the claim is judged by: a `Reading`, or "curve" for all of it.
         confidence: of the bound.
         method: "band", "clopper-pearson" (a fifth of the trials held out for the threshold) or
@@ -155,10 +142,9 @@ def plan(
         reach: the target as a share of the claimed value, counted from what blind guessing has
             (0 for ε, the prior for precision).
 
-    The attacker's true curve is taken to be Gaussian. The number for the Gaussian method is exact;
-    the others rest on drawn ranks and are good to a few per cent. A Gaussian bound refutes nothing
-    unless the user accepts its assumption, nor where its own test objects to the scores, which it
-    does to 5 % of Gaussian ones; the number that refutes allows for that.
+    The number for the Gaussian method is exact; the others rest on drawn ranks and are good to a
+    tenth. A Gaussian bound refutes nothing unless the user accepts its assumption, nor where its
+    own test objects to the scores, as it does to 5 % of Gaussian ones; its number allows for that.
 
     >>> claim = TradeOff.gaussian(0.26805)  # ε = 1 at δ = 1e-5
     >>> plan(claim).trials
@@ -172,27 +158,22 @@ def plan(
     usual = TWICE if metric == "curve" else 1.0
     strength = usual if strength is None else validate.positive("strength", strength, example=1.5)
     check_curve(metric, method)
+    claimed, target = _values(claim, Reading("advantage") if metric == "curve" else metric, share)
     d_prime = strength * claimed_index(claim, metric)
-    claimed = target = trials = least = None
-    if metric != "curve":
-        claimed, target = _values(claim, metric, share)
-        goal = Goal(metric, target, d_prime, confidence)
-        trials, least = fewest_trials(goal, method, power), least_trials(goal, power)
-    elif strength <= 1:
-        remedy = "give for example 2, which half of the claimed noise amounts to"
-        raise validate.invalid_value("strength", strength, "above 1 to judge by the curve", remedy)
-    elif not d_prime:
-        wanted, remedy = "above 0, which blind guessing has", "there is nothing to find: claim more"
-        raise validate.invalid_input("the claimed advantage", "0", wanted, remedy)
     refuting = None
     if strength > 1:
         refuting = refuting_trials(claim, metric, method, confidence, power, d_prime)
+    elif metric == "curve":
+        remedy = "give for example 2, which half of the claimed noise amounts to"
+        wanted = "above 1 to judge by the curve"
+        raise validate.invalid_value("strength", strength, wanted, remedy)
+    given = method, confidence, power, None, strength, d_prime
+    made = AuditPlan(metric, None, None, *given, trials=refuting, refuting=refuting, least=None)
     if metric == "curve":
-        trials = refuting
-    return AuditPlan(
-        metric, claimed, target, method, confidence, power, None if metric == "curve" else share,
-        strength, d_prime, trials, refuting, least,
-    )  # fmt: skip
+        return made
+    goal = AuditGoal(metric, target, d_prime, confidence)
+    trials, least = fewest_trials(goal, method, power), least_trials(goal, power)
+    return replace(made, claimed=claimed, target=target, reach=share, trials=trials, least=least)
 
 
 def check_curve(metric: object, method: object) -> None:
@@ -217,13 +198,10 @@ def claimed_index(claim: TradeOff, metric: Criterion) -> float:
     """The d′ of a Gaussian attacker who just keeps the claim, by the metric or by the whole curve.
 
     The curve is looked at where both error rates are at least 1e-4.
-
-    >>> round(claimed_index(TradeOff.gaussian(0.7), "curve"), 6)
-    0.7
     """
     if metric == "curve":
         return _index_below(claim, REACH)
-    claimed = _claimed(claim, metric)
+    claimed = metric.value(claim)
     return gaussian_index(metric, claimed) if claimed > metric.value(BLIND) else 0.0
 
 
@@ -257,15 +235,11 @@ def detectable(
 
     The arguments are those of `plan`, with the `trials` in each world. Of these, `lost` failed and
     count against the attacker, which is known for "band" only.
-
-    >>> claim = TradeOff.gaussian(0.9249)  # ε = 4 at δ = 1e-5
-    >>> round(detectable(claim, "curve", trials=1000), 2), detectable(claim, "curve", trials=3)
-    (1.18, None)
     """
     goal = _refuting(claim, metric, confidence, STRONGEST)
 
     def enough(d_prime: float) -> bool:
-        found = chance(dataclasses.replace(goal, d_prime=d_prime), method, trials, lost)
+        found = chance(replace(goal, d_prime=d_prime), method, trials, lost)
         return found >= _unobjected(method, power)
 
     if not goal.reachable or not enough(STRONGEST):
@@ -286,11 +260,11 @@ def refuting_trials(
     return fewest_trials(goal, method, _unobjected(method, power))
 
 
-def _refuting(claim: TradeOff, metric: Criterion, confidence: float, d_prime: float) -> Goal:
+def _refuting(claim: TradeOff, metric: Criterion, confidence: float, d_prime: float) -> AuditGoal:
     """To show more than the claim allows."""
     if metric == "curve":  # judged at many places, so the bound must pass the claim somewhere
-        return Goal(Reading("d_prime"), _index_below(claim, DEEP), d_prime, confidence, claim)
-    return Goal(metric, above(metric.value(claim)), d_prime, confidence)
+        return AuditGoal(Reading("d_prime"), _index_below(claim, DEEP), d_prime, confidence, claim)
+    return AuditGoal(metric, above(metric.value(claim)), d_prime, confidence)
 
 
 def _unobjected(method: str, power: float) -> float:
@@ -308,9 +282,6 @@ def largest_epsilon(trials: int, *, delta: float = 1e-5, confidence: float = 0.9
     an error rate after no error in n trials (Clopper and Pearson 1934), a = 1 - √(1 - α) the level
     of each of two independent ends. The threshold must be fixed in advance; choosing it on some of
     the trials leaves fewer to count. `epsilon_limit` is the limit of any method.
-
-    >>> round(largest_epsilon(1000), 2)
-    5.6
     """
     count, below, alpha = _checked(trials, delta, confidence)
     error = -math.expm1(math.log(each_of_two(alpha)) / count)
@@ -327,9 +298,6 @@ def epsilon_limit(trials: int, *, delta: float = 1e-5, confidence: float = 0.95)
     right, and then nothing tells it from the mechanism that was audited. Where this exceeds α, a
     bound that shows more than ε on such trials exceeds the truth too often; so it shows at most the
     ε at which (1 - r)^(2n) = α.
-
-    >>> round(epsilon_limit(1000), 2)
-    6.5
     """
     count, below, alpha = _checked(trials, delta, confidence)
     wrong = -math.expm1(math.log(alpha) / (2 * count))
@@ -364,36 +332,22 @@ def best_possible(
     bound that knows more (the mean of world `out`, say) and is wrong elsewhere could do better.
 
     For a claim of another shape this is the limit for the Gaussian one with the same value.
-
-    >>> claim = TradeOff.gaussian(0.26805)  # ε = 1 at δ = 1e-5
-    >>> round(best_possible(1000, claim), 3), round(best_possible(10_000, claim), 3)
-    (0.206, 0.833)
     """
-    count = validate.whole("trials", trials)
-    reading = metric or Reading("epsilon")
+    count, reading = validate.whole("trials", trials), metric or Reading("epsilon")
     claimed, target = _values(claim, reading, validate.inner_probability("reach", reach))
-    alpha = 1.0 - _level("confidence", confidence)
     gap = gaussian_index(reading, claimed) - gaussian_index(reading, target)
-    quantile = float(scipy.special.ndtri(1.0 - alpha))
+    quantile = float(scipy.special.ndtri(_level("confidence", confidence)))
     return float(scipy.special.ndtr(math.sqrt(count / 2) * gap - quantile))
 
 
 def _values(claim: TradeOff, metric: Reading, reach: float) -> tuple[float, float]:
     """What is claimed, and the target: the same share of the way from blind guessing."""
-    claimed, blind = _claimed(claim, metric), metric.value(BLIND)
-    if claimed <= blind:
-        remedy = "there is nothing to find: claim more, or ask for another metric"
-        wanted = f"above {blind:g}, which blind guessing has"
+    claimed, blind = metric.value(claim), metric.value(BLIND)
+    if not blind < claimed < math.inf:
+        wanted = f"finite and above {blind:g}, which blind guessing has"
+        remedy = "ask for a metric that the claim bounds, such as the advantage"
         raise validate.invalid_value(f"the claimed {metric.title}", claimed, wanted, remedy)
     return claimed, blind + reach * (claimed - blind)
-
-
-def _claimed(claim: TradeOff, metric: Reading) -> float:
-    value = metric.value(claim)
-    if not math.isfinite(value):
-        remedy = "ask for a metric that the claim bounds, such as the advantage"
-        raise validate.invalid_value(f"the claimed {metric.title}", value, "finite", remedy)
-    return value
 
 
 def _level(name: str, value: float) -> float:

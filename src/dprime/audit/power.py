@@ -10,10 +10,9 @@ drawn, so a billion trials cost no more than a hundred.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import final
 
 import numpy as np
 import scipy
@@ -29,11 +28,8 @@ from dprime.shapes import Point, Polygon
 METHODS = ("band", "clopper-pearson", "gaussian")
 """The methods whose chance is known, with their default options."""
 
-CHOICES, COUNTS = 100, 8
-"""How often the choice of a threshold is drawn, and the errors that are counted at each."""
-
-BANDS = 500
-"""How often a band is drawn."""
+CHOICES, COUNTS, BANDS = 100, 8, 500
+"""How often the choice of a threshold is drawn, the errors that are counted at each, and a band."""
 
 MOST_TRIALS = 10**9
 """More trials a world than this count as too many."""
@@ -41,25 +37,13 @@ MOST_TRIALS = 10**9
 PRECISE = 1.05
 """Numbers that rest on drawn thresholds are found up to this factor, and rounded up."""
 
-Ranks = NDArray[np.int64]
 
-Drawn = tuple[Array, Array]
-"""The true error rate of one world at thresholds at its ranks, and the other world's errors there,
-each drawn many times [draw, rank]."""
-
-
-@final
 @dataclass(frozen=True)
-class Goal:
-    """What a bound should reach, and what is true.
+class AuditGoal:
+    """What a bound should reach, and what is true: a Gaussian curve of this d′.
 
-    Attributes:
-        metric: what is read.
-        target: the value that the bound should reach.
-        d_prime: of the attacker's true curve, taken to be Gaussian.
-        confidence: of the bound.
-        claim: a curve that some point of the bound should lie above; a Gaussian bound does where
-            its d′ reaches the target.
+    With a `claim`, some point of the bound should lie above that curve; a Gaussian bound does where
+    its d′ reaches the target.
     """
 
     metric: Reading
@@ -67,11 +51,6 @@ class Goal:
     d_prime: float
     confidence: float
     claim: TradeOff | None = None
-
-    @property
-    def alpha(self) -> float:
-        """The share of audits that may claim too much."""
-        return 1.0 - self.confidence
 
     @property
     def index(self) -> float:
@@ -94,13 +73,17 @@ class Goal:
 @lru_cache(64)
 def gaussian_index(metric: Reading, value: float) -> float:
     """The μ whose Gaussian curve has this value."""
+
+    def excess(mu: float) -> float:
+        return metric.value(TradeOff.gaussian(mu)) - value
+
     high = 1.0
-    while metric.value(TradeOff.gaussian(high)) < value:
+    while excess(high) < 0:
         high *= 2.0
-    return _root(lambda mu: metric.value(TradeOff.gaussian(mu)) - value, 0.0, high, 1e-12)
+    return float(scipy.optimize.brentq(excess, 0.0, high, xtol=1e-12))
 
 
-def least_trials(goal: Goal, power: float) -> int | None:
+def least_trials(goal: AuditGoal, power: float) -> int | None:
     """The trials with which the test of `best_possible` has this power."""
     gap = goal.d_prime - goal.index
     if gap <= 0:
@@ -110,7 +93,7 @@ def least_trials(goal: Goal, power: float) -> int | None:
     return count if count <= MOST_TRIALS else None
 
 
-def fewest_trials(goal: Goal, method: str, power: float) -> int | None:
+def fewest_trials(goal: AuditGoal, method: str, power: float) -> int | None:
     """The trials a world with which a method reaches the goal so often.
 
     Chances that are drawn give them up to a factor, rounded up to two digits: no more are known.
@@ -134,21 +117,17 @@ def fewest_trials(goal: Goal, method: str, power: float) -> int | None:
     return -(-high // unit) * unit
 
 
-def chance(goal: Goal, method: str, trials: int, lost: int = 0) -> float:
-    """The chance that a method's bound reaches the goal.
+def chance(goal: AuditGoal, method: str, trials: int, lost: int = 0) -> float:
+    """The chance that a method's bound reaches the goal with so many trials in each world.
 
-    Args:
-        goal: what it should reach.
-        method: one of `METHODS`.
-        trials: in each world.
-        lost: those in each world that failed and count against the attacker; for "band" only.
+    The band's is known too where some of them were lost and count against the attacker.
     """
     if method == "gaussian":
         return _gaussian(goal, trials)
     return _band(goal, trials, lost) if method == "band" else _clopper_pearson(goal, trials)
 
 
-def _gaussian(goal: Goal, trials: int) -> float:
+def _gaussian(goal: AuditGoal, trials: int) -> float:
     """The chance that a noncentral t exceeds the least one whose bound has the goal's d′.
 
     The bound reaches that d′ where T >= t, t the value that a noncentral t of that d′ exceeds with
@@ -156,75 +135,59 @@ def _gaussian(goal: Goal, trials: int) -> float:
     """
     freedom, root = 2 * trials - 2, math.sqrt(trials / 2)
     wanted = goal.index * root
+
+    def excess(t: float) -> float:
+        return gaussian.tail(t, freedom, wanted) - (1.0 - goal.confidence)
+
     high = wanted + 2.0
-    while gaussian.tail(high, freedom, wanted) > goal.alpha:
+    while excess(high) > 0:
         high *= 2
-    limit = _root(
-        lambda t: gaussian.tail(t, freedom, wanted) - goal.alpha, max(wanted / 2, 1e-6), high, 1e-9
-    )
+    limit = float(scipy.optimize.brentq(excess, max(wanted / 2, 1e-6), high, xtol=1e-9))
     return gaussian.tail(limit, freedom, goal.d_prime * root)
 
 
-def _clopper_pearson(goal: Goal, trials: int) -> float:
+def _clopper_pearson(goal: AuditGoal, trials: int) -> float:
     """The share of drawn audits that reach the goal, their threshold chosen on held-out trials."""
     held = max(1, int(clopper_pearson.HELD_OUT * trials))
-    counted, level = trials - held, each_of_two(goal.alpha)
-    fpr = _chosen_rates(goal, held, counted)[:, None]
+    counted, level = trials - held, each_of_two(1.0 - goal.confidence)
+    ranks = clopper_pearson.threshold_ranks(held)
+    rates, alarms, missed = drawn(goal.d_prime, held, ranks, CHOICES)
+    errors = np.dstack([alarms, missed]).astype(int).tolist()
+    sizes = (held, held), (counted, counted)
+    best = [
+        clopper_pearson.best_of(map(tuple, each), *sizes, level, goal.metric) for each in errors
+    ]
+    fpr = rates[np.arange(CHOICES), best][:, None]
     rng = np.random.default_rng(1)
     alarms, missed = (
-        upper_ends(rng.binomial(counted, rates, (CHOICES, COUNTS)), counted, level).ravel()
-        for rates in (fpr, _fnr(goal.d_prime, fpr))
+        upper_ends(rng.binomial(counted, rate, (CHOICES, COUNTS)), counted, level).ravel()
+        for rate in (fpr, _fnr(goal.d_prime, fpr))
     )
-    points = zip(alarms, 1.0 - missed, strict=True)
-    return float(np.mean([goal.reached([point]) for point in points]))
+    return float(np.mean([goal.reached([point]) for point in zip(alarms, 1 - missed, strict=True)]))
 
 
-def _chosen_rates(goal: Goal, held: int, counted: int) -> Array:
-    """The true FPR of thresholds as the estimator chooses them.
-
-    Its candidates are ranks of the held-out scores: at the r-th largest `out` score r - 1 lie above
-    and the missed members are drawn; at the r-th smallest `in` score it is the other way round.
-    """
-    ranks = clopper_pearson.threshold_ranks(held)
-    (fpr, missed), (fnr, alarms) = drawn(goal.d_prime, held, ranks, CHOICES)
-    rates = np.concatenate([fpr, _fnr(goal.d_prime, fnr)], axis=1)
-    fixed = np.broadcast_to(ranks - 1, fpr.shape)
-    errors = np.dstack([np.hstack([fixed, alarms]), np.hstack([missed, fixed])]).astype(int)
-    sizes, level = ((held, held), (counted, counted)), each_of_two(goal.alpha)
-    best = [
-        clopper_pearson.best_of([(a, m) for a, m in each], *sizes, level, goal.metric)
-        for each in errors.tolist()
-    ]
-    return np.asarray(rates[np.arange(CHOICES), best])
-
-
-def _band(goal: Goal, trials: int, lost: int) -> float:
+def _band(goal: AuditGoal, trials: int, lost: int) -> float:
     """The share of drawn bands that reach the goal.
 
     The ranks are those of the expected direction that tell something. A lost trial counts against
     the attacker: it has the largest score of world `out`, or the smallest of world `in`, so the
-    first ranks are those of lost trials. At the others either rate of `out`, then of `in`, is
-    fixed; the other one follows from drawn counts of missed members, then of false alarms.
+    first ranks are those of lost trials.
     """
     ranks = np.array(band.Band().ranks(trials))
-    level = each_of_two((1.0 - band.TURNED) * goal.alpha / (2 * len(ranks)))
+    level = each_of_two((1.0 - band.TURNED) * (1.0 - goal.confidence) / (2 * len(ranks)))
     ranks = ranks[ranks > lost]
-    if not len(ranks):
+    count = len(ranks)
+    if not count:
         return 0.0
-    fixed = upper_ends(ranks - 1, trials, level)
-    missed, alarms = (
-        upper_ends(errors + lost, trials, level)
-        for _, errors in drawn(goal.d_prime, trials - lost, ranks - lost, BANDS)
-    )
-    if goal.claim is not None:
-        fnr = 1.0 - np.array([goal.claim.shape.tpr(rate) for rate in fixed.tolist()])
-        fpr = np.array([goal.claim.shape.fpr(1.0 - rate) for rate in fixed.tolist()])
-        return float((np.hstack([missed <= fnr, alarms <= fpr])).any(axis=1).mean())
-    reached = (
-        goal.reached([*zip(fixed, 1.0 - fnr, strict=True), *zip(fpr, 1.0 - fixed, strict=True)])
-        for fnr, fpr in zip(missed, alarms, strict=True)
-    )
-    return sum(reached) / BANDS
+    _, *errors = drawn(goal.d_prime, trials - lost, ranks - lost, BANDS)
+    fpr, fnr = (upper_ends(each + lost, trials, level) for each in errors)
+    if goal.claim is None:
+        points = (zip(*pair, strict=True) for pair in zip(fpr, 1.0 - fnr, strict=True))
+        return sum(goal.reached(each) for each in points) / BANDS
+    fixed, shape = fpr[0, :count].tolist(), goal.claim.shape  # also the FNR at ranks of `in`
+    above = fnr[:, :count] <= 1.0 - np.array([shape.tpr(rate) for rate in fixed])
+    left = fpr[:, count:] <= np.array([shape.fpr(1.0 - rate) for rate in fixed])
+    return float((above.any(axis=1) | left.any(axis=1)).mean())
 
 
 def _fnr(d_prime: float, fpr: Array) -> Array:
@@ -232,47 +195,52 @@ def _fnr(d_prime: float, fpr: Array) -> Array:
     return np.asarray(scipy.special.ndtr(-scipy.special.ndtri(fpr) - d_prime))
 
 
-def drawn(d_prime: float, trials: int, ranks: Ranks, draws: int) -> tuple[Drawn, Drawn]:
-    """Ranks of the largest `out` scores, and of the smallest `in` scores, of the same trials."""
+def drawn(
+    d_prime: float, trials: int, ranks: NDArray[np.int64], draws: int
+) -> tuple[Array, Array, Array]:
+    """False-positive rates of thresholds, and the false positives and negatives at each.
+
+    The thresholds [draw, rank] lie at ranks of the largest `out` scores, where r - 1 false
+    positives are at the r-th, then at ranks of the smallest `in` scores of the same trials, where
+    r - 1 members are missed.
+    """
     rng = np.random.default_rng(0)
     at_ranks = []
     for _ in range(2):  # of uniform numbers, these are sums of exponentials over their total
         sums = rng.gamma(np.diff(ranks, prepend=0), size=(draws, len(ranks))).cumsum(axis=1)
         rest = rng.gamma(trials + 1 - ranks[-1], size=(draws, 1))
         at_ranks.append(sums / (sums[:, -1:] + rest))
-    positives, missed = at_ranks
-    return (
-        (positives, _counts(missed, ranks, trials, _fnr(d_prime, positives), rng)),
-        (missed, _counts(positives, ranks, trials, _fnr(d_prime, missed), rng)),
-    )
+    fpr, fnr = at_ranks
+    missed = _counts(fnr, ranks, trials, _fnr(d_prime, fpr), rng)
+    alarms = _counts(fpr, ranks, trials, _fnr(d_prime, fnr), rng)
+    fixed = np.broadcast_to(ranks - 1, fpr.shape)
+    rates = np.hstack([fpr, _fnr(d_prime, fnr)])
+    return rates, np.hstack([fixed, alarms]), np.hstack([missed, fixed])
 
 
 def _counts(
-    known: Array, ranks: Ranks, trials: int, points: Array, rng: np.random.Generator
+    known: Array,
+    ranks: NDArray[np.int64],
+    trials: int,
+    points: Array,
+    rng: np.random.Generator,
 ) -> Array:
     """How many of `trials` uniform numbers lie below each point, given those at the ranks.
 
     Between two numbers that are known the others are uniform, so each count is binomial. The points
     [draw, place] descend; they are taken from the smallest on, each then known to the next.
     """
-    lows = np.pad(known, ((0, 0), (1, 0)))
-    highs = np.pad(known, ((0, 0), (0, 1)), constant_values=1)
-    low_counts, high_counts = np.append(0, ranks), np.append(ranks - 1, trials)
-    rows = np.arange(len(known))
-    last, last_count = np.zeros(len(known)), np.zeros(len(known))
+    edges = np.pad(known, ((0, 0), (1, 1)), constant_values=(0, 1))
+    least, most = np.append(0, ranks), np.append(ranks - 1, trials)
+    rows, last, counted = np.arange(len(known)), np.zeros(len(known)), np.zeros(len(known), int)
     counts = np.empty(points.shape)
     for place in reversed(range(points.shape[1])):
         point = points[:, place]
         gap = (known <= point[:, None]).sum(axis=1)
-        newer = lows[rows, gap] > last
-        low = np.where(newer, lows[rows, gap], last)
-        low_count = np.where(newer, low_counts[gap], last_count)
-        share = np.clip((point - low) / (highs[rows, gap] - low), 0.0, 1.0)
-        between = (high_counts[gap] - low_count).astype(np.int64)
-        last, last_count = point, low_count + rng.binomial(between, share)
-        counts[:, place] = last_count
+        low, high = edges[rows, gap], edges[rows, gap + 1]
+        counted = np.where(low > last, least[gap], counted)
+        low = np.maximum(low, last)
+        share = np.clip((point - low) / (high - low), 0.0, 1.0)
+        counted = counted + rng.binomial(most[gap] - counted, share)
+        last, counts[:, place] = point, counted
     return counts
-
-
-def _root(excess: Callable[[float], float], low: float, high: float, precision: float) -> float:
-    return float(scipy.optimize.brentq(excess, low, high, xtol=precision))

@@ -9,7 +9,5 @@ from dprime.runs.run import Run
 from dprime.runs.runner import BlocksFailedError, execute
 from dprime.runs.states import Event, State, Worker
 
-__all__ = [
-    "BlocksFailedError", "Event", "Here", "Processes", "Run", "State", "Summary", "Worker",
-    "backend_named", "execute", "list_runs",
-]  # fmt: skip
+__all__ = ["BlocksFailedError", "Event", "Here", "Processes", "Run", "State", "Summary", "Worker"]
+__all__ += ["backend_named", "execute", "list_runs"]

@@ -12,42 +12,12 @@ from typing import Any
 
 import dprime
 from dprime import validate
-from dprime.runs import run_file
-from dprime.seeds import check_seed, fresh_seed
-
-KINDS = {
-    "audit": "audit", "inference": "membership inference", "frontier": "frontier",
-    "models": "shadow models",
-}  # fmt: skip
-"""What runs do, by their kind."""
 
 SOLVED = 1e-9
 """Numbers that are closer than this, relatively, are the same: a machine solved for them."""
 
 LONGEST_SHOWN = 40
 """Characters of a setting that a sentence shows."""
-
-
-def about(
-    kind: str, config: object, blocks: int, request: Mapping[str, Any] | None
-) -> dict[str, str]:
-    """The texts that a new run holds."""
-    if not isinstance(config, Mapping):
-        remedy = "give for example {'adversary': 'gradient', 'seed': 1}"
-        raise validate.invalid_value("config", config, "a mapping of JSON values", remedy)
-    text = json_text("config", config)
-    seed = config.get("seed", ...)
-    if seed is not None:
-        seed = fresh_seed() if seed is ... else check_seed(seed)
-    return {
-        "kind": validate.one_of("kind", kind, tuple(KINDS)),
-        "config": text,
-        "versions": json.dumps(versions()),
-        "seed": "" if seed is None else str(seed),
-        "created": run_file.now(),
-        "blocks": str(blocks),
-        **({} if request is None else {"request": json_text("request", request)}),
-    }
 
 
 def versions() -> dict[str, str]:
@@ -65,9 +35,8 @@ def json_text(name: str, value: Mapping[str, Any]) -> str:
         return json.dumps(dict(value), allow_nan=False)
     except (TypeError, ValueError) as error:
         remedy = "use finite numbers, texts, lists and mappings, and None for what has no value"
-        raise validate.invalid_input(
-            name, f"not ({error})", "made of JSON values", remedy
-        ) from None
+        found = f"not ({error})"
+        raise validate.invalid_input(name, found, "made of JSON values", remedy) from None
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -78,24 +47,20 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str,
     """
     old, new = _flat(before), _flat(now)
     apart = [name for name in {**new, **old} if not _same(old.get(name), new.get(name))][:3]
-    if not apart:
-        return None
-    return _listed(old, apart), _listed(new, apart)
+    return (_listed(old, apart), _listed(new, apart)) if apart else None
 
 
 def _flat(value: object, name: str = "") -> dict[str, Any]:
-    """Every value under the names that lead to it."""
+    """Every single value under the names and numbers that lead to it."""
+    if isinstance(value, list):
+        value = dict(enumerate(value))
     if not isinstance(value, Mapping):
         return {name: value}
-    parts = [_flat(inner, f"{name} {each}".strip()) for each, inner in value.items()]
+    parts = (_flat(inner, f"{name} {each}".strip()) for each, inner in value.items())
     return {key: found for part in parts for key, found in part.items()}
 
 
 def _same(one: object, other: object) -> bool:
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return all(_same(one.get(name), other.get(name)) for name in {**one, **other})
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=SOLVED)
     return one == other
@@ -106,9 +71,7 @@ def _listed(values: Mapping[str, Any], names: list[str]) -> str:
     shown = []
     for name in names:
         words = f"{name} {values.get(name)}"
-        if values.get(name) is None:
-            words = f"no {name}"
-        elif "seed" in name or len(words) > LONGEST_SHOWN:
+        if "seed" in name or len(words) > LONGEST_SHOWN:
             words = f"another {name}"
-        shown.append(words)
+        shown.append(f"no {name}" if values.get(name) is None else words)
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

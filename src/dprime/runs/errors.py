@@ -17,14 +17,7 @@ LIBRARIES = (
 
 
 def describe(error: Exception) -> str:
-    """An error in one line: its type, its message, and the last line of the user's own code.
-
-    >>> try:
-    ...     [].pop()
-    ... except IndexError as error:
-    ...     describe(error).split(" (")[0]
-    'IndexError: pop from empty list'
-    """
+    """An error in one line: its type, its message, and the last line of the user's own code."""
     message = " ".join(str(error).split())
     if len(message) > LONGEST_MESSAGE:
         message = message[: LONGEST_MESSAGE - 1] + "…"

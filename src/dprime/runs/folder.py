@@ -10,18 +10,15 @@ from pathlib import Path
 
 from dprime import validate
 from dprime.runs import run_file
-from dprime.runs.config import KINDS
-from dprime.runs.run import Run
+from dprime.runs.run import KINDS, Run
 
 
 @dataclass(frozen=True)
 class Summary:
     """A run in a list of runs, by the name of its file.
 
-    Attributes:
-        adversary: who attacks; what kind of run it is where nobody does.
-        state: "complete", "running", "failed" or "incomplete".
-        changed: when something was stored last.
+    `adversary` is the kind of run where nobody attacks; `state` is "complete", "running", "failed"
+    or "incomplete"; `changed` is when something was stored last.
     """
 
     name: str
@@ -38,38 +35,30 @@ class Summary:
 def summary_of(run: Run) -> Summary:
     """A run in one line."""
     kind, config, state = run.kind, run.config, run.state()
+    adversary = _label(config.get("adversary")) or (KINDS[kind] if kind != "audit" else "")
     word = "complete" if state.complete else "incomplete" if state.pending else "failed"
-    return Summary(
-        name=run.path.name,
-        kind=kind,
-        adversary=_label(config.get("adversary")) or (KINDS[kind] if kind != "audit" else ""),
-        data=_label(config.get("data")),
-        blocks=state.blocks,
-        done=state.done,
-        trials=state.trials,
-        state="running" if run.busy() else word,
-        changed=run.changed(),
-    )
+    if run.busy():
+        word = "running"
+    about = run.path.name, kind, adversary, _label(config.get("data"))
+    return Summary(*about, state.blocks, state.done, state.trials, word, run.changed())
+
+
+def _label(value: object) -> str:
+    """A setting in a word: its name where it has one."""
+    if isinstance(value, Mapping):
+        value = value.get("name")
+    return "" if value is None else str(value)
 
 
 def list_runs(folder: str | os.PathLike[str]) -> tuple[list[Summary], dict[str, str]]:
     """The runs in a folder by name, and its other files with the reason why they are none.
 
     The runs are read, not verified: that would read every byte of each.
-
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp())
-    >>> Run.create(place / "a.run", "audit", {"adversary": "di", "seed": 1}, blocks=4).close()
-    >>> _ = (place / "notes.txt").write_text("Try a stronger adversary.")
-    >>> runs, others = list_runs(place)
-    >>> [(run.name, run.adversary, run.done, run.blocks, run.state) for run in runs], list(others)
-    ([('a.run', 'di', 0, 4, 'incomplete')], ['notes.txt'])
     """
     place = Path(folder)
     if not place.is_dir():
-        raise validate.invalid_value(
-            "folder", str(folder), "a folder", "give the folder of the runs"
-        )
+        remedy = "give the folder of the runs"
+        raise validate.invalid_value("folder", str(folder), "a folder", remedy)
     runs, others = [], {}
     for path in run_file.candidates(place):
         try:
@@ -78,10 +67,3 @@ def list_runs(folder: str | os.PathLike[str]) -> tuple[list[Summary], dict[str, 
         except validate.InputError as error:
             others[path.name] = str(error)
     return runs, others
-
-
-def _label(value: object) -> str:
-    """A setting in a word: its name where it has one."""
-    if isinstance(value, Mapping):
-        value = value.get("name")
-    return "" if value is None else str(value)

@@ -24,13 +24,25 @@ import numpy as np
 import dprime
 from dprime import validate
 from dprime.runs import run_file
-from dprime.runs.arrays import Arrays, Packed, pack, unpack
-from dprime.runs.config import about, differences, json_text
+from dprime.runs.arrays import Arrays, ArraysError, pack, unpack
+from dprime.runs.config import differences, json_text, versions
 from dprime.runs.run_file import explain_errors
 from dprime.runs.states import FAILED, Event, State, Worker
+from dprime.seeds import check_seed, fresh_seed
+
+KINDS = {
+    "audit": "audit",
+    "inference": "membership inference",
+    "frontier": "frontier",
+    "models": "shadow models",
+}
+"""What runs do, by their kind."""
 
 MOST_EVENTS = 1000
 """How many events a run remembers."""
+
+PathLike = str | os.PathLike[str]
+Values = Mapping[str, Any]
 
 
 @final
@@ -55,46 +67,43 @@ class Run:
         self.path = path
         self._db = connection
         self._lock: sqlite3.Connection | None = None
-        self._folder: contextlib.ExitStack | None = None
-        self._created_here = False
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
     def create(
-        cls,
-        path: str | os.PathLike[str],
-        kind: str,
-        config: Mapping[str, Any],
-        blocks: int,
-        request: Mapping[str, Any] | None = None,
+        cls, path: PathLike, kind: str, config: Values, blocks: int, request: Values | None = None
     ) -> Run:
         """Begin a run: the file appears whole, with every block pending, or not at all.
 
-        Args:
-            path: of the new file; its folder is made if need be.
-            kind: "audit", "inference", "frontier" or "models".
-            config: what the run is, in JSON values. A `seed` in it gives every random number; one
-                is drawn where the name is missing, and none is kept where it is None. `adversary`
-                and `data` are shown in lists of runs.
-            blocks: how many blocks the run has.
-            request: names and numbers from which the work can be made again, where the
-                configuration only describes it.
+        The `config` says what the run is, in JSON values. A `seed` in it gives every random number;
+        one is drawn where the name is missing, and none is kept where it is None. A `request` has
+        the names and numbers from which the work can be made again, where the configuration only
+        describes it.
         """
         place = Path(path)
-        count = validate.whole("blocks", blocks, example=10)
+        seed = config.get("seed", ...)
+        if seed is not None:
+            seed = fresh_seed() if seed is ... else check_seed(seed)
+        about = {
+            "kind": validate.one_of("kind", kind, tuple(KINDS)),
+            "config": json_text("config", config),
+            "versions": json.dumps(versions()),
+            "seed": "" if seed is None else str(seed),
+            "created": run_file.now(),
+            "blocks": str(validate.whole("blocks", blocks, example=10)),
+        }
+        if request is not None:
+            about["request"] = json_text("request", request)
         with explain_errors(place):
-            run_file.create(place, about(kind, config, count, request), count)
-        run = cls.open(place)
-        run._created_here = True
-        return run
+            run_file.create(place, about, int(about["blocks"]))
+        return cls.open(place)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Run:
+    def open(cls, path: PathLike, *, verify: bool = True) -> Run:
         """Open a run; another process may be working on it.
 
-        Args:
-            path: of the file.
-            verify: whether to check that the whole file is as it was written, which reads all of
-                it. Without that, configuration, result and the arrays that are asked for still are.
+        To `verify` that the whole file is as it was written reads all of it. Without that,
+        configuration, result and the arrays that are asked for still are.
         """
         place = Path(path)
         with explain_errors(place):
@@ -103,30 +112,17 @@ class Run:
     @classmethod
     def open_or_create(
         cls,
-        path: str | os.PathLike[str] | None,
+        path: PathLike | None,
         kind: str,
-        config: Mapping[str, Any],
+        config: Values,
         blocks: int,
-        request: Mapping[str, Any] | None = None,
+        request: Values | None = None,
     ) -> Run:
-        """The run at a path, if its configuration is the same, or a new one.
-
-        None makes a run that is gone when it is closed.
-
-        >>> import tempfile
-        >>> path = tempfile.mkdtemp() + "/a.run"
-        >>> Run.create(path, "audit", {"trials": 5}, blocks=3).close()
-        >>> Run.open_or_create(path, "audit", {"trials": 6}, blocks=3)
-        Traceback (most recent call last):
-        dprime.validate.InputError: \
-a.run must be of the same settings (trials 6), but it is of trials 5: \
-give another path, or the settings that it was made with.
-        """
+        """The run at a path if its configuration is the same, or a new one; None: until closed."""
         if path is None:
-            with contextlib.ExitStack() as stack:
-                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dprime-"))
-                run = cls.create(Path(folder) / "temporary.run", kind, config, blocks, request)
-                run._folder = stack.pop_all()
+            folder = tempfile.TemporaryDirectory(prefix="dprime-")
+            run = cls.create(Path(folder.name) / "temporary.run", kind, config, blocks, request)
+            run._folder = folder
             return run
         if not os.path.lexists(path):
             return cls.create(path, kind, config, blocks, request)
@@ -145,23 +141,13 @@ give another path, or the settings that it was made with.
         self._release()
         self._db.close()
         if self._folder is not None:
-            self._folder.close()
-
-    def discard(self) -> None:
-        """Close and remove a run that was created by this object and that nothing happened in."""
-        untouched = self._created_here and not self.state().done and not self.events()
-        self.close()
-        if untouched and self._folder is None:
-            run_file.remove(self.path)
+            self._folder.cleanup()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"Run({str(self.path)!r})"
 
     @property
     def kind(self) -> str:
@@ -171,7 +157,7 @@ give another path, or the settings that it was made with.
     @property
     def config(self) -> dict[str, Any]:
         """What the run was created with."""
-        return self._json("config") or {}
+        return dict(json.loads(self._text("config")))
 
     @property
     def request(self) -> dict[str, Any] | None:
@@ -186,7 +172,7 @@ give another path, or the settings that it was made with.
     @property
     def versions(self) -> dict[str, str]:
         """The versions of dprime, Python and the libraries that the run was created with."""
-        return self._json("versions") or {}
+        return dict(json.loads(self._text("versions")))
 
     @property
     def seed(self) -> int:
@@ -197,16 +183,15 @@ give another path, or the settings that it was made with.
         """
         if text := self._text("seed"):
             return int(text)
-        raise validate.invalid_input(
-            "run", "one whose seed is a secret", "one that keeps its seed", ""
-        )
+        wanted = "one that keeps its seed"
+        raise validate.invalid_input("run", "one whose seed is a secret", wanted, "")
 
     @property
     def created(self) -> datetime:
         """When the run was created."""
         return datetime.fromisoformat(self._text("created"))
 
-    def keep(self, record: Mapping[str, Any]) -> None:
+    def keep(self, record: Values) -> None:
         """Keep what was concluded, in JSON values; an earlier result is replaced."""
         self.note("result", json_text("result", record))
 
@@ -230,89 +215,72 @@ give another path, or the settings that it was made with.
 
     def state(self) -> State:
         """How far the run is."""
-        query = (
-            "SELECT count(*), sum(state = 'done'), sum(state = 'failed'), sum(state = 'pending'), "
-            "sum(trials), (SELECT error FROM blocks WHERE state = 'failed' "
-            "ORDER BY changed DESC, number DESC LIMIT 1) FROM blocks"
-        )
+        last = "SELECT error FROM blocks WHERE state = 'failed' ORDER BY changed DESC, number DESC"
+        counts = ", ".join(f"sum(state = '{word}')" for word in ("done", "failed", "pending"))
+        query = f"SELECT count(*), {counts}, sum(trials), ({last} LIMIT 1) FROM blocks"
         return State(*self._rows(query)[0])
 
     def changed(self) -> datetime:
         """When a block or a text was stored last."""
-        ((last,),) = self._rows(
-            "SELECT max(changed) FROM (SELECT changed FROM blocks UNION SELECT changed FROM about)"
-        )
-        return datetime.fromisoformat(last)
+        query = "SELECT changed FROM blocks UNION SELECT changed FROM about"
+        return datetime.fromisoformat(max(self._rows(query))[0])
 
-    def arrays(self, since: int = 0) -> Arrays:
+    def arrays(self, since: int = 0) -> dict[str, np.ndarray[Any, Any]]:
         """The arrays of finished blocks, joined in the order of the blocks.
 
-        Args:
-            since: leaves out this many blocks, those that were finished first: give the number of
-                blocks that were done when the arrays were last read, and only new ones are read.
+        `since` leaves out this many blocks, those that were finished first: give the number of
+        blocks that were done when the arrays were last read, and only new ones are read.
         """
-        parts = []
+        columns, parts = run_file.DIGESTED["blocks"], []
+        query = f"SELECT {columns}, digest FROM blocks WHERE finished > ? ORDER BY number"
         with explain_errors(self.path):
-            rows = self._db.execute(
-                f"SELECT {run_file.DIGESTED['blocks']}, digest FROM blocks "
-                "WHERE finished > ? ORDER BY number",
-                (since,),
-            )
-            for *values, kept in rows:
+            for *values, kept in self._db.execute(query, (since,)):
                 if run_file.digest(*values) != kept:
                     raise run_file.damaged(self.path, f"in block {values[0]}")
                 parts.append(unpack(values[-1]))
-        first = parts[0] if parts else {}
         return {
             name: np.concatenate([part[name] for part in parts], dtype=array.dtype)
-            for name, array in first.items()
+            for name, array in (parts[0] if parts else {}).items()
         }
 
-    def pack(self, arrays: Arrays) -> Packed:
-        """Refuse arrays that could not be stored, or not be joined with those of other blocks."""
-        packed = pack(arrays)
-        for block, layout in self._rows("SELECT number, layout FROM blocks WHERE finished LIMIT 1"):
-            if packed.layout != layout:
-                raise validate.invalid_input(
-                    "arrays", packed.layout, f"like those of block {block}, {layout}",
-                    "return arrays of the same names, types and shapes for every block",
-                )  # fmt: skip
-        return packed
-
-    def finish(self, block: int, arrays: Arrays | Packed, seconds: float, worker: str = "") -> None:
+    def finish(self, block: int, arrays: Arrays, seconds: float, worker: str = "") -> None:
         """Store a block's arrays, each with the trial first; a finished block is never replaced."""
-        packed = arrays if isinstance(arrays, Packed) else self.pack(arrays)
-        taken = validate.at_least_zero("seconds", seconds)
+        trials, layout, data = pack(arrays)
         with self._transaction() as db:
-            self._check_open(block)
+            for other, its in db.execute(
+                "SELECT number, layout FROM blocks WHERE finished LIMIT 1"
+            ):
+                if layout != its:
+                    wanted = f"be like those of block {other}, {its}"
+                    remedy = "return arrays of the same names, types and shapes for every block"
+                    raise ArraysError.of("arrays", wanted, f"they are {layout}", remedy)
             (last,) = db.execute("SELECT coalesce(max(finished), 0) FROM blocks").fetchone()
-            values = (last + 1, packed.trials, packed.layout, packed.data)
-            db.execute(
-                "UPDATE blocks SET state = 'done', attempts = attempts + 1, error = NULL, "
-                "finished = ?, trials = ?, layout = ?, arrays = ?, digest = ?, seconds = ?, "
-                "changed = ? WHERE number = ?",
-                (*values, run_file.digest(block, *values), taken, run_file.now(), block),
-            )
+            kept = {"finished": last + 1, "trials": trials, "layout": layout, "arrays": data}
+            digest = run_file.digest(block, *kept.values())
+            self._end(block, "done", error=None, digest=digest, seconds=seconds, **kept)
             if worker:
                 before = self.workers().get(worker, Worker())
-                run_file.put(
-                    db, "workers", worker, before.blocks + 1, before.trials + packed.trials,
-                    before.seconds + taken, run_file.now(),
-                )  # fmt: skip
+                counts = before.blocks + 1, before.trials + trials, before.seconds + seconds
+                run_file.put(db, "workers", worker, *counts, run_file.now())
 
     def fail(self, block: int, error: str, outcome: str = FAILED, worker: str = "") -> None:
         """Record how a try of a block ended, and why; the block stays to be tried again."""
-        reason, now = error.encode(errors="replace").decode(), run_file.now()
+        reason = error.encode(errors="replace").decode()
         with self._transaction() as db:
-            self._check_open(block)
-            db.execute(
-                "UPDATE blocks SET state = 'failed', attempts = attempts + 1, error = ?, "
-                "changed = ? WHERE number = ?",
-                (reason, now, block),
-            )
+            self._end(block, "failed", error=reason)
             (last,) = db.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()
-            run_file.put(db, "events", last + 1, now, block, outcome, reason, worker)
+            run_file.put(db, "events", last + 1, run_file.now(), block, outcome, reason, worker)
             db.execute("DELETE FROM events WHERE number <= ?", (last + 1 - MOST_EVENTS,))
+
+    def _end(self, block: int, state: str, **values: object) -> None:
+        """Change the row of a block whose try has ended; refuse one that is done."""
+        if self._tried(block)[0] == "done":
+            remedy = "leave it: a finished block is never replaced"
+            raise validate.invalid_input(f"block {block}", "done", "not yet done", remedy)
+        row = {"state": state, "changed": run_file.now(), **values}
+        changes = ", ".join(f"{name} = ?" for name in row)
+        query = f"UPDATE blocks SET attempts = attempts + 1, {changes} WHERE number = ?"
+        self._db.execute(query, (*row.values(), block))
 
     def events(self) -> list[Event]:
         """What went wrong on the way, the latest last; a block that failed may be done by now."""
@@ -326,24 +294,25 @@ give another path, or the settings that it was made with.
 
     def pace(self) -> float:
         """Trials a second, over the last minute in which blocks ended; 0 before the first."""
-        ((last,),) = self._rows("SELECT max(changed) FROM blocks WHERE state = 'done'")
-        if last is None:
+        rows = self._rows("SELECT changed, trials FROM blocks WHERE state = 'done'")
+        ended = [(datetime.fromisoformat(changed), trials) for changed, trials in rows]
+        if not ended:
             return 0.0
-        end = datetime.fromisoformat(last)
-        start = max(self.created, end - timedelta(minutes=1))
-        ((trials,),) = self._rows(
-            "SELECT total(trials) FROM blocks WHERE state = 'done' AND changed > ?",
-            start.isoformat(),
-        )
-        return float(trials) / max((end - start).total_seconds(), 1e-3)
+        start = max(self.created, max(ended)[0] - timedelta(minutes=1))
+        trials = sum(float(trials) for moment, trials in ended if moment > start)
+        return trials / max((max(ended)[0] - start).total_seconds(), 1e-3)
 
     def attempts(self, block: int) -> int:
         """How often a block ended, done or failed; a try that was killed does not count."""
-        rows = self._rows("SELECT attempts FROM blocks WHERE number = ?", block)
+        return self._tried(block)[1]
+
+    def _tried(self, block: int) -> tuple[str, int]:
+        """The state of a block, and how often it ended."""
+        rows = self._rows("SELECT state, attempts FROM blocks WHERE number = ?", block)
         if not rows:
             limits = f"between 0 and {self.state().blocks - 1}"
             raise validate.invalid_value("block", block, limits, "give a block of this run")
-        return int(rows[0][0])
+        return rows[0][0], rows[0][1]
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
@@ -351,8 +320,7 @@ give another path, or the settings that it was made with.
         if self._lock is not None:
             yield
             return
-        with explain_errors(self.path):
-            self._lock = run_file.locked(self.path)
+        self._lock = run_file.locked(self.path)
         try:
             yield
         finally:
@@ -374,43 +342,27 @@ give another path, or the settings that it was made with.
         """Refuse to conclude where blocks are missing, whose contents are `what`."""
         state = self.state()
         if not state.complete:
-            raise validate.InputError(
-                f"{state.failed} of {state.blocks} blocks of {what} could not be trained: "
-                f"{state.last_error}."
-            )
+            counts = f"{state.failed} of {state.blocks} blocks of {what}"
+            raise validate.InputError(f"{counts} could not be trained: {state.last_error}.")
 
-    def _check_same(self, kind: str, config: Mapping[str, Any], blocks: int) -> None:
+    def _check_same(self, kind: str, config: Values, blocks: int) -> None:
         """Refuse another configuration than that of the run, and say what differs."""
         before = {"kind": self.kind, **self.config}
         apart = differences(before, {"kind": kind, **json.loads(json_text("config", config))})
         if apart is None and self.state().blocks != blocks:
             apart = (f"{self.state().blocks} blocks", f"{blocks} blocks")
         if apart is not None:
-            shown, asked = apart
-            raise validate.invalid_input(
-                self.path.name, f"of {shown}", f"of the same settings ({asked})",
-                "give another path, or the settings that it was made with",
-            )  # fmt: skip
-
-    def _check_open(self, block: int) -> None:
-        """Refuse a block that the run does not have, or that is done."""
-        self.attempts(block)
-        if self._blocks("state = 'done' AND number = ?", block):
-            remedy = "leave it: a finished block is never replaced"
-            raise validate.invalid_input(f"block {block}", "done", "not yet done", remedy)
+            found, wanted = f"of {apart[0]}", f"of the same settings ({apart[1]})"
+            remedy = "give another path, or the settings that it was made with"
+            raise validate.invalid_input(self.path.name, found, wanted, remedy)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """All or nothing, on the disk when it ends."""
         with self.working(), explain_errors(self.path):
             self._db.execute("BEGIN IMMEDIATE")
-            try:
+            with self._db:
                 yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
             # so that the file alone holds everything, also if someone copies it without its -wal
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
@@ -423,19 +375,15 @@ give another path, or the settings that it was made with.
         with explain_errors(self.path):
             return self._db.execute(query, values).fetchall()
 
-    def _blocks(self, condition: str, *values: object) -> list[int]:
-        rows = self._rows(f"SELECT number FROM blocks WHERE {condition}", *values)
-        return [int(number) for (number,) in rows]
+    def _blocks(self, condition: str) -> list[int]:
+        return [number for (number,) in self._rows(f"SELECT number FROM blocks WHERE {condition}")]
 
     def _text(self, name: str) -> str:
-        text = self.noted(name)
-        if text is None:
+        if (text := self.noted(name)) is None:
             raise run_file.damaged(self.path)
         return text
 
     def _json(self, name: str) -> dict[str, Any] | None:
-        """A table of names and values, where one was kept."""
-        kept = json.loads(self.noted(name) or "null")
-        if kept is not None and not isinstance(kept, dict):
-            raise run_file.damaged(self.path, f"in its {name}")
-        return kept
+        """JSON values, where some were kept."""
+        text = self.noted(name)
+        return None if text is None else dict(json.loads(text))

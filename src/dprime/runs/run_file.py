@@ -16,7 +16,6 @@ needs a disk of the machine itself: keep a run that is worked on off network fol
 from __future__ import annotations
 
 import contextlib
-import difflib
 import hashlib
 import os
 import sqlite3
@@ -78,58 +77,42 @@ LOCK, NEW = ".lock", ".new"
 SIDECARS = (LOCK, NEW, "-wal", "-shm", "-journal")
 """Endings of the files that belong to a run and are not one."""
 
-LOCK_PATIENCE = 0.5
-"""Seconds to wait for the lock: another process may look at it for an instant (`is_locked`)."""
+LOCK_PATIENCE, READ_PATIENCE = 0.5, 30.0
+"""Seconds to wait for the lock, at which others may look for an instant, and for SQLite's own."""
 
-READ_PATIENCE = 30.0
-"""Seconds to wait for SQLite's own short locks."""
-
-DENIED = (
-    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR
-)  # fmt: skip
-
-NO_RUN = (
-    "something else", "a dprime run",
-    "give a file that an audit, an inference or a frontier has made",
-)  # fmt: skip
-DAMAGED = ("a whole run", "restore a copy, or run it again")
-IN_USE = (
-    "being worked on elsewhere", "free to work on",
-    "wait until that ends; reading the run is possible meanwhile",
-)  # fmt: skip
+NO_RUN = ("something else", "a dprime run", "give a file of an audit, inference or frontier")
+DAMAGED = ("damaged", "a whole run", "restore a copy, or run it again")
+REMEDY = "wait until that ends; reading the run is possible meanwhile"
+IN_USE = ("being worked on elsewhere", "free to work on", REMEDY)
 EXPLAINED = {
     sqlite3.SQLITE_NOTADB: NO_RUN,
-    sqlite3.SQLITE_CORRUPT: ("damaged", *DAMAGED),
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
     sqlite3.SQLITE_BUSY: IN_USE,
-    sqlite3.SQLITE_LOCKED: IN_USE,
-    sqlite3.SQLITE_FULL: (
-        "on a full disk", "on a disk with room",
-        "free some space and resume; every finished block is kept",
-    ),
-}  # fmt: skip
+}
 """What SQLite's errors mean to the user: what the file is, what it must be, and what to do."""
+
+DENIED = [sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM]
+DENIED += [sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL]
+"""What the system may refuse."""
 
 
 def connected(path: Path, *, verify: bool) -> sqlite3.Connection:
     """A run's file, checked; where nothing may be written beside it, it is read as it is."""
     if not path.is_file():
-        raise _missing(path)
-    connection = _database(path, "rw")
+        shown = f"{str(path)!r}, which is {'a folder' if path.is_dir() else 'not there'}"
+        remedy = "dprime runs lists those there are"
+        raise validate.invalid_input("path", shown, "a run's file", remedy)
+    as_now = {"effective_ids": os.access in os.supports_effective_ids}
+    writable = all(os.access(place, os.W_OK, **as_now) for place in (path, path.parent))
+    alone = not sidecar(path, "-wal").exists()
+    db = _database(path, "rw" if writable else "ro&immutable=1" if alone else "ro")
     try:
-        connection.execute("PRAGMA schema_version").fetchone()
-    except sqlite3.DatabaseError as error:
-        connection.close()
-        if _code(error) not in DENIED or sidecar(path, "-wal").exists():
-            raise
-        connection = _database(path, "ro&immutable=1")
-    try:
-        connection.execute("PRAGMA synchronous = FULL")
-        _check_kind(connection, path)
-        _check_digests(connection, path, verify)
+        db.execute("PRAGMA synchronous = FULL")
+        _check(db, path, verify)
     except BaseException:
-        connection.close()
+        db.close()
         raise
-    return connection
+    return db
 
 
 def create(path: Path, about: Mapping[str, str], blocks: int) -> None:
@@ -146,11 +129,31 @@ def create(path: Path, about: Mapping[str, str], blocks: int) -> None:
         finally:
             remove(fresh)
         if os.name == "posix":  # put the new name on the disk too; others sync no folder
-            descriptor = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            folder = os.open(path.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
+
+
+def _check_free(path: Path) -> None:
+    if os.path.lexists(path):
+        remedy = "give another name, or resume that run"
+        raise validate.invalid_value("path", str(path), "the name of no file yet", remedy)
+
+
+def _write(path: Path, about: Mapping[str, str], blocks: int) -> None:
+    """A whole run under a name that nobody reads."""
+    with contextlib.closing(_database(path, "rwc")) as db:
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
+        db.execute(f"PRAGMA user_version = {FORMAT}")
+        db.executescript(f"BEGIN; {TABLES}")
+        for name, value in about.items():
+            put(db, "about", name, value, changed=now())
+        columns = "number, state, attempts, trials, changed"
+        rows = [(number, "pending", 0, 0, now()) for number in range(blocks)]
+        db.executemany(f"INSERT INTO blocks ({columns}) VALUES (?, ?, ?, ?, ?)", rows)
+        db.execute("COMMIT")
+        db.execute("PRAGMA journal_mode = WAL")
 
 
 def remove(path: Path) -> None:
@@ -161,14 +164,13 @@ def remove(path: Path) -> None:
 
 def locked(path: Path) -> sqlite3.Connection:
     """The run's lock: held until this connection is closed or its process ends."""
-    lock = _database(sidecar(path, LOCK), "rwc", patience=LOCK_PATIENCE)
-    try:
-        lock.execute("BEGIN EXCLUSIVE")
-    except BaseException as error:
-        lock.close()
-        if isinstance(error, sqlite3.OperationalError) and _code(error) == sqlite3.SQLITE_BUSY:
-            raise validate.invalid_input(str(path), *IN_USE) from None
-        raise
+    with explain_errors(path):
+        lock = _database(sidecar(path, LOCK), "rwc", patience=LOCK_PATIENCE)
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except BaseException:
+            lock.close()
+            raise
     return lock
 
 
@@ -198,16 +200,16 @@ def explain_errors(path: Path) -> Iterator[None]:
     """Turn what the disk or SQLite objects to into one sentence; other errors are bugs."""
     try:
         yield
-    except OSError as error:
-        raise _unusable(path, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:  # of a text that SQLite cites
         raise damaged(path) from error
-    except sqlite3.DatabaseError as error:
-        if (code := _code(error)) in DENIED:
-            raise _unusable(path, str(error)) from error
-        if code not in EXPLAINED:
+    except (OSError, sqlite3.DatabaseError) as error:
+        if _code(error) in EXPLAINED:
+            raise validate.invalid_input(str(path), *EXPLAINED[_code(error)]) from error
+        if isinstance(error, sqlite3.DatabaseError) and _code(error) not in DENIED:
             raise
-        raise validate.invalid_input(str(path), *EXPLAINED[code]) from error
+        reason, wanted = getattr(error, "strerror", None) or error, "a file that can be used"
+        remedy = "check its folder, the rights to it and the disk; every finished block is kept"
+        raise validate.invalid_input(str(path), f"not ({reason})", wanted, remedy) from error
 
 
 def put(db: sqlite3.Connection, table: str, *values: object, **more: object) -> None:
@@ -240,7 +242,8 @@ def sidecar(path: Path, ending: str) -> Path:
 
 def damaged(path: Path, where: str = "") -> validate.InputError:
     """The error for a file that was cut off or overwritten somewhere."""
-    return validate.invalid_input(str(path), f"damaged {where}".strip(), *DAMAGED)
+    found, requirement, remedy = DAMAGED
+    return validate.invalid_input(str(path), f"{found} {where}".strip(), requirement, remedy)
 
 
 def is_run(path: Path) -> bool:
@@ -260,48 +263,20 @@ def _database(path: Path, mode: str, *, patience: float = READ_PATIENCE) -> sqli
     return connection
 
 
-def _write(path: Path, about: Mapping[str, str], blocks: int) -> None:
-    """A whole run under a name that nobody reads."""
-    with contextlib.closing(_database(path, "rwc")) as db:
-        db.execute("PRAGMA synchronous = FULL")
-        db.execute(f"PRAGMA application_id = {APPLICATION}")
-        db.execute(f"PRAGMA user_version = {FORMAT}")
-        db.executescript(f"BEGIN; {TABLES}")
-        for name, value in about.items():
-            put(db, "about", name, value, changed=now())
-        db.executemany(
-            "INSERT INTO blocks (number, state, attempts, trials, changed) "
-            "VALUES (?, 'pending', 0, 0, ?)",
-            [(number, now()) for number in range(blocks)],
-        )
-        db.execute("COMMIT")
-        db.execute("PRAGMA journal_mode = WAL")
-
-
-def _check_free(path: Path) -> None:
-    if os.path.lexists(path):
-        remedy = "give another name, or resume that run"
-        raise validate.invalid_value("path", str(path), "the name of no file yet", remedy)
-
-
 def _pragma(db: sqlite3.Connection, name: str) -> int:
     return int(db.execute(f"PRAGMA {name}").fetchone()[0])
 
 
-def _check_kind(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse what is not a run, or a run of another format."""
+def _check(db: sqlite3.Connection, path: Path, whole: bool) -> None:
+    """Refuse what is no run, of another format, or damaged: in its texts, or anywhere."""
     if _pragma(db, "application_id") != APPLICATION:
         raise validate.invalid_input(str(path), *NO_RUN)
     version = _pragma(db, "user_version")
     if version != FORMAT:
         other = "a newer" if version > FORMAT else "an older"
         remedy = f"read it with {other} dprime than this one ({dprime.__version__})"
-        requirement = f"a run of format {FORMAT}"
-        raise validate.invalid_input(str(path), f"of format {version}", requirement, remedy)
-
-
-def _check_digests(db: sqlite3.Connection, path: Path, whole: bool) -> None:
-    """Refuse a file that was cut off or overwritten: in its texts, or anywhere."""
+        found, requirement = f"of format {version}", f"a run of format {FORMAT}"
+        raise validate.invalid_input(str(path), found, requirement, remedy)
     if whole and db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise damaged(path)
     for table in DIGESTED if whole else ("about",):
@@ -315,20 +290,6 @@ def _check_digests(db: sqlite3.Connection, path: Path, whole: bool) -> None:
         raise damaged(path)
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: Exception) -> int:
     """SQLite's error code without its details, which are in the higher bits."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
-
-
-def _missing(path: Path) -> validate.InputError:
-    """The error for a path with no file, naming the runs nearby that it may have meant."""
-    there = [candidate.name for candidate in candidates(path.parent) if is_run(candidate)]
-    similar = difflib.get_close_matches(path.name, there, n=3, cutoff=0.4) or there[:3]
-    hint = f"did you mean {' or '.join(similar)}" if similar else "there is no run in its folder"
-    shown = f"{str(path)!r}, which is {'a folder' if path.is_dir() else 'not there'}"
-    return validate.invalid_input("path", shown, "a run's file", hint)
-
-
-def _unusable(path: Path, reason: str) -> validate.InputError:
-    remedy = "check its folder, the rights to it and the disk; every finished block is kept"
-    return validate.invalid_input(str(path), f"not ({reason})", "a file that can be used", remedy)

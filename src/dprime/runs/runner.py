@@ -1,6 +1,6 @@
 """Runs the pending blocks of a run, wherever they are played, whatever happens to single ones.
 
-    pending blocks ──► tasks ──► a backend's workers ──► outcomes ──► Run
+    pending blocks ──► queue of tasks ──► a backend's workers ──► outcomes ──► Run
 
 A block that ends is stored at once, by the driver alone. One that fails is recorded with its error,
 and the rest goes on; it is tried again at the end. A block whose worker died or hung is given to
@@ -11,21 +11,14 @@ not run twice.
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import replace
 
 from dprime import validate
-from dprime.runs.backends.base import (
-    Backend,
-    End,
-    Here,
-    NoWorkersError,
-    Outcome,
-    SupportsMemoryFraction,
-    Task,
-    Work,
-)
+from dprime.runs.arrays import ArraysError
+from dprime.runs.backends.base import Backend, End, Here, Outcome, Task, Work
 from dprime.runs.errors import describe
 from dprime.runs.run import Run
 from dprime.runs.states import State
@@ -54,20 +47,10 @@ def execute(
 ) -> None:
     """Run the pending blocks and store each as it ends.
 
-    A run that was created for this call and that nobody can work on is removed again.
-
-    Args:
-        run: whose blocks they are; nobody else may work on it meanwhile.
-        work: runs one block. The same block must give the same arrays, so draw every random number
-            from the run's seed and the block's number.
-        backend: where; in this process unless given.
-        attempts: how often a block that raises an error is tried in this call before it is left as
-            failed.
-        on_block: called after each try with the block's number and the state of the run.
-
-    Raises:
-        BlocksFailedError: when the first three blocks all fail for the same reason, when no worker
-            survives a block, or when a worker cannot play any.
+    The same block must give the same arrays, so `work` draws every random number from the run's
+    seed and the block's number. A block that raises an error is tried again at the end, in all as
+    often as `attempts` says. After each try `on_block` is called with the block's number and the
+    state of the run.
 
     >>> import tempfile
     >>> import numpy as np
@@ -81,26 +64,15 @@ def execute(
     run.check_version()
     tried = validate.whole("attempts", attempts, example=2)
     with run.working():
-        blocks = run.pending()
-        if not blocks:
+        policy = RetryPolicy(run.pending(), tried, hasattr(work, "with_memory_fraction"))
+        if not policy.waiting:
             return
-        policy = RetryPolicy(blocks, tried, isinstance(work, SupportsMemoryFraction))
-        try:
-            with (backend or Here()).pool(work) as pool:
-                running = 0
-                while policy.waiting or running:
-                    while policy.waiting and pool.idle() > 0:
-                        pool.submit(policy.waiting.popleft())
-                        running += 1
-                    for outcome in pool.completed():
-                        running -= 1
-                        stored = _stored(run, outcome)
-                        if on_block is not None:
-                            on_block(stored.task.block, run.state())
-                        policy.judge(stored)
-        except NoWorkersError:
-            run.discard()
-            raise
+        with closing((backend or Here()).outcomes(work, policy.waiting)) as outcomes:
+            for outcome in outcomes:
+                stored = _stored(run, outcome)
+                if on_block is not None:
+                    on_block(stored.task.block, run.state())
+                policy.judge(stored)
 
 
 def counting(run: Run, advance: Callable[[float], None]) -> Callable[[int, State], None]:
@@ -117,20 +89,14 @@ def counting(run: Run, advance: Callable[[float], None]) -> Callable[[int, State
 
 
 class RetryPolicy:
-    """Which block comes next, and whether one is tried again.
-
-    Args:
-        blocks: their numbers, in the order in which they are begun.
-        attempts: how often a block that raises an error is tried.
-        divisible: whether the work can be done in less memory.
-    """
+    """Which block comes next, and whether one is tried again."""
 
     def __init__(self, blocks: Iterable[int], attempts: int, divisible: bool) -> None:
         self.waiting = deque(Task(block) for block in blocks)
         self._attempts, self._divisible = attempts, divisible
         self._failed: Counter[int] = Counter()
         self._lost: Counter[int] = Counter()
-        self._first: list[tuple[int, str]] = []
+        self._errors: dict[int, str] = {}
         self._any_done = False
 
     def judge(self, outcome: Outcome) -> None:
@@ -141,7 +107,7 @@ class RetryPolicy:
         if end is End.DONE:
             self._any_done = True
         elif end is End.MEMORY and self._divisible and task.halvings < HALVINGS:
-            self.waiting.appendleft(dataclasses.replace(task, halvings=task.halvings + 1))
+            self.waiting.appendleft(replace(task, halvings=task.halvings + 1))
         elif end in (End.LOST, End.LATE):
             self._lost[block] += 1
             if self._lost[block] < LOSSES:
@@ -152,16 +118,10 @@ class RetryPolicy:
             self._failed[block] += 1
             if self._failed[block] < self._attempts:
                 self.waiting.append(task)
-        self._stop_if_hopeless(outcome)
-
-    def _stop_if_hopeless(self, outcome: Outcome) -> None:
-        """Give up when the first blocks all fail for one reason; each is tried once until then."""
-        if len(self._first) >= HOPELESS or outcome.end in (End.LOST, End.LATE, End.MEMORY):
-            return
-        self._first.append((outcome.task.block, outcome.error))
-        blocks, errors = ({*each} for each in zip(*self._first, strict=True))
-        if len(blocks) == HOPELESS and len(errors) == 1 and outcome.error:
-            raise _stopped(f"The first {HOPELESS} blocks all failed with {outcome.error}")
+        if end is End.FAILED and not self._any_done:
+            self._errors[block] = outcome.error
+            if len(self._errors) == HOPELESS and len({*self._errors.values()}) == 1:
+                raise _stopped(f"The first {HOPELESS} blocks all failed with {outcome.error}")
 
 
 def _stopped(reason: str) -> BlocksFailedError:
@@ -170,19 +130,12 @@ def _stopped(reason: str) -> BlocksFailedError:
 
 def _stored(run: Run, outcome: Outcome) -> Outcome:
     """Store how a try ended; arrays that cannot be stored are a failure of the block."""
+    block = outcome.task.block
     if outcome.end is End.DONE:
         try:
-            assert outcome.arrays is not None
-            packed = run.pack(outcome.arrays)
-        except Exception as error:  # whatever the user's code returned is a state of the block
-            reason = describe(error)
-        else:
-            try:
-                run.finish(outcome.task.block, packed, outcome.seconds, outcome.worker)
-                return outcome
-            except MemoryError as error:
-                reason = describe(error)
-        outcome = dataclasses.replace(outcome, end=End.FAILED, error=reason)
-    if outcome.end is not End.UNFIT:
-        run.fail(outcome.task.block, outcome.error, outcome.end.value, outcome.worker)
+            run.finish(block, outcome.arrays or {}, outcome.seconds, outcome.worker)
+        except (ArraysError, MemoryError) as error:
+            outcome = replace(outcome, end=End.FAILED, error=describe(error))
+    if outcome.end not in (End.DONE, End.UNFIT):
+        run.fail(block, outcome.error, outcome.end.value, outcome.worker)
     return outcome

@@ -29,9 +29,9 @@ class State:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that went wrong with a block: how the try ended, such as "out of memory", and why.
+    """How a try of a block ended that did not finish it, and why; the worker may be unknown ("").
 
-    The time is an ISO date and time; the worker is empty where it is not known.
+    The time is an ISO date and time.
     """
 
     time: str
@@ -57,11 +57,7 @@ class Worker:
 
 
 def worker_lines(workers: Mapping[str, Worker]) -> list[str]:
-    """A line for each worker: what it has played, and how fast it is.
-
-    >>> worker_lines({"b": Worker(3, 6000, 4.0), "a": Worker(1, 10, 0.0)})
-    ['a: 1 block, 10 trials, 0 trials/s', 'b: 3 blocks, 6,000 trials, 1.5e+03 trials/s']
-    """
+    """A line for each worker: what it has played, and how fast it is."""
     return [
         f"{name}: {each.blocks:,} {'block' if each.blocks == 1 else 'blocks'}, "
         f"{each.trials:,} trials, {each.speed:,.3g} trials/s"
@@ -70,22 +66,11 @@ def worker_lines(workers: Mapping[str, Worker]) -> list[str]:
 
 
 def incident_summary(events: Sequence[Event]) -> str:
-    """A sentence on tries that ended before their block could; empty where there were none.
-
-    >>> outcomes = (FAILED, "out of memory", "lost", "lost")
-    >>> events = [Event("2026-01-01", 3, outcome, "") for outcome in outcomes]
-    >>> incident_summary(events[:2])
-    ' On the way 1 try was out of memory; its block was given out again, and no trial counts twice.'
-    >>> incident_summary(events)[:67]
-    ' On the way 1 try was out of memory and 2 tries were lost; their bl'
-    >>> incident_summary(events[:1])  # what failed is told with the blocks that failed
-    ''
-    """
+    """A sentence on tries that were lost or ran out of something; empty where there were none."""
     counts = Counter(event.outcome for event in events if event.outcome != FAILED)
     if not counts:
         return ""
-    listed = [f"{n} {'try was' if n == 1 else 'tries were'} {how}" for how, n in counts.items()]
+    tries = [f"{n} {'try was' if n == 1 else 'tries were'} {how}" for how, n in counts.items()]
     whose = "its block was" if counts.total() == 1 else "their blocks were"
-    return (
-        f" On the way {' and '.join(listed)}; {whose} given out again, and no trial counts twice."
-    )
+    happened = f" On the way {' and '.join(tries)}; {whose} given out again"
+    return f"{happened}, and no trial counts twice."

@@ -1,17 +1,21 @@
 """What every backend keeps: the same blocks, each once, whatever happens on the way."""
 
+from collections import deque
+
 import numpy as np
 import pytest
 
-from dprime.runs.backends import End, Processes, backend_named
+from dprime.runs.backends import End, Processes, Task, backend_named
 from dprime.runs.run import Run
 from dprime.runs.runner import LOSSES, BlocksFailedError, execute
-from works import Large, Late, Noted, Unsendable, break_off, die, hang, scores
+from works import Large, Late, Noted, Unloadable, Unsendable, break_off, die, hang, scores
 
 BLOCKS = 5
 RAY = pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])
-ELSEWHERE = (pytest.param("processes", marks=pytest.mark.slow), RAY)
-EVERYWHERE = ("here", *ELSEWHERE)
+ELSEWHERE = pytest.mark.parametrize(
+    "name", [pytest.param("processes", marks=pytest.mark.slow), RAY]
+)
+EVERYWHERE = pytest.mark.parametrize("name", ["here", *ELSEWHERE.args[1]])
 LIMIT = 4.0
 """Seconds for a block."""
 
@@ -49,7 +53,7 @@ def test_every_block_is_played_once(name, backend, store, folder):
     assert all(name and worker.seconds >= 0 for name, worker in counted.items())
 
 
-@pytest.mark.parametrize("name", EVERYWHERE)
+@EVERYWHERE
 def test_an_error_is_tried_again_and_remembered(name, backend, store, folder):
     work = Noted(folder, break_off)
     execute(store, work, backend=backend(name))
@@ -60,14 +64,14 @@ def test_an_error_is_tried_again_and_remembered(name, backend, store, folder):
     assert event.message.startswith("ValueError: block 1 is broken (works.py, line")
 
 
-@pytest.mark.parametrize("name", EVERYWHERE)
+@EVERYWHERE
 def test_a_block_too_large_is_played_in_less_memory(name, backend, store):
     execute(store, Large(), backend=backend(name))
     assert is_whole(store)
     assert [event.outcome for event in store.events()] == [End.MEMORY.value] * 2
 
 
-@pytest.mark.parametrize("name", ELSEWHERE)
+@ELSEWHERE
 def test_a_worker_that_dies(name, backend, store, folder):
     work = Noted(folder, die)
     execute(store, work, backend=backend(name))
@@ -76,7 +80,7 @@ def test_a_worker_that_dies(name, backend, store, folder):
     assert [(event.block, event.outcome) for event in store.events()] == [(1, End.LOST.value)]
 
 
-@pytest.mark.parametrize("name", ELSEWHERE)
+@ELSEWHERE
 def test_a_block_that_kills_every_worker_is_left(name, backend, store, folder):
     execute(store, Noted(folder, die, times=100), backend=backend(name))
     state = store.state()
@@ -84,7 +88,7 @@ def test_a_block_that_kills_every_worker_is_left(name, backend, store, folder):
     assert len(store.events()) == LOSSES
 
 
-@pytest.mark.parametrize("name", ELSEWHERE)
+@ELSEWHERE
 def test_a_block_that_hangs(name, backend, store, folder):
     execute(store, Noted(folder, hang), backend=backend(name, time_limit=LIMIT))
     assert is_whole(store)
@@ -93,26 +97,31 @@ def test_a_block_that_hangs(name, backend, store, folder):
     assert event.message == f"it took longer than {LIMIT:g} s"
 
 
-@pytest.mark.parametrize("name", ELSEWHERE)
+@ELSEWHERE
 def test_the_time_limit_counts_from_when_a_worker_can_begin(name, backend, store):
     execute(store, Late(), backend=backend(name, time_limit=1.5))
     assert is_whole(store)
     assert store.events() == []
 
 
-@pytest.mark.parametrize("name", EVERYWHERE)
+@EVERYWHERE
 def test_what_fails_everywhere_stops_the_run(name, backend, store):
     with pytest.raises(BlocksFailedError, match="The first 3 blocks all failed with"):
         execute(store, len, backend=backend(name))
     assert store.state().done == 0
 
 
+@ELSEWHERE
+def test_what_no_worker_can_have_stops_the_run_and_no_block_has_failed(name, backend, store):
+    with pytest.raises(BlocksFailedError, match="no such module here"):
+        execute(store, Unloadable(), backend=backend(name))
+    assert store.pending() == [*range(BLOCKS)]
+    assert store.events() == []
+
+
 def test_what_cannot_be_sent():
-    with (
-        pytest.raises(ValueError, match="work must be made of importable parts, but it is one"),
-        Processes(1).pool(Unsendable()),
-    ):
-        pass
+    with pytest.raises(ValueError, match="work must be made of importable parts, but it is one"):
+        next(Processes(1).outcomes(Unsendable(), deque([Task(0)])))
 
 
 @pytest.mark.parametrize(

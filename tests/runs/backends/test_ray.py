@@ -60,13 +60,16 @@ def run(tmp_path):
     return tmp_path / "a.run", Slow(tmp_path / "tries")
 
 
-def driver(path, work, address):
+def driver(path, work, address, script=DRIVER):
     """Another process that plays the run."""
     found = os.pathsep.join([TESTS, os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(path), str(work.folder), address],
-        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": found},
-    )  # fmt: skip
+        [sys.executable, "-c", script, str(path), str(work.folder), address],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": found},
+    )
 
 
 def played(process, blocks):
@@ -129,21 +132,16 @@ def test_a_worker_of_another_version(tmp_path, run):
         f"env = {{'PYTHONPATH': {str(other.parent) + os.pathsep + TESTS!r}}}\n"
         "ray.init(address='local', num_cpus=1, include_dashboard=False, log_to_driver=False,\n"
         "         logging_level='ERROR', runtime_env={'env_vars': env})\n"
-    )
-    script += DRIVER.replace("Ray(address)", "Ray()")
-    found = subprocess.run(
-        [sys.executable, "-c", script, str(path), str(work.folder), ""],
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": TESTS},
-    )  # fmt: skip
-    sentence = f"different versions of dprime, 0.0.1 and {dprime.__version__}"
-    assert sentence in found.stderr
+    ) + DRIVER.replace("Ray(address)", "Ray()")
+    _, said = driver(path, work, "", script).communicate()
+    assert f"different versions of dprime, 0.0.1 and {dprime.__version__}" in said
     with Run.open(path) as store:
         assert store.state().pending == 12
 
 
 @pytest.mark.slow
 def test_blocks_go_to_the_devices_that_are_asked_for(tmp_path, local_ray):
-    for device, lent in (("cpu", {0.0}), ("cuda", {1.0}), ("auto", {0.0, 1.0})):
+    for device, lent in (("cpu", {0.0}), ("cuda", {1.0}), ("auto", {1.0})):
         with Run.create(tmp_path / f"{device}.run", "audit", {"seed": 7}, blocks=4) as store:
             execute(store, on_gpu, backend=backend_named("ray", device=device))
             assert set(store.arrays()["scores"]) == lent
@@ -152,6 +150,7 @@ def test_blocks_go_to_the_devices_that_are_asked_for(tmp_path, local_ray):
 def test_work_is_placed_where_its_worker_is(monkeypatch):
     monkeypatch.setattr("torch.cuda.mem_get_info", lambda: (8 << 30, 80 << 30))
     monkeypatch.setattr("torch.set_num_threads", lambda threads: None)
+    monkeypatch.setattr("ray.get", lambda sent: sent)
     assert cluster._placed(Somewhere(), on_gpu=True) == Somewhere("cuda", 4.0)
     placed = cluster._placed(Somewhere(), on_gpu=False)
     assert placed.device == "cpu"
@@ -174,11 +173,8 @@ def test_where_nobody_is_no_file_is_left(tmp_path):
 def test_another_cluster_than_the_one_that_is_connected(local_ray):
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"
-        with (
-            pytest.raises(ValueError, match="that of the cluster which this process is connected"),
-            backend_named("ray", address=address).pool(len),
-        ):
-            pass
+        with pytest.raises(ValueError, match=r"running Ray cluster .*ray\.init twice"):
+            backend_named("ray", address=address)
 
 
 def test_without_ray(monkeypatch):

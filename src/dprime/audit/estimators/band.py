@@ -28,7 +28,8 @@ it needs limits at many ranks to read the other world's rate, and came out below
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, final
 
 import numpy as np
@@ -36,13 +37,14 @@ import numpy as np
 from dprime import validate
 from dprime.audit.estimators.base import (
     Estimator,
-    LowerBound,
+    Reached,
     each_of_two,
     geometric_ranks,
     upper_end,
 )
 from dprime.audit.scores import Scores
 from dprime.metrics import Reading
+from dprime.parameters import checked, limited
 from dprime.shapes import Point, Polygon
 
 TURNED = 0.05
@@ -54,43 +56,27 @@ TURNED = 0.05
 class Band(Estimator):
     """A bound on the whole curve at once: any metric may be read off it afterwards.
 
-    Args:
-        largest_rank: the highest rank, as a share of the trials.
-        ratio: how much smaller each rank is than the one before.
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(1)
-    >>> from dprime import TradeOff
-    >>> from dprime.audit import lower_bound
-    >>> bound = lower_bound(rng.normal(2, 1, 1000), rng.normal(0, 1, 1000), method="band")
-    >>> truth = TradeOff.gaussian(2.0)
-    >>> all(bound.curve.tpr(fpr) <= truth.tpr(fpr) for fpr in (1e-4, 0.01, 0.1, 0.5))
-    True
+    The highest rank is a share of the trials; each rank is by `ratio` smaller than the next.
     """
 
-    largest_rank: float = 0.35
-    ratio: float = 3.0
+    largest_rank: float = field(
+        default=0.35, metadata=checked(partial(validate.inner_probability, example=0.35))
+    )
+    ratio: float = field(
+        default=3.0, metadata=checked(limited(validate.number, "give 3.0", least=1.01))
+    )
 
     name: ClassVar[str] = "band"
     whole_curve: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        validate.inner_probability("largest_rank", self.largest_rank, example=0.35)
-        if validate.number("ratio", self.ratio, example=3.0) <= 1:
-            raise validate.invalid_value(
-                "ratio", self.ratio, "above 1", "give a number such as 3.0"
-            )
-
-    def bound(
-        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
-    ) -> LowerBound:
-        """The concave hull of one point for each rank."""
-        alpha = 1.0 - confidence
+    def _reached(
+        self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
+    ) -> Reached:
         points = [
             *self._one_way(scores, (1.0 - TURNED) * alpha),
             *self._one_way(scores.turned(), TURNED * alpha),
         ]
-        return self._bound(Polygon.from_points(points), scores, delta, confidence)
+        return Polygon.from_points(points), {}
 
     def _one_way(self, scores: Scores, alpha: float) -> Iterator[Point]:
         """Points that all lie below the true curve but for a probability of alpha."""
@@ -113,7 +99,4 @@ def _points(ordered: Scores, ranks: list[int], level: float) -> Iterator[Point]:
     thresholds = ordered.outside[outside - np.array(ranks)]
     missed = np.searchsorted(ordered.inside, thresholds, side="right")  # at or below: no member
     for rank, errors in zip(ranks, missed, strict=True):
-        yield (
-            upper_end(rank - 1, outside, level),
-            1.0 - upper_end(int(errors), inside, level),
-        )
+        yield upper_end(rank - 1, outside, level), 1.0 - upper_end(int(errors), inside, level)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy
@@ -24,8 +24,6 @@ from dprime.privacy_loss import Array
 from dprime.shapes import Shape
 from dprime.text import round_down
 
-Assumes = Literal["", "gaussian", "prior"]
-
 ASSUMABLE = ("gaussian",)
 """Laws of the scores that a user may accept by name."""
 
@@ -38,22 +36,19 @@ class LowerBound:
     """What an attacker was seen to reach, with a confidence.
 
     Attributes:
-        method: the estimator's name.
         confidence: over the randomness of the trials, the bound is below the truth this often, if
             its assumption holds; of the Bayesian method, a posterior probability instead.
-        delta: the delta of `epsilon`.
-        epsilon: the mechanism's epsilon at this delta is at least this.
-        curve: the lower curve that every metric is read off; None where the method bounds epsilon
-            only (the one-run methods and the Bayesian one).
+        curve: the lower curve that every metric is read off; None where the method bounds the
+            epsilon at `delta` only (the one-run methods and the Bayesian one).
         trials: how many trials world `in` and world `out` had.
         counted: how many of them the bound counts; the others chose the threshold.
         lost: trials of a world whose score counts against the attacker whatever the threshold.
-        assumption: what must be true beyond independent trials, or None.
-        objection: why these scores do not look that way, or None.
+        assumption: what must be true beyond independent trials.
+        objection: why these scores do not look that way.
         assumes: the law of the scores that the confidence rests on: "" for none, "gaussian" (which
             a user may accept by name), or "prior" for a credible bound, whose error rate no law of
             the scores limits.
-        accepted: the law that the user has accepted by name, or None.
+        accepted: the law that the user has accepted by name.
         usual: whether the estimator has its default options, for which the planner knows the power.
     """
 
@@ -65,9 +60,9 @@ class LowerBound:
     trials: tuple[int, int]
     counted: tuple[int, int]
     lost: int
-    assumption: str | None
-    objection: str | None
-    assumes: Assumes
+    assumption: str | None = None
+    objection: str | None = None
+    assumes: Literal["", "gaussian", "prior"] = ""
     accepted: str | None = None
     usual: bool = False
 
@@ -81,40 +76,24 @@ class LowerBound:
         return self.objection is None and self.assumes in ("", self.accepted)
 
     def value(self, metric: Reading) -> float:
-        """The lower bound on a metric.
-
-        >>> from dprime.audit import lower_bound
-        >>> bound = lower_bound(range(100, 200), range(100), method="band")
-        >>> round(bound.value(Reading("advantage")), 2)
-        0.89
-        """
+        """The lower bound on a metric."""
         if self.curve is not None:
             return metric.value(self.curve)
-        if metric == self._asked:
+        bounded = Reading("epsilon", {"delta": self.delta})
+        if metric == bounded:
             return self.epsilon
+        wanted = f"{bounded.title} for {self.method}"
         remedy = 'use a method that bounds the curve, such as "band"'
-        raise validate.invalid_input(
-            "metric", metric.title, f"{self._asked.title} for {self.method}", remedy
-        )
-
-    @property
-    def _asked(self) -> Reading:
-        return Reading("epsilon", {"delta": self.delta})
+        raise validate.invalid_input("metric", metric.title, wanted, remedy)
 
     def sentence(self) -> str:
-        """The bound in plain words.
-
-        >>> from dprime.audit import lower_bound
-        >>> lower_bound(range(100, 200), range(100), method="band").sentence()
-        ... # doctest: +NORMALIZE_WHITESPACE
-        'At 95 % confidence the ε at δ = 1e-05 is at least 2.814 (method: band, 100 trials in world
-        in and 100 in world out).'
-        """
+        """The bound in plain words."""
         value = round_down(self.epsilon) if math.isfinite(self.epsilon) else "any number"
-        words = (
-            f"{self.certainty} the ε at δ = {self.delta:g} is at least "
-            f"{value} (method: {self.method}, {self._counts()})."
-        )
+        counts = f"{self.trials[0]:,} trials in world in and {self.trials[1]:,} in world out"
+        if self.counted != self.trials:
+            counts += f", {self.counted[0]:,} and {self.counted[1]:,} of them counted"
+        words = f"{self.certainty} the ε at δ = {self.delta:g} is at least {value}"
+        words += f" (method: {self.method}, {counts})."
         if self.assumption:
             words += f" This rests on an assumption: {self.assumption}"
         if self.objection:
@@ -124,21 +103,17 @@ class LowerBound:
     @property
     def certainty(self) -> str:
         """How a sentence about the bound begins; a credible bound has no confidence."""
-        share = f"{100 * self.confidence:g} %"
-        if self.assumes == "prior":
-            return f"With a posterior probability of {share}"
-        return f"At {share} confidence"
-
-    def _counts(self) -> str:
-        inside, outside = self.trials
-        words = f"{inside:,} trials in world in and {outside:,} in world out"
-        if self.counted != self.trials:
-            words += f", {self.counted[0]:,} and {self.counted[1]:,} of them counted"
-        return words
+        credible, share = self.assumes == "prior", f"{100 * self.confidence:g} %"
+        return f"With a posterior probability of {share}" if credible else f"At {share} confidence"
 
 
+Reached = tuple[Shape | float, dict[str, Any]]
+"""A curve, or an epsilon only, and what a `LowerBound` says of what it rests on."""
+
+
+@dataclass(frozen=True)
 class Estimator(ABC):
-    """A method of bounding from below. Its options are the fields of the frozen dataclass."""
+    """A method of bounding from below; its options are fields, each with its check."""
 
     name: ClassVar[str]
 
@@ -148,40 +123,33 @@ class Estimator(ABC):
     whole_curve: ClassVar[bool] = False
     """Whether the lower curve holds everywhere at once, so that a claim may be judged by it."""
 
-    @abstractmethod
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            if (value := getattr(self, option.name)) != option.default:
+                option.metadata["check"](option.name, value)
+
     def bound(
         self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
     ) -> LowerBound:
-        """The lower bound that these scores support.
+        """The lower bound that these scores support, with epsilon at `delta`.
 
-        Args:
-            scores: of both worlds.
-            metric: what a method that chooses a threshold chooses it for.
-            delta: of the epsilon that is bounded.
-            confidence: of the bound.
-            seed: of the split into held-out and counted trials.
+        A method that chooses a threshold chooses it for the `metric`; the `seed` splits the trials
+        into those that choose and those that count.
         """
-
-    def _bound(
-        self,
-        reached: Shape | float,
-        scores: Scores,
-        delta: float,
-        confidence: float,
-        counted: tuple[int, int] | None = None,
-        assumption: str | None = None,
-        objection: str | None = None,
-        assumes: Assumes = "",
-    ) -> LowerBound:
-        """The bound of a method that reached a curve, or an epsilon only."""
-        curve = None if isinstance(reached, float) else LowerCurve(reached, confidence, self.name)
-        epsilon = Reading("epsilon", {"delta": delta}).value(curve) if curve else reached
-        assert isinstance(epsilon, float)
+        reached, rests = self._reached(scores, metric, delta, 1.0 - confidence, seed)
         lost = max((scores.inside == -math.inf).sum(), (scores.outside == math.inf).sum())
-        return LowerBound(
-            self.name, confidence, delta, epsilon, curve, scores.sizes, counted or scores.sizes,
-            int(lost), assumption, objection, assumes,
-        )  # fmt: skip
+        known = {"trials": scores.sizes, "counted": scores.sizes, "lost": int(lost), **rests}
+        if isinstance(reached, float):
+            return LowerBound(self.name, confidence, delta, reached, None, **known)
+        curve = LowerCurve(reached, confidence, self.name)
+        epsilon = Reading("epsilon", {"delta": delta}).value(curve)
+        return LowerBound(self.name, confidence, delta, epsilon, curve, **known)
+
+    @abstractmethod
+    def _reached(
+        self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
+    ) -> Reached:
+        """The curve that was reached but for a probability of alpha, or an epsilon only."""
 
 
 def checked_claim(claim: object) -> TradeOff:
@@ -196,9 +164,6 @@ def each_of_two(alpha: float) -> float:
     """The level of each of two independent statements that hold together but for `alpha`.
 
     Both hold with probability (1 - level)^2 = 1 - alpha.
-
-    >>> round(each_of_two(0.05), 6)
-    0.025321
     """
     return -math.expm1(0.5 * math.log1p(-alpha))
 
@@ -209,9 +174,6 @@ def upper_end(errors: float, trials: int, level: float) -> float:
 
     One-sided Clopper-Pearson: the Beta(errors + 1, trials - errors) quantile at 1 - level (Clopper
     and Pearson 1934).
-
-    >>> round(upper_end(0, 1000, 0.025), 6)
-    0.003682
     """
     return float(upper_ends(errors, trials, level))
 
@@ -225,11 +187,7 @@ def upper_ends(errors: ArrayLike, trials: int, level: float) -> Array:
 
 
 def geometric_ranks(trials: int, largest: float, ratio: float) -> list[int]:
-    """Whole ranks from `largest` times the trials down to 1, each 1 / `ratio` of the next.
-
-    >>> geometric_ranks(1000, largest=0.35, ratio=3.0)
-    [1, 4, 13, 39, 117, 350]
-    """
+    """Whole ranks from `largest` times the trials down to 1, each 1 / `ratio` of the next."""
     ranks, rank = {1}, largest * trials
     while rank >= 1:
         ranks.add(round(rank))

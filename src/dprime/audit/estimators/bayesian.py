@@ -17,16 +17,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal, final
+from typing import ClassVar, final
 
 import numpy as np
 import scipy
 
-from dprime import validate
-from dprime.audit.estimators.base import REMEMBERED, Estimator, LowerBound
-from dprime.audit.estimators.clopper_pearson import HELD_OUT, parted
-from dprime.audit.scores import Scores
-from dprime.metrics import Reading
+from dprime.audit.estimators.base import REMEMBERED, Reached
+from dprime.audit.estimators.clopper_pearson import AtThreshold, Pair
 from dprime.privacy_loss import Array
 
 ASSUMPTION = (
@@ -45,69 +42,31 @@ Beta = tuple[float, float]
 
 @final
 @dataclass(frozen=True)
-class Bayesian(Estimator):
-    """The epsilon that is exceeded with posterior probability `confidence`; it never decides.
-
-    Args:
-        threshold: "held-out" or a number, as for `ClopperPearson`.
-        held_out: the share of each world that chooses it.
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(1)
-    >>> from dprime.audit import lower_bound
-    >>> bound = lower_bound(rng.normal(2, 1, 1000), rng.normal(0, 1, 1000), method="bayesian")
-    >>> bound.decides, bound.curve is None
-    (False, True)
-    """
-
-    threshold: float | Literal["held-out"] = "held-out"
-    held_out: float = HELD_OUT
+class Bayesian(AtThreshold):
+    """The epsilon that is exceeded with posterior probability `confidence`; it never decides."""
 
     name: ClassVar[str] = "bayesian"
 
-    def __post_init__(self) -> None:
-        if self.threshold != "held-out":
-            validate.number("threshold", self.threshold, example=0.5)
-        validate.inner_probability("held_out", self.held_out, example=HELD_OUT)
-
-    def bound(
-        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
-    ) -> LowerBound:
-        """The lower credible bound on epsilon at the counted trials' error rates."""
-        threshold, counted = parted(scores, self.threshold, self.held_out, metric, confidence, seed)
-        inside, outside = counted.sizes
-        epsilon = credible_epsilon(
-            _jeffreys(counted.false_positives(threshold), outside),
-            _jeffreys(counted.false_negatives(threshold), inside),
-            delta,
-            1.0 - confidence,
-        )
-        return self._bound(
-            epsilon, scores, delta, confidence, counted.sizes, ASSUMPTION, assumes="prior"
-        )
-
-
-def _jeffreys(errors: int, trials: int) -> Beta:
-    return errors + 0.5, trials - errors + 0.5
+    def _counted(self, errors: Pair, trials: Pair, delta: float, alpha: float) -> Reached:
+        fp, fn = ((e + 0.5, n - e + 0.5) for e, n in zip(errors, trials[::-1], strict=True))
+        epsilon = credible_epsilon(fp, fn, delta, alpha)
+        return epsilon, {"assumption": ASSUMPTION, "assumes": "prior"}
 
 
 @lru_cache(REMEMBERED)
 def credible_epsilon(fp: Beta, fn: Beta, delta: float, alpha: float) -> float:
-    """The epsilon at which the posterior probability of R(epsilon, delta) reaches alpha.
-
-    >>> round(credible_epsilon((0.5, 1000.5), (0.5, 1000.5), 1e-5, 0.05), 2)
-    7.21
-    """
+    """The epsilon at which the posterior probability of R(epsilon, delta) reaches alpha."""
     region = _Region(fp, fn, delta)
-    if region.probability(0.0) >= alpha:
+
+    def excess(epsilon: float) -> float:
+        return region.probability(epsilon) - alpha
+
+    if excess(0.0) >= 0.0:
         return 0.0
     high = 1.0
-    while region.probability(high) < alpha:
+    while excess(high) < 0.0:
         high *= 2
-    found = scipy.optimize.brentq(
-        lambda epsilon: region.probability(epsilon) - alpha, 0.0, high, xtol=1e-6
-    )
-    return float(found)
+    return float(scipy.optimize.brentq(excess, 0.0, high, xtol=1e-6))
 
 
 class _Region:

@@ -16,9 +16,10 @@ trials that are held out for it.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import ClassVar, Literal, final
 
 import numpy as np
@@ -28,7 +29,7 @@ from dprime import validate
 from dprime.audit.estimators.base import (
     REMEMBERED,
     Estimator,
-    LowerBound,
+    Reached,
     each_of_two,
     geometric_ranks,
     upper_end,
@@ -36,6 +37,7 @@ from dprime.audit.estimators.base import (
 from dprime.audit.scores import Scores
 from dprime.curve import LowerCurve
 from dprime.metrics import Reading
+from dprime.parameters import checked
 from dprime.privacy_loss import Array
 from dprime.shapes import Polygon
 
@@ -51,67 +53,55 @@ LARGEST_RANK, RANK_RATIO = 0.5, 1.5
 Pair = tuple[int, int]
 
 
-@final
 @dataclass(frozen=True)
-class ClopperPearson(Estimator):
-    """Exact ends for the error rates at one threshold.
+class AtThreshold(Estimator):
+    """Counts the errors at one threshold.
 
     Args:
         threshold: "held-out" chooses it, for the metric in question, on a share of the trials and
             counts the others; a number is a threshold that was fixed before the trials.
         held_out: the share of each world that chooses.
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(1)
-    >>> from dprime.audit import lower_bound
-    >>> scores = rng.normal(2, 1, 1000), rng.normal(0, 1, 1000)
-    >>> bound = lower_bound(*scores, method="clopper-pearson")
-    >>> bound.counted, bound.epsilon < 7.51  # the truth
-    ((800, 800), True)
     """
 
-    threshold: float | Literal["held-out"] = "held-out"
-    held_out: float = HELD_OUT
+    threshold: float | Literal["held-out"] = field(
+        default="held-out", metadata=checked(partial(validate.number, example=0.5))
+    )
+    held_out: float = field(default=HELD_OUT, metadata=checked(validate.inner_probability))
+
+    def _reached(
+        self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
+    ) -> Reached:
+        threshold, counted = self.threshold, scores
+        if threshold == "held-out":
+            choosing, counted = scores.split(self.held_out, seed)
+            threshold = chosen_threshold(choosing, counted.sizes, metric, alpha)
+        errors = counted.false_positives(threshold), counted.false_negatives(threshold)
+        reached, rests = self._counted(errors, counted.sizes, delta, alpha)
+        return reached, {"counted": counted.sizes, **rests}
+
+    @abstractmethod
+    def _counted(self, errors: Pair, trials: Pair, delta: float, alpha: float) -> Reached:
+        """What false positives and false negatives among the counted trials show."""
+
+
+@final
+@dataclass(frozen=True)
+class ClopperPearson(AtThreshold):
+    """Exact ends for the error rates at one threshold."""
 
     name: ClassVar[str] = "clopper-pearson"
 
-    def __post_init__(self) -> None:
-        if self.threshold != "held-out":
-            validate.number("threshold", self.threshold, example=0.5)
-        validate.inner_probability("held_out", self.held_out, example=HELD_OUT)
-
-    def bound(
-        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
-    ) -> LowerBound:
-        """The curve through the one point that both ends leave."""
-        threshold, counted = parted(scores, self.threshold, self.held_out, metric, confidence, seed)
-        level = each_of_two(1.0 - confidence)
-        shape = _through(*_errors(counted, threshold), counted.sizes, level)
-        return self._bound(shape, scores, delta, confidence, counted.sizes)
+    def _counted(self, errors: Pair, trials: Pair, delta: float, alpha: float) -> Reached:
+        return _through(*errors, trials, each_of_two(alpha)), {}
 
 
-def parted(
-    scores: Scores,
-    threshold: float | Literal["held-out"],
-    held_out: float,
-    metric: Reading,
-    confidence: float,
-    seed: int,
-) -> tuple[float, Scores]:
-    """The threshold, and the trials that it was not chosen on."""
-    if threshold != "held-out":
-        return threshold, scores
-    choosing, counted = scores.split(held_out, seed)
-    return chosen_threshold(choosing, counted.sizes, metric, confidence), counted
-
-
-def chosen_threshold(held_out: Scores, sizes: Pair, metric: Reading, confidence: float) -> float:
+def chosen_threshold(held_out: Scores, sizes: Pair, metric: Reading, alpha: float) -> float:
     """The threshold that anticipated the most for the metric, once `sizes` trials are counted.
 
     A rate is taken for its upper end at the level `DOUBT`, so that an extreme threshold is not
     chosen because a few trials were lucky. Whatever is chosen here, the bound stays valid.
     """
-    held_out, level = held_out.sorted(), each_of_two(1.0 - confidence)
+    held_out, level = held_out.sorted(), each_of_two(alpha)
     candidates = _candidates(held_out)
     # What `Scores` counts, for all candidates at once.
     alarms = held_out.sizes[1] - np.searchsorted(held_out.outside, candidates, side="right")
@@ -153,16 +143,7 @@ def _anticipated(
     return metric.value(LowerCurve(shape, 1.0, ClopperPearson.name))
 
 
-def _errors(scores: Scores, threshold: float) -> Pair:
-    """False positives and false negatives."""
-    return scores.false_positives(threshold), scores.false_negatives(threshold)
-
-
-def _through(
-    false_positives: float, false_negatives: float, sizes: tuple[int, int], level: float
-) -> Polygon:
+def _through(false_positives: float, false_negatives: float, sizes: Pair, level: float) -> Polygon:
     """The curve through the point of both upper ends."""
-    inside, outside = sizes
-    fpr = upper_end(false_positives, outside, level)
-    fnr = upper_end(false_negatives, inside, level)
-    return Polygon.from_points([(fpr, 1.0 - fnr)])
+    fpr = upper_end(false_positives, sizes[1], level)
+    return Polygon.from_points([(fpr, 1.0 - upper_end(false_negatives, sizes[0], level))])

@@ -29,7 +29,7 @@ from typing import ClassVar, final
 import numpy as np
 import scipy
 
-from dprime.audit.estimators.base import REMEMBERED, Estimator, LowerBound
+from dprime.audit.estimators.base import REMEMBERED, Estimator, Reached
 from dprime.audit.scores import Scores
 from dprime.metrics import Reading
 from dprime.privacy_loss import Array
@@ -54,39 +54,20 @@ REACH = 9.0
 @final
 @dataclass(frozen=True)
 class GaussianScores(Estimator):
-    """An exact bound on d′ for Gaussian scores, with a test of whether they are Gaussian.
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(1)
-    >>> from dprime.audit import lower_bound
-    >>> bound = lower_bound(rng.normal(1, 1, 1000), rng.normal(0, 1, 1000), method="gaussian")
-    >>> 0.8 < bound.curve.d_prime() < 1.0, bound.objection
-    (True, None)
-    >>> lower_bound(rng.laplace(1, 1, 1000), rng.laplace(0, 1, 1000), method="gaussian").objection
-    'The scores of world in do not look Gaussian.'
-    """
+    """An exact bound on d′ for Gaussian scores, with a test of whether they are Gaussian."""
 
     name: ClassVar[str] = "gaussian"
     whole_curve: ClassVar[bool] = True
 
-    def bound(
-        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
-    ) -> LowerBound:
-        """The Gaussian curve of the smallest d′ that is not ruled out."""
-        shape = GaussianShape(d_prime_bound(scores, 1.0 - confidence))
-        return self._bound(
-            shape, scores, delta, confidence,
-            assumption=ASSUMPTION, objection=objection(scores), assumes="gaussian",
-        )  # fmt: skip
+    def _reached(
+        self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
+    ) -> Reached:
+        rests = {"assumption": ASSUMPTION, "objection": objection(scores), "assumes": "gaussian"}
+        return GaussianShape(d_prime_bound(scores, alpha)), rests
 
 
 def d_prime_bound(scores: Scores, alpha: float) -> float:
-    """The lower confidence bound on d′; 0 where the scores show none (or cannot be Gaussian).
-
-    >>> from dprime.audit.scores import Scores
-    >>> round(d_prime_bound(Scores.checked([0.9, 1.4, 2.1, 1.8], [0.1, -0.4, 0.3, -0.1]), 0.05), 3)
-    1.554
-    """
+    """The lower confidence bound on d′; 0 where the scores show none (or cannot be Gaussian)."""
     inside, outside = scores.inside, scores.outside
     if not (np.isfinite(inside).all() and np.isfinite(outside).all()):
         return 0.0
@@ -120,9 +101,6 @@ def tail(t: float, freedom: int, noncentrality: float) -> float:
     """Pr[T >= t] of the noncentral t distribution, t > 0: E[Phi(c - tV)].
 
     Where V < (c - 9)/t the integrand is 1, beyond (c + 9)/t it is 0; between them the nodes stand.
-
-    >>> round(tail(2.0, 10, 0.0), 6)
-    0.036694
     """
     least, most = _ends(freedom)
     low = min(max(least, (noncentrality - REACH) / t), most)
@@ -130,10 +108,8 @@ def tail(t: float, freedom: int, noncentrality: float) -> float:
     v = 0.5 * (high + low) + 0.5 * (high - low) * NODES
     # V = sqrt(chi-square / f): density 2 v f g(f v^2), g the chi-square's
     half = freedom / 2.0
-    log_density = (
-        math.log(2.0) + half * math.log(half) - math.lgamma(half)
-        + (freedom - 1) * np.log(v) - half * v * v
-    )  # fmt: skip
+    log_norm = math.log(2.0) + half * math.log(half) - math.lgamma(half)
+    log_density = log_norm + (freedom - 1) * np.log(v) - half * v * v
     inner = np.exp(log_density) * scipy.special.ndtr(noncentrality - t * v)
     below = scipy.special.gammainc(half, half * low * low)
     return float(below + 0.5 * (high - low) * (WEIGHTS * inner).sum())
@@ -149,12 +125,7 @@ def _ends(freedom: int) -> tuple[float, float]:
 
 
 def objection(scores: Scores) -> str | None:
-    """Why the scores do not look Gaussian with one variance, or None.
-
-    >>> from dprime.audit.scores import Scores
-    >>> objection(Scores.checked([1, 1, 0, 1], [0, 0, 1, 0]))
-    'Many scores of world in are equal, as Gaussian ones never are.'
-    """
+    """Why the scores do not look Gaussian with one variance, or None."""
     level = OBJECTION_LEVEL / 4
     ordered = scores.sorted()
     for name, world in (("in", ordered.inside), ("out", ordered.outside)):

@@ -52,9 +52,10 @@ from 0.5 to 2 at m = 200 (about 40 guesses), 2,000 (200) and 20,000 (1,000).
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import ClassVar, Literal, final
 
 import numpy as np
@@ -62,10 +63,11 @@ import scipy
 from numpy.typing import ArrayLike
 
 from dprime import validate
-from dprime.audit.estimators.base import REMEMBERED, Estimator, LowerBound, checked_claim
+from dprime.audit.estimators.base import REMEMBERED, Estimator, Reached, checked_claim
 from dprime.audit.scores import Scores
 from dprime.curve import TradeOff
 from dprime.metrics import Reading
+from dprime.parameters import checked, one_of
 from dprime.privacy_loss import Array
 from dprime.shapes import GaussianShape, Polygon, Shape
 
@@ -84,6 +86,8 @@ LARGEST_MU = 40.0
 FAIR_COINS = "Each canary was in or out by its own fair coin."
 GAUSSIAN = FAIR_COINS + " The two worlds of every canary have a Gaussian trade-off curve."
 
+NUMBER = partial(validate.whole, example=100)
+
 Inverse = Callable[[float], float]
 """The smallest FPR at a TPR."""
 
@@ -98,12 +102,7 @@ class Guessed:
 
 
 def guess(scores: Scores, guesses: int | None = None) -> Guessed:
-    """Guess the canaries of the largest scores in, of the smallest out.
-
-    >>> from dprime.audit.scores import Scores
-    >>> guess(Scores.checked([5, 6, 7, 3], [1, 2, 4, 0]))
-    Guessed(canaries=8, guesses=4, right=4)
-    """
+    """Guess the canaries of the largest scores in, of the smallest out."""
     canaries = sum(scores.sizes)
     guesses = round(canaries**GUESS_POWER) if guesses is None else guesses
     if guesses > canaries:
@@ -135,44 +134,67 @@ def _reached_by_most(tied: int, right: int, free: int) -> int:
     return int(scipy.stats.hypergeom.ppf((1 - AGREEING) / 2, tied, right, free))
 
 
-@final
 @dataclass(frozen=True)
-class Steinke(Estimator):
-    """Epsilon from one run (Steinke, Nasr and Jagielski 2023, theorem 5.2).
+class FromCanaries(Estimator):
+    """Bounds from the canaries of one run.
 
-    Args:
-        guesses: how many canaries are guessed, fixed before looking at any score; a rule that
-            looks at the number of canaries only if not given.
-        delta_term: "exact" is the worst case (2) of this module, "published" the theorem's term.
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(1)
-    >>> from dprime.audit import lower_bound
-    >>> bound = lower_bound(rng.normal(2, 1, 1010), rng.normal(0, 1, 990), method="steinke")
-    >>> 1.5 < bound.epsilon < 7.51, bound.curve is None
-    (True, True)
+    How many `guesses` are made is fixed before looking at any score; a rule that looks at the
+    number of canaries only if not given.
     """
 
-    guesses: int | None = None
-    delta_term: Literal["exact", "published"] = "exact"
+    guesses: int | None = field(default=None, metadata=checked(NUMBER))
 
-    name: ClassVar[str] = "steinke"
     one_run: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _check_guesses(self.guesses)
-        validate.one_of("delta_term", self.delta_term, ("exact", "published"))
+    def _reached(
+        self, scores: Scores, metric: Reading, delta: float, alpha: float, seed: int
+    ) -> Reached:
+        reached, rests = self._rejected(guess(scores, self.guesses), delta, AGREEING * alpha)
+        return reached, {"assumption": FAIR_COINS, "objection": unfair(scores), **rests}
 
-    def bound(
-        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
-    ) -> LowerBound:
-        """The largest epsilon that this number of right guesses rejects."""
+    @abstractmethod
+    def _rejected(self, seen: Guessed, delta: float, level: float) -> Reached:
+        """The largest parameter that this number of right guesses rejects."""
+
+
+@final
+@dataclass(frozen=True)
+class Steinke(FromCanaries):
+    """Epsilon from one run (Steinke, Nasr and Jagielski 2023, theorem 5.2).
+
+    The `delta_term` "exact" is the worst case (2) of this module, "published" the theorem's term.
+    """
+
+    delta_term: Literal["exact", "published"] = field(
+        default="exact", metadata=checked(one_of("exact", "published"))
+    )
+
+    name: ClassVar[str] = "steinke"
+
+    def _rejected(self, seen: Guessed, delta: float, level: float) -> Reached:
         p_value = exact_p_value if self.delta_term == "exact" else published_p_value
-        seen, level = guess(scores, self.guesses), AGREEING * (1.0 - confidence)
-        epsilon = _epsilon(p_value, seen, delta, level)
-        return self._bound(
-            epsilon, scores, delta, confidence, assumption=FAIR_COINS, objection=unfair(scores)
-        )
+        return _epsilon(p_value, seen, delta, level), {}
+
+
+@final
+@dataclass(frozen=True)
+class Mahloujifar(FromCanaries):
+    """Epsilon or d′ from one run (Mahloujifar, Melis and Chaudhuri 2024).
+
+    The `family` "epsilon-delta" bounds epsilon and assumes nothing; "gaussian" bounds d′, and its
+    curve, hence every other metric, rests on the assumption that the true one is Gaussian.
+    """
+
+    family: Literal["epsilon-delta", "gaussian"] = field(
+        default="epsilon-delta", metadata=checked(one_of("epsilon-delta", "gaussian"))
+    )
+
+    name: ClassVar[str] = "mahloujifar"
+
+    def _rejected(self, seen: Guessed, delta: float, level: float) -> Reached:
+        if self.family == "gaussian":
+            return GaussianShape(_mu(seen, level)), {"assumption": GAUSSIAN, "assumes": "gaussian"}
+        return _epsilon_of_tails(seen, delta, level), {}
 
 
 PValue = Callable[[Guessed, float, float], float]
@@ -181,6 +203,20 @@ PValue = Callable[[Guessed, float, float], float]
 @lru_cache(REMEMBERED)
 def _epsilon(p_value: PValue, seen: Guessed, delta: float, level: float) -> float:
     return _last_rejected(lambda e: p_value(seen, e, delta) <= level, LARGEST_EPSILON)
+
+
+@lru_cache(REMEMBERED)
+def _epsilon_of_tails(seen: Guessed, delta: float, level: float) -> float:
+    return _last_rejected(
+        lambda e: least_total(_inverse(e, delta), seen, level) > 1, LARGEST_EPSILON
+    )
+
+
+@lru_cache(REMEMBERED)
+def _mu(seen: Guessed, level: float) -> float:
+    return _last_rejected(
+        lambda mu: least_total(GaussianShape(mu).fpr, seen, level) > 1, LARGEST_MU
+    )
 
 
 def _last_rejected(rejects: Callable[[float], bool], largest: float) -> float:
@@ -195,11 +231,7 @@ def _last_rejected(rejects: Callable[[float], bool], largest: float) -> float:
 
 
 def published_p_value(seen: Guessed, epsilon: float, delta: float) -> float:
-    """The p-value of Steinke, Nasr and Jagielski 2023, appendix D: no bound close to 1.
-
-    >>> round(published_p_value(Guessed(1000, 100, 80), 1.0, 1e-5), 5)
-    0.07301
-    """
+    """The p-value of Steinke, Nasr and Jagielski 2023, appendix D: no bound close to 1."""
     w, g = _binomial(seen, epsilon)
     below = np.cumsum(w[: seen.right][::-1])  # Pr[v - i <= Bin < v], i = 1, 2, ...
     worst = float((below / np.arange(1, seen.right + 1)).max()) if seen.right else 0.0
@@ -207,11 +239,7 @@ def published_p_value(seen: Guessed, epsilon: float, delta: float) -> float:
 
 
 def exact_p_value(seen: Guessed, epsilon: float, delta: float) -> float:
-    """The largest Pr[W >= right] of any (epsilon, delta)-DP mechanism: formula (2).
-
-    >>> round(exact_p_value(Guessed(1000, 100, 80), 1.0, 1e-5), 5)
-    0.07186
-    """
+    """The largest Pr[W >= right] of any (epsilon, delta)-DP mechanism: formula (2)."""
     w, g = _binomial(seen, epsilon)
     if not seen.right:
         return 1.0
@@ -237,66 +265,6 @@ def _binomial(seen: Guessed, epsilon: float) -> tuple[Array, float]:
     return w, float(scipy.special.betainc(seen.right, seen.guesses - seen.right + 1, q))
 
 
-@final
-@dataclass(frozen=True)
-class Mahloujifar(Estimator):
-    """Epsilon or d′ from one run (Mahloujifar, Melis and Chaudhuri 2024).
-
-    Args:
-        guesses: how many canaries are guessed, as for `Steinke`.
-        family: "epsilon-delta" bounds epsilon and assumes nothing; "gaussian" bounds d′, and its
-            curve, hence every other metric, rests on the assumption that the true one is Gaussian.
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(1)
-    >>> from dprime.audit import lower_bound
-    >>> seen = rng.normal(2, 1, 1010), rng.normal(0, 1, 990)
-    >>> 1.0 < lower_bound(*seen, method="mahloujifar").epsilon < 7.51
-    True
-    >>> 0.8 < lower_bound(*seen, method=Mahloujifar(family="gaussian")).curve.d_prime() < 2.0
-    True
-    """
-
-    guesses: int | None = None
-    family: Literal["epsilon-delta", "gaussian"] = "epsilon-delta"
-
-    name: ClassVar[str] = "mahloujifar"
-    one_run: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _check_guesses(self.guesses)
-        validate.one_of("family", self.family, ("epsilon-delta", "gaussian"))
-
-    def bound(
-        self, scores: Scores, metric: Reading, delta: float, confidence: float, seed: int
-    ) -> LowerBound:
-        """The largest parameter of the family that this number of right guesses rejects."""
-        seen, level = guess(scores, self.guesses), AGREEING * (1.0 - confidence)
-        if self.family == "gaussian":
-            return self._bound(
-                GaussianShape(_mu(seen, level)), scores, delta, confidence,
-                assumption=GAUSSIAN, objection=unfair(scores), assumes="gaussian",
-            )  # fmt: skip
-        epsilon = _epsilon_of_tails(seen, delta, level)
-        return self._bound(
-            epsilon, scores, delta, confidence, assumption=FAIR_COINS, objection=unfair(scores)
-        )
-
-
-@lru_cache(REMEMBERED)
-def _epsilon_of_tails(seen: Guessed, delta: float, level: float) -> float:
-    return _last_rejected(
-        lambda e: least_total(_inverse(e, delta), seen, level) > 1, LARGEST_EPSILON
-    )
-
-
-@lru_cache(REMEMBERED)
-def _mu(seen: Guessed, level: float) -> float:
-    return _last_rejected(
-        lambda mu: least_total(GaussianShape(mu).fpr, seen, level) > 1, LARGEST_MU
-    )
-
-
 def _inverse(epsilon: float, delta: float) -> Inverse:
     """The curve of (epsilon, delta) in both directions, inverted."""
     slope, flat = math.exp(epsilon), math.exp(-epsilon)
@@ -304,14 +272,7 @@ def _inverse(epsilon: float, delta: float) -> Inverse:
 
 
 def least_total(inverse: Inverse, seen: Guessed, level: float) -> float:
-    """The least R_0 that inequality (1) allows where R_v = level; above 1 it is impossible.
-
-    >>> seen = Guessed(canaries=1000, guesses=100, right=90)
-    >>> least_total(GaussianShape(0.5).fpr, seen, 0.05) > 1
-    True
-    >>> least_total(GaussianShape(2.0).fpr, seen, 0.05) > 1
-    False
-    """
+    """The least R_0 that inequality (1) allows where R_v = level; above 1 it is impossible."""
     m, c = seen.canaries, seen.guesses
     tail, beyond = level, 0.0  # R_j and the sum of all R_i with i > j
     for j in range(seen.right, 0, -1):
@@ -344,10 +305,9 @@ def rejects(
     (True, False)
     """
     shape = checked_claim(claim).shape
-    validate.inner_probability("confidence", confidence, example=0.95)
-    _check_guesses(guesses)
-    seen = guess(Scores.checked(in_scores, out_scores), guesses)
-    return least_total(_both_directions(shape).fpr, seen, AGREEING * (1.0 - confidence)) > 1
+    level = AGREEING * (1.0 - validate.inner_probability("confidence", confidence, example=0.95))
+    seen = guess(Scores.checked(in_scores, out_scores), Mahloujifar(guesses).guesses)
+    return least_total(_both_directions(shape).fpr, seen, level) > 1
 
 
 def _both_directions(shape: Shape) -> Shape:
@@ -359,18 +319,11 @@ def _both_directions(shape: Shape) -> Shape:
     return Polygon.from_points(zip(fpr.tolist(), tpr.tolist(), strict=True))
 
 
-def _check_guesses(guesses: int | None) -> None:
-    if guesses is not None:
-        validate.whole("guesses", guesses, example=100)
-
-
 def unfair(scores: Scores) -> str | None:
     """An objection where fair coins make this number of canaries in (or out) improbable."""
     inside, outside = scores.sizes
     fewer = scipy.special.bdtr(min(inside, outside), inside + outside, 0.5)
     if 2 * fewer >= UNFAIR:
         return None
-    return (
-        f"{inside:,} of {inside + outside:,} canaries are in, which fair coins hardly give: each "
-        "must be in or out by its own."
-    )
+    coins = f"{inside:,} of {inside + outside:,} canaries are in"
+    return f"{coins}, which fair coins hardly give: each must be in or out by its own."

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dprime import validate
-from dprime.runs.backends.base import Backend, End, Here, Outcome, Task, Work, WorkerPool
+from dprime.runs.backends.base import Backend, End, Here, Outcome, Task, Work
 from dprime.runs.backends.processes import Processes
 from dprime.runs.backends.ray import Ray
 
-__all__ = [
-    "BACKENDS", "Backend", "End", "Here", "Outcome", "Processes", "Ray", "Task", "Work",
-    "WorkerPool", "backend_named",
-]  # fmt: skip
+__all__ = ["Backend", "End", "Here", "Outcome", "Processes", "Ray", "Task", "Work", "backend_named"]
 
 BACKENDS = {"here": (), "processes": ("workers", "time_limit"), "ray": ("address", "time_limit")}
 """Their names, with the options of each."""

@@ -1,6 +1,4 @@
-"""What every backend does: hand blocks to workers, and tell how each ended.
-
-    execute ──► WorkerPool.submit(task) ──► a worker plays the block ──► completed() ──► execute
+"""What every backend does: take tasks from a queue, and tell how each ended.
 
 A backend decides nothing. Which block comes next, whether one is tried again, and what is stored is
 the driver's alone, so that a block's result is the same wherever it ran.
@@ -8,13 +6,16 @@ the driver's alone, so that a block's result is the same wherever it ran.
 
 from __future__ import annotations
 
+import faulthandler
+import math
+import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections import deque
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 from dprime import validate
 from dprime.runs.arrays import Arrays
@@ -22,26 +23,11 @@ from dprime.runs.errors import describe
 from dprime.runs.states import FAILED
 
 Work = Callable[[int], Arrays]
-"""Plays a block, given its number, and returns its arrays, each with the trial first."""
+"""Plays a block, given its number, and returns its arrays, each with the trial first.
 
-PATIENCE = 0.5
-"""Seconds for which a pool waits before it looks at the clock again."""
-
-
-@runtime_checkable
-class SupportsMemoryFraction(Protocol):
-    """Work that can be done with less memory, with the same result."""
-
-    def with_memory_fraction(self, fraction: float) -> Work:
-        """The same work in this share of the memory."""
-
-
-@runtime_checkable
-class SupportsDevice(Protocol):
-    """Work that can be done on the worker's own device, in the worker's own memory."""
-
-    def on_device(self, device: str, memory: float) -> Work:
-        """The same work on "cpu" or "cuda", in no more GB than this."""
+Work may have a method `with_memory_fraction(share)`, the same work in less memory, and a method
+`on_device(device, memory)`, the same on "cpu" or "cuda" in no more GB than that.
+"""
 
 
 @dataclass(frozen=True)
@@ -53,16 +39,14 @@ class Task:
 
 
 class End(Enum):
-    """How a task ended."""
+    """How a task ended. Where the worker is unfit the run stops, and nothing is lost."""
 
     DONE = "done"
     FAILED = FAILED
-    """It raised an error."""
     MEMORY = "out of memory"
     LATE = "over the time limit"
     LOST = "lost with its worker"
     UNFIT = "given to a worker that cannot play it"
-    """That concerns every block: the run stops, and nothing is lost."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,84 +61,62 @@ class Outcome:
     worker: str = ""
 
 
-class NoWorkersError(validate.InputError):
-    """There is nobody to play a block: nothing has happened yet."""
-
-
-class WorkerPool(ABC):
-    """The workers of one run."""
-
-    @abstractmethod
-    def idle(self) -> int:
-        """How many more tasks can be begun now."""
-
-    @abstractmethod
-    def submit(self, task: Task) -> None:
-        """Hand a task to an idle worker."""
-
-    @abstractmethod
-    def completed(self) -> Iterator[Outcome]:
-        """Wait until a task ends, and give those that have; none, after a while, if none has."""
+Outcomes = Generator[Outcome, None, None]
 
 
 class Backend(ABC):
     """Where blocks are played."""
 
+    def __init__(self, time_limit: float | None = None) -> None:
+        limit = math.inf if time_limit is None else validate.positive("time_limit", time_limit)
+        self.time_limit = limit  # seconds, from when a worker begins with a block
+
     @abstractmethod
-    def pool(self, work: Work) -> AbstractContextManager[WorkerPool]:
-        """Workers for this work, until the end of the `with` block; they are ended there."""
+    def outcomes(self, work: Work, waiting: deque[Task]) -> Outcomes:
+        """Play the tasks in the queue from its front on, and give the outcome of each.
+
+        More tasks may be put into the queue between two outcomes. Workers end with the generator.
+        """
+
+    def gone(self, task: Task, reason: str, seconds: float, worker: str = "") -> Outcome:
+        """The outcome of a task whose worker is gone: beyond the time limit, that is why."""
+        if seconds > self.time_limit:
+            late = f"it took longer than {self.time_limit:g} s"
+            return Outcome(task, End.LATE, None, late, seconds, worker)
+        return Outcome(task, End.LOST, None, reason, seconds, worker)
 
 
 class Here(Backend):
     """The process that asks, with all the threads that PyTorch takes: one block after the other."""
 
-    def pool(self, work: Work) -> AbstractContextManager[WorkerPool]:
-        return nullcontext(SerialPool(work))
-
-
-class SerialPool(WorkerPool):
-    """One worker, which plays a task when its outcome is asked for."""
-
-    def __init__(self, work: Work) -> None:
-        self._work = work
-        self._tasks: list[Task] = []
-
-    def idle(self) -> int:
-        return 1 - len(self._tasks)
-
-    def submit(self, task: Task) -> None:
-        self._tasks.append(task)
-
-    def completed(self) -> Iterator[Outcome]:
-        while self._tasks:
-            yield play(self._work, self._tasks.pop(), "this process")
+    def outcomes(self, work: Work, waiting: deque[Task]) -> Outcomes:
+        while waiting:
+            yield play(work, waiting.popleft(), "this process")
 
 
 def play(work: Work, task: Task, worker: str) -> Outcome:
     """What a worker does with a task, wherever it is: whatever the work raises is how it ended."""
-    start = time.perf_counter()
-    end, arrays, message = End.DONE, None, ""
+    start, end, arrays, message = time.perf_counter(), End.DONE, None, ""
     try:
-        arrays = _smaller(work, task.halvings)(task.block)
+        if task.halvings:
+            divisible: Any = work
+            work = divisible.with_memory_fraction(0.5**task.halvings)
+        arrays = work(task.block)
     except Exception as error:  # whatever the user's code raises is a state of the block
         end, message = (End.MEMORY if _is_memory(error) else End.FAILED), describe(error)
     return Outcome(task, end, arrays, message, time.perf_counter() - start, worker)
 
 
-def _smaller(work: Work, halvings: int) -> Work:
-    """The work in less memory, where it knows how."""
-    share = 0.5**halvings
-    return work.with_memory_fraction(share) if isinstance(work, SupportsMemoryFraction) else work
-
-
-def checked_limit(time_limit: float | None) -> float | None:
-    """Seconds for a block; None waits for ever."""
-    return None if time_limit is None else validate.positive("time_limit", time_limit, example=600)
-
-
-def late(task: Task, limit: float, seconds: float, worker: str = "") -> Outcome:
-    """The outcome of a block whose worker was ended because it took too long."""
-    return Outcome(task, End.LATE, None, f"it took longer than {limit:g} s", seconds, worker)
+def play_within(limit: float, work: Work, task: Task, worker: str) -> Outcome:
+    """The same in a process that ends itself after these seconds."""
+    if limit == math.inf:
+        return play(work, task, worker)
+    with open(os.devnull, "w") as nowhere:
+        faulthandler.dump_traceback_later(limit, exit=True, file=nowhere)  # needs no turn in Python
+        try:
+            return play(work, task, worker)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
 
 def _is_memory(error: BaseException) -> bool:

@@ -1,7 +1,7 @@
 """Blocks in processes on this machine, one thread each.
 
-A process is started anew when it dies, when its block takes too long, and never otherwise. Each has
-its own pipe, so that one that is killed in the middle of a message disturbs no other.
+A process is started anew when it dies, and ends itself when its block takes too long. Each has its
+own pipe, so that one that is killed in the middle of a message disturbs no other.
 """
 
 from __future__ import annotations
@@ -9,65 +9,55 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections import deque
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 
 from dprime import validate
-from dprime.runs.arrays import Arrays
-from dprime.runs.backends.base import (
-    PATIENCE,
-    Backend,
-    End,
-    Outcome,
-    Task,
-    Work,
-    WorkerPool,
-    checked_limit,
-    late,
-    play,
-)
+from dprime.runs.backends.base import Backend, End, Outcome, Outcomes, Task, Work, play_within
 from dprime.runs.errors import describe
-
-STARTING = 120.0
-"""Seconds that a process may take, beside the time limit, until it can begin with a block."""
 
 GRACE = 2.0
 """Seconds that a process has to end by itself."""
 
+PATIENCE = 0.5
+"""Seconds to wait for a message before asking whether the processes are alive."""
+
 
 class Processes(Backend):
-    """Processes on this machine.
+    """Processes on this machine: so many `workers`, or one for each core.
 
-    Args:
-        workers: how many; one for each core unless given.
-        time_limit: seconds for a block, from when its process begins with it, after which the
-            process is ended and the block is tried again; None waits for ever.
+    A process whose block takes longer than the `time_limit`, in seconds from when it begins, is
+    ended, and the block is tried again; None waits for ever.
     """
 
     def __init__(self, workers: int | None = None, time_limit: float | None = None) -> None:
         from dprime.train.workers import cores  # noqa: PLC0415  it needs PyTorch
 
         self.workers = cores() if workers is None else validate.whole("workers", workers)
-        self.time_limit = checked_limit(time_limit)
+        super().__init__(time_limit)
 
-    @contextmanager
-    def pool(self, work: Work) -> Iterator[WorkerPool]:
-        """All processes are ended on the way out, whatever they do."""
+    def outcomes(self, work: Work, waiting: deque[Task]) -> Outcomes:
         try:
             packed = pickle.dumps(work)
         except Exception as error:  # whatever a class of the user's own may raise
-            raise validate.invalid_input(
-                "work", f"one that cannot be sent to a process ({error})",
-                "made of importable parts",
-                'define functions and networks in a module, or give backend="here"',
-            ) from None  # fmt: skip
-        workers = [_Worker(f"process {number + 1}", packed) for number in range(self.workers)]
+            found = f"one that cannot be sent to a process ({error})"
+            remedy = 'define functions and networks in a module, or give backend="here"'
+            wanted = "made of importable parts"
+            raise validate.invalid_input("work", found, wanted, remedy) from None
+        workers = [_Worker(f"process {n + 1}", packed, self) for n in range(self.workers)]
         try:
-            yield _ProcessPool(workers, self.time_limit)
+            while waiting or any(worker.task for worker in workers):
+                for worker in workers:
+                    if waiting and worker.task is None:
+                        worker.submit(waiting.popleft())
+                busy = [worker for worker in workers if worker.task]
+                wait([worker.pipe for worker in busy], PATIENCE)
+                yield from filter(None, (worker.outcome() for worker in busy))
         finally:
             for worker in workers:
-                worker.ask_to_end()
+                with suppress(OSError):
+                    worker.pipe.send(None)
             for worker in workers:
                 worker.end()
 
@@ -75,55 +65,41 @@ class Processes(Backend):
 class _Worker:
     """A place for a process, and what it has to do, since when."""
 
-    def __init__(self, name: str, work: bytes) -> None:
-        self.name, self._work = name, work
+    def __init__(self, name: str, work: bytes, backend: Processes) -> None:
+        self.name, self._work, self._backend = name, work, backend
         self.start()
 
     def start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        given = (theirs, self._work, self.name)
+        arguments = theirs, self._work, self.name, self._backend.time_limit
         name = f"dprime {self.name}"
-        self.process = context.Process(target=_serve, args=given, name=name, daemon=True)
+        self.process = context.Process(target=_serve, args=arguments, name=name, daemon=True)
         self.process.start()
         theirs.close()
         self.task: Task | None = None
-        self._ready = False
 
     def submit(self, task: Task) -> None:
         self.task, self._since = task, time.monotonic()
         with suppress(OSError):  # it has died meanwhile: `outcome` will say so
             self.pipe.send(task)
 
-    def outcome(self, limit: float | None) -> Outcome | None:
+    def outcome(self) -> Outcome | None:
         """What became of the task, if that is known; a process that is gone is started anew."""
-        task, alive, took = self.task, self.process.is_alive(), time.monotonic() - self._since
+        task, alive = self.task, self.process.is_alive()
         assert task is not None
-        found: Outcome | None = None
-        try:
+        with suppress(EOFError, OSError, pickle.UnpicklingError):
             if self.pipe.poll():
-                found = self.pipe.recv()
-                if found is None:  # it has the work now, and begins
-                    self._ready, self._since = True, time.monotonic()
-                else:
-                    self.task = None
+                found: Outcome = self.pipe.recv()
+                self.task = None
                 return found
-        except (EOFError, OSError, pickle.UnpicklingError):
-            alive = False
-        if not alive:
-            self.process.join(GRACE)
-            error = f"its process died (exit code {self.process.exitcode})"
-            found = Outcome(task, End.LOST, None, error, took, self.name)
-        elif limit is not None and took > limit + (0.0 if self._ready else STARTING):
-            found = late(task, limit, took, self.name)
-        if found is not None:
-            self.end()
-            self.start()
-        return found
-
-    def ask_to_end(self) -> None:
-        with suppress(OSError):
-            self.pipe.send(None)
+            if alive:
+                return None
+        self.process.join(GRACE)
+        self.end()
+        error = f"its process died (exit code {self.process.exitcode})"
+        self.start()
+        return self._backend.gone(task, error, time.monotonic() - self._since, self.name)
 
     def end(self) -> None:
         """Let it end by itself if it has nothing to do."""
@@ -134,38 +110,18 @@ class _Worker:
         self.pipe.close()
 
 
-class _ProcessPool(WorkerPool):
-    def __init__(self, workers: list[_Worker], time_limit: float | None) -> None:
-        self._workers, self._time_limit = workers, time_limit
-
-    def idle(self) -> int:
-        return sum(worker.task is None for worker in self._workers)
-
-    def submit(self, task: Task) -> None:
-        next(worker for worker in self._workers if worker.task is None).submit(task)
-
-    def completed(self) -> Iterator[Outcome]:
-        busy = [worker for worker in self._workers if worker.task is not None]
-        wait([worker.pipe for worker in busy], PATIENCE)
-        for worker in busy:
-            if (outcome := worker.outcome(self._time_limit)) is not None:
-                yield outcome
-
-
-def _serve(pipe: Connection, packed: bytes, name: str) -> None:
+def _serve(pipe: Connection, packed: bytes, name: str, limit: float) -> None:
     """The life of a process: play what comes, until nothing does."""
     import torch  # noqa: PLC0415  only here, in the new process
 
     torch.set_num_threads(1)
     with suppress(EOFError, OSError, KeyboardInterrupt):  # the driver is gone, or will say so
-        try:
-            work: Work = pickle.loads(packed)
-        except Exception as error:  # whatever a module of the user's own may raise
-            reason = f"the work cannot be had in another process: {describe(error)}"
-
-            def work(block: int) -> Arrays:
-                raise validate.InputError(reason)
-
-        pipe.send(None)  # ready
+        work = None
         while (task := pipe.recv()) is not None:
-            pipe.send(play(work, task, name))
+            try:
+                work = work or pickle.loads(packed)
+            except Exception as error:  # whatever a module of the user's own may raise
+                reason = f"The work cannot be had in another process: {describe(error)}"
+                pipe.send(Outcome(task, End.UNFIT, None, reason, worker=name))
+            else:
+                pipe.send(play_within(limit, work, task, name))

@@ -1,38 +1,31 @@
 """Blocks on a Ray cluster: one machine or many, with or without GPUs.
 
 Ray starts the workers, sends them the work once, and tells when one of them or a node is gone.
-Every task is submitted once: what is lost comes back to the driver, which alone decides. The clock
-of a time limit is in the worker, which ends itself, so that it counts from when the block begins.
+Every task is submitted once: what is lost comes back to the driver, which alone decides.
 """
 
 from __future__ import annotations
 
-import faulthandler
 import functools
 import os
 import socket
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections import deque
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import dprime
 from dprime import text, validate
 from dprime.runs.backends.base import (
-    PATIENCE,
     Backend,
     End,
-    NoWorkersError,
     Outcome,
-    SupportsDevice,
+    Outcomes,
     Task,
     Work,
-    WorkerPool,
-    checked_limit,
-    late,
-    play,
+    play_within,
 )
 
 LOOK_AGAIN = 2.0
@@ -41,43 +34,86 @@ LOOK_AGAIN = 2.0
 REACH = 3.0
 """Seconds that a cluster has to answer."""
 
-SHARE = 0.5
-"""The share of a node's memory that all its workers take together."""
+SHARE = 0.5 / (1 << 30)
+"""The share of a node's memory that all its workers take together, in GB a byte."""
 
 
 class Ray(Backend):
     """A Ray cluster.
 
-    Args:
-        address: "auto" for the cluster that this machine is part of, "host:port", or "ray://…";
-            None starts one on this machine for the time of the run.
-        time_limit: seconds for a block, from when a worker begins with it.
-        device: "cpu" takes a core for each worker, "cuda" a GPU, "auto" both: every GPU, and the
-            cores that are left.
+    The `address` is "auto" for the cluster that this machine is part of, "host:port", or "ray://…";
+    None starts one on this machine for the time of a run. On the `device` "cpu" a worker is a
+    core, on "cuda" a GPU, on "auto" a GPU where there are some. The `time_limit` counts seconds
+    from when a worker begins with a block.
     """
 
     def __init__(
         self, address: str | None = None, time_limit: float | None = None, device: str = "cpu"
     ) -> None:
-        self.address, self.time_limit = address, checked_limit(time_limit)
+        self.address = address
+        super().__init__(time_limit)
         self.device = validate.one_of("device", device, ("cpu", "cuda", "auto"))
         library()
+        if address is not None:  # so that nothing is begun where nobody is
+            self._connect()
 
-    @contextmanager
-    def pool(self, work: Work) -> Iterator[WorkerPool]:
-        """Connected for the time of the run; a connection that was there stays."""
+    def outcomes(self, work: Work, waiting: deque[Task]) -> Outcomes:
         ray = library()
-        before = ray.is_initialized()
-        _connect(ray, self.address)
+        started = self.address is None and not ray.is_initialized()
+        self._connect()
+        running: dict[Any, tuple[Task, float]] = {}  # and since when
         try:
-            pool = _Cluster(ray, work, self.device, self.time_limit)
-            try:
-                yield pool
-            finally:
-                pool.end()
+            gpus = self.device == "auto" and ray.cluster_resources().get("GPU", 0) >= 1
+            on_gpu = self.device == "cuda" or gpus
+            player = ray.remote(num_cpus=1, num_gpus=int(on_gpu), max_retries=0)(_play)
+            options = [ray.put(work)], on_gpu, dprime.__version__, self.time_limit
+            while waiting or running:
+                workers = int(ray.cluster_resources().get("GPU" if on_gpu else "CPU", 0))
+                while waiting and len(running) < max(workers, 1):  # nodes may be on their way
+                    task = waiting.popleft()
+                    running[player.remote(task, *options)] = task, time.monotonic()
+                for reference in ray.wait(list(running), timeout=LOOK_AGAIN)[0]:
+                    yield self._outcome(reference, *running.pop(reference))
         finally:
-            if not before:
+            for reference in running:
+                with suppress(Exception):  # it may have ended meanwhile, or its node with it
+                    ray.cancel(reference, force=True)
+            if started:
                 ray.shutdown()
+
+    def _connect(self) -> None:
+        """Join the cluster, or start one; a process can be part of one only."""
+        ray, paths = library(), {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        options: dict[str, Any] = {} if self.address else {"include_dashboard": False}
+        options |= {"log_to_driver": False, "logging_level": "ERROR"}
+        options["runtime_env"] = {"env_vars": paths}
+        host, _, port = (self.address or "").removeprefix("ray://").rpartition(":")
+        try:
+            if host and port.isdecimal():  # check the port first: Ray retries for minutes
+                socket.create_connection((host, int(port)), REACH).close()
+            now = ray.get_runtime_context().gcs_address if ray.is_initialized() else ""
+            if not now or self.address not in (None, "auto", now):
+                ray.init(address=self.address or "local", **options)
+        except (ConnectionError, RuntimeError, OSError, TimeoutError) as error:
+            reason = " ".join(str(error).split())[:200]
+            requirement = f"that of a running Ray cluster ({reason})"
+            remedy = "start Ray with ray start --head, give its address, or leave the address out"
+            raise validate.invalid_value("address", self.address, requirement, remedy) from None
+
+    def _outcome(self, reference: Any, task: Task, since: float) -> Outcome:
+        """What came back, or why nothing did."""
+        ray = library()
+        try:
+            outcome: Outcome = ray.get(reference)
+        except ray.exceptions.OutOfMemoryError:
+            return Outcome(task, End.MEMORY, None, "its node ran out of memory")
+        except ray.exceptions.RayTaskError as error:  # not of the block: those are outcomes
+            reason = f"{type(error.cause).__name__}: {' '.join(str(error.cause).split())[:200]}"
+            return Outcome(task, End.UNFIT, None, f"A worker cannot play blocks: {reason}")
+        except ray.exceptions.RayError as error:
+            gone = f"its worker is gone ({type(error).__name__})"
+            return self.gone(task, gone, time.monotonic() - since)
+        return outcome
 
 
 def library() -> Any:
@@ -85,158 +121,32 @@ def library() -> Any:
     try:
         return import_module("ray")
     except ImportError:
-        remedy = text.install("ray")
-        raise validate.invalid_input(
-            "backend", "ray, which is not installed", "there", remedy
-        ) from None
+        found, remedy = "ray, which is not installed", text.install("ray")
+        raise validate.invalid_input("backend", found, "there", remedy) from None
 
 
-def _connect(ray: Any, address: str | None) -> None:
-    """Join the cluster, or start one; a process can be part of one only."""
-    place = (address or "").removeprefix("ray://")
-    host, _, port = place.rpartition(":")
-    if host and port.isdecimal():  # check the port first: Ray retries for minutes
-        try:
-            socket.create_connection((host, int(port)), REACH).close()
-        except OSError as error:
-            raise _unreachable(address, error.strerror or str(error)) from None
-    if ray.is_initialized():
-        now = ray.get_runtime_context().gcs_address
-        if address not in (None, "auto", now):
-            requirement = f"be that of the cluster which this process is connected to, {now}"
-            remedy = "call ray.shutdown() first, or leave the address out"
-            raise NoWorkersError.of("address", requirement, f"it is {address!r}", remedy)
-        return
-    options: dict[str, Any] = {} if address else {"include_dashboard": False}
-    paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    try:
-        ray.init(
-            address=address or "local", log_to_driver=False, logging_level="ERROR",
-            runtime_env={"env_vars": paths}, **options,
-        )  # fmt: skip
-    except (ConnectionError, RuntimeError, OSError, TimeoutError) as error:
-        raise _unreachable(address, " ".join(str(error).split())[:200]) from None
-
-
-def _unreachable(address: str | None, reason: str) -> validate.InputError:
-    return NoWorkersError.of(
-        "address", f"be that of a running Ray cluster ({reason})", f"it is {address or 'local'!r}",
-        "start Ray with ray start --head, give its address, or leave the address out",
-    )  # fmt: skip
-
-
-class _Cluster(WorkerPool):
-    def __init__(self, ray: Any, work: Work, device: str, time_limit: float | None) -> None:
-        self._ray, self._device, self._time_limit = ray, device, time_limit
-        self._work = ray.put(work)
-        self._submitted: dict[Any, tuple[Task, bool, float]] = {}  # …, on a GPU, and when
-        self._counted, self._places = -LOOK_AGAIN, (0, 0)
-
-    def idle(self) -> int:
-        return sum(self._left())
-
-    def submit(self, task: Task) -> None:
-        on_gpu = self._left()[1] > 0
-        options = {"num_cpus": 1, "num_gpus": int(on_gpu), "max_retries": 0}
-        reference = self._ray.remote(**options)(_play).remote(
-            [self._work], task, dprime.__version__, on_gpu, self._time_limit
-        )
-        self._submitted[reference] = task, on_gpu, time.monotonic()
-
-    def completed(self) -> Iterator[Outcome]:
-        self._ray.wait(list(self._submitted), num_returns=1, timeout=PATIENCE)
-        waiting = list(self._submitted)
-        ready, _ = self._ray.wait(waiting, num_returns=len(waiting), timeout=0)
-        for reference in ready:
-            task, _, since = self._submitted.pop(reference)
-            yield self._outcome(reference, task, since)
-
-    def _outcome(self, reference: Any, task: Task, since: float) -> Outcome:
-        """What came back, or why nothing did; after the time limit it is why a worker is gone."""
-        errors = self._ray.exceptions
-        try:
-            outcome: Outcome = self._ray.get(reference)
-        except errors.OutOfMemoryError:
-            return Outcome(task, End.MEMORY, None, "its node ran out of memory")
-        except errors.RayTaskError as error:  # not of the block: those come back as outcomes
-            reason = " ".join(str(error.cause).split())[:200]
-            sentence = f"A worker cannot play blocks: {type(error.cause).__name__}: {reason}"
-            return Outcome(task, End.UNFIT, None, sentence)
-        except errors.RayError as error:
-            took = time.monotonic() - since
-            if self._time_limit is not None and took > self._time_limit:
-                return late(task, self._time_limit, took)
-            gone = f"its worker is gone ({type(error).__name__})"
-            return Outcome(task, End.LOST, None, gone, took)
-        return outcome
-
-    def _left(self) -> tuple[int, int]:
-        """Cores and GPUs for which there is no task yet; at least one task is always under way."""
-        if time.monotonic() - self._counted > LOOK_AGAIN:
-            found = self._ray.cluster_resources()
-            gpus = 0 if self._device == "cpu" else int(found.get("GPU", 0))
-            cores = 0 if self._device == "cuda" else max(0, int(found.get("CPU", 0)) - gpus)
-            self._places, self._counted = (cores, gpus), time.monotonic()
-        on_gpu = sum(lent for _, lent, _ in self._submitted.values())
-        used = len(self._submitted) - on_gpu, on_gpu
-        cores, gpus = (max(0, all_ - taken) for all_, taken in zip(self._places, used, strict=True))
-        if not self._submitted and cores == gpus == 0:  # nodes may be on their way
-            return (0, 1) if self._device == "cuda" else (1, 0)
-        return cores, gpus
-
-    def end(self) -> None:
-        for reference in self._submitted:
-            with suppress(Exception):  # it may have ended meanwhile, or its node with it
-                self._ray.cancel(reference, force=True)
-        self._submitted.clear()
-
-
-_known: dict[tuple[str, bool], Work] = {}
-"""In a worker: the work that it has unpacked, and whether for a GPU, so that this is done once."""
-
-
-def _play(
-    sent: list[Any], task: Task, version: str, on_gpu: bool, time_limit: float | None
-) -> Outcome:
+def _play(task: Task, sent: list[Any], on_gpu: bool, version: str, limit: float) -> Outcome:
     """In a worker: play a block."""
+    worker = f"{socket.gethostname()} {os.getpid()}"
     if version != dprime.__version__:
         versions = f"{dprime.__version__} and {version}"
         error = f"Worker and driver have different versions of dprime, {versions}"
-        return Outcome(task, End.UNFIT, None, error, worker=_name())
-    key = (sent[0].hex(), on_gpu)
-    if key not in _known:
-        _known.clear()
-        _known[key] = _placed(library().get(sent[0]), on_gpu)
-    if time_limit is None:
-        return play(_known[key], task, _name())
-    with open(
-        os.devnull, "w"
-    ) as nowhere:  # the watch ends this process; it needs no turn in Python
-        faulthandler.dump_traceback_later(time_limit, exit=True, file=nowhere)
-        try:
-            return play(_known[key], task, _name())
-        finally:
-            faulthandler.cancel_dump_traceback_later()
+        return Outcome(task, End.UNFIT, None, error, worker=worker)
+    return play_within(limit, _placed(sent[0], on_gpu), task, worker)
 
 
-def _placed(work: Work, on_gpu: bool) -> Work:
-    """On this worker's device, in its part of the memory."""
+@functools.lru_cache(1)
+def _placed(sent: Any, on_gpu: bool) -> Any:
+    """The work that was sent, once in each worker: on its device, in its part of the memory.
+
+    That is a share of what is free on the GPU, or of what the machine has for each core.
+    """
+    work, torch = library().get(sent), import_module("torch")
     if not on_gpu:
-        import_module("torch").set_num_threads(1)
-    return work.on_device(*_place(on_gpu)) if isinstance(work, SupportsDevice) else work
-
-
-def _place(on_gpu: bool) -> tuple[str, float]:
-    """The device, and how many GB of it: a share of the GPU, or of the machine for each core."""
+        torch.set_num_threads(1)
+    if not hasattr(work, "on_device"):
+        return work
     if on_gpu:
-        free = import_module("torch").cuda.mem_get_info()[0]
-        return "cuda", free * SHARE / (1 << 30)
+        return work.on_device("cuda", torch.cuda.mem_get_info()[0] * SHARE)
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return "cpu", whole * SHARE / max(1, os.cpu_count() or 1) / (1 << 30)
-
-
-@functools.cache
-def _name() -> str:
-    """The worker's name: machine, node and process."""
-    node = library().get_runtime_context().get_node_id()[:6]
-    return f"{socket.gethostname()} {node} {os.getpid()}"
+    return work.on_device("cpu", whole / (os.cpu_count() or 1) * SHARE)
