@@ -10,12 +10,12 @@ from dprime.data import Dataset
 from dprime.membership import Cohort, InferenceConfig, answers, infer, score, signals_of
 from dprime.membership.attacks import RMIA, AttackR, Evidence, LiRA, attack_named
 from dprime.membership.confidence import (
-    clopper_pearson,
     contradicts,
     lower_precision,
     over_repetitions,
     precision_of_share,
 )
+from dprime.membership.config import Recipe
 from dprime.membership.planner import plan
 from dprime.membership.pool import Draw, draw
 from dprime.membership.results import (
@@ -26,7 +26,6 @@ from dprime.membership.results import (
     top_precision,
 )
 from dprime.membership.signals import Signals
-from dprime.membership.trainers import Recipe
 from dprime.train import TrainingConfig, train
 from membership.plain_attacks import signals
 from pools import OTHERS, POOL, network, trainers
@@ -107,7 +106,6 @@ CASES = [
     ("values", lambda: over_repetitions([0.5])),
     ("values", lambda: over_repetitions([0.5, NAN])),
     ("values", lambda: over_repetitions([[0.5, 0.6]])),
-    ("n", lambda: clopper_pearson(0, 0)),
     ("correct", lambda: lower_precision(4, 3)),
     ("records", lambda: contradicts(PURE, 3, 5, records=4, prior=0.5)),
     ("claim", lambda: contradicts(1.0, 3, 5, records=10, prior=0.5)),

@@ -64,7 +64,7 @@ def test_curves_are_averaged_over_target_models():
     rocs = [roc(*random_case(seed)) for seed in range(4)]
     found = mean_tpr(rocs, [0.1, 0.5])
     assert list(found) == [0.1, 0.5]
-    assert found[0.5].value == pytest.approx(np.mean([one.tpr_at(0.5).value for one in rocs]))
+    assert found[0.5].value == pytest.approx(np.mean([one.tpr_at(0.5) for one in rocs]))
     assert 0 <= found[0.1].low < found[0.1].value < found[0.1].high <= 1
     assert mean_tpr(rocs, [0.1], confidence=0.99)[0.1].high > found[0.1].high
 

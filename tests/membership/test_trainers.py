@@ -4,7 +4,8 @@ import pytest
 
 from dprime import DPSGD, InputError
 from dprime.attack import EngineTrainer, FunctionTrainer
-from dprime.membership.trainers import Recipe, Trainers
+from dprime.membership.config import Recipe
+from dprime.membership.trainers import Trainers
 from pools import POOL, PRIVATE, by_hand, trainers
 
 

@@ -164,9 +164,9 @@ def _found(
     request: Request, pool: Dataset, others: Dataset, path: Path, backend: Backend
 ) -> InferenceRecord:
     """What a request asks for; a run that is there already is gone on with."""
-    from dprime.membership.inference import InferenceConfig  # noqa: PLC0415  it needs PyTorch
-    from dprime.membership.inference import infer as infer_from  # noqa: PLC0415
-    from dprime.membership.trainers import Recipe, Trainers  # noqa: PLC0415
+    from dprime.membership.config import InferenceConfig, Recipe  # noqa: PLC0415
+    from dprime.membership.inference import infer as infer_from  # noqa: PLC0415  it needs PyTorch
+    from dprime.membership.trainers import Trainers  # noqa: PLC0415
     from dprime.train import Compute  # noqa: PLC0415
 
     trainers = Trainers.named(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -69,12 +69,17 @@ class MeasuredPoint(Point):
     best_peeks_at_test: Interval = field(init=False)
 
     def __post_init__(self) -> None:
+        best = over_repetitions(self.accuracies.max(axis=1), confidence=CONFIDENCE)
+        object.__setattr__(self, "best_peeks_at_test", best.within())
         object.__setattr__(self, "final", self.among(1))
-        object.__setattr__(self, "best_peeks_at_test", _mean(self.accuracies.max(axis=1)))
 
     def among(self, points: int) -> Interval:
-        """Accuracy at the end, with an interval that holds for this many points together."""
-        return _mean(self.accuracies[:, -1], points)
+        """Accuracy at the end, with an interval that holds for this many points together.
+
+        It is exact where the accuracies of the repetitions are normally distributed.
+        """
+        final = self.accuracies[:, -1]
+        return over_repetitions(final, confidence=CONFIDENCE, cells=points).within()
 
 
 @final
@@ -89,7 +94,6 @@ class FrontierRecord(PoolPlan):
         best: π of the point with the best mean final accuracy.
         tied: π of other points whose interval overlaps that of the best: they may be as good. The
             best was picked among all points, so the intervals are those that hold for all at once.
-        sentence: what was found, in plain words.
     """
 
     points: tuple[MeasuredPoint, ...]
@@ -103,51 +107,43 @@ class FrontierRecord(PoolPlan):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        best, count = max(self.points, key=lambda each: each.final.value), len(self.points)
+        best = max(self.points, key=lambda each: each.final.value)
+        joint = {each: each.among(len(self.points)) for each in self.points}
+        top = joint[best]
         tied = tuple(
             each.probability
-            for each in self.points
-            if each is not best and each.among(count).overlaps(best.among(count))
+            for each, own in joint.items()
+            if each is not best and own.low <= top.high and top.low <= own.high
         )
         object.__setattr__(self, "best", best.probability)
         object.__setattr__(self, "tied", tied)
-        object.__setattr__(self, "sentence", self._sentence(best))
+        object.__setattr__(self, "sentence", " ".join(self._sentences(best, joint)))
 
-    def _sentence(self, best: MeasuredPoint) -> str:
-        last = self.points[-1]
-        told = [
+    def _sentences(
+        self, best: MeasuredPoint, joint: Mapping[MeasuredPoint, Interval]
+    ) -> Iterator[str]:
+        shown = {
+            each: "{:.2f} % ({:.2f} to {:.2f})".format(*(100 * end for end in own.numbers))
+            for each, own in joint.items()
+        }
+        yield (
             f"At a precision of at most {self.target:g} on {self.data}, the best mean final "
-            f"accuracy is {self._accuracy(best)}, at {_setting(best)}."
-        ]
-        if len(self.points) > 1:
-            told.append(self._rivals())
-        if last is not best and last.probability not in self.tied:
-            told.append(
-                f"More records with more noise, {_setting(last)}, give {self._accuracy(last)}."
-            )
-        lost = sum(each.diverged for each in self.points)
-        if lost:
-            told.append(f"{lost} trainings diverged: a lower learning rate helps.")
-        return " ".join(told)
-
-    def _accuracy(self, point: MeasuredPoint) -> str:
-        value, low, high = (f"{100 * each:.2f}" for each in point.among(len(self.points)).numbers)
-        return f"{value} % ({low} to {high})"
-
-    def _rivals(self) -> str:
-        names = [f"{probability:g}" for probability in self.tied]
-        if not names:
-            return "No other π has an interval (corrected for their number) that overlaps it."
-        listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
-        return (
-            f"It cannot be told from π = {listed}: the intervals, corrected for their number, "
-            "overlap."
+            f"accuracy is {shown[best]}, at {_setting(best)}."
         )
-
-
-def _mean(accuracies: NDArray[np.float64], cells: int = 1) -> Interval:
-    """Over the repetitions; exact where these are normally distributed."""
-    return over_repetitions(accuracies, confidence=CONFIDENCE, cells=cells).within()
+        *others, last = [f"{probability:g}" for probability in self.tied] or [""]
+        if self.tied:
+            listed = f"{', '.join(others)} and {last}" if others else last
+            yield (
+                f"It cannot be told from π = {listed}: the intervals, corrected for their number, "
+                "overlap."
+            )
+        elif len(self.points) > 1:
+            yield "No other π has an interval (corrected for their number) that overlaps it."
+        end = self.points[-1]
+        if end is not best and end.probability not in self.tied:
+            yield f"More records with more noise, {_setting(end)}, give {shown[end]}."
+        if lost := sum(each.diverged for each in self.points):
+            yield f"{lost} trainings diverged: a lower learning rate helps."
 
 
 def _setting(point: Point) -> str:
@@ -204,32 +200,42 @@ def frontier(
     >>> found.best, found.tied
     (0.2, ())
     """
-    rates = _checked_rates(learning_rate)
+    given = learning_rate if isinstance(learning_rate, Sequence) else [learning_rate]
+    rates = tuple(dict.fromkeys(validate.positive("learning_rate", rate) for rate in given))
     count = validate.whole("repetitions", repetitions, example=5, least=2)
-    _check_data(plan, data)
+    _check_data(plan, data, rates)
     _ = compute.place  # refuses a device that is not there
-    test, choosing = _test_parts(data.test, len(rates) > 1)
+    test, choosing = data.test, None
+    if len(rates) > 1:
+        test, choosing = (test.take(range(first, len(test), 2)) for first in (1, 0))
     jobs = []
     for point, rate in itertools.product(plan.points, rates):
         training = TrainingConfig(
-            steps=point.steps, learning_rate=rate, clip_norm=clip_norm,
-            noise_multiplier=point.noise_multiplier, sample_rate=point.sample_rate,
-            expected_batch_size=plan.batch_size, optimizer=optimizer or SGD(),
-        )  # fmt: skip
+            steps=point.steps,
+            learning_rate=rate,
+            clip_norm=clip_norm,
+            noise_multiplier=point.noise_multiplier,
+            sample_rate=point.sample_rate,
+            expected_batch_size=plan.batch_size,
+            optimizer=optimizer or SGD(),
+        )
         jobs.append((point, EngineTrainer(model, training, compute)))
-    work = _Trainings(
-        tuple(jobs), data.train, test, choosing, repetitions=count,
-        seed=fresh_seed() if seed is None else check_seed(seed),
-    )  # fmt: skip
+    own_seed = fresh_seed() if seed is None else check_seed(seed)
+    work = _Trainings(tuple(jobs), data.train, test, choosing, count, own_seed)
     config = _config(plan, work, seed)
     with Run.open_or_create(file, "frontier", config, len(work.jobs), request) as run:
         with bar("training", count * len(work.jobs), progress) as advance:
             execute(run, work, backend=backend, attempts=1, on_block=counting(run, advance))
         run.check_complete("points of the frontier")
+        planned = {
+            each.name: getattr(plan, each.name)
+            for each in dataclasses.fields(PoolPlan)
+            if each.init and each.name != "points"
+        }
+        points = work.measured(run.arrays())
         record = FrontierRecord(
-            plan.target, plan.min_tpr, plan.delta, plan.pool_size, plan.batch_size, plan.epochs,
-            plan.steps, work.measured(run.arrays()), data.train.name, count, rates,
-        )  # fmt: skip
+            **planned, points=points, data=data.train.name, repetitions=count, learning_rates=rates
+        )
         run.keep(to_json(record))
     return record
 
@@ -238,48 +244,38 @@ def _config(plan: PoolPlan, work: _Trainings, seed: int | None) -> dict[str, Any
     """What a frontier's run is, in JSON values."""
     trainers = [trainer.describe() for _, trainer in work.jobs]
     return {
-        "dprime": dprime.__version__, "data": work.pool.name, "pool": work.pool.digest(),
+        "dprime": dprime.__version__,
+        "data": work.pool.name,
+        "pool": work.pool.digest(),
         "test": work.test.digest(),
-        "choosing": None if work.choosing is None else work.choosing.digest(),
-        "target": plan.target, "min_tpr": plan.min_tpr, "delta": plan.delta,
-        "repetitions": work.repetitions, "seed": seed,
+        "choosing": work.choosing and work.choosing.digest(),
+        "target": plan.target,
+        "min_tpr": plan.min_tpr,
+        "delta": plan.delta,
+        "repetitions": work.repetitions,
+        "seed": seed,
         "probability": [point.probability for point, _ in work.jobs],
         "noise_multiplier": [float(each.pop("noise_multiplier")) for each in trainers],
         "trainer": trainers,
-    }  # fmt: skip
+    }
 
 
-def _checked_rates(given: float | Sequence[float]) -> tuple[float, ...]:
-    rates = given if isinstance(given, Sequence) else [given]
+def _check_data(plan: PoolPlan, data: Split, rates: Sequence[float]) -> None:
+    records = len(data.train)
     if not rates:
-        raise validate.invalid_input(
-            "learning_rate", "empty", "one or more", "give for example 1.0"
-        )
-    return tuple(dict.fromkeys(validate.positive("learning_rate", rate) for rate in rates))
-
-
-def _check_data(plan: PoolPlan, data: Split) -> None:
-    if len(data.train) != plan.pool_size:
-        raise validate.invalid_input(
-            "plan", f"for a pool of {plan.pool_size:,}", f"for the {len(data.train):,} records",
-            "plan with this pool_size",
-        )  # fmt: skip
+        remedy = "give for example 1.0"
+        raise validate.invalid_input("learning_rate", "empty", "one or more", remedy)
+    if records != plan.pool_size:
+        shown, wanted = f"one for {plan.pool_size:,}", f"for the {records:,} records"
+        raise validate.invalid_input("plan", shown, wanted, "plan for this pool")
     if data.train.classes is None:
-        remedy = "give for example digits"
-        raise validate.invalid_input("data", "a regression", "one with classes to predict", remedy)
-    check_distinct(data.train.hashes())
-
-
-def _test_parts(test: Dataset, halve: bool) -> tuple[Dataset, Dataset | None]:
-    """What accuracies are measured on, and every other record where a rate is to be chosen."""
-    if not halve:
-        return test, None
-    if len(test) < 2:
+        remedy = "the accuracy is the share of records whose class is predicted"
+        raise validate.invalid_input("data", "a regression", "one with classes", remedy)
+    if len(rates) > 1 and len(data.test) < 2:
         remedy = "give one learning rate, or more test records"
-        raise validate.invalid_input(
-            "test part", "one record", "two or more to choose a rate by", remedy
-        )
-    return test.take(range(1, len(test), 2)), test.take(range(0, len(test), 2))
+        wanted = "two or more to choose a rate by"
+        raise validate.invalid_input("test part", "one record", wanted, remedy)
+    check_distinct(data.train.hashes())
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,44 +297,39 @@ class _Trainings:
         members = [draw(len(self.pool), point.probability, seed=each).members for each in drawn]
         parts = TrainingData.parts(self.pool, np.stack(members), point.probability)
         accuracy = AccuracyEvery(self.test, _epoch(point))
-        choosing = [] if self.choosing is None else [FinalAccuracy(self.choosing)]
-        trained = trainer.train(
-            parts, seed=own, keep_weights=False, observers=[accuracy, *choosing]
-        )
-        # the most measurements that a training of any point has; the rest is filled up
-        most = max(-(-point.steps // _epoch(point)) for point, _ in self.jobs)
-        missing = most - len(accuracy.after)
-        kept = {
-            "accuracies": np.pad(accuracy.values, ((0, 0), (0, missing)), constant_values=np.nan),
-            "after": np.tile([*accuracy.after, *[0] * missing], (self.repetitions, 1)),
-            "diverged": np.asarray(trained.diverged),
-        }
-        return {**kept, "choosing": choosing[0].values} if choosing else kept
+        final = [] if self.choosing is None else [FinalAccuracy(self.choosing)]
+        trained = trainer.train(parts, seed=own, keep_weights=False, observers=[accuracy, *final])
+        # blocks are alike: filled up to the most measurements that a training of any point has
+        missing = max(len(_measured_after(point)) for point, _ in self.jobs) - len(accuracy.after)
+        filled = np.pad(accuracy.values, ((0, 0), (0, missing)), constant_values=np.nan)
+        found = {"accuracies": filled, "diverged": np.asarray(trained.diverged)}
+        return found | ({"choosing": final[0].values} if final else {})
 
     def measured(self, arrays: Arrays) -> tuple[MeasuredPoint, ...]:
         """Each point with the learning rate that did best on the records to choose by."""
-        best: dict[float, MeasuredPoint] = {}
+        made = []
         for job, (point, trainer) in enumerate(self.jobs):
             rows = slice(job * self.repetitions, (job + 1) * self.repetitions)
-            after = tuple(int(step) for step in arrays["after"][rows][0] if step)
-            choosing = arrays["choosing"][rows].mean() if self.choosing is not None else None
-            made = MeasuredPoint(
-                **vars(point),
-                learning_rate=trainer.training.learning_rate,
-                after=after,
-                accuracies=arrays["accuracies"][rows, : len(after)],
-                diverged=int(arrays["diverged"][rows].sum()),
-                choosing=None if choosing is None else float(choosing),
+            after, choosing = _measured_after(point), arrays.get("choosing")
+            made.append(
+                MeasuredPoint(
+                    **vars(point),
+                    learning_rate=trainer.training.learning_rate,
+                    after=after,
+                    accuracies=arrays["accuracies"][rows, : len(after)],
+                    diverged=int(arrays["diverged"][rows].sum()),
+                    choosing=None if choosing is None else float(choosing[rows].mean()),
+                )
             )
-            rival = best.setdefault(point.probability, made)
-            if (made.choosing or 0.0) > (rival.choosing or 0.0):
-                best[point.probability] = made
-        return tuple(best.values())
+        tried = itertools.groupby(made, key=lambda each: each.probability)
+        return tuple(max(group, key=lambda each: each.choosing or 0.0) for _, group in tried)
 
     def with_memory_fraction(self, fraction: float) -> _Trainings:
+        """The same work in a part of the memory."""
         return self._with(lambda trainer: trainer.with_memory_fraction(fraction))
 
     def on_device(self, device: str, memory: float) -> _Trainings:
+        """The same work on another device."""
         return self._with(lambda trainer: trainer.on_device(device, memory))
 
     def _with(self, change: Callable[[EngineTrainer], EngineTrainer]) -> _Trainings:
@@ -349,3 +340,8 @@ class _Trainings:
 def _epoch(point: Point) -> int:
     """The steps of an epoch."""
     return max(1, round(1 / point.sample_rate))
+
+
+def _measured_after(point: Point) -> tuple[int, ...]:
+    """The steps after which the accuracy is measured: every epoch, and at the end."""
+    return (*range(_epoch(point), point.steps, _epoch(point)), point.steps)

@@ -10,9 +10,8 @@ what the certified curve of the same training allows.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,15 @@ from dprime import validate
 from dprime.attack.trainer import Trainer
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
-from dprime.membership.attacks import MembershipAttack, attack_named
-from dprime.membership.confidence import Interval, contradicts
+from dprime.membership.confidence import Interval, contradicts, over_repetitions
+from dprime.membership.config import InferenceConfig
 from dprime.membership.pool import check_distinct, check_outside
 from dprime.membership.record import AttackResult, Inference, InferenceRecord
 from dprime.membership.results import (
+    Precision,
     held_out_precision,
-    mean_share,
     mean_tpr,
+    number_flagged,
     precision_over_quantiles,
     roc,
     shuffled_best,
@@ -41,107 +41,15 @@ from dprime.membership.shadows import (
     Models,
     Scored,
     answers,
+    own_seed,
     score,
     train_models,
 )
-from dprime.membership.signals import Bools, Floats
 from dprime.plain import to_json
 from dprime.runs.backends.base import Backend
 from dprime.runs.run import Run
 
-USUAL = ("lira", "rmia", "attack-p", "attack-r", "yeom", "baseline")
 SHUFFLES = 200
-FEWEST_TARGETS = 2
-FEWEST_FALSE_ALARMS = 10
-"""A true-positive rate is shown only where this many false alarms are allowed."""
-
-
-@dataclass(frozen=True)
-class InferenceConfig:
-    """Which models are attacked and how, and what is asked of the results.
-
-    Attributes:
-        attacks: by name, or made with options of your own.
-        probabilities: every π, with which each record is in a target's part.
-        shadow_probability: the same for shadow models.
-        shadows: how many the attacker trains.
-        targets: how many models are attacked at each π, two or more.
-        records: how many of the pool are attacked, from the first; None for all.
-        seed: gives everything.
-        fpr: false-positive rates at which members are counted.
-        min_tpr: the certified precision is for attackers who find at least this share of members.
-        confidence: of every interval.
-        top_share: the share of records that are called members for the test of the claim, fixed
-            before looking.
-    """
-
-    attacks: Sequence[str | MembershipAttack] = USUAL
-    probabilities: Sequence[float] = (0.5,)
-    shadow_probability: float = 0.5
-    shadows: int = 64
-    targets: int = 5
-    records: int | None = None
-    seed: int = field(default=0, repr=False)
-    fpr: Sequence[float] = (0.001, 0.01, 0.1)
-    min_tpr: float = 0.01
-    confidence: float = 0.95
-    top_share: float = 0.1
-
-    def __post_init__(self) -> None:
-        names = [attack.name for attack in self.chosen]
-        if not names or len(set(names)) < len(names):
-            wanted, shown = "one attack or more, each once", "one twice" if names else "empty"
-            raise validate.invalid_input("attacks", shown, wanted, "give lira,rmia")
-        if not self.probabilities:
-            raise validate.invalid_input(
-                "probabilities", "empty", "one π or more", "give for example 0.5"
-            )
-        for share in self.probabilities:
-            validate.inner_probability("probability", share)
-        validate.inner_probability("shadow_probability", self.shadow_probability)
-        validate.whole("shadows", self.shadows, example=64)
-        validate.whole("targets", self.targets, example=5, least=FEWEST_TARGETS)
-        for rate in self.fpr:
-            validate.inner_probability("fpr", rate, example=0.01)
-        validate.rate("min_tpr", self.min_tpr)
-        validate.inner_probability("confidence", self.confidence, example=0.95)
-        validate.rate("top_share", self.top_share)
-        if self.top_share < self.min_tpr:
-            limit = f"at most {self.top_share:g}, the share called members"
-            raise validate.invalid_value("min_tpr", self.min_tpr, limit, "give a smaller one")
-
-    @property
-    def chosen(self) -> tuple[MembershipAttack, ...]:
-        """The attacks themselves."""
-        return tuple(attack_named(each) if isinstance(each, str) else each for each in self.attacks)
-
-    def describe(self, pool: Dataset) -> dict[str, Any]:
-        """What is asked of a pool, in JSON values."""
-        attacks = [re.sub(" at 0x[0-9a-f]+", "", repr(attack)) for attack in self.chosen]
-        return {**vars(self), "attacks": attacks, "records": self.attacked(pool)}
-
-    def attacked(self, pool: Dataset) -> int:
-        """How many records of a pool are attacked."""
-        if self.records is None:
-            return len(pool)
-        count = validate.whole("records", self.records, example=1000)
-        if count > len(pool):
-            remedy = f"the pool has {len(pool):,}"
-            raise validate.invalid_value("records", count, f"at most {len(pool):,}", remedy)
-        return count
-
-    def shares(self, probability: float) -> tuple[float, ...]:
-        """Shares of the records that are called members to test a claim, fixed before looking."""
-        return tuple({self.top_share, max(probability, self.min_tpr)})
-
-    def counted(self, members: Bools) -> list[float]:
-        """The false-positive rates that leave enough false alarms to count.
-
-        The threshold is set on the same outsiders, so scores that tell nothing have a TPR of about
-        FPR + 1/outsiders: at few false alarms that is more than a claim allows.
-        """
-        others = int((~members).sum(axis=1).min())
-        return [rate for rate in self.fpr if rate * others >= FEWEST_FALSE_ALARMS]
 
 
 def infer(
@@ -193,36 +101,32 @@ def infer(
     check_outside(population, pool)
     attacker = _attacker(trainer, config, pool)
     cohorts = [
-        Cohort.of(trainer(share), config.targets, share, seed=_seed(config, 1, round(1e9 * share)))
-        for share in config.probabilities
+        Cohort.of(trainer(pi), config.targets, pi, seed=own_seed(config.seed, 1, round(1e9 * pi)))
+        for pi in config.probabilities
+    ]
+    certified = claim is None and cohorts[0].trainer.training is not None
+    claims = [
+        _certified(cohort.trainer) if claim is None else claim(cohort.probability)
+        for cohort in cohorts
     ]
     if attacker is not None and shadow_file is None:
         cohorts.append(attacker)
     work = Models(tuple(cohorts), pool, population)
-    certified = claim is None and cohorts[0].trainer.training is not None
-    claims = [
-        _certified(cohort.trainer) if claim is None else claim(share)
-        for share, cohort in zip(config.probabilities, cohorts, strict=False)
-    ]
-    described |= {
-        **work.describe(), "models": [cohort.describe() for cohort in cohorts],
-        "claim": [curve and _claim_digest(curve) for curve in claims],
-    }  # fmt: skip
+    described |= work.describe()
+    described["models"] = [cohort.describe() for cohort in cohorts]
+    described["claim"] = [curve and _claim_digest(curve) for curve in claims]
     with Run.open_or_create(file, "inference", described, len(work.blocks), request) as run:
         outputs = train_models(run, work, "models", backend, progress)
         if attacker is not None and shadow_file is not None:
-            outputs.append(
-                answers(
-                    attacker, pool, population, file=shadow_file, backend=backend, progress=progress
-                )
-            )
+            apart = partial(answers, file=shadow_file, backend=backend, progress=progress)
+            outputs.append(apart(attacker, pool, population))
         targets = outputs[: len(claims)]
         _check_finite("targets", targets)
         _check_finite("shadow models", outputs[len(claims) :])
         shadows = None if attacker is None else outputs[-1]
         found = [
-            _inferred(each, shadows, curve, share, config, described["records"], certified)
-            for each, curve, share in zip(targets, claims, config.probabilities, strict=True)
+            _inferred(each, shadows, curve, pi, config, described["records"], certified)
+            for each, curve, pi in zip(targets, claims, config.probabilities, strict=True)
         ]
         record = InferenceRecord(pool.name, tuple(found))
         run.keep(to_json(record))
@@ -236,8 +140,8 @@ def _attacker(
     attacks = [attack for attack in config.chosen if "shadows" in attack.needs]
     if not attacks:
         return None
-    share = config.shadow_probability
-    cohort = Cohort.of(trainer(share), config.shadows, share, seed=_seed(config, 2))
+    share, seed = config.shadow_probability, own_seed(config.seed, 2)
+    cohort = Cohort.of(trainer(share), config.shadows, share, seed=seed)
     members = cohort.members(len(pool))[:, : config.attacked(pool)]
     for attack in attacks:
         attack.scorable(members)
@@ -268,22 +172,35 @@ def _inferred(
     """From what the models answer to what every attack reached at one π."""
     shares = config.shares(probability)
     tests = len(config.chosen) * len(targets) * len(shares)
-    results = tuple(
-        conclude(
-            score(attack, targets, shadows, range(records)), attack.title, claim, probability,
-            config, tests,
-        )
-        for attack in config.chosen
-    )  # fmt: skip
-    level = 1.0 - (1.0 - config.confidence) / tests
-    telling = claim is not None and any(
-        contradicts(claim, flagged, flagged, records=records, prior=probability, confidence=level)
-        for flagged in (math.ceil(share * records) for share in shares)
+    results = []
+    for attack in config.chosen:
+        scored = score(attack, targets, shadows, range(records))
+        results.append(conclude(scored, attack.title, claim, probability, config, tests))
+    every = [Precision(count, count) for count in (number_flagged(s, records) for s in shares)]
+    telling = claim is not None and _contradicted(
+        claim, every, records, probability, config.confidence, tests
     )
-    return Inference(
-        probability, records, len(targets), 0 if shadows is None else len(shadows),
-        config.confidence, config.min_tpr, config.top_share, results, certified, telling, claim,
-    )  # fmt: skip
+    counts = records, len(targets), 0 if shadows is None else len(shadows)
+    asked = config.confidence, config.min_tpr, config.top_share
+    return Inference(probability, *counts, *asked, tuple(results), certified, telling, claim)
+
+
+def _contradicted(
+    claim: TradeOff,
+    answers: Sequence[Precision],
+    records: int,
+    probability: float,
+    confidence: float,
+    tests: int,
+) -> bool:
+    """Whether any of these answers about one target contradicts the claim."""
+    level = 1.0 - (1.0 - confidence) / tests
+    return any(
+        contradicts(
+            claim, each.correct, each.flagged, records=records, prior=probability, confidence=level
+        )
+        for each in answers
+    )
 
 
 def conclude(
@@ -295,40 +212,35 @@ def conclude(
     tests: int = 1,
 ) -> AttackResult:
     """From the scores of one attack to its numbers; this many `tests` hold together."""
-    rng = np.random.default_rng([_seed(config, 3), 4])
+    rng = np.random.default_rng([own_seed(config.seed, 3), 4])
     pairs = list(zip(scored.scores, scored.members, strict=True))
     curves = [roc(*pair) for pair in pairs]
     tops = [top_precision(*pair, config.top_share, rng) for pair in pairs]
     held = [held_out_precision(*pair, rng) for pair in pairs]
-    level = 1.0 - (1.0 - config.confidence) / tests
-
-    def contradicted(scores: Floats, members: Bools) -> bool:
-        assert claim is not None
-        flagged = [
-            top_precision(scores, members, share, rng) for share in config.shares(probability)
-        ]
-        return any(
-            contradicts(
-                claim, top.correct, top.flagged, records=len(members), prior=probability,
-                confidence=level,
-            )
-            for top in flagged
-        )  # fmt: skip
-
-    def mean(values: Sequence[float | None]) -> Interval:
-        return mean_share([value or 0.0 for value in values], confidence=config.confidence)
-
     known = [value for value in held if value is not None]
+    contradicting = None
+    if claim is not None:
+        records, shares = scored.members.shape[1], config.shares(probability)
+        flagged = [[top_precision(*pair, share, rng) for share in shares] for pair in pairs]
+        contradicting = sum(
+            _contradicted(claim, each, records, probability, config.confidence, tests)
+            for each in flagged
+        )
+
+    def mean(values: Iterable[float | None]) -> Interval:
+        shares = [value or 0.0 for value in values]
+        return over_repetitions(shares, confidence=config.confidence).within()
+
     return AttackResult(
-        attack=scored.attack,
-        title=title,
-        auc=mean([curve.auc for curve in curves]),
+        scored.attack,
+        title,
+        auc=mean(curve.auc for curve in curves),
         tpr=mean_tpr(curves, config.counted(scored.members), confidence=config.confidence),
-        held_out_precision=mean(known) if len(known) >= FEWEST_TARGETS else None,
-        best_precision=mean([precision_over_quantiles(*pair).value for pair in pairs]),
-        targets_that_contradict=None if claim is None else sum(contradicted(*p) for p in pairs),
-        shuffled_best=mean([shuffled_best(*pair, rng, SHUFFLES).value for pair in pairs]),
-        top_precision=mean([top.value for top in tops]),
+        held_out_precision=mean(known) if len(known) > 1 else None,
+        best_precision=mean(precision_over_quantiles(*pair).value for pair in pairs),
+        shuffled_best=mean(shuffled_best(*pair, rng, SHUFFLES) for pair in pairs),
+        top_precision=mean(top.value for top in tops),
+        targets_that_contradict=contradicting,
         scored=scored,
     )
 
@@ -340,8 +252,3 @@ def _check_finite(name: str, outputs: Sequence[ModelOutputs]) -> None:
         if lost:
             shown = f"such that {lost} of {len(each)} diverged"
             raise validate.invalid_input(name, shown, "finite", "give a smaller learning rate")
-
-
-def _seed(config: InferenceConfig, *purpose: int) -> int:
-    """Seeds for targets, shadow models and results that have nothing in common."""
-    return int(np.random.SeedSequence([config.seed, *purpose]).generate_state(1, np.uint64)[0])

@@ -12,13 +12,13 @@ The noise is read off the certified curve. T's own way goes over one pair (ε, �
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import final
+from typing import cast, final
 
 from dprime import validate
-from dprime.curve import TradeOff
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD, PoolSampled
 from dprime.parameters import steps_from_epochs
@@ -53,11 +53,9 @@ class Point:
     """A share of the pool with the noise that keeps the target.
 
     Attributes:
-        probability: π.
         noise_multiplier: chosen by the certified curve.
         epsilon: certified, at the plan's δ; what someone who was drawn has left of DP.
         sample_rate: of a batch, B/(πN).
-        steps: of the training.
         expected_records: πN; how many were really drawn is a secret.
         precision: certified, at most the target.
         by_theorem: the same by one pair (ε, δ); None where no noise keeps the target that way.
@@ -89,7 +87,6 @@ class PoolPlan:
         target: ρ.
         min_tpr: of the attackers that the target is about.
         delta: at which every ε is read.
-        pool_size: N.
         batch_size: B, the expected size of a batch.
         epochs: expected passes over the part that was drawn; None where steps were given.
         steps: the same for all points; None where epochs were given.
@@ -109,20 +106,18 @@ class PoolPlan:
     planned: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "planned", self._planned())
-
-    def _planned(self) -> str:
         first, last = self.points[0], self.points[-1]
+        start, end = round_up(first.noise_multiplier), round_up(last.noise_multiplier)
+        ends = (
+            f"from noise {start} on {first.probability:g} of the pool to noise {end} on "
+            f"{last.probability:g} of it."
+        )
         kept = (
             f"Each of these keeps the precision of attackers who find at least "
-            f"{100 * self.min_tpr:g} % of the members at or below {self.target:g}"
+            f"{100 * self.min_tpr:g} % of the members at or below {self.target:g}: "
+            f"{f'noise {start} at π = {first.probability:g}.' if first is last else ends}"
         )
-        if first is last:
-            return f"{kept}: noise {round_up(first.noise_multiplier)} at π = {first.probability:g}."
-        return (
-            f"{kept}: from noise {round_up(first.noise_multiplier)} on {first.probability:g} of "
-            f"the pool to noise {round_up(last.noise_multiplier)} on {last.probability:g} of it."
-        )
+        object.__setattr__(self, "planned", kept)
 
 
 def plan(
@@ -148,10 +143,6 @@ def plan(
         min_tpr: the bound is for attackers who find at least this share of the members.
         delta: at which every ε is read.
 
-    Raises:
-        InputError: bad input, a probability at or above the target, a drawn part that is smaller
-            than a batch, or a target that no noise meets.
-
     >>> made = plan(0.731, pool_size=60_000, batch_size=1024, epochs=15, probabilities=[0.1, 0.5])
     >>> [round(point.noise_multiplier, 1) for point in made.points]
     [1.8, 2.2]
@@ -159,36 +150,28 @@ def plan(
     target = validate.inner_probability("precision", precision, example=0.731)
     records = validate.whole("pool_size", pool_size, example=60_000)
     batch = validate.positive("batch_size", batch_size, example=256)
-    validate.exactly_one(
-        "epochs, steps", {"epochs": epochs, "steps": steps}, "give for example epochs=15"
-    )
-    if batch > records:
-        remedy = "give a smaller batch or a larger pool"
-        raise validate.invalid_value(
-            "batch", batch_size, f"at most {records:,}, the whole pool", remedy
-        )
     share = validate.rate("min_tpr", min_tpr)
     at_delta = validate.inner_probability("delta", delta, example="1e-5")
+    lengths = {"epochs": epochs, "steps": steps}
+    validate.exactly_one("epochs, steps", lengths, "give for example epochs=15")
+    if batch > records:
+        wanted = f"at most {records:,}, the whole pool"
+        raise validate.invalid_value(
+            "batch", batch, wanted, "give a smaller batch or a larger pool"
+        )
     if probabilities is None:
         drawn = usual_probabilities(target, batch / records)
     else:
-        drawn = [_drawable(each, target, batch, records) for each in probabilities]
+        drawn = sorted({_drawable(each, target, batch, records) for each in probabilities})
     if not drawn:
         remedy = "give for example 0.1, 0.3 and 0.5"
         raise validate.invalid_input("probabilities", "empty", "one or more", remedy)
     given = None if steps is None else validate.whole("steps", steps)
     points = []
-    for probability in sorted(set(drawn)):
+    for probability in drawn:
         rate = min(1.0, batch / (probability * records))
         count = given or steps_from_epochs(epochs or 0.0, rate)
-        training = DPSGD(sample_rate=rate, steps=count)
-        noise, curve = _noise(probability, training, target, share)
-        point = Point(
-            probability, noise, curve.epsilon(at_delta), rate, count, probability * records,
-            precision=curve.precision(prior=probability, min_tpr=share),
-            by_theorem=_by_theorem(probability, training, target, share, at_delta),
-        )  # fmt: skip
-        points.append(point)
+        points.append(_point(probability, rate, count, records, target, share, at_delta))
     return PoolPlan(target, share, at_delta, records, batch, epochs, given, tuple(points))
 
 
@@ -202,55 +185,52 @@ def usual_probabilities(precision: float, least: float = 0.0) -> list[float]:
     >>> usual_probabilities(0.3, least=0.07)
     [0.1, 0.15, 0.2, 0.25, 0.295]
     """
-    target = validate.inner_probability("precision", precision, example=0.731)
-    if least >= target:
-        raise validate.invalid_value(
-            "precision", precision, f"above {least:g}, the least π that leaves a batch",
-            "no π meets the target; give a smaller batch or a larger pool",
-        )  # fmt: skip
-    step = _round_step(target / FEWEST)
-    last = round(target - LAST * step, 12)
-    below = [round(k * step, 12) for k in range(1, math.ceil(target / step))]
-    found = [each for each in [*(e for e in below if e < last), last] if each >= least]
-    return found or [round((least + target) / 2, 12)]
-
-
-def _round_step(most: float) -> float:
-    """The largest of 0.1, 0.05, 0.02, 0.01, … that is not above `most`."""
-    exponent = math.floor(math.log10(most) + 1e-9)
-    digits = most / 10.0**exponent
-    return min(0.1, next(d for d in (5.0, 2.0, 1.0) if d <= digits * (1 + 1e-9)) * 10.0**exponent)
+    if least >= precision:
+        wanted = f"above {least:g}, the least π that leaves a batch"
+        remedy = "no π meets the target; give a smaller batch or a larger pool"
+        raise validate.invalid_value("precision", precision, wanted, remedy)
+    steps = (digit / 10**power for power in itertools.count(2) for digit in (10, 5, 2))
+    step = next(each for each in steps if each <= precision / FEWEST * (1 + 1e-9))
+    last = round(precision - LAST * step, 12)
+    spaced = [round(k * step, 12) for k in range(1, math.ceil(precision / step))]
+    found = [each for each in spaced if least <= each < last] + [last] * (last >= least)
+    return found or [round((least + precision) / 2, 12)]
 
 
 def _drawable(probability: float, target: float, batch: float, records: int) -> float:
     """A probability that leaves room below the target, and a batch."""
     value = validate.inner_probability("probability", probability, example=0.1)
+    wanted = remedy = ""
     if value >= target:
-        raise validate.invalid_value(
-            "probability", probability, f"below the target precision {target:g}",
-            'whoever always answers "member" is right that often, so no noise meets the target',
-        )  # fmt: skip
-    if value * records < batch * (1 - 1e-12):
-        raise validate.invalid_value(
-            "probability", probability,
-            f"at least {batch / records:.3g}, or the drawn part is smaller than a batch",
-            f"draw more of the {records:,} records, or give a batch of at most {value * records:g}",
-        )  # fmt: skip
+        wanted = f"below the target precision {target:g}"
+        remedy = 'whoever always answers "member" is right that often: no noise meets the target'
+    elif value * records < batch * (1 - 1e-12):
+        wanted = f"at least {batch / records:.3g}, or the drawn part is smaller than a batch"
+        remedy = f"give a batch of at most {value * records:g}"
+    if wanted:
+        raise validate.invalid_value("probability", probability, wanted, remedy)
     return value
 
 
-def _noise(
-    probability: float, training: DPSGD, target: float, min_tpr: float
-) -> tuple[float, TradeOff]:
-    """The noise that keeps the target on the certified curve, and this curve."""
-    sampled = PoolSampled(training, probability=probability)
+def _point(
+    probability: float,
+    rate: float,
+    steps: int,
+    records: int,
+    target: float,
+    min_tpr: float,
+    delta: float,
+) -> Point:
+    training = DPSGD(sample_rate=rate, steps=steps)
     try:
-        chosen = choose(sampled, precision=target, min_tpr=min_tpr)
+        chosen = choose(PoolSampled(training, probability), precision=target, min_tpr=min_tpr)
     except validate.InputError as error:
         raise validate.InputError(f"At probability {probability}: {error}") from None
-    assert isinstance(chosen.training, DPSGD)
-    assert chosen.training.noise_multiplier is not None
-    return chosen.training.noise_multiplier, chosen.curve()
+    ran, curve = cast(DPSGD, chosen.training), chosen.curve()
+    noise = cast(float, ran.noise_multiplier)
+    epsilon, reached = curve.epsilon(delta), curve.precision(prior=probability, min_tpr=min_tpr)
+    other = _by_theorem(probability, training, target, min_tpr, delta)
+    return Point(probability, noise, epsilon, rate, steps, probability * records, reached, other)
 
 
 def _by_theorem(
@@ -260,9 +240,9 @@ def _by_theorem(
     try:
         bound = EpsilonDelta(delta=delta)
         epsilon = choose(bound, precision=target, prior=probability, min_tpr=min_tpr).epsilon
-        chosen = choose(training, epsilon=epsilon, delta=delta)
+        noise = choose(training, epsilon=epsilon, delta=delta).noise_multiplier
     except validate.InputError:  # the inputs were checked: the target is out of this way's reach
         return None
     assert epsilon is not None
-    assert chosen.noise_multiplier is not None
-    return ByTheorem(epsilon, chosen.noise_multiplier)
+    assert noise is not None
+    return ByTheorem(epsilon, noise)

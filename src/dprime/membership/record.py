@@ -20,9 +20,6 @@ class AttackResult:
     """What one attack reached; intervals are over the targets.
 
     Attributes:
-        attack: its name.
-        title: its name in tables.
-        auc: the area under the curve.
         tpr: at the false-positive rates that can be counted.
         held_out_precision: at thresholds chosen on other records; None where it said "member" of
             nobody.
@@ -64,21 +61,19 @@ class Allowed:
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """What was found at one π, with how many records, targets and shadow models.
+    """What was found at one π.
 
     Attributes:
-        probability: π.
+        records: how many were attacked, in how many `targets` with how many `shadows`.
         min_tpr: of the attackers that the certified precision is for.
         top_share: the share of records that are called members to test the claim.
         attacks: what each attack reached.
         certified: whether the claim was computed from the engine's training, not only stated.
         telling: whether answers that are all right would contradict the claim; else no attack can.
         claim: the curve that is claimed of the targets' training; None where it is not private.
-        allowed: what the claim allows; None without one.
         verdict: refuted, not refuted, inconclusive, or no claim. Inconclusive: too few records are
             attacked for any answers to refute it, or a precision lies above the claim and could
             still be luck.
-        sentence: what was found, in plain words.
     """
 
     probability: float
@@ -143,14 +138,7 @@ class Inference:
 
 @dataclass(frozen=True, eq=False)
 class InferenceRecord:
-    """What a run keeps of its inferences, and tables and reports show.
-
-    Attributes:
-        data: the data set's name.
-        inferences: one for each π.
-        verdict: of all of them: the first of `VERDICTS` that one of them has.
-        sentence: theirs, one after the other.
-    """
+    """What a run keeps of its inferences, one for each π; the verdict is that of all of them."""
 
     data: str
     inferences: tuple[Inference, ...]

@@ -58,21 +58,8 @@ class ModelOutputs:
 
     def take(self, models: slice) -> ModelOutputs:
         """Those of some of the models."""
-        return ModelOutputs(
-            self.members[models], self.pool.of_model(models), self.population.of_model(models)
-        )
-
-    def evidence(
-        self, model: int, shadows: ModelOutputs | None, places: NDArray[np.int64]
-    ) -> Evidence:
-        """All that may be seen of one target, about the records at these places of the pool."""
-        return Evidence(
-            target=self.pool.of_model(model).take(places),
-            population=self.population.of_model(model),
-            shadows=None if shadows is None else shadows.pool.take(places),
-            members=None if shadows is None else shadows.members[:, places],
-            shadow_population=None if shadows is None else shadows.population,
-        )
+        pool, population = self.pool.of_model(models), self.population.of_model(models)
+        return ModelOutputs(self.members[models], pool, population)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +88,16 @@ def score(
     Shadow models are the attacker's, trained on parts of the same pool; some attacks need none.
     """
     places = np.fromiter(records, dtype=np.int64)
-    if not len(places):
-        raise validate.invalid_input(
-            "records", "empty", "one place in the pool or more", "give range(9)"
-        )
-    scores = [attack.scores(targets.evidence(n, shadows, places)) for n in range(len(targets))]
+    known: dict[str, Any] = {}
+    if shadows is not None:
+        known["shadows"] = shadows.pool.take(places)
+        known["members"] = shadows.members[:, places]
+        known["shadow_population"] = shadows.population
+    scores = []
+    for model in range(len(targets)):
+        target, population = targets.pool.of_model(model), targets.population.of_model(model)
+        evidence = Evidence(target.take(places), population=population, **known)
+        scores.append(attack.scores(evidence))
     return Scored(attack.name, np.stack(scores), targets.members[:, places])
 
 
@@ -143,16 +135,13 @@ class Cohort:
 
     def members(self, records: int) -> Bools:
         """Which model has which record [model, record]; for simulations, not for secrets."""
-        coins = np.random.default_rng([self.seed, 0]).random((self.models, records))
-        drawn: Bools = coins < self.probability
-        return drawn
+        rng = np.random.default_rng([self.seed, 0])
+        return rng.random((self.models, records)) < self.probability
 
     def describe(self) -> dict[str, Any]:
         """What they are, in JSON values."""
-        return {
-            "trainer": self.trainer.describe(), "device": self.device, "models": self.models,
-            "probability": self.probability, "seed": self.seed, "block": self.block,
-        }  # fmt: skip
+        names = ("device", "models", "probability", "seed", "block")
+        return {"trainer": self.trainer.describe()} | {name: getattr(self, name) for name in names}
 
 
 def answers(
@@ -174,18 +163,6 @@ def answers(
             settings is refused.
         backend: where they are trained; None for this process.
         progress: whether to show a bar; None shows it for long work on a terminal.
-
-    >>> from dprime.data import load
-    >>> from dprime.attack import EngineTrainer
-    >>> from dprime.train import TrainingConfig
-    >>> from dprime.train.models import model_named
-    >>> digits = load("digits")
-    >>> recipe = TrainingConfig(steps=5, learning_rate=0.5, sample_rate=0.5)
-    >>> engine = EngineTrainer(model_named("linear", digits.train), recipe)
-    >>> pool, others = digits.train.take(range(100)), digits.test.take(range(50))
-    >>> found = answers(Cohort.of(engine, 8, seed=1), pool, others)
-    >>> found.pool.loss.shape, found.population.loss.shape
-    ((8, 100), (8, 50))
     """
     check_outside(population, pool)
     work = Models((cohort,), pool, population)
@@ -213,19 +190,16 @@ class Models:
 
     def describe(self) -> dict[str, Any]:
         """What all cohorts have in common, in JSON values."""
-        return {
-            "dprime": dprime.__version__, "data": self.pool.name, "pool": self.pool.digest(),
-            "population": self.population.digest(),
-        }  # fmt: skip
+        digests = {"pool": self.pool.digest(), "population": self.population.digest()}
+        return {"dprime": dprime.__version__, "data": self.pool.name, **digests}
 
     def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
         """Train the models of a block, and ask them."""
         cohort, rows = self.blocks[block]
-        number = rows.start // cohort.block
         members = cohort.members(len(self.pool))[rows]
         part = TrainingData.parts(self.pool, members, cohort.probability)
-        seed = np.random.SeedSequence([cohort.seed, 1 + number]).generate_state(1, np.uint64)[0]
-        answered = _trained(cohort.trainer, part, self.population, int(seed))
+        number = 1 + rows.start // cohort.block
+        answered = _trained(cohort.trainer, part, self.population, own_seed(cohort.seed, number))
         signals = {
             f"{about}_{name}": np.concatenate([np.atleast_2d(getattr(one, name)) for one in each])
             for about, each in answered.items()
@@ -234,9 +208,11 @@ class Models:
         return {"members": members, **signals}
 
     def with_memory_fraction(self, fraction: float) -> Models:
+        """The same work in a part of the memory."""
         return self._with(lambda trainer: trainer.with_memory_fraction(fraction))
 
     def on_device(self, device: str, memory: float) -> Models:
+        """The same work on another device."""
         return self._with(lambda trainer: trainer.on_device(device, memory))
 
     def _with(self, change: Callable[[Trainer], Trainer]) -> Models:
@@ -244,21 +220,24 @@ class Models:
         return dataclasses.replace(self, cohorts=tuple(cohorts))
 
 
+def own_seed(seed: int, *purpose: int) -> int:
+    """A seed for one purpose; those of two have nothing in common."""
+    return int(np.random.SeedSequence([seed, *purpose]).generate_state(1, np.uint64)[0])
+
+
 def train_models(
     run: Run, work: Models, title: str, backend: Backend | None, progress: bool | None
 ) -> list[ModelOutputs]:
     """Train what a run still lacks, and read the answers of each cohort."""
-    total = sum(cohort.models for cohort in work.cohorts)
-    with bar(title, total, progress) as advance:
+    sizes = [cohort.models for cohort in work.cohorts]
+    with bar(title, sum(sizes), progress) as advance:
         execute(run, work, backend=backend, on_block=counting(run, advance))
     run.check_complete("models")
     arrays = run.arrays()
-    pool, population = (
-        Signals(*(arrays[f"{about}_{name}"] for name in SIGNALS)) for about in PARTS
-    )
-    everything = ModelOutputs(arrays["members"], pool, population)
-    ends = np.cumsum([cohort.models for cohort in work.cohorts]).tolist()
-    return [everything.take(slice(*ends)) for ends in zip([0, *ends[:-1]], ends, strict=True)]
+    signals = (Signals(*(arrays[f"{about}_{name}"] for name in SIGNALS)) for about in PARTS)
+    everything = ModelOutputs(arrays["members"], *signals)
+    ends = np.cumsum(sizes).tolist()
+    return [everything.take(slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
 
 
 def _trained(

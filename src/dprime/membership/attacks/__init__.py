@@ -11,16 +11,19 @@ from dprime.membership.attacks.rmia import RMIA
 from dprime.membership.attacks.thresholds import AttackP, Baseline, YeomLoss
 
 ATTACKS: dict[str, MembershipAttack] = {
-    "lira": LiRA(),
-    "lira-offline": LiRA(online=False),
-    "lira-fixed": LiRA(variance="fixed"),
-    "lira-offline-fixed": LiRA(online=False, variance="fixed"),
-    "rmia": RMIA(),
-    "rmia-offline": RMIA(online=False),
-    "attack-p": AttackP(),
-    "attack-r": AttackR(),
-    "yeom": YeomLoss(),
-    "baseline": Baseline(),
+    attack.name: attack
+    for attack in (
+        LiRA(),
+        LiRA(online=False),
+        LiRA(variance="fixed"),
+        LiRA(online=False, variance="fixed"),
+        RMIA(),
+        RMIA(online=False),
+        AttackP(),
+        AttackR(),
+        YeomLoss(),
+        Baseline(),
+    )
 }
 """By name, with their usual options."""
 

@@ -8,13 +8,13 @@ its offline form.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, final
 
 import numpy as np
 
-from dprime import validate
-from dprime.membership.attacks.attack import SHADOWS, Evidence, MembershipAttack, Missing
+from dprime import parameters, validate
+from dprime.membership.attacks.attack import SHADOWS, Evidence, MembershipAttack
 from dprime.membership.signals import Bools, Floats
 
 Variance = Literal["per-record", "fixed"]
@@ -39,41 +39,25 @@ class LiRA(MembershipAttack):
         variance: "per-record", from the record's own models (at least two on each side), or
             "fixed", one for all records on each side: the squared deviations from each record's
             own mean, summed, over (models - 1) summed. Both are unbiased.
-        missing: see `MembershipAttack`.
-
-    >>> from dprime.membership.signals import Signals
-    >>> truth = np.ones(1)
-    >>> shadows = Signals.from_binary_logits([[4.0], [6.0], [1.0], [3.0]], truth)
-    >>> target = Signals.from_binary_logits([5.0], truth)
-    >>> evidence = Evidence(target, shadows, np.array([[True], [True], [False], [False]]))
-    >>> [attack.scores(evidence).round(4).item() for attack in (LiRA(), LiRA(online=False))]
-    [2.25, 2.1213]
     """
 
     name = "lira"
     title = "LiRA"
     needs = SHADOWS
+    variants = (
+        ("online", False, "offline", "offline"),
+        ("variance", "fixed", "fixed", "fixed variance"),
+    )
 
     online: bool = True
-    variance: Variance = "per-record"
-    missing: Missing = "error"
-
-    def __post_init__(self) -> None:
-        validate.one_of("variance", self.variance, ("per-record", "fixed"))
-        super().__post_init__()
-        fixed = self.variance == "fixed"
-        self._name_variants(
-            (not self.online, "offline", "offline"), (fixed, "fixed", "fixed variance")
-        )
+    variance: Variance = field(
+        default="per-record", metadata=parameters.checked(parameters.one_of("per-record", "fixed"))
+    )
 
     def _models(self) -> tuple[int, int]:
         """On each side that is used; a variance of the record's own needs two."""
         least = 2 if self.variance == "per-record" else 1
         return least if self.online else 0, least
-
-    def _alternatives(self) -> tuple[str, ...]:
-        fixed = ("use the fixed variance",) if self.variance == "per-record" else ()
-        return (*fixed, "use the offline variant") if self.online else fixed
 
     def _scores(self, evidence: Evidence) -> Floats:
         phi, shadows = evidence.target.logit, evidence.of("shadows").logit
@@ -97,7 +81,6 @@ class LiRA(MembershipAttack):
                 wanted = "two models on one side for some record"
                 remedy = "train more shadow models"
                 raise validate.invalid_input("members", "such that no record has", wanted, remedy)
-        deviation = np.sqrt(squares / np.maximum(freedom, 1))
-        deviation = np.maximum(deviation, LEAST_DEVIATION)
+        deviation = np.maximum(np.sqrt(squares / np.maximum(freedom, 1)), LEAST_DEVIATION)
         with np.errstate(invalid="ignore"):  # a target that diverged has no φ
             return (phi - mean) / deviation, deviation

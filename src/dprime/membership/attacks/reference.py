@@ -6,16 +6,14 @@ T is Thudi et al. 2024.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, final
 
 import numpy as np
 
-from dprime import validate
-from dprime.membership.attacks.attack import SHADOWS, Evidence, MembershipAttack, Missing
+from dprime.membership.attacks.attack import SHADOWS, Evidence, MembershipAttack
 from dprime.membership.signals import Bools, Floats
-
-Side = Literal["out", "in"]
+from dprime.parameters import checked, one_of
 
 
 @final
@@ -38,27 +36,16 @@ class AttackR(MembershipAttack):
         thresholds_from: "out", the models without the record, whose losses are those of a
             non-member. "in", the models with it, is T's printed way: it fixes the share of members
             that are found, not that of others wrongly accused.
-        missing: see `MembershipAttack`.
-
-    >>> from dprime.membership.signals import Signals
-    >>> truth = np.ones(2)
-    >>> shadows = Signals.from_binary_logits([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]], truth)
-    >>> target = Signals.from_binary_logits([2.0, 3.0], truth)
-    >>> AttackR().scores(Evidence(target, shadows, np.zeros((3, 2), bool))).tolist()
-    [0.5, 0.625]
     """
 
     name = "attack-r"
     title = "Attack R"
     needs = SHADOWS
+    variants = (("thresholds_from", "in", "in", "thresholds from members"),)
 
-    thresholds_from: Side = "out"
-    missing: Missing = "error"
-
-    def __post_init__(self) -> None:
-        validate.one_of("thresholds_from", self.thresholds_from, ("out", "in"))
-        super().__post_init__()
-        self._name_variants((self.thresholds_from == "in", "in", "thresholds from members"))
+    thresholds_from: Literal["out", "in"] = field(
+        default="out", metadata=checked(one_of("out", "in"))
+    )
 
     def _models(self) -> tuple[int, int]:
         return (1, 0) if self.thresholds_from == "in" else (0, 1)

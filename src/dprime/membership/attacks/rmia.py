@@ -8,21 +8,16 @@ Source: Zarifzadeh, Liu and Shokri 2024, "Low-cost high-power membership inferen
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
 import scipy
 
 from dprime import validate
-from dprime.membership.attacks.attack import (
-    POPULATIONS,
-    SHADOWS,
-    Evidence,
-    MembershipAttack,
-    Missing,
-)
+from dprime.membership.attacks.attack import POPULATIONS, SHADOWS, Evidence, MembershipAttack
 from dprime.membership.signals import Bools, Floats
+from dprime.parameters import checked
 
 
 @final
@@ -31,7 +26,8 @@ class RMIA(MembershipAttack):
     """The robust membership inference attack.
 
     The score is the share of population records z with LR(x, z) >= γ, where
-    LR(x, z) = (p(x | θ) / p(x)) / (p(z | θ) / p(z)). All ratios are taken in logarithms.
+    LR(x, z) = (p(x | θ) / p(x)) / (p(z | θ) / p(z)). All ratios are taken in logarithms. p(z) is
+    the average over all shadow models, none of which had z.
 
     Args:
         online: whether shadow models that had the record are used: p(x) is then the mean of the
@@ -40,42 +36,19 @@ class RMIA(MembershipAttack):
         gamma: γ, how much more the target must prefer x to z.
         offline_a: a, from 0 to 1, of p_in(x) ≈ a p_out(x) + 1 - a. The best a depends on the data
             and the training; find it by attacking one shadow model with the others.
-        missing: see `MembershipAttack`.
-
-    p(z) is the average over all shadow models, none of which had z.
-
-    >>> from dprime.membership.signals import Signals
-    >>> def seen(p):
-    ...     return Signals(np.log(p), np.log1p(-np.array(p)))
-    >>> evidence = Evidence(
-    ...     target=seen([0.9]), shadows=seen([[0.6], [0.3]]), members=np.array([[True], [False]]),
-    ...     population=seen([0.4, 0.45]), shadow_population=seen([[0.5, 0.45], [0.5, 0.4]]),
-    ... )
-    >>> RMIA().scores(evidence).tolist()
-    [0.5]
     """
 
     name = "rmia"
     title = "RMIA"
     needs = SHADOWS + POPULATIONS
+    variants = (("online", False, "offline", "offline"),)
 
     online: bool = True
-    gamma: float = 2.0
-    offline_a: float = 0.3
-    missing: Missing = "error"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "gamma", validate.positive("gamma", self.gamma, example=2.0))
-        a = validate.probability("offline_a", self.offline_a, example=0.3)
-        object.__setattr__(self, "offline_a", a)
-        super().__post_init__()
-        self._name_variants((not self.online, "offline", "offline"))
+    gamma: float = field(default=2.0, metadata=checked(validate.positive))
+    offline_a: float = field(default=0.3, metadata=checked(validate.probability))
 
     def _models(self) -> tuple[int, int]:
         return int(self.online), 1
-
-    def _alternatives(self) -> tuple[str, ...]:
-        return ("use the offline variant",) if self.online else ()
 
     def _scores(self, evidence: Evidence) -> Floats:
         everyone = evidence.of("shadow_population").log_p
@@ -93,10 +66,9 @@ class RMIA(MembershipAttack):
         outside = _log_mean(log_p, ~inside)
         if self.online:
             return np.logaddexp(_log_mean(log_p, inside), outside) - math.log(2)
-        a = self.offline_a
         # ((1 + a) p_out + 1 - a) / 2, Zarifzadeh et al. 2024, offline
-        rest = math.log1p(-a) if a < 1 else -math.inf
-        return np.logaddexp(math.log1p(a) + outside, rest) - math.log(2)
+        rest = math.log1p(-self.offline_a) if self.offline_a < 1 else -math.inf
+        return np.logaddexp(math.log1p(self.offline_a) + outside, rest) - math.log(2)
 
 
 def _log_mean(logs: Floats, chosen: Bools) -> Floats:

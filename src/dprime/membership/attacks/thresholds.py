@@ -19,19 +19,14 @@ from dprime.membership.signals import Floats
 @final
 @dataclass(frozen=True)
 class Baseline(MembershipAttack):
-    """The same score for all: its precision is the share of members, and it needs no model.
-
-    >>> from dprime.membership.signals import Signals
-    >>> Baseline().scores(Evidence(Signals.from_binary_logits([2.0, 0.0], [1, 1]))).tolist()
-    [0.0, 0.0]
-    """
+    """The same score for all: its precision is the share of members, and it needs no model."""
 
     name = "baseline"
     title = "Baseline (all members)"
     needs = ()
 
     def _scores(self, evidence: Evidence) -> Floats:
-        return np.zeros(evidence.records)
+        return np.zeros(evidence.target.shape)
 
 
 @final
@@ -41,11 +36,6 @@ class YeomLoss(MembershipAttack):
 
     The paper's own threshold is the mean loss on the training set, which is often published:
     "member" where the loss is at most that.
-
-    >>> from dprime.membership.signals import Signals
-    >>> signals = Signals.from_binary_logits([2.0, 0.0], [1, 1])
-    >>> YeomLoss().scores(Evidence(signals)).round(4).tolist()
-    [-0.1269, -0.6931]
     """
 
     name = "yeom"
@@ -53,7 +43,7 @@ class YeomLoss(MembershipAttack):
     needs = ("target",)
 
     def _scores(self, evidence: Evidence) -> Floats:
-        return -evidence.target.loss
+        return evidence.target.log_p
 
 
 @final
@@ -65,13 +55,6 @@ class AttackP(MembershipAttack):
     counts half. So "score >= 1 - α" is the attack at a false-positive rate of α: of n population
     records and one more like them, it says "member" of the latter with probability α, up to
     1/(n + 1).
-
-    >>> from dprime.membership.signals import Signals
-    >>> truth = np.ones(2)
-    >>> target = Signals.from_binary_logits([2.5, 0.0], truth)
-    >>> others = Signals.from_binary_logits([1.0, 2.0, 3.0, 0.0], np.ones(4))
-    >>> AttackP().scores(Evidence(target, population=others)).tolist()
-    [0.75, 0.125]
     """
 
     name = "attack-p"
