@@ -8,7 +8,7 @@ from torch import nn
 
 from dprime.data.dataset import Dataset
 from dprime.membership.config import Recipe
-from dprime.membership.trainers import Trainers
+from dprime.membership.shadows import Trainers
 
 
 @cache

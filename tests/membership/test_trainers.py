@@ -5,7 +5,7 @@ import pytest
 from dprime import DPSGD, InputError
 from dprime.attack import EngineTrainer, FunctionTrainer
 from dprime.membership.config import Recipe
-from dprime.membership.trainers import Trainers
+from dprime.membership.shadows import Trainers
 from pools import POOL, PRIVATE, by_hand, trainers
 
 

@@ -17,15 +17,13 @@ if TYPE_CHECKING:
     from dprime.membership.frontiers import FrontierRecord, frontier
     from dprime.membership.inference import infer
     from dprime.membership.record import InferenceRecord
-    from dprime.membership.shadows import Cohort, ModelOutputs, Scored, answers, score
-    from dprime.membership.trainers import Trainers
+    from dprime.membership.shadows import Cohort, ModelOutputs, Scored, Trainers, answers, score
 
 NEED_TORCH = {
     "frontiers": ("FrontierRecord", "frontier"),
     "inference": ("infer",),
     "record": ("InferenceRecord",),
-    "shadows": ("Cohort", "ModelOutputs", "Scored", "answers", "score"),
-    "trainers": ("Trainers",),
+    "shadows": ("Cohort", "ModelOutputs", "Scored", "Trainers", "answers", "score"),
 }
 """What trains, by the modules where it is: loaded when it is first asked for."""
 

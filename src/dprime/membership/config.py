@@ -44,7 +44,7 @@ class Recipe:
     """
 
     batch: int = _option(64, validate.whole, "Expected records in a step")
-    epochs: float = _option(20, validate.positive, "Passes over a part of the pool")
+    epochs: float = _option(20.0, validate.positive, "Passes over a part of the pool")
     epsilon: float | None = _option(None, validate.positive, "The claim: ε at --delta")
     delta: float = _option(1e-5, validate.inner_probability, "δ of the claim")
     noise_multiplier: float | None = _option(None, validate.positive, "Instead of ε: noise over C")

@@ -13,7 +13,7 @@ import dataclasses
 import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, final
 
 import numpy as np
@@ -170,25 +170,15 @@ def frontier(
 ) -> FrontierRecord:
     """Train at every point of a plan, and measure the accuracy on the test part.
 
-    Much noise wants a smaller learning rate than little noise. Where several are given, every one
+    The plan's pool is the training part of `data`, of distinct records. Each repetition trains on a
+    fresh draw from it. Much noise wants a smaller learning rate than little noise: of several, each
     is tried at each point. The one with the best mean final accuracy on every other test record
     stands for the point, and its accuracy is measured on the remaining ones.
 
-    Args:
-        plan: the points; its pool is the training part.
-        data: a training part of distinct records, which is the pool, and a test part.
-        model: any network that the engine trains.
-        learning_rate: one for all points, or several to choose from at each point.
-        clip_norm: C, the same at every point.
-        optimizer: None for `SGD()`.
-        repetitions: trainings at each point, each with a fresh draw from the pool; 2 or more.
-        seed: gives draws and trainings; whoever knows it knows the draws. None draws one that is
-            not kept; one that you give stands in the file.
-        file: of the run; points that are finished in it are not trained again. None keeps nothing.
-        compute: the device and its memory.
-        backend: where points are trained; None for this process.
-        progress: whether to show a bar; None shows it for long work on a terminal.
-        request: names from which all this can be made again, for `dprime resume`.
+    The seed gives draws and trainings; whoever knows it knows the draws. None draws one that is not
+    kept; one that you give stands in the file. `file` is that of the run: points that are finished
+    in it are not trained again. `request` has names from which all this can be made again, for
+    `dprime resume`.
 
     >>> from dprime.data import load
     >>> from dprime.membership.planner import plan
@@ -208,34 +198,29 @@ def frontier(
     test, choosing = data.test, None
     if len(rates) > 1:
         test, choosing = (test.take(range(first, len(test), 2)) for first in (1, 0))
+    usual = TrainingConfig(
+        steps=1,
+        learning_rate=1.0,
+        clip_norm=clip_norm,
+        optimizer=optimizer or SGD(),
+        expected_batch_size=plan.batch_size,
+    )
     jobs = []
     for point, rate in itertools.product(plan.points, rates):
-        training = TrainingConfig(
-            steps=point.steps,
-            learning_rate=rate,
-            clip_norm=clip_norm,
-            noise_multiplier=point.noise_multiplier,
-            sample_rate=point.sample_rate,
-            expected_batch_size=plan.batch_size,
-            optimizer=optimizer or SGD(),
-        )
+        own = {name: getattr(point, name) for name in ("steps", "noise_multiplier", "sample_rate")}
+        training = dataclasses.replace(usual, learning_rate=rate, **own)
         jobs.append((point, EngineTrainer(model, training, compute)))
     own_seed = fresh_seed() if seed is None else check_seed(seed)
     work = _Trainings(tuple(jobs), data.train, test, choosing, count, own_seed)
     config = _config(plan, work, seed)
-    with Run.open_or_create(file, "frontier", config, len(work.jobs), request) as run:
-        with bar("training", count * len(work.jobs), progress) as advance:
+    with Run.open_or_create(file, "frontier", config, len(jobs), request) as run:
+        with bar("training", count * len(jobs), progress) as advance:
             execute(run, work, backend=backend, attempts=1, on_block=counting(run, advance))
         run.check_complete("points of the frontier")
-        planned = {
-            each.name: getattr(plan, each.name)
-            for each in dataclasses.fields(PoolPlan)
-            if each.init and each.name != "points"
-        }
-        points = work.measured(run.arrays())
-        record = FrontierRecord(
-            **planned, points=points, data=data.train.name, repetitions=count, learning_rates=rates
-        )
+        planned = {each.name: getattr(plan, each.name) for each in fields(PoolPlan) if each.init}
+        planned["points"] = work.measured(run.arrays())
+        planned |= {"data": data.train.name, "repetitions": count, "learning_rates": rates}
+        record = FrontierRecord(**planned)
         run.keep(to_json(record))
     return record
 
@@ -243,15 +228,12 @@ def frontier(
 def _config(plan: PoolPlan, work: _Trainings, seed: int | None) -> dict[str, Any]:
     """What a frontier's run is, in JSON values."""
     trainers = [trainer.describe() for _, trainer in work.jobs]
+    parts = {"pool": work.pool, "test": work.test, "choosing": work.choosing}
     return {
         "dprime": dprime.__version__,
         "data": work.pool.name,
-        "pool": work.pool.digest(),
-        "test": work.test.digest(),
-        "choosing": work.choosing and work.choosing.digest(),
-        "target": plan.target,
-        "min_tpr": plan.min_tpr,
-        "delta": plan.delta,
+        **{name: None if part is None else part.digest() for name, part in parts.items()},
+        **{name: getattr(plan, name) for name in ("target", "min_tpr", "delta")},
         "repetitions": work.repetitions,
         "seed": seed,
         "probability": [point.probability for point, _ in work.jobs],
@@ -271,9 +253,8 @@ def _check_data(plan: PoolPlan, data: Split, rates: Sequence[float]) -> None:
     if data.train.classes is None:
         remedy = "the accuracy is the share of records whose class is predicted"
         raise validate.invalid_input("data", "a regression", "one with classes", remedy)
-    if len(rates) > 1 and len(data.test) < 2:
-        remedy = "give one learning rate, or more test records"
-        wanted = "two or more to choose a rate by"
+    if len(data.test) < min(2, len(rates)):
+        wanted, remedy = "two records or more to choose a rate by", "give one learning rate"
         raise validate.invalid_input("test part", "one record", wanted, remedy)
     check_distinct(data.train.hashes())
 
@@ -325,11 +306,9 @@ class _Trainings:
         return tuple(max(group, key=lambda each: each.choosing or 0.0) for _, group in tried)
 
     def with_memory_fraction(self, fraction: float) -> _Trainings:
-        """The same work in a part of the memory."""
         return self._with(lambda trainer: trainer.with_memory_fraction(fraction))
 
     def on_device(self, device: str, memory: float) -> _Trainings:
-        """The same work on another device."""
         return self._with(lambda trainer: trainer.on_device(device, memory))
 
     def _with(self, change: Callable[[EngineTrainer], EngineTrainer]) -> _Trainings:
@@ -338,7 +317,6 @@ class _Trainings:
 
 
 def _epoch(point: Point) -> int:
-    """The steps of an epoch."""
     return max(1, round(1 / point.sample_rate))
 
 

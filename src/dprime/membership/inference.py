@@ -69,18 +69,13 @@ def infer(
 
     Targets of every π are attacked with the same shadow models.
 
-    Args:
-        pool: distinct records, of which each target has a part.
-        population: records that no model is trained on, so none of the pool's.
-        trainer: gives the trainer for a probability, so that batches can keep their size.
-        config: what is attacked and asked; None for the usual.
-        claim: gives the curve that is claimed of the targets' training, for a probability. None
-            takes the certified curve of the engine's training, if it is private.
-        file: of the run, which keeps what every model answers; None keeps nothing.
-        shadow_file: of a run that keeps the shadow models' answers apart, for other inferences.
-        backend: where models are trained; None for this process.
-        progress: whether to show bars; None shows them for long work on a terminal.
-        request: names from which all this can be made again, for `dprime resume`.
+    `trainer` gives the trainer for a probability, so that batches can keep their size, and `claim`
+    the curve that is claimed of the targets' training. Without it, that is the certified curve of
+    the engine's training, if it is private. No model is trained on the population.
+
+    The run in `file` keeps what every model answers; `shadow_file` keeps the shadow models' answers
+    apart, for other inferences. `request` has names from which all this can be made again, for
+    `dprime resume`.
 
     >>> from dprime.data import load
     >>> from dprime.membership import Recipe, Trainers

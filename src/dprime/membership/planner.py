@@ -133,15 +133,10 @@ def plan(
 ) -> PoolPlan:
     """The noise that each share of the pool needs to keep one bound on precision.
 
-    Args:
-        precision: the target, which no attacker's precision exceeds at any of the points.
-        pool_size: records of the pool.
-        batch_size: expected records of a batch.
-        epochs: expected passes over the part that was drawn: a larger part has more steps.
-        steps: instead, the same number of steps for every part.
-        probabilities: those with which records are drawn; None for `usual_probabilities`.
-        min_tpr: the bound is for attackers who find at least this share of the members.
-        delta: at which every ε is read.
+    `precision` is the target, which no attacker's precision exceeds at any of the points if it
+    finds at least the share `min_tpr` of the members. `epochs` counts expected passes over the part
+    that was drawn, so that a larger part has more steps; `steps` gives every part the same. Every ε
+    is read at `delta`. Without `probabilities` they are `usual_probabilities`.
 
     >>> made = plan(0.731, pool_size=60_000, batch_size=1024, epochs=15, probabilities=[0.1, 0.5])
     >>> [round(point.noise_multiplier, 1) for point in made.points]

@@ -43,7 +43,7 @@ EMPTY_DRAW = 1e-6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Draw:
-    """A training set drawn from a pool.
+    """A training set drawn from a pool, by `draw`.
 
     Attributes:
         members: whether each record of the pool was drawn [record]. Secret.
@@ -58,16 +58,6 @@ class Draw:
 
     members: Bools
     probability: float | Floats
-
-    def __post_init__(self) -> None:
-        members = np.array(self.members)
-        if members.dtype != bool or members.ndim != 1:
-            shown = f"{members.dtype} of shape {members.shape}"
-            remedy = "give one True or False for each record, or use draw(…)"
-            raise validate.invalid_input("members", shown, "bool of shape [record]", remedy)
-        chances = _probabilities(self.probability, _check_size(len(members)))
-        object.__setattr__(self, "members", arrays.read_only(members))
-        object.__setattr__(self, "probability", chances)
 
     def __repr__(self) -> str:
         low, high = self.smallest, self.largest
@@ -161,24 +151,24 @@ def draw(pool: int | Dataset, probability: ArrayLike, *, seed: int | None = None
     nobody else does: a generator made for simulations would pass the same tests for randomness,
     but promises nothing against someone who tries to reckon back.
 
-    Args:
-        pool: how many records there are, or the data set itself. A data set's records must be
-            distinct: two of one kind would give it a larger probability than π.
-        probability: π, strictly between 0 and 1, for all records or one for each.
-        seed: a whole number below 2^256 that gives the draw. None draws one that nobody can guess
-            and forgets it. A small number such as 1 is for experiments, not for secrets.
+    A pool is the number of records, or a data set, whose records must be distinct: two of one kind
+    would give it a larger probability than π, which is one for all records or one for each. A small
+    seed such as 1 is for experiments, not for secrets; None draws one that nobody can guess and
+    forgets it.
 
     >>> first, again = draw(50, 0.5, seed=7), draw(50, 0.5, seed=7)
     >>> bool((first.members == again.members).all())
     True
     """
     if isinstance(pool, Dataset):
-        count = _check_size(len(pool))
         check_distinct(pool.hashes())
-    else:
-        count = _check_size(validate.whole("pool", pool))
-    chosen = _probabilities(probability, count)
-    return Draw(coins(fresh_seed() if seed is None else check_seed(seed), count, chosen), chosen)
+    count = len(pool) if isinstance(pool, Dataset) else validate.whole("pool", pool)
+    if count < 2:
+        name, remedy = "the number of records in the pool", "give a pool of many records"
+        raise validate.invalid_value(name, count, "at least 2", remedy)
+    chances = _probabilities(probability, count)
+    members = coins(fresh_seed() if seed is None else check_seed(seed), count, chances)
+    return Draw(arrays.read_only(members), chances)
 
 
 def coins(seed: int, count: int, probability: float | Floats) -> Bools:
@@ -248,14 +238,6 @@ def check_outside(population: Dataset, pool: Dataset) -> None:
 def _places_outside(population: Dataset, pool: Dataset) -> list[int]:
     known = set(pool.hashes())
     return [place for place, record in enumerate(population.hashes()) if record not in known]
-
-
-def _check_size(count: int) -> int:
-    """A pool from which one can draw without telling who."""
-    if count < 2:
-        name, remedy = "the number of records in the pool", "give a pool of many records"
-        raise validate.invalid_value(name, count, "at least 2", remedy)
-    return count
 
 
 def _probabilities(given: ArrayLike, count: int) -> float | Floats:

@@ -106,7 +106,7 @@ def sample(
     probability: float | None = None,
     probability_column: str | None = None,
     ignore: Sequence[str] = (),
-    batch: int | None = None,
+    batch: float | None = None,
     members: str | Path | None = None,
     seed_file: str | Path | None = None,
     force: bool = False,
@@ -117,17 +117,12 @@ def sample(
     the public file is named like the training set with ".pool.json" added. Either all files are
     written or none. What is returned does not depend on the draw.
 
-    Args:
-        pool: the file with the records, which must be distinct.
-        out: the file for those that were drawn, with the same ending.
-        probability: π for all records, strictly between 0 and 1.
-        probability_column: the column that has a π for each record, instead. It stays in the
-            training set and does not make two records distinct.
-        ignore: columns that do not make two records distinct, such as a running number.
-        batch: the expected batch size of the training; the sampling rate follows from it.
-        members: a file for who was drawn: a line with 0 or 1 for each record of the pool.
-        seed_file: the secret seed. It is read if the file is there, else a new one is written.
-        force: write over files that are there.
+    The records must be distinct, but for the columns to `ignore`, such as a running number. Each is
+    kept with `probability`, or with that in its `probability_column`, which stays in the training
+    set and does not make two records distinct. From an expected `batch` size the sampling rate
+    follows. `members` is a file for who was drawn: a line with 0 or 1 for each record of the pool.
+    The secret seed is read from `seed_file` if it is there, else a new one is written. `force`
+    writes over files that are there.
     """
     given = {"probability": probability, "probability_column": probability_column}
     validate.exactly_one("probability, probability_column", given, "give one of them")
@@ -159,7 +154,7 @@ def sample(
     return facts
 
 
-def _facts(drawn: Draw, column: str | None, batch: int | None) -> PoolFacts:
+def _facts(drawn: Draw, column: str | None, batch: float | None) -> PoolFacts:
     size = None if batch is None else validate.whole("batch", batch, example=64)
     if size is not None and size > drawn.expected:
         wanted = f"at most the expected size of the draw, {drawn.expected:,.10g}"

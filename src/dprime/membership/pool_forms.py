@@ -131,7 +131,7 @@ def _check_header(columns: tuple[str, ...]) -> None:
     numbered = list(columns) == [str(place) for place in range(len(columns))]
     if not columns or (not numbered and any(map(_is_number, columns))):
         remedy = "add a line with the columns' names, for the first line is always kept"
-        shown = "data" if columns else "empty"
+        shown = "with numbers for names" if columns else "missing"
         raise validate.invalid_input("the first line", shown, "the header", remedy)
 
 
@@ -151,22 +151,22 @@ class ArrayPool(PoolFile):
 
     def __init__(self, path: Path) -> None:
         loaded = np.load(path, allow_pickle=False)
-        self._packing: int | None = None  # of an archive
+        self._save: Any = np.save if isinstance(loaded, np.ndarray) else np.savez
         self._arrays: dict[str, NDArray[Any]] = {"": loaded}
-        if not isinstance(loaded, np.ndarray):
+        if self._save is np.savez:
             with loaded:
                 self._arrays = dict(loaded)
-                packed = any(entry.compress_type for entry in loaded.zip.infolist())
-                self._packing = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
-        lengths = {len(array) for array in self._arrays.values() if array.ndim}
+                if any(entry.compress_type for entry in loaded.zip.infolist()):
+                    self._save = np.savez_compressed
+        self._columns = {name: array for name, array in self._arrays.items() if array.ndim}
+        lengths = {len(array) for array in self._columns.values()}
         if len(lengths) != 1:
             shown = f"of {' and '.join(map(str, sorted(lengths))) or 'no'} records"
             wanted = "of arrays of one length, the number of records"
             remedy = "keep what does not belong to the records in another file"
             raise validate.invalid_input("pool", shown, wanted, remedy)
         (self.count,) = lengths
-        self._columns = {name: array for name, array in self._arrays.items() if array.ndim}
-        if self._packing is None and loaded.dtype.names:
+        if self._save is np.save and loaded.dtype.names:
             self._columns = {name: loaded[name] for name in loaded.dtype.names}
         self.columns = tuple(self._columns)
         for name, array in self._columns.items():
@@ -186,14 +186,13 @@ class ArrayPool(PoolFile):
 
     def write(self, members: Bools, stream: BinaryIO) -> None:
         """Every array cut alike, packed as in the pool."""
-        if self._packing is None:
-            np.lib.format.write_array(stream, self._arrays[""][members], allow_pickle=False)
-            return
-        with zipfile.ZipFile(stream, "w", self._packing) as made:
-            for name, array in self._arrays.items():
-                with made.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                    kept = array[members] if array.ndim else array
-                    np.lib.format.write_array(entry, kept, allow_pickle=False)
+        kept = {
+            name: array[members] if array.ndim else array for name, array in self._arrays.items()
+        }
+        if self._save is np.save:
+            np.save(stream, kept[""])
+        else:
+            self._save(stream, **kept)
 
 
 class ParquetPool(PoolFile):

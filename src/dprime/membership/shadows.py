@@ -1,4 +1,4 @@
-"""Shadow models: trained as the target is, on random parts of the same pool, all together.
+"""Models on random parts of a pool, trained alike: targets, and an attacker's shadow models.
 
     pool + trainer ──► parts of the pool ──► models ──► ModelOutputs ──► attack ──► Scored
 
@@ -12,22 +12,34 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 import dprime
 from dprime import validate
-from dprime.attack.trainer import Trainer
+from dprime.attack.trainer import (
+    EngineTrainer,
+    FunctionTrainer,
+    Trainer,
+    TrainingFunction,
+    function_named,
+)
+from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
+from dprime.guarantees import EpsilonDelta
 from dprime.membership.attacks import Evidence, MembershipAttack
+from dprime.membership.config import Recipe
 from dprime.membership.pool import check_outside
-from dprime.membership.signals import Bools, Floats, Signals, signals_of
+from dprime.membership.signals import NAMES, Bools, Floats, Signals, signals_of
 from dprime.runs.backends.base import Backend
 from dprime.runs.run import Run
 from dprime.runs.runner import counting, execute
-from dprime.train import TrainingData
+from dprime.train import Compute, TrainingData
+from dprime.train.compute import HERE
+from dprime.train.models import network_named
 from dprime.train.progress import bar
 
 TOGETHER = {"own": 1, "cpu": 16}
@@ -36,7 +48,50 @@ TOGETHER = {"own": 1, "cpu": 16}
 TOGETHER_ON_GPU = 1024
 
 PARTS = ("pool", "population")
-SIGNALS = ("log_p", "log1m_p")
+
+
+@dataclass(frozen=True, eq=False)
+class Trainers:
+    """Gives the trainer for a probability of being kept, and what is claimed of it.
+
+    Attributes:
+        recipe: of the engine; of a training function it is what you claim.
+        network: what the engine trains.
+        own: instead of the engine: given a data set and a seed, returns a model.
+    """
+
+    recipe: Recipe
+    pool: Dataset
+    network: nn.Module | None = None
+    own: TrainingFunction | None = None
+    compute: Compute = HERE
+
+    @classmethod
+    def named(
+        cls, recipe: Recipe, pool: Dataset, *, model: str, own: str | None = None, **rest: Any
+    ) -> Self:
+        """From the names of a network and of a function, as the command line has them."""
+        if own is not None:
+            return cls(recipe, pool, own=function_named(own))
+        found = cls(recipe, pool, network_named(model, pool), **rest)
+        _ = found.compute.place  # refuses a device that is not there
+        return found
+
+    def __call__(self, probability: float) -> Trainer:
+        """The trainer of models on parts of the pool of this share."""
+        if self.own is not None:
+            return FunctionTrainer(self.own)
+        assert self.network is not None
+        training = self.recipe.training(len(self.pool), probability)
+        return EngineTrainer(self.network, training, self.compute)
+
+    def claim(self, probability: float) -> TradeOff | None:
+        """The recipe's curve, or that of a training function's ε; None without privacy."""
+        if not self.recipe.private:
+            return None
+        if self.own is not None and self.recipe.epsilon is not None:
+            return EpsilonDelta(self.recipe.epsilon, self.recipe.delta).curve()
+        return self.recipe.training(len(self.pool), probability).mechanism().curve()
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +112,6 @@ class ModelOutputs:
         return len(self.members)
 
     def take(self, models: slice) -> ModelOutputs:
-        """Those of some of the models."""
         pool, population = self.pool.of_model(models), self.population.of_model(models)
         return ModelOutputs(self.members[models], pool, population)
 
@@ -96,8 +150,7 @@ def score(
     scores = []
     for model in range(len(targets)):
         target, population = targets.pool.of_model(model), targets.population.of_model(model)
-        evidence = Evidence(target.take(places), population=population, **known)
-        scores.append(attack.scores(evidence))
+        scores.append(attack.scores(Evidence(target.take(places), population=population, **known)))
     return Scored(attack.name, np.stack(scores), targets.members[:, places])
 
 
@@ -106,8 +159,6 @@ class Cohort:
     """Models that are trained alike, each on a random part of a pool.
 
     Attributes:
-        trainer: the engine with its recipe, or a function of your own.
-        models: how many.
         probability: π, of a record being in a model's part.
         seed: gives the parts and the models.
         device: where the first of them are trained: "cpu", "cuda", or "own" for a function of your
@@ -135,11 +186,10 @@ class Cohort:
 
     def members(self, records: int) -> Bools:
         """Which model has which record [model, record]; for simulations, not for secrets."""
-        rng = np.random.default_rng([self.seed, 0])
-        return rng.random((self.models, records)) < self.probability
+        coins = np.random.default_rng([self.seed, 0]).random((self.models, records))
+        return np.less(coins, self.probability)
 
     def describe(self) -> dict[str, Any]:
-        """What they are, in JSON values."""
         names = ("device", "models", "probability", "seed", "block")
         return {"trainer": self.trainer.describe()} | {name: getattr(self, name) for name in names}
 
@@ -153,16 +203,10 @@ def answers(
     backend: Backend | None = None,
     progress: bool | None = None,
 ) -> ModelOutputs:
-    """Train models on random parts of a pool and ask them about every record.
+    """Train models on random parts of a pool of distinct records, and ask them about every record.
 
-    Args:
-        cohort: the models, each of which has each record with the same probability, independently.
-        pool: distinct records.
-        population: records that no model is trained on, so none of the pool's.
-        file: of a run that keeps the answers. One that holds the same is used; one that holds other
-            settings is refused.
-        backend: where they are trained; None for this process.
-        progress: whether to show a bar; None shows it for long work on a terminal.
+    No model is trained on the population. A run in `file` keeps the answers; one that holds the
+    same is used, and one with other settings refused. `backend` says where models are trained.
     """
     check_outside(population, pool)
     work = Models((cohort,), pool, population)
@@ -180,12 +224,12 @@ class Models:
     population: Dataset
 
     @property
-    def blocks(self) -> list[tuple[Cohort, slice]]:
-        """Whose models are in each block, and which of the cohort's."""
+    def blocks(self) -> list[tuple[Cohort, int]]:
+        """Whose models are in each block, and which of the cohort's blocks it is."""
         return [
-            (cohort, slice(first, first + cohort.block))
+            (cohort, number)
             for cohort in self.cohorts
-            for first in range(0, cohort.models, cohort.block)
+            for number in range(-(-cohort.models // cohort.block))
         ]
 
     def describe(self) -> dict[str, Any]:
@@ -195,24 +239,17 @@ class Models:
 
     def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
         """Train the models of a block, and ask them."""
-        cohort, rows = self.blocks[block]
-        members = cohort.members(len(self.pool))[rows]
+        cohort, number = self.blocks[block]
+        first = number * cohort.block
+        members = cohort.members(len(self.pool))[first : first + cohort.block]
         part = TrainingData.parts(self.pool, members, cohort.probability)
-        number = 1 + rows.start // cohort.block
-        answered = _trained(cohort.trainer, part, self.population, own_seed(cohort.seed, number))
-        signals = {
-            f"{about}_{name}": np.concatenate([np.atleast_2d(getattr(one, name)) for one in each])
-            for about, each in answered.items()
-            for name in SIGNALS
-        }
-        return {"members": members, **signals}
+        seed = own_seed(cohort.seed, 1 + number)
+        return {"members": members, **_trained(cohort.trainer, part, self.population, seed)}
 
     def with_memory_fraction(self, fraction: float) -> Models:
-        """The same work in a part of the memory."""
         return self._with(lambda trainer: trainer.with_memory_fraction(fraction))
 
     def on_device(self, device: str, memory: float) -> Models:
-        """The same work on another device."""
         return self._with(lambda trainer: trainer.on_device(device, memory))
 
     def _with(self, change: Callable[[Trainer], Trainer]) -> Models:
@@ -225,6 +262,20 @@ def own_seed(seed: int, *purpose: int) -> int:
     return int(np.random.SeedSequence([seed, *purpose]).generate_state(1, np.uint64)[0])
 
 
+def _trained(
+    trainer: Trainer, part: TrainingData, population: Dataset, seed: int
+) -> dict[str, Floats]:
+    """One model for each part of the pool: answers about the pool, and about the others."""
+    answered: dict[str, list[Floats]] = {}
+    for model in trainer.models(part, seed):
+        for about, records in zip(PARTS, (part.common, population), strict=True):
+            signals = signals_of(model, records, device=str(trainer.compute.device))
+            for name in NAMES:
+                found = np.atleast_2d(getattr(signals, name))
+                answered.setdefault(f"{about}_{name}", []).append(found)
+    return {name: np.concatenate(found) for name, found in answered.items()}
+
+
 def train_models(
     run: Run, work: Models, title: str, backend: Backend | None, progress: bool | None
 ) -> list[ModelOutputs]:
@@ -234,27 +285,6 @@ def train_models(
         execute(run, work, backend=backend, on_block=counting(run, advance))
     run.check_complete("models")
     arrays = run.arrays()
-    signals = (Signals(*(arrays[f"{about}_{name}"] for name in SIGNALS)) for about in PARTS)
-    everything = ModelOutputs(arrays["members"], *signals)
-    ends = np.cumsum(sizes).tolist()
+    signals = (Signals(*(arrays[f"{about}_{name}"] for name in NAMES)) for about in PARTS)
+    everything, ends = ModelOutputs(arrays["members"], *signals), np.cumsum(sizes).tolist()
     return [everything.take(slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
-
-
-def _trained(
-    trainer: Trainer, part: TrainingData, population: Dataset, seed: int
-) -> dict[str, list[Signals]]:
-    """One model for each part of the pool: answers about the pool, and about the others."""
-    answered: dict[str, list[Signals]] = {about: [] for about in PARTS}
-    for model in trainer.models(part, seed):
-        try:
-            for about, records in zip(PARTS, (part.common, population), strict=True):
-                signals = signals_of(model, records, device=str(trainer.compute.device))
-                answered[about].append(signals)
-        except Exception as error:
-            if trainer.training is not None:
-                raise
-            # whatever a model of the user's own may raise
-            wanted = f"a function whose model answers records of {part.common.name} ({error})"
-            remedy = f"give it {part.common.classes} outputs, one for each class"
-            raise validate.invalid_input("trainer", "another", wanted, remedy) from None
-    return answered

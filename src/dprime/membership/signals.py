@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+NAMES = ("log_p", "log1m_p")
+
 BATCH = 1024
 """Records that a module is asked about at once."""
 
@@ -49,35 +51,26 @@ class Signals:
     log1m_p: Floats = field(repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("log_p", "log1m_p"):
+        for name in NAMES:
             given = arrays.numbers(name, getattr(self, name))
-            if given.ndim == 0 or given.shape != np.shape(self.log_p) or (given > 0).any():
-                shown = f"of shape {given.shape}, up to {given.max(initial=-np.inf):g}"
-                wanted = "logarithms, 0 at most, one for each model and record"
-                remedy = "build signals with Signals.from_logits"
-                raise validate.invalid_input(name, shown, wanted, remedy)
             object.__setattr__(self, name, arrays.frozen(given, np.float64))
+        if self.log_p.shape != self.log1m_p.shape or (self.log_p > 0).any():
+            wanted, remedy = "logarithms, 0 at most, both alike", "use Signals.from_logits"
+            raise validate.invalid_input("log_p", "something else", wanted, remedy)
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
-        """From a classifier's outputs before the softmax.
+        """From a classifier's outputs before the softmax [..., record, class].
 
-        Args:
-            logits: [..., record, class]; a last axis of length 1 is the logit of class 1.
-            labels: the true class of each record [record].
-
-        >>> Signals.from_logits([[3.0], [3.0]], [1, 0]).logit.round(9).tolist()
-        [3.0, -3.0]
+        A last axis of length 1 is the logit of class 1; labels are the true classes [record].
         """
         outputs = arrays.numbers("logits", logits).astype(np.float64)
-        if outputs.ndim < 2 or not outputs.shape[-1]:
-            shown, remedy = f"of shape {outputs.shape}", "give one number for each class"
-            raise validate.invalid_input("logits", shown, "[..., record, class]", remedy)
-        *_, records, classes = outputs.shape
         places = arrays.numbers("labels", labels)
-        if places.shape != (records,) or not np.isin(places, range(max(2, classes))).all():
-            wanted = f"{records} whole numbers from 0 to {max(2, classes) - 1}"
-            remedy = "give the true class of each record"
+        *_, records, classes = 0, 0, *outputs.shape
+        known = np.isin(places, range(max(2, classes)))
+        if outputs.ndim < 2 or places.shape != (records,) or not known.all():
+            wanted = f"a class from 0 to {max(2, classes) - 1} for each record of the logits"
+            remedy = "give logits [..., record, class] and labels [record]"
             raise validate.invalid_input("labels", f"of shape {places.shape}", wanted, remedy)
         with np.errstate(invalid="ignore"):  # a model that diverged has no signals
             if classes == 1:
@@ -96,7 +89,6 @@ class Signals:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """[..., record]."""
         return self.log_p.shape
 
     @property
@@ -146,15 +138,13 @@ def signals_of(model: nn.Module | Trained, records: Dataset, *, device: str = "c
         outputs = _outputs_of_trials(model, records.records, device)
     else:
         outputs = _outputs_of_module(model, records.records)
-    parts: list[Signals] = []
-    start = 0
+    parts, start = [], 0
     for logits in outputs:
         stop = start + logits.shape[-2]
         parts.append(Signals.from_logits(logits, records.labels[start:stop]))
         start = stop
     return Signals(
-        np.concatenate([part.log_p for part in parts], axis=-1),
-        np.concatenate([part.log1m_p for part in parts], axis=-1),
+        *(np.concatenate([vars(part)[name] for part in parts], axis=-1) for name in NAMES)
     )
 
 

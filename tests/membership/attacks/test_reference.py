@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprime.membership.attacks import AttackR, Evidence
-from dprime.membership.attacks.reference import interpolated_ranks
+from dprime.membership.attacks.thresholds import interpolated_ranks
 from membership.plain_attacks import attack_r, halves, signals
 
 

@@ -5,10 +5,8 @@ Evidence (target, shadow models, population) ──► Attack.scores ──► a
 
 from dprime import validate
 from dprime.membership.attacks.attack import Evidence, MembershipAttack, Missing, Part
-from dprime.membership.attacks.lira import LiRA
-from dprime.membership.attacks.reference import AttackR
-from dprime.membership.attacks.rmia import RMIA
-from dprime.membership.attacks.thresholds import AttackP, Baseline, YeomLoss
+from dprime.membership.attacks.ratios import RMIA, LiRA
+from dprime.membership.attacks.thresholds import AttackP, AttackR, Baseline, YeomLoss
 
 ATTACKS: dict[str, MembershipAttack] = {
     attack.name: attack
