@@ -142,7 +142,7 @@ def _above(threshold: float, values: Floats, truth: Bools) -> Precision:
 
 def shuffled_best(
     scores: ArrayLike, members: ArrayLike, rng: np.random.Generator, times: int = 1000
-) -> float:
+) -> float | None:
     """The mean of `precision_over_quantiles` with the scores dealt out to the records at random.
 
     The paper's number means something only where it lies above this.
@@ -153,12 +153,9 @@ def shuffled_best(
     values, truth = _checked(scores, members)
     flagged, _, _ = _accepted(values, truth)
     if not len(flagged):
-        remedy = "give scores that are not all NaN"
-        raise validate.invalid_input("scores", "NaN everywhere", "numbers", remedy)
-    best = np.empty(times)
-    for turn in range(times):
-        best[turn] = (np.cumsum(rng.permutation(truth))[flagged - 1] / flagged).max()
-    return float(best.mean())
+        return None
+    shuffles = (np.cumsum(rng.permutation(truth)) for _ in range(times))
+    return float(np.mean([(correct[flagged - 1] / flagged).max() for correct in shuffles]))
 
 
 def _accepted(values: Floats, truth: Bools) -> tuple[NDArray[Any], NDArray[Any], Floats]:
@@ -194,9 +191,6 @@ def held_out_precision(
     True
     """
     values, truth = _checked(scores, members)
-    if len(values) < 2:
-        remedy = "score more records"
-        raise validate.invalid_input("scores", "for 1 record", "for two records or more", remedy)
     found = []
     halves = np.array_split(rng.permutation(len(values)), 2)
     for half, other in (halves, halves[::-1]):
