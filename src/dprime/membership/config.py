@@ -5,11 +5,10 @@ A field with a help text is also an option of `dprime infer`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dprime import validate
 from dprime.data.dataset import Dataset
@@ -78,23 +77,21 @@ class Recipe:
         noise = self.noise_multiplier or 0.0
         if self.epsilon is not None:
             noise = _noise_for(rate, steps, self.epsilon, self.delta)
-        return TrainingConfig(
-            steps=steps,
-            learning_rate=self.learning_rate,
-            clip_norm=self.clip_norm if self.private else None,
-            noise_multiplier=noise,
-            sample_rate=rate,
-            expected_batch_size=self.batch,
-            optimizer=SGD(momentum=self.momentum),
-            loss=self.loss,
-        )
+        own = {name: getattr(self, name) for name in ("learning_rate", "clip_norm", "loss")}
+        own |= {"optimizer": SGD(momentum=self.momentum), "expected_batch_size": self.batch}
+        if not self.private:
+            own["clip_norm"] = None
+        return TrainingConfig(steps=steps, noise_multiplier=noise, sample_rate=rate, **own)
 
 
 @lru_cache(maxsize=256)
 def _noise_for(rate: float, steps: int, epsilon: float, delta: float) -> float:
-    chosen = choose(DPSGD(sample_rate=rate, steps=steps), epsilon=epsilon, delta=delta)
-    assert chosen.noise_multiplier is not None
-    return chosen.noise_multiplier
+    training = DPSGD(sample_rate=rate, steps=steps)
+    return cast(float, choose(training, epsilon=epsilon, delta=delta).noise_multiplier)
+
+
+def _shares(name: str, values: object) -> tuple[float, ...]:
+    return tuple(validate.inner_probability(name, value) for value in cast(Sequence[float], values))
 
 
 @dataclass(frozen=True)
@@ -105,15 +102,13 @@ class InferenceConfig:
         attacks: by name, or made with options of your own.
         probabilities: every π, with which each record is in a target's part.
         records: how many of the pool are attacked, from the first; None for all.
-        seed: gives everything.
         fpr: false-positive rates at which members are counted.
         min_tpr: the certified precision is for attackers who find at least this share of members.
-        top_share: the share of records that are called members for the test of the claim, fixed
-            before looking.
+        top_share: the share of records that are called members to test the claim.
     """
 
     attacks: Sequence[str | MembershipAttack] = USUAL
-    probabilities: Sequence[float] = (0.5,)
+    probabilities: Sequence[float] = _option((0.5,), _shares)
     shadow_probability: float = _option(0.5, validate.inner_probability)
     shadows: int = _option(64, validate.whole, "Models that the attacker trains")
     targets: int = _option(5, partial(validate.whole, least=2), "Models that are attacked")
@@ -121,7 +116,7 @@ class InferenceConfig:
         None, validate.whole, "Records of the pool that are attacked, from the first"
     )
     seed: int = _option(0, partial(validate.whole, least=0), "Random seed", repr=False)
-    fpr: Sequence[float] = (0.001, 0.01, 0.1)
+    fpr: Sequence[float] = _option((0.001, 0.01, 0.1), _shares)
     min_tpr: float = _option(0.01, validate.rate, "For the limit of held-out thresholds")
     confidence: float = _option(0.95, validate.inner_probability, "Of the intervals")
     top_share: float = _option(0.1, validate.rate)
@@ -132,13 +127,7 @@ class InferenceConfig:
         if not names or len(set(names)) < len(names):
             wanted, shown = "one attack or more, each once", "one twice" if names else "empty"
             raise validate.invalid_input("attacks", shown, wanted, "give lira,rmia")
-        if not self.probabilities:
-            remedy = "give for example 0.5"
-            raise validate.invalid_input("probabilities", "empty", "one π or more", remedy)
-        for share in self.probabilities:
-            validate.inner_probability("probability", share)
-        for rate in self.fpr:
-            validate.inner_probability("fpr", rate, example=0.01)
+        validate.whole("the number of probabilities", len(self.probabilities), example=1)
         if self.top_share < self.min_tpr:
             limit = f"at most {self.top_share:g}, the share called members"
             raise validate.invalid_value("min_tpr", self.min_tpr, limit, "give a smaller one")
@@ -150,7 +139,7 @@ class InferenceConfig:
 
     def describe(self, pool: Dataset) -> dict[str, Any]:
         """What is asked of a pool, in JSON values."""
-        attacks = [re.sub(" at 0x[0-9a-f]+", "", repr(attack)) for attack in self.chosen]
+        attacks = list(map(repr, self.chosen))
         return {**vars(self), "attacks": attacks, "records": self.attacked(pool)}
 
     def attacked(self, pool: Dataset) -> int:

@@ -41,7 +41,6 @@ from dprime.train.optimizers import Optimizer
 from dprime.train.progress import bar
 
 CONFIDENCE = 0.95
-"""The confidence of every interval of a mean."""
 
 
 @final
@@ -49,11 +48,10 @@ CONFIDENCE = 0.95
 class MeasuredPoint(Point):
     """A point of the plan, and how well its models do on the test part.
 
+    Accuracies [repetition, measurement] are measured after these steps, the last of which is the
+    end. Repetitions whose weights diverged count with the accuracy that such a model has.
+
     Attributes:
-        after: the steps after which the accuracy was measured, the last one the end.
-        accuracies: [repetition, measurement].
-        diverged: repetitions whose weights are no longer finite; they count with the accuracy that
-            such a model has.
         choosing: mean final accuracy on the records by which the learning rate is chosen; None
             where there is one rate only.
         best_peeks_at_test: the best of each training's measurements; nobody can stop there without
@@ -88,9 +86,7 @@ class FrontierRecord(PoolPlan):
     """Accuracy against π at an equal bound on precision: what a run keeps, and tables show.
 
     Attributes:
-        points: of the plan, each with what was measured.
         repetitions: trainings at each point, each on another draw.
-        learning_rates: that were tried at each point.
         best: π of the point with the best mean final accuracy.
         tied: π of other points whose interval overlaps that of the best: they may be as good. The
             best was picked among all points, so the intervals are those that hold for all at once.
@@ -198,18 +194,12 @@ def frontier(
     test, choosing = data.test, None
     if len(rates) > 1:
         test, choosing = (test.take(range(first, len(test), 2)) for first in (1, 0))
-    usual = TrainingConfig(
-        steps=1,
-        learning_rate=1.0,
-        clip_norm=clip_norm,
-        optimizer=optimizer or SGD(),
-        expected_batch_size=plan.batch_size,
-    )
+    usual = {"clip_norm": clip_norm, "optimizer": optimizer or SGD()}
     jobs = []
     for point, rate in itertools.product(plan.points, rates):
         own = {name: getattr(point, name) for name in ("steps", "noise_multiplier", "sample_rate")}
-        training = dataclasses.replace(usual, learning_rate=rate, **own)
-        jobs.append((point, EngineTrainer(model, training, compute)))
+        own |= usual | {"learning_rate": rate, "expected_batch_size": plan.batch_size}
+        jobs.append((point, EngineTrainer(model, TrainingConfig(**own), compute)))
     own_seed = fresh_seed() if seed is None else check_seed(seed)
     work = _Trainings(tuple(jobs), data.train, test, choosing, count, own_seed)
     config = _config(plan, work, seed)
@@ -291,17 +281,16 @@ class _Trainings:
         made = []
         for job, (point, trainer) in enumerate(self.jobs):
             rows = slice(job * self.repetitions, (job + 1) * self.repetitions)
-            after, choosing = _measured_after(point), arrays.get("choosing")
-            made.append(
-                MeasuredPoint(
-                    **vars(point),
-                    learning_rate=trainer.training.learning_rate,
-                    after=after,
-                    accuracies=arrays["accuracies"][rows, : len(after)],
-                    diverged=int(arrays["diverged"][rows].sum()),
-                    choosing=None if choosing is None else float(choosing[rows].mean()),
-                )
+            own, after = (
+                {name: found[rows] for name, found in arrays.items()},
+                _measured_after(point),
             )
+            measured = vars(point) | {"learning_rate": trainer.training.learning_rate}
+            measured |= {"after": after, "accuracies": own["accuracies"][:, : len(after)]}
+            measured |= {"diverged": int(own["diverged"].sum())}
+            if "choosing" in own:
+                measured["choosing"] = float(own["choosing"].mean())
+            made.append(MeasuredPoint(**measured))
         tried = itertools.groupby(made, key=lambda each: each.probability)
         return tuple(max(group, key=lambda each: each.choosing or 0.0) for _, group in tried)
 

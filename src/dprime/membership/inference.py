@@ -9,7 +9,6 @@ what the certified curve of the same training allows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -109,7 +108,9 @@ def infer(
     work = Models(tuple(cohorts), pool, population)
     described |= work.describe()
     described["models"] = [cohort.describe() for cohort in cohorts]
-    described["claim"] = [curve and _claim_digest(curve) for curve in claims]
+    # two numbers, by which another claim is noticed
+    digests = [curve and (curve.advantage(), curve.epsilon(1e-5)) for curve in claims]
+    described["claim"] = to_json(digests)
     with Run.open_or_create(file, "inference", described, len(work.blocks), request) as run:
         outputs = train_models(run, work, "models", backend, progress)
         if attacker is not None and shadow_file is not None:
@@ -149,12 +150,6 @@ def _certified(trainer: Trainer) -> TradeOff | None:
     return training.mechanism().curve("add-remove") if training and training.private else None
 
 
-def _claim_digest(claim: TradeOff) -> list[float | None]:
-    """Two numbers, by which another claim is noticed."""
-    epsilon = claim.epsilon(1e-5)
-    return [claim.advantage(), epsilon if math.isfinite(epsilon) else None]
-
-
 def _inferred(
     targets: ModelOutputs,
     shadows: ModelOutputs | None,
@@ -172,30 +167,26 @@ def _inferred(
         scored = score(attack, targets, shadows, range(records))
         results.append(conclude(scored, attack.title, claim, probability, config, tests))
     every = [Precision(count, count) for count in (number_flagged(s, records) for s in shares)]
-    telling = claim is not None and _contradicted(
-        claim, every, records, probability, config.confidence, tests
-    )
+    telling = _contradicted(claim, every, records, probability, config, tests)
     counts = records, len(targets), 0 if shadows is None else len(shadows)
     asked = config.confidence, config.min_tpr, config.top_share
     return Inference(probability, *counts, *asked, tuple(results), certified, telling, claim)
 
 
 def _contradicted(
-    claim: TradeOff,
-    answers: Sequence[Precision],
+    claim: TradeOff | None,
+    answers: Iterable[Precision],
     records: int,
     probability: float,
-    confidence: float,
+    config: InferenceConfig,
     tests: int,
 ) -> bool:
     """Whether any of these answers about one target contradicts the claim."""
-    level = 1.0 - (1.0 - confidence) / tests
-    return any(
-        contradicts(
-            claim, each.correct, each.flagged, records=records, prior=probability, confidence=level
-        )
-        for each in answers
-    )
+    if claim is None:
+        return False
+    level = {"confidence": config.confidence, "choices": tests}
+    given: dict[str, Any] = {"records": records, "prior": probability, **level}
+    return any(contradicts(claim, each.correct, each.flagged, **given) for each in answers)
 
 
 def conclude(
@@ -217,10 +208,8 @@ def conclude(
     if claim is not None:
         records, shares = scored.members.shape[1], config.shares(probability)
         flagged = [[top_precision(*pair, share, rng) for share in shares] for pair in pairs]
-        contradicting = sum(
-            _contradicted(claim, each, records, probability, config.confidence, tests)
-            for each in flagged
-        )
+        tested = (_contradicted(claim, f, records, probability, config, tests) for f in flagged)
+        contradicting = sum(tested)
 
     def mean(values: Iterable[float | None]) -> Interval:
         shares = [value or 0.0 for value in values]

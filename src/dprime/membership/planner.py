@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import cast, final
+from typing import Any, cast, final
 
 from dprime import validate
 from dprime.guarantees import EpsilonDelta
@@ -39,9 +39,8 @@ LAST = 0.1
 class ByTheorem:
     """The same target by T's theorem 3.3 (corrected): first an ε, then the noise that keeps it.
 
-    Attributes:
-        epsilon: the largest one at which (ε, δ)-DP alone keeps the target.
-        noise_multiplier: that keeps this ε, more than the curve asks for.
+    It is the largest ε at which (ε, δ)-DP alone keeps the target, and takes more noise than the
+    curve asks for.
     """
 
     epsilon: float
@@ -53,7 +52,6 @@ class Point:
     """A share of the pool with the noise that keeps the target.
 
     Attributes:
-        noise_multiplier: chosen by the certified curve.
         epsilon: certified, at the plan's δ; what someone who was drawn has left of DP.
         sample_rate: of a batch, B/(πN).
         expected_records: πN; how many were really drawn is a secret.
@@ -84,12 +82,9 @@ class PoolPlan:
     """Points that all keep one target.
 
     Attributes:
-        target: ρ.
-        min_tpr: of the attackers that the target is about.
+        target: ρ, for attackers with a TPR of at least `min_tpr`.
         delta: at which every ε is read.
-        batch_size: B, the expected size of a batch.
         epochs: expected passes over the part that was drawn; None where steps were given.
-        steps: the same for all points; None where epochs were given.
         points: the smallest π first.
         planned: what the plan says, in plain words.
     """
@@ -150,10 +145,8 @@ def plan(
     lengths = {"epochs": epochs, "steps": steps}
     validate.exactly_one("epochs, steps", lengths, "give for example epochs=15")
     if batch > records:
-        wanted = f"at most {records:,}, the whole pool"
-        raise validate.invalid_value(
-            "batch", batch, wanted, "give a smaller batch or a larger pool"
-        )
+        wanted, remedy = f"at most {records:,}, the whole pool", "give a smaller batch"
+        raise validate.invalid_value("batch", batch, wanted, remedy)
     if probabilities is None:
         drawn = usual_probabilities(target, batch / records)
     else:
@@ -162,11 +155,12 @@ def plan(
         remedy = "give for example 0.1, 0.3 and 0.5"
         raise validate.invalid_input("probabilities", "empty", "one or more", remedy)
     given = None if steps is None else validate.whole("steps", steps)
+    goal: dict[str, Any] = {"precision": target, "min_tpr": share}
     points = []
     for probability in drawn:
         rate = min(1.0, batch / (probability * records))
-        count = given or steps_from_epochs(epochs or 0.0, rate)
-        points.append(_point(probability, rate, count, records, target, share, at_delta))
+        training = DPSGD(sample_rate=rate, steps=given or steps_from_epochs(epochs or 0.0, rate))
+        points.append(_point(probability, training, goal, records, at_delta))
     return PoolPlan(target, share, at_delta, records, batch, epochs, given, tuple(points))
 
 
@@ -208,36 +202,28 @@ def _drawable(probability: float, target: float, batch: float, records: int) -> 
 
 
 def _point(
-    probability: float,
-    rate: float,
-    steps: int,
-    records: int,
-    target: float,
-    min_tpr: float,
-    delta: float,
+    probability: float, training: DPSGD, goal: Mapping[str, Any], records: int, delta: float
 ) -> Point:
-    training = DPSGD(sample_rate=rate, steps=steps)
     try:
-        chosen = choose(PoolSampled(training, probability), precision=target, min_tpr=min_tpr)
+        chosen = choose(PoolSampled(training, probability), **goal)
     except validate.InputError as error:
         raise validate.InputError(f"At probability {probability}: {error}") from None
-    ran, curve = cast(DPSGD, chosen.training), chosen.curve()
-    noise = cast(float, ran.noise_multiplier)
-    epsilon, reached = curve.epsilon(delta), curve.precision(prior=probability, min_tpr=min_tpr)
-    other = _by_theorem(probability, training, target, min_tpr, delta)
-    return Point(probability, noise, epsilon, rate, steps, probability * records, reached, other)
+    ran: Any = chosen.training
+    curve = chosen.curve()
+    epsilon, reached = curve.epsilon(delta), curve.precision(probability, goal["min_tpr"])
+    size, other = probability * records, _by_theorem(probability, training, goal, delta)
+    return Point(
+        probability, ran.noise_multiplier, epsilon, ran.sample_rate, ran.steps, size, reached, other
+    )
 
 
 def _by_theorem(
-    probability: float, training: DPSGD, target: float, min_tpr: float, delta: float
+    probability: float, training: DPSGD, goal: Mapping[str, Any], delta: float
 ) -> ByTheorem | None:
     """The noise by way of one ε; None where the theorem leaves none, or no noise keeps it."""
     try:
-        bound = EpsilonDelta(delta=delta)
-        epsilon = choose(bound, precision=target, prior=probability, min_tpr=min_tpr).epsilon
+        epsilon = choose(EpsilonDelta(delta=delta), prior=probability, **goal).epsilon
         noise = choose(training, epsilon=epsilon, delta=delta).noise_multiplier
     except validate.InputError:  # the inputs were checked: the target is out of this way's reach
         return None
-    assert epsilon is not None
-    assert noise is not None
-    return ByTheorem(epsilon, noise)
+    return ByTheorem(cast(float, epsilon), cast(float, noise))
