@@ -13,7 +13,7 @@ LEAST_DEVIATION = 1e-6
 def signals(logits):
     """Of records that are all of class 1."""
     logits = np.asarray(logits, dtype=float)
-    return Signals.from_binary_logits(logits, np.ones(logits.shape[-1]))
+    return Signals.from_logits(logits[..., None], np.ones(logits.shape[-1]))
 
 
 def of_probabilities(p):

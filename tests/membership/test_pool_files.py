@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dprime import DPSGD, InputError, PoolSampled
-from dprime.membership import pool_files
 from dprime.membership.pool import draw
-from dprime.membership.pool_files import FORMAT, Output, mechanism_of, sample, write_together
+from dprime.membership.pool_files import FORMAT, mechanism_of, sample, write_together
+from dprime.membership.pool_forms import TextPool
 from dprime.plain import to_json
 
 COUNT = 50
@@ -174,12 +174,9 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
         stream.write(b"half of it")
         raise OSError(28, "No space left on device")
 
-    outputs = [
-        Output("members", old, lambda stream: stream.write(b"new")),
-        Output("out", tmp_path / "train.csv", fail),
-    ]
-    with pytest.raises(ValueError, match=r"out must be .* written \(No space left on device\)"):
-        write_together(outputs)
+    paths = {"members": old, "out": tmp_path / "train.csv"}
+    with pytest.raises(InputError, match=r"out must be .* written \(No space left on device\)"):
+        write_together(paths, {"members": "new", "out": fail})
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
     assert old.read_text() == "old"
 
@@ -188,7 +185,7 @@ def test_an_interruption_leaves_nothing_behind(folder, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pool_files, "_put", interrupt)
+    monkeypatch.setattr(TextPool, "write", interrupt)
     with pytest.raises(KeyboardInterrupt):
         sample("pool.csv", "train.csv", probability=0.3, members="who")
     assert [path.name for path in folder.iterdir()] == ["pool.csv"]
@@ -200,5 +197,5 @@ def test_what_is_secret_is_so_while_it_is_written(tmp_path):
     def look(stream):
         seen.append(stat.S_IMODE(tmp_path.joinpath(stream.name).stat().st_mode))
 
-    write_together([Output("out", tmp_path / "train.csv", look)])
+    write_together({"out": tmp_path / "train.csv"}, {"out": look})
     assert seen == [0o600]

@@ -33,13 +33,13 @@ def test_nothing_saturates(far):
     found = Signals.from_logits([[far, 0.0, 0.0], [-far, 0.0, 0.0]], [0, 0])
     assert found.logit == pytest.approx([far - np.log(2), -far - np.log(2)], rel=1e-14)
     assert found.known.all()
-    assert Signals.from_binary_logits([far, far], [1, 0]).logit == pytest.approx([far, -far])
+    assert Signals.from_logits([[far], [far]], [1, 0]).logit == pytest.approx([far, -far])
 
 
 def test_two_classes_and_one_output_agree_and_a_model_that_diverged_has_no_answer():
     logits, labels = np.array([0.3, -2.0, 9.0]), [1, 1, 0]
     pair = Signals.from_logits(np.stack([np.zeros(3), logits], axis=-1), labels)
-    single = Signals.from_binary_logits(logits, labels)
+    single = Signals.from_logits(logits[:, None], labels)
     assert pair.log_p == pytest.approx(single.log_p, rel=1e-14)
     assert pair.log1m_p == pytest.approx(single.log1m_p, rel=1e-14)
     found = Signals.from_logits([[np.nan, 1.0], [np.inf, np.inf], [1.0, 2.0]], [0, 0, 0])

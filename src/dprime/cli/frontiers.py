@@ -85,24 +85,39 @@ def frontier(
             request[name] = [validate.parse(name, each) for each in listed.split(",")]
     if request["steps"] is None and request["epochs"] is None:
         request["epochs"] = EPOCHS
-    split, made = _planned(request)
     if plan_only:
+        _, made = _planned(request)
         show(to_json(made), as_json, plan_table(made), made.planned)
         return
     options.check_torch("training")
     where = options.backend_asked(backend, workers, address, time_limit, request["device"])
     path = out or options.free_path("frontier", request["data"])
-    found = _trained(made, split, request, path, where)
-    drawn = None if chart is None else _draw(found, chart)
-    _told(found, path, as_json)
-    if drawn is not None:
-        pools.note(f"Kept in {drawn}.", as_json)
+    found = finish_frontier(request, path, where, as_json)
+    if chart is not None:
+        pools.note(f"Kept in {_draw(found, chart)}.", as_json)
 
 
-def finish_frontier(request: Request, path: Path, backend: Backend, as_json: bool) -> None:
-    """Train what a run still lacks, and print its table."""
+def finish_frontier(
+    request: Request, path: Path, backend: Backend, as_json: bool
+) -> FrontierRecord:
+    """Train what a run still lacks, and print its table; an interrupted run says how to go on."""
+    from dprime.membership.frontiers import frontier as train_all  # noqa: PLC0415  it needs PyTorch
+    from dprime.train import SGD, Compute  # noqa: PLC0415
+    from dprime.train.models import network_named  # noqa: PLC0415
+
+    options.look_here()
     split, made = _planned(request)
-    _told(_trained(made, split, request, path, backend), path, as_json)
+    names = ("learning_rate", "clip_norm", "repetitions", "seed")
+    own = {name: request[name] for name in names}
+    own["optimizer"] = SGD(momentum=request["momentum"])
+    own["compute"] = Compute(request["device"], request["memory"])
+    with options.interruptible(path):
+        model = network_named(request["model"], split.train)
+        found = train_all(made, split, model, file=path, backend=backend, request=request, **own)
+    record = to_json(found)
+    show({"run": str(path), **record}, as_json, frontier_table(record), found.sentence)
+    pools.note(f"Kept in {path}.", as_json)
+    return found
 
 
 def _planned(request: Request) -> tuple[Split, PoolPlan]:
@@ -111,12 +126,6 @@ def _planned(request: Request) -> tuple[Split, PoolPlan]:
     own = {name: request[name] for name in ("epochs", "steps", "min_tpr", "delta")}
     own |= {"batch_size": request["batch"], "probabilities": request["pi"]}
     return split, plan(request["precision"], pool_size=len(split.train), **own)
-
-
-def _told(found: FrontierRecord, path: Path, as_json: bool) -> None:
-    record = to_json(found)
-    show({"run": str(path), **record}, as_json, frontier_table(record), found.sentence)
-    pools.note(f"Kept in {path}.", as_json)
 
 
 def _check_files(plan_only: bool, out: Path | None, chart: Path | None) -> None:
@@ -129,27 +138,7 @@ def _check_files(plan_only: bool, out: Path | None, chart: Path | None) -> None:
         if chart.suffix.lower() not in PICTURES:
             wanted = f"a file that ends in {', '.join(PICTURES)}"
             raise validate.invalid_value("chart", str(chart), wanted, f"end it in {PICTURES[0]}")
-        from dprime.show.needs import check_drawing  # noqa: PLC0415  only a chart needs it
-
-        check_drawing()
-
-
-def _trained(
-    made: PoolPlan, split: Split, request: Request, path: Path, backend: Backend
-) -> FrontierRecord:
-    """Train at every point; an interrupted run says how to go on."""
-    from dprime.membership.frontiers import frontier as train_all  # noqa: PLC0415  it needs PyTorch
-    from dprime.train import SGD, Compute  # noqa: PLC0415
-    from dprime.train.models import network_named  # noqa: PLC0415
-
-    options.look_here()
-    names = ("learning_rate", "clip_norm", "repetitions", "seed")
-    own = {name: request[name] for name in names}
-    own["optimizer"] = SGD(momentum=request["momentum"])
-    own["compute"] = Compute(request["device"], request["memory"])
-    with options.interruptible(path):
-        model = network_named(request["model"], split.train)
-        return train_all(made, split, model, file=path, backend=backend, request=request, **own)
+        pools.check_charts("chart", chart.parent)
 
 
 def _draw(found: FrontierRecord, path: Path) -> Path:
@@ -164,12 +153,7 @@ def _draw(found: FrontierRecord, path: Path) -> Path:
         joint = each.among(len(found.points)).numbers  # the best is picked among them
         points.append(FrontierPoint(each.probability, *joint, each.epsilon, each.noise_multiplier))
     figure = FrontierFigure((FrontierSeries(found.target, tuple(points)),), found.data)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return figure.save(path)
-    except OSError as error:
-        wanted = f"a place to write to ({error.strerror})"
-        raise validate.invalid_value("chart", str(path), wanted, "give another place") from None
+    return figure.save(path)
 
 
 def plan_table(made: PoolPlan) -> Table:

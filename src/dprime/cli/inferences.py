@@ -12,9 +12,9 @@ from rich.table import Table
 from dprime import text, validate
 from dprime.cli import options, pools
 from dprime.cli.tables import interval_cell, plain_table, show
-from dprime.data import Dataset
 from dprime.mechanisms import DEFAULT_ADJACENCY
 from dprime.membership.config import InferenceConfig, Recipe
+from dprime.membership.pool import outside
 from dprime.plain import to_json
 from dprime.text import round_up
 
@@ -72,7 +72,7 @@ def infer(
     options.check_torch("membership inference")
     options.check_fail_on(fail_on)
     if charts is not None:
-        _check_folder(charts)
+        pools.check_charts("charts", charts)
     for name in OF_THE_ENGINE if given["trainer"] else ():
         if given[name] is not None:
             wanted = "left out with a trainer of your own"
@@ -100,38 +100,31 @@ def finish_inference(
     request: Request, path: Path, backend: Backend, as_json: bool
 ) -> InferenceRecord:
     """Do what a run still lacks, and print its tables; an interrupted run says how to go on."""
-    options.look_here()
-    split, left_out = pools.outsiders(
-        pools.pool_named(request["data"], request["data_dir"], "pool", request["pool"])
-    )
-    others = split.test.take(range(min(len(split.test), LARGEST_POPULATION)))
-    with options.interruptible(path):
-        found = _found(request, split.train, others, path, backend)
-    record, population = to_json(found), {"records": len(others), "left_out": left_out}
-    tables = inference_tables(record)
-    if left_out:
-        are = "record of the test part is" if left_out == 1 else "records of the test part are"
-        tables.append(f"{left_out:,} {are} in the pool too, and left out of the population.")
-    show({"run": str(path), "population": population, **record}, as_json, *tables)
-    pools.note(f"Kept in {path}.", as_json)
-    return found
-
-
-def _found(
-    request: Request, pool: Dataset, others: Dataset, path: Path, backend: Backend
-) -> InferenceRecord:
-    """What a request asks for; a run that is there already is gone on with."""
     from dprime.membership.inference import infer as infer_from  # noqa: PLC0415  it needs PyTorch
     from dprime.membership.shadows import Trainers  # noqa: PLC0415
     from dprime.train import Compute  # noqa: PLC0415
 
+    options.look_here()
+    split = pools.pool_named(request["data"], request["data_dir"], "pool", request["pool"])
+    pool, strangers = split.train, outside(split.test, split.train)
+    others = strangers.take(range(min(len(strangers), LARGEST_POPULATION)))
     recipe, compute = Recipe(**request["recipe"]), Compute(request["device"], request["memory"])
     named = {"model": request["model"], "own": request["trainer"], "compute": compute}
-    trainers = Trainers.named(recipe, pool, **named)
     config = InferenceConfig(**{"records": min(MOST_RECORDS, len(pool)), **request["config"]})
     play = partial(infer_from, file=path, shadow_file=request["shadow_file"], backend=backend)
-    claim = trainers.claim if trainers.own else None
-    return play(pool, others, trainers, config, claim=claim, request=request)
+    with options.interruptible(path):
+        trainers = Trainers.named(recipe, pool, **named)
+        claim = trainers.claim if trainers.own else None
+        found = play(pool, others, trainers, config, claim=claim, request=request)
+    left_out, record = len(split.test) - len(strangers), to_json(found)
+    tables = inference_tables(record)
+    if left_out:
+        are = "record of the test part is" if left_out == 1 else "records of the test part are"
+        tables.append(f"{left_out:,} {are} in the pool too, and left out of the population.")
+    population = {"records": len(others), "left_out": left_out}
+    show({"run": str(path), "population": population, **record}, as_json, *tables)
+    pools.note(f"Kept in {path}.", as_json)
+    return found
 
 
 def inference_tables(record: Mapping[str, Any]) -> list[Table | str]:
@@ -142,26 +135,14 @@ def inference_tables(record: Mapping[str, Any]) -> list[Table | str]:
     return parts
 
 
-def _check_folder(charts: Path) -> None:
-    """A place for charts, before anything is trained."""
-    from dprime.show.needs import check_drawing  # noqa: PLC0415  only charts need it
-
-    check_drawing()
-    try:
-        charts.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        wanted = f"a folder to write to ({error.strerror})"
-        raise validate.invalid_value("charts", str(charts), wanted, "give another place") from None
-
-
 def found_table(found: Mapping[str, Any], data: str) -> Table:
     """How many members each attack finds, where there are false alarms enough to count."""
     attacks = found["attacks"]
-    table = plain_table(
+    title = (
         f"{data}: {found['records']:,} records attacked, π = {found['probability']:g}, "
-        f"{found['targets']} targets, {found['shadows']} shadow models",
-        "Attack", "AUC", *(f"TPR at FPR {rate}" for rate in attacks[0]["tpr"]),
-    )  # fmt: skip
+        f"{found['targets']} targets, {found['shadows']} shadow models"
+    )
+    table = plain_table(title, "Attack", "AUC", *(f"TPR at FPR {x}" for x in attacks[0]["tpr"]))
     for each in attacks:
         table.add_row(each["title"], *map(interval_cell, (each["auc"], *each["tpr"].values())))
     if found["allowed"] is not None:
@@ -207,12 +188,10 @@ def _drawn(record: InferenceRecord, folder: Path) -> list[Path]:
     from dprime.show.membership import precision_figures, roc_figure  # noqa: PLC0415  it draws
 
     found, several = record.inferences, len(record.inferences) > 1
-    figures = {
-        f"membership-roc{f'-{each.probability:g}' if several else ''}": roc_figure(
-            each, record.data
-        )
-        for each in found
-    }
+    figures = {}
+    for each in found:
+        name = f"membership-roc-{each.probability:g}" if several else "membership-roc"
+        figures[name] = roc_figure(each, record.data)
     drawn = [figure.save(folder / f"{name}.svg") for name, figure in figures.items()]
     for name, figure in precision_figures(found, record.data).items() if several else ():
         drawn.append(figure.save(folder / f"precision-over-prior-{name}.svg"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -12,7 +13,6 @@ from dprime import validate
 from dprime.cli.options import number_option, text_option
 from dprime.data import Split, load
 from dprime.data.loaders import names
-from dprime.membership.pool import outside
 
 Options = dict[str, tuple[Any, str]]
 """By their names: the default, None if there is none to show, and the help."""
@@ -69,10 +69,16 @@ def pool_named(name: str, folder: str | None, option: str, count: int | None) ->
     return Split(pool, split.test)
 
 
-def outsiders(split: Split) -> tuple[Split, int]:
-    """The split without the records of its test part that are in the pool; how many they are."""
-    others = outside(split.test, split.train)
-    return Split(split.train, others), len(split.test) - len(others)
+def check_charts(name: str, folder: Path) -> None:
+    """Make the folder of charts before anything is trained."""
+    from dprime.show.needs import check_drawing  # noqa: PLC0415  only charts need it
+
+    check_drawing()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        wanted = f"a folder to write to ({error.strerror})"
+        raise validate.invalid_value(name, str(folder), wanted, "give another place") from None
 
 
 def note(words: str, as_json: bool) -> None:

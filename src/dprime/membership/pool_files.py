@@ -38,6 +38,9 @@ ENDING = ".pool.json"
 FORMAT = "dprime pool, version 1"
 """What the public file says of itself."""
 
+Content = str | Callable[[BinaryIO], object]
+"""A text, or what writes to a file."""
+
 PUBLIC = "the public file"
 SEED_DIGITS = SEED_BITS // 4
 
@@ -140,17 +143,13 @@ def sample(
     seed = fresh_seed() if kept is None else kept
     drawn = draw(len(records), chances, seed=seed)
     facts = _facts(drawn, probability_column, batch)
-    texts = {PUBLIC: json.dumps(to_json(facts), indent=2, allow_nan=False) + "\n"}
+    contents: dict[str, Content] = {PUBLIC: json.dumps(to_json(facts), indent=2) + "\n"}
     if seed_path and kept is None:
-        texts["seed_file"] = f"{seed:0{SEED_DIGITS}x}\n"
+        contents["seed_file"] = f"{seed:0{SEED_DIGITS}x}\n"
     if members is not None:
-        texts["members"] = "".join("1\n" if member else "0\n" for member in drawn.members)
-    outputs = [
-        Output(name, paths[name], partial(_put, text), secret=name != PUBLIC)
-        for name, text in texts.items()
-    ]
-    outputs.append(Output("out", paths["out"], partial(records.write, drawn.members)))
-    write_together(outputs)
+        contents["members"] = "".join("1\n" if member else "0\n" for member in drawn.members)
+    contents["out"] = partial(records.write, drawn.members)
+    write_together(paths, contents)
     return facts
 
 
@@ -225,40 +224,28 @@ def others_can_read(path: str | Path) -> bool:
     return os.name == "posix" and place.exists() and bool(place.stat().st_mode & 0o044)
 
 
-@dataclass(frozen=True)
-class Output:
-    """A file to be written: its name in sentences, its place, and what writes it."""
-
-    name: str
-    path: Path
-    write: Callable[[BinaryIO], object]
-    secret: bool = True
-
-
-def write_together(outputs: Sequence[Output]) -> None:
+def write_together(paths: Mapping[str, Path], contents: Mapping[str, Content]) -> None:
     """Write all files or none: each beside its place first, then all are renamed.
 
-    What is secret can only be read by its owner, from its first byte on.
+    What is secret, all but the public file, can only be read by its owner, from its first byte on.
     """
-    parts: list[Path] = []
-    output = outputs[0]
+    parts: dict[str, Path] = {}
+    name = next(iter(contents))
     try:
-        for output in outputs:
-            part = output.path.with_name(f".{output.path.name}.{secrets.token_hex(8)}.part")
-            parts.append(part)
-            mode = 0o600 if output.secret else 0o666
-            with open(part, "xb", opener=partial(os.open, mode=mode)) as stream:
-                output.write(stream)
-        for part, output in zip(parts, outputs, strict=True):
-            part.replace(output.path)
+        for name, content in contents.items():
+            parts[name] = paths[name].with_name(f".{paths[name].name}.{secrets.token_hex(8)}.part")
+            private = partial(os.open, mode=0o666 if name == PUBLIC else 0o600)
+            with open(parts[name], "xb", opener=private) as stream:
+                if isinstance(content, str):
+                    stream.write(content.encode())
+                else:
+                    content(stream)
+        for name, part in parts.items():
+            part.replace(paths[name])
     except OSError as error:
         wanted = f"a file that can be written ({error.strerror or error})"
         remedy = "give a place that you can write to"
-        raise validate.invalid_value(output.name, str(output.path), wanted, remedy) from None
+        raise validate.invalid_value(name, str(paths[name]), wanted, remedy) from None
     finally:
-        for part in parts:
+        for part in parts.values():
             part.unlink(missing_ok=True)
-
-
-def _put(text: str, stream: BinaryIO) -> None:
-    stream.write(text.encode())

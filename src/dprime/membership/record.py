@@ -12,7 +12,7 @@ from dprime.plain import NOT_KEPT
 from dprime.text import round_up
 
 VERDICTS = ("refuted", "inconclusive", "not refuted", "no claim")
-"""What an inference may say of its claim; of several, the first of these that was said."""
+"""Of the verdicts on several claims the first of these is that on all."""
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,12 @@ class AttackResult:
 
     Attributes:
         tpr: at the false-positive rates that can be counted.
-        held_out_precision: at thresholds chosen on other records; None where it said "member" of
-            nobody.
+        held_out_precision: at thresholds chosen on other records.
         best_precision: of the top i · 2.5 % (Thudi et al. 2024), chosen after looking.
         shuffled_best: the same for scores dealt out at random, which is what it has for nothing.
         top_precision: of calling a fixed share of the records members.
-        targets_that_contradict: how many targets' answers contradict the claim, at a level
-            corrected for the number of attacks, targets and shares; None without a claim.
-        scored: the scores that all this comes from.
+        targets_that_contradict: targets whose answers contradict the claim, at a level corrected
+            for the number of attacks, targets and shares; None without a claim.
     """
 
     attack: str
@@ -45,13 +43,9 @@ class AttackResult:
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a claim allows.
+    """What a claim allows attackers with a TPR of `min_tpr`, the top share, and at each FPR.
 
-    Attributes:
-        precision: at π, to attackers whose TPR is at least `min_tpr`.
-        top_precision: to attacks that call the top share members; one that names fewer may be right
-            more often.
-        tpr: at the false-positive rates that are counted.
+    An attack that calls fewer members than the top share may be right more often.
     """
 
     precision: float
@@ -64,13 +58,10 @@ class Inference:
     """What was found at one π.
 
     Attributes:
-        records: how many were attacked, in how many `targets` with how many `shadows`.
         min_tpr: of the attackers that the certified precision is for.
         top_share: the share of records that are called members to test the claim.
-        attacks: what each attack reached.
         certified: whether the claim was computed from the engine's training, not only stated.
         telling: whether answers that are all right would contradict the claim; else no attack can.
-        claim: the curve that is claimed of the targets' training; None where it is not private.
         verdict: refuted, not refuted, inconclusive, or no claim. Inconclusive: too few records are
             attacked for any answers to refute it, or a precision lies above the claim and could
             still be luck.

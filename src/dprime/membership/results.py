@@ -33,12 +33,9 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Roc:
-    """Every pair of false- and true-positive rate that a threshold on the scores gives.
+    """The corners of what thresholds on the scores give, and the area below them.
 
-    Attributes:
-        fpr: of the corners, ascending from 0 to 1; tied scores are one step.
-        tpr: of the corners.
-        auc: the chance that a member's score is above that of another record, ties counted half.
+    The area is the chance that a member's score is above that of another record, ties counted half.
     """
 
     fpr: tuple[float, ...] = field(repr=False)

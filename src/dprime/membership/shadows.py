@@ -54,10 +54,8 @@ PARTS = ("pool", "population")
 class Trainers:
     """Gives the trainer for a probability of being kept, and what is claimed of it.
 
-    Attributes:
-        recipe: of the engine; of a training function it is what you claim.
-        network: what the engine trains.
-        own: instead of the engine: given a data set and a seed, returns a model.
+    The engine trains the network by the recipe. A training function of your `own` is given a data
+    set and a seed and returns a model; the recipe is then what you claim of it.
     """
 
     recipe: Recipe
@@ -96,12 +94,9 @@ class Trainers:
 
 @dataclass(frozen=True, eq=False)
 class ModelOutputs:
-    """Models trained on parts of a pool, and what they answer.
+    """Which model was trained on which record of the pool [model, record], and what they answer.
 
-    Attributes:
-        members: whether each model was trained on each record of the pool [model, record].
-        pool: answers about the records of the pool [model, record].
-        population: answers about records that no model was trained on [model, record'].
+    They answer about the records of the pool, and about records that no model was trained on.
     """
 
     members: Bools = field(repr=False)
@@ -118,12 +113,9 @@ class ModelOutputs:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """What an attack made of some target models.
+    """What the attack of this name made of some target models, and the truth [target, record].
 
-    Attributes:
-        attack: its name.
-        scores: higher means member; NaN means that it does not say so [target, record].
-        members: the truth [target, record].
+    A higher score means member; NaN means that the attack does not say so.
     """
 
     attack: str
@@ -161,8 +153,8 @@ class Cohort:
     Attributes:
         probability: π, of a record being in a model's part.
         seed: gives the parts and the models.
-        device: where the first of them are trained: "cpu", "cuda", or "own" for a function of your
-            own. Blocks keep their size when they move to another device.
+        device: where the first of them are trained, or "own" for a function of your own. Blocks
+            keep their size when they move to another device.
     """
 
     trainer: Trainer

@@ -82,11 +82,6 @@ class Signals:
                 logit = outputs[truth].reshape(outputs.shape[:-1]) - others
             return cls(-np.logaddexp(0.0, -logit), -np.logaddexp(0.0, logit))
 
-    @classmethod
-    def from_binary_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
-        """From the logit of class 1 [..., record]."""
-        return cls.from_logits(np.asarray(logits)[..., None], labels)
-
     @property
     def shape(self) -> tuple[int, ...]:
         return self.log_p.shape

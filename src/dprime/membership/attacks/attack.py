@@ -23,7 +23,6 @@ SHADOWS: tuple[Part, ...] = ("target", "shadows", "members")
 POPULATIONS: tuple[Part, ...] = ("population", "shadow_population")
 
 Missing = Literal["error", "nan"]
-"""What happens where a record lacks shadow models: an error, or no score for it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +87,6 @@ class MembershipAttack(ABC):
     """One way to tell members from others. Derived classes are frozen dataclasses of options.
 
     Attributes:
-        name: in commands and files.
-        title: in tables and charts.
         needs: the parts of the evidence that it uses.
         variants: options with a value, and what that adds to name and title.
         missing: whether a record with too few shadow models is an error or gets no score ("nan").
