@@ -141,25 +141,24 @@ def test_the_last_digits_of_the_noise_may_be_of_another_machine(tmp_path, traine
 
 
 @pytest.mark.parametrize(
-    "changed",
+    ("name", "other"),
     [
-        {"learning_rate": 0.6},
-        {"clip_norm": 2.0},
-        {"seed": 6},
-        {"repetitions": 3},
-        {"optimizer": SGD(momentum=0.1)},
-        {"data": Split(DATA.train, records(101, 3))},
-        {"data": Split(records(240, 4), DATA.test)},
-        {"model": nn.Linear(3, 2, bias=False)},
-        {"plan": planned(0.2, epochs=2)},
+        ("learning_rate", 0.6),
+        ("clip_norm", 2.0),
+        ("seed", 6),
+        ("repetitions", 3),
+        ("optimizer", SGD(momentum=0.1)),
+        ("model", nn.Linear(3, 2, bias=False)),
+        ("data", Split(DATA.train, records(101, 3))),
+        ("data", Split(records(240, 4), DATA.test)),
+        ("plan", planned(0.2, epochs=2)),
     ],
-    ids=lambda changed: next(iter(changed)),
 )
-def test_other_settings_are_refused(tmp_path, trained, changed):
+def test_other_settings_are_refused(tmp_path, trained, name, other):
     given = {"plan": planned(0.2, epochs=1), "file": tmp_path / "points.run"}
     found_with(**given)
     with pytest.raises(InputError, match=r"points\.run must be of the same settings"):
-        found_with(**{**given, **changed})
+        found_with(**{**given, name: other})
     assert len(trained.calls) == 1
 
 
@@ -183,11 +182,11 @@ def test_a_rate_is_chosen_on_records_that_are_not_shown(trained):
 
 def made_up(*rows, diverged=0):
     """A frontier with these final accuracies at the points of the plan."""
+    course = {"learning_rate": 1.0, "after": (5, 9), "diverged": diverged}
     points = []
     for point, row in zip(PLAN.points, rows, strict=False):
         accuracies = np.array([[0.99, value] for value in row])
-        points.append(MeasuredPoint(**vars(point), learning_rate=1.0, after=(5, 9),
-                                    accuracies=accuracies, diverged=diverged))  # fmt: skip
+        points.append(MeasuredPoint(**vars(point), **course, accuracies=accuracies))
     fields = (getattr(PLAN, name) for name in FrontierRecord.__match_args__[:7])
     return FrontierRecord(*fields, tuple(points), "clouds", 2, (1.0,))
 
@@ -224,21 +223,21 @@ def test_a_clear_winner_is_called_one_and_equals_are_not(rows, tied, words):
 
 
 @pytest.mark.parametrize(
-    ("changed", "parameter"),
+    ("parameter", "changed"),
     [
-        ({"repetitions": 1}, "repetitions"),
-        ({"learning_rate": 0.0}, "learning_rate"),
-        ({"learning_rate": []}, "learning_rate"),
-        ({"clip_norm": 0.0}, "clip_norm"),
-        ({"compute": Compute("abacus")}, "device"),
-        ({"seed": -1}, "seed"),
-        ({"data": Split(records(200, 1), DATA.test)}, "plan"),
-        ({"data": Split(DATA.train.take([*range(239), 0]), DATA.test)}, "pool"),
-        ({"data": Split(DATA.train, DATA.test.take([0])), "learning_rate": [1, 2]}, "test part"),
-        ({"data": Split(replace(DATA.train, classes=None), DATA.test)}, "data"),
+        ("repetitions", {"repetitions": 1}),
+        ("learning_rate", {"learning_rate": 0.0}),
+        ("learning_rate", {"learning_rate": []}),
+        ("clip_norm", {"clip_norm": 0.0}),
+        ("device", {"compute": Compute("abacus")}),
+        ("seed", {"seed": -1}),
+        ("plan", {"data": Split(records(200, 1), DATA.test)}),
+        ("pool", {"data": Split(DATA.train.take([*range(239), 0]), DATA.test)}),
+        ("test part", {"data": Split(DATA.train, DATA.test.take([0])), "learning_rate": [1, 2]}),
+        ("data", {"data": Split(replace(DATA.train, classes=None), DATA.test)}),
     ],
 )
-def test_refusals(trained, changed, parameter):
+def test_refusals(trained, parameter, changed):
     with pytest.raises(InputError) as refused:
         found_with(**changed)
     assert refused.value.parameter == parameter
