@@ -25,11 +25,7 @@ HALVINGS = 60
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over independent repetitions, with the ends of its two-sided interval.
-
-    >>> Interval(0.5, 0.4, 0.6, 3).text(), Interval(0.769, 0.0, 1.0, 3).text(1, scale=100)
-    ('0.500 ± 0.100', '76.9 (0.0 to 100.0)')
-    """
+    """A mean over independent repetitions, with the ends of its two-sided interval."""
 
     value: float
     low: float
@@ -57,9 +53,6 @@ def over_repetitions(values: ArrayLike, *, confidence: float = 0.95, cells: int 
     An approximation where the values are not Gaussian. Repetitions share nothing but the data and
     the shadow models, so this interval covers the randomness of one more target model. `cells` is
     the number of such intervals that must hold together (Bonferroni).
-
-    >>> [round(x, 3) for x in over_repetitions([0.5, 0.6, 0.7]).numbers]
-    [0.6, 0.352, 0.848]
     """
     given = arrays.numbers("values", values).astype(np.float64)
     if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all():
@@ -91,11 +84,6 @@ def lower_precision(correct: int, flagged: int, *, confidence: float = 0.95) -> 
       Test a curve with `contradicts`, or average over target models: where the number flagged is
       fixed, the mean of the precision over trainings is at most `curve.precision(prior, min_tpr)`
       if the share of members that are found is at least `min_tpr` on average.
-
-    >>> round(lower_precision(90, 100), 4)
-    0.8363
-    >>> lower_precision(0, 0)
-    0.0
     """
     _check_counts(correct, flagged)
     return 1.0 - upper_end(flagged - correct, flagged, _level(confidence)) if correct else 0.0
@@ -107,9 +95,6 @@ def precision_of_share(claim: TradeOff, share: float, prior: float) -> float:
     Averaged over the records, TPR and FPR lie on or below the claim's concave curve, and
     prior TPR + (1 - prior) FPR is the share. The precision, prior TPR / share, is largest where
     both hold with equality. Rounded up.
-
-    >>> round(precision_of_share(TradeOff.gaussian(1.0), share=0.1, prior=0.5), 4)
-    0.8689
     """
     shape = checked_claim(claim).shape
     share = validate.rate("share", share, example=0.1)

@@ -9,7 +9,7 @@ what the certified curve of the same training allows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -116,13 +116,10 @@ def infer(
         if attacker is not None and shadow_file is not None:
             apart = partial(answers, file=shadow_file, backend=backend, progress=progress)
             outputs.append(apart(attacker, pool, population))
-        targets = outputs[: len(claims)]
-        _check_finite("targets", targets)
-        _check_finite("shadow models", outputs[len(claims) :])
         shadows = None if attacker is None else outputs[-1]
         found = [
             _inferred(each, shadows, curve, pi, config, described["records"], certified)
-            for each, curve, pi in zip(targets, claims, config.probabilities, strict=True)
+            for each, curve, pi in zip(outputs, claims, config.probabilities, strict=False)
         ]
         record = InferenceRecord(pool.name, tuple(found))
         run.keep(to_json(record))
@@ -160,6 +157,9 @@ def _inferred(
     certified: bool,
 ) -> Inference:
     """From what the models answer to what every attack reached at one π."""
+    if lost := int((~targets.pool.known).any(axis=1).sum()):
+        shown, remedy = f"such that {lost} of {len(targets)} diverged", "lower the learning rate"
+        raise validate.invalid_input("targets", shown, "finite", remedy)
     shares = config.shares(probability)
     tests = len(config.chosen) * len(targets) * len(shares)
     results = []
@@ -227,12 +227,3 @@ def conclude(
         targets_that_contradict=contradicting,
         scored=scored,
     )
-
-
-def _check_finite(name: str, outputs: Sequence[ModelOutputs]) -> None:
-    """Refuse models that diverged: they answer nothing."""
-    for each in outputs:
-        lost = int((~each.pool.known).any(axis=1).sum())
-        if lost:
-            shown = f"such that {lost} of {len(each)} diverged"
-            raise validate.invalid_input(name, shown, "finite", "give a smaller learning rate")

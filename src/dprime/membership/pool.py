@@ -106,11 +106,6 @@ class Draw:
 
         A data set cannot be empty. So that no error can tell that a draw is, a pool whose draws
         would be empty now and then (more than once in a million) is refused whatever was drawn.
-
-        >>> pool = Dataset.of(np.arange(60.0)[:, None], np.arange(60) % 2)
-        >>> training_set = draw(pool, 0.5).take(pool)
-        >>> bool(np.isin(training_set.records, pool.records).all())
-        True
         """
         self._check_usable("pool", len(pool))
         return pool.take(self.members)
@@ -214,12 +209,7 @@ def check_distinct(rows: Iterable[bytes], name: Callable[[int], str] = "record {
 
 
 def outside(population: Dataset, pool: Dataset) -> Dataset:
-    """The records of a population that are not in the pool: with other values or another label.
-
-    >>> pool = Dataset.of([[1.0], [2.0]], [0, 1])
-    >>> outside(Dataset.of([[3.0], [2.0], [1.0]], [0, 1, 1]), pool).records.ravel().tolist()
-    [3.0, 1.0]
-    """
+    """The records of a population that are not in the pool: with other values or another label."""
     return population.take(_places_outside(population, pool))
 
 

@@ -39,12 +39,6 @@ class Signals:
     Attributes:
         log_p: ln p of the true class [..., record].
         log1m_p: ln(1 - p) [..., record].
-
-    >>> seen = Signals.from_logits([[2.0, 0.0], [0.0, 60.0]], [0, 1])
-    >>> seen.logit.tolist()
-    [2.0, 60.0]
-    >>> seen.probability.round(4).tolist(), float(seen.log1m_p[1])
-    ([0.8808, 1.0], -60.0)
     """
 
     log_p: Floats = field(repr=False)

@@ -27,11 +27,7 @@ ATTACKS: dict[str, MembershipAttack] = {
 
 
 def attack_named(name: str) -> MembershipAttack:
-    """The attack of a name, with its usual options.
-
-    >>> attack_named("lira-offline").title
-    'LiRA (offline)'
-    """
+    """The attack of a name, with its usual options."""
     return ATTACKS[validate.one_of("attack", name, tuple(ATTACKS))]
 
 

@@ -119,11 +119,6 @@ def interpolated_ranks(values: Floats, others: Floats, chosen: Bools) -> Floats:
     The k-th smallest of the others has rank k, equal ones the middle of their ranks. Between them
     the rank is linear, and beyond the ends it goes on in the line of the last two. With one other,
     the rank is half a step off.
-
-    >>> others = np.array([[1.0], [2.0], [4.0]])
-    >>> chosen = np.ones((3, 1), bool)
-    >>> [interpolated_ranks(np.array([v]), others, chosen).item() for v in (0.5, 0, 1, 3, 4, 5)]
-    [0.5, 0.0, 1.0, 2.5, 3.0, 3.5]
     """
     count = chosen.sum(0)
     ordered = np.sort(np.where(chosen, others, np.inf), axis=0)
