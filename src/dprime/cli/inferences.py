@@ -19,7 +19,7 @@ from dprime.plain import to_json
 from dprime.text import round_up
 
 if TYPE_CHECKING:
-    from dprime.membership.record import InferenceRecord
+    from dprime.membership.inference import InferenceRecord
     from dprime.runs.backends import Backend
 
 Text = str | None

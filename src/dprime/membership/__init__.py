@@ -15,14 +15,12 @@ from dprime.membership.signals import Signals, signals_of
 
 if TYPE_CHECKING:
     from dprime.membership.frontiers import FrontierRecord, frontier
-    from dprime.membership.inference import infer
-    from dprime.membership.record import InferenceRecord
+    from dprime.membership.inference import InferenceRecord, infer
     from dprime.membership.shadows import Cohort, ModelOutputs, Scored, Trainers, answers, score
 
 NEED_TORCH = {
     "frontiers": ("FrontierRecord", "frontier"),
-    "inference": ("infer",),
-    "record": ("InferenceRecord",),
+    "inference": ("InferenceRecord", "infer"),
     "shadows": ("Cohort", "ModelOutputs", "Scored", "Trainers", "answers", "score"),
 }
 """What trains, by the modules where it is: loaded when it is first asked for."""

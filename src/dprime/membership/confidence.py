@@ -59,7 +59,8 @@ def over_repetitions(values: ArrayLike, *, confidence: float = 0.95, cells: int 
         shown, remedy = f"{given.tolist()}", "repeat with another target model"
         raise validate.invalid_input("values", shown, "two or more finite numbers", remedy)
     mean, error = float(given.mean()), float(given.std(ddof=1)) / math.sqrt(len(given))
-    reach = -float(scipy.special.stdtrit(len(given) - 1, _level(confidence) / (2 * cells))) * error
+    tail = _level(confidence) / (2 * validate.whole("cells", cells, example=12))
+    reach = -float(scipy.special.stdtrit(len(given) - 1, tail)) * error
     return Interval(mean, mean - reach, mean + reach, len(given))
 
 
@@ -147,11 +148,11 @@ def contradicts(
     """
     shape = checked_claim(claim).shape
     _check_counts(correct, flagged)
-    if flagged > records:
+    if flagged > validate.whole("records", records):
         remedy = "count all records that could have been flagged as members"
         raise validate.invalid_value("records", records, f"at least the {flagged} flagged", remedy)
     pi = validate.inner_probability("prior", prior)
-    level = _level(confidence) / choices
+    level = _level(confidence) / validate.whole("choices", choices, example=40)
 
     def inverse(joint: float) -> float:
         """From P(event, in) to the least P(event, out)."""
