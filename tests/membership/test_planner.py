@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dprime import DPSGD, EpsilonDelta, InputError
-from dprime.membership.planner import Point, plan, usual_probabilities
+from dprime.membership.planner import PoolPoint, plan, usual_probabilities
 from dprime.plain import to_json
 from dprime.text import round_up
 
@@ -15,7 +15,7 @@ POOL = {"pool_size": 60_000, "batch_size": 1024}
 MADE = plan(0.731, **POOL, epochs=15, probabilities=[0.6, 0.1, 0.73])
 
 
-def precision_at(point: Point, noise: float, min_tpr: float = 0.01) -> float:
+def precision_at(point: PoolPoint, noise: float, min_tpr: float = 0.01) -> float:
     curve = DPSGD(noise, point.sample_rate, point.steps).curve()
     return curve.precision(prior=point.probability, min_tpr=min_tpr)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -62,30 +62,21 @@ def sample(
             error=True,
         )
     seed_was_there = seed_file is not None and seed_file.exists()
-    facts = draw_from(
-        pool,
-        out,
-        probability=if_given(validate.parse, "probability", probability),
-        probability_column=probability_column,
-        ignore=ignore or (),
-        batch=if_given(validate.parse, "batch", batch),
-        members=members,
-        seed_file=seed_file,
-        force=force,
-    )
+    given: dict[str, Any] = {"members": members, "seed_file": seed_file, "force": force}
+    given |= {"probability_column": probability_column, "ignore": ignore or ()}
+    for name, number in (("probability", probability), ("batch", batch)):
+        given[name] = if_given(validate.parse, name, number)
+    facts = draw_from(pool, out, **given)
     command = facts.risk_command(**training)
     if as_json:
         show({**to_json(facts), "out": str(out), "risk_command": command, "note": NOTE}, True)
         return
     read = "the seed that was there, which gives the draw; for one draw only, secret"
     written = "a new seed, which gives the draw; secret"
-    files = {
-        out: "the training set; secret",
-        members: "who was drawn; secret",
-        seed_file: read if seed_was_there else written,
-        Path(f"{out}{ENDING}"): "what may be known; public",
-    }
-    _print(pool, facts, {str(path): told for path, told in files.items() if path}, command)
+    told = {out: "the training set; secret", members: "who was drawn; secret"}
+    told[seed_file] = read if seed_was_there else written
+    told[Path(f"{out}{ENDING}")] = "what may be known; public"
+    _print(pool, facts, {str(path): words for path, words in told.items() if path}, command)
 
 
 def _say(text: str, style: str = "", *, error: bool = False) -> None:

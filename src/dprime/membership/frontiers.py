@@ -25,7 +25,7 @@ from dprime import validate
 from dprime.attack.trainer import EngineTrainer
 from dprime.data.dataset import Dataset, Split
 from dprime.membership.confidence import Interval, over_repetitions
-from dprime.membership.planner import Point, PoolPlan
+from dprime.membership.planner import PoolPlan, PoolPoint
 from dprime.membership.pool import check_distinct, draw
 from dprime.plain import to_json
 from dprime.runs.arrays import Arrays
@@ -45,7 +45,7 @@ CONFIDENCE = 0.95
 
 @final
 @dataclass(frozen=True, eq=False)
-class MeasuredPoint(Point):
+class MeasuredPoint(PoolPoint):
     """A point of the plan, and how well its models do on the test part.
 
     Accuracies [repetition, measurement] are measured after these steps, the last of which is the
@@ -142,7 +142,7 @@ class FrontierRecord(PoolPlan):
             yield f"{lost} trainings diverged: a lower learning rate helps."
 
 
-def _setting(point: Point) -> str:
+def _setting(point: PoolPoint) -> str:
     bounded = np.isfinite(point.epsilon)
     epsilon = f"ε at most {round_up(point.epsilon)}" if bounded else "no finite ε"
     return f"π = {point.probability:g} with {epsilon}"
@@ -253,7 +253,7 @@ def _check_data(plan: PoolPlan, data: Split, rates: Sequence[float]) -> None:
 class _Trainings:
     """The work of training at points with learning rates, one of each to a block."""
 
-    jobs: tuple[tuple[Point, EngineTrainer], ...]
+    jobs: tuple[tuple[PoolPoint, EngineTrainer], ...]
     pool: Dataset
     test: Dataset
     choosing: Dataset | None
@@ -305,10 +305,10 @@ class _Trainings:
         return dataclasses.replace(self, jobs=jobs)
 
 
-def _epoch(point: Point) -> int:
+def _epoch(point: PoolPoint) -> int:
     return max(1, round(1 / point.sample_rate))
 
 
-def _measured_after(point: Point) -> tuple[int, ...]:
+def _measured_after(point: PoolPoint) -> tuple[int, ...]:
     """The steps after which the accuracy is measured: every epoch, and at the end."""
     return (*range(_epoch(point), point.steps, _epoch(point)), point.steps)

@@ -48,7 +48,7 @@ class ByTheorem:
 
 
 @dataclass(frozen=True)
-class Point:
+class PoolPoint:
     """A share of the pool with the noise that keeps the target.
 
     Attributes:
@@ -96,7 +96,7 @@ class PoolPlan:
     batch_size: float
     epochs: float | None
     steps: int | None
-    points: tuple[Point, ...]
+    points: tuple[PoolPoint, ...]
     kind: str = field(default="certified", init=False)
     planned: str = field(init=False)
 
@@ -203,7 +203,7 @@ def _drawable(probability: float, target: float, batch: float, records: int) -> 
 
 def _point(
     probability: float, training: DPSGD, goal: Mapping[str, Any], records: int, delta: float
-) -> Point:
+) -> PoolPoint:
     try:
         chosen = choose(PoolSampled(training, probability), **goal)
     except validate.InputError as error:
@@ -212,7 +212,7 @@ def _point(
     curve = chosen.curve()
     epsilon, reached = curve.epsilon(delta), curve.precision(probability, goal["min_tpr"])
     size, other = probability * records, _by_theorem(probability, training, goal, delta)
-    return Point(
+    return PoolPoint(
         probability, ran.noise_multiplier, epsilon, ran.sample_rate, ran.steps, size, reached, other
     )
 
