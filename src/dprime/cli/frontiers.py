@@ -26,11 +26,10 @@ Text = str | None
 Request = dict[str, Any]
 """A frontier by names and numbers, as its run keeps it."""
 
-WORDS = pools.OF_DATA | {
+WORDS = pools.SHARED | {
     "pi": (None, "Shares of the pool to draw, e.g. 0.1,0.3,0.5"),
     "model": ("linear", pools.MODELS),
     "learning_rate": ("1", "One, or several to choose from at each share, e.g. 0.3,1,3"),
-    **pools.OF_TRAINING,
 }
 NUMBERS: pools.Options = {
     "records": (None, "Use only the first N records"),
@@ -164,15 +163,10 @@ def plan_table(made: PoolPlan) -> Table:
     table = plain_table(title, *shares, "Noise by theorem")
     for point in made.points:
         other = point.by_theorem
-        table.add_row(
-            f"{point.probability:g}",
-            f"{point.expected_records:,.0f}",
-            f"{point.steps:,}",
-            round_up(point.noise_multiplier),
-            _epsilon(point.epsilon),
-            round_up(point.precision),
-            "none" if other is None else f"{round_up(other.noise_multiplier)}",
-        )
+        theorem = "none" if other is None else round_up(other.noise_multiplier)
+        cells = [f"{point.probability:g}", f"{point.expected_records:,.0f}", f"{point.steps:,}"]
+        cells += [round_up(point.noise_multiplier), _epsilon(point.epsilon)]
+        table.add_row(*cells, round_up(point.precision), theorem)
     table.caption = (
         f"ε and precision are at most these. {text.certified(DEFAULT_ADJACENCY)}. Records: "
         "expected, the number drawn is a secret. Noise by theorem: where the bound goes by one "

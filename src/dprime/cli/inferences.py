@@ -31,12 +31,11 @@ LARGEST_POPULATION = 1000
 MOST_RECORDS = 1000
 """Records of the pool that are attacked where no number is given."""
 
-WORDS = pools.OF_DATA | {
+WORDS = pools.SHARED | {
     "model": ("dense-64", pools.MODELS),
     "trainer": (None, "Your own training function, module:function"),
     "pi": ("0.5", "π: probability that a target has a record; several: 0.1,0.5"),
     "attacks": (None, "E.g. lira,rmia-offline,attack-p; all usual ones if not given"),
-    **pools.OF_TRAINING,
 }
 RECIPE = pools.numbers_of(Recipe)
 CONFIG = pools.numbers_of(InferenceConfig) | {
@@ -48,7 +47,7 @@ OTHERS: pools.Options = {
     "memory": (2.0, "GB that the training may use"),
 }
 NUMBERS = OTHERS | CONFIG | RECIPE
-WHOLE = [*pools.whole_ones(NUMBERS), "pool"]
+WHOLE = [*(name for name, (usual, _) in NUMBERS.items() if isinstance(usual, int)), "pool"]
 OF_THE_ENGINE = ("model", "device", "learning_rate", "clip_norm", "momentum", "memory")
 
 

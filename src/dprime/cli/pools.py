@@ -17,11 +17,11 @@ from dprime.data.loaders import names
 Options = dict[str, tuple[Any, str]]
 """By their names: the default, None if there is none to show, and the help."""
 
-OF_DATA: Options = {
+SHARED: Options = {
     "data": ("digits", "The data set's name"),
     "data_dir": (None, "The folder of the data sets' files"),
+    "device": ("cpu", "cpu or cuda"),
 }
-OF_TRAINING: Options = {"device": ("cpu", "cpu or cuda")}
 MODELS = "linear, dense-64-32, conv-16-32 or module:function"
 
 
@@ -46,11 +46,6 @@ def declared(words: Options, numbers: Options) -> dict[str, Any]:
 def asked(words: Options, given: Mapping[str, str | None]) -> dict[str, Any]:
     """What was given for these options, else their defaults."""
     return {name: given[name] or default for name, (default, _) in words.items()}
-
-
-def whole_ones(numbers: Options) -> list[str]:
-    """The names of those with a whole number for a default."""
-    return [name for name, (default, _) in numbers.items() if isinstance(default, int)]
 
 
 def pool_named(name: str, folder: str | None, option: str, count: int | None) -> Split:
