@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -98,7 +99,8 @@ class MembershipAttack(ABC):
     variants: ClassVar[tuple[tuple[str, Any, str, str], ...]] = ()
 
     missing: Missing = field(
-        default="error", metadata=parameters.checked(parameters.one_of("error", "nan"))
+        default="error",
+        metadata=parameters.checked(partial(validate.one_of, options=("error", "nan"))),
     )
 
     def __post_init__(self) -> None:

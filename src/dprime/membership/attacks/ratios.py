@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, final
 
 import numpy as np
@@ -25,7 +26,7 @@ import scipy
 from dprime import validate
 from dprime.membership.attacks.attack import POPULATIONS, SHADOWS, Evidence, MembershipAttack
 from dprime.membership.signals import Bools, Floats
-from dprime.parameters import checked, one_of
+from dprime.parameters import checked
 
 Variance = Literal["per-record", "fixed"]
 
@@ -61,7 +62,8 @@ class LiRA(MembershipAttack):
 
     online: bool = True
     variance: Variance = field(
-        default="per-record", metadata=checked(one_of("per-record", "fixed"))
+        default="per-record",
+        metadata=checked(partial(validate.one_of, options=("per-record", "fixed"))),
     )
 
     def _models(self) -> tuple[int, int]:

@@ -8,13 +8,15 @@ models", attacks P and R. T is Thudi et al. 2024.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, final
 
 import numpy as np
 
+from dprime import validate
 from dprime.membership.attacks.attack import SHADOWS, Evidence, MembershipAttack
 from dprime.membership.signals import Bools, Floats
-from dprime.parameters import checked, one_of
+from dprime.parameters import checked
 
 
 @final
@@ -98,7 +100,7 @@ class AttackR(MembershipAttack):
     variants = (("thresholds_from", "in", "in", "thresholds from members"),)
 
     thresholds_from: Literal["out", "in"] = field(
-        default="out", metadata=checked(one_of("out", "in"))
+        default="out", metadata=checked(partial(validate.one_of, options=("out", "in")))
     )
 
     def _models(self) -> tuple[int, int]:
