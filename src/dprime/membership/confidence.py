@@ -131,14 +131,9 @@ def contradicts(
 
         Σ_{k≥v} k P(W = k) / (m π) ≤ F(Σ_{k≥v-1} (c - k) P(W = k) / (m (1 - π)))    for every v.
 
-    Args:
-        claim: the certified curve, in the direction from "out" to "in".
-        correct: how many of the flagged records are members.
-        flagged: records that are called members.
-        records: all records that could have been flagged.
-        prior: the probability with which each was kept.
-        confidence: of the answer.
-        choices: between how many numbers flagged the largest contradiction was looked for.
+    The claim is the curve in the direction from "out" to "in". `records` are all that could have
+    been flagged; `choices` is between how many numbers flagged the largest contradiction was looked
+    for.
 
     >>> curve = TradeOff.gaussian(0.5)
     >>> contradicts(curve, 90, 100, records=1000, prior=0.5)

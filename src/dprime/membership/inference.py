@@ -21,6 +21,7 @@ from dprime import validate
 from dprime.attack.trainer import Trainer
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
+from dprime.membership import results
 from dprime.membership.confidence import (
     Interval,
     contradicts,
@@ -29,16 +30,6 @@ from dprime.membership.confidence import (
 )
 from dprime.membership.config import InferenceConfig
 from dprime.membership.pool import check_distinct, check_outside
-from dprime.membership.results import (
-    Precision,
-    held_out_precision,
-    mean_tpr,
-    number_flagged,
-    precision_over_quantiles,
-    roc,
-    shuffled_best,
-    top_precision,
-)
 from dprime.membership.shadows import (
     Cohort,
     ModelOutputs,
@@ -134,7 +125,7 @@ class Inference:
     def _allowed(self) -> Allowed | None:
         if self.claim is None:
             return None
-        flagged = number_flagged(self.top_share, self.records)
+        flagged = results.number_flagged(self.top_share, self.records)
         return Allowed(
             self.claim.precision(prior=self.probability, min_tpr=self.min_tpr),
             precision_of_share(self.claim, flagged / self.records, self.probability),
@@ -298,20 +289,21 @@ def _inferred(
         raise validate.invalid_input("targets", shown, "finite", remedy)
     shares = config.shares(probability)
     tests = len(config.chosen) * len(targets) * len(shares)
-    results = []
+    reached = []
     for attack in config.chosen:
         scored = score(attack, targets, shadows, range(records))
-        results.append(conclude(scored, attack.title, claim, probability, config, tests))
-    every = [Precision(count, count) for count in (number_flagged(s, records) for s in shares)]
+        reached.append(conclude(scored, attack.title, claim, probability, config, tests))
+    sizes = [results.number_flagged(share, records) for share in shares]
+    every = [results.Precision(size, size) for size in sizes]
     telling = _contradicted(claim, every, records, probability, config, tests)
     counts = records, len(targets), 0 if shadows is None else len(shadows)
     asked = config.confidence, config.min_tpr, config.top_share
-    return Inference(probability, *counts, *asked, tuple(results), certified, telling, claim)
+    return Inference(probability, *counts, *asked, tuple(reached), certified, telling, claim)
 
 
 def _contradicted(
     claim: TradeOff | None,
-    answers: Iterable[Precision],
+    answers: Iterable[results.Precision],
     records: int,
     probability: float,
     config: InferenceConfig,
@@ -336,14 +328,14 @@ def conclude(
     """From the scores of one attack to its numbers; this many `tests` hold together."""
     rng = np.random.default_rng([own_seed(config.seed, 3), 4])
     pairs = list(zip(scored.scores, scored.members, strict=True))
-    curves = [roc(*pair) for pair in pairs]
-    tops = [top_precision(*pair, config.top_share, rng) for pair in pairs]
-    held = [held_out_precision(*pair, rng) for pair in pairs]
+    curves = [results.roc(*pair) for pair in pairs]
+    tops = [results.top_precision(*pair, config.top_share, rng) for pair in pairs]
+    held = [results.held_out_precision(*pair, rng) for pair in pairs]
     known = [value for value in held if value is not None]
     contradicting = None
     if claim is not None:
         records, shares = scored.members.shape[1], config.shares(probability)
-        flagged = [[top_precision(*pair, share, rng) for share in shares] for pair in pairs]
+        flagged = [[results.top_precision(*pair, share, rng) for share in shares] for pair in pairs]
         tested = (_contradicted(claim, f, records, probability, config, tests) for f in flagged)
         contradicting = sum(tested)
 
@@ -355,10 +347,10 @@ def conclude(
         scored.attack,
         title,
         auc=mean(curve.auc for curve in curves),
-        tpr=mean_tpr(curves, config.counted(scored.members), confidence=config.confidence),
+        tpr=results.mean_tpr(curves, config.counted(scored.members), confidence=config.confidence),
         held_out_precision=mean(known) if len(known) > 1 else None,
-        best_precision=mean(precision_over_quantiles(*pair).value for pair in pairs),
-        shuffled_best=mean(shuffled_best(*pair, rng, SHUFFLES) for pair in pairs),
+        best_precision=mean(results.precision_over_quantiles(*pair).value for pair in pairs),
+        shuffled_best=mean(results.shuffled_best(*pair, rng, SHUFFLES) for pair in pairs),
         top_precision=mean(top.value for top in tops),
         targets_that_contradict=contradicting,
         scored=scored,

@@ -99,7 +99,8 @@ class Draw:
         >>> round(ran.curve().precision(prior=ran.prior, min_tpr=0.01), 2)
         0.4
         """
-        return pool_sampled(training, self.largest, self.smallest)
+        least = self.smallest if self.smallest < self.largest else None
+        return PoolSampled(training, self.largest, least)
 
     def take(self, pool: Dataset) -> Dataset:
         """The drawn records, in the pool's order. How many they are is a secret.
@@ -131,11 +132,6 @@ class Draw:
             remedy = "give a larger pool or a larger probability"
             name = "the chance of an empty draw"
             raise validate.invalid_value(name, f"{chance:.2g}", wanted, remedy)
-
-
-def pool_sampled(training: Mechanism, largest: float, smallest: float) -> PoolSampled:
-    """The mechanism of a draw whose records have these as their largest and smallest π."""
-    return PoolSampled(training, largest, smallest if smallest < largest else None)
 
 
 def draw(pool: int | Dataset, probability: ArrayLike, *, seed: int | None = None) -> Draw:

@@ -20,14 +20,7 @@ from typing import BinaryIO
 
 from dprime import text, validate
 from dprime.mechanisms import Mechanism, PoolSampled
-from dprime.membership.pool import (
-    Draw,
-    Floats,
-    check_distinct,
-    check_probabilities,
-    draw,
-    pool_sampled,
-)
+from dprime.membership.pool import Draw, Floats, check_distinct, check_probabilities, draw
 from dprime.membership.pool_forms import FORMS, PoolFile, open_pool
 from dprime.plain import to_json
 from dprime.seeds import SEED_BITS, fresh_seed
@@ -99,7 +92,7 @@ def mechanism_of(path: str | Path, training: Mechanism) -> PoolSampled:
     name = f"probability in {Path(path).name}"
     largest = validate.inner_probability(name, known.get("probability"))
     least = validate.inner_probability(name, known.get("smallest_probability", largest))
-    return pool_sampled(training, largest, least)
+    return PoolSampled(training, largest, least if least < largest else None)
 
 
 def sample(
