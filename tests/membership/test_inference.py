@@ -10,7 +10,8 @@ from dprime import InputError
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
 from dprime.membership import Cohort, InferenceConfig, Scored, Trainers, answers, infer, outside
-from dprime.membership.confidence import precision_of_share
+from dprime.membership.confidence import contradicts, precision_of_share
+from dprime.membership.config import Recipe
 from dprime.membership.inference import conclude
 from dprime.plain import to_json
 from dprime.text import round_up
@@ -130,6 +131,14 @@ def test_too_few_answers_are_inconclusive():
     unsure = replace(found, attacks=(lucky,), claim=CLAIM, telling=True)
     assert lucky.top_precision.value > unsure.allowed.top_precision
     assert unsure.verdict == "inconclusive"
+
+
+def test_whether_answers_could_tell_goes_by_the_number_that_is_flagged():
+    """A tenth of 30 records is 3, though 0.1 · 30 is a little more as a float."""
+    claim, recipe = TradeOff.gaussian(0.7), Recipe(batch=5, epochs=1)
+    few = {"attacks": ["yeom"], "targets": 2, "records": 30, "probabilities": (0.1,)}
+    told = [contradicts(claim, n, n, records=30, prior=0.1, choices=2) for n in (3, 4)]
+    assert [found_with(recipe, lambda _: claim, **few).telling, True] == told
 
 
 def test_chosen_afterwards_says_more_than_held_out():

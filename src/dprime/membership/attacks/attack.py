@@ -68,7 +68,7 @@ class Evidence:
             # a target that diverged has no scores; a shadow model that did tells nothing
             if part != "target" and isinstance(given, Signals) and not given.known.all():
                 shown = f"without an answer in {(~given.known).sum()} places"
-                remedy = "leave out models that diverged, and build signals with from_logits"
+                remedy = "lower the learning rate, or leave out models that diverged"
                 raise validate.invalid_input(part, shown, "finite everywhere", remedy)
 
     @property
