@@ -41,8 +41,8 @@ def sample(
         typer.Option(help="A column that does not make two records distinct, such as an id."),
     ] = None,
     batch: Annotated[Text, number_option("Batch size of the training: gives its rate.")] = None,
-    noise_multiplier: Annotated[Text, number_option("Of the training: for the command.")] = None,
-    steps: Annotated[Text, number_option("Of the training: for the command.")] = None,
+    noise_multiplier: Annotated[Text, number_option("Its noise, for the command.")] = None,
+    steps: Annotated[Text, number_option("Its steps, for the command.")] = None,
     members: Annotated[
         Path | None, typer.Option(help="A file for who was drawn, 0 or 1 a line. Secret.")
     ] = None,
