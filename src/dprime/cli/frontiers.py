@@ -33,7 +33,7 @@ WORDS = pools.SHARED | {
 }
 NUMBERS: pools.Options = {
     "records": (None, "Use only the first N records"),
-    "min_tpr": (MIN_TPR, "Least TPR of attackers that matter"),
+    "min_tpr": (MIN_TPR, "Smallest TPR of attackers that matter"),
     "delta": (DELTA, "δ at which ε is read"),
     "batch": (256, "Expected records in a batch"),
     "epochs": (None, "Passes over the drawn part [15]"),

@@ -117,7 +117,7 @@ class InferenceConfig:
     )
     seed: int = _option(0, partial(validate.whole, least=0), "Random seed", repr=False)
     fpr: Sequence[float] = _option((0.001, 0.01, 0.1), _shares)
-    min_tpr: float = _option(0.01, validate.rate, "Least TPR of attackers that matter")
+    min_tpr: float = _option(0.01, validate.rate, "Smallest TPR of attackers that matter")
     confidence: float = _option(0.95, validate.inner_probability, "Confidence of the intervals")
     top_share: float = _option(0.1, validate.rate)
 

@@ -48,7 +48,7 @@ from dprime.text import round_up
 SHUFFLES = 200
 
 VERDICTS = ("refuted", "inconclusive", "not refuted", "no claim")
-"""Of the verdicts on several claims the first of these is that on all."""
+"""The verdict on several claims is the first of these that one of them has."""
 
 
 @dataclass(frozen=True)
