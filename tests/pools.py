@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from dprime.data.dataset import Dataset
-from dprime.membership.trainers import Recipe, Trainers
+from dprime.membership.config import Recipe
+from dprime.membership.shadows import Trainers
 
 
 @cache

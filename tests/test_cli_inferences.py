@@ -142,7 +142,7 @@ def test_several_priors_share_their_shadow_models_and_are_drawn(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--pi", "1"), "probability must be"),
+        (("--pi", "1"), "probabilities must be"),
         (("--batch", "200"), "batch must be at most the 60 records"),
         (("--attacks", "lyra"), "attack must be"),
         (("--pool", "1"), "pool must be from 2"),

@@ -22,6 +22,7 @@ from dprime.curve import TradeOff
 from dprime.data.devices import device_title
 from dprime.membership.attacks import RMIA, AttackP, AttackR, LiRA, MembershipAttack, YeomLoss
 from dprime.membership.confidence import contradicts
+from dprime.membership.config import Recipe
 from dprime.membership.results import (
     held_out_precision,
     precision_over_quantiles,
@@ -30,7 +31,6 @@ from dprime.membership.results import (
     top_precision,
 )
 from dprime.membership.shadows import Cohort, ModelOutputs, Scored, answers, score
-from dprime.membership.trainers import Recipe
 from dprime.train import Compute
 from papers.reproduce import SEED, Scale
 
@@ -230,12 +230,12 @@ class Game:
             )
         return {
             "best": [precision_over_quantiles(*pair).value for pair in pairs],
-            "shuffled": [shuffled_best(*pair, self.rng, 200).value for pair in pairs],
+            "shuffled": [shuffled_best(*pair, self.rng, 200) for pair in pairs],
             "held_out": [held_out_precision(*pair, self.rng) for pair in pairs],
             "top": [top.value for top in tops],
             "contradicted": broken,
             "auc": [curve.auc for curve in curves],
-            "tpr": [[curve.tpr_at(fpr).value for fpr in FPRS] for curve in curves],
+            "tpr": [[curve.tpr_at(fpr) for fpr in FPRS] for curve in curves],
             "unscored": int(np.isnan(scored.scores).sum()),
             **_at_rates(scored.attack, pairs),
         }
@@ -305,5 +305,5 @@ def play_rates(data: str, epsilon: float, scale: Scale) -> Found:
             scored = game.scored(LiRA(missing="nan"), targets[cell["prior"]], shadows)
             pairs = list(zip(scored.scores, scored.members, strict=True))
             cell["by_rate"][f"{rate:g}"] = [precision_over_quantiles(*p).value for p in pairs]
-            cell["shuffled"][f"{rate:g}"] = [shuffled_best(*p, game.rng, 200).value for p in pairs]
+            cell["shuffled"][f"{rate:g}"] = [shuffled_best(*p, game.rng, 200) for p in pairs]
     return {**game.settings(start), "cells": cells}

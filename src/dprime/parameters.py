@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -84,3 +84,14 @@ def steps_from_epochs(epochs: float, sample_rate: float) -> int:
     epochs = validate.positive("epochs", epochs, example=30)
     rate = validate.rate("sample_rate", sample_rate)
     return int(number_of_steps("steps", max(1, math.ceil(epochs / rate * (1 - 1e-12)))))
+
+
+def check_fields(described: Any) -> None:
+    """Check the fields of a frozen dataclass as `checked` says; a field that is None was left out.
+
+    What a check returns is kept.
+    """
+    for each in fields(described):
+        check, value = each.metadata.get("check"), getattr(described, each.name)
+        if check is not None and value is not None:
+            object.__setattr__(described, each.name, check(each.name, value))

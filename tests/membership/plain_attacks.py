@@ -13,7 +13,12 @@ LEAST_DEVIATION = 1e-6
 def signals(logits):
     """Of records that are all of class 1."""
     logits = np.asarray(logits, dtype=float)
-    return Signals.from_binary_logits(logits, np.ones(logits.shape[-1]))
+    return Signals.from_logits(logits[..., None], np.ones(logits.shape[-1]))
+
+
+def of_probabilities(p):
+    p = np.asarray(p, dtype=float)
+    return Signals(np.log(p), np.log1p(-p))
 
 
 def halves(rng, models, inside, records):
@@ -44,19 +49,16 @@ def lira(target, shadows, members, *, online, fixed):
     others = [[logit_of(p) for p in row] for row in shadows]
     groups = [sides(others, members, record) for record in range(len(phi))]
     scores = []
-    for record, (with_it, without) in enumerate(groups):
-        if fixed:
-            deviation_in = fixed_deviation([group[0] for group in groups]) if online else None
-            deviation_out = fixed_deviation([group[1] for group in groups])
-        else:
-            deviation_in = np.std(with_it, ddof=1) if online else None
-            deviation_out = np.std(without, ddof=1)
-        outside = stats.norm(np.mean(without), max(deviation_out, LEAST_DEVIATION))
+    for record, own in enumerate(groups):
+        laws = []
+        for side in (0, 1) if online else (1,):
+            every = [group[side] for group in groups]
+            deviation = fixed_deviation(every) if fixed else np.std(own[side], ddof=1)
+            laws.append(stats.norm(np.mean(own[side]), max(deviation, LEAST_DEVIATION)))
         if online:
-            inside = stats.norm(np.mean(with_it), max(deviation_in, LEAST_DEVIATION))
-            scores.append(inside.logpdf(phi[record]) - outside.logpdf(phi[record]))
+            scores.append(laws[0].logpdf(phi[record]) - laws[1].logpdf(phi[record]))
         else:
-            scores.append((phi[record] - outside.mean()) / outside.std())
+            scores.append((phi[record] - laws[0].mean()) / laws[0].std())
     return np.array(scores)
 
 
@@ -79,14 +81,7 @@ def rmia(target, shadows, members, population, shadow_population, *, online, gam
 
 def attack_p(target, population):
     """The share of the population's losses that are larger, ties counted half."""
-    losses = [-math.log(p) for p in population]
-    return np.array(
-        [
-            sum(1.0 if other > -math.log(p) else 0.5 * (other == -math.log(p)) for other in losses)
-            / len(losses)
-            for p in target
-        ]
-    )
+    return np.array([np.mean([(q < p) + 0.5 * (q == p) for q in population]) for p in target])
 
 
 def attack_r(target, shadows, members, *, inside):

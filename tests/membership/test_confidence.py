@@ -11,7 +11,6 @@ from scipy import stats
 from dprime.curve import TradeOff
 from dprime.membership.confidence import (
     Interval,
-    clopper_pearson,
     contradicts,
     lower_precision,
     over_repetitions,
@@ -29,12 +28,8 @@ the advantage is 0.1 · (0.9 - 0.1)."""
 
 
 @given(st.integers(0, 30), st.integers(1, 30))
-def test_shares_are_clopper_pearson(count, trials):
+def test_lower_ends_are_clopper_pearson(count, trials):
     count = min(count, trials)
-    share = clopper_pearson(count, trials)
-    low, high = stats.binomtest(count, trials).proportion_ci(0.95, method="exact")
-    assert share.numbers == pytest.approx((count / trials, low, high))
-    assert (share.n, share.method) == (trials, "clopper-pearson")
     one_sided = stats.binomtest(count, trials, alternative="greater").proportion_ci(0.9)
     assert lower_precision(count, trials, confidence=0.9) == pytest.approx(one_sided.low)
 
@@ -49,14 +44,10 @@ def test_means_over_repetitions_are_student_t():
 
 
 def test_an_interval():
-    wide = Interval(0.9, 0.7, 1.1, 5, "student-t")
-    assert wide.within() == Interval(0.9, 0.7, 1.0, 5, "student-t")
+    wide = Interval(0.9, 0.7, 1.1, 5)
+    assert wide.within() == Interval(0.9, 0.7, 1.0, 5)
     assert wide.text(2) == "0.90 ± 0.20"
     assert wide.within().text(1, scale=100) == "90.0 (70.0 to 100.0)"  # cut: no ± is true of both
-    touching, apart = (Interval(x, x, x, 5, "quantile") for x in (1.1, 1.3))
-    assert wide.overlaps(touching)
-    assert touching.overlaps(wide)
-    assert not wide.overlaps(apart)
 
 
 @pytest.mark.parametrize("curve", [TradeOff.gaussian(1.0), TradeOff.from_lines([(1.0, 0.02)])])

@@ -10,6 +10,7 @@ import scipy
 import torch
 from torch import nn
 
+from dprime import InputError
 from dprime.data.dataset import Dataset, Split
 from dprime.membership.frontiers import FrontierRecord, MeasuredPoint, frontier
 from dprime.membership.planner import plan
@@ -25,14 +26,22 @@ def records(count, seed):
     return Dataset.of(rng.normal(size=(count, 3)) + 1.5 * labels[:, None], labels, name="clouds")
 
 
-DATA = Split(records(240, 1), records(101, 2))
-PLAN = plan(0.7, pool_size=240, batch_size=20, epochs=1.3, probabilities=[0.2, 0.5, 0.69])
-GIVEN = {"learning_rate": 0.5, "clip_norm": 1.0, "seed": 5}
+def planned(*probabilities, **length):
+    return plan(0.7, pool_size=240, batch_size=20, probabilities=probabilities, **length)
 
 
 def net():
     torch.manual_seed(0)
     return nn.Linear(3, 2)
+
+
+DATA = Split(records(240, 1), records(101, 2))
+PLAN = planned(0.2, 0.5, 0.69, epochs=1.3)
+
+
+def found_with(**changed):
+    given = {"plan": PLAN, "data": DATA, "model": net(), "learning_rate": 0.5, "clip_norm": 1.0}
+    return frontier(**{**given, "seed": 5, **changed})
 
 
 @pytest.fixture
@@ -63,7 +72,7 @@ def finals_of(call, *tests):
 
 
 def test_every_point_is_trained_as_planned(trained):
-    found = frontier(PLAN, DATA, net(), **GIVEN, repetitions=40, optimizer=SGD(momentum=0.5))
+    found = found_with(repetitions=40, optimizer=SGD(momentum=0.5))
     for point, each, call in zip(PLAN.points, found.points, trained.calls, strict=True):
         parts, training, _ = call
         assert each.probability == parts.probability == point.probability
@@ -82,8 +91,7 @@ def test_every_point_is_trained_as_planned(trained):
 
 def test_points_with_other_numbers_of_measurements(trained, tmp_path):
     """The same steps make more epochs of a smaller part."""
-    points = plan(0.7, pool_size=240, batch_size=20, steps=8, probabilities=[0.2, 0.5])
-    found = frontier(points, DATA, net(), **GIVEN, repetitions=3, file=tmp_path / "a.run")
+    found = found_with(plan=planned(0.2, 0.5, steps=8), repetitions=3, file=tmp_path / "a.run")
     assert [each.after for each in found.points] == [(2, 4, 6, 8), (6, 8)]
     assert [each.accuracies.shape for each in found.points] == [(3, 4), (3, 2)]
     assert all(np.isfinite(each.accuracies).all() for each in found.points)
@@ -95,68 +103,69 @@ def test_finished_points_are_not_trained_again(tmp_path, trained):
     file = tmp_path / "deep" / "points.run"
     trained.stops = {0.2: ValueError("no luck"), 0.69: KeyboardInterrupt()}
     with pytest.raises(KeyboardInterrupt):
-        frontier(PLAN, DATA, net(), **GIVEN, file=file)
+        found_with(file=file)
     with Run.open(file) as run:
         assert (run.kind, run.done(), run.result) == ("frontier", [1], None)
     trained.stops = {0.2: ValueError("no luck")}
-    with pytest.raises(ValueError, match=r"1 of 3 blocks of points of the frontier .*no luck"):
-        frontier(PLAN, DATA, net(), **GIVEN, file=file)
-    found = frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    with pytest.raises(InputError, match=r"1 of 3 blocks of points of the frontier .*no luck"):
+        found_with(file=file)
+    found = found_with(file=file)
     assert [data.probability for data, *_ in trained.calls] == [0.2, 0.5, 0.69, 0.69, 0.2, 0.2]
-    assert values_of(found) == values_of(frontier(PLAN, DATA, net(), **GIVEN))
+    assert values_of(found) == values_of(found_with())
     trained.calls.clear()
-    again = frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    assert to_json(found_with(file=file)) == to_json(found)
     assert not trained.calls
-    assert to_json(again) == to_json(found)
     with Run.open(file) as run:
         assert run.result == to_json(found)
 
 
 def test_a_seed_is_kept_if_given_and_else_drawn_and_kept_secret(tmp_path):
     file = tmp_path / "points.run"
-    given = frontier(PLAN, DATA, net(), **GIVEN)
-    other = frontier(PLAN, DATA, net(), **{**GIVEN, "seed": None}, file=file)
-    assert values_of(other) != values_of(given)
-    with Run.open(file) as run, pytest.raises(ValueError, match="one whose seed is a secret"):
+    assert values_of(found_with(seed=None, file=file)) != values_of(found_with())
+    with Run.open(file) as run, pytest.raises(InputError, match="one whose seed is a secret"):
         _ = run.seed
 
 
 @pytest.mark.parametrize(("factor", "same"), [(1 + 1e-12, True), (1 + 1e-6, False)])
 def test_the_last_digits_of_the_noise_may_be_of_another_machine(tmp_path, trained, factor, same):
     file = tmp_path / "a.run"
-    frontier(PLAN, DATA, net(), **GIVEN, file=file)
+    found_with(file=file)
     trained.calls.clear()
     points = tuple(
         replace(point, noise_multiplier=point.noise_multiplier * factor) for point in PLAN.points
     )
-    refused = pytest.raises(ValueError, match="must be of the same settings")
+    refused = pytest.raises(InputError, match="must be of the same settings")
     with contextlib.nullcontext() if same else refused:
-        frontier(replace(PLAN, points=points), DATA, net(), **GIVEN, file=file)
+        found_with(plan=replace(PLAN, points=points), file=file)
     assert not trained.calls
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [{"learning_rate": 0.6}, {"clip_norm": 2.0}, {"seed": 6}, {"repetitions": 3},
-     {"optimizer": SGD(momentum=0.1)}, {"data": Split(DATA.train, records(101, 3))},
-     {"data": Split(records(240, 4), DATA.test)}, {"model": nn.Linear(3, 2, bias=False)},
-     {"plan": plan(0.7, pool_size=240, batch_size=20, epochs=2, probabilities=[0.2])}],
-    ids=lambda changed: next(iter(changed)),
-)  # fmt: skip
-def test_other_settings_are_refused(tmp_path, trained, changed):
-    file = tmp_path / "points.run"
-    one = plan(0.7, pool_size=240, batch_size=20, epochs=1, probabilities=[0.2])
-    frontier(one, DATA, net(), **GIVEN, file=file)
-    rest = {"plan": one, "data": DATA, "model": net(), **GIVEN, **changed}
-    with pytest.raises(ValueError, match=r"points\.run must be of the same settings"):
-        frontier(rest.pop("plan"), rest.pop("data"), rest.pop("model"), **rest, file=file)
+    ("name", "other"),
+    [
+        ("learning_rate", 0.6),
+        ("clip_norm", 2.0),
+        ("seed", 6),
+        ("repetitions", 3),
+        ("optimizer", SGD(momentum=0.1)),
+        ("model", nn.Linear(3, 2, bias=False)),
+        ("data", Split(DATA.train, records(101, 3))),
+        ("data", Split(records(240, 4), DATA.test)),
+        ("plan", planned(0.2, epochs=2)),
+    ],
+)
+def test_other_settings_are_refused(tmp_path, trained, name, other):
+    given = {"plan": planned(0.2, epochs=1), "file": tmp_path / "points.run"}
+    found_with(**given)
+    with pytest.raises(InputError, match=r"points\.run must be of the same settings"):
+        found_with(**{**given, name: other})
     assert len(trained.calls) == 1
 
 
 def test_a_rate_is_chosen_on_records_that_are_not_shown(trained):
     """The hopeless rate is chosen nowhere; what is shown is measured on the other records."""
     rates = (1e-6, 0.5)
-    found = frontier(PLAN, DATA, net(), **{**GIVEN, "learning_rate": rates}, repetitions=3)
+    found = found_with(learning_rate=rates, repetitions=3)
     assert found.learning_rates == rates
     halves = [DATA.test.take(range(first, 101, 2)) for first in (0, 1)]
     pairs = zip(trained.calls[::2], trained.calls[1::2], strict=True)
@@ -173,15 +182,13 @@ def test_a_rate_is_chosen_on_records_that_are_not_shown(trained):
 
 def made_up(*rows, diverged=0):
     """A frontier with these final accuracies at the points of the plan."""
-    points = tuple(
-        MeasuredPoint(
-            **vars(point), learning_rate=1.0, after=(5, 9), diverged=diverged,
-            accuracies=np.array([[0.99, value] for value in row]),
-        )
-        for point, row in zip(PLAN.points, rows, strict=False)
-    )  # fmt: skip
-    plan_fields = (getattr(PLAN, name) for name in FrontierRecord.__match_args__[:7])
-    return FrontierRecord(*plan_fields, points, "clouds", 2, (1.0,))
+    course = {"learning_rate": 1.0, "after": (5, 9), "diverged": diverged}
+    points = []
+    for point, row in zip(PLAN.points, rows, strict=False):
+        accuracies = np.array([[0.99, value] for value in row])
+        points.append(MeasuredPoint(**vars(point), **course, accuracies=accuracies))
+    fields = (getattr(PLAN, name) for name in FrontierRecord.__match_args__[:7])
+    return FrontierRecord(*fields, tuple(points), "clouds", 2, (1.0,))
 
 
 def test_best_is_by_final_accuracy_and_rivals_are_named():
@@ -191,45 +198,47 @@ def test_best_is_by_final_accuracy_and_rivals_are_named():
     assert (shown["best"], shown["points"][0]["final"]["value"]) == (0.5, pytest.approx(0.8005))
     assert shown["points"][0]["best_peeks_at_test"]["value"] == pytest.approx(0.99)
     reach = 100 * scipy.stats.t.isf(0.05 / 2 / 3, 1) * 0.0005  # three intervals hold together
-    best, last = (f"{value:.2f} % ({value - reach:.2f} to {value + reach:.2f})"
-                  for value in (82.05, 50.05))  # fmt: skip
-    assert f"the best mean final accuracy is {best}, at π = 0.5" in found.sentence
-    rivals = "It cannot be told from π = 0.2: the intervals, corrected for their number, overlap."
-    assert rivals in found.sentence
+    for value, words in ((82.05, "accuracy is "), (50.05, ", give ")):
+        told = f"{words}{value:.2f} % ({value - reach:.2f} to {value + reach:.2f})"
+        assert told in found.sentence
+    assert "It cannot be told from π = 0.2: the intervals" in found.sentence
     assert "More records with more noise, π = 0.69 with ε at most" in found.sentence
-    assert last in found.sentence
-
-
-def test_a_clear_winner_is_called_one_and_equals_are_not():
-    clear = made_up([0.800, 0.801], [0.900, 0.901])
-    assert "No other π has an interval (corrected for their number)" in clear.sentence
-    assert clear.tied == ()
-    level = made_up([0.80, 0.81], [0.80, 0.82], [0.81, 0.80])
-    assert "It cannot be told from π = 0.2 and 0.69: the intervals" in level.sentence
-    assert "More records" not in level.sentence
-    assert "overlap" not in made_up([0.8, 0.81]).sentence
-    diverged = made_up([0.1, 0.2], [0.1, 0.2], diverged=2).sentence
-    assert "4 trainings diverged: a lower learning rate" in diverged
 
 
 @pytest.mark.parametrize(
-    ("changed", "sentence"),
+    ("rows", "tied", "words"),
     [
-        ({"repetitions": 1}, "repetitions must be at least 2, but it is 1"),
-        ({"learning_rate": 0.0}, "learning_rate must be above 0"),
-        ({"learning_rate": []}, "learning_rate must be one or more, but it is empty"),
-        ({"clip_norm": 0.0}, "clip_norm must be above 0"),
-        ({"compute": Compute("abacus")}, "device must be"),
-        ({"seed": -1}, "seed must be"),
-        ({"data": Split(records(200, 1), DATA.test)}, "plan must be for the 200 records, but"),
-        ({"data": Split(DATA.train.take([*range(239), 0]), DATA.test)}, "of distinct records"),
-        ({"learning_rate": [1, 2], "data": Split(DATA.train, DATA.test.take([0]))}, "test part"),
-        ({"data": Split(Dataset("r", DATA.train.records, DATA.train.records[:, 0], "table", None),
-                        DATA.test)}, "data must be one with classes"),
+        ([[0.800, 0.801], [0.900, 0.901]], (), "No other π has an interval"),
+        ([[0.80, 0.81], [0.80, 0.82], [0.81, 0.80]], (0.2, 0.69), "from π = 0.2 and 0.69: the"),
+        ([[0.8, 0.81]], (), "accuracy is 80.50 %"),
     ],
-)  # fmt: skip
-def test_refusals(trained, changed, sentence):
-    given = {"data": DATA, **GIVEN, **changed}
-    with pytest.raises(ValueError, match=sentence):
-        frontier(PLAN, given.pop("data"), net(), **given)
+)
+def test_a_clear_winner_is_called_one_and_equals_are_not(rows, tied, words):
+    found = made_up(*rows)
+    assert found.tied == tied
+    assert words in found.sentence
+    assert ("overlap" in found.sentence) == (len(rows) > 1)
+    lost = made_up(*rows, diverged=2).sentence
+    assert f"{2 * len(rows)} trainings diverged: a lower learning rate" in lost
+
+
+@pytest.mark.parametrize(
+    ("parameter", "changed"),
+    [
+        ("repetitions", {"repetitions": 1}),
+        ("learning_rate", {"learning_rate": 0.0}),
+        ("learning_rate", {"learning_rate": []}),
+        ("clip_norm", {"clip_norm": 0.0}),
+        ("device", {"compute": Compute("abacus")}),
+        ("seed", {"seed": -1}),
+        ("plan", {"data": Split(records(200, 1), DATA.test)}),
+        ("pool", {"data": Split(DATA.train.take([*range(239), 0]), DATA.test)}),
+        ("test part", {"data": Split(DATA.train, DATA.test.take([0])), "learning_rate": [1, 2]}),
+        ("data", {"data": Split(replace(DATA.train, classes=None), DATA.test)}),
+    ],
+)
+def test_refusals(trained, parameter, changed):
+    with pytest.raises(InputError) as refused:
+        found_with(**changed)
+    assert refused.value.parameter == parameter
     assert not trained.calls

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dprime import DPSGD, EpsilonDelta, InputError
-from dprime.membership.planner import Point, plan, usual_probabilities
+from dprime.membership.planner import PoolPoint, plan, usual_probabilities
 from dprime.plain import to_json
 from dprime.text import round_up
 
@@ -15,7 +15,7 @@ POOL = {"pool_size": 60_000, "batch_size": 1024}
 MADE = plan(0.731, **POOL, epochs=15, probabilities=[0.6, 0.1, 0.73])
 
 
-def precision_at(point: Point, noise: float, min_tpr: float = 0.01) -> float:
+def precision_at(point: PoolPoint, noise: float, min_tpr: float = 0.01) -> float:
     curve = DPSGD(noise, point.sample_rate, point.steps).curve()
     return curve.precision(prior=point.probability, min_tpr=min_tpr)
 
@@ -31,32 +31,16 @@ def test_the_target_is_kept_and_a_little_less_noise_breaks_it(point):
     assert point.steps == math.ceil(15 * point.expected_records / 1024 - 1e-9)
 
 
-def test_points_are_in_order_and_epsilon_goes_to_nothing():
-    assert [point.probability for point in MADE.points] == [0.1, 0.6, 0.73]
-    epsilons = [point.epsilon for point in MADE.points]
-    assert epsilons == sorted(epsilons, reverse=True)
-    assert epsilons[-1] < 0.01
-
-
-def test_the_same_steps_at_the_usual_probabilities_and_a_part_that_is_the_batch():
-    made = plan(0.4, pool_size=1000, batch_size=100, steps=7)
-    assert [point.probability for point in made.points] == usual_probabilities(0.4, 0.1)
-    assert {point.steps for point in made.points} == {made.steps} == {7}
-    assert made.epochs is None
-    assert made.points[0].sample_rate == 1.0
-    assert all(point.precision <= 0.4 for point in made.points)
-
-
-def test_the_theorem_is_valid_and_asks_for_more_noise():
-    for point in MADE.points:
-        prior, other = point.probability, point.by_theorem
-        share, odds = 1 - 1e-5 / 0.01, (0.731 / 0.269) / (prior / (1 - prior))
-        assert other.epsilon == pytest.approx(math.log(odds * share), rel=1e-9)  # T theorem 3.3
-        assert EpsilonDelta(other.epsilon, 1e-5).curve().precision(prior, 0.01) <= 0.731
-        kept = DPSGD(other.noise_multiplier, point.sample_rate, point.steps).curve().epsilon(1e-5)
-        assert 0.995 * other.epsilon < kept <= other.epsilon
-        assert other.noise_multiplier > point.noise_multiplier
-        assert precision_at(point, other.noise_multiplier) < 0.731
+@pytest.mark.parametrize("point", MADE.points, ids=lambda point: f"{point.probability:g}")
+def test_the_theorem_is_valid_and_asks_for_more_noise(point):
+    prior, other = point.probability, point.by_theorem
+    share, odds = 1 - 1e-5 / 0.01, (0.731 / 0.269) / (prior / (1 - prior))
+    assert other.epsilon == pytest.approx(math.log(odds * share), rel=1e-9)  # T theorem 3.3
+    assert EpsilonDelta(other.epsilon, 1e-5).curve().precision(prior, 0.01) <= 0.731
+    kept = DPSGD(other.noise_multiplier, point.sample_rate, point.steps).curve().epsilon(1e-5)
+    assert 0.995 * other.epsilon < kept <= other.epsilon
+    assert other.noise_multiplier > point.noise_multiplier
+    assert precision_at(point, other.noise_multiplier) < 0.731
 
 
 def test_where_the_theorem_says_nothing_the_curve_still_does():
@@ -64,6 +48,14 @@ def test_where_the_theorem_says_nothing_the_curve_still_does():
     (point,) = plan(0.731, **POOL, epochs=5, probabilities=[0.3], min_tpr=1e-6).points
     assert point.by_theorem is None
     assert precision_at(point, point.noise_multiplier, 1e-6) <= 0.731
+
+
+def test_the_same_steps_at_the_usual_probabilities_and_a_part_that_is_the_batch():
+    made = plan(0.4, pool_size=1000, batch_size=100, steps=7)
+    assert [point.probability for point in made.points] == usual_probabilities(0.4, 0.1)
+    assert {point.steps for point in made.points} == {made.steps} == {7}
+    assert made.points[0].sample_rate == 1.0
+    assert all(point.precision <= 0.4 for point in made.points)
 
 
 @pytest.mark.parametrize("target", [0.011, 0.05, 0.099, 0.2, 0.5, 0.7, 0.731, 0.8811, 0.999])
@@ -82,9 +74,8 @@ def test_what_no_noise_meets_says_where():
 
 
 def test_in_words_and_as_json():
-    assert "precision of attackers who find at least 1 % of the members at or below 0.731" in (
-        MADE.planned
-    )
+    assert [point.probability for point in MADE.points] == [0.1, 0.6, 0.73]
+    assert "find at least 1 % of the members at or below 0.731" in MADE.planned
     endless = replace(MADE, points=(replace(MADE.points[0], epsilon=math.inf),))
     shown = json.loads(json.dumps(to_json(endless), allow_nan=False))
     assert (shown["kind"], shown["points"][0]["epsilon"]) == ("certified", None)

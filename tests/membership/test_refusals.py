@@ -7,26 +7,19 @@ from torch import nn
 from dprime import InputError
 from dprime.curve import TradeOff
 from dprime.data import Dataset
-from dprime.membership import Cohort, InferenceConfig, answers, infer, score, signals_of
-from dprime.membership.attacks import RMIA, AttackR, Evidence, LiRA, attack_named
+from dprime.membership import Cohort, InferenceConfig, infer, signals_of
+from dprime.membership.attacks import RMIA, AttackR, Evidence, LiRA
 from dprime.membership.confidence import (
-    clopper_pearson,
     contradicts,
     lower_precision,
     over_repetitions,
     precision_of_share,
 )
+from dprime.membership.config import Recipe
 from dprime.membership.planner import plan
-from dprime.membership.pool import Draw, draw
-from dprime.membership.results import (
-    held_out_precision,
-    mean_tpr,
-    roc,
-    shuffled_best,
-    top_precision,
-)
+from dprime.membership.pool import draw
+from dprime.membership.results import mean_tpr, roc, top_precision
 from dprime.membership.signals import Signals
-from dprime.membership.trainers import Recipe
 from dprime.train import TrainingConfig, train
 from membership.plain_attacks import signals
 from pools import OTHERS, POOL, network, trainers
@@ -43,22 +36,13 @@ def inferred(**given):
 
 
 def evidence(**change):
-    return Evidence(
-        **{
-            "target": signals(np.zeros(5)), "shadows": signals(np.zeros((3, 5))),
-            "members": np.ones((3, 5), bool), "population": signals(np.zeros(4)),
-            "shadow_population": signals(np.zeros((3, 4))), **change,
-        }
-    )  # fmt: skip
+    shapes = {"target": 5, "shadows": (3, 5), "population": 4, "shadow_population": (3, 4)}
+    parts = {name: signals(np.zeros(shape)) for name, shape in shapes.items()}
+    return Evidence(**{**parts, "members": np.ones((3, 5), bool), **change})
 
 
 def planned(precision=0.731, **given):
     return plan(precision, **{"pool_size": 60_000, "batch_size": 1024, "epochs": 15, **given})
-
-
-def few_shadows(attack, models, records):
-    outputs = answers(Cohort.of(TRAINER, max(2, models), seed=1), POOL, OTHERS)
-    return score(attack_named(attack), outputs, outputs if models else None, records)
 
 
 def forgotten():
@@ -70,61 +54,36 @@ CASES = [
     ("pool", lambda: draw(2.5, 0.5)),
     ("the number of records in the pool", lambda: draw(1, 0.5)),
     ("probability", lambda: draw(10, 0.0)),
-    ("probability", lambda: draw(10, NAN)),
     ("probability", lambda: draw(10, "0.5")),
     ("probability", lambda: draw(3, [0.1, 0.2])),
     ("the probability of record 1", lambda: draw(3, [0.1, 1.5, 0.2])),
-    ("the probability of record 2", lambda: draw(3, [0.1, 0.5, NAN])),
-    ("members", lambda: Draw([0, 1, 1], 0.5)),
-    ("members", lambda: Draw([[True, False]], 0.5)),
-    ("the number of records in the pool", lambda: Draw([True], 0.5)),
     ("pool", lambda: draw(81, 0.5).take(POOL)),
     ("dataset", lambda: draw(81, 0.5).subset(POOL)),
     ("log_p", lambda: Signals(np.ones(2), np.zeros(2))),
-    ("log_p", lambda: Signals(np.zeros(()), np.zeros(()))),
-    ("log1m_p", lambda: Signals(np.zeros(2), np.zeros(3))),
-    ("logits", lambda: Signals.from_logits(np.zeros((3, 0)), [0, 0, 0])),
-    ("logits", lambda: Signals.from_binary_logits(1.0, [1])),
+    ("log_p", lambda: Signals(np.zeros(2), np.zeros(3))),
     ("labels", lambda: Signals.from_logits(np.zeros((3, 2)), [0, 1])),
-    ("labels", lambda: Signals.from_logits(np.zeros((2, 2)), [0, 2])),
-    ("labels", lambda: Signals.from_logits(np.zeros((2, 2)), [0, 0.5])),
     ("records", lambda: signals_of(LINEAR, Dataset.of(np.ones((2, 12)), [0.5, 1.5]))),
     ("model", lambda: signals_of(forgotten(), POOL)),
     ("shadows", lambda: evidence(shadows=signals(np.zeros((3, 4))))),
     ("shadows", lambda: evidence(shadows=signals(np.where(np.eye(3, 5), np.nan, 0)))),
-    ("members", lambda: evidence(members=np.ones((2, 5), bool))),
     ("target", lambda: evidence(target=signals(np.zeros((3, 5))))),
     ("shadow_population", lambda: evidence(shadow_population=signals(np.zeros((3, 5))))),
-    ("attack", lambda: attack_named("rima")),
     ("variance", lambda: LiRA(variance="none")),
     ("missing", lambda: AttackR(missing="skip")),
     ("thresholds_from", lambda: AttackR(thresholds_from="both")),
     ("gamma", lambda: RMIA(gamma=0.0)),
     ("offline_a", lambda: RMIA(offline_a=1.5)),
-    ("shadow models", lambda: few_shadows("lira", 2, range(80))),
-    ("evidence.shadows", lambda: few_shadows("rmia", 0, range(5))),
-    ("records", lambda: few_shadows("yeom", 0, [])),
     ("values", lambda: over_repetitions([0.5])),
-    ("values", lambda: over_repetitions([0.5, NAN])),
-    ("values", lambda: over_repetitions([[0.5, 0.6]])),
-    ("n", lambda: clopper_pearson(0, 0)),
     ("correct", lambda: lower_precision(4, 3)),
     ("records", lambda: contradicts(PURE, 3, 5, records=4, prior=0.5)),
     ("claim", lambda: contradicts(1.0, 3, 5, records=10, prior=0.5)),
     ("share", lambda: precision_of_share(PURE, 0.0, 0.5)),
     ("members", lambda: roc([1.0, 2.0], [True, True])),
     ("members", lambda: roc([1.0, 2.0], [True])),
-    ("members", lambda: roc([1.0, 2.0], [1, 2])),
-    ("members", lambda: roc([], [])),
     ("scores", lambda: roc(["a", "b"], [0, 1])),
     ("values", lambda: mean_tpr([roc([1.0, 2.0], [True, False])], [0.1])),
-    ("scores", lambda: held_out_precision([1.0], [True], RNG)),
-    ("scores", lambda: shuffled_best([NAN, NAN], [True, False], RNG)),
     ("share", lambda: top_precision([1.0, 2.0], [0, 1], 0.0, RNG)),
     ("batch", lambda: Recipe(batch=0)),
-    ("epochs", lambda: Recipe(epochs=-1.0)),
-    ("delta", lambda: Recipe(delta=0.0)),
-    ("noise_multiplier", lambda: Recipe(noise_multiplier=0.0)),
     ("noise_multiplier", lambda: Recipe(epsilon=1.0, noise_multiplier=2.0)),
     ("batch", lambda: Recipe(batch=50).training(80, 0.5)),
     ("probability", lambda: Recipe(batch=5).training(80, 1.0)),
@@ -133,28 +92,20 @@ CASES = [
     ("precision", lambda: planned(precision=1.0)),
     ("probability", lambda: planned(probabilities=[0.3, 0.731])),  # the target: no noise meets it
     ("probability", lambda: planned(probabilities=[0.01])),  # less than a batch
-    ("probability", lambda: planned(probabilities=[0.0])),
     ("probabilities", lambda: planned(probabilities=[])),
     ("precision", lambda: planned(pool_size=1200)),  # below the least π that leaves a batch
-    ("pool_size", lambda: planned(pool_size=0)),
     ("batch_size", lambda: planned(batch_size=0)),
     ("batch", lambda: planned(pool_size=1000)),
     ("Exactly one of epochs, steps", lambda: planned(steps=5)),
-    ("epochs", lambda: planned(epochs=-1.0)),
-    ("steps", lambda: planned(epochs=None, steps=0)),
     ("min_tpr", lambda: planned(min_tpr=0.0)),
-    ("delta", lambda: planned(delta=0.0)),
     ("attacks", lambda: inferred(attacks=[])),
     ("attacks", lambda: inferred(attacks=["lira", "lira"])),
     ("attack", lambda: inferred(attacks=["liar"])),
     ("targets", lambda: inferred(targets=1)),
     ("records", lambda: inferred(records=81)),
     ("shadow models", lambda: inferred(shadows=1)),
-    ("probability", lambda: inferred(probabilities=[1.0])),
-    ("probabilities", lambda: inferred(probabilities=[])),
-    ("fpr", lambda: inferred(fpr=(0.0,))),
-    ("confidence", lambda: inferred(confidence=1.0)),
-    ("top_share", lambda: inferred(top_share=0.0)),
+    ("probabilities", lambda: inferred(probabilities=[1.0])),
+    ("the number of probabilities", lambda: inferred(probabilities=[])),
     ("min_tpr", lambda: inferred(min_tpr=0.2)),
 ]
 

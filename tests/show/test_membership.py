@@ -7,8 +7,7 @@ import pytest
 
 from dprime import TradeOff
 from dprime.membership import InferenceConfig, Scored
-from dprime.membership.inference import conclude
-from dprime.membership.record import Inference
+from dprime.membership.inference import Inference, conclude
 from dprime.show.membership import precision_figures, roc_figure
 
 CLAIM = TradeOff.gaussian(1.0)

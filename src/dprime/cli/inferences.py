@@ -3,42 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
 from rich.table import Table
 
 from dprime import text, validate
-from dprime.cli.options import (
-    Address,
-    AsJson,
-    FailOn,
-    TimeLimit,
-    Where,
-    Workers,
-    backend_asked,
-    check_fail_on,
-    check_torch,
-    exit_on,
-    free_path,
-    interruptible,
-    look_here,
-    number_options,
-    numbers_given,
-    text_option,
-    with_options,
-)
-from dprime.cli.pools import outsiders, pool_named
+from dprime.cli import options, pools
 from dprime.cli.tables import interval_cell, plain_table, show
-from dprime.data import Dataset
 from dprime.mechanisms import DEFAULT_ADJACENCY
+from dprime.membership.config import InferenceConfig, Recipe
+from dprime.membership.pool import outside
 from dprime.plain import to_json
 from dprime.text import round_up
 
 if TYPE_CHECKING:
-    from dprime.membership.record import InferenceRecord
+    from dprime.membership.inference import InferenceRecord
     from dprime.runs.backends import Backend
 
 Text = str | None
@@ -50,136 +31,99 @@ LARGEST_POPULATION = 1000
 MOST_RECORDS = 1000
 """Records of the pool that are attacked where no number is given."""
 
-
-RECIPE = {
-    "epsilon": "The claim: ε at --delta.",
-    "delta": "δ of the claim [1e-5].",
-    "noise_multiplier": "Instead of ε: noise over C.",
-    "batch": "Expected records in a step [64].",
-    "epochs": "Passes over a part of the pool [20].",
-    "learning_rate": "SGD learning rate [0.5].",
-    "clip_norm": "C, the clipping norm [1].",
-    "momentum": "SGD momentum [0].",
+WORDS = pools.SHARED | {
+    "model": ("dense-64", pools.MODELS),
+    "trainer": (None, "Your own training function, module:function"),
+    "pi": ("0.5", "π: probability that a target has a record; several: 0.1,0.5"),
+    "attacks": (None, "E.g. lira,rmia-offline,attack-p; all usual ones if not given"),
 }
-CONFIG = {
-    "records": "Records of the pool that are attacked, from the first [1000].",
-    "shadows": "Models that the attacker trains [64].",
-    "targets": "Models that are attacked [5].",
-    "min_tpr": "For the limit of held-out thresholds [0.01].",
-    "confidence": "Of the intervals [0.95].",
-    "seed": "Random seed [0].",
+RECIPE = pools.numbers_of(Recipe)
+CONFIG = pools.numbers_of(InferenceConfig) | {
+    "records": (MOST_RECORDS, "Records of the pool that are attacked, from the first")
 }
-OTHERS = {
-    "shadow_pi": "π of shadow models [0.5].",
-    "pool": "Records of the pool, from the first; all if not given.",
-    "memory": "GB that the training may use [2].",
+OTHERS: pools.Options = {
+    "shadow_pi": (0.5, "π of shadow models"),
+    "pool": (None, "Records of the pool, from the first; all if not given"),
+    "memory": (2.0, "GB that the training may use"),
 }
-"""Numbers with their help: fields of `Recipe`, of `InferenceConfig`, and others."""
+NUMBERS = OTHERS | CONFIG | RECIPE
+WHOLE = [*(name for name, (usual, _) in NUMBERS.items() if isinstance(usual, int)), "pool"]
+OF_THE_ENGINE = ("model", "device", "learning_rate", "clip_norm", "momentum", "memory")
 
-WHOLE = ("batch", "records", "shadows", "targets", "seed", "pool")
-OF_THE_ENGINE = ("learning_rate", "clip_norm", "momentum", "memory")
 
-
-@with_options(number_options({**OTHERS, **CONFIG, **RECIPE}), before="backend")
+@options.with_options(pools.declared(WORDS, NUMBERS), before="backend")
 def infer(
-    data: Annotated[str, text_option("The data set's name; digits if not given.")] = "digits",
-    data_dir: Annotated[Text, text_option("The folder of the data sets' files.")] = None,
-    model: Annotated[
-        Text,
-        text_option("linear, dense-64-32, conv-16-32 or module:function; dense-64 if not given."),
-    ] = None,
-    trainer: Annotated[Text, text_option("Your own training function, module:function.")] = None,
-    pi: Annotated[
-        str, text_option("π: probability that a target has a record; several: 0.1,0.5 [0.5].")
-    ] = "0.5",
-    attacks: Annotated[
-        Text, text_option("E.g. lira,rmia-offline,attack-p; all usual ones if not given.")
-    ] = None,
-    device: Annotated[Text, text_option("cpu (if not given) or cuda.")] = None,
-    backend: Where = "here",
-    workers: Workers = None,
-    address: Address = None,
-    time_limit: TimeLimit = None,
+    backend: options.Where = "here",
+    workers: options.Workers = None,
+    address: options.Address = None,
+    time_limit: options.TimeLimit = None,
     shadow_file: Annotated[
-        Path | None, text_option("Keeps the shadow models' answers apart, for other inferences.")
+        Path | None,
+        options.text_option("Keeps the shadow models' answers apart, for other inferences."),
     ] = None,
-    out: Annotated[Path | None, text_option("The run's file; else in runs/.")] = None,
-    charts: Annotated[Path | None, text_option("A folder for the charts.")] = None,
-    fail_on: FailOn = "refuted",
-    as_json: AsJson = False,
-    **numbers: Text,
+    out: Annotated[Path | None, options.text_option("The run's file; else in runs/.")] = None,
+    charts: Annotated[Path | None, options.text_option("A folder for the charts.")] = None,
+    fail_on: options.FailOn = "refuted",
+    as_json: options.AsJson = False,
+    **given: Text,
 ) -> None:
     """Attack models trained on part of a pool: who was in it? Without ε the training is not DP."""
-    check_torch("membership inference")
-    check_fail_on(fail_on)
+    options.check_torch("membership inference")
+    options.check_fail_on(fail_on)
     if charts is not None:
-        _check_folder(charts)
-    if trainer is not None:
-        engine = {name: numbers[name] for name in OF_THE_ENGINE}
-        _check_left_out({"model": model, "device": device, **engine})
-    config: dict[str, Any] = numbers_given(numbers, CONFIG, WHOLE)
-    config["probabilities"] = [validate.parse("pi", each) for each in pi.split(",")]
-    others = numbers_given(numbers, OTHERS, WHOLE)
-    if "shadow_pi" in others:
-        config["shadow_probability"] = others.pop("shadow_pi")
-    if attacks is not None:
+        pools.check_charts("charts", charts)
+    for name in OF_THE_ENGINE if given["trainer"] else ():
+        if given[name] is not None:
+            wanted = "left out with a trainer of your own"
+            remedy = "leave it out; batch, epochs and noise_multiplier are what you claim of it"
+            raise validate.invalid_value(name, given[name], wanted, remedy)
+    request: Request = pools.asked(WORDS, given) | {"pool": None, "memory": 2.0}
+    request |= options.numbers_given(given, OTHERS, WHOLE)
+    config: dict[str, Any] = options.numbers_given(given, CONFIG, WHOLE)
+    config["probabilities"] = [validate.parse("pi", each) for each in request.pop("pi").split(",")]
+    if "shadow_pi" in request:
+        config["shadow_probability"] = request.pop("shadow_pi")
+    if attacks := request.pop("attacks"):
         config["attacks"] = attacks.replace(" ", "").split(",")
-    request: Request = {
-        "data": data, "data_dir": data_dir, "model": model or "dense-64", "trainer": trainer,
-        "recipe": numbers_given(numbers, RECIPE, WHOLE), "config": config,
-        "device": device or "cpu", "pool": None, "memory": 2.0, **others,
-        "shadow_file": None if shadow_file is None else str(shadow_file),
-    }  # fmt: skip
-    where = backend_asked(backend, workers, address, time_limit, device or "cpu")
-    found = finish_inference(request, out or free_path("infer", data), where, as_json)
-    for path in [] if charts is None else _drawn(found, charts):
-        if not as_json:
-            Console().print(f"Drawn: {path}", style="dim", highlight=False, soft_wrap=True)
-    exit_on([found.verdict], fail_on)
+    request["recipe"], request["config"] = options.numbers_given(given, RECIPE, WHOLE), config
+    request["shadow_file"] = None if shadow_file is None else str(shadow_file)
+    where = options.backend_asked(backend, workers, address, time_limit, request["device"])
+    path = out or options.free_path("infer", request["data"])
+    found = finish_inference(request, path, where, as_json)
+    for drawn in [] if charts is None else _drawn(found, charts):
+        pools.note(f"Drawn: {drawn}", as_json)
+    options.exit_on([found.verdict], fail_on)
 
 
 def finish_inference(
     request: Request, path: Path, backend: Backend, as_json: bool
 ) -> InferenceRecord:
     """Do what a run still lacks, and print its tables; an interrupted run says how to go on."""
-    look_here()
-    split, left_out = outsiders(
-        pool_named(request["data"], request["data_dir"], "pool", request["pool"])
-    )
-    others = split.test.take(range(min(len(split.test), LARGEST_POPULATION)))
-    with interruptible(path):
-        found = _found(request, split.train, others, path, backend)
-    record, population = to_json(found), {"records": len(others), "left_out": left_out}
+    from dprime.membership.inference import infer as infer_from  # noqa: PLC0415  it needs PyTorch
+    from dprime.membership.shadows import Trainers  # noqa: PLC0415
+    from dprime.train import Compute  # noqa: PLC0415
+
+    options.look_here()
+    split = pools.pool_named(request["data"], request["data_dir"], "pool", request["pool"])
+    pool, strangers = split.train, outside(split.test, split.train)
+    others = strangers.take(range(min(len(strangers), LARGEST_POPULATION)))
+    recipe, compute = Recipe(**request["recipe"]), Compute(request["device"], request["memory"])
+    named = {"model": request["model"], "own": request["trainer"], "compute": compute}
+    config = InferenceConfig(**{"records": min(MOST_RECORDS, len(pool)), **request["config"]})
+    play = partial(infer_from, file=path, shadow_file=request["shadow_file"], backend=backend)
+    with options.interruptible(path):
+        trainers = Trainers.named(recipe, pool, **named)
+        claim = trainers.claim if trainers.own else None
+        found = play(pool, others, trainers, config, claim=claim, request=request)
+    left_out, record = len(split.test) - len(strangers), to_json(found)
     tables = inference_tables(record)
     if left_out:
         are = "record of the test part is" if left_out == 1 else "records of the test part are"
         tables.append(f"{left_out:,} {are} in the pool too, and left out of the population.")
+    population = {"records": len(others), "left_out": left_out}
     show({"run": str(path), "population": population, **record}, as_json, *tables)
-    if not as_json:
-        Console().print(f"Kept in {path}.", style="dim", highlight=False, soft_wrap=True)
+    pools.note(f"Kept in {path}.", as_json)
     return found
-
-
-def _found(
-    request: Request, pool: Dataset, others: Dataset, path: Path, backend: Backend
-) -> InferenceRecord:
-    """What a request asks for; a run that is there already is gone on with."""
-    from dprime.membership.inference import InferenceConfig  # noqa: PLC0415  it needs PyTorch
-    from dprime.membership.inference import infer as infer_from  # noqa: PLC0415
-    from dprime.membership.trainers import Recipe, Trainers  # noqa: PLC0415
-    from dprime.train import Compute  # noqa: PLC0415
-
-    trainers = Trainers.named(
-        Recipe(**request["recipe"]), pool, model=request["model"], own=request["trainer"],
-        compute=Compute(request["device"], request["memory"]),
-    )  # fmt: skip
-    config = InferenceConfig(**request["config"])
-    if config.records is None:
-        config = replace(config, records=min(MOST_RECORDS, len(pool)))
-    return infer_from(
-        pool, others, trainers, config, claim=trainers.claim if trainers.own else None,
-        file=path, shadow_file=request["shadow_file"], backend=backend, request=request,
-    )  # fmt: skip
 
 
 def inference_tables(record: Mapping[str, Any]) -> list[Table | str]:
@@ -190,34 +134,14 @@ def inference_tables(record: Mapping[str, Any]) -> list[Table | str]:
     return parts
 
 
-def _check_folder(charts: Path) -> None:
-    """A place for charts, before anything is trained."""
-    from dprime.show.needs import check_drawing  # noqa: PLC0415  only charts need it
-
-    check_drawing()
-    try:
-        charts.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        wanted = f"a folder to write to ({error.strerror})"
-        raise validate.invalid_value("charts", str(charts), wanted, "give another place") from None
-
-
-def _check_left_out(engine: dict[str, Text]) -> None:
-    """A function of one's own trains as it does: what belongs to the engine would do nothing."""
-    for name, given in engine.items():
-        if given is not None:
-            remedy = "leave it out; batch, epochs and noise_multiplier are what you claim of it"
-            raise validate.invalid_value(name, given, "left out with a trainer of your own", remedy)
-
-
 def found_table(found: Mapping[str, Any], data: str) -> Table:
     """How many members each attack finds, where there are false alarms enough to count."""
     attacks = found["attacks"]
-    table = plain_table(
+    title = (
         f"{data}: {found['records']:,} records attacked, π = {found['probability']:g}, "
-        f"{found['targets']} targets, {found['shadows']} shadow models",
-        "Attack", "AUC", *(f"TPR at FPR {rate}" for rate in attacks[0]["tpr"]),
-    )  # fmt: skip
+        f"{found['targets']} targets, {found['shadows']} shadow models"
+    )
+    table = plain_table(title, "Attack", "AUC", *(f"TPR at FPR {x}" for x in attacks[0]["tpr"]))
     for each in attacks:
         table.add_row(each["title"], *map(interval_cell, (each["auc"], *each["tpr"].values())))
     if found["allowed"] is not None:
@@ -263,12 +187,10 @@ def _drawn(record: InferenceRecord, folder: Path) -> list[Path]:
     from dprime.show.membership import precision_figures, roc_figure  # noqa: PLC0415  it draws
 
     found, several = record.inferences, len(record.inferences) > 1
-    figures = {
-        f"membership-roc{f'-{each.probability:g}' if several else ''}": roc_figure(
-            each, record.data
-        )
-        for each in found
-    }
+    figures = {}
+    for each in found:
+        name = f"membership-roc-{each.probability:g}" if several else "membership-roc"
+        figures[name] = roc_figure(each, record.data)
     drawn = [figure.save(folder / f"{name}.svg") for name, figure in figures.items()]
     for name, figure in precision_figures(found, record.data).items() if several else ():
         drawn.append(figure.save(folder / f"precision-over-prior-{name}.svg"))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from dprime import validate
-from dprime.cli.options import AsJson, if_given, number_option
+from dprime.cli.options import AsJson, if_given, number_option, typed
+from dprime.cli.tables import show
 from dprime.mechanisms import DPSGD
 from dprime.membership.pool import EMPTY_DRAW
 from dprime.membership.pool_files import ENDING, PoolFacts, others_can_read
@@ -19,6 +19,12 @@ from dprime.plain import to_json
 from dprime.text import round_up
 
 Text = str | None
+
+NOTE = (
+    "How many were drawn is not shown: it is a secret like who was drawn. Nothing public may "
+    "depend on it, so the training takes its sampling rate, its divisor and its steps from the "
+    "expected size."
+)
 
 
 def sample(
@@ -35,8 +41,8 @@ def sample(
         typer.Option(help="A column that does not make two records distinct, such as an id."),
     ] = None,
     batch: Annotated[Text, number_option("Batch size of the training: gives its rate.")] = None,
-    noise_multiplier: Annotated[Text, number_option("Of the training: for the command.")] = None,
-    steps: Annotated[Text, number_option("Of the training: for the command.")] = None,
+    noise_multiplier: Annotated[Text, number_option("Its noise, for the command.")] = None,
+    steps: Annotated[Text, number_option("Its steps, for the command.")] = None,
     members: Annotated[
         Path | None, typer.Option(help="A file for who was drawn, 0 or 1 a line. Secret.")
     ] = None,
@@ -47,99 +53,58 @@ def sample(
     as_json: AsJson = False,
 ) -> None:
     """Draw a training set from a pool of distinct records, each with its own coin."""
-    training = _training(noise_multiplier, steps)
-    size = None
-    if batch is not None:
-        size = validate.whole("batch", validate.parse("batch", batch), example=64)
+    training = typed({"noise_multiplier": noise_multiplier, "steps": steps})
+    DPSGD(**{name: validate.parse(name, text) for name, text in training.items()})  # type: ignore[arg-type]
     if seed_file is not None and others_can_read(seed_file):
-        Console(stderr=True).print(
+        _say(
             f"Warning: others can read {seed_file}, and whoever knows the seed knows who was "
             f"drawn: chmod 600 {seed_file}",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
+            error=True,
         )
     seed_was_there = seed_file is not None and seed_file.exists()
-    facts = draw_from(
-        pool,
-        out,
-        probability=if_given(validate.parse, "probability", probability),
-        probability_column=probability_column,
-        ignore=ignore or (),
-        batch=size,
-        members=members,
-        seed_file=seed_file,
-        force=force,
-    )
+    given: dict[str, Any] = {"members": members, "seed_file": seed_file, "force": force}
+    given |= {"probability_column": probability_column, "ignore": ignore or ()}
+    for name, number in (("probability", probability), ("batch", batch)):
+        given[name] = if_given(validate.parse, name, number)
+    facts = draw_from(pool, out, **given)
     command = facts.risk_command(**training)
     if as_json:
-        shown = {**to_json(facts), "out": str(out), "risk_command": command, "note": NOTE}
-        print(json.dumps(shown, indent=2, allow_nan=False))
+        show({**to_json(facts), "out": str(out), "risk_command": command, "note": NOTE}, True)
         return
-    seed = "read seed" if seed_was_there else "seed"
-    _print(pool, facts, {"train": out, "members": members, seed: seed_file}, command)
+    read = "the seed that was there, which gives the draw; for one draw only, secret"
+    written = "a new seed, which gives the draw; secret"
+    told = {out: "the training set; secret", members: "who was drawn; secret"}
+    told[seed_file] = read if seed_was_there else written
+    told[Path(f"{out}{ENDING}")] = "what may be known; public"
+    _print(pool, facts, {str(path): words for path, words in told.items() if path}, command)
 
 
-NOTE = (
-    "How many were drawn is not shown: it is a secret like who was drawn. Nothing public may "
-    "depend on it, so the training takes its sampling rate, its divisor and its steps from the "
-    "expected size."
-)
+def _say(text: str, style: str = "", *, error: bool = False) -> None:
+    Console(stderr=error).print(text, style=style, highlight=False, markup=False, soft_wrap=True)
 
 
-def _training(noise: Text, steps: Text) -> dict[str, str]:
-    """What is known of the training, checked, as it was typed."""
-    given = {"noise_multiplier": noise, "steps": steps}
-    texts = {name: text for name, text in given.items() if text is not None}
-    DPSGD(**{name: validate.parse(name, text) for name, text in texts.items()})  # type: ignore[arg-type]
-    return texts
-
-
-def _print(pool: Path, facts: PoolFacts, secret: dict[str, Path | None], command: str) -> None:
+def _print(pool: Path, facts: PoolFacts, files: dict[str, str], command: str) -> None:
     """The public facts, and where the files are."""
-    console = Console()
-
-    def say(text: str, style: str = "") -> None:
-        console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
-
-    say(
-        f"Drawn from the {facts.pool_records:,} records of {pool}, each kept with "
-        f"{_probability(facts)}. Expected: {facts.expected_records:,.10g} records.",
+    low, high, prior = facts.smallest_probability, facts.probability, "π"
+    kept = f"probability {high:.6g}"
+    if low != high:
+        kept = f"its own probability, {low:.6g} to {high:.6g} ({facts.probability_column})"
+        prior = "the largest π, which covers everyone,"
+    _say(
+        f"Drawn from the {facts.pool_records:,} records of {pool}, each kept with {kept}. "
+        f"Expected: {facts.expected_records:,.10g} records.",
         "bold",
     )
-    meanings = {
-        "train": "the training set; secret",
-        "members": "who was drawn; secret",
-        "seed": "a new seed, which gives the draw; secret",
-        "read seed": "the seed that was there, which gives the draw; for one draw only, secret",
-    }
-    lines = [(str(path), meanings[name]) for name, path in secret.items() if path is not None]
-    lines.append((f"{secret['train']}{ENDING}", "what may be known; public"))
-    width = max(len(path) for path, _ in lines)
-    for path, meaning in lines:
-        say(f"  {path:{width}}  {meaning}")
-    say(NOTE)
+    width = max(map(len, files))
+    for path, meaning in files.items():
+        _say(f"  {path:{width}}  {meaning}")
+    _say(NOTE)
     if facts.empty_probability > EMPTY_DRAW:
-        say(
+        _say(
             f"Caution: with so few records nobody at all is drawn with probability "
             f"{round_up(facts.empty_probability, 2)}, and a training that stops there would tell."
         )
     if facts.batch is not None:
-        say(f"Batches of {facts.batch:,}: sampling rate {facts.sample_rate:.6g}.")
-    say(f"What a training on it risks, {_prior(facts)} as the prior:")
-    say(f"  {command}")
-
-
-def _probability(facts: PoolFacts) -> str:
-    if facts.smallest_probability == facts.probability:
-        return f"probability {facts.probability:.6g}"
-    return (
-        f"its own probability, {facts.smallest_probability:.6g} to {facts.probability:.6g} "
-        f"({facts.probability_column})"
-    )
-
-
-def _prior(facts: PoolFacts) -> str:
-    if facts.smallest_probability == facts.probability:
-        return "π"
-    return "the largest π, which covers everyone,"
+        _say(f"Batches of {facts.batch:,}: sampling rate {facts.sample_rate:.6g}.")
+    _say(f"What a training on it risks, {prior} as the prior:")
+    _say(f"  {command}")

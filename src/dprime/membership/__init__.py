@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dprime._lazy import lazy
 from dprime.membership.attacks import ATTACKS, Evidence, MembershipAttack, attack_named
+from dprime.membership.config import InferenceConfig, Recipe
 from dprime.membership.planner import PoolPlan, plan
 from dprime.membership.pool import Draw, draw, outside
 from dprime.membership.pool_files import PoolFacts, mechanism_of, sample
@@ -14,17 +15,13 @@ from dprime.membership.signals import Signals, signals_of
 
 if TYPE_CHECKING:
     from dprime.membership.frontiers import FrontierRecord, frontier
-    from dprime.membership.inference import InferenceConfig, infer
-    from dprime.membership.record import InferenceRecord
-    from dprime.membership.shadows import Cohort, ModelOutputs, Scored, answers, score
-    from dprime.membership.trainers import Recipe, Trainers
+    from dprime.membership.inference import InferenceRecord, infer
+    from dprime.membership.shadows import Cohort, ModelOutputs, Scored, Trainers, answers, score
 
 NEED_TORCH = {
     "frontiers": ("FrontierRecord", "frontier"),
-    "inference": ("InferenceConfig", "infer"),
-    "record": ("InferenceRecord",),
-    "shadows": ("Cohort", "ModelOutputs", "Scored", "answers", "score"),
-    "trainers": ("Recipe", "Trainers"),
+    "inference": ("InferenceRecord", "infer"),
+    "shadows": ("Cohort", "ModelOutputs", "Scored", "Trainers", "answers", "score"),
 }
 """What trains, by the modules where it is: loaded when it is first asked for."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import scipy
@@ -26,24 +25,13 @@ HALVINGS = 60
 
 @dataclass(frozen=True)
 class Interval:
-    """A number with its two-sided interval.
-
-    Attributes:
-        value: the estimate.
-        low: the interval's lower end.
-        high: its upper end.
-        n: what it rests on: trials, repetitions or shuffles.
-        method: "clopper-pearson" for a share of independent trials; the records of one target model
-            are not quite independent, and the interval then says how far their number fixes the
-            share, the model being given. "student-t" for a mean over repetitions. "quantile" for
-            the middle part of a simulated distribution.
-    """
+    """A mean over independent repetitions, with the ends of its two-sided interval."""
 
     value: float
     low: float
     high: float
     n: int
-    method: Literal["clopper-pearson", "student-t", "quantile"]
+    method: str = "student-t"
 
     @property
     def numbers(self) -> tuple[float, float, float]:
@@ -54,56 +42,26 @@ class Interval:
         """The same for a share, which lies between 0 and 1."""
         return replace(self, low=max(0.0, self.low), high=min(1.0, self.high))
 
-    def overlaps(self, other: Interval) -> bool:
-        """Whether the intervals have a value in common."""
-        return self.low <= other.high and other.low <= self.high
-
     def text(self, digits: int = 3, *, scale: float = 1.0) -> str:
-        """For tables; a scale of 100 shows per cent.
-
-        >>> clopper_pearson(8, 10).text(), clopper_pearson(5, 10).text(1, scale=100)
-        ('0.800 (0.444 to 0.975)', '50.0 ± 31.3')
-        """
+        """For tables; a scale of 100 shows per cent."""
         return interval_text(*self.numbers, digits, scale=scale)
-
-
-def clopper_pearson(count: int, n: int, *, confidence: float = 0.95) -> Interval:
-    """A share of trials and its interval (Clopper and Pearson 1934).
-
-    >>> [round(x, 4) for x in clopper_pearson(8, 10).numbers]
-    [0.8, 0.4439, 0.9748]
-    """
-    level = (1.0 - validate.inner_probability("confidence", confidence, example=0.95)) / 2
-    n = validate.whole("n", n)
-    low, high = 1.0 - upper_end(n - count, n, level), upper_end(count, n, level)
-    return Interval(count / n, low, high, n, "clopper-pearson")
 
 
 def over_repetitions(values: ArrayLike, *, confidence: float = 0.95, cells: int = 1) -> Interval:
     """The mean over independent repetitions, such as target models, and its Student-t interval.
 
     An approximation where the values are not Gaussian. Repetitions share nothing but the data and
-    the shadow models, so this interval covers the randomness of one more target model.
-
-    Args:
-        values: one number for each repetition, two or more.
-        confidence: of the interval.
-        cells: the number of such intervals that must hold together (Bonferroni).
-
-    >>> [round(x, 3) for x in over_repetitions([0.5, 0.6, 0.7]).numbers]
-    [0.6, 0.352, 0.848]
+    the shadow models, so this interval covers the randomness of one more target model. `cells` is
+    the number of such intervals that must hold together (Bonferroni).
     """
     given = arrays.numbers("values", values).astype(np.float64)
     if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all():
-        remedy = "repeat with another target model"
-        raise validate.invalid_input(
-            "values", f"{given.tolist()}", "two or more finite numbers", remedy
-        )
-    level = 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
+        shown, remedy = f"{given.tolist()}", "repeat with another target model"
+        raise validate.invalid_input("values", shown, "two or more finite numbers", remedy)
     mean, error = float(given.mean()), float(given.std(ddof=1)) / math.sqrt(len(given))
-    tail = level / (2 * validate.whole("cells", cells, example=12))
+    tail = _level(confidence) / (2 * validate.whole("cells", cells, example=12))
     reach = -float(scipy.special.stdtrit(len(given) - 1, tail)) * error
-    return Interval(mean, mean - reach, mean + reach, len(given), "student-t")
+    return Interval(mean, mean - reach, mean + reach, len(given))
 
 
 def lower_precision(correct: int, flagged: int, *, confidence: float = 0.95) -> float:
@@ -127,15 +85,9 @@ def lower_precision(correct: int, flagged: int, *, confidence: float = 0.95) -> 
       Test a curve with `contradicts`, or average over target models: where the number flagged is
       fixed, the mean of the precision over trainings is at most `curve.precision(prior, min_tpr)`
       if the share of members that are found is at least `min_tpr` on average.
-
-    >>> round(lower_precision(90, 100), 4)
-    0.8363
-    >>> lower_precision(0, 0)
-    0.0
     """
-    level = 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
-    correct, flagged = _counts(correct, flagged)
-    return 1.0 - upper_end(flagged - correct, flagged, level) if correct else 0.0
+    _check_counts(correct, flagged)
+    return 1.0 - upper_end(flagged - correct, flagged, _level(confidence)) if correct else 0.0
 
 
 def precision_of_share(claim: TradeOff, share: float, prior: float) -> float:
@@ -144,9 +96,6 @@ def precision_of_share(claim: TradeOff, share: float, prior: float) -> float:
     Averaged over the records, TPR and FPR lie on or below the claim's concave curve, and
     prior TPR + (1 - prior) FPR is the share. The precision, prior TPR / share, is largest where
     both hold with equality. Rounded up.
-
-    >>> round(precision_of_share(TradeOff.gaussian(1.0), share=0.1, prior=0.5), 4)
-    0.8689
     """
     shape = checked_claim(claim).shape
     share = validate.rate("share", share, example=0.1)
@@ -182,14 +131,9 @@ def contradicts(
 
         Σ_{k≥v} k P(W = k) / (m π) ≤ F(Σ_{k≥v-1} (c - k) P(W = k) / (m (1 - π)))    for every v.
 
-    Args:
-        claim: the certified curve, in the direction from "out" to "in".
-        correct: how many of the flagged records are members.
-        flagged: records that are called members.
-        records: all records that could have been flagged.
-        prior: the probability with which each was kept.
-        confidence: 1 - confidence is the share of trainings in which a true claim is contradicted.
-        choices: between how many numbers flagged the largest contradiction was looked for.
+    The claim is the curve in the direction from "out" to "in". `records` are all that could have
+    been flagged; `choices` is between how many numbers flagged the largest contradiction was looked
+    for.
 
     >>> curve = TradeOff.gaussian(0.5)
     >>> contradicts(curve, 90, 100, records=1000, prior=0.5)
@@ -198,13 +142,12 @@ def contradicts(
     False
     """
     shape = checked_claim(claim).shape
-    correct, flagged = _counts(correct, flagged)
+    _check_counts(correct, flagged)
     if flagged > validate.whole("records", records):
         remedy = "count all records that could have been flagged as members"
         raise validate.invalid_value("records", records, f"at least the {flagged} flagged", remedy)
     pi = validate.inner_probability("prior", prior)
-    level = 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
-    level /= validate.whole("choices", choices, example=40)
+    level = _level(confidence) / validate.whole("choices", choices, example=40)
 
     def inverse(joint: float) -> float:
         """From P(event, in) to the least P(event, out)."""
@@ -213,11 +156,11 @@ def contradicts(
     return least_total(inverse, Guessed(records, flagged, correct), level) > 1
 
 
-def _counts(correct: int, flagged: int) -> tuple[int, int]:
-    """Whole numbers, 0 <= correct <= flagged."""
+def _level(confidence: float) -> float:
+    return 1.0 - validate.inner_probability("confidence", confidence, example=0.95)
+
+
+def _check_counts(correct: int, flagged: int) -> None:
     if not 0 <= correct <= flagged:
-        remedy = "count the members among those flagged"
-        raise validate.invalid_value(
-            "correct", correct, f"between 0 and the {flagged} flagged", remedy
-        )
-    return int(correct), int(flagged)
+        wanted, remedy = f"from 0 to the {flagged} flagged", "count the members among those flagged"
+        raise validate.invalid_value("correct", correct, wanted, remedy)

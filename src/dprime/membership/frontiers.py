@@ -12,8 +12,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, final
 
 import numpy as np
@@ -25,7 +25,7 @@ from dprime import validate
 from dprime.attack.trainer import EngineTrainer
 from dprime.data.dataset import Dataset, Split
 from dprime.membership.confidence import Interval, over_repetitions
-from dprime.membership.planner import Point, PoolPlan
+from dprime.membership.planner import PoolPlan, PoolPoint
 from dprime.membership.pool import check_distinct, draw
 from dprime.plain import to_json
 from dprime.runs.arrays import Arrays
@@ -41,19 +41,17 @@ from dprime.train.optimizers import Optimizer
 from dprime.train.progress import bar
 
 CONFIDENCE = 0.95
-"""The confidence of every interval of a mean."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class MeasuredPoint(Point):
+class MeasuredPoint(PoolPoint):
     """A point of the plan, and how well its models do on the test part.
 
+    Accuracies [repetition, measurement] are measured after these steps, the last of which is the
+    end. Repetitions whose weights diverged count with the accuracy that such a model has.
+
     Attributes:
-        after: the steps after which the accuracy was measured, the last one the end.
-        accuracies: [repetition, measurement].
-        diverged: repetitions whose weights are no longer finite; they count with the accuracy that
-            such a model has.
         choosing: mean final accuracy on the records by which the learning rate is chosen; None
             where there is one rate only.
         best_peeks_at_test: the best of each training's measurements; nobody can stop there without
@@ -69,12 +67,17 @@ class MeasuredPoint(Point):
     best_peeks_at_test: Interval = field(init=False)
 
     def __post_init__(self) -> None:
+        best = over_repetitions(self.accuracies.max(axis=1), confidence=CONFIDENCE)
+        object.__setattr__(self, "best_peeks_at_test", best.within())
         object.__setattr__(self, "final", self.among(1))
-        object.__setattr__(self, "best_peeks_at_test", _mean(self.accuracies.max(axis=1)))
 
     def among(self, points: int) -> Interval:
-        """Accuracy at the end, with an interval that holds for this many points together."""
-        return _mean(self.accuracies[:, -1], points)
+        """Accuracy at the end, with an interval that holds for this many points together.
+
+        It is exact where the accuracies of the repetitions are normally distributed.
+        """
+        final = self.accuracies[:, -1]
+        return over_repetitions(final, confidence=CONFIDENCE, cells=points).within()
 
 
 @final
@@ -83,13 +86,10 @@ class FrontierRecord(PoolPlan):
     """Accuracy against π at an equal bound on precision: what a run keeps, and tables show.
 
     Attributes:
-        points: of the plan, each with what was measured.
         repetitions: trainings at each point, each on another draw.
-        learning_rates: that were tried at each point.
         best: π of the point with the best mean final accuracy.
         tied: π of other points whose interval overlaps that of the best: they may be as good. The
             best was picked among all points, so the intervals are those that hold for all at once.
-        sentence: what was found, in plain words.
     """
 
     points: tuple[MeasuredPoint, ...]
@@ -103,54 +103,46 @@ class FrontierRecord(PoolPlan):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        best, count = max(self.points, key=lambda each: each.final.value), len(self.points)
+        best = max(self.points, key=lambda each: each.final.value)
+        joint = {each: each.among(len(self.points)) for each in self.points}
+        top = joint[best]
         tied = tuple(
             each.probability
-            for each in self.points
-            if each is not best and each.among(count).overlaps(best.among(count))
+            for each, own in joint.items()
+            if each is not best and own.low <= top.high and top.low <= own.high
         )
         object.__setattr__(self, "best", best.probability)
         object.__setattr__(self, "tied", tied)
-        object.__setattr__(self, "sentence", self._sentence(best))
+        object.__setattr__(self, "sentence", " ".join(self._sentences(best, joint)))
 
-    def _sentence(self, best: MeasuredPoint) -> str:
-        last = self.points[-1]
-        told = [
+    def _sentences(
+        self, best: MeasuredPoint, joint: Mapping[MeasuredPoint, Interval]
+    ) -> Iterator[str]:
+        shown = {
+            each: "{:.2f} % ({:.2f} to {:.2f})".format(*(100 * end for end in own.numbers))
+            for each, own in joint.items()
+        }
+        yield (
             f"At a precision of at most {self.target:g} on {self.data}, the best mean final "
-            f"accuracy is {self._accuracy(best)}, at {_setting(best)}."
-        ]
-        if len(self.points) > 1:
-            told.append(self._rivals())
-        if last is not best and last.probability not in self.tied:
-            told.append(
-                f"More records with more noise, {_setting(last)}, give {self._accuracy(last)}."
-            )
-        lost = sum(each.diverged for each in self.points)
-        if lost:
-            told.append(f"{lost} trainings diverged: a lower learning rate helps.")
-        return " ".join(told)
-
-    def _accuracy(self, point: MeasuredPoint) -> str:
-        value, low, high = (f"{100 * each:.2f}" for each in point.among(len(self.points)).numbers)
-        return f"{value} % ({low} to {high})"
-
-    def _rivals(self) -> str:
-        names = [f"{probability:g}" for probability in self.tied]
-        if not names:
-            return "No other π has an interval (corrected for their number) that overlaps it."
-        listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
-        return (
-            f"It cannot be told from π = {listed}: the intervals, corrected for their number, "
-            "overlap."
+            f"accuracy is {shown[best]}, at {_setting(best)}."
         )
+        *others, last = [f"{probability:g}" for probability in self.tied] or [""]
+        if self.tied:
+            listed = f"{', '.join(others)} and {last}" if others else last
+            yield (
+                f"It cannot be told from π = {listed}: the intervals, corrected for their number, "
+                "overlap."
+            )
+        elif len(self.points) > 1:
+            yield "No other π has an interval (corrected for their number) that overlaps it."
+        end = self.points[-1]
+        if end is not best and end.probability not in self.tied:
+            yield f"More records with more noise, {_setting(end)}, give {shown[end]}."
+        if lost := sum(each.diverged for each in self.points):
+            yield f"{lost} trainings diverged: a lower learning rate helps."
 
 
-def _mean(accuracies: NDArray[np.float64], cells: int = 1) -> Interval:
-    """Over the repetitions; exact where these are normally distributed."""
-    return over_repetitions(accuracies, confidence=CONFIDENCE, cells=cells).within()
-
-
-def _setting(point: Point) -> str:
+def _setting(point: PoolPoint) -> str:
     bounded = np.isfinite(point.epsilon)
     epsilon = f"ε at most {round_up(point.epsilon)}" if bounded else "no finite ε"
     return f"π = {point.probability:g} with {epsilon}"
@@ -174,25 +166,15 @@ def frontier(
 ) -> FrontierRecord:
     """Train at every point of a plan, and measure the accuracy on the test part.
 
-    Much noise wants a smaller learning rate than little noise. Where several are given, every one
+    The plan's pool is the training part of `data`, of distinct records. Each repetition trains on a
+    fresh draw from it. Much noise wants a smaller learning rate than little noise: of several, each
     is tried at each point. The one with the best mean final accuracy on every other test record
     stands for the point, and its accuracy is measured on the remaining ones.
 
-    Args:
-        plan: the points; its pool is the training part.
-        data: a training part of distinct records, which is the pool, and a test part.
-        model: any network that the engine trains.
-        learning_rate: one for all points, or several to choose from at each point.
-        clip_norm: C, the same at every point.
-        optimizer: None for `SGD()`.
-        repetitions: trainings at each point, each with a fresh draw from the pool; 2 or more.
-        seed: gives draws and trainings; whoever knows it knows the draws. None draws one that is
-            not kept; one that you give stands in the file.
-        file: of the run; points that are finished in it are not trained again. None keeps nothing.
-        compute: the device and its memory.
-        backend: where points are trained; None for this process.
-        progress: whether to show a bar; None shows it for long work on a terminal.
-        request: names from which all this can be made again, for `dprime resume`.
+    The seed gives draws and trainings; whoever knows it knows the draws. None draws one that is not
+    kept; one that you give stands in the file. `file` is that of the run: points that are finished
+    in it are not trained again. `request` has names from which all this can be made again, for
+    `dprime resume`.
 
     >>> from dprime.data import load
     >>> from dprime.membership.planner import plan
@@ -204,32 +186,31 @@ def frontier(
     >>> found.best, found.tied
     (0.2, ())
     """
-    rates = _checked_rates(learning_rate)
+    given = learning_rate if isinstance(learning_rate, Sequence) else [learning_rate]
+    rates = tuple(dict.fromkeys(validate.positive("learning_rate", rate) for rate in given))
     count = validate.whole("repetitions", repetitions, example=5, least=2)
-    _check_data(plan, data)
+    _check_data(plan, data, rates)
     _ = compute.place  # refuses a device that is not there
-    test, choosing = _test_parts(data.test, len(rates) > 1)
+    test, choosing = data.test, None
+    if len(rates) > 1:
+        test, choosing = (test.take(range(first, len(test), 2)) for first in (1, 0))
+    usual = {"clip_norm": clip_norm, "optimizer": optimizer or SGD()}
     jobs = []
     for point, rate in itertools.product(plan.points, rates):
-        training = TrainingConfig(
-            steps=point.steps, learning_rate=rate, clip_norm=clip_norm,
-            noise_multiplier=point.noise_multiplier, sample_rate=point.sample_rate,
-            expected_batch_size=plan.batch_size, optimizer=optimizer or SGD(),
-        )  # fmt: skip
-        jobs.append((point, EngineTrainer(model, training, compute)))
-    work = _Trainings(
-        tuple(jobs), data.train, test, choosing, repetitions=count,
-        seed=fresh_seed() if seed is None else check_seed(seed),
-    )  # fmt: skip
+        own = {name: getattr(point, name) for name in ("steps", "noise_multiplier", "sample_rate")}
+        own |= usual | {"learning_rate": rate, "expected_batch_size": plan.batch_size}
+        jobs.append((point, EngineTrainer(model, TrainingConfig(**own), compute)))
+    own_seed = fresh_seed() if seed is None else check_seed(seed)
+    work = _Trainings(tuple(jobs), data.train, test, choosing, count, own_seed)
     config = _config(plan, work, seed)
-    with Run.open_or_create(file, "frontier", config, len(work.jobs), request) as run:
-        with bar("training", count * len(work.jobs), progress) as advance:
+    with Run.open_or_create(file, "frontier", config, len(jobs), request) as run:
+        with bar("training", count * len(jobs), progress) as advance:
             execute(run, work, backend=backend, attempts=1, on_block=counting(run, advance))
         run.check_complete("points of the frontier")
-        record = FrontierRecord(
-            plan.target, plan.min_tpr, plan.delta, plan.pool_size, plan.batch_size, plan.epochs,
-            plan.steps, work.measured(run.arrays()), data.train.name, count, rates,
-        )  # fmt: skip
+        planned = {each.name: getattr(plan, each.name) for each in fields(PoolPlan) if each.init}
+        planned["points"] = work.measured(run.arrays())
+        planned |= {"data": data.train.name, "repetitions": count, "learning_rates": rates}
+        record = FrontierRecord(**planned)
         run.keep(to_json(record))
     return record
 
@@ -237,56 +218,42 @@ def frontier(
 def _config(plan: PoolPlan, work: _Trainings, seed: int | None) -> dict[str, Any]:
     """What a frontier's run is, in JSON values."""
     trainers = [trainer.describe() for _, trainer in work.jobs]
+    parts = {"pool": work.pool, "test": work.test, "choosing": work.choosing}
     return {
-        "dprime": dprime.__version__, "data": work.pool.name, "pool": work.pool.digest(),
-        "test": work.test.digest(),
-        "choosing": None if work.choosing is None else work.choosing.digest(),
-        "target": plan.target, "min_tpr": plan.min_tpr, "delta": plan.delta,
-        "repetitions": work.repetitions, "seed": seed,
+        "dprime": dprime.__version__,
+        "data": work.pool.name,
+        **{name: None if part is None else part.digest() for name, part in parts.items()},
+        **{name: getattr(plan, name) for name in ("target", "min_tpr", "delta")},
+        "repetitions": work.repetitions,
+        "seed": seed,
         "probability": [point.probability for point, _ in work.jobs],
         "noise_multiplier": [float(each.pop("noise_multiplier")) for each in trainers],
         "trainer": trainers,
-    }  # fmt: skip
+    }
 
 
-def _checked_rates(given: float | Sequence[float]) -> tuple[float, ...]:
-    rates = given if isinstance(given, Sequence) else [given]
+def _check_data(plan: PoolPlan, data: Split, rates: Sequence[float]) -> None:
+    records = len(data.train)
     if not rates:
-        raise validate.invalid_input(
-            "learning_rate", "empty", "one or more", "give for example 1.0"
-        )
-    return tuple(dict.fromkeys(validate.positive("learning_rate", rate) for rate in rates))
-
-
-def _check_data(plan: PoolPlan, data: Split) -> None:
-    if len(data.train) != plan.pool_size:
-        raise validate.invalid_input(
-            "plan", f"for a pool of {plan.pool_size:,}", f"for the {len(data.train):,} records",
-            "plan with this pool_size",
-        )  # fmt: skip
+        remedy = "give for example 1.0"
+        raise validate.invalid_input("learning_rate", "empty", "one or more", remedy)
+    if records != plan.pool_size:
+        shown, wanted = f"one for {plan.pool_size:,}", f"for the {records:,} records"
+        raise validate.invalid_input("plan", shown, wanted, "plan for this pool")
     if data.train.classes is None:
-        remedy = "give for example digits"
-        raise validate.invalid_input("data", "a regression", "one with classes to predict", remedy)
+        remedy = "the accuracy is the share of records whose class is predicted"
+        raise validate.invalid_input("data", "a regression", "one with classes", remedy)
+    if len(data.test) < min(2, len(rates)):
+        wanted, remedy = "two records or more to choose a rate by", "give one learning rate"
+        raise validate.invalid_input("test part", "one record", wanted, remedy)
     check_distinct(data.train.hashes())
-
-
-def _test_parts(test: Dataset, halve: bool) -> tuple[Dataset, Dataset | None]:
-    """What accuracies are measured on, and every other record where a rate is to be chosen."""
-    if not halve:
-        return test, None
-    if len(test) < 2:
-        remedy = "give one learning rate, or more test records"
-        raise validate.invalid_input(
-            "test part", "one record", "two or more to choose a rate by", remedy
-        )
-    return test.take(range(1, len(test), 2)), test.take(range(0, len(test), 2))
 
 
 @dataclass(frozen=True, eq=False)
 class _Trainings:
     """The work of training at points with learning rates, one of each to a block."""
 
-    jobs: tuple[tuple[Point, EngineTrainer], ...]
+    jobs: tuple[tuple[PoolPoint, EngineTrainer], ...]
     pool: Dataset
     test: Dataset
     choosing: Dataset | None
@@ -301,39 +268,31 @@ class _Trainings:
         members = [draw(len(self.pool), point.probability, seed=each).members for each in drawn]
         parts = TrainingData.parts(self.pool, np.stack(members), point.probability)
         accuracy = AccuracyEvery(self.test, _epoch(point))
-        choosing = [] if self.choosing is None else [FinalAccuracy(self.choosing)]
-        trained = trainer.train(
-            parts, seed=own, keep_weights=False, observers=[accuracy, *choosing]
-        )
-        # the most measurements that a training of any point has; the rest is filled up
-        most = max(-(-point.steps // _epoch(point)) for point, _ in self.jobs)
-        missing = most - len(accuracy.after)
-        kept = {
-            "accuracies": np.pad(accuracy.values, ((0, 0), (0, missing)), constant_values=np.nan),
-            "after": np.tile([*accuracy.after, *[0] * missing], (self.repetitions, 1)),
-            "diverged": np.asarray(trained.diverged),
-        }
-        return {**kept, "choosing": choosing[0].values} if choosing else kept
+        final = [] if self.choosing is None else [FinalAccuracy(self.choosing)]
+        trained = trainer.train(parts, seed=own, keep_weights=False, observers=[accuracy, *final])
+        # blocks are alike: filled up to the most measurements that a training of any point has
+        missing = max(len(_measured_after(point)) for point, _ in self.jobs) - len(accuracy.after)
+        filled = np.pad(accuracy.values, ((0, 0), (0, missing)), constant_values=np.nan)
+        found = {"accuracies": filled, "diverged": np.asarray(trained.diverged)}
+        return found | ({"choosing": final[0].values} if final else {})
 
     def measured(self, arrays: Arrays) -> tuple[MeasuredPoint, ...]:
         """Each point with the learning rate that did best on the records to choose by."""
-        best: dict[float, MeasuredPoint] = {}
+        made = []
         for job, (point, trainer) in enumerate(self.jobs):
             rows = slice(job * self.repetitions, (job + 1) * self.repetitions)
-            after = tuple(int(step) for step in arrays["after"][rows][0] if step)
-            choosing = arrays["choosing"][rows].mean() if self.choosing is not None else None
-            made = MeasuredPoint(
-                **vars(point),
-                learning_rate=trainer.training.learning_rate,
-                after=after,
-                accuracies=arrays["accuracies"][rows, : len(after)],
-                diverged=int(arrays["diverged"][rows].sum()),
-                choosing=None if choosing is None else float(choosing),
+            own, after = (
+                {name: found[rows] for name, found in arrays.items()},
+                _measured_after(point),
             )
-            rival = best.setdefault(point.probability, made)
-            if (made.choosing or 0.0) > (rival.choosing or 0.0):
-                best[point.probability] = made
-        return tuple(best.values())
+            measured = vars(point) | {"learning_rate": trainer.training.learning_rate}
+            measured |= {"after": after, "accuracies": own["accuracies"][:, : len(after)]}
+            measured |= {"diverged": int(own["diverged"].sum())}
+            if "choosing" in own:
+                measured["choosing"] = float(own["choosing"].mean())
+            made.append(MeasuredPoint(**measured))
+        tried = itertools.groupby(made, key=lambda each: each.probability)
+        return tuple(max(group, key=lambda each: each.choosing or 0.0) for _, group in tried)
 
     def with_memory_fraction(self, fraction: float) -> _Trainings:
         return self._with(lambda trainer: trainer.with_memory_fraction(fraction))
@@ -346,6 +305,10 @@ class _Trainings:
         return dataclasses.replace(self, jobs=jobs)
 
 
-def _epoch(point: Point) -> int:
-    """The steps of an epoch."""
+def _epoch(point: PoolPoint) -> int:
     return max(1, round(1 / point.sample_rate))
+
+
+def _measured_after(point: PoolPoint) -> tuple[int, ...]:
+    """The steps after which the accuracy is measured: every epoch, and at the end."""
+    return (*range(_epoch(point), point.steps, _epoch(point)), point.steps)

@@ -9,10 +9,9 @@ what the certified curve of the same training allows.
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,126 +21,161 @@ from dprime import validate
 from dprime.attack.trainer import Trainer
 from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
-from dprime.membership.attacks import MembershipAttack, attack_named
-from dprime.membership.confidence import Interval, contradicts
-from dprime.membership.pool import check_distinct, check_outside
-from dprime.membership.record import AttackResult, Inference, InferenceRecord
-from dprime.membership.results import (
-    held_out_precision,
-    mean_share,
-    mean_tpr,
-    precision_over_quantiles,
-    roc,
-    shuffled_best,
-    top_precision,
+from dprime.membership import results
+from dprime.membership.confidence import (
+    Interval,
+    contradicts,
+    over_repetitions,
+    precision_of_share,
 )
+from dprime.membership.config import InferenceConfig
+from dprime.membership.pool import check_distinct, check_outside
 from dprime.membership.shadows import (
     Cohort,
     ModelOutputs,
     Models,
     Scored,
     answers,
+    own_seed,
     score,
     train_models,
 )
-from dprime.membership.signals import Bools, Floats
-from dprime.plain import to_json
+from dprime.plain import NOT_KEPT, to_json
 from dprime.runs.backends.base import Backend
 from dprime.runs.run import Run
+from dprime.text import round_up
 
-USUAL = ("lira", "rmia", "attack-p", "attack-r", "yeom", "baseline")
 SHUFFLES = 200
-FEWEST_TARGETS = 2
-FEWEST_FALSE_ALARMS = 10
-"""A true-positive rate is shown only where this many false alarms are allowed."""
+
+VERDICTS = ("refuted", "inconclusive", "not refuted", "no claim")
+"""The verdict on several claims is the first of these that one of them has."""
 
 
 @dataclass(frozen=True)
-class InferenceConfig:
-    """Which models are attacked and how, and what is asked of the results.
+class AttackResult:
+    """What one attack reached; intervals are over the targets.
 
     Attributes:
-        attacks: by name, or made with options of your own.
-        probabilities: every π, with which each record is in a target's part.
-        shadow_probability: the same for shadow models.
-        shadows: how many the attacker trains.
-        targets: how many models are attacked at each π, two or more.
-        records: how many of the pool are attacked, from the first; None for all.
-        seed: gives everything.
-        fpr: false-positive rates at which members are counted.
-        min_tpr: the certified precision is for attackers who find at least this share of members.
-        confidence: of every interval.
-        top_share: the share of records that are called members for the test of the claim, fixed
-            before looking.
+        tpr: at the false-positive rates that can be counted.
+        held_out_precision: at thresholds chosen on other records.
+        best_precision: of the top i · 2.5 % (Thudi et al. 2024), chosen after looking.
+        shuffled_best: the same for scores dealt out at random, which is what it has for nothing.
+        top_precision: of calling a fixed share of the records members.
+        targets_that_contradict: targets whose answers contradict the claim, at a level corrected
+            for the number of attacks, targets and shares; None without a claim.
     """
 
-    attacks: Sequence[str | MembershipAttack] = USUAL
-    probabilities: Sequence[float] = (0.5,)
-    shadow_probability: float = 0.5
-    shadows: int = 64
-    targets: int = 5
-    records: int | None = None
-    seed: int = field(default=0, repr=False)
-    fpr: Sequence[float] = (0.001, 0.01, 0.1)
-    min_tpr: float = 0.01
-    confidence: float = 0.95
-    top_share: float = 0.1
+    attack: str
+    title: str
+    auc: Interval
+    tpr: dict[float, Interval]
+    held_out_precision: Interval | None
+    best_precision: Interval
+    shuffled_best: Interval
+    top_precision: Interval
+    targets_that_contradict: int | None
+    scored: Scored = field(repr=False, metadata=NOT_KEPT)
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a claim allows attackers with a TPR of `min_tpr`, the top share, and at each FPR.
+
+    An attack that calls fewer members than the top share may be right more often.
+    """
+
+    precision: float
+    top_precision: float
+    tpr: dict[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """What was found at one π.
+
+    Attributes:
+        min_tpr: of the attackers that the certified precision is for.
+        top_share: the share of records that are called members to test the claim.
+        certified: whether the claim was computed from the engine's training, not only stated.
+        telling: whether answers that are all right would contradict the claim; else no attack can.
+        verdict: refuted, not refuted, inconclusive, or no claim. Inconclusive: too few records are
+            attacked for any answers to refute it, or a precision lies above the claim and could
+            still be luck.
+    """
+
+    probability: float
+    records: int
+    targets: int
+    shadows: int
+    confidence: float
+    min_tpr: float
+    top_share: float
+    attacks: tuple[AttackResult, ...]
+    certified: bool
+    telling: bool
+    claim: TradeOff | None = field(repr=False, metadata=NOT_KEPT)
+    allowed: Allowed | None = field(init=False)
+    verdict: str = field(init=False)
+    sentence: str = field(init=False)
 
     def __post_init__(self) -> None:
-        names = [attack.name for attack in self.chosen]
-        if not names or len(set(names)) < len(names):
-            wanted, shown = "one attack or more, each once", "one twice" if names else "empty"
-            raise validate.invalid_input("attacks", shown, wanted, "give lira,rmia")
-        if not self.probabilities:
-            raise validate.invalid_input(
-                "probabilities", "empty", "one π or more", "give for example 0.5"
-            )
-        for share in self.probabilities:
-            validate.inner_probability("probability", share)
-        validate.inner_probability("shadow_probability", self.shadow_probability)
-        validate.whole("shadows", self.shadows, example=64)
-        validate.whole("targets", self.targets, example=5, least=FEWEST_TARGETS)
-        for rate in self.fpr:
-            validate.inner_probability("fpr", rate, example=0.01)
-        validate.rate("min_tpr", self.min_tpr)
-        validate.inner_probability("confidence", self.confidence, example=0.95)
-        validate.rate("top_share", self.top_share)
-        if self.top_share < self.min_tpr:
-            limit = f"at most {self.top_share:g}, the share called members"
-            raise validate.invalid_value("min_tpr", self.min_tpr, limit, "give a smaller one")
+        for name in ("allowed", "verdict", "sentence"):  # each reads the one before it
+            object.__setattr__(self, name, getattr(self, f"_{name}")())
 
-    @property
-    def chosen(self) -> tuple[MembershipAttack, ...]:
-        """The attacks themselves."""
-        return tuple(attack_named(each) if isinstance(each, str) else each for each in self.attacks)
+    def _allowed(self) -> Allowed | None:
+        if self.claim is None:
+            return None
+        flagged = results.number_flagged(self.top_share, self.records)
+        return Allowed(
+            self.claim.precision(prior=self.probability, min_tpr=self.min_tpr),
+            precision_of_share(self.claim, flagged / self.records, self.probability),
+            {rate: self.claim.tpr(fpr=rate) for rate in self.attacks[0].tpr},
+        )
 
-    def describe(self, pool: Dataset) -> dict[str, Any]:
-        """What is asked of a pool, in JSON values."""
-        attacks = [re.sub(" at 0x[0-9a-f]+", "", repr(attack)) for attack in self.chosen]
-        return {**vars(self), "attacks": attacks, "records": self.attacked(pool)}
+    def _verdict(self) -> str:
+        if self.allowed is None:
+            return "no claim"
+        if any(each.targets_that_contradict for each in self.attacks):
+            return "refuted"
+        limit = self.allowed.top_precision
+        above = any(each.top_precision.value > limit for each in self.attacks)
+        return "inconclusive" if above or not self.telling else "not refuted"
 
-    def attacked(self, pool: Dataset) -> int:
-        """How many records of a pool are attacked."""
-        if self.records is None:
-            return len(pool)
-        count = validate.whole("records", self.records, example=1000)
-        if count > len(pool):
-            remedy = f"the pool has {len(pool):,}"
-            raise validate.invalid_value("records", count, f"at most {len(pool):,}", remedy)
-        return count
+    def _sentence(self) -> str:
+        best = max(self.attacks, key=lambda each: each.top_precision.value)
+        reached = (
+            f"Of the {100 * self.top_share:g} % of records that {best.title} is surest of, "
+            f"{100 * best.top_precision.value:.1f} % are members; {100 * self.probability:g} % of "
+            "all records are."
+        )
+        if self.allowed is None:
+            why = "is not private" if self.certified else "has no claim"
+            return f"{reached} The training {why}: nothing limits what an attack may reach."
+        who = "certified curve" if self.certified else "claim"
+        limit = f"For that share the {who} allows {round_up(100 * self.allowed.top_precision)} %"
+        ends = {
+            "refuted": f", which these answers exceed at {100 * self.confidence:g} % confidence: "
+            "the claim is refuted.",
+            "inconclusive": ". Inconclusive, because the answers are too few: more records or "
+            "fewer attacks could tell.",
+            "not refuted": ": the claim is not refuted, which does not prove it.",
+        }
+        return f"{reached} {limit}{ends[self.verdict]}"
 
-    def shares(self, probability: float) -> tuple[float, ...]:
-        """Shares of the records that are called members to test a claim, fixed before looking."""
-        return tuple({self.top_share, max(probability, self.min_tpr)})
 
-    def counted(self, members: Bools) -> list[float]:
-        """The false-positive rates that leave enough false alarms to count.
+@dataclass(frozen=True, eq=False)
+class InferenceRecord:
+    """What a run keeps of its inferences, one for each π; the verdict is that of all of them."""
 
-        The threshold is set on the same outsiders, so scores that tell nothing have a TPR of about
-        FPR + 1/outsiders: at few false alarms that is more than a claim allows.
-        """
-        others = int((~members).sum(axis=1).min())
-        return [rate for rate in self.fpr if rate * others >= FEWEST_FALSE_ALARMS]
+    data: str
+    inferences: tuple[Inference, ...]
+    verdict: str = field(init=False)
+    sentence: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        verdicts = [each.verdict for each in self.inferences]
+        object.__setattr__(self, "verdict", next(word for word in VERDICTS if word in verdicts))
+        object.__setattr__(self, "sentence", " ".join(each.sentence for each in self.inferences))
 
 
 def infer(
@@ -161,18 +195,13 @@ def infer(
 
     Targets of every π are attacked with the same shadow models.
 
-    Args:
-        pool: distinct records, of which each target has a part.
-        population: records that no model is trained on, so none of the pool's.
-        trainer: gives the trainer for a probability, so that batches can keep their size.
-        config: what is attacked and asked; None for the usual.
-        claim: gives the curve that is claimed of the targets' training, for a probability. None
-            takes the certified curve of the engine's training, if it is private.
-        file: of the run, which keeps what every model answers; None keeps nothing.
-        shadow_file: of a run that keeps the shadow models' answers apart, for other inferences.
-        backend: where models are trained; None for this process.
-        progress: whether to show bars; None shows them for long work on a terminal.
-        request: names from which all this can be made again, for `dprime resume`.
+    `trainer` gives the trainer for a probability, so that batches can keep their size, and `claim`
+    the curve that is claimed of the targets' training. Without it, that is the certified curve of
+    the engine's training, if it is private. No model is trained on the population.
+
+    The run in `file` keeps what every model answers; `shadow_file` keeps the shadow models' answers
+    apart, for other inferences. `request` has names from which all this can be made again, for
+    `dprime resume`.
 
     >>> from dprime.data import load
     >>> from dprime.membership import Recipe, Trainers
@@ -193,36 +222,31 @@ def infer(
     check_outside(population, pool)
     attacker = _attacker(trainer, config, pool)
     cohorts = [
-        Cohort.of(trainer(share), config.targets, share, seed=_seed(config, 1, round(1e9 * share)))
-        for share in config.probabilities
+        Cohort.of(trainer(pi), config.targets, pi, seed=own_seed(config.seed, 1, round(1e9 * pi)))
+        for pi in config.probabilities
+    ]
+    certified = claim is None and cohorts[0].trainer.training is not None
+    claims = [
+        _certified(cohort.trainer) if claim is None else claim(cohort.probability)
+        for cohort in cohorts
     ]
     if attacker is not None and shadow_file is None:
         cohorts.append(attacker)
     work = Models(tuple(cohorts), pool, population)
-    certified = claim is None and cohorts[0].trainer.training is not None
-    claims = [
-        _certified(cohort.trainer) if claim is None else claim(share)
-        for share, cohort in zip(config.probabilities, cohorts, strict=False)
-    ]
-    described |= {
-        **work.describe(), "models": [cohort.describe() for cohort in cohorts],
-        "claim": [curve and _claim_digest(curve) for curve in claims],
-    }  # fmt: skip
+    described |= work.describe()
+    described["models"] = [cohort.describe() for cohort in cohorts]
+    # two numbers, by which another claim is noticed
+    digests = [curve and (curve.advantage(), curve.epsilon(1e-5)) for curve in claims]
+    described["claim"] = to_json(digests)
     with Run.open_or_create(file, "inference", described, len(work.blocks), request) as run:
         outputs = train_models(run, work, "models", backend, progress)
         if attacker is not None and shadow_file is not None:
-            outputs.append(
-                answers(
-                    attacker, pool, population, file=shadow_file, backend=backend, progress=progress
-                )
-            )
-        targets = outputs[: len(claims)]
-        _check_finite("targets", targets)
-        _check_finite("shadow models", outputs[len(claims) :])
+            apart = partial(answers, file=shadow_file, backend=backend, progress=progress)
+            outputs.append(apart(attacker, pool, population))
         shadows = None if attacker is None else outputs[-1]
         found = [
-            _inferred(each, shadows, curve, share, config, described["records"], certified)
-            for each, curve, share in zip(targets, claims, config.probabilities, strict=True)
+            _inferred(each, shadows, curve, pi, config, described["records"], certified)
+            for each, curve, pi in zip(outputs, claims, config.probabilities, strict=False)
         ]
         record = InferenceRecord(pool.name, tuple(found))
         run.keep(to_json(record))
@@ -236,8 +260,8 @@ def _attacker(
     attacks = [attack for attack in config.chosen if "shadows" in attack.needs]
     if not attacks:
         return None
-    share = config.shadow_probability
-    cohort = Cohort.of(trainer(share), config.shadows, share, seed=_seed(config, 2))
+    share, seed = config.shadow_probability, own_seed(config.seed, 2)
+    cohort = Cohort.of(trainer(share), config.shadows, share, seed=seed)
     members = cohort.members(len(pool))[:, : config.attacked(pool)]
     for attack in attacks:
         attack.scorable(members)
@@ -250,12 +274,6 @@ def _certified(trainer: Trainer) -> TradeOff | None:
     return training.mechanism().curve("add-remove") if training and training.private else None
 
 
-def _claim_digest(claim: TradeOff) -> list[float | None]:
-    """Two numbers, by which another claim is noticed."""
-    epsilon = claim.epsilon(1e-5)
-    return [claim.advantage(), epsilon if math.isfinite(epsilon) else None]
-
-
 def _inferred(
     targets: ModelOutputs,
     shadows: ModelOutputs | None,
@@ -266,24 +284,37 @@ def _inferred(
     certified: bool,
 ) -> Inference:
     """From what the models answer to what every attack reached at one π."""
+    if lost := int((~targets.pool.known).any(axis=1).sum()):
+        shown, remedy = f"such that {lost} of {len(targets)} diverged", "lower the learning rate"
+        raise validate.invalid_input("targets", shown, "finite", remedy)
     shares = config.shares(probability)
     tests = len(config.chosen) * len(targets) * len(shares)
-    results = tuple(
-        conclude(
-            score(attack, targets, shadows, range(records)), attack.title, claim, probability,
-            config, tests,
-        )
-        for attack in config.chosen
-    )  # fmt: skip
-    level = 1.0 - (1.0 - config.confidence) / tests
-    telling = claim is not None and any(
-        contradicts(claim, flagged, flagged, records=records, prior=probability, confidence=level)
-        for flagged in (math.ceil(share * records) for share in shares)
-    )
-    return Inference(
-        probability, records, len(targets), 0 if shadows is None else len(shadows),
-        config.confidence, config.min_tpr, config.top_share, results, certified, telling, claim,
-    )  # fmt: skip
+    reached = []
+    for attack in config.chosen:
+        scored = score(attack, targets, shadows, range(records))
+        reached.append(conclude(scored, attack.title, claim, probability, config, tests))
+    sizes = [results.number_flagged(share, records) for share in shares]
+    every = [results.Precision(size, size) for size in sizes]
+    telling = _contradicted(claim, every, records, probability, config, tests)
+    counts = records, len(targets), 0 if shadows is None else len(shadows)
+    asked = config.confidence, config.min_tpr, config.top_share
+    return Inference(probability, *counts, *asked, tuple(reached), certified, telling, claim)
+
+
+def _contradicted(
+    claim: TradeOff | None,
+    answers: Iterable[results.Precision],
+    records: int,
+    probability: float,
+    config: InferenceConfig,
+    tests: int,
+) -> bool:
+    """Whether any of these answers about one target contradicts the claim."""
+    if claim is None:
+        return False
+    level = {"confidence": config.confidence, "choices": tests}
+    given: dict[str, Any] = {"records": records, "prior": probability, **level}
+    return any(contradicts(claim, each.correct, each.flagged, **given) for each in answers)
 
 
 def conclude(
@@ -295,53 +326,32 @@ def conclude(
     tests: int = 1,
 ) -> AttackResult:
     """From the scores of one attack to its numbers; this many `tests` hold together."""
-    rng = np.random.default_rng([_seed(config, 3), 4])
+    rng = np.random.default_rng([own_seed(config.seed, 3), 4])
     pairs = list(zip(scored.scores, scored.members, strict=True))
-    curves = [roc(*pair) for pair in pairs]
-    tops = [top_precision(*pair, config.top_share, rng) for pair in pairs]
-    held = [held_out_precision(*pair, rng) for pair in pairs]
-    level = 1.0 - (1.0 - config.confidence) / tests
-
-    def contradicted(scores: Floats, members: Bools) -> bool:
-        assert claim is not None
-        flagged = [
-            top_precision(scores, members, share, rng) for share in config.shares(probability)
-        ]
-        return any(
-            contradicts(
-                claim, top.correct, top.flagged, records=len(members), prior=probability,
-                confidence=level,
-            )
-            for top in flagged
-        )  # fmt: skip
-
-    def mean(values: Sequence[float | None]) -> Interval:
-        return mean_share([value or 0.0 for value in values], confidence=config.confidence)
-
+    curves = [results.roc(*pair) for pair in pairs]
+    tops = [results.top_precision(*pair, config.top_share, rng) for pair in pairs]
+    held = [results.held_out_precision(*pair, rng) for pair in pairs]
     known = [value for value in held if value is not None]
+    contradicting = None
+    if claim is not None:
+        records, shares = scored.members.shape[1], config.shares(probability)
+        flagged = [[results.top_precision(*pair, share, rng) for share in shares] for pair in pairs]
+        tested = (_contradicted(claim, f, records, probability, config, tests) for f in flagged)
+        contradicting = sum(tested)
+
+    def mean(values: Iterable[float | None]) -> Interval:
+        shares = [value or 0.0 for value in values]
+        return over_repetitions(shares, confidence=config.confidence).within()
+
     return AttackResult(
-        attack=scored.attack,
-        title=title,
-        auc=mean([curve.auc for curve in curves]),
-        tpr=mean_tpr(curves, config.counted(scored.members), confidence=config.confidence),
-        held_out_precision=mean(known) if len(known) >= FEWEST_TARGETS else None,
-        best_precision=mean([precision_over_quantiles(*pair).value for pair in pairs]),
-        targets_that_contradict=None if claim is None else sum(contradicted(*p) for p in pairs),
-        shuffled_best=mean([shuffled_best(*pair, rng, SHUFFLES).value for pair in pairs]),
-        top_precision=mean([top.value for top in tops]),
+        scored.attack,
+        title,
+        auc=mean(curve.auc for curve in curves),
+        tpr=results.mean_tpr(curves, config.counted(scored.members), confidence=config.confidence),
+        held_out_precision=mean(known) if len(known) > 1 else None,
+        best_precision=mean(results.precision_over_quantiles(*pair).value for pair in pairs),
+        shuffled_best=mean(results.shuffled_best(*pair, rng, SHUFFLES) for pair in pairs),
+        top_precision=mean(top.value for top in tops),
+        targets_that_contradict=contradicting,
         scored=scored,
     )
-
-
-def _check_finite(name: str, outputs: Sequence[ModelOutputs]) -> None:
-    """Refuse models that diverged: they answer nothing."""
-    for each in outputs:
-        lost = int((~each.pool.known).any(axis=1).sum())
-        if lost:
-            shown = f"such that {lost} of {len(each)} diverged"
-            raise validate.invalid_input(name, shown, "finite", "give a smaller learning rate")
-
-
-def _seed(config: InferenceConfig, *purpose: int) -> int:
-    """Seeds for targets, shadow models and results that have nothing in common."""
-    return int(np.random.SeedSequence([config.seed, *purpose]).generate_state(1, np.uint64)[0])

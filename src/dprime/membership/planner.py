@@ -12,13 +12,13 @@ The noise is read off the certified curve. T's own way goes over one pair (ε, �
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, cast, final
 
 from dprime import validate
-from dprime.curve import TradeOff
 from dprime.guarantees import EpsilonDelta
 from dprime.mechanisms import DPSGD, PoolSampled
 from dprime.parameters import steps_from_epochs
@@ -39,9 +39,8 @@ LAST = 0.1
 class ByTheorem:
     """The same target by T's theorem 3.3 (corrected): first an ε, then the noise that keeps it.
 
-    Attributes:
-        epsilon: the largest one at which (ε, δ)-DP alone keeps the target.
-        noise_multiplier: that keeps this ε, more than the curve asks for.
+    It is the largest ε at which (ε, δ)-DP alone keeps the target, and takes more noise than the
+    curve asks for.
     """
 
     epsilon: float
@@ -49,15 +48,12 @@ class ByTheorem:
 
 
 @dataclass(frozen=True)
-class Point:
+class PoolPoint:
     """A share of the pool with the noise that keeps the target.
 
     Attributes:
-        probability: π.
-        noise_multiplier: chosen by the certified curve.
         epsilon: certified, at the plan's δ; what someone who was drawn has left of DP.
         sample_rate: of a batch, B/(πN).
-        steps: of the training.
         expected_records: πN; how many were really drawn is a secret.
         precision: certified, at most the target.
         by_theorem: the same by one pair (ε, δ); None where no noise keeps the target that way.
@@ -86,13 +82,9 @@ class PoolPlan:
     """Points that all keep one target.
 
     Attributes:
-        target: ρ.
-        min_tpr: of the attackers that the target is about.
+        target: ρ, for attackers with a TPR of at least `min_tpr`.
         delta: at which every ε is read.
-        pool_size: N.
-        batch_size: B, the expected size of a batch.
         epochs: expected passes over the part that was drawn; None where steps were given.
-        steps: the same for all points; None where epochs were given.
         points: the smallest π first.
         planned: what the plan says, in plain words.
     """
@@ -104,25 +96,23 @@ class PoolPlan:
     batch_size: float
     epochs: float | None
     steps: int | None
-    points: tuple[Point, ...]
+    points: tuple[PoolPoint, ...]
     kind: str = field(default="certified", init=False)
     planned: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "planned", self._planned())
-
-    def _planned(self) -> str:
         first, last = self.points[0], self.points[-1]
+        start, end = round_up(first.noise_multiplier), round_up(last.noise_multiplier)
+        ends = (
+            f"from noise {start} on {first.probability:g} of the pool to noise {end} on "
+            f"{last.probability:g} of it."
+        )
         kept = (
             f"Each of these keeps the precision of attackers who find at least "
-            f"{100 * self.min_tpr:g} % of the members at or below {self.target:g}"
+            f"{100 * self.min_tpr:g} % of the members at or below {self.target:g}: "
+            f"{f'noise {start} at π = {first.probability:g}.' if first is last else ends}"
         )
-        if first is last:
-            return f"{kept}: noise {round_up(first.noise_multiplier)} at π = {first.probability:g}."
-        return (
-            f"{kept}: from noise {round_up(first.noise_multiplier)} on {first.probability:g} of "
-            f"the pool to noise {round_up(last.noise_multiplier)} on {last.probability:g} of it."
-        )
+        object.__setattr__(self, "planned", kept)
 
 
 def plan(
@@ -138,19 +128,10 @@ def plan(
 ) -> PoolPlan:
     """The noise that each share of the pool needs to keep one bound on precision.
 
-    Args:
-        precision: the target, which no attacker's precision exceeds at any of the points.
-        pool_size: records of the pool.
-        batch_size: expected records of a batch.
-        epochs: expected passes over the part that was drawn: a larger part has more steps.
-        steps: instead, the same number of steps for every part.
-        probabilities: those with which records are drawn; None for `usual_probabilities`.
-        min_tpr: the bound is for attackers who find at least this share of the members.
-        delta: at which every ε is read.
-
-    Raises:
-        InputError: bad input, a probability at or above the target, a drawn part that is smaller
-            than a batch, or a target that no noise meets.
+    `precision` is the target, which no attacker's precision exceeds at any of the points if it
+    finds at least the share `min_tpr` of the members. `epochs` counts expected passes over the part
+    that was drawn, so that a larger part has more steps; `steps` gives every part the same. Every ε
+    is read at `delta`. Without `probabilities` they are `usual_probabilities`.
 
     >>> made = plan(0.731, pool_size=60_000, batch_size=1024, epochs=15, probabilities=[0.1, 0.5])
     >>> [round(point.noise_multiplier, 1) for point in made.points]
@@ -159,36 +140,27 @@ def plan(
     target = validate.inner_probability("precision", precision, example=0.731)
     records = validate.whole("pool_size", pool_size, example=60_000)
     batch = validate.positive("batch_size", batch_size, example=256)
-    validate.exactly_one(
-        "epochs, steps", {"epochs": epochs, "steps": steps}, "give for example epochs=15"
-    )
-    if batch > records:
-        remedy = "give a smaller batch or a larger pool"
-        raise validate.invalid_value(
-            "batch", batch_size, f"at most {records:,}, the whole pool", remedy
-        )
     share = validate.rate("min_tpr", min_tpr)
     at_delta = validate.inner_probability("delta", delta, example="1e-5")
+    lengths = {"epochs": epochs, "steps": steps}
+    validate.exactly_one("epochs, steps", lengths, "give for example epochs=15")
+    if batch > records:
+        wanted, remedy = f"at most {records:,}, the whole pool", "give a smaller batch"
+        raise validate.invalid_value("batch", batch, wanted, remedy)
     if probabilities is None:
         drawn = usual_probabilities(target, batch / records)
     else:
-        drawn = [_drawable(each, target, batch, records) for each in probabilities]
+        drawn = sorted({_drawable(each, target, batch, records) for each in probabilities})
     if not drawn:
         remedy = "give for example 0.1, 0.3 and 0.5"
         raise validate.invalid_input("probabilities", "empty", "one or more", remedy)
     given = None if steps is None else validate.whole("steps", steps)
+    goal: dict[str, Any] = {"precision": target, "min_tpr": share}
     points = []
-    for probability in sorted(set(drawn)):
+    for probability in drawn:
         rate = min(1.0, batch / (probability * records))
-        count = given or steps_from_epochs(epochs or 0.0, rate)
-        training = DPSGD(sample_rate=rate, steps=count)
-        noise, curve = _noise(probability, training, target, share)
-        point = Point(
-            probability, noise, curve.epsilon(at_delta), rate, count, probability * records,
-            precision=curve.precision(prior=probability, min_tpr=share),
-            by_theorem=_by_theorem(probability, training, target, share, at_delta),
-        )  # fmt: skip
-        points.append(point)
+        training = DPSGD(sample_rate=rate, steps=given or steps_from_epochs(epochs or 0.0, rate))
+        points.append(_point(probability, training, goal, records, at_delta))
     return PoolPlan(target, share, at_delta, records, batch, epochs, given, tuple(points))
 
 
@@ -202,67 +174,56 @@ def usual_probabilities(precision: float, least: float = 0.0) -> list[float]:
     >>> usual_probabilities(0.3, least=0.07)
     [0.1, 0.15, 0.2, 0.25, 0.295]
     """
-    target = validate.inner_probability("precision", precision, example=0.731)
-    if least >= target:
-        raise validate.invalid_value(
-            "precision", precision, f"above {least:g}, the least π that leaves a batch",
-            "no π meets the target; give a smaller batch or a larger pool",
-        )  # fmt: skip
-    step = _round_step(target / FEWEST)
-    last = round(target - LAST * step, 12)
-    below = [round(k * step, 12) for k in range(1, math.ceil(target / step))]
-    found = [each for each in [*(e for e in below if e < last), last] if each >= least]
-    return found or [round((least + target) / 2, 12)]
-
-
-def _round_step(most: float) -> float:
-    """The largest of 0.1, 0.05, 0.02, 0.01, … that is not above `most`."""
-    exponent = math.floor(math.log10(most) + 1e-9)
-    digits = most / 10.0**exponent
-    return min(0.1, next(d for d in (5.0, 2.0, 1.0) if d <= digits * (1 + 1e-9)) * 10.0**exponent)
+    if least >= precision:
+        wanted = f"above {least:g}, the least π that leaves a batch"
+        remedy = "no π meets the target; give a smaller batch or a larger pool"
+        raise validate.invalid_value("precision", precision, wanted, remedy)
+    steps = (digit / 10**power for power in itertools.count(2) for digit in (10, 5, 2))
+    step = next(each for each in steps if each <= precision / FEWEST * (1 + 1e-9))
+    last = round(precision - LAST * step, 12)
+    spaced = [round(k * step, 12) for k in range(1, math.ceil(precision / step))]
+    found = [each for each in spaced if least <= each < last] + [last] * (last >= least)
+    return found or [round((least + precision) / 2, 12)]
 
 
 def _drawable(probability: float, target: float, batch: float, records: int) -> float:
     """A probability that leaves room below the target, and a batch."""
     value = validate.inner_probability("probability", probability, example=0.1)
+    wanted = remedy = ""
     if value >= target:
-        raise validate.invalid_value(
-            "probability", probability, f"below the target precision {target:g}",
-            'whoever always answers "member" is right that often, so no noise meets the target',
-        )  # fmt: skip
-    if value * records < batch * (1 - 1e-12):
-        raise validate.invalid_value(
-            "probability", probability,
-            f"at least {batch / records:.3g}, or the drawn part is smaller than a batch",
-            f"draw more of the {records:,} records, or give a batch of at most {value * records:g}",
-        )  # fmt: skip
+        wanted = f"below the target precision {target:g}"
+        remedy = 'whoever always answers "member" is right that often: no noise meets the target'
+    elif value * records < batch * (1 - 1e-12):
+        wanted = f"at least {batch / records:.3g}, or the drawn part is smaller than a batch"
+        remedy = f"give a batch of at most {value * records:g}"
+    if wanted:
+        raise validate.invalid_value("probability", probability, wanted, remedy)
     return value
 
 
-def _noise(
-    probability: float, training: DPSGD, target: float, min_tpr: float
-) -> tuple[float, TradeOff]:
-    """The noise that keeps the target on the certified curve, and this curve."""
-    sampled = PoolSampled(training, probability=probability)
+def _point(
+    probability: float, training: DPSGD, goal: Mapping[str, Any], records: int, delta: float
+) -> PoolPoint:
     try:
-        chosen = choose(sampled, precision=target, min_tpr=min_tpr)
+        chosen = choose(PoolSampled(training, probability), **goal)
     except validate.InputError as error:
         raise validate.InputError(f"At probability {probability}: {error}") from None
-    assert isinstance(chosen.training, DPSGD)
-    assert chosen.training.noise_multiplier is not None
-    return chosen.training.noise_multiplier, chosen.curve()
+    ran: Any = chosen.training
+    curve = chosen.curve()
+    epsilon, reached = curve.epsilon(delta), curve.precision(probability, goal["min_tpr"])
+    size, other = probability * records, _by_theorem(probability, training, goal, delta)
+    return PoolPoint(
+        probability, ran.noise_multiplier, epsilon, ran.sample_rate, ran.steps, size, reached, other
+    )
 
 
 def _by_theorem(
-    probability: float, training: DPSGD, target: float, min_tpr: float, delta: float
+    probability: float, training: DPSGD, goal: Mapping[str, Any], delta: float
 ) -> ByTheorem | None:
     """The noise by way of one ε; None where the theorem leaves none, or no noise keeps it."""
     try:
-        bound = EpsilonDelta(delta=delta)
-        epsilon = choose(bound, precision=target, prior=probability, min_tpr=min_tpr).epsilon
-        chosen = choose(training, epsilon=epsilon, delta=delta)
+        epsilon = choose(EpsilonDelta(delta=delta), prior=probability, **goal).epsilon
+        noise = choose(training, epsilon=epsilon, delta=delta).noise_multiplier
     except validate.InputError:  # the inputs were checked: the target is out of this way's reach
         return None
-    assert epsilon is not None
-    assert chosen.noise_multiplier is not None
-    return ByTheorem(epsilon, chosen.noise_multiplier)
+    return ByTheorem(cast(float, epsilon), cast(float, noise))

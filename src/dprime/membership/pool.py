@@ -14,13 +14,12 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dprime import text, validate
+from dprime import validate
 from dprime.data import arrays
 from dprime.data.dataset import Dataset
 from dprime.mechanisms import Mechanism, PoolSampled
@@ -42,17 +41,9 @@ EMPTY_DRAW = 1e-6
 """Where an empty draw is likelier than this, no data set is made of a draw."""
 
 
-class Sized(Protocol):
-    """Anything with a length and items, such as a data set of PyTorch."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, index: int) -> Any: ...
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Draw:
-    """A training set drawn from a pool.
+    """A training set drawn from a pool, by `draw`.
 
     Attributes:
         members: whether each record of the pool was drawn [record]. Secret.
@@ -68,16 +59,6 @@ class Draw:
     members: Bools
     probability: float | Floats
 
-    def __post_init__(self) -> None:
-        members = np.array(self.members)
-        if members.dtype != bool or members.ndim != 1:
-            shown = f"{members.dtype} of shape {members.shape}"
-            remedy = "give one True or False for each record, or use draw(…)"
-            raise validate.invalid_input("members", shown, "bool of shape [record]", remedy)
-        chances = _probabilities(self.probability, check_size(len(members)))
-        object.__setattr__(self, "members", arrays.read_only(members))
-        object.__setattr__(self, "probability", chances)
-
     def __repr__(self) -> str:
         low, high = self.smallest, self.largest
         shown = f"{high:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
@@ -89,16 +70,12 @@ class Draw:
     @property
     def expected(self) -> float:
         """How many records are drawn on average. It is public; how many were drawn is not."""
-        if isinstance(self.probability, float):
-            return len(self.members) * self.probability
-        return math.fsum(self.probability)
+        return math.fsum(np.broadcast_to(self.probability, len(self.members)))
 
     @property
     def empty_probability(self) -> float:
         """The chance that nobody at all is drawn."""
-        if isinstance(self.probability, float):
-            return math.exp(len(self.members) * math.log1p(-self.probability))
-        return math.exp(math.fsum(np.log1p(-self.probability)))
+        return math.exp(math.fsum(np.broadcast_to(np.log1p(-self.probability), len(self.members))))
 
     @property
     def largest(self) -> float:
@@ -107,6 +84,7 @@ class Draw:
 
     @property
     def smallest(self) -> float:
+        """The smallest π of any record."""
         return float(np.min(self.probability))
 
     def mechanism(self, training: Mechanism) -> PoolSampled:
@@ -129,45 +107,31 @@ class Draw:
 
         A data set cannot be empty. So that no error can tell that a draw is, a pool whose draws
         would be empty now and then (more than once in a million) is refused whatever was drawn.
-
-        >>> pool = Dataset.of(np.arange(60.0)[:, None], np.arange(60) % 2)
-        >>> training_set = draw(pool, 0.5).take(pool)
-        >>> bool(np.isin(training_set.records, pool.records).all())
-        True
         """
         self._check_usable("pool", len(pool))
         return pool.take(self.members)
 
-    def subset(self, dataset: Sized) -> Subset[Any]:
+    def subset(self, dataset: Any) -> Subset[Any]:
         """The drawn items of a PyTorch data set, which must be the pool: a `Subset` of it.
 
         Refused where a draw may be empty, as in `take`: a loader that fails on it would tell.
         """
         self._check_usable("dataset", len(dataset))
-        if find_spec("torch") is None:
-            raise ImportError(f"Draw.subset needs PyTorch: {text.install('train')}")
-        from torch.utils.data import Dataset as TorchDataset  # noqa: PLC0415
         from torch.utils.data import Subset  # noqa: PLC0415  only this needs PyTorch
 
-        items: TorchDataset[Any] = dataset  # type: ignore[assignment]
-        return Subset(items, np.flatnonzero(self.members).tolist())
+        return Subset(dataset, np.flatnonzero(self.members).tolist())
 
     def _check_usable(self, name: str, length: int) -> None:
-        """Refuse another pool, and one of which a draw may be empty.
-
-        The latter whatever was drawn, so that the refusal tells nothing.
-        """
+        """Refuse another pool; and one of which a draw may be empty, whatever was drawn."""
         if length != len(self.members):
-            raise validate.invalid_input(
-                name, f"{length:,} records long", f"the pool of {len(self.members):,} records",
-                "give the one that was drawn from, in its order",
-            )  # fmt: skip
+            wanted = f"the pool of {len(self.members):,} records"
+            remedy = "give the one that was drawn from, in its order"
+            raise validate.invalid_input(name, f"{length:,} records long", wanted, remedy)
         if (chance := self.empty_probability) > EMPTY_DRAW:
-            raise validate.invalid_value(
-                "the chance of an empty draw", f"{chance:.2g}",
-                f"at most {EMPTY_DRAW:g} to make a data set of it",
-                "give a larger pool or a larger probability",
-            )  # fmt: skip
+            wanted = f"at most {EMPTY_DRAW:g} to make a data set of it"
+            remedy = "give a larger pool or a larger probability"
+            name = "the chance of an empty draw"
+            raise validate.invalid_value(name, f"{chance:.2g}", wanted, remedy)
 
 
 def draw(pool: int | Dataset, probability: ArrayLike, *, seed: int | None = None) -> Draw:
@@ -178,34 +142,24 @@ def draw(pool: int | Dataset, probability: ArrayLike, *, seed: int | None = None
     nobody else does: a generator made for simulations would pass the same tests for randomness,
     but promises nothing against someone who tries to reckon back.
 
-    Args:
-        pool: how many records there are, or the data set itself. A data set's records must be
-            distinct: two of one kind would give it a larger probability than π.
-        probability: π, strictly between 0 and 1, for all records or one for each.
-        seed: a whole number below 2^256 that gives the draw. None draws one that nobody can guess
-            and forgets it. A small number such as 1 is for experiments, not for secrets.
-
-    Raises:
-        InputError: if the pool has fewer than two records or repeats one, or a probability is not
-            strictly between 0 and 1.
+    A pool is the number of records, or a data set, whose records must be distinct: two of one kind
+    would give it a larger probability than π, which is one for all records or one for each. A small
+    seed such as 1 is for experiments, not for secrets; None draws one that nobody can guess and
+    forgets it.
 
     >>> first, again = draw(50, 0.5, seed=7), draw(50, 0.5, seed=7)
     >>> bool((first.members == again.members).all())
     True
-    >>> draw(Dataset.of([[1.0], [2.0], [1.0]], [0, 1, 0]), 0.5)
-    Traceback (most recent call last):
-    dprime.validate.InputError: \
-pool must be of distinct records, but it is one with 1 repetition, first \
-record 2 that is the same as record 0: drop the repetitions, for a record that is there twice is \
-drawn more often.
     """
     if isinstance(pool, Dataset):
-        count = check_size(len(pool))
         check_distinct(pool.hashes())
-    else:
-        count = check_size(validate.whole("pool", pool))
-    chosen = _probabilities(probability, count)
-    return Draw(coins(fresh_seed() if seed is None else check_seed(seed), count, chosen), chosen)
+    count = len(pool) if isinstance(pool, Dataset) else validate.whole("pool", pool)
+    if count < 2:
+        name, remedy = "the number of records in the pool", "give a pool of many records"
+        raise validate.invalid_value(name, count, "at least 2", remedy)
+    chances = _probabilities(probability, count)
+    members = coins(fresh_seed() if seed is None else check_seed(seed), count, chances)
+    return Draw(arrays.read_only(members), chances)
 
 
 def coins(seed: int, count: int, probability: float | Floats) -> Bools:
@@ -237,38 +191,27 @@ def check_distinct(rows: Iterable[bytes], name: Callable[[int], str] = "record {
     the same, which by chance does not happen.
     """
     seen: dict[bytes, int] = {}
-    first: tuple[int, int] | None = None
-    place = -1
+    first, repeated = "", 0
     for place, row in enumerate(rows):
         earlier = seen.setdefault(hashlib.blake2b(row, digest_size=16).digest(), place)
-        if earlier != place and first is None:
-            first = earlier, place
-    if first is None:
-        return
-    count = place + 1 - len(seen)
-    times = "1 repetition" if count == 1 else f"{count:,} repetitions"
-    raise validate.invalid_input(
-        "pool",
-        f"one with {times}, first {name(first[1])} that is the same as {name(first[0])}",
-        "of distinct records",
-        "drop the repetitions, for a record that is there twice is drawn more often",
-    )
+        if earlier != place:
+            first = first or f"{name(place)} that is the same as {name(earlier)}"
+            repeated += 1
+    if repeated:
+        times = "1 repetition" if repeated == 1 else f"{repeated:,} repetitions"
+        remedy = "drop the repetitions, for a record that is there twice is drawn more often"
+        shown = f"one with {times}, first {first}"
+        raise validate.invalid_input("pool", shown, "of distinct records", remedy)
 
 
 def outside(population: Dataset, pool: Dataset) -> Dataset:
-    """The records of a population that are not in the pool.
-
-    >>> pool = Dataset.of([[1.0], [2.0]], [0, 1])
-    >>> outside(Dataset.of([[3.0], [2.0], [1.0]], [0, 1, 1]), pool).records.ravel().tolist()
-    [3.0, 1.0]
-    """
-    inside = trained_on(population, pool)
-    return population.take(np.flatnonzero(~inside)) if inside.any() else population
+    """The records of a population that are not in the pool: with other values or another label."""
+    return population.take(_places_outside(population, pool))
 
 
 def check_outside(population: Dataset, pool: Dataset) -> None:
     """Refuse a population of which models were trained on some records."""
-    count = int(trained_on(population, pool).sum())
+    count = len(population) - len(_places_outside(population, pool))
     if count:
         raise validate.InputError.of(
             "population",
@@ -278,20 +221,9 @@ def check_outside(population: Dataset, pool: Dataset) -> None:
         )
 
 
-def trained_on(population: Dataset, pool: Dataset) -> Bools:
-    """Which records of a population are in the pool: the same values and the same label."""
+def _places_outside(population: Dataset, pool: Dataset) -> list[int]:
     known = set(pool.hashes())
-    return np.array([record in known for record in population.hashes()], dtype=bool)
-
-
-def check_size(count: int) -> int:
-    """A pool from which one can draw without telling who."""
-    if count < 2:
-        remedy = "give a pool of many records"
-        raise validate.invalid_value(
-            "the number of records in the pool", count, "at least 2", remedy
-        )
-    return count
+    return [place for place, record in enumerate(population.hashes()) if record not in known]
 
 
 def _probabilities(given: ArrayLike, count: int) -> float | Floats:
@@ -300,16 +232,14 @@ def _probabilities(given: ArrayLike, count: int) -> float | Floats:
     if values.ndim == 0:
         return validate.inner_probability("probability", float(values), example=0.2)
     if values.shape != (count,):
-        requirement = f"one number, or of shape ({count},)"
+        shown, wanted = f"of shape {values.shape}", f"one number, or of shape ({count},)"
         remedy = "give one for each record of the pool"
-        raise validate.invalid_input("probability", f"of shape {values.shape}", requirement, remedy)
+        raise validate.invalid_input("probability", shown, wanted, remedy)
     check_probabilities(values, "the probability of record {}".format)
     return arrays.read_only(values)
 
 
 def check_probabilities(values: Floats, name: Callable[[int], str]) -> None:
     """Refuse a π that is not strictly between 0 and 1; `name` says what the one of a place is."""
-    wrong = ~((values > 0) & (values < 1))
-    if wrong.any():
-        place = int(wrong.argmax())
+    for place in np.flatnonzero(~((values > 0) & (values < 1)))[:1].tolist():
         validate.inner_probability(name(place), float(values[place]), example=0.2)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,13 +20,7 @@ from typing import BinaryIO
 
 from dprime import text, validate
 from dprime.mechanisms import Mechanism, PoolSampled
-from dprime.membership.pool import (
-    Draw,
-    Floats,
-    check_distinct,
-    check_probabilities,
-    draw,
-)
+from dprime.membership.pool import Draw, Floats, check_distinct, check_probabilities, draw
 from dprime.membership.pool_forms import FORMS, PoolFile, open_pool
 from dprime.plain import to_json
 from dprime.seeds import SEED_BITS, fresh_seed
@@ -36,15 +31,19 @@ ENDING = ".pool.json"
 FORMAT = "dprime pool, version 1"
 """What the public file says of itself."""
 
+Content = str | Callable[[BinaryIO], object]
+"""A text, or what writes to a file."""
+
+PUBLIC = "the public file"
+SEED_DIGITS = SEED_BITS // 4
+
 
 @dataclass(frozen=True)
 class PoolFacts:
     """What may be known about a draw: everything but who was drawn, how many, and the seed.
 
     Attributes:
-        pool_records: how many records the pool has.
         probability: π; where records differ in it the largest one, whose bound holds for all.
-        smallest_probability: the smallest one.
         probability_column: the column that gave them, or None.
         expected_records: how many records are drawn on average.
         empty_probability: the chance that nobody is drawn.
@@ -67,17 +66,15 @@ class PoolFacts:
 
         What is not known stands in capitals.
         """
+        batch = "BATCH" if self.batch is None else self.batch
         expected = f"{self.expected_records!r}".removesuffix(".0")
-        return text.command(
-            "risk",
-            {
-                "noise_multiplier": noise_multiplier,
-                "sample_rate": f"{'BATCH' if self.batch is None else self.batch}/{expected}",
-                "steps": steps,
-                "prior": repr(self.probability),
-                "belief_prior": repr(self.probability),
-            },
-        )
+        numbers = {
+            "noise_multiplier": noise_multiplier,
+            "sample_rate": f"{batch}/{expected}",
+            "steps": steps,
+        }
+        priors = dict.fromkeys(("prior", "belief_prior"), repr(self.probability))
+        return text.command("risk", numbers | priors)
 
 
 def mechanism_of(path: str | Path, training: Mechanism) -> PoolSampled:
@@ -85,13 +82,13 @@ def mechanism_of(path: str | Path, training: Mechanism) -> PoolSampled:
 
     The training's sampling rate is that of the expected size.
     """
-    requirement = f"a public file of dprime sample, such as train.csv{ENDING}"
     try:
         known = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
+    except (OSError, ValueError):
         known = None
     if not isinstance(known, dict) or known.get("format") != FORMAT:
-        raise validate.invalid_value("path", str(path), requirement, "give the path of one")
+        wanted = f"a public file of dprime sample, such as train.csv{ENDING}"
+        raise validate.invalid_value("path", str(path), wanted, "give the path of one")
     name = f"probability in {Path(path).name}"
     largest = validate.inner_probability(name, known.get("probability"))
     least = validate.inner_probability(name, known.get("smallest_probability", largest))
@@ -105,7 +102,7 @@ def sample(
     probability: float | None = None,
     probability_column: str | None = None,
     ignore: Sequence[str] = (),
-    batch: int | None = None,
+    batch: float | None = None,
     members: str | Path | None = None,
     seed_file: str | Path | None = None,
     force: bool = False,
@@ -114,30 +111,22 @@ def sample(
 
     The training set, the members and the seed are written so that only their owner can read them;
     the public file is named like the training set with ".pool.json" added. Either all files are
-    written or none.
+    written or none. What is returned does not depend on the draw.
 
-    Args:
-        pool: the file with the records, which must be distinct.
-        out: the file for those that were drawn, with the same ending.
-        probability: π for all records, strictly between 0 and 1.
-        probability_column: the column that has a π for each record, instead. It stays in the
-            training set and does not make two records distinct.
-        ignore: columns that do not make two records distinct, such as a running number.
-        batch: the expected batch size of the training; the sampling rate follows from it.
-        members: a file for who was drawn: a line with 0 or 1 for each record of the pool.
-        seed_file: the secret seed. It is read if the file is there, else a new one is written.
-        force: write over files that are there.
-
-    Returns:
-        what may be known, which does not depend on the draw.
+    The records must be distinct, but for the columns to `ignore`, such as a running number. Each is
+    kept with `probability`, or with that in its `probability_column`, which stays in the training
+    set and does not make two records distinct. From an expected `batch` size the sampling rate
+    follows. `members` is a file for who was drawn: a line with 0 or 1 for each record of the pool.
+    The secret seed is read from `seed_file` if it is there, else a new one is written. `force`
+    writes over files that are there.
     """
     given = {"probability": probability, "probability_column": probability_column}
     validate.exactly_one("probability, probability_column", given, "give one of them")
     paths = _new_paths(pool, out, {"members": members, "seed_file": seed_file}, force=force)
     records = open_pool(pool)
     chances = _chances(records, probability, probability_column)
-    left_out = [_column("ignore", name, records.columns) for name in ignore]
-    compared = [name for name in records.columns if name not in (*left_out, probability_column)]
+    left_out = {_column("ignore", name, records.columns) for name in ignore} | {probability_column}
+    compared = [name for name in records.columns if name not in left_out]
     if not compared:
         remedy = "leave a column to tell records apart by"
         raise validate.invalid_input("ignore", "all of them", "some of the columns", remedy)
@@ -147,37 +136,25 @@ def sample(
     seed = fresh_seed() if kept is None else kept
     drawn = draw(len(records), chances, seed=seed)
     facts = _facts(drawn, probability_column, batch)
-    texts = {"the public file": json.dumps(to_json(facts), indent=2, allow_nan=False) + "\n"}
+    contents: dict[str, Content] = {PUBLIC: json.dumps(to_json(facts), indent=2) + "\n"}
     if seed_path and kept is None:
-        texts["seed_file"] = f"{seed:0{SEED_BITS // 4}x}\n"
+        contents["seed_file"] = f"{seed:0{SEED_DIGITS}x}\n"
     if members is not None:
-        texts["members"] = "".join("1\n" if member else "0\n" for member in drawn.members)
-    outputs = [
-        Output(name, paths[name], partial(_put, text), secret=name != "the public file")
-        for name, text in texts.items()
-    ]
-    outputs.append(Output("out", paths["out"], partial(records.write, drawn.members)))
-    write_together(outputs)
+        contents["members"] = "".join("1\n" if member else "0\n" for member in drawn.members)
+    contents["out"] = partial(records.write, drawn.members)
+    write_together(paths, contents)
     return facts
 
 
-def _facts(drawn: Draw, column: str | None, batch: int | None) -> PoolFacts:
-    """What may be known about a draw."""
+def _facts(drawn: Draw, column: str | None, batch: float | None) -> PoolFacts:
     size = None if batch is None else validate.whole("batch", batch, example=64)
     if size is not None and size > drawn.expected:
-        requirement = f"at most the expected size of the draw, {drawn.expected:,.10g}"
+        wanted = f"at most the expected size of the draw, {drawn.expected:,.10g}"
         remedy = "give a smaller batch, a larger pool or a larger probability"
-        raise validate.invalid_value("batch", size, requirement, remedy)
-    return PoolFacts(
-        pool_records=len(drawn.members),
-        probability=drawn.largest,
-        smallest_probability=drawn.smallest,
-        probability_column=column,
-        expected_records=drawn.expected,
-        empty_probability=drawn.empty_probability,
-        batch=size,
-        sample_rate=None if size is None else size / drawn.expected,
-    )
+        raise validate.invalid_value("batch", size, wanted, remedy)
+    rate = None if size is None else size / drawn.expected
+    pool, smallest, empty = len(drawn.members), drawn.smallest, drawn.empty_probability
+    return PoolFacts(pool, drawn.largest, smallest, column, drawn.expected, empty, size, rate)
 
 
 def _chances(records: PoolFile, probability: float | None, column: str | None) -> float | Floats:
@@ -192,10 +169,8 @@ def _chances(records: PoolFile, probability: float | None, column: str | None) -
 def _column(name: str, column: str, columns: tuple[str, ...]) -> str:
     if columns.count(column) == 1:
         return column
-    listed = ", ".join(each for each in columns if each) or "none: it has no names"
-    raise validate.invalid_value(
-        name, column, f"one of the pool's columns ({listed})", "give its name"
-    )
+    wanted = f"one of the pool's columns ({', '.join(filter(None, columns)) or 'without names'})"
+    raise validate.invalid_value(name, column, wanted, "give its name")
 
 
 def _new_paths(
@@ -204,41 +179,36 @@ def _new_paths(
     """Where everything is written; no two of them the same, and none there already."""
     source, made = Path(pool), Path(out)
     if source.suffix.lower() in FORMS and made.suffix.lower() != source.suffix.lower():
-        requirement = f"a file that ends in {source.suffix}, as the pool"
-        raise validate.invalid_value("out", str(out), requirement, "the form stays the same")
+        wanted = f"a file that ends in {source.suffix}, as the pool"
+        raise validate.invalid_value("out", str(out), wanted, "the form stays the same")
     named = {name: Path(path) for name, path in secret.items() if path is not None}
-    new = {"out": made, "the public file": made.with_name(made.name + ENDING), **named}
+    new = {"out": made, PUBLIC: made.with_name(made.name + ENDING), **named}
     taken: dict[Path, str] = {source.resolve(): "pool"}
     for name, path in new.items():
+        wanted, remedy = "", "give another name"
         if (other := taken.setdefault(path.resolve(), name)) != name:
-            requirement = f"another file than {other}"
-            raise validate.invalid_value(name, str(path), requirement, "give another name")
-    for name, path in new.items():
-        if not path.parent.is_dir():
-            requirement = "in a folder that is there"
-            raise validate.invalid_value(name, str(path), requirement, "make the folder first")
-        if path.is_dir() or (path.exists() and name != "seed_file" and not force):
-            forced = "" if path.is_dir() else ", or write over it with force"
-            remedy = f"give another name{forced}"
-            raise validate.invalid_value(name, str(path), "a file that is not there yet", remedy)
+            wanted = f"another file than {other}"
+        elif not path.parent.is_dir():
+            wanted, remedy = "in a folder that is there", "make the folder first"
+        elif path.is_dir() or (path.exists() and name != "seed_file" and not force):
+            wanted = "a file that is not there yet"
+            remedy += "" if path.is_dir() else ", or write over it with force"
+        if wanted:
+            raise validate.invalid_value(name, str(path), wanted, remedy)
     return new
 
 
 def _read_seed(path: Path) -> int:
     """The seed that is kept in a file; what the file holds is never shown."""
-    digits = SEED_BITS // 4
-    remedy = "give the name of a file that is not there, and one is made"
+    wanted = f"a file of {SEED_DIGITS} hexadecimal digits"
     try:
-        text = path.read_text(encoding="ascii").strip()
-        if len(text) == digits and text.isalnum():
-            return int(text, 16)
+        digits = path.read_bytes().strip()
     except OSError as error:
-        requirement = f"a file that can be read ({error.strerror or error})"
-        raise validate.invalid_value("seed_file", str(path), requirement, remedy) from None
-    except ValueError:
-        pass
-    requirement = f"a file of {digits} hexadecimal digits"
-    raise validate.invalid_value("seed_file", str(path), requirement, remedy)
+        digits, wanted = b"", f"a file that can be read ({error.strerror or error})"
+    if not re.fullmatch(rb"[0-9a-fA-F]{%d}" % SEED_DIGITS, digits):
+        remedy = "give the name of a file that is not there, and one is made"
+        raise validate.invalid_value("seed_file", str(path), wanted, remedy)
+    return int(digits, 16)
 
 
 def others_can_read(path: str | Path) -> bool:
@@ -247,40 +217,28 @@ def others_can_read(path: str | Path) -> bool:
     return os.name == "posix" and place.exists() and bool(place.stat().st_mode & 0o044)
 
 
-@dataclass(frozen=True)
-class Output:
-    """A file to be written: its name in sentences, its place, and what writes it."""
-
-    name: str
-    path: Path
-    write: Callable[[BinaryIO], object]
-    secret: bool = True
-
-
-def write_together(outputs: Sequence[Output]) -> None:
+def write_together(paths: Mapping[str, Path], contents: Mapping[str, Content]) -> None:
     """Write all files or none: each beside its place first, then all are renamed.
 
-    What is secret can only be read by its owner, from its first byte on.
+    What is secret, all but the public file, can only be read by its owner, from its first byte on.
     """
-    parts: list[Path] = []
-    output = outputs[0]
+    parts: dict[str, Path] = {}
+    name = next(iter(contents))
     try:
-        for output in outputs:
-            part = output.path.with_name(f".{output.path.name}.{secrets.token_hex(8)}.part")
-            parts.append(part)
-            mode = 0o600 if output.secret else 0o666
-            with open(part, "xb", opener=lambda p, flags: os.open(p, flags, mode)) as stream:  # noqa: B023
-                output.write(stream)
-        for part, output in zip(parts, outputs, strict=True):
-            part.replace(output.path)
+        for name, content in contents.items():
+            parts[name] = paths[name].with_name(f".{paths[name].name}.{secrets.token_hex(8)}.part")
+            private = partial(os.open, mode=0o666 if name == PUBLIC else 0o600)
+            with open(parts[name], "xb", opener=private) as stream:
+                if isinstance(content, str):
+                    stream.write(content.encode())
+                else:
+                    content(stream)
+        for name, part in parts.items():
+            part.replace(paths[name])
     except OSError as error:
-        requirement = f"a file that can be written ({error.strerror or error})"
+        wanted = f"a file that can be written ({error.strerror or error})"
         remedy = "give a place that you can write to"
-        raise validate.invalid_value(output.name, str(output.path), requirement, remedy) from None
+        raise validate.invalid_value(name, str(paths[name]), wanted, remedy) from None
     finally:
-        for part in parts:
+        for part in parts.values():
             part.unlink(missing_ok=True)
-
-
-def _put(text: str, stream: BinaryIO) -> None:
-    stream.write(text.encode())

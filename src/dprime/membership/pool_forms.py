@@ -32,16 +32,13 @@ PLAIN, PADDED = "biufcmMSU", "gG"
 
 
 class PoolFile(ABC):
-    """The records of a pool, in one of the forms of file.
-
-    Attributes:
-        columns: the names of the columns, or of the arrays.
-    """
+    """The records of a pool, in one of the forms of file: the names of their columns, and more."""
 
     columns: tuple[str, ...]
+    count: int
 
-    @abstractmethod
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        return self.count
 
     @abstractmethod
     def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
@@ -82,10 +79,9 @@ class TextPool(PoolFile):
         for fields, start, stop, line in rows:
             if len(fields) != len(header):
                 name = f"the number of fields in line {line}"
-                wanted = f"{len(header)}, as in the header"
-                raise validate.invalid_value(name, len(fields), wanted, "mend the line")
+                raise validate.invalid_value(name, len(fields), f"{len(header)}", "mend the line")
             spans.append((start, stop, line))
-        self._spans = np.array(spans, dtype=np.int64).reshape(-1, 3)
+        self._spans, self.count = np.array(spans, dtype=np.int64).reshape(-1, 3), len(spans)
 
     def _parsed(self) -> Iterator[tuple[list[str], int, int, int]]:
         """The fields of each row, the bytes from where to where it goes, and its first line."""
@@ -101,16 +97,12 @@ class TextPool(PoolFile):
                     yield fields, starts[first], starts[reader.line_num], first + 1
                 first = reader.line_num
         except csv.Error as error:
-            requirement = f"CSV that can be read (line {reader.line_num}: {error})"
-            raise validate.invalid_input("pool", "not", requirement, "mend the line") from None
+            raise ValueError(f"line {reader.line_num}: {error}") from None
         finally:
             csv.field_size_limit(longest)
 
     def _records(self) -> Iterator[list[str]]:
         return (fields for fields, *_ in itertools.islice(self._parsed(), 1, None))
-
-    def __len__(self) -> int:
-        return len(self._spans)
 
     def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
         places = [i for i, name in enumerate(self.columns) if name in compared]
@@ -136,19 +128,19 @@ class TextPool(PoolFile):
 
 def _check_header(columns: tuple[str, ...]) -> None:
     """Refuse a first line of data: whoever stands there would be drawn for certain."""
-    if not columns:
-        remedy = "give a header and one line for each record"
-        raise validate.invalid_input("pool", "empty", "a file with a header and records", remedy)
-    if list(columns) == [str(place) for place in range(len(columns))]:
-        return
-    for name in columns:
-        try:
-            float(name)
-        except ValueError:
-            continue
+    numbered = list(columns) == [str(place) for place in range(len(columns))]
+    if not columns or (not numbered and any(map(_is_number, columns))):
         remedy = "add a line with the columns' names, for the first line is always kept"
-        shown = f"one with the number {name} for a name"
+        shown = "with numbers for names" if columns else "missing"
         raise validate.invalid_input("the first line", shown, "the header", remedy)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 class ArrayPool(PoolFile):
@@ -159,32 +151,29 @@ class ArrayPool(PoolFile):
 
     def __init__(self, path: Path) -> None:
         loaded = np.load(path, allow_pickle=False)
-        self._packing: int | None = None  # of an archive
+        self._save: Any = np.save if isinstance(loaded, np.ndarray) else np.savez
         self._arrays: dict[str, NDArray[Any]] = {"": loaded}
-        if not isinstance(loaded, np.ndarray):
+        if self._save is np.savez:
             with loaded:
-                self._arrays = {name: loaded[name] for name in loaded.files}
-                packed = any(entry.compress_type for entry in loaded.zip.infolist())
-                self._packing = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+                self._arrays = dict(loaded)
+                if any(entry.compress_type for entry in loaded.zip.infolist()):
+                    self._save = np.savez_compressed
         self._columns = {name: array for name, array in self._arrays.items() if array.ndim}
-        if len({len(array) for array in self._columns.values()}) != 1:
-            shown = ", ".join(f"{name or 'it'} of {len(a):,}" for name, a in self._columns.items())
-            remedy = "keep what does not belong to the records in another file"
+        lengths = {len(array) for array in self._columns.values()}
+        if len(lengths) != 1:
+            shown = f"of {' and '.join(map(str, sorted(lengths))) or 'no'} records"
             wanted = "of arrays of one length, the number of records"
-            raise validate.invalid_input("pool", f"of {shown or 'a single number'}", wanted, remedy)
-        self._count = len(next(iter(self._columns.values())))
-        if self._packing is None and loaded.dtype.names:
+            remedy = "keep what does not belong to the records in another file"
+            raise validate.invalid_input("pool", shown, wanted, remedy)
+        (self.count,) = lengths
+        if self._save is np.save and loaded.dtype.names:
             self._columns = {name: loaded[name] for name in loaded.dtype.names}
         self.columns = tuple(self._columns)
         for name, array in self._columns.items():
             if array.dtype.kind not in PLAIN or array.dtype.char in PADDED:
-                shown, remedy = f"of {array.dtype}", "save each of its parts as an array"
-                raise validate.invalid_input(
-                    name or "the array", shown, "of numbers or text", remedy
-                )
-
-    def __len__(self) -> int:
-        return self._count
+                shown, wanted = f"of {array.dtype}", "of numbers or text"
+                remedy = "save each of its parts as an array"
+                raise validate.invalid_input(name or "the array", shown, wanted, remedy)
 
     def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
         return array_rows([self._columns[name] for name in compared])
@@ -192,20 +181,18 @@ class ArrayPool(PoolFile):
     def numbers(self, column: str) -> Floats:
         values = self._columns[column]
         if values.ndim != 1 or values.dtype.kind not in "fiu":
-            shown, wanted = f"{values.dtype} of shape {values.shape}", "one number for each record"
-            raise validate.invalid_input(column, shown, wanted, "name another array")
+            raise _no_numbers(column, f"{values.dtype} of shape {values.shape}")
         return values.astype(np.float64)
 
     def write(self, members: Bools, stream: BinaryIO) -> None:
         """Every array cut alike, packed as in the pool."""
-        if self._packing is None:
-            np.lib.format.write_array(stream, self._arrays[""][members], allow_pickle=False)
-            return
-        with zipfile.ZipFile(stream, "w", self._packing) as made:
-            for name, array in self._arrays.items():
-                with made.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                    kept = array[members] if array.ndim else array
-                    np.lib.format.write_array(entry, kept, allow_pickle=False)
+        kept = {
+            name: array[members] if array.ndim else array for name, array in self._arrays.items()
+        }
+        if self._save is np.save:
+            np.save(stream, kept[""])
+        else:
+            self._save(stream, **kept)
 
 
 class ParquetPool(PoolFile):
@@ -219,18 +206,12 @@ class ParquetPool(PoolFile):
         import pyarrow.parquet  # noqa: PLC0415
 
         self._pyarrow = pyarrow
-        try:
-            with pyarrow.parquet.ParquetFile(path) as file:
-                self._table = file.read()
-                groups = file.metadata.num_row_groups and file.metadata.num_columns
-                packing = file.metadata.row_group(0).column(0).compression if groups else "SNAPPY"
-        except pyarrow.ArrowException as error:
-            raise ValueError(error) from None
+        with pyarrow.parquet.ParquetFile(path) as file:  # its ArrowInvalid is a ValueError
+            self._table = file.read()
+            groups = file.metadata.num_row_groups and file.metadata.num_columns
+            packing = file.metadata.row_group(0).column(0).compression if groups else "SNAPPY"
         self._packing = "NONE" if packing == "UNCOMPRESSED" else packing
-        self.columns = tuple(self._table.column_names)
-
-    def __len__(self) -> int:
-        return int(self._table.num_rows)
+        self.columns, self.count = tuple(self._table.column_names), self._table.num_rows
 
     def rows(self, compared: Sequence[str]) -> Iterator[bytes]:
         """A number for each distinct value of a column."""
@@ -238,29 +219,32 @@ class ParquetPool(PoolFile):
         return array_rows([self._codes(i) for i in chosen])
 
     def _codes(self, index: int) -> NDArray[np.int64]:
-        pyarrow = self._pyarrow
-        column = self._table.column(index)
-        if pyarrow.types.is_dictionary(column.type):
+        types, column = self._pyarrow.types, self._table.column(index)
+        if types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        if pyarrow.types.is_floating(column.type):  # -0 counts as 0
-            column = pyarrow.compute.add(column.cast(pyarrow.float64()), 0.0)
-        if pyarrow.types.is_nested(column.type):
-            column = pyarrow.chunked_array([pyarrow.array(list(map(repr, column.to_pylist())))])
-        encoded = column.dictionary_encode().unify_dictionaries()
-        codes = [chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks]
-        return np.concatenate(codes).astype(np.int64)
+        if types.is_floating(column.type):  # -0 counts as 0
+            column = self._pyarrow.compute.add(column.cast(self._pyarrow.float64()), 0.0)
+        if types.is_nested(column.type):
+            texts = self._pyarrow.array(list(map(repr, column.to_pylist())))
+            column = self._pyarrow.chunked_array([texts])
+        codes = column.dictionary_encode().combine_chunks().indices.fill_null(-1)
+        return np.asarray(codes, dtype=np.int64)
 
     def numbers(self, column: str) -> Floats:
         types, values = self._pyarrow.types, self._table.column(column)
         if not (types.is_floating(values.type) or types.is_integer(values.type)):
-            wanted, remedy = "a column of numbers", "name another column"
-            raise validate.invalid_input(column, f"of {values.type}", wanted, remedy)
+            raise _no_numbers(column, f"of {values.type}")
         numbers: Floats = values.cast(self._pyarrow.float64()).to_numpy()
         return numbers
 
     def write(self, members: Bools, stream: BinaryIO) -> None:
         kept = self._table.filter(self._pyarrow.array(members))
         self._pyarrow.parquet.write_table(kept, stream, compression=self._packing)
+
+
+def _no_numbers(column: str, shown: str) -> validate.InputError:
+    wanted = "one number for each record"
+    return validate.invalid_input(column, shown, wanted, "name another column")
 
 
 FORMS: dict[str, Callable[[Path], PoolFile]] = {
@@ -272,16 +256,9 @@ FORMS: dict[str, Callable[[Path], PoolFile]] = {
 }
 """The forms of file, by the ending of the name."""
 
-UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
-"""What NumPy and pyarrow raise on a file that is damaged or of another form, or holds objects."""
-
 
 def open_pool(path: str | Path) -> PoolFile:
-    """The pool in a file, whose form its name's ending tells.
-
-    Raises:
-        InputError: if it is missing, of another form, or cannot be read.
-    """
+    """The pool in a file, whose form its name's ending tells."""
     place = Path(path)
     form = FORMS.get(place.suffix.lower())
     if form is None:
@@ -292,7 +269,7 @@ def open_pool(path: str | Path) -> PoolFile:
         return form(place)
     except validate.InputError:
         raise
-    except UNREADABLE as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0].rstrip(".")
         wanted = f"a {place.suffix.lower()} file that can be read ({reason})"
         remedy = "give the path of a whole file, without objects of Python"

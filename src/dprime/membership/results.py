@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dprime import validate
 from dprime.data import arrays
-from dprime.membership.confidence import Interval, clopper_pearson, over_repetitions
+from dprime.membership.confidence import Interval, over_repetitions
 from dprime.membership.signals import Bools, Floats
 
 QUANTILES = 40
@@ -33,37 +33,22 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Roc:
-    """Every pair of false- and true-positive rate that a threshold on the scores gives.
+    """The corners of what thresholds on the scores give, and the area below them.
 
-    Attributes:
-        fpr: of the corners, ascending from 0 to 1; tied scores are one step.
-        tpr: of the corners.
-        auc: the chance that a member's score is above that of another record, ties counted half.
-        members: how many records are members.
+    The area is the chance that a member's score is above that of another record, ties counted half.
     """
 
     fpr: tuple[float, ...] = field(repr=False)
     tpr: tuple[float, ...] = field(repr=False)
     auc: float
-    members: int
 
-    def tpr_at(self, fpr: float, *, confidence: float = 0.95) -> Interval:
-        """The largest true-positive rate of a threshold with at most this false-positive rate.
-
-        The threshold is read off the same records, and the interval is that of the share of members
-        above it: records independent given the model, and the threshold given.
-        """
-        place = np.searchsorted(self.fpr, validate.probability("fpr", fpr), side="right") - 1
-        count = round(self.tpr[place] * self.members)
-        return clopper_pearson(count, self.members, confidence=confidence)
+    def tpr_at(self, fpr: float) -> float:
+        """The largest true-positive rate of a threshold with at most this false-positive rate."""
+        return self.tpr[np.searchsorted(self.fpr, fpr, side="right") - 1]
 
 
 def roc(scores: ArrayLike, members: ArrayLike) -> Roc:
-    """The curve that an attack's scores draw.
-
-    Args:
-        scores: [record], or [repetition, record] to pool; higher means member, NaN is lowest.
-        members: the truth, of the same shape.
+    """The curve that an attack's scores draw; members is the truth, of the same shape.
 
     >>> curve = roc([0.9, 0.8, 0.7, float("nan")], [True, False, True, False])
     >>> curve.fpr, curve.tpr, curve.auc
@@ -72,10 +57,8 @@ def roc(scores: ArrayLike, members: ArrayLike) -> Roc:
     values, truth = _checked(scores, members)
     inside, outside = int(truth.sum()), int((~truth).sum())
     if not inside or not outside:
-        remedy = "score members and others"
-        raise validate.invalid_input(
-            "members", f"{inside} of {len(truth)}", "some of the records", remedy
-        )
+        shown, remedy = f"{inside} of {len(truth)}", "score members and others"
+        raise validate.invalid_input("members", shown, "some of the records", remedy)
     ranked = np.where(np.isnan(values), -np.inf, values)
     order = np.argsort(-ranked, kind="stable")
     last = np.flatnonzero(np.append(ranked[order][1:] != ranked[order][:-1], True))
@@ -85,45 +68,26 @@ def roc(scores: ArrayLike, members: ArrayLike) -> Roc:
     corner = np.ones(len(fpr), dtype=bool)  # not in the middle of a level or an upright run
     for axis in (fpr, tpr):
         corner[1:-1] &= (axis[1:-1] != axis[:-2]) | (axis[1:-1] != axis[2:])
-    corners = [tuple(axis[corner].tolist()) for axis in (fpr, tpr)]
-    return Roc(corners[0], corners[1], _auc(ranked[truth], ranked[~truth]), inside)
-
-
-def _auc(inside: Floats, outside: Floats) -> float:
-    """The mean share of others below a member, by mid-ranks."""
-    ranks = scipy.stats.rankdata(np.concatenate([inside, outside]))[: len(inside)]
-    return float(((ranks - scipy.stats.rankdata(inside)) / len(outside)).mean())
-
-
-def mean_share(values: Sequence[float], *, confidence: float = 0.95) -> Interval:
-    """The mean of shares over target models, with a Student-t interval between 0 and 1."""
-    return over_repetitions(values, confidence=confidence).within()
+    # the mean share of others below a member, by mid-ranks
+    below = scipy.stats.rankdata(ranked)[truth] - scipy.stats.rankdata(ranked[truth])
+    auc = float((below / outside).mean())
+    return Roc(tuple(fpr[corner].tolist()), tuple(tpr[corner].tolist()), auc)
 
 
 def mean_tpr(
     rocs: Sequence[Roc], fpr: Sequence[float], *, confidence: float = 0.95
 ) -> dict[float, Interval]:
-    """The mean TPR over target models at each of the false-positive rates.
-
-    >>> first = roc([3.0, 2.0, 1.0], [True, True, False])
-    >>> second = roc([3.0, 2.0, 1.0], [True, False, True])
-    >>> mean_tpr([first, second], [0.0])[0.0].value
-    0.75
-    """
+    """The mean TPR over target models at each of the false-positive rates."""
+    values = {rate: [one.tpr_at(rate) for one in rocs] for rate in fpr}
     return {
-        rate: mean_share([one.tpr_at(rate).value for one in rocs], confidence=confidence)
-        for rate in fpr
+        rate: over_repetitions(each, confidence=confidence).within()
+        for rate, each in values.items()
     }
 
 
 @dataclass(frozen=True)
 class Precision:
-    """How often "member" was right.
-
-    Attributes:
-        correct: how many of the flagged records are members.
-        flagged: how many records were called members.
-    """
+    """How many records were called members, and how many of them are."""
 
     correct: int
     flagged: int
@@ -149,53 +113,40 @@ def precision_over_quantiles(scores: ArrayLike, members: ArrayLike) -> Precision
     return _above(_best_threshold(values, truth, 1), values, truth)
 
 
-def _best_threshold(values: Floats, truth: Bools, least: int) -> float | None:
-    """The quantile of the best precision among those that accept enough records; None without any.
+def _best_threshold(values: Floats, truth: Bools, least: int) -> float:
+    """The quantile of the best precision among those that accept enough records; NaN without any.
 
     Of equal precisions, the one that accepts the most records; all records with a score are
     accepted where none accepts enough.
     """
     flagged, correct, thresholds = _accepted(values, truth)
     if not len(flagged):
-        return None
+        return math.nan
     allowed = np.where(flagged >= min(least, flagged[-1]), correct / flagged, -1.0)
     return float(thresholds[np.lexsort((flagged, allowed))[-1]])
 
 
-def _above(threshold: float | None, values: Floats, truth: Bools) -> Precision:
-    """The precision of a threshold on some records."""
-    if threshold is None:
-        return Precision(0, 0)
+def _above(threshold: float, values: Floats, truth: Bools) -> Precision:
     flagged = values >= threshold  # NaN is not
     return Precision(int((flagged & truth).sum()), int(flagged.sum()))
 
 
 def shuffled_best(
     scores: ArrayLike, members: ArrayLike, rng: np.random.Generator, times: int = 1000
-) -> Interval:
-    """`precision_over_quantiles` with the scores dealt out to the records at random.
+) -> float | None:
+    """The mean of `precision_over_quantiles` with the scores dealt out to the records at random.
 
-    The paper's number means something only where it lies above this: the mean of the shuffles, and
-    the middle 95 % of them.
-
-    >>> found = shuffled_best(range(80), [i % 2 for i in range(80)], np.random.default_rng(0))
-    >>> 0.6 < found.value < 1.0
-    True
+    The paper's number means something only where it lies above this.
     """
     values, truth = _checked(scores, members)
-    times = validate.whole("times", times)
     flagged, _, _ = _accepted(values, truth)
     if not len(flagged):
-        remedy = "give scores that are not all NaN"
-        raise validate.invalid_input("scores", "NaN everywhere", "numbers", remedy)
-    best = np.empty(times)
-    for turn in range(times):
-        best[turn] = (np.cumsum(rng.permutation(truth))[flagged - 1] / flagged).max()
-    low, high = np.quantile(best, (0.025, 0.975))
-    return Interval(float(best.mean()), float(low), float(high), times, "quantile")
+        return None
+    shuffles = (np.cumsum(rng.permutation(truth)) for _ in range(times))
+    return float(np.mean([(correct[flagged - 1] / flagged).max() for correct in shuffles]))
 
 
-def _accepted(values: Floats, truth: Bools) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+def _accepted(values: Floats, truth: Bools) -> tuple[NDArray[Any], NDArray[Any], Floats]:
     """For the top i/40 of the records: how many are accepted, how many rightly, from which score.
 
     A record without a score takes its place at the bottom and is never accepted.
@@ -203,43 +154,31 @@ def _accepted(values: Floats, truth: Bools) -> tuple[NDArray[np.int64], NDArray[
     known = ~np.isnan(values)
     order = np.argsort(-values[known], kind="stable")
     ordered, correct = values[known][order], np.cumsum(truth[known][order])
-    if not len(ordered):
-        nothing = np.zeros(0, dtype=np.int64)
-        return nothing, nothing, ordered
     wanted = -(-np.arange(1, QUANTILES + 1) * len(values) // QUANTILES)
-    thresholds = ordered[np.minimum(wanted, len(ordered)) - 1]
+    thresholds: Floats = ordered[np.minimum(wanted, len(ordered)) - 1] if len(ordered) else ordered
     flagged = np.searchsorted(-ordered, -thresholds, side="right")
     return flagged, correct[flagged - 1], thresholds
 
 
 def held_out_precision(
-    scores: ArrayLike, members: ArrayLike, rng: np.random.Generator, *, least: int = LEAST_FLAGGED
+    scores: ArrayLike, members: ArrayLike, rng: np.random.Generator
 ) -> float | None:
     """Choose the threshold on one half of the records, measure on the other, and the other way.
 
     The records are parted at random. Chosen is the threshold of the best precision among the 40
-    quantiles that accept at least `least` records (all records with a score, where none does).
+    quantiles that accept at least `LEAST_FLAGGED` records (all with a score, where none does).
 
     The result is the mean of the halves' precisions, an estimate without bias; a half in which no
     record was flagged is left out, and where both are there is none. (Correct over flagged of both
     halves together would be biased upward, by 0.01 to 0.02 on scores that tell nothing: how many
     are flagged in one half depends on how lucky the other is.)
-
-    >>> rng = np.random.default_rng(1)
-    >>> members = rng.random(400) < 0.5
-    >>> held_out_precision(members + rng.normal(size=400), members, rng) > 0.6
-    True
     """
     values, truth = _checked(scores, members)
-    if len(values) < 2:
-        remedy = "score more records"
-        raise validate.invalid_input("scores", "for 1 record", "for two records or more", remedy)
-    least = validate.whole("least", least, example=LEAST_FLAGGED)
+    found = []
     halves = np.array_split(rng.permutation(len(values)), 2)
-    found = [
-        _above(_best_threshold(values[other], truth[other], least), values[half], truth[half]).value
-        for half, other in (halves, halves[::-1])
-    ]
+    for half, other in (halves, halves[::-1]):
+        threshold = _best_threshold(values[other], truth[other], LEAST_FLAGGED)
+        found.append(_above(threshold, values[half], truth[half]).value)
     known = [precision for precision in found if precision is not None]
     return sum(known) / len(known) if known else None
 
@@ -256,29 +195,20 @@ def top_precision(
 
     The number flagged depends on nothing but the number of records, as `contradicts` needs it. Ties
     are broken at random; records without a score come last.
-
-    >>> rng = np.random.default_rng(0)
-    >>> top_precision([4, 3, 2, 1], [True, False, True, False], 0.75, rng).value
-    0.6666666666666666
     """
     values, truth = _checked(scores, members)
     flagged = number_flagged(share, len(values))
-    ranked = np.where(np.isnan(values), -np.inf, values)
-    order = np.lexsort((rng.random(len(values)), np.isnan(values), -ranked))
+    unknown = np.isnan(values)
+    order = np.lexsort((rng.random(len(values)), -np.where(unknown, -np.inf, values), unknown))
     return Precision(int(truth[order[:flagged]].sum()), flagged)
 
 
 def _checked(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Bools]:
     """Scores and truth, one row of each; repetitions one after the other."""
     values = arrays.numbers("scores", scores).astype(np.float64)
-    truth: NDArray[Any] = arrays.numbers("members", members)
-    if values.shape != truth.shape or not values.size:
-        shown, wanted = f"of shape {truth.shape}", f"of shape {values.shape}"
-        raise validate.invalid_input(
-            "members", shown, wanted, "give one score and truth for each record"
-        )
-    if not np.isin(truth, (0, 1)).all():
-        raise validate.invalid_input(
-            "members", "other numbers", "True or False", "give True for a member"
-        )
+    truth = arrays.numbers("members", members)
+    if truth.shape != values.shape or not values.size or not np.isin(truth, (0, 1)).all():
+        wanted = f"True or False of shape {values.shape}"
+        remedy = "give one score and truth for each record"
+        raise validate.invalid_input("members", f"of shape {truth.shape}", wanted, remedy)
     return values.ravel(), truth.ravel().astype(bool)

@@ -1,4 +1,4 @@
-"""Shadow models: trained as the target is, on random parts of the same pool, all together.
+"""Models on random parts of a pool, trained alike: targets, and an attacker's shadow models.
 
     pool + trainer ──► parts of the pool ──► models ──► ModelOutputs ──► attack ──► Scored
 
@@ -12,22 +12,34 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 import dprime
 from dprime import validate
-from dprime.attack.trainer import Trainer
+from dprime.attack.trainer import (
+    EngineTrainer,
+    FunctionTrainer,
+    Trainer,
+    TrainingFunction,
+    function_named,
+)
+from dprime.curve import TradeOff
 from dprime.data.dataset import Dataset
+from dprime.guarantees import EpsilonDelta
 from dprime.membership.attacks import Evidence, MembershipAttack
+from dprime.membership.config import Recipe
 from dprime.membership.pool import check_outside
-from dprime.membership.signals import Bools, Floats, Signals, signals_of
+from dprime.membership.signals import NAMES, Bools, Floats, Signals, signals_of
 from dprime.runs.backends.base import Backend
 from dprime.runs.run import Run
 from dprime.runs.runner import counting, execute
-from dprime.train import TrainingData
+from dprime.train import Compute, TrainingData
+from dprime.train.compute import HERE
+from dprime.train.models import network_named
 from dprime.train.progress import bar
 
 TOGETHER = {"own": 1, "cpu": 16}
@@ -36,17 +48,55 @@ TOGETHER = {"own": 1, "cpu": 16}
 TOGETHER_ON_GPU = 1024
 
 PARTS = ("pool", "population")
-SIGNALS = ("log_p", "log1m_p")
+
+
+@dataclass(frozen=True, eq=False)
+class Trainers:
+    """Gives the trainer for a probability of being kept, and what is claimed of it.
+
+    The engine trains the network by the recipe. A training function of your `own` is given a data
+    set and a seed and returns a model; the recipe is then what you claim of it.
+    """
+
+    recipe: Recipe
+    pool: Dataset
+    network: nn.Module | None = None
+    own: TrainingFunction | None = None
+    compute: Compute = HERE
+
+    @classmethod
+    def named(
+        cls, recipe: Recipe, pool: Dataset, *, model: str, own: str | None = None, **rest: Any
+    ) -> Self:
+        """From the names of a network and of a function, as the command line has them."""
+        if own is not None:
+            return cls(recipe, pool, own=function_named(own))
+        found = cls(recipe, pool, network_named(model, pool), **rest)
+        _ = found.compute.place  # refuses a device that is not there
+        return found
+
+    def __call__(self, probability: float) -> Trainer:
+        """The trainer of models on parts of the pool of this share."""
+        if self.own is not None:
+            return FunctionTrainer(self.own)
+        assert self.network is not None
+        training = self.recipe.training(len(self.pool), probability)
+        return EngineTrainer(self.network, training, self.compute)
+
+    def claim(self, probability: float) -> TradeOff | None:
+        """The recipe's curve, or that of a training function's ε; None without privacy."""
+        if not self.recipe.private:
+            return None
+        if self.own is not None and self.recipe.epsilon is not None:
+            return EpsilonDelta(self.recipe.epsilon, self.recipe.delta).curve()
+        return self.recipe.training(len(self.pool), probability).mechanism().curve()
 
 
 @dataclass(frozen=True, eq=False)
 class ModelOutputs:
-    """Models trained on parts of a pool, and what they answer.
+    """Which model was trained on which record of the pool [model, record], and what they answer.
 
-    Attributes:
-        members: whether each model was trained on each record of the pool [model, record].
-        pool: answers about the records of the pool [model, record].
-        population: answers about records that no model was trained on [model, record'].
+    They answer about the records of the pool, and about records that no model was trained on.
     """
 
     members: Bools = field(repr=False)
@@ -57,32 +107,15 @@ class ModelOutputs:
         return len(self.members)
 
     def take(self, models: slice) -> ModelOutputs:
-        """Those of some of the models."""
-        return ModelOutputs(
-            self.members[models], self.pool.of_model(models), self.population.of_model(models)
-        )
-
-    def evidence(
-        self, model: int, shadows: ModelOutputs | None, places: NDArray[np.int64]
-    ) -> Evidence:
-        """All that may be seen of one target, about the records at these places of the pool."""
-        return Evidence(
-            target=self.pool.of_model(model).take(places),
-            population=self.population.of_model(model),
-            shadows=None if shadows is None else shadows.pool.take(places),
-            members=None if shadows is None else shadows.members[:, places],
-            shadow_population=None if shadows is None else shadows.population,
-        )
+        pool, population = self.pool.of_model(models), self.population.of_model(models)
+        return ModelOutputs(self.members[models], pool, population)
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """What an attack made of some target models.
+    """What the attack of this name made of some target models, and the truth [target, record].
 
-    Attributes:
-        attack: its name.
-        scores: higher means member; NaN means that it does not say so [target, record].
-        members: the truth [target, record].
+    A higher score means member; NaN means that the attack does not say so.
     """
 
     attack: str
@@ -101,11 +134,15 @@ def score(
     Shadow models are the attacker's, trained on parts of the same pool; some attacks need none.
     """
     places = np.fromiter(records, dtype=np.int64)
-    if not len(places):
-        raise validate.invalid_input(
-            "records", "empty", "one place in the pool or more", "give range(9)"
-        )
-    scores = [attack.scores(targets.evidence(n, shadows, places)) for n in range(len(targets))]
+    known: dict[str, Any] = {}
+    if shadows is not None:
+        known["shadows"] = shadows.pool.take(places)
+        known["members"] = shadows.members[:, places]
+        known["shadow_population"] = shadows.population
+    scores = []
+    for model in range(len(targets)):
+        target, population = targets.pool.of_model(model), targets.population.of_model(model)
+        scores.append(attack.scores(Evidence(target.take(places), population=population, **known)))
     return Scored(attack.name, np.stack(scores), targets.members[:, places])
 
 
@@ -114,12 +151,10 @@ class Cohort:
     """Models that are trained alike, each on a random part of a pool.
 
     Attributes:
-        trainer: the engine with its recipe, or a function of your own.
-        models: how many.
         probability: π, of a record being in a model's part.
         seed: gives the parts and the models.
-        device: where the first of them are trained: "cpu", "cuda", or "own" for a function of your
-            own. Blocks keep their size when they move to another device.
+        device: where the first of them are trained, or "own" for a function of your own. Blocks
+            keep their size when they move to another device.
     """
 
     trainer: Trainer
@@ -144,15 +179,11 @@ class Cohort:
     def members(self, records: int) -> Bools:
         """Which model has which record [model, record]; for simulations, not for secrets."""
         coins = np.random.default_rng([self.seed, 0]).random((self.models, records))
-        drawn: Bools = coins < self.probability
-        return drawn
+        return np.less(coins, self.probability)
 
     def describe(self) -> dict[str, Any]:
-        """What they are, in JSON values."""
-        return {
-            "trainer": self.trainer.describe(), "device": self.device, "models": self.models,
-            "probability": self.probability, "seed": self.seed, "block": self.block,
-        }  # fmt: skip
+        names = ("device", "models", "probability", "seed", "block")
+        return {"trainer": self.trainer.describe()} | {name: getattr(self, name) for name in names}
 
 
 def answers(
@@ -164,28 +195,10 @@ def answers(
     backend: Backend | None = None,
     progress: bool | None = None,
 ) -> ModelOutputs:
-    """Train models on random parts of a pool and ask them about every record.
+    """Train models on random parts of a pool of distinct records, and ask them about every record.
 
-    Args:
-        cohort: the models, each of which has each record with the same probability, independently.
-        pool: distinct records.
-        population: records that no model is trained on, so none of the pool's.
-        file: of a run that keeps the answers. One that holds the same is used; one that holds other
-            settings is refused.
-        backend: where they are trained; None for this process.
-        progress: whether to show a bar; None shows it for long work on a terminal.
-
-    >>> from dprime.data import load
-    >>> from dprime.attack import EngineTrainer
-    >>> from dprime.train import TrainingConfig
-    >>> from dprime.train.models import model_named
-    >>> digits = load("digits")
-    >>> recipe = TrainingConfig(steps=5, learning_rate=0.5, sample_rate=0.5)
-    >>> engine = EngineTrainer(model_named("linear", digits.train), recipe)
-    >>> pool, others = digits.train.take(range(100)), digits.test.take(range(50))
-    >>> found = answers(Cohort.of(engine, 8, seed=1), pool, others)
-    >>> found.pool.loss.shape, found.population.loss.shape
-    ((8, 100), (8, 50))
+    No model is trained on the population. A run in `file` keeps the answers; one that holds the
+    same is used, and one with other settings refused. `backend` says where models are trained.
     """
     check_outside(population, pool)
     work = Models((cohort,), pool, population)
@@ -203,35 +216,27 @@ class Models:
     population: Dataset
 
     @property
-    def blocks(self) -> list[tuple[Cohort, slice]]:
-        """Whose models are in each block, and which of the cohort's."""
+    def blocks(self) -> list[tuple[Cohort, int]]:
+        """Whose models are in each block, and which of the cohort's blocks it is."""
         return [
-            (cohort, slice(first, first + cohort.block))
+            (cohort, number)
             for cohort in self.cohorts
-            for first in range(0, cohort.models, cohort.block)
+            for number in range(-(-cohort.models // cohort.block))
         ]
 
     def describe(self) -> dict[str, Any]:
         """What all cohorts have in common, in JSON values."""
-        return {
-            "dprime": dprime.__version__, "data": self.pool.name, "pool": self.pool.digest(),
-            "population": self.population.digest(),
-        }  # fmt: skip
+        digests = {"pool": self.pool.digest(), "population": self.population.digest()}
+        return {"dprime": dprime.__version__, "data": self.pool.name, **digests}
 
     def __call__(self, block: int) -> Mapping[str, NDArray[Any]]:
         """Train the models of a block, and ask them."""
-        cohort, rows = self.blocks[block]
-        number = rows.start // cohort.block
-        members = cohort.members(len(self.pool))[rows]
+        cohort, number = self.blocks[block]
+        first = number * cohort.block
+        members = cohort.members(len(self.pool))[first : first + cohort.block]
         part = TrainingData.parts(self.pool, members, cohort.probability)
-        seed = np.random.SeedSequence([cohort.seed, 1 + number]).generate_state(1, np.uint64)[0]
-        answered = _trained(cohort.trainer, part, self.population, int(seed))
-        signals = {
-            f"{about}_{name}": np.concatenate([np.atleast_2d(getattr(one, name)) for one in each])
-            for about, each in answered.items()
-            for name in SIGNALS
-        }
-        return {"members": members, **signals}
+        seed = own_seed(cohort.seed, 1 + number)
+        return {"members": members, **_trained(cohort.trainer, part, self.population, seed)}
 
     def with_memory_fraction(self, fraction: float) -> Models:
         return self._with(lambda trainer: trainer.with_memory_fraction(fraction))
@@ -244,38 +249,34 @@ class Models:
         return dataclasses.replace(self, cohorts=tuple(cohorts))
 
 
-def train_models(
-    run: Run, work: Models, title: str, backend: Backend | None, progress: bool | None
-) -> list[ModelOutputs]:
-    """Train what a run still lacks, and read the answers of each cohort."""
-    total = sum(cohort.models for cohort in work.cohorts)
-    with bar(title, total, progress) as advance:
-        execute(run, work, backend=backend, on_block=counting(run, advance))
-    run.check_complete("models")
-    arrays = run.arrays()
-    pool, population = (
-        Signals(*(arrays[f"{about}_{name}"] for name in SIGNALS)) for about in PARTS
-    )
-    everything = ModelOutputs(arrays["members"], pool, population)
-    ends = np.cumsum([cohort.models for cohort in work.cohorts]).tolist()
-    return [everything.take(slice(*ends)) for ends in zip([0, *ends[:-1]], ends, strict=True)]
+def own_seed(seed: int, *purpose: int) -> int:
+    """A seed for one purpose; those of two have nothing in common."""
+    return int(np.random.SeedSequence([seed, *purpose]).generate_state(1, np.uint64)[0])
 
 
 def _trained(
     trainer: Trainer, part: TrainingData, population: Dataset, seed: int
-) -> dict[str, list[Signals]]:
+) -> dict[str, Floats]:
     """One model for each part of the pool: answers about the pool, and about the others."""
-    answered: dict[str, list[Signals]] = {about: [] for about in PARTS}
+    answered: dict[str, list[Floats]] = {}
     for model in trainer.models(part, seed):
-        try:
-            for about, records in zip(PARTS, (part.common, population), strict=True):
-                signals = signals_of(model, records, device=str(trainer.compute.device))
-                answered[about].append(signals)
-        except Exception as error:
-            if trainer.training is not None:
-                raise
-            # whatever a model of the user's own may raise
-            wanted = f"a function whose model answers records of {part.common.name} ({error})"
-            remedy = f"give it {part.common.classes} outputs, one for each class"
-            raise validate.invalid_input("trainer", "another", wanted, remedy) from None
-    return answered
+        for about, records in zip(PARTS, (part.common, population), strict=True):
+            signals = signals_of(model, records, device=str(trainer.compute.device))
+            for name in NAMES:
+                found = np.atleast_2d(getattr(signals, name))
+                answered.setdefault(f"{about}_{name}", []).append(found)
+    return {name: np.concatenate(found) for name, found in answered.items()}
+
+
+def train_models(
+    run: Run, work: Models, title: str, backend: Backend | None, progress: bool | None
+) -> list[ModelOutputs]:
+    """Train what a run still lacks, and read the answers of each cohort."""
+    sizes = [cohort.models for cohort in work.cohorts]
+    with bar(title, sum(sizes), progress) as advance:
+        execute(run, work, backend=backend, on_block=counting(run, advance))
+    run.check_complete("models")
+    arrays = run.arrays()
+    signals = (Signals(*(arrays[f"{about}_{name}"] for name in NAMES)) for about in PARTS)
+    everything, ends = ModelOutputs(arrays["members"], *signals), np.cumsum(sizes).tolist()
+    return [everything.take(slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)]

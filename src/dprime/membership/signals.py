@@ -19,12 +19,14 @@ from dprime.data import arrays
 from dprime.data.dataset import Dataset
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import nn
 
     from dprime.train import Trained
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+NAMES = ("log_p", "log1m_p")
 
 BATCH = 1024
 """Records that a module is asked about at once."""
@@ -37,48 +39,33 @@ class Signals:
     Attributes:
         log_p: ln p of the true class [..., record].
         log1m_p: ln(1 - p) [..., record].
-
-    >>> seen = Signals.from_logits([[2.0, 0.0], [0.0, 60.0]], [0, 1])
-    >>> seen.logit.tolist()
-    [2.0, 60.0]
-    >>> seen.probability.round(4).tolist(), float(seen.log1m_p[1])
-    ([0.8808, 1.0], -60.0)
     """
 
     log_p: Floats = field(repr=False)
     log1m_p: Floats = field(repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("log_p", "log1m_p"):
+        for name in NAMES:
             given = arrays.numbers(name, getattr(self, name))
             object.__setattr__(self, name, arrays.frozen(given, np.float64))
-            if given.ndim == 0 or (getattr(self, name) > 0).any():
-                remedy = "give ln p, or build signals with Signals.from_logits"
-                shown = "a single number" if given.ndim == 0 else f"up to {given.max():g}"
-                raise validate.invalid_input(name, shown, "logarithms, 0 at most", remedy)
-        if self.log_p.shape != self.log1m_p.shape:
-            shapes = f"of shape {self.log1m_p.shape}", f"of shape {self.log_p.shape}"
-            raise validate.invalid_input("log1m_p", *shapes, "give both for each model and record")
+        if self.log_p.shape != self.log1m_p.shape or (self.log_p > 0).any():
+            wanted, remedy = "logarithms, 0 at most, both alike", "use Signals.from_logits"
+            raise validate.invalid_input("log_p", "something else", wanted, remedy)
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
-        """From a classifier's outputs before the softmax.
+        """From a classifier's outputs before the softmax [..., record, class].
 
-        Args:
-            logits: [..., record, class]; a last axis of length 1 is the logit of class 1.
-            labels: the true class of each record [record].
-
-        >>> Signals.from_logits([[3.0], [3.0]], [1, 0]).logit.round(9).tolist()
-        [3.0, -3.0]
+        A last axis of length 1 is the logit of class 1; labels are the true classes [record].
         """
         outputs = arrays.numbers("logits", logits).astype(np.float64)
-        if outputs.ndim < 2 or not outputs.shape[-1]:
-            remedy = "give one number for each class"
-            raise validate.invalid_input(
-                "logits", f"of shape {outputs.shape}", "[..., record, class]", remedy
-            )
-        *_, records, classes = outputs.shape
-        places = _classes(arrays.numbers("labels", labels), records, max(2, classes))
+        places = arrays.numbers("labels", labels)
+        *_, records, classes = 0, 0, *outputs.shape
+        known = np.isin(places, range(max(2, classes)))
+        if outputs.ndim < 2 or places.shape != (records,) or not known.all():
+            wanted = f"a class from 0 to {max(2, classes) - 1} for each record of the logits"
+            remedy = "give logits [..., record, class] and labels [record]"
+            raise validate.invalid_input("labels", f"of shape {places.shape}", wanted, remedy)
         with np.errstate(invalid="ignore"):  # a model that diverged has no signals
             if classes == 1:
                 logit = np.where(places == 1, outputs[..., 0], -outputs[..., 0])
@@ -88,11 +75,6 @@ class Signals:
                 # p = 1 / (1 + Σ e^(other - own)), so logit p = own - ln Σ e^other
                 logit = outputs[truth].reshape(outputs.shape[:-1]) - others
             return cls(-np.logaddexp(0.0, -logit), -np.logaddexp(0.0, logit))
-
-    @classmethod
-    def from_binary_logits(cls, logits: ArrayLike, labels: ArrayLike) -> Self:
-        """From the logit of class 1 [..., record]."""
-        return cls.from_logits(arrays.numbers("logits", logits)[..., None], labels)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -107,8 +89,7 @@ class Signals:
     def logit(self) -> Floats:
         """ln(p / (1 - p)), the logit-scaled confidence (Carlini et al. 2022)."""
         with np.errstate(invalid="ignore"):
-            scaled: Floats = self.log_p - self.log1m_p
-        return scaled
+            return np.subtract(self.log_p, self.log1m_p)
 
     @property
     def probability(self) -> Floats:
@@ -118,20 +99,14 @@ class Signals:
     @property
     def known(self) -> Bools:
         """Where there is a finite answer; a model that diverged has none."""
-        finite: Bools = np.isfinite(self.log_p) & np.isfinite(self.log1m_p)
-        return finite
+        return np.isfinite(self.log_p) & np.isfinite(self.log1m_p)
 
     def of_model(self, model: int | slice) -> Signals:
         """Those of one of several models [record], or of some of them [model, record]."""
         return Signals(self.log_p[model], self.log1m_p[model])
 
     def take(self, records: ArrayLike) -> Signals:
-        """Those of some records, by their places or by one True or False for each.
-
-        >>> seen = Signals.from_logits([[1.0], [2.0], [3.0]], [1, 1, 1])
-        >>> seen.take([2, 0]).loss.round(3).tolist()
-        [0.049, 0.313]
-        """
+        """Those of some records, by their places or by one True or False for each."""
         places = arrays.places(records, self.shape[-1])
         return Signals(self.log_p[..., places], self.log1m_p[..., places])
 
@@ -146,21 +121,19 @@ def signals_of(model: nn.Module | Trained, records: Dataset, *, device: str = "c
     if records.classes is None:
         remedy = "membership attacks need the probability of a class"
         raise validate.invalid_input("records", "a regression", "records with classes", remedy)
-    from dprime.train import Trained  # noqa: PLC0415 - all else here works without PyTorch
+    from dprime.train import Trained  # noqa: PLC0415  all else here works without PyTorch
 
     if isinstance(model, Trained):
         outputs = _outputs_of_trials(model, records.records, device)
     else:
         outputs = _outputs_of_module(model, records.records)
-    parts: list[Signals] = []
-    start = 0
+    parts, start = [], 0
     for logits in outputs:
         stop = start + logits.shape[-2]
         parts.append(Signals.from_logits(logits, records.labels[start:stop]))
         start = stop
     return Signals(
-        np.concatenate([part.log_p for part in parts], axis=-1),
-        np.concatenate([part.log1m_p for part in parts], axis=-1),
+        *(np.concatenate([vars(part)[name] for part in parts], axis=-1) for name in NAMES)
     )
 
 
@@ -173,20 +146,17 @@ def _outputs_of_trials(
     from dprime.data.devices import device_named  # noqa: PLC0415
     from dprime.train.evaluate import room_on  # noqa: PLC0415
 
-    weights, network = trained.weights, trained.network
-    if weights is None:
+    network, place = trained.network, device_named(device)
+    if trained.weights is None:
         remedy = "train with keep_weights=True"
         raise validate.invalid_input("model", "without its weights", "trained and kept", remedy)
-    place = device_named(device)
-    room = room_on(place)
     network.model.to(place)
-    weights, x = weights.to(place), torch.tensor(records, device=place)
-    per_record = 4 * network.numbers_per_record(x[:1])
-    length = max(1, min(len(x), room // per_record))
-    trials = max(1, room // (per_record * length))
+    weights, x = trained.weights.to(place), torch.tensor(records, device=place)
+    most = max(1, room_on(place) // (4 * network.numbers_per_record(x[:1])))
+    length = min(len(x), most)
     for part in x.split(length):
-        parts = [network.outputs(group, part[None]) for group in weights.split(trials)]
-        yield torch.cat(parts).cpu().numpy()
+        groups = weights.split(max(1, most // length))
+        yield torch.cat([network.outputs(group, part[None]) for group in groups]).cpu().numpy()
     network.model.cpu()
 
 
@@ -194,25 +164,12 @@ def _outputs_of_module(model: nn.Module, records: NDArray[np.float32]) -> Iterat
     """[record, class], some records at a time."""
     import torch  # noqa: PLC0415
 
-    weight: Tensor | None = next(model.parameters(), None)
+    device = next((weight.device for weight in model.parameters()), None)
     was_training = model.training
     model.eval()
     try:
         with torch.no_grad():
-            for part in torch.tensor(records).split(BATCH):
-                yield model(part if weight is None else part.to(weight.device)).cpu().numpy()
+            for part in torch.tensor(records, device=device).split(BATCH):
+                yield model(part).cpu().numpy()
     finally:
         model.train(was_training)
-
-
-def _classes(labels: NDArray[Any], records: int, classes: int) -> NDArray[np.int64]:
-    """One whole class for each record."""
-    remedy = "give the true class of each record"
-    if labels.shape != (records,):
-        wanted = f"of shape ({records},)"
-        raise validate.invalid_input("labels", f"of shape {labels.shape}", wanted, remedy)
-    outside = (labels < 0) | (labels >= classes) | (labels != np.floor(labels))
-    if outside.any():
-        wanted = f"whole numbers from 0 to {classes - 1}"
-        raise validate.invalid_input("labels", f"{labels[outside][0]} for a record", wanted, remedy)
-    return labels.astype(np.int64)

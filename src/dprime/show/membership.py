@@ -17,7 +17,7 @@ from dprime.show.figures.precision_over_prior import (
 from dprime.show.figures.trade_off import Points
 
 if TYPE_CHECKING:
-    from dprime.membership.record import AttackResult, Inference
+    from dprime.membership.inference import AttackResult, Inference
 
 POINTS = 31
 """Rates of false alarms at which the targets' curves are averaged."""

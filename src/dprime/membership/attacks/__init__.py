@@ -5,32 +5,29 @@ Evidence (target, shadow models, population) ──► Attack.scores ──► a
 
 from dprime import validate
 from dprime.membership.attacks.attack import Evidence, MembershipAttack, Missing, Part
-from dprime.membership.attacks.lira import LiRA
-from dprime.membership.attacks.reference import AttackR
-from dprime.membership.attacks.rmia import RMIA
-from dprime.membership.attacks.thresholds import AttackP, Baseline, YeomLoss
+from dprime.membership.attacks.ratios import RMIA, LiRA
+from dprime.membership.attacks.thresholds import AttackP, AttackR, Baseline, YeomLoss
 
 ATTACKS: dict[str, MembershipAttack] = {
-    "lira": LiRA(),
-    "lira-offline": LiRA(online=False),
-    "lira-fixed": LiRA(variance="fixed"),
-    "lira-offline-fixed": LiRA(online=False, variance="fixed"),
-    "rmia": RMIA(),
-    "rmia-offline": RMIA(online=False),
-    "attack-p": AttackP(),
-    "attack-r": AttackR(),
-    "yeom": YeomLoss(),
-    "baseline": Baseline(),
+    attack.name: attack
+    for attack in (
+        LiRA(),
+        LiRA(online=False),
+        LiRA(variance="fixed"),
+        LiRA(online=False, variance="fixed"),
+        RMIA(),
+        RMIA(online=False),
+        AttackP(),
+        AttackR(),
+        YeomLoss(),
+        Baseline(),
+    )
 }
 """By name, with their usual options."""
 
 
 def attack_named(name: str) -> MembershipAttack:
-    """The attack of a name, with its usual options.
-
-    >>> attack_named("lira-offline").title
-    'LiRA (offline)'
-    """
+    """The attack of a name, with its usual options."""
     return ATTACKS[validate.one_of("attack", name, tuple(ATTACKS))]
 
 

@@ -7,12 +7,13 @@ asks all of them about the same records. Nothing else of the target is used.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from dprime import validate
+from dprime import parameters, validate
 from dprime.data import arrays
 from dprime.membership.signals import Bools, Floats, Signals
 
@@ -23,7 +24,6 @@ SHADOWS: tuple[Part, ...] = ("target", "shadows", "members")
 POPULATIONS: tuple[Part, ...] = ("population", "shadow_population")
 
 Missing = Literal["error", "nan"]
-"""What happens where a record lacks shadow models: an error, or no score for it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,54 +48,68 @@ class Evidence:
         if self.members is not None:
             members = np.array(self.members, dtype=bool)
             object.__setattr__(self, "members", arrays.read_only(members))
-        models = None if self.shadows is None else self.shadows.shape[0]
-        others = None if self.population is None else self.population.shape[-1]
+        records = self.target.shape[-1]
+        by_model = (self.shadows, self.members, self.shadow_population)
+        models = next((part.shape[0] for part in by_model if part is not None), None)
+        asked = (self.population, self.shadow_population)
+        others = next((part.shape[-1] for part in asked if part is not None), None)
         shapes: dict[Part, tuple[int | None, ...]] = {
-            "target": (None,), "shadows": (models, self.records),
-            "members": (models, self.records), "population": (None,),
+            "target": (records,),
+            "shadows": (models, records),
+            "members": (models, records),
+            "population": (others,),
             "shadow_population": (models, others),
-        }  # fmt: skip
-        for part, wanted in shapes.items():
-            if (given := getattr(self, part)) is not None:
-                _check_shape(part, given.shape, wanted)
-                if part not in ("target", "members"):
-                    _check_known(part, given)
-
-    @property
-    def records(self) -> int:
-        """How many records are attacked."""
-        return self.target.shape[-1]
+        }
+        for part, shape in shapes.items():
+            given = getattr(self, part)
+            if given is not None and given.shape != shape:
+                shown, remedy = f"of shape {given.shape}", "the parts belong together"
+                raise validate.invalid_input(part, shown, f"of shape {shape}", remedy)
+            # a target that diverged has no scores; a shadow model that did tells nothing
+            if part != "target" and isinstance(given, Signals) and not given.known.all():
+                shown = f"without an answer in {(~given.known).sum()} places"
+                remedy = "lower the learning rate, or leave out models that diverged"
+                raise validate.invalid_input(part, shown, "finite everywhere", remedy)
 
     @property
     def member_mask(self) -> Bools:
-        """Which shadow model was trained on which record [model, record], where that is needed."""
+        """`members` of an attack that needs them."""
         assert self.members is not None
         return self.members
 
     def of(self, part: Part) -> Signals:
         """Signals that an attack has among its needs."""
-        signals = getattr(self, part)
-        assert isinstance(signals, Signals)
+        signals: Signals = getattr(self, part)
         return signals
 
 
+@dataclass(frozen=True, kw_only=True)
 class MembershipAttack(ABC):
     """One way to tell members from others. Derived classes are frozen dataclasses of options.
 
     Attributes:
-        name: in commands and files.
-        title: in tables and charts.
         needs: the parts of the evidence that it uses.
+        variants: options with a value, and what that adds to name and title.
         missing: whether a record with too few shadow models is an error or gets no score ("nan").
     """
 
-    name: str
-    title: str
-    needs: tuple[Part, ...]
-    missing: Missing = "error"
+    name: ClassVar[str]
+    title: ClassVar[str]
+    needs: ClassVar[tuple[Part, ...]]
+    variants: ClassVar[tuple[tuple[str, Any, str, str], ...]] = ()
+
+    missing: Missing = field(
+        default="error",
+        metadata=parameters.checked(partial(validate.one_of, options=("error", "nan"))),
+    )
 
     def __post_init__(self) -> None:
-        validate.one_of("missing", self.missing, ("error", "nan"))
+        parameters.check_fields(self)
+        chosen = [words for name, value, *words in self.variants if getattr(self, name) == value]
+        if chosen:
+            names, titles = zip(*chosen, strict=True)
+            object.__setattr__(self, "name", "-".join([self.name, *names]))
+            object.__setattr__(self, "title", f"{self.title} ({', '.join(titles)})")
 
     def scores(self, evidence: Evidence) -> Floats:
         """One score for each record: a higher one is evidence for "member".
@@ -105,11 +119,10 @@ class MembershipAttack(ABC):
         """
         for part in self.needs:
             if getattr(evidence, part) is None:
+                wanted = f"given for {self.name}"
                 remedy = "ask the target or the shadow models; Evidence says about which records"
-                raise validate.invalid_input(
-                    f"evidence.{part}", "missing", f"given for {self.name}", remedy
-                )
-        scorable: Bools = np.ones(evidence.records, dtype=bool)
+                raise validate.invalid_input(f"evidence.{part}", "missing", wanted, remedy)
+        scorable: Bools = np.ones(evidence.target.shape[-1], dtype=bool)
         if "target" in self.needs:
             scorable &= evidence.target.known
         if "members" in self.needs:
@@ -122,65 +135,25 @@ class MembershipAttack(ABC):
         The mask [model, record] is known before the training.
         """
         inside, outside = self._models()
-        sides = {
-            "with": (inside, member_mask.sum(axis=0) < inside),
-            "without": (outside, (~member_mask).sum(axis=0) < outside),
-        }
-        short: Bools = sides["with"][1] | sides["without"][1]
+        short_inside = member_mask.sum(axis=0) < inside
+        short_outside = (~member_mask).sum(axis=0) < outside
+        short: Bools = short_inside | short_outside
         if short.any() and self.missing == "error":
-            lacks = " and ".join(
-                f"{lacking.sum()} of {len(short)} records lack models {side} them"
-                for side, (_, lacking) in sides.items()
-                if lacking.any()
-            )
-            least = " and ".join(f"{count} {side}" for side, (count, _) in sides.items() if count)
-            remedies = (
-                "train more shadow models", "keep records with a probability nearer 1/2",
-                *self._alternatives(),
-                "or, in Python, give such records no score with missing='nan'",
-            )  # fmt: skip
             raise validate.invalid_input(
-                "shadow models", f"such that {lacks}", f"at least {least} every record",
-                ", ".join(remedies),
-            )  # fmt: skip
+                "shadow models",
+                f"such that of {len(short)} records {short_inside.sum()} lack models with them and "
+                f"{short_outside.sum()} models without them",
+                f"at least {inside} with and {outside} without every record",
+                "train more shadow models, keep records with a probability nearer 1/2, use an "
+                "offline or fixed variant, or, in Python, give such records no score with "
+                "missing='nan'",
+            )
         return ~short
 
     def _models(self) -> tuple[int, int]:
         """How many shadow models with and without a record its score needs."""
         return 0, 0
 
-    def _alternatives(self) -> tuple[str, ...]:
-        """Variants that need fewer shadow models, as remedies."""
-        return ()
-
     @abstractmethod
     def _scores(self, evidence: Evidence) -> Floats:
         """The scores of scorable records; the parts that are needed are there."""
-
-    def _name_variants(self, *variants: tuple[bool, str, str]) -> None:
-        """Add variants to name and title: whether it is chosen, in the name, in the title."""
-        chosen = [(name, title) for on, name, title in variants if on]
-        if chosen:
-            names, titles = zip(*chosen, strict=True)
-            object.__setattr__(self, "name", "-".join([self.name, *names]))
-            object.__setattr__(self, "title", f"{self.title} ({', '.join(titles)})")
-
-
-def _check_shape(part: str, shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> None:
-    """As many axes as wanted, of the lengths that are not None."""
-    fits = [n in (None, size) for n, size in zip(wanted, shape, strict=False)]
-    if len(shape) != len(wanted) or not all(fits):
-        axes = zip(("model", "record")[-len(wanted) :], wanted, strict=True)
-        shown = ", ".join(axis if n is None else f"{n} {axis}s" for axis, n in axes)
-        raise validate.invalid_input(
-            part, f"of shape {shape}", f"[{shown}]", "the parts belong together"
-        )
-
-
-def _check_known(part: str, given: Signals) -> None:
-    """Shadow models must have finite answers: one that diverged tells nothing."""
-    if lost := int((~given.known).sum()):
-        remedy = "leave out models that diverged, and build signals with Signals.from_logits"
-        raise validate.invalid_input(
-            part, f"without an answer in {lost} places", "finite everywhere", remedy
-        )

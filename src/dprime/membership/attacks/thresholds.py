@@ -1,37 +1,35 @@
-"""Attacks with one threshold for all records; none of them needs shadow models.
+"""Attacks by a threshold on the loss: one for all records, or attack R's for each record.
 
 Sources: Yeom et al. 2018, "Privacy risk in machine learning: analyzing the connection to
 overfitting"; Ye et al. 2022, "Enhanced membership inference attacks against machine learning
-models", attack P.
+models", attacks P and R. T is Thudi et al. 2024.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, final
 
 import numpy as np
 
-from dprime.membership.attacks.attack import Evidence, MembershipAttack
-from dprime.membership.signals import Floats
+from dprime import validate
+from dprime.membership.attacks.attack import SHADOWS, Evidence, MembershipAttack
+from dprime.membership.signals import Bools, Floats
+from dprime.parameters import checked
 
 
 @final
 @dataclass(frozen=True)
 class Baseline(MembershipAttack):
-    """The same score for all: its precision is the share of members, and it needs no model.
-
-    >>> from dprime.membership.signals import Signals
-    >>> Baseline().scores(Evidence(Signals.from_binary_logits([2.0, 0.0], [1, 1]))).tolist()
-    [0.0, 0.0]
-    """
+    """The same score for all: its precision is the share of members, and it needs no model."""
 
     name = "baseline"
     title = "Baseline (all members)"
     needs = ()
 
     def _scores(self, evidence: Evidence) -> Floats:
-        return np.zeros(evidence.records)
+        return np.zeros(evidence.target.shape)
 
 
 @final
@@ -41,11 +39,6 @@ class YeomLoss(MembershipAttack):
 
     The paper's own threshold is the mean loss on the training set, which is often published:
     "member" where the loss is at most that.
-
-    >>> from dprime.membership.signals import Signals
-    >>> signals = Signals.from_binary_logits([2.0, 0.0], [1, 1])
-    >>> YeomLoss().scores(Evidence(signals)).round(4).tolist()
-    [-0.1269, -0.6931]
     """
 
     name = "yeom"
@@ -53,7 +46,7 @@ class YeomLoss(MembershipAttack):
     needs = ("target",)
 
     def _scores(self, evidence: Evidence) -> Floats:
-        return -evidence.target.loss
+        return evidence.target.log_p
 
 
 @final
@@ -65,13 +58,6 @@ class AttackP(MembershipAttack):
     counts half. So "score >= 1 - α" is the attack at a false-positive rate of α: of n population
     records and one more like them, it says "member" of the latter with probability α, up to
     1/(n + 1).
-
-    >>> from dprime.membership.signals import Signals
-    >>> truth = np.ones(2)
-    >>> target = Signals.from_binary_logits([2.5, 0.0], truth)
-    >>> others = Signals.from_binary_logits([1.0, 2.0, 3.0, 0.0], np.ones(4))
-    >>> AttackP().scores(Evidence(target, population=others)).tolist()
-    [0.75, 0.125]
     """
 
     name = "attack-p"
@@ -84,3 +70,71 @@ class AttackP(MembershipAttack):
         smaller_or_equal = np.searchsorted(others, loss, side="right")
         share: Floats = 1.0 - (smaller + smaller_or_equal) / (2 * len(others))
         return share
+
+
+@final
+@dataclass(frozen=True)
+class AttackR(MembershipAttack):
+    """A threshold on the loss for each record, from shadow models that were not trained on it.
+
+    The score is 1 - r/(n + 1), with r the rank of the target's loss among the n models' losses on
+    the record. So "score >= 1 - α" is the attack at a false-positive rate of α: a target without
+    the record is one more model like the n, and lies below the k-th smallest loss with probability
+    k/(n + 1). (The plain share of larger losses would say "member" twice as often: with ten models
+    and α = 0.1 at a rate of 2/11.) A loss that ties with others has the middle of their ranks.
+
+    With few models there are few ranks, so r is interpolated: between two neighbouring losses it is
+    linear in the logit, and beyond the smallest or the largest one the line of the last two goes
+    on, down to 0 or up to n + 1. Between two losses it keeps to what they say; below the smallest,
+    where α < 1/(n + 1), no ranks can tell the rate, and the line is a guess.
+
+    Args:
+        thresholds_from: "out", the models without the record, whose losses are those of a
+            non-member. "in", the models with it, is T's printed way: it fixes the share of members
+            that are found, not that of others wrongly accused.
+    """
+
+    name = "attack-r"
+    title = "Attack R"
+    needs = SHADOWS
+    variants = (("thresholds_from", "in", "in", "thresholds from members"),)
+
+    thresholds_from: Literal["out", "in"] = field(
+        default="out", metadata=checked(partial(validate.one_of, options=("out", "in")))
+    )
+
+    def _models(self) -> tuple[int, int]:
+        return (1, 0) if self.thresholds_from == "in" else (0, 1)
+
+    def _scores(self, evidence: Evidence) -> Floats:
+        inside = evidence.member_mask
+        side = inside if self.thresholds_from == "in" else ~inside
+        # the loss falls as the logit grows: minus the logit has the losses' order
+        ranks = interpolated_ranks(-evidence.target.logit, -evidence.of("shadows").logit, side)
+        scores: Floats = 1.0 - ranks / (side.sum(0) + 1)
+        return scores
+
+
+def interpolated_ranks(values: Floats, others: Floats, chosen: Bools) -> Floats:
+    """The rank of each value among the chosen others of its column, from 0 to n + 1.
+
+    The k-th smallest of the others has rank k, equal ones the middle of their ranks. Between them
+    the rank is linear, and beyond the ends it goes on in the line of the last two. With one other,
+    the rank is half a step off.
+    """
+    count = chosen.sum(0)
+    ordered = np.sort(np.where(chosen, others, np.inf), axis=0)
+    below = np.where(chosen, others < values, False).sum(0)
+    not_above = np.where(chosen, others <= values, False).sum(0)
+    # the two neighbours that make the line: at an end, the last two
+    lower = np.clip(below - 1, 0, np.maximum(count - 2, 0))
+    upper = np.minimum(lower + 1, np.maximum(count - 1, 0))
+    low, high = (np.take_along_axis(ordered, at[None], axis=0)[0] for at in (lower, upper))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        step = (values - low) / (high - low)
+        ranks = np.where(high > low, lower + 1 + step, below + 0.5)
+    # a line through equal neighbours has no slope: all that is beyond them has the end's rank
+    ranks = np.where((high == low) & (count > 1), np.where(below == 0, 0.0, count + 1.0), ranks)
+    tied = not_above > below
+    ranks = np.where(tied, (below + not_above + 1) / 2, ranks)
+    return np.clip(ranks, 0.0, count + 1.0)

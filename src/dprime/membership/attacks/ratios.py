@@ -1,0 +1,156 @@
+"""Attacks that compare likelihoods: LiRA and RMIA.
+
+Notation: θ is the target, p(x | θ) the probability that it gives to the true class of x, and φ =
+ln(p / (1 - p)) its logit.
+
+LiRA asks whether the target is as sure of a record as models with it, or models without it. For
+each record the shadow models that had it give a Gaussian (μ_in, σ_in), those that had not give
+(μ_out, σ_out). Source: Carlini et al. 2022, "Membership inference attacks from first principles",
+algorithm 1, and its offline form.
+
+RMIA asks whether the target prefers a record to the population more than other models do. p(x) is
+p(x | θ) averaged over models with and without x, z a record that no model was trained on. Source:
+Zarifzadeh, Liu and Shokri 2024, "Low-cost high-power membership inference attacks".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, final
+
+import numpy as np
+import scipy
+
+from dprime import validate
+from dprime.membership.attacks.attack import POPULATIONS, SHADOWS, Evidence, MembershipAttack
+from dprime.membership.signals import Bools, Floats
+from dprime.parameters import checked
+
+Variance = Literal["per-record", "fixed"]
+
+LEAST_DEVIATION = 1e-6
+"""Deviations of φ below this count as this: models compute in float32, so such differences are
+rounding, and a narrower Gaussian would turn them into certainty."""
+
+
+@final
+@dataclass(frozen=True)
+class LiRA(MembershipAttack):
+    """The likelihood-ratio attack.
+
+    The score is ln N(φ; μ_in, σ_in) - ln N(φ; μ_out, σ_out), in logarithms throughout, so that no
+    density becomes 0. Without models that had the record (`online=False`) it is
+    (φ - μ_out) / σ_out: it orders records as the one-sided probability Φ of it does, and does not
+    stop at 1. No deviation σ is taken below `LEAST_DEVIATION`.
+
+    Args:
+        online: whether shadow models that had the record are used, not only those that had not.
+        variance: "per-record", from the record's own models (at least two on each side), or
+            "fixed", one for all records on each side: the squared deviations from each record's
+            own mean, summed, over (models - 1) summed. Both are unbiased.
+    """
+
+    name = "lira"
+    title = "LiRA"
+    needs = SHADOWS
+    variants = (
+        ("online", False, "offline", "offline"),
+        ("variance", "fixed", "fixed", "fixed variance"),
+    )
+
+    online: bool = True
+    variance: Variance = field(
+        default="per-record",
+        metadata=checked(partial(validate.one_of, options=("per-record", "fixed"))),
+    )
+
+    def _models(self) -> tuple[int, int]:
+        """On each side that is used; a variance of the record's own needs two."""
+        least = 2 if self.variance == "per-record" else 1
+        return least if self.online else 0, least
+
+    def _scores(self, evidence: Evidence) -> Floats:
+        phi, shadows = evidence.target.logit, evidence.of("shadows").logit
+        z_out, deviation_out = self._standardised(phi, shadows, ~evidence.member_mask)
+        if not self.online:
+            return z_out
+        z_in, deviation_in = self._standardised(phi, shadows, evidence.member_mask)
+        # Carlini et al. 2022, algorithm 1: ln of N(φ; in) / N(φ; out)
+        ratio: Floats = (z_out**2 - z_in**2) / 2 + np.log(deviation_out / deviation_in)
+        return ratio
+
+    def _standardised(self, phi: Floats, shadows: Floats, side: Bools) -> tuple[Floats, Floats]:
+        """(φ - μ) / σ and σ of one side [record]; the values are 0 and wrong without models."""
+        count = side.sum(0)
+        mean = np.where(side, shadows, 0.0).sum(0) / np.maximum(count, 1)
+        squares = np.where(side, (shadows - mean) ** 2, 0.0).sum(0)
+        freedom = np.maximum(count - 1, 0)
+        if self.variance == "fixed":
+            squares, freedom = squares.sum(keepdims=True), freedom.sum(keepdims=True)
+            if not freedom[0]:
+                wanted = "two models on one side for some record"
+                remedy = "train more shadow models"
+                raise validate.invalid_input("members", "such that no record has", wanted, remedy)
+        deviation = np.maximum(np.sqrt(squares / np.maximum(freedom, 1)), LEAST_DEVIATION)
+        with np.errstate(invalid="ignore"):  # a target that diverged has no φ
+            return (phi - mean) / deviation, deviation
+
+
+@final
+@dataclass(frozen=True)
+class RMIA(MembershipAttack):
+    """The robust membership inference attack.
+
+    The score is the share of population records z with LR(x, z) >= γ, where
+    LR(x, z) = (p(x | θ) / p(x)) / (p(z | θ) / p(z)). All ratios are taken in logarithms. p(z) is
+    the average over all shadow models, none of which had z.
+
+    Args:
+        online: whether shadow models that had the record are used: p(x) is then the mean of the
+            average over those that had it and the average over those that had not. Without them
+            p(x) = ((1 + a) p_out(x) + 1 - a) / 2.
+        gamma: γ, how much more the target must prefer x to z.
+        offline_a: a, from 0 to 1, of p_in(x) ≈ a p_out(x) + 1 - a. The best a depends on the data
+            and the training; find it by attacking one shadow model with the others.
+    """
+
+    name = "rmia"
+    title = "RMIA"
+    needs = SHADOWS + POPULATIONS
+    variants = (("online", False, "offline", "offline"),)
+
+    online: bool = True
+    gamma: float = field(default=2.0, metadata=checked(validate.positive))
+    offline_a: float = field(default=0.3, metadata=checked(validate.probability))
+
+    def _models(self) -> tuple[int, int]:
+        return int(self.online), 1
+
+    def _scores(self, evidence: Evidence) -> Floats:
+        everyone = evidence.of("shadow_population").log_p
+        of_z = evidence.of("population").log_p - _log_mean(everyone, np.ones(everyone.shape, bool))
+        of_x = evidence.target.log_p - self._log_average(evidence)
+        # ln LR = of_x - of_z >= ln γ, for every pair at once: of_z sorted, and counted up to there
+        with np.errstate(invalid="ignore"):
+            places = np.searchsorted(np.sort(of_z), of_x - math.log(self.gamma), side="right")
+        share: Floats = places / len(of_z)
+        return share
+
+    def _log_average(self, evidence: Evidence) -> Floats:
+        """The logarithm of p(x) [record]."""
+        inside, log_p = evidence.member_mask, evidence.of("shadows").log_p
+        outside = _log_mean(log_p, ~inside)
+        if self.online:
+            return np.logaddexp(_log_mean(log_p, inside), outside) - math.log(2)
+        # ((1 + a) p_out + 1 - a) / 2, Zarifzadeh et al. 2024, offline
+        rest = math.log1p(-self.offline_a) if self.offline_a < 1 else -math.inf
+        return np.logaddexp(math.log1p(self.offline_a) + outside, rest) - math.log(2)
+
+
+def _log_mean(logs: Floats, chosen: Bools) -> Floats:
+    """The logarithm of the mean of e^logs over the chosen models [record]; 0 where none is."""
+    count = chosen.sum(0)
+    total = scipy.special.logsumexp(np.where(chosen, logs, -np.inf), axis=0)
+    return np.where(count > 0, total - np.log(np.maximum(count, 1)), 0.0)

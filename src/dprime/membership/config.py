@@ -1,0 +1,164 @@
+"""What is trained on parts of a pool, and what is attacked: names and numbers, without PyTorch.
+
+A field with a help text is also an option of `dprime infer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, cast
+
+from dprime import validate
+from dprime.data.dataset import Dataset
+from dprime.mechanisms import DPSGD
+from dprime.membership.attacks import MembershipAttack, attack_named
+from dprime.membership.signals import Bools
+from dprime.parameters import Check, check_fields, checked, steps_from_epochs
+from dprime.solve import choose
+
+if TYPE_CHECKING:
+    from dprime.train import TrainingConfig
+
+USUAL = ("lira", "rmia", "attack-p", "attack-r", "yeom", "baseline")
+FEWEST_FALSE_ALARMS = 10
+"""A true-positive rate is shown only where this many false alarms are allowed."""
+
+
+def _option(default: Any, check: Check, help_text: str = "", **more: Any) -> Any:
+    return field(default=default, metadata=checked(check) | {"help": help_text}, **more)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A training described without its data.
+
+    Give `epsilon` for noise that keeps it at `delta`, or the `noise_multiplier`, or neither for a
+    training without privacy. Rate and steps follow from the expected number of records, never from
+    the number that was drawn, which nothing public may depend on.
+
+    >>> Recipe(batch=50, epochs=4, epsilon=3.0).training(1000, 0.5).steps
+    40
+    """
+
+    batch: int = _option(64, validate.whole, "Expected records in a step")
+    epochs: float = _option(20.0, validate.positive, "Passes over a part of the pool")
+    epsilon: float | None = _option(None, validate.positive, "The claim: ε at --delta")
+    delta: float = _option(1e-5, validate.inner_probability, "δ of the claim")
+    noise_multiplier: float | None = _option(None, validate.positive, "Instead of ε: noise over C")
+    learning_rate: float = _option(0.5, validate.positive, "SGD learning rate")
+    clip_norm: float = _option(1.0, validate.positive, "C, the clipping norm")
+    momentum: float = _option(0.0, validate.below_one, "SGD momentum")
+    loss: str = "cross-entropy"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.epsilon is not None and self.noise_multiplier is not None:
+            wanted, remedy = "left out with ε", "give one of them"
+            raise validate.invalid_input("noise_multiplier", "given too", wanted, remedy)
+
+    @property
+    def private(self) -> bool:
+        """Whether noise is added."""
+        return self.epsilon is not None or self.noise_multiplier is not None
+
+    def training(self, pool: int, probability: float) -> TrainingConfig:
+        """The engine's settings for parts of a pool of this size, each record kept this likely."""
+        from dprime.train import SGD, TrainingConfig  # noqa: PLC0415  it needs PyTorch
+
+        expected = pool * validate.inner_probability("probability", probability)
+        if self.batch > expected:
+            wanted = f"at most the {expected:,.0f} records that are expected of the pool"
+            remedy = "give a smaller batch, a larger pool or a larger probability"
+            raise validate.invalid_value("batch", self.batch, wanted, remedy)
+        rate = self.batch / expected
+        steps = steps_from_epochs(self.epochs, rate)
+        noise = self.noise_multiplier or 0.0
+        if self.epsilon is not None:
+            noise = _noise_for(rate, steps, self.epsilon, self.delta)
+        own = {name: getattr(self, name) for name in ("learning_rate", "clip_norm", "loss")}
+        own |= {"optimizer": SGD(momentum=self.momentum), "expected_batch_size": self.batch}
+        if not self.private:
+            own["clip_norm"] = None
+        return TrainingConfig(steps=steps, noise_multiplier=noise, sample_rate=rate, **own)
+
+
+@lru_cache(maxsize=256)
+def _noise_for(rate: float, steps: int, epsilon: float, delta: float) -> float:
+    training = DPSGD(sample_rate=rate, steps=steps)
+    return cast(float, choose(training, epsilon=epsilon, delta=delta).noise_multiplier)
+
+
+def _shares(name: str, values: object) -> tuple[float, ...]:
+    return tuple(validate.inner_probability(name, value) for value in cast(Sequence[float], values))
+
+
+@dataclass(frozen=True)
+class InferenceConfig:
+    """Which models are attacked and how, and what is asked of the results.
+
+    Attributes:
+        attacks: by name, or made with options of your own.
+        probabilities: every π, with which each record is in a target's part.
+        records: how many of the pool are attacked, from the first; None for all.
+        fpr: false-positive rates at which members are counted.
+        min_tpr: the certified precision is for attackers who find at least this share of members.
+        top_share: the share of records that are called members to test the claim.
+    """
+
+    attacks: Sequence[str | MembershipAttack] = USUAL
+    probabilities: Sequence[float] = _option((0.5,), _shares)
+    shadow_probability: float = _option(0.5, validate.inner_probability)
+    shadows: int = _option(64, validate.whole, "Models that the attacker trains")
+    targets: int = _option(5, partial(validate.whole, least=2), "Models that are attacked")
+    records: int | None = _option(
+        None, validate.whole, "Records of the pool that are attacked, from the first"
+    )
+    seed: int = _option(0, partial(validate.whole, least=0), "Random seed", repr=False)
+    fpr: Sequence[float] = _option((0.001, 0.01, 0.1), _shares)
+    min_tpr: float = _option(0.01, validate.rate, "Smallest TPR of attackers that matter")
+    confidence: float = _option(0.95, validate.inner_probability, "Confidence of the intervals")
+    top_share: float = _option(0.1, validate.rate)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        names = [attack.name for attack in self.chosen]
+        if not names or len(set(names)) < len(names):
+            wanted, shown = "one attack or more, each once", "one twice" if names else "empty"
+            raise validate.invalid_input("attacks", shown, wanted, "give lira,rmia")
+        validate.whole("the number of probabilities", len(self.probabilities), example=1)
+        if self.top_share < self.min_tpr:
+            limit = f"at most {self.top_share:g}, the share called members"
+            raise validate.invalid_value("min_tpr", self.min_tpr, limit, "give a smaller one")
+
+    @property
+    def chosen(self) -> tuple[MembershipAttack, ...]:
+        """The attacks themselves."""
+        return tuple(attack_named(each) if isinstance(each, str) else each for each in self.attacks)
+
+    def describe(self, pool: Dataset) -> dict[str, Any]:
+        """What is asked of a pool, in JSON values."""
+        attacks = list(map(repr, self.chosen))
+        return {**vars(self), "attacks": attacks, "records": self.attacked(pool)}
+
+    def attacked(self, pool: Dataset) -> int:
+        """How many records of a pool are attacked."""
+        count = len(pool) if self.records is None else self.records
+        if count > len(pool):
+            wanted = f"at most {len(pool):,}"
+            raise validate.invalid_value("records", count, wanted, "the pool has no more")
+        return count
+
+    def shares(self, probability: float) -> tuple[float, ...]:
+        """Shares of the records that are called members to test a claim, fixed before looking."""
+        return tuple({self.top_share, max(probability, self.min_tpr)})
+
+    def counted(self, members: Bools) -> list[float]:
+        """The false-positive rates that leave enough false alarms to count.
+
+        The threshold is set on the same outsiders, so scores that tell nothing have a TPR of about
+        FPR + 1/outsiders: at few false alarms that is more than a claim allows.
+        """
+        others = int((~members).sum(axis=1).min())
+        return [rate for rate in self.fpr if rate * others >= FEWEST_FALSE_ALARMS]
