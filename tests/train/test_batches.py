@@ -72,7 +72,7 @@ def test_the_differing_records_may_stand_anywhere(rate, place):
     assert place < 199 or order == sorted(order)
     parts = [batch.part(*span)[0].x.expand(40, -1, -1) for span in spans]
     assert torch.equal(torch.cat(parts, dim=1), x[:, order])
-    assert rate > 0.5 or torch.equal(x, batch.x[batch.rows])
+    assert rate > 0.5 or torch.equal(x, found.x[batch.rows])
     assert max(b - a for a, b in spans) <= 7
     assert spans[-1][0] <= batch.first < batch.first + 2 <= spans[-1][1]
 

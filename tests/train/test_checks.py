@@ -67,8 +67,8 @@ REFUSED = [
      r"replace it by nn.GroupNorm\(1, 7\)"),
     (image_model(nn.InstanceNorm2d(8, track_running_stats=True)), IMAGES,
      r"layer '1' \(InstanceNorm2d\) mixes"),
-    (nn.Sequential(Centred(), nn.Linear(4, 3)), DATA, r"layer '0' \(Centred\) mixes the records"),
-    (OwnForward(nn.Linear(4, 3)), DATA, r"OwnForward.forward mixes the records of a batch"),
+    (nn.Sequential(Centred(), nn.Linear(4, 3)), DATA, "Sequential mixes the records"),
+    (OwnForward(nn.Linear(4, 3)), DATA, r"OwnForward mixes the records of a batch"),
     (nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5)), DATA,
      r"layer '1' \(Dropout\) draws random numbers of its own: remove it"),
     (nn.Sequential(nn.Linear(5, 3)), DATA,
@@ -84,7 +84,7 @@ REFUSED = [
     (changed(lambda m: m.register_full_backward_pre_hook(lambda *_: None)), DATA,
      r"layer 'model' \(Sequential\) has a backward hook: remove it"),
     (changed(lambda m: m[2].weight.register_hook(lambda g: g)), DATA,
-     "the weight '2.weight' has a hook: remove it"),
+     "the weight '2.weight' has a backward hook: remove it"),
     (changed(lambda m: setattr(m[1], "forward", torch.tanh)), DATA,
      r"layer '1' \(ReLU\) has a 'forward' of its own"),
     (nn.Sequential(parametrizations.spectral_norm(nn.Linear(4, 3))), DATA,
@@ -104,7 +104,7 @@ def test_refused_models(model, data, message):
 
 LOSSES = [
     (nn.CrossEntropyLoss(), r"loss must be one number per record, of shape \(4,\)"),
-    (lambda out, y: out, r"but it is of shape \(4, 3\): return the losses without summing"),
+    (lambda out, y: out, r"but it is of shape \(4, 3\): return each record's own loss"),
     (lambda out, y: 1.0, "loss must be one number per record"),
     (lambda out, y: out[:, 0] - out[:, 0].mean(), "must be a function of each record alone"),
     ("squared-error", r"must be of shape \(records, 1\) for squared-error"),

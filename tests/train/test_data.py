@@ -69,7 +69,6 @@ BAD = [
     (lambda: TrainingData.replace(DATA, 0, OTHER), r"by must be one record of shape \(1, 4\)"),
     (lambda: TrainingData.add(DATA, blobs(1, (5,))), r"must be one record of shape \(1, 4\)"),
     (lambda: TrainingData.remove(ONE, 0), "dataset must be more than the record"),
-    (lambda: TrainingData(DATA, ONE, place=7), "place must be a whole number from 0 to 6"),
     (lambda: TrainingData.remove(DATA, 0).dataset("both"), "world must be one of in, out"),
     (lambda: parts(MEMBERS[0]), r"members must be \[trial, 6 records\], but .* shape \(6,\)"),
     (lambda: parts(MEMBERS[:, :5]), r"members must be \[trial, 6 records\], but .* \(2, 5\)"),

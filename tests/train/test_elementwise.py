@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from dprime.train.elementwise import tanh
+from dprime.train.network import tanh
 
 
 def test_tanh_is_exact_to_two_units_in_the_last_place():

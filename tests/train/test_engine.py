@@ -224,7 +224,7 @@ def test_final_weights_that_do_not_fit_or_are_not_kept():
     with pytest.raises(ValueError, match="not kept: train with keep_weights=True"):
         done.accuracy(SMALL)
     few = Compute(memory=0.2)
-    with pytest.raises(ValueError, match="final weights of 10000 trials must fit the memory"):
+    with pytest.raises(ValueError, match="final weights of 10000 trials must fit 0.2 GB"):
         trained(SMALL, model=dense(5, 1000, 3), trials=10_000, compute=few)
 
 
@@ -271,8 +271,8 @@ def test_what_is_kept_of_a_pool_changes_nothing(monkeypatch, name, private):
     class Looking(Observer):
         def see(self, step):
             kept = private or name == "joined"  # the windows of all records, or their moments
-            assert bool(step.batch.pool._made) == kept
-            pools.append(weakref.ref(step.batch.pool))
+            assert bool(step.run.sampler.pool._made) == kept
+            pools.append(weakref.ref(step.run.sampler.pool))
 
     kept = train(net, parts, training, seed=1, observers=[Looking()])
     gc.collect()

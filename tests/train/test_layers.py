@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import nn
 
+from dprime.train.batches import Records
 from dprime.train.functional import Functional
 from dprime.train.layers import AffineTrace
 from dprime.train.losses import plain_cross_entropy
 from dprime.train.network import Layered, layered
-from dprime.train.records import Records
 from networks import NETWORKS
 from trials import Wrapped, gradients_of
 

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 from torch.func import functional_call, jacrev
 
+from dprime.train.batches import Records
 from dprime.train.network import layered
 from dprime.train.normalising import NormalisedConv2d
-from dprime.train.records import Records
 
 TRIALS, RECORDS = 3, 4
 
@@ -56,7 +56,7 @@ def test_agrees_with_the_two_layers(case, shared, stay, level):
     seen.error = errors.flatten(3).mT
     c = torch.rand(TRIALS, RECORDS)
     sums = torch.zeros_like(weights)
-    part = seen.only(slice(1, 3))
+    part = seen.changed(lambda x: x[:, 1:3])
     seen.add_weighted(c, [p.view(sums) for p in stage.parameters])
     for r in range(TRIALS):
         outputs, gradients = exact(network, weights[r], x[0 if shared else r], errors[r])

@@ -15,10 +15,10 @@ from dprime.train import (
     TrainingData,
     train,
 )
-from dprime.train.gradients import clip_factors
 from dprime.train.losses import plain_cross_entropy
 from dprime.train.observers import AccuracyEvery, log_mixture
 from dprime.train.slices import Slices
+from dprime.train.steps import clip_factors
 from networks import NETWORKS
 from planted import TOLD_BY_THE_OTHERS
 from trials import PAIRS, SMALL, C, Keeper, Wrapped, blobs, clipped, dense, gradients_of, trained

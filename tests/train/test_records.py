@@ -8,7 +8,8 @@ import torch
 
 from dprime.data.dataset import Dataset
 from dprime.train import LikelihoodRatio, TrainingConfig, TrainingData, train
-from dprime.train.records import Records
+from dprime.train.batches import Records
+from dprime.train.layers import times_transposed
 from trials import dense
 
 RECIPE = TrainingConfig(steps=4, learning_rate=0.5, clip_norm=0.8, noise_multiplier=0.7)
@@ -25,8 +26,8 @@ def test_products_of_the_sparse_form():
     x = torch.tensor(baskets().records)[None]
     known = Records(x, constant=True, sparse=True).measured
     weights, errors = torch.randn(4, 7, 40), torch.randn(4, 7, 60)
-    torch.testing.assert_close(known.times(weights), weights @ x.mT)
-    torch.testing.assert_close(known.gathered(errors, torch.float64).float(), errors @ x)
+    torch.testing.assert_close(times_transposed(weights, known.rows), weights @ x.mT)
+    torch.testing.assert_close(times_transposed(errors, known.columns).float(), errors @ x)
     torch.testing.assert_close(known.squares, x.square().sum(-1))
 
 

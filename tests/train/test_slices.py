@@ -18,7 +18,7 @@ GIGABYTE = 1 << 30
 
 def planned(model, shape, records, memory, trials=1000, rate=1.0):
     sampler = Sampler(TrainingData.alone(blobs(records, shape)), rate, torch.device("cpu"))
-    return slice_plan(layered(model), sampler, 3, int(memory * GIGABYTE), trials)
+    return slice_plan(layered(model), sampler, 3, int(memory * GIGABYTE), trials, None)
 
 
 def test_small_models_run_many_trials_at_once_and_large_batches_are_cut():

@@ -13,9 +13,9 @@ from dprime.attack.records import label_options
 from dprime.attack.scorers import ExpectedUpdate
 from dprime.data.dataset import Dataset
 from dprime.train import CanaryGradient, EngineContext, StepContext
-from dprime.train.gradients import clip_factors
+from dprime.train.batches import Records
 from dprime.train.losses import per_trial
-from dprime.train.records import Records
+from dprime.train.steps import clip_factors
 
 UNCLIPPED_NORM = 1000.0
 """The norm of a canary gradient over C, before clipping: a correct trainer makes it 1."""

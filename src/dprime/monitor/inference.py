@@ -33,7 +33,7 @@ from dprime.monitor.pairs import Completions
 from dprime.monitor.risks import FORMS, AttributeRisk, Form, Moment, Steps, over_epochs
 from dprime.monitor.twin import Twin
 from dprime.monitor.watcher import Watcher
-from dprime.train.workers import cores
+from dprime.train.compute import cores
 
 NUMBERS_AT_ONCE = 1 << 22
 """That a layer has of the completions that are looked at together."""

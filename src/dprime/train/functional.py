@@ -15,11 +15,10 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from dprime.train.layers import norms_of, weighted
-from dprime.train.lookups import OwnRows
-from dprime.train.losses import Loss, named_loss
+from dprime.train.batches import Records
+from dprime.train.layers import Change, norms_of, weighted
+from dprime.train.losses import Loss, OwnRows, named_loss
 from dprime.train.network import Gradients, Network, hooks_of
-from dprime.train.records import Records
 
 Weights = dict[str, Tensor]
 
@@ -36,36 +35,35 @@ class ExplicitGradients(Gradients):
     def add_weighted(self, c: Tensor, into: Tensor) -> None:
         into += weighted(c, self._gradients, into.dtype)
 
-    def only(self, records: slice) -> Gradients:
-        return ExplicitGradients(self.losses[:, records], self._gradients[:, records])
-
-    def without(self, lost: Tensor) -> Gradients:
-        return ExplicitGradients(self.losses, self._gradients.masked_fill(lost[..., None], 0))
+    def changed(self, change: Change) -> Gradients:
+        return ExplicitGradients(change(self.losses), change(self._gradients))
 
 
 class Functional(Network):
     """A model of any form, whose records do not meet: each goes through it alone.
 
     What the model's own code writes into its buffers or attributes is thrown away after each call,
-    so that it reaches neither later records nor the trained model.
-
-    Attributes:
-        words: whether it wants its records as whole numbers, for an embedding.
-        together: whether the gradients of all trials are made at once.
+    so that it reaches neither later records nor the trained model. `words` says whether it wants
+    its records as whole numbers, for an embedding, `together` whether the gradients of all trials
+    are made at once.
     """
 
     side_by_side = False  # functional_call exchanges the module's own weights while it runs
+    together = True
 
     def __init__(self, model: nn.Module, *, words: bool = False) -> None:
         super().__init__(model)
         self.words = words
-        self.aliases = _aliases(model)
-        self.together = True
+        # A weight can be tied to several places; a layer that is used twice counts as one place.
+        canonical = {id(weight): name for name, weight in model.named_parameters()}
+        trained = {parameter.name: parameter for parameter in self.parameters}
+        self._places = {
+            name: trained[canonical[id(weight)]]
+            for path, module in model.named_modules()
+            for name, weight in module.named_parameters(path, recurse=False)
+            if canonical[id(weight)] in trained
+        }
         self._forgets = all(_is_pytorchs_own(module) for module in model.modules())
-
-    def _named(self, weights: Tensor) -> Weights:
-        """By name, the trial first."""
-        return {parameter.name: parameter.view(weights) for parameter in self.parameters}
 
     def _fresh(self) -> nn.Module:
         """The model as it was given; its trained weights are not copied."""
@@ -79,8 +77,12 @@ class Functional(Network):
         }
         return copy.deepcopy(self.model, weights)
 
+    def _named(self, weights: Tensor) -> Weights:
+        """By name, the trial first."""
+        return {parameter.name: parameter.view(weights) for parameter in self.parameters}
+
     def _call(self, model: nn.Module, weights: Weights, x: Tensor) -> Tensor:
-        named = {alias: weights[name] for alias, name in self.aliases.items() if name in weights}
+        named = {place: weights[parameter.name] for place, parameter in self._places.items()}
         inputs = x.long() if self.words else x
         # MATH is the only attention that vmap does not loop over
         with sdpa_kernel(SDPBackend.MATH), OwnRows():
@@ -90,8 +92,7 @@ class Functional(Network):
     @torch.no_grad()
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
         shared = x.shape[0] == 1
-        call = partial(self._call, self._fresh())
-        over_trials = vmap(call, in_dims=(0, None if shared else 0))
+        over_trials = vmap(partial(self._call, self._fresh()), in_dims=(0, None if shared else 0))
         return over_trials(self._named(weights), x[0] if shared else x)
 
     def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
@@ -128,15 +129,13 @@ class Functional(Network):
         return made
 
     def _over_trials(
-        self, make: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]],
-        weights: Tensor, x: Tensor, y: Tensor,
-    ) -> tuple[Tensor, ...]:  # fmt: skip
+        self, make: Callable[..., tuple[Tensor, ...]], weights: Tensor, *data: Tensor
+    ) -> tuple[Tensor, ...]:
         if self.together:
-            return make(weights, x, y)
-        rows = [slice(trial, trial + 1) for trial in range(len(weights))]
+            return make(weights, *data)
         parts = [
-            make(weights[row], *(part if len(part) == 1 else part[row] for part in (x, y)))
-            for row in rows
+            make(one[None], *(part if len(part) == 1 else part[[trial]] for part in data))
+            for trial, one in enumerate(weights)
         ]
         return tuple(torch.cat(same) for same in zip(*parts, strict=True))
 
@@ -144,25 +143,16 @@ class Functional(Network):
         """The gradient, its copy, and the outputs of every layer, counted by hooks."""
         counted = [x.numel()]
         model = copy.deepcopy(self.model)
+
+        def count(_module: nn.Module, _inputs: Any, output: object) -> None:
+            counted.append(output.numel() if isinstance(output, Tensor) else 0)
+
         for module in model.modules():
-            module.register_forward_hook(lambda _m, _i, out: counted.append(_numbers(out)))
+            module.register_forward_hook(count)
         with torch.no_grad():
             named = self._named(self.given_weights()[None].to(x.device))
             self._call(model, {name: weight[0] for name, weight in named.items()}, x)
         return 4 * sum(counted) + 3 * self.size
-
-
-def _aliases(model: nn.Module) -> dict[str, str]:
-    """Every place of a weight in the model, and the name under which it is trained.
-
-    A weight can be tied to several places; a layer that is used twice counts as one place.
-    """
-    canonical = {id(weight): name for name, weight in model.named_parameters()}
-    return {
-        f"{path}.{name}" if path else name: canonical[id(weight)]
-        for path, module in model.named_modules()
-        for name, weight in module.named_parameters(recurse=False)
-    }
 
 
 def _is_pytorchs_own(module: nn.Module) -> bool:
@@ -170,7 +160,3 @@ def _is_pytorchs_own(module: nn.Module) -> bool:
     kinds = type(module).__mro__[:-1]
     known = all(kind.__module__.startswith("torch.nn.modules.") for kind in kinds)
     return known and not hooks_of(module, "forward")
-
-
-def _numbers(output: object) -> int:
-    return output.numel() if isinstance(output, Tensor) else 0

@@ -12,7 +12,7 @@ from torch import nn
 from dprime import validate
 from dprime.data.dataset import Dataset
 
-NAME = re.compile(r"(linear|dense|conv)((?:-[1-9]\d{0,4})*)")
+NAME = re.compile(r"linear|(dense|conv)((?:-[1-9]\d{0,4})+)")
 GROUPS = 4
 
 
@@ -21,14 +21,14 @@ def network_named(name: str, dataset: Dataset) -> nn.Module:
     if ":" not in name:
         return model_named(name, dataset)
     module, _, function = name.partition(":")
+    wanted = "a function that returns a network"
     try:
         network = getattr(importlib.import_module(module), function)()
     except Exception as error:  # whatever the user's code raises
-        wanted = f"a function that returns a network ({type(error).__name__}: {error})"
+        wanted += f" ({type(error).__name__}: {error})"
     else:
         if isinstance(network, nn.Module):
             return network
-        wanted = "a function that returns a network"
     remedy = "give module:function that returns an nn.Module"
     raise validate.invalid_value("model", name, wanted, remedy)
 
@@ -49,30 +49,23 @@ def model_named(name: str, dataset: Dataset) -> nn.Module:
     )
     """
     found = NAME.fullmatch(name)
-    if found is None or (found[1] == "linear") == bool(found[2]):
+    if found is None:
         remedy = "give linear, dense-64-32 or conv-16-32, with widths of your own"
         raise validate.invalid_value("model", name, "a network that dprime knows", remedy)
-    widths = [int(width) for width in found[2].split("-")[1:]]
-    shape = dataset.records.shape[1:]
-    outputs = dataset.classes or 1
+    hidden = [int(width) for width in (found[2] or "").split("-")[1:]]
+    shape, outputs = dataset.records.shape[1:], dataset.classes or 1
     if found[1] == "conv":
-        return _convolutional(widths, shape, outputs)
-    return _dense([math.prod(shape), *widths, outputs])
-
-
-def _dense(widths: list[int]) -> nn.Module:
+        return _convolutional(hidden, shape, outputs)
     layers: list[nn.Module] = [nn.Flatten()]
-    for inputs, outputs in itertools.pairwise(widths):
-        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+    for inputs, width in itertools.pairwise([math.prod(shape), *hidden, outputs]):
+        layers += [nn.Linear(inputs, width), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 
 
 def _convolutional(filters: list[int], shape: tuple[int, ...], outputs: int) -> nn.Module:
     if len(shape) != 3:
-        remedy = "give dense-… for a table"
-        raise validate.invalid_input(
-            "model", "convolutional", "dense or linear for a table", remedy
-        )
+        wanted, remedy = "dense or linear for a table", "give dense-… for a table"
+        raise validate.invalid_input("model", "convolutional", wanted, remedy)
     channels, *sides = shape
     layers: list[nn.Module] = []
     for width in filters:

@@ -25,6 +25,7 @@ TOO_LITTLE = f"not private: a noise multiplier below {LEAST_NOISE:g} hides nothi
 TOO_LONG = f"not private: more than {MOST_STEPS:,} steps are not certified"
 PRIVATE = "differentially private"
 
+OPTIONAL = ("expected_batch_size", "clip_norm")
 CLIP_NORMS = (1e-12, 1e18)
 """Between these, float32 holds every clipped gradient and what it is multiplied by."""
 
@@ -46,7 +47,6 @@ CHECKS: dict[str, Callable[[str, object], float]] = {
     "expected_batch_size": partial(validate.positive, example=64),
     "clip_norm": _clip_norm,
 }
-OPTIONAL = ("expected_batch_size", "clip_norm")
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,12 @@ class TrainingConfig:
         expected_batch_size: what every noisy sum is divided by, a public constant. None divides by
             `sample_rate` times the number of records, so that the result shows that number: then
             the guarantee is zero-out (the number of records is public), else add-remove too.
-        optimizer: `SGD(momentum=…)` or `Adam()`.
-        schedule: `Constant()`, `Cosine(warmup=…)`, `Decay(factor, every)`.
         sensitivity: "global" scales the noise to what any record could change: z C, see `sigma`.
             "local" scales it to what the differing record changes at this step, z C LS/GS (Bernau
             et al. 2021, section 5.1), with GS = C, or 2C for replace. That is not DP, and every
             result says so.
         loss: "cross-entropy", "squared-error", "binary-cross-entropy", or a function of
-            (outputs, labels) that returns one loss per record. It is called with one record at a
-            time; one with an `if` on the data or a mask is slow.
+            (outputs, labels) that returns one loss per record and is called with one at a time.
         block: trials that are run together; a block can be run again anywhere and gives the same.
 
     >>> private = TrainingConfig(steps=30, learning_rate=0.005, clip_norm=3.0, noise_multiplier=8.0)
@@ -125,11 +122,7 @@ class TrainingConfig:
 
     @property
     def adjacency(self) -> Adjacency:
-        """What a guarantee compares: zero-out, unless the divisor is a public constant.
-
-        >>> TrainingConfig(30, 0.1, 1.0, 8.0, expected_batch_size=100).adjacency
-        'add-remove'
-        """
+        """What a guarantee compares: zero-out, unless the divisor is a public constant."""
         return "zero-out" if self.expected_batch_size is None else "add-remove"
 
     @property
@@ -137,9 +130,6 @@ class TrainingConfig:
         """The noise's standard deviation on the clipped sum: a thousandth above z C.
 
         A record may move a computed sum by C and by what it does to the rounding (`layers.RUN`).
-
-        >>> round(TrainingConfig(30, 0.1, clip_norm=3.0, noise_multiplier=8.0).sigma, 6)
-        24.024
         """
         wider = 1 + RUN_MOVES if self.sensitivity == "global" else 1.0
         return self.noise_multiplier * (self.clip_norm or 0.0) * wider
@@ -151,10 +141,8 @@ class TrainingConfig:
         """
         if not self.private:
             raise validate.InputError(f"This training has no certified curve, it is {self.label}.")
-        return DPSGD(
-            noise_multiplier=self.noise_multiplier, sample_rate=self.sample_rate, steps=self.steps,
-            public_size=self.adjacency == "zero-out",
-        )  # fmt: skip
+        public = self.adjacency == "zero-out"
+        return DPSGD(self.noise_multiplier, self.sample_rate, self.steps, public_size=public)
 
     def rate_at(self, step: int) -> float:
         """The learning rate of a step, counted from 0."""

@@ -24,8 +24,6 @@ class Trained:
     """Many trained models.
 
     Attributes:
-        training: the settings.
-        data: the records, and which of them each trial had.
         seed: gives the same again, and with it every noise: whoever knows the seed and the models
             can tell which records were used. Keep it secret; nothing prints it.
         trials: the index of each trial.
@@ -77,9 +75,9 @@ class Trained:
         return evaluate.mean_loss(self.network, self._kept(), dataset, self.training.loss)
 
     def _kept(self) -> Tensor:
-        if self.weights is None:
-            raise validate.InputError(
-                "The final weights were not kept: train with keep_weights=True, or measure with "
-                "an observer such as FinalAccuracy."
-            )
-        return self.weights
+        if self.weights is not None:
+            return self.weights
+        raise validate.InputError(
+            "The final weights were not kept: train with keep_weights=True, or measure with an "
+            "observer such as FinalAccuracy."
+        )

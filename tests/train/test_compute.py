@@ -5,7 +5,7 @@ import threading
 import pytest
 import torch
 
-from dprime.train.workers import each
+from dprime.train.compute import each
 
 
 @pytest.fixture(autouse=True)
