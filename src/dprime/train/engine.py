@@ -24,6 +24,7 @@ from dprime.train.batches import Sampler
 from dprime.train.checks import network_of
 from dprime.train.compute import HERE, Compute, each, freed_memory_kept, plain_autograd
 from dprime.train.data import TrainingData
+from dprime.train.evaluate import Trained
 from dprime.train.initial import fresh_weights
 from dprime.train.layers import norms_of
 from dprime.train.network import Network
@@ -49,7 +50,6 @@ from dprime.train.steps import (
     differing_gradients,
 )
 from dprime.train.streams import Purpose, Streams
-from dprime.train.trained import Trained
 
 World = Literal["in", "out", "alternate", "random"]
 
@@ -106,28 +106,16 @@ def train(
     True
     """
     records = TrainingData.of(data)
-    records, place = TrainingData.of(data), compute.place
     count = _count(trials, records)
-    sampler = Sampler(records, training.sample_rate, place)
+    sampler = Sampler(records, training.sample_rate, compute.place)
     network = network_of(model, sampler.x, sampler.y, training.loss)
     _check_two_worlds(records, training, canary)
     chosen = trials_of_blocks(count, training.block, blocks)
     secret = fresh_seed() if seed is None else check_seed(seed)
     in_world = _in_world(world, records, chosen, secret)
     start = _initial(initial, network, count)
-    watching = tuple(observers)
     run = EngineContext(
-        network,
-        records,
-        training,
-        secret,
-        chosen,
-        in_world,
-        sampler,
-        start,
-        canary,
-        watching,
-        place,
+        network, records, training, secret, chosen, in_world, sampler, start, canary, observers
     )
     together = min(training.block, count)
     weights, diverged = _train_all(run, compute, together, keep_weights, progress)
@@ -165,17 +153,15 @@ def _in_world(
 
 
 def _initial(initial: object, network: Network, count: int) -> Tensor | None:
+    """The first weights [trial, parameter], or None where they are drawn."""
     if not isinstance(initial, Tensor):
         validate.one_of("initial", initial, ("fresh", "given"))
-        return network.given_weights() if initial == "given" else None
+        return network.given_weights().expand(count, -1) if initial == "given" else None
     if initial.shape not in ((network.size,), (count, network.size)):
+        found = f"of shape {tuple(initial.shape)}"
         wanted = f"of shape ({network.size},) or ({count}, {network.size})"
-        remedy, found = (
-            "give one number per weight of the model",
-            f"of shape {tuple(initial.shape)}",
-        )
-        raise validate.invalid_input("initial", found, wanted, remedy)
-    return initial.to(torch.float32)  # with fewer digits norms would be lost
+        raise validate.invalid_input("initial", found, wanted, "give one number per weight")
+    return initial.to(torch.float32).expand(count, -1)  # with fewer digits norms would be lost
 
 
 def _train_all(
@@ -233,7 +219,10 @@ def _train_slice(
     training, trials = run.training, run.trials[rows]
     streams = Streams(run.seed, trials.tolist(), run.device)
     in_world = torch.as_tensor(run.in_world[rows], device=run.device)
-    weights = _start(run, trials, streams)
+    if run.initial is None:
+        weights = fresh_weights(run.network, streams)
+    else:
+        weights = run.initial[torch.as_tensor(trials)].to(run.device)
     state = training.optimizer.start(weights)
     precision = weights.dtype if training.clip_norm is None else torch.float64
     exact_sum = torch.empty_like(weights, dtype=precision)
@@ -268,14 +257,6 @@ def _train_slice(
     return weights
 
 
-def _start(run: EngineContext, trials: NDArray[np.int64], streams: Streams) -> Tensor:
-    if run.initial is None:
-        return fresh_weights(run.network, streams)
-    if run.initial.dim() == 1:
-        return run.initial.to(run.device).repeat(len(trials), 1)
-    return run.initial[torch.as_tensor(trials)].to(run.device, copy=True)
-
-
 def _crafted(run: EngineContext, context: StepContext) -> tuple[Tensor, ...] | None:
     """What the adversary puts in the place of the differing records' gradients, clipped."""
     if run.canary is None:
@@ -305,8 +286,7 @@ def _clipped_sum(
     certified = run.training.adjacency == "zero-out" and run.training.sensitivity == "global"
     keeps_places = certified and run.sampler.shares_records
     mask = batch.mask if crafted is None else batch.mask_of_others
-    precision = torch.float32 if keeps_places else torch.float64
-    parts = summands.add_clipped(mask, into, clip_factors, precision)
+    parts = summands.add_clipped(mask, into, clip_factors, single=keeps_places)
     for gradient, drawn in zip(crafted or (), batch.drawn(), strict=crafted is not None):
         into.add_(gradient.masked_fill(drawn[:, None] == 0, 0))
     return parts

@@ -1,18 +1,23 @@
-"""Utility, in one place: how well each trial's model does on held-out records."""
+"""The models that came out, what may be said of them, and how well each does on records."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from dprime import validate
 from dprime.data.dataset import Dataset
+from dprime.mechanisms import DPSGD
+from dprime.train.data import TrainingData, check_record
 from dprime.train.losses import Loss, per_trial
 from dprime.train.network import Network
+from dprime.train.settings import TrainingConfig
 
 Score = Callable[[Tensor, Tensor], Tensor]
 """(outputs [trial, record, ...], labels [1, record]) → a number per record [trial, record]."""
@@ -22,9 +27,68 @@ ROOM, GPU_ROOM = 16 << 20, 1 << 30
 keeps a GPU busy."""
 
 
-def room_on(device: torch.device) -> int:
-    """Bytes that are made at once there."""
-    return ROOM if device.type == "cpu" else GPU_ROOM
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Many trained models.
+
+    Attributes:
+        seed: gives the same again, and with it every noise: whoever knows the seed and the models
+            can tell which records were used. Keep it secret; nothing prints it.
+        trials: the index of each trial.
+        in_world: whether each trial trained on D.
+        weights: the final weights [trial, parameter], or None where they were not kept.
+        diverged: whether a trial's weights are no longer finite; a lower learning rate helps.
+    """
+
+    network: Network = field(repr=False)
+    data: TrainingData = field(repr=False)
+    training: TrainingConfig
+    seed: int = field(repr=False)
+    trials: NDArray[np.int64] = field(repr=False)
+    in_world: NDArray[np.bool_] = field(repr=False)
+    weights: Tensor | None = field(repr=False)
+    diverged: NDArray[np.bool_] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def __repr__(self) -> str:
+        lost = f", {self.diverged.sum()} of them diverged" if self.diverged.any() else ""
+        return f"Trained({len(self)} trials{lost}; {self.label})"
+
+    @property
+    def label(self) -> str:
+        return self.training.label
+
+    def mechanism(self) -> DPSGD:
+        """What the core accounts for; refused where the training is not DP."""
+        return self.training.mechanism()
+
+    def model(self, place: int = 0) -> nn.Module:
+        """One trained model as an ordinary module; `place` counts the trials that were run."""
+        weights = self._kept()[check_record(place, len(self))][None]
+        model = copy.deepcopy(self.network.model)
+        named = dict(model.named_parameters())
+        with torch.no_grad():
+            for parameter in self.network.parameters:
+                named[parameter.name].copy_(parameter.view(weights)[0])
+        return model.eval()
+
+    def accuracy(self, dataset: Dataset) -> NDArray[np.float64]:
+        """The share of records whose class each model predicts [trial]."""
+        return accuracy(self.network, self._kept(), dataset, self.training.loss)
+
+    def mean_loss(self, dataset: Dataset) -> NDArray[np.float64]:
+        """The mean loss of each model [trial]."""
+        return mean_loss(self.network, self._kept(), dataset, self.training.loss)
+
+    def _kept(self) -> Tensor:
+        if self.weights is not None:
+            return self.weights
+        raise validate.InputError(
+            "The final weights were not kept: train with keep_weights=True, or measure with an "
+            "observer such as FinalAccuracy."
+        )
 
 
 def accuracy(
@@ -35,18 +99,23 @@ def accuracy(
         remedy = "use mean_loss for a regression"
         raise validate.invalid_input("dataset", "a regression", "one with classes", remedy)
     if loss == "binary-cross-entropy":
-        return mean_score(network, weights, dataset, lambda out, y: (out[..., 0] > 0) == (y > 0))
-    return mean_score(network, weights, dataset, lambda out, y: out.argmax(-1) == y)
+        return _mean_score(network, weights, dataset, lambda out, y: (out[..., 0] > 0) == (y > 0))
+    return _mean_score(network, weights, dataset, lambda out, y: out.argmax(-1) == y)
 
 
 def mean_loss(
     network: Network, weights: Tensor, dataset: Dataset, loss: str | Loss = "cross-entropy"
 ) -> NDArray[np.float64]:
     """The mean loss of each model [trial]."""
-    return mean_score(network, weights, dataset, lambda out, y: per_trial(loss, out, y))
+    return _mean_score(network, weights, dataset, lambda out, y: per_trial(loss, out, y))
 
 
-def mean_score(
+def room_on(device: torch.device) -> int:
+    """Bytes that are made at once there."""
+    return ROOM if device.type == "cpu" else GPU_ROOM
+
+
+def _mean_score(
     network: Network, weights: Tensor, dataset: Dataset, score: Score
 ) -> NDArray[np.float64]:
     """The mean of a score over the records [trial], in parts that fit."""
@@ -54,14 +123,12 @@ def mean_score(
     y = torch.tensor(dataset.labels, device=weights.device)
     per_record, room = 4 * network.numbers_per_record(x[:1]), room_on(weights.device)
     records = max(1, min(len(x), room // per_record))
-    trials = max(1, room // (per_record * records))
     totals = []
-    for group in weights.split(trials):
+    for group in weights.split(max(1, room // (per_record * records))):
         total = torch.zeros(len(group), dtype=torch.float64, device=weights.device)
-        for start in range(0, len(x), records):
-            part = slice(start, start + records)
-            outputs = network.outputs(group, x[None, part])
-            total += score(outputs, y[None, part]).double().sum(1)
+        for own_x, own_y in zip(x.split(records), y.split(records), strict=True):
+            outputs = network.outputs(group, own_x[None])
+            total += score(outputs, own_y[None]).double().sum(1)
         totals.append(total)
     return (torch.cat(totals) / len(x)).cpu().numpy()
 
@@ -73,8 +140,6 @@ def losses(
     x = torch.tensor(dataset.records, device=weights.device)[None]
     y = torch.tensor(dataset.labels, device=weights.device)[None]
     each = 4 * network.numbers_per_record(x[0, :1]) * len(dataset)
-    trials = max(1, room_on(weights.device) // each)
-    parts = [
-        per_trial(loss, network.outputs(group, x), y).double() for group in weights.split(trials)
-    ]
+    groups = weights.split(max(1, room_on(weights.device) // each))
+    parts = [per_trial(loss, network.outputs(group, x), y).double() for group in groups]
     return torch.cat(parts).cpu().numpy()

@@ -10,8 +10,8 @@ that were not drawn could make it another one, 256 more bits and interval arithm
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,17 +70,21 @@ def add_normal(
     (True, True)
     """
     silent = sigma == 0
-    kept = target[silent] if bool(silent.any()) else None
+    kept = target[silent]
     half = (target.shape[1] + 1) // 2
     bits = _Bits(streams, purpose, step, half)
     mantissa, exponent = torch.frexp(sigma.double()[:, None])
     strength = mantissa * 2.0**GRID_BITS  # σ/Δ
     spacing = torch.ldexp(torch.ones_like(strength), exponent - GRID_BITS)  # Δ
-    for rows, pairs in _pieces(len(target), half, GPU_TOGETHER if target.is_cuda else TOGETHER):
+    # Whole trials at a time, or parts of one.
+    most = GPU_TOGETHER if target.is_cuda else TOGETHER
+    high, width = max(1, most // half), min(half, most)
+    for top, start in itertools.product(range(0, len(target), high), range(0, half, width)):
+        rows, pairs = slice(top, top + high), slice(start, min(start + width, half))
         radius, angle, doubtful = _polar(*bits.words(rows, pairs))
         radius *= strength[rows]
-        for sine, start in ((False, pairs.start), (True, half + pairs.start)):
-            part = target[rows, start : start + pairs.stop - pairs.start]
+        for sine, first in ((False, start), (True, half + start)):
+            part = target[rows, first : first + pairs.stop - start]
             cut = (slice(None), slice(0, part.shape[1]))
             scaled = part.double().div_(spacing[rows])
             fraction = scaled.frac()
@@ -88,21 +92,11 @@ def add_normal(
             nearest, unsure = _rounded(torch.addcmul(fraction, radius[cut], turned[cut]))
             nearest += scaled.sub_(fraction)
             for row, column in [*unsure, *(at for at in doubtful if at[1] < part.shape[1])]:
-                number = bits.exactly(rows.start + row, pairs.start + column, sine=sine)
-                whole, rest = float(scaled[row, column]), float(fraction[row, column])
-                place = rest + float(strength[rows][row]) * number
-                nearest[row, column] = whole + _nearest(place)
+                number = bits.exactly(top + row, start + column, sine=sine)
+                place = float(fraction[row, column]) + float(strength[top + row]) * number
+                nearest[row, column] = float(scaled[row, column]) + _nearest(place)
             part.copy_(nearest.mul_(spacing[rows]))
-    if kept is not None:
-        target[silent] = kept
-
-
-def _pieces(trials: int, half: int, together: int) -> Iterator[tuple[slice, slice]]:
-    """Trials and pairs of numbers that are made at a time: whole trials, or a part of one."""
-    high, width = max(1, together // half), min(half, together)
-    for top in range(0, trials, high):
-        for start in range(0, half, width):
-            yield slice(top, min(top + high, trials)), slice(start, min(start + width, half))
+    target[silent] = kept
 
 
 def _polar(radii: Tensor, angles: Tensor) -> tuple[Tensor, Tensor, list[list[int]]]:
@@ -127,9 +121,8 @@ def _beyond(values: Tensor, least: float, most: float) -> list[list[int]]:
     """Row and column of the values outside of an interval; there are seldom any."""
     if not values.numel():  # an odd number of weights has no last sine
         return []
-    numbers = values.numpy() if values.is_cpu else None  # NumPy's are faster on a processor
-    ends = values.aminmax() if numbers is None else (numbers.min(), numbers.max())
-    if float(ends[0]) > least and float(ends[1]) < most:
+    numbers: Any = values.numpy() if values.is_cpu else values  # NumPy's are faster
+    if float(numbers.min()) > least and float(numbers.max()) < most:
         return []
     return ((values <= least) | (values >= most)).nonzero().tolist()
 
@@ -145,13 +138,12 @@ class _Bits:
 
     def words(self, rows: slice, pairs: slice) -> tuple[Tensor, Tensor]:
         """63 random bits for each radius, 64 for each angle [trial, pair]; pairs begin a block."""
-        share, first = -(-self.half // WORDS), pairs.start // WORDS
-        wanted = slice(first, first - (pairs.start - pairs.stop) // WORDS)
+        share, first, width = -(-self.half // WORDS), pairs.start // WORDS, pairs.stop - pairs.start
+        wanted = slice(first, first - (-width // WORDS))
         radii, angles = (
             self.streams.blocks(self.purpose, self.step, share, wanted, rows, part)
             for part in (RADII, ANGLES)
         )
-        width = pairs.stop - pairs.start
         radii, angles = (words.view(torch.int64)[:, :width] for words in (radii, angles))
         return radii & ((1 << 63) - 1), angles
 

@@ -31,30 +31,29 @@ Factors = Callable[[Tensor, float], Tensor]
 
 @dataclass(frozen=True)
 class EngineContext:
-    """What the engine works on: everything that is the same for all trials.
-
-    `trials` has the index of every trial of the run, `in_world` whether it trains on D.
-    """
+    """What the engine works on: everything that is the same for all trials."""
 
     network: Network
     data: TrainingData
     training: TrainingConfig
     seed: int = field(repr=False)
-    trials: NDArray[np.int64]
-    in_world: NDArray[np.bool_]
+    trials: NDArray[np.int64]  # the index of every trial of the run
+    in_world: NDArray[np.bool_]  # whether it trains on D
     sampler: Sampler
     initial: Tensor | None
     canary: CanaryGradient | None
-    observers: tuple[Observer, ...]
-    device: torch.device
+    observers: Sequence[Observer]
     lock: Lock = field(default_factory=Lock)
     stopped: Event = field(default_factory=Event)
 
     @property
+    def device(self) -> torch.device:
+        return self.sampler.x.device
+
+    @property
     def divisor(self) -> float:
         """What every noisy sum is divided by."""
-        given = self.training.expected_batch_size
-        return self.sampler.expected if given is None else given
+        return self.training.expected_batch_size or self.sampler.expected
 
 
 # Clipped sums -------------------------------------------------------------------------------------
@@ -132,19 +131,14 @@ class Summands:
         return self.run.network.gradients(self.weights, *self.batch.part(start, stop), loss)
 
     def add_clipped(
-        self,
-        mask: Tensor,
-        into: Tensor,
-        factors: Factors,
-        precision: torch.dtype = torch.float64,
-        judge: bool = False,
+        self, mask: Tensor, into: Tensor, factors: Factors, *, single: bool, judge: bool = False
     ) -> list[Part]:
         """Put Σ c_i g_i over the records in `into`; c_i clips by `factors` and masks.
 
         With `into` in double precision: in single, a record could move the rounding of what all
         others add up to, by n² 2^-24 C in the worst case, which attacks come near. Only where a
         record leaves the places of the others as they are may runs of records be added up in
-        single `precision`.
+        single precision.
 
         A record whose gradient or its norm is not finite counts for nothing: no clipping bounds it,
         and 0 times it is not 0. Without clipping that is so for records that the trial does not
@@ -167,12 +161,13 @@ class Summands:
                     part.leave_out(lost)
                     c = c.masked_fill(lost, 0)
             if clip_norm is not None:
-                c = (c * factors(part.norms, clip_norm)).to(precision)
+                c = c * factors(part.norms, clip_norm)
+                c = c if single else c.double()
             part.gradients.add_weighted(c, into)
             parts.append(part)
         some_absent = clip_norm is None and not judge and bool((mask == 0).any())
         if some_absent and not bool(into.isfinite().all()):
-            return self.add_clipped(mask, into, factors, judge=True)
+            return self.add_clipped(mask, into, factors, single=False, judge=True)
         return parts
 
 
@@ -183,42 +178,28 @@ class Summands:
 class StepContext:
     """The beginning of a step of a slice of trials, or the end of its training.
 
-    Attributes:
-        run: what is the same for all trials.
-        index: the step, counted from 0; the number of steps at the end.
-        rows: the slice's place among the run's trials.
-        weights: the current ones [trial, parameter].
-        memo: what is to be found again at the slice's next step: slices of trials are trained side
-            by side, and their steps come in turns.
+    Slices are trained side by side, and their steps come in turns: what is to be found again at the
+    slice's next step is put in `memo`.
     """
 
     run: EngineContext = field(repr=False)
-    index: int
-    rows: slice
-    weights: Tensor
+    index: int  # the step, counted from 0; the number of steps at the end
+    rows: slice  # the slice's place among the run's trials
+    weights: Tensor  # the current ones [trial, parameter]
     memo: dict[Any, Any] = field(repr=False)
 
 
 @dataclass
 class Step(StepContext):
-    """One step of a slice of trials. Tensors are the engine's own: copy what is to be kept.
+    """One step of a slice of trials. Tensors are the engine's own: copy what is to be kept."""
 
-    Attributes:
-        in_world: whether each trial trains on D [trial].
-        noisy_sum: the clipped sum with its noise, all that DP-SGD releases [trial, parameter].
-        own_sum: the clipped sum of the trial's own world, without noise [trial, parameter].
-        sigma: the noise's standard deviation [trial].
-        parts: the batch's records as they went through the model, the differing ones last.
-        crafted: the clipped gradients of a canary, or None.
-    """
-
-    in_world: Tensor
-    noisy_sum: Tensor
-    own_sum: Tensor
-    sigma: Tensor
+    in_world: Tensor  # whether each trial trains on D [trial]
+    noisy_sum: Tensor  # the clipped sum with its noise, all that DP-SGD releases
+    own_sum: Tensor  # the same of the trial's own world without noise [trial, parameter]
+    sigma: Tensor  # the noise's standard deviation [trial]
     summands: Summands = field(repr=False)
-    parts: Sequence[Part] = field(repr=False)
-    crafted: tuple[Tensor, ...] | None = field(default=None, repr=False)
+    parts: Sequence[Part] = field(repr=False)  # as they went through the model, the differing last
+    crafted: tuple[Tensor, ...] | None = field(repr=False)  # a canary's gradients, clipped
 
     @property
     def batch(self) -> Batch:
@@ -227,20 +208,18 @@ class Step(StepContext):
 
     @property
     def clip_norm(self) -> float | None:
-        """C, or None."""
         return self.run.training.clip_norm
 
     @property
     def losses(self) -> Tensor:
         """The loss of each record in the batch [trial, place]; `mask` has the places that count."""
-        return torch.cat([part.losses for part in self._in_order], dim=1)
+        return torch.cat([part.losses for part in self._in_order()], dim=1)
 
     @property
     def norms(self) -> Tensor:
         """The norm of every record's gradient before clipping [trial, place]."""
-        return torch.cat([part.norms for part in self._in_order], dim=1)
+        return torch.cat([part.norms for part in self._in_order()], dim=1)
 
-    @property
     def _in_order(self) -> list[Part]:
         return sorted(self.parts, key=lambda part: part.start)
 
@@ -268,7 +247,7 @@ class Step(StepContext):
             part.release()
         precision = torch.float64 if self.clip_norm else self.weights.dtype
         into = torch.empty_like(self.weights, dtype=precision)
-        self.summands.add_clipped(self.batch.mask_of_others, into, clip_factors)
+        self.summands.add_clipped(self.batch.mask_of_others, into, clip_factors, single=False)
         return into.to(self.weights.dtype)
 
     def clipped_sum(self, world: str) -> Tensor:
