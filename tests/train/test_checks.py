@@ -76,7 +76,7 @@ REFUSED = [
     (nn.Sequential(nn.Linear(4, 2)), DATA, "labels must be between 0 and 1, but it is 2"),
     (nn.Sequential(nn.ReLU()), DATA, "model must be trainable, but it is without any weight"),
     (nn.Sequential(nn.Linear(4, 6), nn.Unflatten(1, (2, 3))), DATA,
-     r"output must be of shape \(records, classes\), but it is of shape \(4, 2, 3\)"),
+     r"output must be of shape \(records, classes\) for cross-entropy"),
     ("resnet", DATA, "model must be a torch.nn.Module, but it is 'resnet'"),
     (nn.Sequential(nn.Linear(4, 3), nn.Flatten(0)), DATA, "one row for each of 4 records"),
     (Choosing(4, 3), DATA, "an `if`, a mask or a number taken from the data decides"),

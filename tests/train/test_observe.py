@@ -94,7 +94,7 @@ def test_an_observer_that_asks_for_nothing_costs_no_norms(monkeypatch):
     """Without clipping nobody needs norms, so none are made until an observer asks."""
     asked = []
     monkeypatch.setattr(
-        "dprime.train.network.LayeredGradients.norms", lambda self: asked.append(1) or 1 / 0
+        "dprime.train.network.Gradients.norms", lambda self: asked.append(1) or 1 / 0
     )
     bare = {"clip_norm": None, "noise_multiplier": 0.0}
     trained(SMALL, Observer(), **bare)

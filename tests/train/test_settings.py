@@ -62,7 +62,7 @@ BAD = [
     ({"steps": None}, "steps must be a number, but it is None"),
     ({"learning_rate": 0}, "learning_rate must be above 0, but it is 0"),
     ({"clip_norm": 0.0}, "clip_norm must be above 0, but it is 0.0"),
-    ({"clip_norm": 1e-13}, "clip_norm must be between 1e-12 and 1e.18, which float32 holds"),
+    ({"clip_norm": 1e-13}, "clip_norm must be at least 1e-12, but it is 1e-13"),
     ({"clip_norm": float("nan")}, "clip_norm must be a finite number, but it is nan"),
     ({"noise_multiplier": -1}, "noise_multiplier must be 0 or more, but it is -1"),
     ({"noise_multiplier": 1.0}, "clip_norm must be given when noise is added, but it is None"),

@@ -40,7 +40,7 @@ def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Netw
         raise invalid_input("model", "without any weight to train", "trainable", remedy)
     _refuse_batch_normalisation(model)
     tried = copy.deepcopy(model)  # what it remembers of the data goes with it
-    words = _wants_words(tried, x[:1])
+    words = _wants_words(tried, torch.zeros_like(x[:1]))  # asked of no record
     probe, labels = x[:PROBED].long() if words else x[:PROBED], y[:PROBED]
     with torch.no_grad():
         outputs = _outputs(tried, probe)
@@ -60,9 +60,6 @@ def network_of(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Netw
     return general
 
 
-# The model's code ---------------------------------------------------------------------------------
-
-
 def _layer(path: str, module: nn.Module) -> str:
     return f"layer {path or 'model'!r} ({type(module).__name__})"
 
@@ -72,68 +69,50 @@ def _said(error: Exception) -> str:
     return str(error).strip().split("\n")[0].split(". ")[0].rstrip(".")
 
 
+def _shape(value: object) -> str:
+    return f"of shape {tuple(value.shape)}" if isinstance(value, Tensor) else str(value)
+
+
+def _close(first: Tensor, second: Tensor, usual: float = 0.0) -> bool:
+    """The same up to rounding, where both are finite; `usual` is the size of such numbers."""
+    if first.shape != second.shape:
+        return False
+    finite = first.isfinite() & second.isfinite()
+    first, second = first[finite], second[finite]
+    scale = max([usual, *first.abs().tolist()]) + 1e-12
+    return bool(((first - second).abs() <= TOLERANCE * scale).all())
+
+
 def _refuse_code_in_the_gradients(model: nn.Module) -> None:
     """A copy of a layer or a weight would lose this code, or show it more than one record."""
-    hooked = [_layer(*named) for named in model.named_modules() if hooks_of(named[1], "backward")]
-    hooked += [
-        f"the weight {name!r}"
-        for name, weight in model.named_parameters()
-        if weight._backward_hooks or getattr(weight, "_post_accumulate_grad_hooks", None)
-    ]
-    if hooked:
-        wanted, remedy = "be those of its outputs", "remove it"
-        found = f"{hooked[0]} has a backward hook"
-        raise InputError.of("A model's gradients", wanted, found, remedy)
     for path, module in model.named_modules():
+        if hooks_of(module, "backward"):
+            raise _hooked(_layer(path, module))
         for name in vars(module):
             if callable(getattr(type(module), name, None)):
                 found = f"{_layer(path, module)} has a {name!r} of its own, which no copy follows"
                 wanted, remedy = "be that of its classes", "write a subclass"
                 raise InputError.of("A model's code", wanted, found, remedy)
+    for name, weight in model.named_parameters():
+        if weight._backward_hooks or getattr(weight, "_post_accumulate_grad_hooks", None):
+            raise _hooked(f"the weight {name!r}")
+
+
+def _hooked(where: str) -> InputError:
+    found, wanted = f"{where} has a backward hook", "be those of its outputs"
+    return InputError.of("A model's gradients", wanted, found, "remove it")
 
 
 def _copied(model: nn.Module) -> nn.Module:
     try:
         return copy.deepcopy(model)
     except (RuntimeError, TypeError) as error:
+        wanted, found = "be one that copy.deepcopy can copy", f"it is not ({_said(error)})"
         remedy = (
             "take torch.nn.utils.parametrizations in place of the older weight_norm or "
             "spectral_norm, or make a pruning permanent with torch.nn.utils.prune.remove"
         )
-        wanted, found = "be one that copy.deepcopy can copy", f"it is not ({_said(error)})"
         raise InputError.of("A model", wanted, found, remedy) from None
-
-
-def _refuse_changes(model: nn.Module, tried: nn.Module) -> None:
-    """What a model keeps of its records would be published with it, without noise."""
-    after = {**dict(tried.named_buffers()), **dict(tried.named_parameters())}
-    for name, before in (*model.named_buffers(), *model.named_parameters()):
-        if name not in after or not torch.equal(before, after[name]):
-            found = f"{name!r} changes when records go through it, and would be published without"
-            wanted, remedy = "keep nothing of its records", "leave it out"
-            raise InputError.of("A model", wanted, f"{found} noise", remedy)
-
-
-# Its outputs --------------------------------------------------------------------------------------
-
-
-def _wants_words(model: nn.Module, x: Tensor) -> bool:
-    """Whether the records are whole numbers for an embedding, which real numbers would not fit.
-
-    Asked with zeros, and of no record.
-    """
-    real = torch.zeros_like(x)
-    embeds = any(isinstance(module, nn.Embedding) for module in model.modules())
-    return embeds and not _takes(model, real) and _takes(model, real.long())
-
-
-def _takes(model: nn.Module, x: Tensor) -> bool:
-    try:
-        with torch.no_grad():
-            model(x)
-    except (RuntimeError, TypeError):
-        return False
-    return True
 
 
 def _refuse_batch_normalisation(model: nn.Module) -> None:
@@ -150,36 +129,39 @@ def _mixes(layer: str, better: str) -> InputError:
     return InputError.of("Every layer", "treat records one by one", found, remedy)
 
 
+def _wants_words(model: nn.Module, x: Tensor) -> bool:
+    """Whether the records are whole numbers for an embedding, which real numbers do not fit."""
+    if not any(isinstance(module, nn.Embedding) for module in model.modules()):
+        return False
+    try:
+        with torch.no_grad():
+            model(x)
+    except (RuntimeError, TypeError):
+        return True
+    return False
+
+
 def _outputs(model: nn.Module, x: Tensor) -> Tensor:
     try:
         outputs = model(x)
     except FAILURES as error:
-        wanted = f"accept records of shape {tuple(x.shape[1:])}"
+        wanted, found = f"accept records of shape {tuple(x.shape[1:])}", _said(error)
         remedy = "fit its first layer, or its last pooling, to the data"
-        raise InputError.of(
-            "The model", wanted, f"it fails on them ({_said(error)})", remedy
-        ) from None
+        raise InputError.of("The model", wanted, f"it fails on them ({found})", remedy) from None
     if not isinstance(outputs, Tensor) or outputs.shape[:1] != x.shape[:1]:
         wanted = f"a tensor with one row for each of {len(x)} records"
-        remedy = "return one row of outputs per record"
-        raise invalid_input("the model's output", _shape(outputs), wanted, remedy)
+        raise invalid_input("the model's output", _shape(outputs), wanted, "return one per record")
     return outputs
 
 
-def _shape(value: object) -> str:
-    return f"of shape {tuple(value.shape)}" if isinstance(value, Tensor) else str(value)
-
-
-def _close(first: Tensor, second: Tensor, usual: float = 0.0) -> bool:
-    """The same up to rounding, where both are finite; `usual` is the size of such numbers."""
-    if first.shape != second.shape:
-        return False
-    finite = first.isfinite() & second.isfinite()
-    first, second = first[finite], second[finite]
-    if not len(first):
-        return True
-    scale = max(float(first.abs().max()), usual) + 1e-12
-    return float((first - second).abs().max()) <= TOLERANCE * scale
+def _refuse_changes(model: nn.Module, tried: nn.Module) -> None:
+    """What a model keeps of its records would be published with it, without noise."""
+    after = {**dict(tried.named_buffers()), **dict(tried.named_parameters())}
+    for name, before in (*model.named_buffers(), *model.named_parameters()):
+        if name not in after or not torch.equal(before, after[name]):
+            found = f"{name!r} changes when records go through it, and would be published without"
+            wanted, remedy = "keep nothing of its records", "leave it out"
+            raise InputError.of("A model", wanted, f"{found} noise", remedy)
 
 
 def _refuse_own_randomness(model: nn.Module, x: Tensor, outputs: Tensor) -> None:
@@ -198,23 +180,23 @@ def _refuse_own_randomness(model: nn.Module, x: Tensor, outputs: Tensor) -> None
 
 
 def _check_labels(outputs: Tensor, y: Tensor, loss: str | Loss) -> None:
+    if not isinstance(loss, str):
+        return
+    classes = outputs.shape[-1] if loss == "cross-entropy" else 1
+    if outputs.dim() != 2 or outputs.shape[1] != classes:
+        wanted = f"of shape (records, {'classes' if loss == 'cross-entropy' else 1}) for {loss}"
+        remedy = "end the model with so many outputs"
+        raise invalid_input("the model's output", _shape(outputs), wanted, remedy)
     if loss == "cross-entropy":
         if y.is_floating_point():
             remedy = 'give class labels, or loss="squared-error" for a regression'
             raise invalid_input("labels", "real numbers", "class indexes", remedy)
-        if outputs.dim() != 2:
-            wanted, remedy = "of shape (records, classes)", "return one output per class"
-            raise invalid_input("the model's output", _shape(outputs), wanted, remedy)
-        worst, classes = int(y.max()) if int(y.min()) >= 0 else int(y.min()), outputs.shape[1]
+        worst = int(y.max()) if int(y.min()) >= 0 else int(y.min())
         if not 0 <= worst < classes:
             remedy = "give the model one output per class, and count classes from 0"
             raise invalid_value("labels", worst, f"between 0 and {classes - 1}", remedy)
-    elif isinstance(loss, str):
-        if outputs.dim() != 2 or outputs.shape[1] != 1:
-            wanted, remedy = f"of shape (records, 1) for {loss}", "end the model with one output"
-            raise invalid_input("the model's output", _shape(outputs), wanted, remedy)
-        if loss == "binary-cross-entropy" and not bool(((y == 0) | (y == 1)).all()):
-            raise invalid_value("labels", y.max().item(), "0 or 1", "give labels 0 and 1")
+    elif loss == "binary-cross-entropy" and not bool(((y == 0) | (y == 1)).all()):
+        raise invalid_value("labels", y.max().item(), "0 or 1", "give labels 0 and 1")
 
 
 def _check_loss(loss: Loss, outputs: Tensor, y: Tensor) -> None:
@@ -227,9 +209,6 @@ def _check_loss(loss: Loss, outputs: Tensor, y: Tensor) -> None:
     if not _close(losses, torch.stack(alone)):
         found, wanted = "different for a record among others", "a function of each record alone"
         raise invalid_input("loss", found, wanted, remedy)
-
-
-# torch.func ---------------------------------------------------------------------------------------
 
 
 def _check_gradients(network: Functional, x: Tensor, y: Tensor, loss: str | Loss) -> None:

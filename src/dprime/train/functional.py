@@ -6,7 +6,8 @@ The gradients of a chunk's records are in memory together, so chunks are short.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,27 +17,30 @@ from torch.func import functional_call, grad_and_value, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from dprime.train.batches import Records
-from dprime.train.layers import Change, norms_of, weighted
+from dprime.train.layers import Change, LayerTrace, norms_of, weighted
 from dprime.train.losses import Loss, OwnRows, named_loss
-from dprime.train.network import Gradients, Network, hooks_of
+from dprime.train.network import Gradients, Network, Parameter, hooks_of
 
 Weights = dict[str, Tensor]
 
 
-class ExplicitGradients(Gradients):
-    """Every record's gradient [trial, record, parameter]."""
+@dataclass(eq=False)
+class ExplicitTrace(LayerTrace):
+    """Every record's gradient over all weights [trial, record, parameter]."""
 
-    def __init__(self, losses: Tensor, gradients: Tensor) -> None:
-        self.losses, self._gradients = losses, gradients
+    gradients: Tensor
 
-    def norms(self) -> Tensor:
-        return norms_of(self._gradients)
+    def squared_norms(self) -> Tensor:
+        return norms_of(self.gradients).double().square()
 
-    def add_weighted(self, c: Tensor, into: Tensor) -> None:
-        into += weighted(c, self._gradients, into.dtype)
+    def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
+        into[0].add_(weighted(c, self.gradients, into[0].dtype))
 
-    def changed(self, change: Change) -> Gradients:
-        return ExplicitGradients(change(self.losses), change(self._gradients))
+    def changed(self, change: Change) -> LayerTrace:
+        return ExplicitTrace(change(self.gradients))
+
+    def numbers(self) -> int:
+        return 2 * self.gradients.numel()
 
 
 class Functional(Network):
@@ -109,7 +113,9 @@ class Functional(Network):
             flat = [found[parameter.name].flatten(2) for parameter in self.parameters]
             return losses.detach(), torch.cat(flat, dim=2).detach()
 
-        return ExplicitGradients(*self._over_trials(of_all, weights, records.x, y))
+        losses, found = self._over_trials(of_all, weights, records.x, y)
+        whole = Parameter("all", torch.Size([self.size]), 0)
+        return Gradients(losses, [(ExplicitTrace(found), (whole,))])
 
     def _nested(
         self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss, argnums: int

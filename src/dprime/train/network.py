@@ -74,31 +74,37 @@ def parameters_of(model: nn.Module) -> tuple[Parameter, ...]:
     return tuple(Parameter(*each, start) for each, start in zip(trained, starts, strict=False))
 
 
-class Gradients(ABC):
-    """The gradients of a chunk of records, of which only norms and weighted sums are made."""
+Traced = tuple[LayerTrace, tuple[Parameter, ...]]
+"""A layer's trace of a pass, and its weights."""
 
-    losses: Tensor
-    """Of each record [trial, record]."""
 
-    @abstractmethod
+class Gradients:
+    """Those of a chunk of records, of which only norms and weighted sums are made, from traces."""
+
+    def __init__(self, losses: Tensor, traces: Sequence[Traced]) -> None:
+        self.losses, self._traces = losses, traces  # losses of each record [trial, record]
+
     def norms(self) -> Tensor:
         """The norm of each record's gradient over all weights [trial, record]."""
+        total, *others = (trace.squared_norms() for trace, _ in self._traces)
+        return sum(others, start=total).sqrt_().float()
 
-    @abstractmethod
     def add_weighted(self, c: Tensor, into: Tensor) -> None:
         """Add Σ c_i g_i over the records i to `into` [trial, parameter]."""
-
-    @abstractmethod
-    def changed(self, change: Change) -> Gradients:
-        """Those of other records."""
+        for trace, parameters in self._traces:
+            trace.add_weighted(c, [parameter.view(into) for parameter in parameters])
 
     def only(self, records: slice) -> Gradients:
         """Those of some of the records."""
-        return self.changed(lambda x: x[:, records])
+        return self._changed(lambda x: x[:, records])
 
     def without(self, lost: Tensor) -> Gradients:
         """The same with gradients of zero for some of the records [trial, record]."""
-        return self.changed(partial(without, lost=lost))
+        return self._changed(partial(without, lost=lost))
+
+    def _changed(self, change: Change) -> Gradients:
+        traces = [(trace.changed(change), parameters) for trace, parameters in self._traces]
+        return Gradients(change(self.losses), traces)
 
 
 class Network(ABC):
@@ -144,27 +150,6 @@ class Network(ABC):
         return 0
 
 
-class LayeredGradients(Gradients):
-    """Norms and sums put together from the layers' own."""
-
-    def __init__(
-        self, losses: Tensor, traces: Sequence[tuple[LayerTrace, tuple[Parameter, ...]]]
-    ) -> None:
-        self.losses, self._traces = losses, traces
-
-    def norms(self) -> Tensor:
-        total, *others = (trace.squared_norms() for trace, _ in self._traces)
-        return sum(others, start=total).sqrt_()
-
-    def add_weighted(self, c: Tensor, into: Tensor) -> None:
-        for trace, parameters in self._traces:
-            trace.add_weighted(c, [parameter.view(into) for parameter in parameters])
-
-    def changed(self, change: Change) -> Gradients:
-        traces = [(trace.changed(change), parameters) for trace, parameters in self._traces]
-        return LayeredGradients(change(self.losses), traces)
-
-
 @dataclass(frozen=True)
 class Stage:
     """One layer: a rule with its weights, or a function without any."""
@@ -182,58 +167,50 @@ class Layered(Network):
         super().__init__(model)
         self.stages = stages
 
-    def _forward(
-        self, weights: Tensor, records: Records
-    ) -> Iterator[tuple[Tensor, LayerTrace | None, Stage]]:
-        """Layer by layer; what is known of records holds as long as no layer has changed them."""
-        x = records.x
+    def _forward(self, weights: Tensor, records: Records) -> tuple[Tensor, int, list[Traced]]:
+        """The output, how many numbers were made, and the traces of layers with weights.
+
+        What is known of the records holds until a layer has changed them.
+        """
+        x, made, traces = records.x, 0, []
         for stage in self.stages:
-            trace = None
             if isinstance(stage.apply, LayerRule):
                 own = records if x is records.x else Records(x)
                 x, trace = stage.apply.forward([p.view(weights) for p in stage.parameters], own)
+                traces.append((trace, stage.parameters))
             else:
                 x = stage.apply(x)
-            yield x, trace, stage
+            made += x.numel()
+        return x, made, traces
 
     @torch.no_grad()
     def outputs(self, weights: Tensor, x: Tensor) -> Tensor:
-        for output, _, _ in self._forward(weights, Records(x)):
-            x = output
-        return x
+        return self._forward(weights, Records(x))[0]
 
     def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
-        outputs = x = x.detach().requires_grad_()
+        x = x.detach().requires_grad_()
         with torch.enable_grad():
-            for output, _, _ in self._forward(weights, Records(x)):
-                outputs = output
-            return torch.autograd.grad(per_trial(loss, outputs, y).sum(), x)[0]
+            losses = per_trial(loss, self._forward(weights, Records(x))[0], y)
+            return torch.autograd.grad(losses.sum(), x)[0]
 
     def gradients(
         self, weights: Tensor, records: Records, y: Tensor, loss: str | Loss
     ) -> Gradients:
         """One pass forward, one back for the errors at the layers' outputs."""
-        found: list[tuple[LayerTrace, tuple[Parameter, ...]]] = []
-        x = records.x
         with torch.enable_grad():
-            for output, trace, stage in self._forward(weights, records):
-                x = output
-                if trace is not None:
-                    found.append((trace, stage.parameters))
-            losses = per_trial(loss, x, y)
-            errors = torch.autograd.grad(losses.sum(), [trace.probe for trace, _ in found])
-        for (trace, _), error in zip(found, errors, strict=True):
+            outputs, _, traces = self._forward(weights, records)
+            losses = per_trial(loss, outputs, y)
+            errors = torch.autograd.grad(losses.sum(), [trace.probe for trace, _ in traces])
+        for (trace, _), error in zip(traces, errors, strict=True):
             trace.error, trace.probe = error, trace.probe.detach()
-        return LayeredGradients(losses.detach(), found)
+        return Gradients(losses.detach(), traces)
 
+    @torch.no_grad()
     def numbers_per_record(self, x: Tensor) -> int:
         """Outputs, errors and what the layers keep, from a pass of one record."""
         weights = self.given_weights()[None].to(x.device)
-        with torch.no_grad():
-            return sum(
-                2 * output.numel() + (trace.numbers() if trace is not None else 0)
-                for output, trace, _ in self._forward(weights, Records(x[None]))
-            )
+        _, made, traces = self._forward(weights, Records(x[None]))
+        return 2 * made + sum(trace.numbers() for trace, _ in traces)
 
     def numbers_kept(self, x: Tensor) -> int:
         """The windows of a first convolution, or their moments."""

@@ -9,7 +9,7 @@ from typing import Literal
 
 from dprime import validate
 from dprime.mechanisms import DPSGD, Adjacency
-from dprime.parameters import LEAST_NOISE, MOST_STEPS
+from dprime.parameters import LEAST_NOISE, MOST_STEPS, limited
 from dprime.train.layers import RUN_MOVES
 from dprime.train.losses import Loss, named_loss
 from dprime.train.optimizers import SGD, Constant, Optimizer, Schedule
@@ -26,18 +26,7 @@ TOO_LONG = f"not private: more than {MOST_STEPS:,} steps are not certified"
 PRIVATE = "differentially private"
 
 OPTIONAL = ("expected_batch_size", "clip_norm")
-CLIP_NORMS = (1e-12, 1e18)
-"""Between these, float32 holds every clipped gradient and what it is multiplied by."""
-
-
-def _clip_norm(name: str, value: object) -> float:
-    norm, (least, most) = validate.positive(name, value, example=3.0), CLIP_NORMS
-    if not least <= norm <= most:
-        wanted = f"between {least:g} and {most:g}, which float32 holds"
-        raise validate.invalid_value(name, norm, wanted, "scale the loss")
-    return norm
-
-
+HELD = "float32 holds no other clipped gradients and their factors, so scale the loss"
 CHECKS: dict[str, Callable[[str, object], float]] = {
     "steps": partial(validate.whole, example=30),
     "block": validate.whole,
@@ -45,7 +34,7 @@ CHECKS: dict[str, Callable[[str, object], float]] = {
     "noise_multiplier": validate.at_least_zero,
     "sample_rate": validate.rate,
     "expected_batch_size": partial(validate.positive, example=64),
-    "clip_norm": _clip_norm,
+    "clip_norm": limited(partial(validate.positive, example=3.0), HELD, least=1e-12, most=1e18),
 }
 
 
@@ -54,7 +43,6 @@ class TrainingConfig:
     """One training with DP-SGD, or without privacy.
 
     Args:
-        steps: how many updates are made.
         learning_rate: its peak; `schedule` says how it changes.
         clip_norm: C, the largest norm that one record's gradient keeps; None does not clip.
         noise_multiplier: z, the noise on the clipped sum over C, as everywhere; see `sigma`.
