@@ -105,7 +105,6 @@ class Batch:
         return slice(self.first, self.first + self.differing)
 
     def part(self, start: int, stop: int) -> tuple[Records, Tensor]:
-        """Records and labels of some places [trial or 1, place, ...]."""
         own = self.sampler
         if self.rows is None:
             return own.span(start, stop)

@@ -65,7 +65,6 @@ def _layer(path: str, module: nn.Module) -> str:
 
 
 def _said(error: Exception) -> str:
-    """The first sentence of one of PyTorch's errors."""
     return str(error).strip().split("\n")[0].split(". ")[0].rstrip(".")
 
 
@@ -212,7 +211,6 @@ def _check_loss(loss: Loss, outputs: Tensor, y: Tensor) -> None:
 
 
 def _check_gradients(network: Functional, x: Tensor, y: Tensor, loss: str | Loss) -> None:
-    """`torch.func` must be able to follow the model and the loss for one record."""
     single = network.given_weights()[None]
     try:
         network.gradients(single, Records(x[None]), y[None], loss)

@@ -93,7 +93,6 @@ def median_clip_norm(
 def _norms(
     model: nn.Module, dataset: Dataset, loss: str | Loss, seed: int, compute: Compute
 ) -> NDArray[np.float64]:
-    """The norm of every record's gradient at one draw of fresh weights."""
     place = compute.place
     sampler = Sampler(TrainingData.alone(dataset), 1.0, place)
     network = network_of(model, sampler.x, sampler.y, loss)

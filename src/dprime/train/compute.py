@@ -59,11 +59,9 @@ class Compute:
         return int(self.memory * (1 << 30))
 
     def with_memory_fraction(self, fraction: float) -> Compute:
-        """The same in this share of the memory."""
         return dataclasses.replace(self, memory=self.memory * fraction)
 
     def placed(self, device: str, memory: float) -> Compute:
-        """On this device, in no more memory (GB) than this."""
         return dataclasses.replace(self, device=device, memory=min(self.memory, memory))
 
 

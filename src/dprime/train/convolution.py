@@ -77,7 +77,6 @@ class Conv2d(LayerRule):
         return (windows.view(*x.shape[:2], -1, math.prod(windows.shape[3:])),)
 
     def numbers_kept(self, x: Tensor) -> int:
-        """Those of the windows of a record [1, in, H, W]."""
         return math.prod(self.positions(*x.shape[2:])) * math.prod(self.kernel) * x.shape[1]
 
     def forward(self, weights: Sequence[Tensor], records: Records) -> tuple[Tensor, LayerTrace]:
@@ -154,5 +153,4 @@ def _channels_last(records: Tensor) -> Tensor:
 
 
 def _stacked(parts: list[Tensor]) -> Tensor:
-    """Side by side, without a copy for a single one."""
     return parts[0][None] if len(parts) == 1 else torch.stack(parts)

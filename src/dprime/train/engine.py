@@ -153,7 +153,6 @@ def _in_world(
 
 
 def _initial(initial: object, network: Network, count: int) -> Tensor | None:
-    """The first weights [trial, parameter], or None where they are drawn."""
     if not isinstance(initial, Tensor):
         validate.one_of("initial", initial, ("fresh", "given"))
         return network.given_weights().expand(count, -1) if initial == "given" else None
@@ -215,7 +214,6 @@ def _room_for_weights(run: EngineContext, budget: int) -> Tensor:
 def _train_slice(
     run: EngineContext, rows: slice, slices: Slices, advance: Callable[[float], None]
 ) -> Tensor:
-    """All steps of some trials; returns their final weights."""
     training, trials = run.training, run.trials[rows]
     streams = Streams(run.seed, trials.tolist(), run.device)
     in_world = torch.as_tensor(run.in_world[rows], device=run.device)

@@ -61,7 +61,6 @@ class Trained:
         return self.training.label
 
     def mechanism(self) -> DPSGD:
-        """What the core accounts for; refused where the training is not DP."""
         return self.training.mechanism()
 
     def model(self, place: int = 0) -> nn.Module:
@@ -75,11 +74,9 @@ class Trained:
         return model.eval()
 
     def accuracy(self, dataset: Dataset) -> NDArray[np.float64]:
-        """The share of records whose class each model predicts [trial]."""
         return accuracy(self.network, self._kept(), dataset, self.training.loss)
 
     def mean_loss(self, dataset: Dataset) -> NDArray[np.float64]:
-        """The mean loss of each model [trial]."""
         return mean_loss(self.network, self._kept(), dataset, self.training.loss)
 
     def _kept(self) -> Tensor:
@@ -118,7 +115,6 @@ def room_on(device: torch.device) -> int:
 def _mean_score(
     network: Network, weights: Tensor, dataset: Dataset, score: Score
 ) -> NDArray[np.float64]:
-    """The mean of a score over the records [trial], in parts that fit."""
     x = torch.tensor(dataset.records, device=weights.device)
     y = torch.tensor(dataset.labels, device=weights.device)
     per_record, room = 4 * network.numbers_per_record(x[:1]), room_on(weights.device)

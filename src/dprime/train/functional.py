@@ -82,7 +82,6 @@ class Functional(Network):
         return copy.deepcopy(self.model, weights)
 
     def _named(self, weights: Tensor) -> Weights:
-        """By name, the trial first."""
         return {parameter.name: parameter.view(weights) for parameter in self.parameters}
 
     def _call(self, model: nn.Module, weights: Weights, x: Tensor) -> Tensor:

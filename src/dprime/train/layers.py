@@ -114,7 +114,6 @@ class AffineTrace(LayerTrace):
 
     @cached_property
     def x(self) -> Tensor:
-        """The input [R or 1, n, T, in]."""
         return self.make_x()
 
     def changed(self, change: Change) -> LayerTrace:
@@ -133,7 +132,6 @@ class AffineTrace(LayerTrace):
         return positions * (inputs + outputs) < inputs * outputs  # Bu, Mao and Xu 2022, section 4
 
     def numbers(self) -> int:
-        """The input's windows, the scaled error, and the Gram matrices or the gradients."""
         R, n, positions, outputs = self.probe.shape
         kept = 2 * self.x.numel() + self.probe.numel()
         if positions == 1:
@@ -242,7 +240,6 @@ class EmbeddingTrace(LayerTrace):
         return part
 
     def numbers(self) -> int:
-        """The error in double precision, and the Gram matrices of the positions."""
         return 3 * self.probe.numel() + 6 * self.words.numel() * self.words.shape[2]
 
     def squared_norms(self) -> Tensor:

@@ -90,16 +90,13 @@ class Gradients:
         return sum(others, start=total).sqrt_().float()
 
     def add_weighted(self, c: Tensor, into: Tensor) -> None:
-        """Add Σ c_i g_i over the records i to `into` [trial, parameter]."""
         for trace, parameters in self._traces:
             trace.add_weighted(c, [parameter.view(into) for parameter in parameters])
 
     def only(self, records: slice) -> Gradients:
-        """Those of some of the records."""
         return self._changed(lambda x: x[:, records])
 
     def without(self, lost: Tensor) -> Gradients:
-        """The same with gradients of zero for some of the records [trial, record]."""
         return self._changed(partial(without, lost=lost))
 
     def _changed(self, change: Change) -> Gradients:
@@ -119,7 +116,6 @@ class Network(ABC):
 
     @property
     def size(self) -> int:
-        """How many numbers are trained."""
         return self.parameters[-1].stop
 
     def given_weights(self) -> Tensor:
@@ -146,7 +142,6 @@ class Network(ABC):
         """How many numbers are in memory for one record of one trial; x is one record."""
 
     def numbers_kept(self, x: Tensor) -> int:
-        """How many numbers the first layer can keep of a record in a pool; x is one record."""
         return 0
 
 
@@ -196,7 +191,6 @@ class Layered(Network):
     def gradients(
         self, weights: Tensor, records: Records, y: Tensor, loss: str | Loss
     ) -> Gradients:
-        """One pass forward, one back for the errors at the layers' outputs."""
         with torch.enable_grad():
             outputs, _, traces = self._forward(weights, records)
             losses = per_trial(loss, outputs, y)
@@ -213,7 +207,6 @@ class Layered(Network):
         return 2 * made + sum(trace.numbers() for trace, _ in traces)
 
     def numbers_kept(self, x: Tensor) -> int:
-        """The windows of a first convolution, or their moments."""
         first = self.stages[0].apply
         return first.numbers_kept(x) if isinstance(first, Conv2d | NormalisedConv2d) else 0
 
@@ -243,7 +236,6 @@ def hooks_of(module: nn.Module, way: Literal["forward", "backward"]) -> bool:
 
 
 def _leaves(module: nn.Module, path: str) -> Iterator[tuple[str, nn.Module]]:
-    """The layers of nested sequences in the order in which they run."""
     if type(module) is nn.Sequential:
         for name, child in module._modules.items():  # named_children() skips repeated layers
             yield from _leaves(child, f"{path}.{name}" if path else name)

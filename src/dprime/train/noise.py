@@ -112,7 +112,6 @@ def _polar(radii: Tensor, angles: Tensor) -> tuple[Tensor, Tensor, list[list[int
 
 
 def _rounded(places: Tensor) -> tuple[Tensor, list[list[int]]]:
-    """The nearest whole numbers, and where they may be wrong."""
     nearest = places.round()
     return nearest, _beyond(places.sub_(nearest), UNSURE - 0.5, 0.5 - UNSURE)
 

@@ -38,7 +38,6 @@ class KeptTrace(LayerTrace):
 
     @cached_property
     def gradients(self) -> list[Tensor]:
-        """Every record's gradients, in the order of the weights [R, n, numbers]."""
         return self._made()
 
     @abstractmethod
@@ -73,7 +72,6 @@ class ScaleTrace(KeptTrace):
         return [gradients.flatten(2) for gradients in sums]
 
     def numbers(self) -> int:
-        """The normalised input, its product with the error, and steps on the way."""
         return 3 * self.normal.numel()
 
 
@@ -94,7 +92,6 @@ class GroupTrace(KeptTrace):
         return [along, self.error.sum(2)]
 
     def numbers(self) -> int:
-        """The centred input, and products with the error on the way."""
         return 3 * self.centred.numel()
 
     def squared_norms(self) -> Tensor:
@@ -256,7 +253,6 @@ class NormalisedConv2d(LayerRule):
         return parts[0] if len(parts) == 1 else Moments(*(torch.cat(each, 1) for each in same))
 
     def numbers_kept(self, x: Tensor) -> int:
-        """Those of the moments of a record [1, in, H, W]."""
         k = math.prod(self.conv.kernel) * x.shape[1]
         return self.conv.numbers_kept(x) // k * (k + 1) + k + k * k
 

@@ -27,7 +27,6 @@ class Optimizer(ABC):
         """How many tensors of the weights' size it remembers."""
 
     def start(self, weights: Tensor) -> State:
-        """What is remembered before the first step."""
         return tuple(torch.zeros_like(weights) for _ in range(self.copies))
 
     @abstractmethod

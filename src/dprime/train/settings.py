@@ -133,5 +133,4 @@ class TrainingConfig:
         return DPSGD(self.noise_multiplier, self.sample_rate, self.steps, public_size=public)
 
     def rate_at(self, step: int) -> float:
-        """The learning rate of a step, counted from 0."""
         return self.learning_rate * self.schedule.share(step, self.steps)

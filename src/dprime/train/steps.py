@@ -52,7 +52,6 @@ class EngineContext:
 
     @property
     def divisor(self) -> float:
-        """What every noisy sum is divided by."""
         return self.training.expected_batch_size or self.sampler.expected
 
 
@@ -77,7 +76,6 @@ class Part:
 
     @property
     def gradients(self) -> Gradients:
-        """Every record's gradients, made again if they were let go."""
         return self._make() if self._gradients is None else self._gradients
 
     @property
@@ -88,11 +86,9 @@ class Part:
         return self._norms
 
     def release(self) -> None:
-        """Keep losses and norms only."""
         self._gradients = None
 
     def leave_out(self, lost: Tensor) -> None:
-        """Take gradients of zero for some of the records [trial, record]."""
         make, gradients = self._make, self.gradients
         self._make = lambda: make().without(lost)
         self._gradients, self._norms = gradients.without(lost), None
@@ -126,7 +122,6 @@ class Summands:
     records: int
 
     def gradients(self, start: int, stop: int) -> Gradients:
-        """Those of some places of the batch."""
         loss = self.run.training.loss
         return self.run.network.gradients(self.weights, *self.batch.part(start, stop), loss)
 
@@ -203,7 +198,6 @@ class Step(StepContext):
 
     @property
     def batch(self) -> Batch:
-        """The records that were drawn."""
         return self.summands.batch
 
     @property

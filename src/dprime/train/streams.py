@@ -131,7 +131,6 @@ class Streams:
         return found[0] if len(found) == 1 else torch.cat(found)
 
     def _keystream(self, key: bytes, nonce: int, first: int, blocks: int) -> Tensor:
-        """Made where it is wanted, if there is a kernel for it."""
         if self.device.type == "cuda" and triton_is_there():
             _check_kernel(self.device)
             return _on_gpu(key, nonce, first, blocks, self.device)
@@ -148,7 +147,6 @@ class Streams:
         return words <= last - HALF if last >= 0 else torch.zeros_like(words, dtype=torch.bool)
 
     def _words(self, count: int, purpose: Purpose, step: int) -> Tensor:
-        """Random int32 words [trial, count]."""
         share = -(-4 * count // BLOCK)
         rows = slice(0, len(self._trials))
         made = self.blocks(purpose, step, share, slice(0, share), rows)
