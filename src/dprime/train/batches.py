@@ -11,7 +11,7 @@ import itertools
 import math
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -168,20 +168,13 @@ class Sampler:
         """Whether all trials compute the same records."""
         return self.expected >= MASKED_FROM * self.places
 
-    def batches(
-        self, streams: Streams, in_world: Tensor, steps: int, members: Tensor | None = None
-    ) -> Iterator[Batch]:
-        """The batches of all steps, of trials in these worlds [trial].
-
-        `members` are the records that each trial has [trial, record]; None for all of them.
-        """
-        whole = self.batch(streams, 0, in_world, members) if self.rate == 1 else None
-        for step in range(steps):
-            yield whole or self.batch(streams, step, in_world, members)
-
     def batch(
         self, streams: Streams, step: int, in_world: Tensor, members: Tensor | None = None
     ) -> Batch:
+        """The batch of a step, of trials in these worlds [trial].
+
+        `members` are the records that each trial has [trial, record]; None for all of them.
+        """
         drawn = torch.ones(len(in_world), self.places, dtype=torch.bool, device=self.x.device)
         if self.rate < 1:
             drawn = streams.bernoulli(self.rate, self.places, Purpose.SAMPLING, step)

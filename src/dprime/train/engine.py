@@ -227,10 +227,11 @@ def _train_slice(
     memo: dict[Any, Any] = {}
     members = run.data.members
     own = None if members is None else torch.from_numpy(members[trials]).to(run.device)
-    batches = run.sampler.batches(streams, in_world, training.steps, own)
-    for index, batch in enumerate(batches):
+    for index in range(training.steps):
         if run.stopped.is_set():
             break
+        if index == 0 or training.sample_rate < 1:
+            batch = run.sampler.batch(streams, index, in_world, own)
         context = run, index, rows, weights, memo
         summands = Summands(run, batch, weights, slices.records)
         crafted = _crafted(run, StepContext(*context))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import torch
@@ -95,16 +96,27 @@ def accuracy(
     if dataset.classes is None:
         remedy = "use mean_loss for a regression"
         raise validate.invalid_input("dataset", "a regression", "one with classes", remedy)
-    if loss == "binary-cross-entropy":
-        return _mean_score(network, weights, dataset, lambda out, y: (out[..., 0] > 0) == (y > 0))
-    return _mean_score(network, weights, dataset, lambda out, y: out.argmax(-1) == y)
+
+    def right(outputs: Tensor, y: Tensor) -> Tensor:
+        binary = loss == "binary-cross-entropy"
+        return (outputs[..., 0] > 0) == (y > 0) if binary else outputs.argmax(-1) == y
+
+    return np.concatenate([each.mean(1) for each in _scores(network, weights, dataset, right)])
 
 
 def mean_loss(
     network: Network, weights: Tensor, dataset: Dataset, loss: str | Loss = "cross-entropy"
 ) -> NDArray[np.float64]:
     """The mean loss of each model [trial]."""
-    return _mean_score(network, weights, dataset, lambda out, y: per_trial(loss, out, y))
+    found = _scores(network, weights, dataset, partial(per_trial, loss))
+    return np.concatenate([each.mean(1) for each in found])
+
+
+def losses(
+    network: Network, weights: Tensor, dataset: Dataset, loss: str | Loss = "cross-entropy"
+) -> NDArray[np.float64]:
+    """The loss of each model on each record [trial, record]."""
+    return np.concatenate([*_scores(network, weights, dataset, partial(per_trial, loss))])
 
 
 def room_on(device: torch.device) -> int:
@@ -112,30 +124,17 @@ def room_on(device: torch.device) -> int:
     return ROOM if device.type == "cpu" else GPU_ROOM
 
 
-def _mean_score(
+def _scores(
     network: Network, weights: Tensor, dataset: Dataset, score: Score
-) -> NDArray[np.float64]:
+) -> Iterator[NDArray[np.float64]]:
+    """A number for each record of some models [trial, record], in parts that fit."""
     x = torch.tensor(dataset.records, device=weights.device)
     y = torch.tensor(dataset.labels, device=weights.device)
     per_record, room = 4 * network.numbers_per_record(x[:1]), room_on(weights.device)
     records = max(1, min(len(x), room // per_record))
-    totals = []
     for group in weights.split(max(1, room // (per_record * records))):
-        total = torch.zeros(len(group), dtype=torch.float64, device=weights.device)
-        for own_x, own_y in zip(x.split(records), y.split(records), strict=True):
-            outputs = network.outputs(group, own_x[None])
-            total += score(outputs, own_y[None]).double().sum(1)
-        totals.append(total)
-    return (torch.cat(totals) / len(x)).cpu().numpy()
-
-
-def losses(
-    network: Network, weights: Tensor, dataset: Dataset, loss: str | Loss = "cross-entropy"
-) -> NDArray[np.float64]:
-    """The loss of each model on each record [trial, record]."""
-    x = torch.tensor(dataset.records, device=weights.device)[None]
-    y = torch.tensor(dataset.labels, device=weights.device)[None]
-    each = 4 * network.numbers_per_record(x[0, :1]) * len(dataset)
-    groups = weights.split(max(1, room_on(weights.device) // each))
-    parts = [per_trial(loss, network.outputs(group, x), y).double() for group in groups]
-    return torch.cat(parts).cpu().numpy()
+        parts = [
+            score(network.outputs(group, own_x[None]), own_y[None]).double()
+            for own_x, own_y in zip(x.split(records), y.split(records), strict=True)
+        ]
+        yield torch.cat(parts, dim=1).cpu().numpy()

@@ -6,7 +6,7 @@ The gradients of a chunk's records are in memory together, so chunks are short.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -99,27 +99,27 @@ class Functional(Network):
         return over_trials(self._named(weights), x[0] if shared else x)
 
     def record_gradients(self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss) -> Tensor:
-        def of_all(weights: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor]:
-            return (self._nested(weights, x, y, loss, argnums=1)[0].detach(),)
-
-        return self._over_trials(of_all, weights, x, y.expand(x.shape[:2]))[0]
+        return self._derivatives(weights, x, y.expand(x.shape[:2]), loss, argnums=1)[0]
 
     def gradients(
         self, weights: Tensor, records: Records, y: Tensor, loss: str | Loss
     ) -> Gradients:
-        def of_all(weights: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-            found, losses = self._nested(weights, x, y, loss, argnums=0)
-            flat = [found[parameter.name].flatten(2) for parameter in self.parameters]
-            return losses.detach(), torch.cat(flat, dim=2).detach()
-
-        losses, found = self._over_trials(of_all, weights, records.x, y)
+        found, losses = self._derivatives(weights, records.x, y, loss, argnums=0)
         whole = Parameter("all", torch.Size([self.size]), 0)
         return Gradients(losses, [(ExplicitTrace(found), (whole,))])
 
-    def _nested(
+    def _derivatives(
         self, weights: Tensor, x: Tensor, y: Tensor, loss: str | Loss, argnums: int
-    ) -> tuple[Any, Tensor]:
-        """By two nested vmaps: over the trials, and over a trial's records."""
+    ) -> tuple[Tensor, Tensor]:
+        """Those by the weights [trial, record, parameter] or the records, and losses.
+
+        By two nested vmaps: over the trials, and over a trial's records.
+        """
+        if len(weights) > 1 and not self.together:
+            x, y = (part.expand(len(weights), *part.shape[1:]) for part in (x, y))
+            each = zip(weights.split(1), x.split(1), y.split(1), strict=True)
+            parts = [self._derivatives(*one, loss=loss, argnums=argnums) for one in each]
+            return torch.cat([found for found, _ in parts]), torch.cat([own for _, own in parts])
         model, of_records = self._fresh(), named_loss(loss)
 
         def of_one(weights: Weights, x: Tensor, y: Tensor) -> Tensor:
@@ -128,21 +128,12 @@ class Functional(Network):
                 return of_records(outputs, y[None])[0]
 
         of_trial = vmap(grad_and_value(of_one, argnums), in_dims=(None, 0, 0))
-        over = (None if x.shape[0] == 1 else 0, None if y.shape[0] == 1 else 0)
+        over = [None if len(part) == 1 else 0 for part in (x, y)]
         x, y = (p[0] if dim is None else p for p, dim in zip((x, y), over, strict=True))
-        made: tuple[Any, Tensor] = vmap(of_trial, in_dims=(0, *over))(self._named(weights), x, y)
-        return made
-
-    def _over_trials(
-        self, make: Callable[..., tuple[Tensor, ...]], weights: Tensor, *data: Tensor
-    ) -> tuple[Tensor, ...]:
-        if self.together:
-            return make(weights, *data)
-        parts = [
-            make(one[None], *(part if len(part) == 1 else part[[trial]] for part in data))
-            for trial, one in enumerate(weights)
-        ]
-        return tuple(torch.cat(same) for same in zip(*parts, strict=True))
+        found, losses = vmap(of_trial, in_dims=(0, *over))(self._named(weights), x, y)
+        if argnums == 0:
+            found = torch.cat([found[p.name].flatten(2) for p in self.parameters], dim=2)
+        return found.detach(), losses.detach()
 
     def numbers_per_record(self, x: Tensor) -> int:
         """The gradient, its copy, and the outputs of every layer, counted by hooks."""

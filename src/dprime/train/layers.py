@@ -164,12 +164,7 @@ class AffineTrace(LayerTrace):
             gradients = self.error.mT @ self.x
         self._gradients = gradients  # [R, n, out, in]
         norms = (gradients * gradients).sum((-2, -1))
-        return norms + (self._error_sums**2).sum(-1) if self.bias else norms
-
-    @cached_property
-    def _error_sums(self) -> Tensor:
-        """Over positions: the gradients of the bias [R, n, out]."""
-        return self.error.sum(2)
+        return norms + (self.error.sum(2) ** 2).sum(-1) if self.bias else norms
 
     def add_weighted(self, c: Tensor, into: Sequence[Tensor]) -> None:
         """Weights first, then the bias.
@@ -181,7 +176,7 @@ class AffineTrace(LayerTrace):
         if self._gradients is not None:
             into[0].add_(self.unpack(weighted(c, self._gradients, precision)))
             if self.bias:
-                into[1].add_(weighted(c, self._error_sums, precision))
+                into[1].add_(weighted(c, self.error.sum(2), precision))
             return
         columns = None if self.measured is None else self.measured.columns
         one_product = self.probe.shape[2] == 1 and self.direct is None and columns is None

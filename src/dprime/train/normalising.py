@@ -49,6 +49,10 @@ class KeptTrace(LayerTrace):
         vars(part)["gradients"] = [change(gradients) for gradients in self.gradients]
         return part
 
+    def numbers(self) -> int:
+        """The normalised input, its product with the error, and steps on the way."""
+        return 3 * self.probe.numel()
+
     def squared_norms(self) -> Tensor:
         return torch.stack([(g * g).sum(-1) for g in self.gradients]).sum(0)
 
@@ -71,9 +75,6 @@ class ScaleTrace(KeptTrace):
         sums = [part.sum(self.over) if self.over else part for part in parts]
         return [gradients.flatten(2) for gradients in sums]
 
-    def numbers(self) -> int:
-        return 3 * self.normal.numel()
-
 
 @dataclass(eq=False)
 class GroupTrace(KeptTrace):
@@ -90,9 +91,6 @@ class GroupTrace(KeptTrace):
     def _made(self) -> list[Tensor]:
         along = (self.error * self.centred).sum(2).mul_(self.scale.squeeze(2))
         return [along, self.error.sum(2)]
-
-    def numbers(self) -> int:
-        return 3 * self.centred.numel()
 
     def squared_norms(self) -> Tensor:
         along, plain = self.gradients
